@@ -145,6 +145,9 @@ def test_a_peer_outside_of_the_allowed_networks_is_refused(lab: Lab) -> None:
 def test_the_agent_limits_the_rate(lab: Lab) -> None:
     agent = lab.add(policy=Policy("h0", LOOPBACK, rate_limit_bps=1000))
     limited = agent.session._limited
-    assert limited({"rate_limit_bps": 5000}) == {"rate_limit_bps": 1000}
-    assert limited({"rate_limit_bps": 500}) == {"rate_limit_bps": 500}
-    assert limited({}) == {"rate_limit_bps": 1000}
+    assert limited({"rate_limit_bps": 5000})["rate_limit_bps"] == 1000
+    assert limited({"rate_limit_bps": 500})["rate_limit_bps"] == 500
+    assert limited({"allowed_peers": ["0.0.0.0/0"]}) == {
+        "allowed_peers": ["127.0.0.0/8"],
+        "rate_limit_bps": 1000,
+    }

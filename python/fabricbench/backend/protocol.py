@@ -170,6 +170,18 @@ class Backend(Protocol):
 
 
 @runtime_checkable
+class Announcing(Protocol):
+    """A backend that can say before it runs what of a trial applies, and what does not."""
+
+    def notes(self, planned: PlannedTrial) -> Sequence[str]:
+        """Return what a user is to know before the trial runs, a sentence each.
+
+        Raises:
+            RefusedError: The RunSpec cannot be run.
+        """
+
+
+@runtime_checkable
 class Capturing(Protocol):
     """A backend that can also tell the frames of a trial, byte for byte, as they leave the NICs."""
 

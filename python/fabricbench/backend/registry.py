@@ -19,10 +19,14 @@ class BackendError(Exception):
         found: What was found.
         allowed: What may be there; may be empty.
         hint: What to do; may be empty.
+
+    Args:
+        field: What it is about; may be empty.
     """
 
-    def __init__(self, found: str, allowed: str = "", hint: str = "") -> None:
-        super().__init__(f"found {found}" + (f"; allowed: {allowed}" if allowed else ""))
+    def __init__(self, found: str, allowed: str = "", hint: str = "", field: str = "") -> None:
+        place = f"{field}: " if field else ""
+        super().__init__(f"{place}found {found}" + (f"; allowed: {allowed}" if allowed else ""))
         self.found = found
         self.allowed = allowed
         self.hint = hint
@@ -47,7 +51,20 @@ def _simulator(**settings: Any) -> Backend:
     return SimBackend(**settings)
 
 
-BACKENDS: Final[dict[str, Registered]] = {"sim": Registered(_simulator, ("path", "fast_forward"))}
+def _hosts(**settings: Any) -> Backend:
+    from importlib.util import find_spec
+
+    if missing := [name for name in ("grpc", "cryptography") if find_spec(name) is None]:
+        raise BackendError(f"no library {missing[0]}", hint="pip install 'fabricbench[hosts]' brings it")
+    from fabricbench.backend.hosts import HostsBackend
+
+    return HostsBackend(**settings)
+
+
+BACKENDS: Final[dict[str, Registered]] = {
+    "sim": Registered(_simulator, ("path", "fast_forward")),
+    "hosts": Registered(_hosts, ("hosts", "hosts_authority")),
+}
 """Every backend by its name."""
 
 

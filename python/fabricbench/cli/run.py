@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from fabricbench.cli.errors import NOT_MET
+from fabricbench.cli.hosts import AuthorityOption, authority_folder
 from fabricbench.cli.options import (
     ForceOption,
     FormatOption,
@@ -68,6 +70,15 @@ def run_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
         bool,
         typer.Option(help="Skip what repeats, on one thread; the results do not depend on it."),
     ] = True,
+    hosts: Annotated[
+        Path | None,
+        typer.Option(
+            "--hosts",
+            metavar="HOSTS.yaml",
+            help="File of the hosts that backend `hosts` runs on.",
+        ),
+    ] = None,
+    authority: AuthorityOption = None,
     time_limit: TimeLimitOption = TIME_LIMIT_MIN,
     force: ForceOption = False,
 ) -> None:
@@ -91,7 +102,12 @@ def run_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
         loaded = loading.load(plan, [*(overrides or ()), *own.values()], limits, variants or (), quick=quick)
     for warning in loaded.warnings:
         note(warning.text("warning"))
-    carrier = loading.backend_of(loaded, _settings(path, fast_forward=fast_forward))
+    settings = _settings(path, fast_forward=fast_forward)
+    if hosts is not None:
+        settings |= {"hosts": str(hosts), "hosts_authority": str(authority_folder(workspace, authority))}
+    carrier = loading.backend_of(loaded, settings)
+    for told in loading.notes_of(loaded, carrier):
+        note(f"note: {told}")
     store = Workspace.open(workspace, create=True)
     with display() as listener:
         outcome = Runner(

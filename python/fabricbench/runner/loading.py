@@ -116,6 +116,19 @@ def backend_of(loaded: LoadedPlan, settings: Mapping[str, Any] | None = None) ->
     return get_backend(loaded.plan.backend, settings)
 
 
+def notes_of(loaded: LoadedPlan, backend: Backend) -> list[str]:
+    """Return what a backend says of a plan before it runs, each sentence once; nothing of most.
+
+    Raises:
+        RefusedError: It cannot run one of the trials.
+    """
+    from fabricbench.backend.protocol import Announcing
+
+    if not isinstance(backend, Announcing):
+        return []
+    return list(dict.fromkeys(note for trial in loaded.trials for note in backend.notes(trial)))
+
+
 def problem_text(error: Exception) -> str | None:
     """Return what to tell the user of an error about the plan or its backend; none of any other."""
     from fabricbench.backend.protocol import RefusedError

@@ -1,21 +1,22 @@
 """Counters of network devices before and after a run, under neutral names with what each vendor counts.
 
-Read are the statistics of the interface (`/sys/class/net/*/statistics`), what its driver adds (`ethtool
--S`), and the counters of its RDMA devices (`ports/*/counters` and `ports/*/hw_counters`). One neutral name
-says that vendors mean alike, not that they count alike: a counter of loss counts bursts here and packets
-there, and its meaning says which. A counter that is not in the table keeps its vendor's name and has no
-neutral one. Linux reads the counters of an adapter at most every 10 ms (`lifespan`).
+Read are the statistics of the interface (`ip -stats link`), what its driver adds (`ethtool -S`), and the
+counters of its RDMA devices (`ports/*/counters` and `ports/*/hw_counters`). One neutral name says that
+vendors mean alike, not that they count alike: a counter of loss counts bursts here and packets there, and its
+meaning says which. A counter that is not in the table keeps its vendor's name and has no neutral one. Linux
+reads the counters of an adapter at most every 10 ms (`lifespan`).
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from fabricbench.hosts.agent.facts import SYS_NET, SYS_RDMA, Interface, number, program_output, text
+from fabricbench.hosts.agent.facts import SYS_RDMA, Interface, number, program_output, text
 
 COUNTERS_MAX: Final = 4_000
 """Most counters of a host; adapters have hundreds."""
@@ -137,14 +138,20 @@ def snapshot(interface: Interface | None) -> Snapshot:
 
 
 def _counters(interface: Interface) -> Iterator[tuple[str, str, int, Known | None]]:
-    for file in sorted((SYS_NET / interface.name / "statistics").glob("*")):
-        value = number(file)
-        if value is not None:
-            yield interface.name, file.name, value, _INTERFACE.get(file.name)
+    for name, value in link_statistics(interface.name):
+        yield interface.name, name, value, _INTERFACE.get(name)
     for name, value in ethtool_statistics(program_output("ethtool", "-S", interface.name) or ""):
         yield f"{interface.name} driver", name, value, known_ethtool(name)
     for device in interface.rdma:
         yield from _rdma_counters(SYS_RDMA / device)
+
+
+def link_statistics(interface: str) -> Iterator[tuple[str, int]]:
+    """Yield the statistics of an interface; `/sys` may show those of another network namespace."""
+    told = program_output("ip", "-json", "-stats", "link", "show", "dev", interface)
+    for link in json.loads(told) if told else ():
+        for way, counters in sorted(link.get("stats64", {}).items()):
+            yield from ((f"{way}_{name}", value) for name, value in sorted(counters.items()))
 
 
 def _rdma_counters(device: Path) -> Iterator[tuple[str, str, int, Known | None]]:

@@ -6,7 +6,7 @@ This is the only module of the hosts that knows the core.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol, cast
+from typing import Any, Protocol
 
 from fabricbench.hosts.protocol import RefusedError
 
@@ -69,16 +69,17 @@ class CoreDataPlane:
         """Return each driver with why it cannot be used here, or nothing."""
         from fabricbench import _core
 
-        core: Any = _core
-        return cast("Mapping[str, str]", core.drivers())
+        return _core.drivers()
 
     def prepare(self, spec_json: str, hosts: Sequence[int], driver: str, settings_json: str) -> HostRun:
         """Make the share of some hosts of a RunSpec; see `DataPlane.prepare`."""
         from fabricbench import _core
 
-        core: Any = _core
         try:
-            run = core.HostRun(spec_json, hosts=list(hosts), driver=driver, settings_json=settings_json)
+            return _core.HostRun(spec_json, hosts=list(hosts), driver=driver, settings_json=settings_json)
         except _core.SpecError as error:
             raise RefusedError(error.field, error.found, error.allowed) from error
-        return cast("HostRun", run)
+        except (ValueError, OSError) as error:
+            raise RefusedError(
+                "hosts", str(error), "", "the file of hosts names driver and settings"
+            ) from error

@@ -156,9 +156,12 @@ class Session:
             raise RefusedError("transport.mtu_bytes", found, allowed, hint)
 
     def _limited(self, settings: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the settings of a driver, with the rate limit of the agent if that is lower."""
+        """Return the settings of a driver, with the networks and the rate limit of the agent."""
+        # Checked again where packets leave: what peers say of themselves comes from the controller.
+        networks = [str(each) for each in self.policy.networks if isinstance(each, IPv4Network)]
+        settings = {**settings, "allowed_peers": networks}
         limits = [each for each in (settings.get("rate_limit_bps"), self.policy.rate_limit_bps) if each]
-        return {**settings, "rate_limit_bps": min(limits)} if limits else dict(settings)
+        return {**settings, "rate_limit_bps": min(limits)} if limits else settings
 
     def connect(self, run: bytes, peers: Mapping[int, bytes]) -> None:
         """Connect to the peers of the run."""

@@ -44,15 +44,6 @@ def _data_address(text: str) -> str:
         raise _FieldError(f'"{text}"', "an IP address") from error
 
 
-def _port_range(text: str) -> str:
-    first, dash, last = text.partition("-")
-    numbers = [int(each) if each.isdecimal() else 0 for each in (first, last if dash else first)]
-    if not 0 < numbers[0] <= numbers[1] < 1 << 16:
-        raise _FieldError(f'"{text}"', "a port or a range of ports, such as 49152-65535")
-    return f"{numbers[0]}-{numbers[1]}"
-
-
-_Ports = Annotated[str, AfterValidator(_port_range)]
 _Settings = dict[str, bool | int | float | str]
 
 
@@ -68,11 +59,6 @@ class Movement(PlanModel):
     )
     settings: _Settings | None = Field(
         default=None, max_length=64, description="Settings of the driver, such as `verify: true`."
-    )
-    source_ports: _Ports | None = Field(
-        default=None,
-        description="UDP source ports that queue pairs may have: those of the plan are mapped into them. "
-        "Default: as the plan has them.",
     )
     rate_limit_bps: Rate | None = Field(
         default=None, alias="rate_limit", description="The host sends no faster. Default: no limit."
@@ -205,9 +191,6 @@ def load_hosts(path: Path) -> Hosts:
 def _host(defaults: Defaults, entry: HostEntry, number: int) -> Host:
     settings: dict[str, Any] = {**(defaults.settings or {}), **(entry.settings or {})}
     settings["address"] = entry.address
-    if ports := entry.source_ports or defaults.source_ports:
-        first, _, last = ports.partition("-")
-        settings["source_ports"] = [int(first), int(last)]
     if rate_bps := entry.rate_limit_bps or defaults.rate_limit_bps:
         settings["rate_limit_bps"] = rate_bps
     plays = tuple(entry.plays) if entry.plays is not None else (number,)

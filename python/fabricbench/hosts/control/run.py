@@ -74,7 +74,7 @@ class HostsRun:
         run = secrets.token_bytes(16)
         self._agents = [RemoteAgent(host, identity, run) for host in hosts]
         self._pool = ThreadPoolExecutor(min(_CALLS_AT_ONCE, len(hosts)))
-        self.stalled_after_s: float | None = None
+        self.ended_early = ""
 
     def carry_out(self, spec_json: str, progressed: Callable[[Step], None]) -> list[HostResult]:
         """Carry a RunSpec out and return what each host measured.
@@ -140,6 +140,7 @@ class HostsRun:
                 reason = (
                     f"nothing was delivered for {PATIENCE_S:g} s" if is_stalled else "another host failed"
                 )
+                self.ended_early = reason
                 self._stop(reason)
                 return
             time.sleep(_LOOK_S)

@@ -1,11 +1,9 @@
-from collections.abc import Iterable as _Iterable
-from collections.abc import Mapping as _Mapping
-from typing import ClassVar as _ClassVar
-
-from google.protobuf import descriptor as _descriptor
-from google.protobuf import message as _message
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
+from google.protobuf import descriptor as _descriptor
+from google.protobuf import message as _message
+from collections.abc import Iterable as _Iterable, Mapping as _Mapping
+from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
@@ -19,30 +17,30 @@ class PingReply(_message.Message):
     SENT_NS_FIELD_NUMBER: _ClassVar[int]
     received_ns: int
     sent_ns: int
-    def __init__(self, received_ns: int | None = ..., sent_ns: int | None = ...) -> None: ...
+    def __init__(self, received_ns: _Optional[int] = ..., sent_ns: _Optional[int] = ...) -> None: ...
 
 class DescribeRequest(_message.Message):
     __slots__ = ("address",)
     ADDRESS_FIELD_NUMBER: _ClassVar[int]
     address: str
-    def __init__(self, address: str | None = ...) -> None: ...
+    def __init__(self, address: _Optional[str] = ...) -> None: ...
 
 class Description(_message.Message):
-    __slots__ = ("allowed_networks", "checks", "drivers", "facts", "held_by", "name", "rate_limit_bps", "version")
+    __slots__ = ("version", "name", "drivers", "facts", "checks", "allowed_networks", "rate_limit_bps", "held_by")
     class DriversEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
         VALUE_FIELD_NUMBER: _ClassVar[int]
         key: str
         value: str
-        def __init__(self, key: str | None = ..., value: str | None = ...) -> None: ...
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
     class FactsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
         VALUE_FIELD_NUMBER: _ClassVar[int]
         key: str
         value: str
-        def __init__(self, key: str | None = ..., value: str | None = ...) -> None: ...
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
     VERSION_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
     DRIVERS_FIELD_NUMBER: _ClassVar[int]
@@ -59,10 +57,10 @@ class Description(_message.Message):
     allowed_networks: _containers.RepeatedScalarFieldContainer[str]
     rate_limit_bps: int
     held_by: str
-    def __init__(self, version: str | None = ..., name: str | None = ..., drivers: _Mapping[str, str] | None = ..., facts: _Mapping[str, str] | None = ..., checks: _Iterable[Check | _Mapping] | None = ..., allowed_networks: _Iterable[str] | None = ..., rate_limit_bps: int | None = ..., held_by: str | None = ...) -> None: ...
+    def __init__(self, version: _Optional[str] = ..., name: _Optional[str] = ..., drivers: _Optional[_Mapping[str, str]] = ..., facts: _Optional[_Mapping[str, str]] = ..., checks: _Optional[_Iterable[_Union[Check, _Mapping]]] = ..., allowed_networks: _Optional[_Iterable[str]] = ..., rate_limit_bps: _Optional[int] = ..., held_by: _Optional[str] = ...) -> None: ...
 
 class Check(_message.Message):
-    __slots__ = ("found", "hint", "name", "state")
+    __slots__ = ("name", "state", "found", "hint")
     class State(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
         __slots__ = ()
         OK: _ClassVar[Check.State]
@@ -81,10 +79,10 @@ class Check(_message.Message):
     state: Check.State
     found: str
     hint: str
-    def __init__(self, name: str | None = ..., state: Check.State | str | None = ..., found: str | None = ..., hint: str | None = ...) -> None: ...
+    def __init__(self, name: _Optional[str] = ..., state: _Optional[_Union[Check.State, str]] = ..., found: _Optional[str] = ..., hint: _Optional[str] = ...) -> None: ...
 
 class PrepareRequest(_message.Message):
-    __slots__ = ("address", "controller", "driver", "hosts", "peers", "run", "settings_json", "spec_json")
+    __slots__ = ("run", "controller", "spec_json", "hosts", "driver", "settings_json", "address", "peers")
     RUN_FIELD_NUMBER: _ClassVar[int]
     CONTROLLER_FIELD_NUMBER: _ClassVar[int]
     SPEC_JSON_FIELD_NUMBER: _ClassVar[int]
@@ -101,28 +99,28 @@ class PrepareRequest(_message.Message):
     settings_json: str
     address: str
     peers: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, run: bytes | None = ..., controller: str | None = ..., spec_json: str | None = ..., hosts: _Iterable[int] | None = ..., driver: str | None = ..., settings_json: str | None = ..., address: str | None = ..., peers: _Iterable[str] | None = ...) -> None: ...
+    def __init__(self, run: _Optional[bytes] = ..., controller: _Optional[str] = ..., spec_json: _Optional[str] = ..., hosts: _Optional[_Iterable[int]] = ..., driver: _Optional[str] = ..., settings_json: _Optional[str] = ..., address: _Optional[str] = ..., peers: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class Prepared(_message.Message):
     __slots__ = ("addresses",)
     ADDRESSES_FIELD_NUMBER: _ClassVar[int]
     addresses: bytes
-    def __init__(self, addresses: bytes | None = ...) -> None: ...
+    def __init__(self, addresses: _Optional[bytes] = ...) -> None: ...
 
 class ConnectRequest(_message.Message):
-    __slots__ = ("peers", "run")
+    __slots__ = ("run", "peers")
     class PeersEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
         VALUE_FIELD_NUMBER: _ClassVar[int]
         key: int
         value: bytes
-        def __init__(self, key: int | None = ..., value: bytes | None = ...) -> None: ...
+        def __init__(self, key: _Optional[int] = ..., value: _Optional[bytes] = ...) -> None: ...
     RUN_FIELD_NUMBER: _ClassVar[int]
     PEERS_FIELD_NUMBER: _ClassVar[int]
     run: bytes
     peers: _containers.ScalarMap[int, bytes]
-    def __init__(self, run: bytes | None = ..., peers: _Mapping[int, bytes] | None = ...) -> None: ...
+    def __init__(self, run: _Optional[bytes] = ..., peers: _Optional[_Mapping[int, bytes]] = ...) -> None: ...
 
 class Connected(_message.Message):
     __slots__ = ()
@@ -132,19 +130,19 @@ class ArmRequest(_message.Message):
     __slots__ = ("run",)
     RUN_FIELD_NUMBER: _ClassVar[int]
     run: bytes
-    def __init__(self, run: bytes | None = ...) -> None: ...
+    def __init__(self, run: _Optional[bytes] = ...) -> None: ...
 
 class Armed(_message.Message):
     __slots__ = ()
     def __init__(self) -> None: ...
 
 class StartRequest(_message.Message):
-    __slots__ = ("at_ns", "run")
+    __slots__ = ("run", "at_ns")
     RUN_FIELD_NUMBER: _ClassVar[int]
     AT_NS_FIELD_NUMBER: _ClassVar[int]
     run: bytes
     at_ns: int
-    def __init__(self, run: bytes | None = ..., at_ns: int | None = ...) -> None: ...
+    def __init__(self, run: _Optional[bytes] = ..., at_ns: _Optional[int] = ...) -> None: ...
 
 class Started(_message.Message):
     __slots__ = ()
@@ -154,10 +152,10 @@ class Heartbeat(_message.Message):
     __slots__ = ("run",)
     RUN_FIELD_NUMBER: _ClassVar[int]
     run: bytes
-    def __init__(self, run: bytes | None = ...) -> None: ...
+    def __init__(self, run: _Optional[bytes] = ...) -> None: ...
 
 class Progress(_message.Message):
-    __slots__ = ("delivered_bytes", "elapsed_ps", "reason", "state", "total_bytes")
+    __slots__ = ("state", "delivered_bytes", "total_bytes", "elapsed_ps", "reason")
     class State(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
         __slots__ = ()
         WAITING: _ClassVar[Progress.State]
@@ -180,15 +178,15 @@ class Progress(_message.Message):
     total_bytes: int
     elapsed_ps: int
     reason: str
-    def __init__(self, state: Progress.State | str | None = ..., delivered_bytes: int | None = ..., total_bytes: int | None = ..., elapsed_ps: int | None = ..., reason: str | None = ...) -> None: ...
+    def __init__(self, state: _Optional[_Union[Progress.State, str]] = ..., delivered_bytes: _Optional[int] = ..., total_bytes: _Optional[int] = ..., elapsed_ps: _Optional[int] = ..., reason: _Optional[str] = ...) -> None: ...
 
 class StopRequest(_message.Message):
-    __slots__ = ("reason", "run")
+    __slots__ = ("run", "reason")
     RUN_FIELD_NUMBER: _ClassVar[int]
     REASON_FIELD_NUMBER: _ClassVar[int]
     run: bytes
     reason: str
-    def __init__(self, run: bytes | None = ..., reason: str | None = ...) -> None: ...
+    def __init__(self, run: _Optional[bytes] = ..., reason: _Optional[str] = ...) -> None: ...
 
 class Stopped(_message.Message):
     __slots__ = ()
@@ -198,17 +196,17 @@ class CollectRequest(_message.Message):
     __slots__ = ("run",)
     RUN_FIELD_NUMBER: _ClassVar[int]
     run: bytes
-    def __init__(self, run: bytes | None = ...) -> None: ...
+    def __init__(self, run: _Optional[bytes] = ...) -> None: ...
 
 class Piece(_message.Message):
-    __slots__ = ("counters", "received", "sent")
+    __slots__ = ("sent", "received", "counters")
     SENT_FIELD_NUMBER: _ClassVar[int]
     RECEIVED_FIELD_NUMBER: _ClassVar[int]
     COUNTERS_FIELD_NUMBER: _ClassVar[int]
     sent: bytes
     received: bytes
     counters: Counters
-    def __init__(self, sent: bytes | None = ..., received: bytes | None = ..., counters: Counters | _Mapping | None = ...) -> None: ...
+    def __init__(self, sent: _Optional[bytes] = ..., received: _Optional[bytes] = ..., counters: _Optional[_Union[Counters, _Mapping]] = ...) -> None: ...
 
 class Counters(_message.Message):
     __slots__ = ("devices", "endpoint")
@@ -218,15 +216,15 @@ class Counters(_message.Message):
         VALUE_FIELD_NUMBER: _ClassVar[int]
         key: str
         value: float
-        def __init__(self, key: str | None = ..., value: float | None = ...) -> None: ...
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[float] = ...) -> None: ...
     DEVICES_FIELD_NUMBER: _ClassVar[int]
     ENDPOINT_FIELD_NUMBER: _ClassVar[int]
     devices: _containers.RepeatedCompositeFieldContainer[Counter]
     endpoint: _containers.ScalarMap[str, float]
-    def __init__(self, devices: _Iterable[Counter | _Mapping] | None = ..., endpoint: _Mapping[str, float] | None = ...) -> None: ...
+    def __init__(self, devices: _Optional[_Iterable[_Union[Counter, _Mapping]]] = ..., endpoint: _Optional[_Mapping[str, float]] = ...) -> None: ...
 
 class Counter(_message.Message):
-    __slots__ = ("after", "before", "device", "meaning", "name", "unit", "vendor_name")
+    __slots__ = ("device", "name", "vendor_name", "meaning", "unit", "before", "after")
     DEVICE_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
     VENDOR_NAME_FIELD_NUMBER: _ClassVar[int]
@@ -241,38 +239,38 @@ class Counter(_message.Message):
     unit: str
     before: int
     after: int
-    def __init__(self, device: str | None = ..., name: str | None = ..., vendor_name: str | None = ..., meaning: str | None = ..., unit: str | None = ..., before: int | None = ..., after: int | None = ...) -> None: ...
+    def __init__(self, device: _Optional[str] = ..., name: _Optional[str] = ..., vendor_name: _Optional[str] = ..., meaning: _Optional[str] = ..., unit: _Optional[str] = ..., before: _Optional[int] = ..., after: _Optional[int] = ...) -> None: ...
 
 class ReleaseRequest(_message.Message):
     __slots__ = ("run",)
     RUN_FIELD_NUMBER: _ClassVar[int]
     run: bytes
-    def __init__(self, run: bytes | None = ...) -> None: ...
+    def __init__(self, run: _Optional[bytes] = ...) -> None: ...
 
 class Released(_message.Message):
     __slots__ = ()
     def __init__(self) -> None: ...
 
 class JoinRequest(_message.Message):
-    __slots__ = ("request", "token")
+    __slots__ = ("token", "request")
     TOKEN_FIELD_NUMBER: _ClassVar[int]
     REQUEST_FIELD_NUMBER: _ClassVar[int]
     token: str
     request: bytes
-    def __init__(self, token: str | None = ..., request: bytes | None = ...) -> None: ...
+    def __init__(self, token: _Optional[str] = ..., request: _Optional[bytes] = ...) -> None: ...
 
 class JoinReply(_message.Message):
-    __slots__ = ("authority", "certificate", "name")
+    __slots__ = ("name", "certificate", "authority")
     NAME_FIELD_NUMBER: _ClassVar[int]
     CERTIFICATE_FIELD_NUMBER: _ClassVar[int]
     AUTHORITY_FIELD_NUMBER: _ClassVar[int]
     name: str
     certificate: bytes
     authority: bytes
-    def __init__(self, name: str | None = ..., certificate: bytes | None = ..., authority: bytes | None = ...) -> None: ...
+    def __init__(self, name: _Optional[str] = ..., certificate: _Optional[bytes] = ..., authority: _Optional[bytes] = ...) -> None: ...
 
 class Refusal(_message.Message):
-    __slots__ = ("allowed", "field", "found", "hint")
+    __slots__ = ("field", "found", "allowed", "hint")
     FIELD_FIELD_NUMBER: _ClassVar[int]
     FOUND_FIELD_NUMBER: _ClassVar[int]
     ALLOWED_FIELD_NUMBER: _ClassVar[int]
@@ -281,4 +279,4 @@ class Refusal(_message.Message):
     found: str
     allowed: str
     hint: str
-    def __init__(self, field: str | None = ..., found: str | None = ..., allowed: str | None = ..., hint: str | None = ...) -> None: ...
+    def __init__(self, field: _Optional[str] = ..., found: _Optional[str] = ..., allowed: _Optional[str] = ..., hint: _Optional[str] = ...) -> None: ...

@@ -57,7 +57,8 @@ def _engine(focus: Trial) -> list[tuple[str, str]]:
     if {"fast_windows", "exact_windows"} <= set(engine):
         paths = f"{engine['fast_windows']:,} fast, {engine['exact_windows']:,} exact windows"
         pairs.append(("Engine path", paths))
-    pairs += [(name, f"{value:,}") for name, value in engine.items() if name not in _KNOWN]
+    counts = {name: value for name, value in engine.items() if isinstance(value, int | float)}
+    pairs += [(name, f"{value:,}") for name, value in counts.items() if name not in _KNOWN]
     pairs += _facts(summary, _SUMMARY)
     lost = summary.get("frames_lost", {})
     return [*pairs, *((f"Lost: {cause.replace('_', ' ')}", f"{count:,}") for cause, count in lost.items())]

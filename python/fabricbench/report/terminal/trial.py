@@ -62,7 +62,8 @@ def _cost(trial: Trial) -> list[tuple[str, str]]:
     """Write what a run cost: the facts of the simulator, and those of any other backend by their names."""
     engine, host = trial.engine, trial.machine["host"]
     if not set(_OF_SIMULATOR) <= set(engine):
-        return [("machine", host), *((name, f"{value:,}") for name, value in engine.items())]
+        counts = {name: value for name, value in engine.items() if isinstance(value, int | float)}
+        return [("machine", host), *((name, f"{value:,}") for name, value in counts.items())]
     return [
         ("took", f"{engine['wall_s']:.3g} s on {host}, threads: {engine['threads']}"),
         ("packet-hops", f"{engine['packet_hops']:,}"),

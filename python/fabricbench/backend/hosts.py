@@ -1,0 +1,249 @@
+"""Real hosts: agents carry the ranks of a plan out, through a real network."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from fabricbench.backend.protocol import Observation, Observer, Progress, RefusedError, RunResult
+from fabricbench.backend.registry import BackendError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from fabricbench.hosts.control.hosts_file import Host, Hosts
+    from fabricbench.hosts.control.run import HostResult, Step
+    from fabricbench.plan.expand import PlannedTrial
+
+RESULTS: Final = "1"
+"""Version of the results; with it goes a digest of the hosts, for others measure the same plan otherwise."""
+
+_NO_HOSTS: Final = "no hosts to run on"
+_NO_HOSTS_HINT: Final = "name a file of hosts: `fabricbench run PLAN --backend hosts --hosts hosts.yaml`"
+
+
+class HostsBackend:
+    """Runs trials on the hosts of a file.
+
+    Attributes:
+        path: The file of hosts; a backend without can be asked for its name only.
+        authority: Folder of the authority by which agents know their controller.
+    """
+
+    name = "hosts"
+
+    def __init__(self, hosts: str | None = None, hosts_authority: str = "") -> None:
+        self.path = hosts
+        self.authority = Path(hosts_authority)
+
+    @cached_property
+    def _hosts(self) -> Hosts:
+        from fabricbench.hosts.control.hosts_file import load_hosts
+
+        if self.path is None:
+            raise BackendError(_NO_HOSTS, hint=_NO_HOSTS_HINT)
+        return load_hosts(Path(self.path))
+
+    @cached_property
+    def _driver(self) -> str:
+        """The driver of all hosts: halves of a chunk that two of them measured would not go together."""
+        drivers = sorted({host.driver for host in self._hosts.hosts})
+        if len(drivers) > 1:
+            raise BackendError(f"drivers {', '.join(drivers)} in {self.path}", "one driver for all hosts")
+        return drivers[0]
+
+    @property
+    def version(self) -> str:
+        """Version of the results on these hosts."""
+        return f"{RESULTS}-{self._hosts.digest}"
+
+    @property
+    def engine_version(self) -> str:
+        """Version of fabricbench, which agents and the controller have in common."""
+        from fabricbench import __version__
+
+        return __version__
+
+    @property
+    def observed(self) -> Mapping[str, Observation]:
+        """Chunks, as software at both ends saw them, without what its driver cannot see."""
+        from fabricbench import _core
+
+        return {"chunks": {"at": "endpoint", "unmeasured": tuple(_core.unmeasured(self._driver))}}
+
+    def notes(self, planned: PlannedTrial) -> Sequence[str]:
+        """Return what of a trial does not apply on hosts; see `Announcing`.
+
+        Raises:
+            RefusedError: It cannot be carried out on hosts, or nobody plays one of its hosts.
+        """
+        spec = planned.run_spec
+        _check(spec)
+        chosen = self._chosen(planned)
+        ranks = sum(len(job["hosts"]) for job in spec["jobs"])
+        return [
+            f"{ranks} ranks on {', '.join(host.name for host in chosen[:8])}"
+            + (f" and {len(chosen) - 8} more hosts" if len(chosen) > 8 else "")
+            + f", driver {self._driver}: jobs, sizes, message size and MTU apply as planned",
+            *_not_applied(spec),
+        ]
+
+    def _chosen(self, planned: PlannedTrial) -> tuple[Host, ...]:
+        from fabricbench.hosts.protocol import RefusedError as HostsRefusedError
+
+        try:
+            return self._hosts.for_plan(number for job in planned.run_spec["jobs"] for number in job["hosts"])
+        except HostsRefusedError as error:
+            raise RefusedError(error.field, error.found, error.allowed) from error
+
+    def run(self, planned: PlannedTrial, observer: Observer, *, threads: int | None) -> RunResult:  # noqa: ARG002
+        """Run one trial; see `Backend.run`.
+
+        Raises:
+            RefusedError: The RunSpec cannot be run on hosts.
+            BackendError: A host refuses it, or is lost while it runs.
+            KeyboardInterrupt: The user stopped the run.
+        """
+        from fabricbench.hosts.control.run import HostsRun
+        from fabricbench.hosts.control.survey import controller_identity
+        from fabricbench.hosts.protocol import RefusedError as HostsRefusedError
+
+        _check(planned.run_spec)
+        chosen, observed = self._chosen(planned), _Steps(observer)
+        try:
+            run = HostsRun(chosen, controller_identity(self._hosts, self.authority))
+            results = run.carry_out(planned.spec_json, observed.take)
+        except HostsRefusedError as error:
+            raise BackendError(error.found, error.allowed, error.hint, error.field) from error
+        return self._result(planned, results, observer, run.ended_early)
+
+    def _result(
+        self, planned: PlannedTrial, results: Sequence[HostResult], observer: Observer, why: str
+    ) -> RunResult:
+        import pyarrow as pa
+
+        from fabricbench import _core
+        from fabricbench.backend.outcomes import run_summary
+
+        batches: list[pa.RecordBatch] = _core.chunk_rows(
+            planned.spec_json,
+            driver=self._driver,
+            sent=[each.collected.sent for each in results],
+            received=[each.collected.received for each in results],
+            shifts_ps={},
+        )
+        for batch in batches:
+            observer.rows("chunks", batch)
+        failures = "; ".join(f"host {each.host.name}: {each.failure}" for each in results if each.failure)
+        chunks = pa.Table.from_batches(batches) if batches else _no_chunks()
+        summary = run_summary(planned.run_spec, chunks, failures or why)
+        return RunResult(summary, {"hosts": [_host_facts(each) for each in results]})
+
+
+def _no_chunks() -> pa.Table:
+    """Return the table `chunks` without rows."""
+    import pyarrow as pa
+
+    names = ("round", "start_ps", "completed_ps", "delivered_ps", "src_rank", "dst_rank", "step", "qp")
+    text = {name: pa.array([], pa.string()) for name in ("job", "status")}
+    return pa.table({**text, **{name: pa.array([], pa.int64()) for name in names}})
+
+
+def _check(spec: Mapping[str, Any]) -> None:
+    """Check that endpoints can carry a run out.
+
+    Raises:
+        RefusedError: They cannot.
+    """
+    allowed = "none on hosts: collectives only"
+    for number, job in enumerate(spec["jobs"]):
+        if job["storage"] is not None:
+            raise RefusedError(f"jobs[{number}].storage", "a storage job", allowed)
+    if spec["tcp"]:
+        raise RefusedError("tcp", "TCP traffic beside the jobs", allowed)
+
+
+def _not_applied(spec: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what of a run describes the fabric, and so holds for a prediction only."""
+    fabric = spec["fabric"]
+    yield (
+        "the fabric is the one between the hosts: topology, link rates, switches, PFC, ECN and load "
+        "balancing of the plan are for predictions only"
+    )
+    if fabric.get("failures"):
+        yield "failures of the plan are not caused"
+    overheads = ("send_overhead_ps", "receive_overhead_ps", "copies_own_block")
+    if any(job[name] for job in spec["jobs"] for name in overheads):
+        yield "the time that software takes is that of the hosts: overheads of the plan are not added"
+
+
+class _Steps:
+    """Hands on how far a run is, as the observer wants it."""
+
+    def __init__(self, observer: Observer) -> None:
+        self._observer = observer
+        self._began = time.monotonic()
+        self._delivered_bytes = 0
+        self._elapsed_ps = 0
+
+    def take(self, step: Step) -> None:
+        """Take how far the run is now."""
+        span_ps = step.elapsed_ps - self._elapsed_ps
+        progress: Progress = {
+            "delivered_bytes": step.delivered_bytes,
+            "total_bytes": step.total_bytes,
+            "sim_ps": step.elapsed_ps,
+            "wall_s": time.monotonic() - self._began,
+            "samples": [],
+        }
+        if span_ps > 0:
+            progress["samples"].append(
+                {
+                    "sim_ps": step.elapsed_ps,
+                    "span_ps": span_ps,
+                    "delivered_bytes": step.delivered_bytes - self._delivered_bytes,
+                    "queue_max_bytes": None,
+                    "marked_frames": None,
+                    "paused_ps": None,
+                }
+            )
+            self._delivered_bytes, self._elapsed_ps = step.delivered_bytes, step.elapsed_ps
+        self._observer.progressed(progress)
+
+
+def _host_facts(result: HostResult) -> dict[str, Any]:
+    """Return what is kept of a host: what it is, how sure its clock is, and the counters that changed."""
+    counters = result.collected.counters
+    changed = [
+        {
+            "device": each.device,
+            "counter": each.name or None,
+            "vendor_name": each.vendor_name,
+            "meaning": each.meaning or None,
+            "unit": each.unit or None,
+            "before": each.before,
+            "after": each.after,
+        }
+        for each in counters.devices
+        if each.before != each.after
+    ]
+    return {
+        "host": result.host.name,
+        "plays": list(result.host.plays),
+        "address": result.host.entry.address,
+        "driver": result.host.driver,
+        "settings": result.host.settings,
+        "version": result.description.version,
+        "facts": dict(sorted(result.description.facts.items())),
+        "clock_offset_ns": result.clock.offset_ns,
+        "clock_error_ns": result.clock.error_ns,
+        "endpoint": {name: _number(value) for name, value in sorted(counters.endpoint.items())},
+        "counters": changed,
+    }
+
+
+def _number(value: float) -> float | int:
+    return int(value) if value.is_integer() else value

@@ -1,0 +1,178 @@
+"""What became of each job, from the rows of its chunks alone: of backends whose engine does not say it.
+
+A round is complete when all of its chunks are. Back to back a rank ends a round when all that it sends in it
+is acknowledged and all that it receives in it has arrived; where ranks wait for each other in between, a
+round begins with the first chunk posted in it, so the time of single ranks is not known there.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from fabricbench.backend.protocol import JobSummary, RunSummary
+
+COMPLETE = "complete"
+INCOMPLETE = "incomplete"
+
+
+def run_summary(run_spec: Mapping[str, Any], chunks: pa.Table, why: str) -> RunSummary:
+    """Return the summary of a run.
+
+    Args:
+        run_spec: The RunSpec.
+        chunks: All rows of the table `chunks`.
+        why: Why the run ended early; empty if it did not.
+    """
+    jobs = [_job_summary(job, _rows_of(chunks, job["name"]), why) for job in run_spec["jobs"]]
+    is_complete = all(job["status"] == COMPLETE for job in jobs)
+    ends = [*chunks["completed_ps"].drop_null().to_pylist(), *chunks["delivered_ps"].drop_null().to_pylist()]
+    return {
+        "status": COMPLETE if is_complete else INCOMPLETE,
+        "end_ps": max(ends, default=0),
+        "jobs": jobs,
+    }
+
+
+def _rows_of(chunks: pa.Table, job: str) -> pa.Table:
+    import pyarrow.compute as pc
+
+    return chunks.filter(pc.equal(chunks["job"], job))
+
+
+def _job_summary(job: Mapping[str, Any], rows: pa.Table, why: str) -> JobSummary:
+    statuses: Mapping[str, int] = {
+        each["values"]: each["counts"] for each in rows["status"].value_counts().to_pylist()
+    }
+    complete, failed = statuses.get("complete", 0), statuses.get("failed", 0)
+    goes_on = job["repeat"]["kind"] == "until-others-end"
+    # What was cut off is no failure of a job that others end.
+    is_complete = not failed if goes_on else complete == rows.num_rows
+    rounds = _Rounds(job, rows)
+    summary: JobSummary = {
+        "name": job["name"],
+        "status": COMPLETE if is_complete else INCOMPLETE,
+        "start_ps": job["start_ps"],
+        "end_ps": rounds.end_ps if is_complete and rounds.counted else None,
+        "rounds": rounds.counted,
+        "warm_up_rounds": rounds.count - rounds.counted,
+        "round_times": rounds.times(),
+        "rank_times": rounds.rank_times() if is_complete else None,
+        "chunks": rows.num_rows,
+        "chunks_complete": complete,
+        "chunks_failed": failed,
+        "reason": "" if is_complete else _reason(rows, failed, complete, why),
+    }
+    return summary
+
+
+def _reason(rows: pa.Table, failed: int, complete: int, why: str) -> str:
+    """Say why a job is incomplete, with the first chunk concerned."""
+    import pyarrow.compute as pc
+
+    waiting = rows.num_rows - complete - failed
+    told = f"{failed} of {rows.num_rows} chunks failed and {waiting} never completed"
+    if not failed:
+        told = f"{waiting} of {rows.num_rows} chunks never completed"
+    wanted = "failed" if failed else "unfinished"
+    first = rows.filter(pc.equal(rows["status"], wanted)).slice(0, 1).to_pylist()
+    place = [
+        f"first: rank {row['src_rank']} to rank {row['dst_rank']}, step {row['step']}, queue pair {row['qp']}"
+        for row in first
+    ]
+    return "; ".join([told, *place, *([why] if why else [])])
+
+
+class _Rounds:
+    """The complete rounds of a job, those to warm up included.
+
+    Attributes:
+        count: How many, before the first that is not.
+        counted: Those of them that count.
+        end_ps: When the last chunk of the last of them was acknowledged.
+    """
+
+    def __init__(self, job: Mapping[str, Any], rows: pa.Table) -> None:
+        self._job = job
+        self._start_ps = job["start_ps"]
+        self.count = _complete_rounds(rows)
+        self._warm_up = min(job["warm_up_rounds"], self.count)
+        self.counted = self.count - self._warm_up
+        self._begins, self._ends = _extent(rows)
+        self.end_ps = max((self._ends[number] for number in range(self.count)), default=0)
+        self._rank_ends = {} if job["barrier"] else _rank_ends(rows)
+
+    def times(self) -> dict[str, int] | None:
+        """Return what the rounds that count took: all of them, the shortest, the longest."""
+        numbers = range(self._warm_up, self.count)
+        if not numbers:
+            return None
+        if self._job["barrier"]:
+            took = [self._ends[number] - self._begin(number) for number in numbers]
+            return {"sum_ps": sum(took), "min_ps": min(took), "max_ps": max(took)}
+        together = self.end_ps - self._start_ps
+        if self.count == 1:
+            return dict.fromkeys(("sum_ps", "min_ps", "max_ps"), together)
+        of_ranks = self._of_ranks()
+        slowest = [max(times[place] for times in of_ranks) for place in range(self.counted)]
+        # Ranks may still be at the last round to warm up when others begin those that count.
+        total = max(sum(times) for times in of_ranks) if self._warm_up else together
+        return {"sum_ps": total, "min_ps": min(slowest), "max_ps": max(slowest)}
+
+    def _begin(self, number: int) -> int:
+        return self._start_ps if number == 0 else self._begins[number]
+
+    def rank_times(self) -> dict[str, int] | None:
+        """Return the mean time of a round at each rank: the least, the mean and the most over ranks."""
+        if self._job["barrier"] or not self.counted or not self._rank_ends:
+            return None
+        means = [sum(times) // len(times) for times in self._of_ranks()]
+        return {"min_ps": min(means), "mean_ps": sum(means) // len(means), "max_ps": max(means)}
+
+    def _of_ranks(self) -> list[list[int]]:
+        """Return what each round that counts took each rank."""
+        found = []
+        for ends in self._rank_ends.values():
+            at, times = self._start_ps, []
+            for number in range(self.count):
+                end = max(ends.get(number, at), at)
+                times.append(end - at)
+                at = end
+            found.append(times[self._warm_up :])
+        return found
+
+
+def _complete_rounds(rows: pa.Table) -> int:
+    """Return how many rounds are complete before the first that is not."""
+    import pyarrow.compute as pc
+
+    if not rows.num_rows:
+        return 0
+    open_rounds = rows.filter(pc.not_equal(rows["status"], "complete"))["round"]
+    if len(open_rounds):
+        return int(pc.min(open_rounds).as_py())
+    return int(pc.max(rows["round"]).as_py()) + 1
+
+
+def _extent(rows: pa.Table) -> tuple[dict[int, int], dict[int, int]]:
+    """Return when each round began and ended, as far as that is known."""
+    grouped = rows.group_by("round").aggregate([("start_ps", "min"), ("completed_ps", "max")]).to_pylist()
+    begins = {each["round"]: each["start_ps_min"] for each in grouped}
+    return begins, {each["round"]: each["completed_ps_max"] for each in grouped}
+
+
+def _rank_ends(rows: pa.Table) -> dict[int, dict[int, int]]:
+    """Return when each rank ended each round: all acknowledged that it sent, all there that it receives."""
+    ends: dict[int, dict[int, int]] = defaultdict(dict)
+    for rank, time in (("src_rank", "completed_ps"), ("dst_rank", "delivered_ps")):
+        grouped: Sequence[Mapping[str, Any]] = (
+            rows.group_by([rank, "round"]).aggregate([(time, "max")]).to_pylist()
+        )
+        for each in grouped:
+            known = ends[each[rank]]
+            known[each["round"]] = max(known.get(each["round"], 0), each[f"{time}_max"] or 0)
+    return dict(ends)

@@ -1,0 +1,132 @@
+"""Agents and controllers as processes on loopback addresses, with the data plane of the core."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+PROGRAM = [sys.executable, "-m", "fabricbench"]
+PLAN = "jct-alltoall"
+SIZE_BYTES = 4 << 20
+UP_S = 20.0
+
+
+class Namespace:
+    """A network namespace of which only the agents make use: nobody else sends there.
+
+    Agents listen at Unix sockets, which are reached from everywhere.
+    """
+
+    def __init__(self) -> None:
+        script = "ip link set lo up && echo up && exec sleep 600"
+        command = ["unshare", "--net", "sh", "-c", script]
+        try:
+            self._holder = subprocess.Popen(
+                command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+            )
+        except FileNotFoundError:
+            pytest.skip("needs the program unshare")
+        if self._line() != "up":
+            self._holder.communicate()
+            pytest.skip("needs root, for a network namespace")
+
+    def _line(self) -> str:
+        return self._holder.stdout.readline().strip() if self._holder.stdout else ""
+
+    @property
+    def enter(self) -> list[str]:
+        """What comes before a command that runs in it."""
+        return ["nsenter", f"--net=/proc/{self._holder.pid}/ns/net"]
+
+    def sent_datagrams(self) -> int:
+        """Return how many UDP datagrams were sent in it."""
+        lines = Path(f"/proc/{self._holder.pid}/net/snmp").read_text().splitlines()
+        names, values = (line.split() for line in lines if line.startswith("Udp:"))
+        return int(values[names.index("OutDatagrams")])
+
+    def end(self) -> None:
+        self._holder.kill()
+        self._holder.communicate()
+
+
+class Hosts:
+    """Agents of this machine at Unix sockets of a folder, and the file of hosts that names them."""
+
+    def __init__(self, folder: Path, count: int, rate_limit: str) -> None:
+        self.folder = folder
+        self._namespace = Namespace()
+        self.agents: list[subprocess.Popen[str]] = []
+        lines = ["version: 1", "defaults:", "  tls: false", f"  rate_limit: {rate_limit}"]
+        # Queue pairs are to outlive a pause of a second.
+        lines += ["  settings: {timeout_min_ps: 500_000_000_000}", "hosts:"]
+        for number in range(count):
+            where = f"unix:{folder}/h{number}.sock"
+            lines += [f"  - name: h{number}", f"    agent: {where}", f"    address: 127.0.1.{number + 1}"]
+            self.agents.append(self.start(number))
+        self.file = folder / "hosts.yaml"
+        self.file.write_text("\n".join(lines) + "\n")
+        for number in range(count):
+            self._wait_until_up(number)
+
+    def start(self, number: int) -> subprocess.Popen[str]:
+        command = [*PROGRAM, "agent", "--no-tls", "--listen", f"unix:{self.folder}/h{number}.sock"]
+        return subprocess.Popen([*self._namespace.enter, *command], stderr=subprocess.PIPE, text=True)
+
+    def sent_datagrams(self) -> int:
+        """Return how many UDP datagrams the agents have sent (proc(5), net/snmp)."""
+        return self._namespace.sent_datagrams()
+
+    def _wait_until_up(self, number: int) -> None:
+        until = time.monotonic() + UP_S
+        path = self.folder / f"h{number}.sock"
+        while time.monotonic() < until:
+            with socket.socket(socket.AF_UNIX) as probe:
+                if path.exists() and probe.connect_ex(os.fspath(path)) == 0:
+                    return
+            time.sleep(0.05)
+        raise AssertionError(f"agent {number} does not listen")
+
+    def command(self, workspace: Path, *more: str) -> list[str]:
+        ranks = ["-s", f'jobs.0.ranks="0-{len(self.agents) - 1}"', "-s", f"sweep.data_size=[{SIZE_BYTES}B]"]
+        plan = [*ranks, "-s", "criteria=[]"]
+        options = ["--backend", "hosts", "--hosts", str(self.file), "--workspace", str(workspace)]
+        return [*PROGRAM, "run", PLAN, *plan, *options, *more]
+
+    def run(self, workspace: Path, *more: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            self.command(workspace, *more), check=False, capture_output=True, text=True, timeout=120
+        )
+
+    def begin(self, workspace: Path, environment: Mapping[str, str] | None = None) -> subprocess.Popen[str]:
+        """Start a controller, and return it once data flows."""
+        before = self.sent_datagrams()
+        started = subprocess.Popen(
+            self.command(workspace),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, **(environment or {})},
+        )
+        until = time.monotonic() + UP_S
+        while time.monotonic() < until and started.poll() is None:
+            if self.sent_datagrams() > before + 50:
+                return started
+            time.sleep(0.02)
+        raise AssertionError(f"no data flows: {started.communicate()}")
+
+    def end(self) -> None:
+        for agent in self.agents:
+            if agent.poll() is None:
+                agent.send_signal(signal.SIGCONT)
+                agent.terminate()
+        for agent in self.agents:
+            agent.communicate(timeout=20)
+        self._namespace.end()
