@@ -12,6 +12,7 @@ from fabricbench.report.criteria import judgement_text
 from fabricbench.report.measured import NO_CHUNKS, measured_facts, printed_values
 from fabricbench.report.tcp import tcp_table
 from fabricbench.report.terminal.cells import deviation_text, heading, metric_text, sized
+from fabricbench.report.terminal.hosts import hosts_table
 from fabricbench.report.terminal.tenants import tenants_table
 from fabricbench.report.text_table import Column, Row, Style, render, styled
 from fabricbench.words import data_size
@@ -38,7 +39,8 @@ def trial_text(jobs: Sequence[JobReport], tags: Sequence[str] = (), *, colour: b
     if trial.is_printed:
         return "\n\n".join([facts, *(_job_text(job, colour=colour) for job in jobs), *_printed(trial)])
     tcp = [table for table in [tcp_table([("this", jobs[0].trial)], colour=colour)] if table]
-    return "\n\n".join([facts, *(_job_text(job, colour=colour) for job in jobs), *tenants, *tcp])
+    hosts = [table for table in [hosts_table(trial, colour=colour)] if table]
+    return "\n\n".join([facts, *(_job_text(job, colour=colour) for job in jobs), *tenants, *tcp, *hosts])
 
 
 def _trial_facts(trial: Trial) -> list[tuple[str, str]]:
