@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -64,7 +64,10 @@ class Agent:
         from fabricbench.hosts.proto import agent_pb2_grpc
 
         identity = _identity(settings)
-        self.session: Session = Session(settings.policy, data_plane)
+        policy = settings.policy
+        if identity is not None:
+            policy = replace(policy, name=identity.name.partition(".")[0])
+        self.session: Session = Session(policy, data_plane)
         self._ending = threading.Event()
         self._server: grpc.Server = grpc.server(
             ThreadPoolExecutor(_WORKERS), options=OPTIONS, maximum_concurrent_rpcs=_CALLS_MAX

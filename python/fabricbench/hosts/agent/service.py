@@ -151,6 +151,8 @@ def _answered(
         return action() if action else None
     except RefusedError as refusal:
         abort(context, refusal)
+    except (ValueError, OSError, RuntimeError) as error:  # what the data plane says of peers and sockets
+        abort(context, RefusedError("", one_line(str(error), _REASON_LENGTH_MAX)))
 
 
 def _peer_name(context: grpc.ServicerContext) -> str:

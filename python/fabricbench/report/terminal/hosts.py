@@ -23,8 +23,8 @@ def hosts_table(trial: Trial, *, colour: bool = False) -> str:
     tables = [render(heads, [Row(_cells(host)) for host in hosts], colour=colour)]
     rows = [row for host in hosts for row in _counter_rows(host)]
     if rows:
-        names = ("host", "device", "counter", "change", "unit", "vendor's name: what it counts")
-        heads = [Column((name,), is_text=name != "change") for name in names]
+        columns = ("host", "device", "counter", "change", "unit", "vendor's name: what it counts")
+        heads = [Column((name,), is_text=name != "change") for name in columns]
         tables.append(render(heads, rows, colour=colour))
     return "\n\n".join(tables)
 
