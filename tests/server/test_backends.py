@@ -150,6 +150,97 @@ def test_both_are_compared(lab: Path, told: Any) -> None:
     )
 
 
+def test_each_size_has_its_prediction_with_the_likely_causes(lab: Path, told: Any) -> None:
+    simulated, real = trials_of(lab, "sim"), trials_of(lab, "loopback")
+    for name in (real[0].id, simulated[1].id):
+        twins = json.loads(told("compare", "--by", "twin", name, "--format", "json"))["twins"]
+        assert [each["measured"]["id"] for each in twins] == [trial.id for trial in real]
+        assert [each["predicted"]["id"] for each in twins] == [trial.id for trial in simulated]
+        for each in twins:
+            one, other = (each[side]["completion_time_ms"] for side in ("measured", "predicted"))
+            assert each["deviation_percent"] == pytest.approx(100 * (one / other - 1))
+            assert {cause["where"] for cause in each["causes"]} >= {"retransmits", "out_of_order"}
+            assert each["slowest"][0]["ratio"] >= each["slowest"][-1]["ratio"] > 1
+    rows = list(csv.DictReader(io.StringIO(told("compare", "--by", "twin", real[0].id, "--format", "csv"))))
+    assert [row["predicted_id"] for row in rows] == [trial.id for trial in simulated]
+    text = told("compare", "--by", "twin", real[0].id)
+    assert "loopback beside the simulator" in text
+    assert "trend: measured = predicted" in text
+
+
+def test_a_twin_is_predicted_once_and_measured_each_time(tmp_path: Path, loopback: Loopback) -> None:
+    (tmp_path / "small.yaml").write_text(PLAN)
+    command = ("run", str(tmp_path / "small.yaml"), "--backend", "loopback", "--twin", "--format", "json")
+    workspace = ("--workspace", str(tmp_path / "twins"))
+    before = loopback.runs
+    for _ in range(2):
+        assert run([*command, *workspace]) == 0
+    found = Workspace.open(tmp_path / "twins").trials()
+    assert loopback.runs == before + 4
+    assert [trial.facts.backend for trial in found] == ["sim", "sim", "loopback", "loopback"]
+    assert min(trial.attempt for trial in found if trial.facts.backend == "sim") == 1
+
+
+def test_the_simulator_is_no_twin_of_itself(lab: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["run", str(lab / "small.yaml"), "--twin", "--workspace", str(lab / "workspace")]) == 2
+    told = capsys.readouterr().err
+    assert "small.yaml:2: backend: found sim" in told
+    assert "hint: `--backend NAME`" in told
+
+
+def test_a_measured_trial_without_a_prediction_says_so(
+    tmp_path: Path, loopback: Loopback, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert loopback.name == "loopback"
+    (tmp_path / "small.yaml").write_text(PLAN)
+    program("run", tmp_path / "small.yaml", "--backend", "loopback", root=tmp_path)
+    capsys.readouterr()
+    program("compare", "--by", "twin", root=tmp_path)
+    assert capsys.readouterr().out.count("no complete trial of the simulator has this run spec") == 2
+    twins = fb.workspace(tmp_path / "workspace").trials().by_twin()
+    assert twins["deviation_percent"].null_count() == twins.height == 2
+    assert twins["predicted_id"].null_count() == 2
+
+
+def test_a_run_that_was_never_measured_has_no_twins(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "small.yaml").write_text(PLAN)
+    program("run", tmp_path / "small.yaml", root=tmp_path)
+    capsys.readouterr()
+    assert run(["compare", "--by", "twin", "--workspace", str(tmp_path / "workspace")]) == 2
+    assert "no other backend measured a trial of it" in capsys.readouterr().err
+
+
+def test_python_has_measured_beside_predicted(lab: Path, loopback: Loopback) -> None:
+    workspace = fb.workspace(lab / "workspace")
+    before = loopback.runs
+    plan = fb.load(lab / "small.yaml").with_(backend="loopback")
+    measured = fb.run(plan, workspace=workspace, twin=True, resume=True)
+    assert loopback.runs == before
+    twins = measured.by_twin()
+    assert twins["predicted_backend"].to_list() == ["sim", "sim"]
+    assert twins["deviation_percent"].min() > 0  # type: ignore[operator]
+    assert [twin.stored.facts.backend for twin in measured[0].twins()] == ["sim"]
+    assert [trace.name for trace in measured.plot.twin().data] == ["measured", "predicted", "deviation"]
+
+
+def test_the_server_has_measured_beside_predicted(lab: Path, client_of: ClientOf) -> None:
+    client = client_of(lab / "workspace")
+    real, simulated = trials_of(lab, "loopback"), trials_of(lab, "sim")
+    for trial in (real[0], simulated[0]):
+        answer = client.get("/api/v1/compare", params={"trial": trial.id, "by": "twin"})
+        assert [each["measured"]["id"] for each in answer.json()["twins"]] == [each.id for each in real]
+        figures = client.get(f"/api/v1/trials/{trial.id}/figures").json()["figures"]
+        assert "twin" in [figure["name"] for figure in figures]
+        drawn = client.get(f"/api/v1/trials/{trial.id}/figures/twin").json()
+        assert [trace["name"] for trace in drawn["data"]] == ["measured", "predicted", "deviation"]
+    both = {"trial": [real[0].id, real[1].id], "by": "twin"}
+    assert client.get("/api/v1/compare", params=both).status_code == 422
+    report = client.get(f"/api/v1/trials/{real[0].id}/downloads/report.html").text
+    assert "Prediction beside measurement" in report
+
+
 def test_reports_have_both_beside_each_other(lab: Path, told: Any) -> None:
     simulated, real = trials_of(lab, "sim")[0].id, trials_of(lab, "loopback")[0].id
     for focus, other in ((simulated, real), (real, simulated)):

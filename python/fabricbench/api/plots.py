@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from fabricbench.figures.registry import FIGURES, drawn
@@ -27,10 +27,16 @@ class Plots:
         'Figure'
     """
 
-    def __init__(self, trials: Sequence[StoredTrial], focus: StoredTrial) -> None:
-        """Take trials and the one of them that figures of one trial show."""
+    def __init__(
+        self,
+        trials: Sequence[StoredTrial],
+        focus: StoredTrial,
+        twins: Callable[[], Sequence[StoredTrial]] = tuple,
+    ) -> None:
+        """Take trials, the one of them that figures of one trial show, and what finds their twins."""
         self._trials = trials
         self._focus = focus
+        self._twins = twins
 
     def figure(self, name: str, job: str | None = None) -> go.Figure:
         """Return a figure by its name, as `GET /api/v1/trials/ID/figures` lists them.
@@ -52,7 +58,9 @@ class Plots:
         figure = FIGURES.get(name)
         if figure is None:
             raise ValueError(f"found {name!r}; allowed: {', '.join(FIGURES)}")
-        plot = drawn(name, self._focus, self._trials, None if job is None else Window(job=job))
+        beside = self._twins() if figure.has_twins else ()
+        window = None if job is None else Window(job=job)
+        plot = drawn(name, self._focus, [*self._trials, *beside], window)
         if plot is None:
             raise NothingToDrawError(f"nothing to draw: {figure.missing or figure.section.missing}")
         return plot.figure
@@ -77,6 +85,20 @@ class Plots:
             'busbw / ideal goodput (%; not from 0)'
         """
         return self.figure("ideal-share" if of_ideal else "bandwidth")
+
+    def twin(self) -> go.Figure:
+        """Return measured and predicted bus bandwidth against data size, and how far apart they are.
+
+        Raises:
+            ValueError: No trial has both.
+
+        Example:
+            >>> run.plot.twin()
+            Traceback (most recent call last):
+            ...
+            fabricbench.api.plots.NothingToDrawError: ...
+        """
+        return self.figure("twin")
 
     def timeline(self) -> go.Figure:
         """Return the chunk transfers of one trial as bars over time, by sending rank.

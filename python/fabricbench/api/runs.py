@@ -110,6 +110,7 @@ def run(
     threads: int | None = None,
     resume: bool = False,
     force: bool = False,
+    twin: bool = False,
 ) -> Trials:
     """Run every trial of a plan and keep the records.
 
@@ -124,13 +125,16 @@ def run(
         threads: Worker threads, as many as help without it; the results do not depend on it.
         resume: Leave out the trials that are in the workspace already.
         force: Run though a trial is estimated to need more than this machine's memory or an hour.
+        twin: Also predict each trial by the simulator, unless its prediction is in the workspace;
+            `Trials.by_twin` sets both beside each other.
 
     Returns:
         The trials, in the order of the plan.
 
     Raises:
         ValueError: `threads` is not 1 to 1024.
-        PlanError: The plan cannot be carried out, or is estimated to be beyond this machine.
+        PlanError: The plan cannot be carried out, or is estimated to be beyond this machine; or `twin` of
+            a plan whose backend is the simulator.
         StoreError: The workspace cannot be written, or the disk is full.
         KeyboardInterrupt: The user stopped the run; the trials that finished stay in the workspace.
 
@@ -151,10 +155,12 @@ def run(
     with named_as_written({}, variants):
         loaded = loading.reload(chosen.loaded, limits=limits, chosen=variants)
     kept = workspace if isinstance(workspace, Workspace) else open_workspace(workspace, create=True)
-    listener = _Listener(on_progress, len(loaded.trials)) if on_progress else Quiet()
-    outcome = Runner(
-        kept.store, loading.backend_of(loaded), result_rows, listener, threads=threads, resume=resume
-    ).run(loaded)
-    if outcome.stopped_by is not None:
-        raise KeyboardInterrupt
+    parts = [(loading.twin_of(loaded, limits, variants), True)] if twin else []
+    for part, is_kept in [*parts, (loaded, resume)]:
+        listener = _Listener(on_progress, len(part.trials)) if on_progress else Quiet()
+        carrier = loading.backend_of(part)
+        runner = Runner(kept.store, carrier, result_rows, listener, threads=threads, resume=is_kept)
+        outcome = runner.run(part)
+        if outcome.stopped_by is not None:
+            raise KeyboardInterrupt
     return Trials([Trial(each, kept.store) for each in outcome.trials])

@@ -192,7 +192,18 @@ class Trial(RecordFrames):
             >>> run[0].plot.timeline().layout.yaxis.title.text
             'sending rank'
         """
-        return Plots([self._stored], self._stored)
+        return Plots([self._stored], self._stored, lambda: self._store.twins([self._stored]))
+
+    def twins(self) -> Sequence[Trial]:
+        """Return the trials of the same run spec that other backends carried out, newest first.
+
+        Of a measured trial that is what the simulator predicts, if it was asked for.
+
+        Example:
+            >>> run[0].twins()
+            []
+        """
+        return [Trial(each, self._store) for each in self._store.twins([self._stored])]
 
     def write_report(self, path: str | Path) -> None:
         """Write the report of the run that this trial belongs to, its detailed plots about this one.
@@ -210,7 +221,8 @@ class Trial(RecordFrames):
         from fabricbench.report.html.build import write_report
 
         check_page_name(Path(path))
-        write_report(self._family, self._stored, Path(path))
+        twins = self._store.twins(self._store.suite(self._stored))
+        write_report(self._family, self._stored, Path(path), twins=twins)
 
     @property
     def _family(self) -> Sequence[StoredTrial]:

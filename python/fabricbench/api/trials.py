@@ -14,6 +14,8 @@ from fabricbench.words import counted
 if TYPE_CHECKING:
     import polars as pl
 
+    from fabricbench.store import Trial as StoredTrial
+
 
 class Trials(RecordFrames, Sequence[Trial]):
     """Finished trials, such as those of a run, in their order.
@@ -92,6 +94,39 @@ class Trials(RecordFrames, Sequence[Trial]):
         except UnknownReferenceError as error:
             raise ValueError(str(error)) from error
 
+    def by_twin(self) -> pl.DataFrame:
+        """Set the run beside what the simulator predicts of it, as `compare --by twin` does.
+
+        The predictions are those of the same run specs in the workspace, as `run(plan, twin=True)` makes
+        them; of a simulated run it is the measurements that are looked for.
+
+        Returns:
+            One row for each job of each measured trial: `measured_...` and `predicted_...` trial, time [ms]
+            and bandwidths [GB/s], `deviation_percent`, the likely `causes` as one text, and in `missing` why
+            there is no prediction.
+
+        Raises:
+            ValueError: There is no trial, or the run was simulated and never measured.
+
+        Example:
+            >>> run.by_twin()
+            Traceback (most recent call last):
+            ...
+            ValueError: the run was simulated, and no other backend measured a trial of it
+        """
+        from fabricbench.report.frames import twins_frame
+        from fabricbench.report.twins import NoTwinError, twins_of
+
+        try:
+            return twins_frame(twins_of([trial.stored for trial in self._trials], self._others))
+        except NoTwinError as error:
+            raise ValueError(str(error)) from error
+
+    @property
+    def _others(self) -> list[StoredTrial]:
+        """Trials of the same run specs by other backends."""
+        return [twin.stored for trial in self._trials for twin in trial.twins()]
+
     def frame(self, table: str) -> pl.DataFrame:
         """Return a table of all trials as one frame, with the id of the trial in a first column `trial`.
 
@@ -130,7 +165,8 @@ class Trials(RecordFrames, Sequence[Trial]):
         """
         if not self._trials:
             raise ValueError("there is no trial to draw")
-        return Plots([trial.stored for trial in self._trials], self._trials[-1].stored)
+        stored = [trial.stored for trial in self._trials]
+        return Plots(stored, stored[-1], lambda: self._others)
 
     def __repr__(self) -> str:
         lines = [f"  {trial!r}" for trial in self._trials[:20]]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,14 +13,16 @@ from fabricbench.cli.output import Format, has_colour, write
 
 if TYPE_CHECKING:
     from fabricbench.report.comparison import Comparison
+    from fabricbench.report.twins import TwinGroup
     from fabricbench.store import Workspace
 
 
 class By(StrEnum):
-    """What runs are compared by: the variants of one, or the sizes of two."""
+    """What runs are compared by: the variants of one, the sizes of two, or one and its prediction."""
 
     VARIANT = "variant"
     SIZE = "size"
+    TWIN = "twin"
 
 
 def compare_command(
@@ -33,7 +36,8 @@ def compare_command(
         By | None,
         typer.Option(
             help="`variant`: compare the variants of the run that the trial belongs to; "
-            "`size`: the runs that two trials belong to, at every size that both have."
+            "`size`: the runs that two trials belong to, at every size that both have; "
+            "`twin`: the run of the trial, measured, beside what the simulator predicts of it."
         ),
     ] = None,
     reference: Annotated[
@@ -49,11 +53,17 @@ def compare_command(
 
     With `--by variant` the variants of a plan stand side by side, at every size; with `--by size` two runs,
     such as a measured and a simulated one.
+
+    With `--by twin` a run of another backend stands beside the simulator's run of the same plan, as `run
+    --twin` makes them, with how far apart they are at each size and the likely causes.
     """
     from fabricbench.report import formats, terminal
     from fabricbench.store import Workspace
 
     store = Workspace.open(workspace)
+    if by is By.TWIN:
+        write(twins_written(_twins(store, trials or ["latest"], reference), output))
+        return
     if by is By.VARIANT:
         found = by_variant(store, trials or ["latest"], reference)
     elif by is By.SIZE:
@@ -104,6 +114,30 @@ def _by_size(store: Workspace, names: list[str], reference: str | None) -> Compa
     if not found.pairs:
         raise typer.BadParameter("the runs have no collective, number of ranks and data size in common")
     return found
+
+
+def _twins(store: Workspace, names: list[str], reference: str | None) -> list[TwinGroup]:
+    from fabricbench.report.twins import NoTwinError, twins_of
+
+    if reference is not None or len(names) != 1:
+        raise typer.BadParameter("--by twin takes one trial: its run is set beside the prediction of it")
+    run = store.suite(store.find(names[0]))
+    try:
+        return twins_of(run, store.twins(run))
+    except NoTwinError as error:
+        raise typer.BadParameter(f"{error}; `run PLAN --backend NAME --twin` does") from error
+
+
+def twins_written(groups: Sequence[TwinGroup], output: Format) -> str:
+    """Return measured jobs beside their predictions in a format."""
+    from fabricbench.report import terminal
+    from fabricbench.report.twins import twins_csv, twins_json
+
+    if output is Format.JSON:
+        return twins_json(groups)
+    if output is Format.CSV:
+        return twins_csv(groups)
+    return terminal.twins_text(groups, colour=has_colour())
 
 
 def by_variant(store: Workspace, names: list[str], reference: str | None) -> Comparison:

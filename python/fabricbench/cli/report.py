@@ -55,7 +55,7 @@ def report_command(
     members = store.family(focus)
     known = {member.id for member in members}
     others = [each for each in store.suite(store.find(beside)) if each.id not in known] if beside else []
-    size_bytes = write_report(members, focus, out, others)
+    size_bytes = write_report(members, focus, out, others, store.twins(store.suite(focus)))
     count = sum(1 for member in members if member.facts.suite == focus.facts.suite)
     note(f"wrote {out}: {counted(count, 'trial')}, {size_bytes / 1e6:.1f} MB")
 

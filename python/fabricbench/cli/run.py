@@ -25,7 +25,11 @@ from fabricbench.runner.trials import THREADS_MAX
 from fabricbench.words import counted
 
 if TYPE_CHECKING:
+    from fabricbench.backend.protocol import Backend
+    from fabricbench.plan.loaded import LoadedPlan
     from fabricbench.results.jobs import JobReport
+    from fabricbench.runner.trials import Outcome
+    from fabricbench.store import Workspace
 
 
 class EnginePath(StrEnum):
@@ -63,6 +67,12 @@ def run_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
     resume: Annotated[
         bool, typer.Option("--resume", help="Leave out the trials that are complete already.")
     ] = False,
+    twin: Annotated[
+        bool,
+        typer.Option(
+            "--twin", help="Also predict each trial by the simulator, and set both beside each other."
+        ),
+    ] = False,
     path: Annotated[
         EnginePath, typer.Option(help="`exact` keeps to the slower reference path.")
     ] = EnginePath.AUTO,
@@ -84,6 +94,9 @@ def run_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
 ) -> None:
     """Run a plan and print what it measured.
 
+    With `--twin` the simulator first predicts each trial, unless its prediction is in the workspace; then the
+    backend carries it out, and both are printed size by size with the likely causes of the difference.
+
     Exit status: 0 when every trial ran and met the plan's criteria, an incomplete one included where there
     are none, since that is a result; 2 for an error in the plan or the workspace, or a trial that is beyond
     this machine; 3 when every trial ran and a criterion is not met; 130 when stopped by Ctrl-C; 143 by
@@ -103,35 +116,46 @@ def run_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
     for warning in loaded.warnings:
         note(warning.text("warning"))
     settings = _settings(path, fast_forward=fast_forward)
-    if hosts is not None:
-        settings |= {"hosts": str(hosts), "hosts_authority": str(authority_folder(workspace, authority))}
-    carrier = loading.backend_of(loaded, settings)
+    own = {"hosts": str(hosts), "hosts_authority": str(authority_folder(workspace, authority))} if hosts else {}
+    # What a twin is told of the engine concerns its prediction.
+    carrier = loading.backend_of(loaded, own if twin else settings | own)
     for told in loading.notes_of(loaded, carrier):
         note(f"note: {told}")
+    predicted = loading.twin_of(loaded, limits, variants or ()) if twin else None
+    predictor = loading.backend_of(predicted, settings) if predicted else None
     store = Workspace.open(workspace, create=True)
     with display() as listener:
-        outcome = Runner(
-            store,
-            carrier,
-            result_rows,
-            listener,
-            threads=threads,
-            resume=resume,
-        ).run(loaded)
+
+        def carry_out(one: LoadedPlan, by: Backend, *, resume: bool) -> Outcome:
+            return Runner(store, by, result_rows, listener, threads=threads, resume=resume).run(one)
+
+        outcome = carry_out(predicted, predictor, resume=True) if predicted and predictor else None
+        if outcome is None or outcome.stopped_by is None:
+            outcome = carry_out(loaded, carrier, resume=resume)
     suite = store.suite(outcome.trials[-1]) if outcome.trials else []
     jobs = reports_of_run(outcome.trials, suite)
-    if jobs or output is not Format.TABLE:
+    if twin and outcome.stopped_by is None:
+        write(_twins(store, outcome, output))
+    elif jobs or output is not Format.TABLE:
         write(render(jobs, output))
     if outcome.stopped_by is not None:
         kept = f"{len(outcome.trials)} of {counted(outcome.count, 'trial')} finished and stay in {store.root}"
         note(f"interrupted: {kept}\nhint: the same command with --resume runs the rest")
         raise typer.Exit(128 + outcome.stopped_by)
     if any(job.is_rejected for job in jobs):
-        if output is not Format.TABLE:
+        if twin or output is not Format.TABLE:
             from fabricbench.report.criteria import verdict_line
 
             note(verdict_line(jobs))
         raise typer.Exit(NOT_MET)
+
+
+def _twins(store: Workspace, outcome: Outcome, output: Format) -> str:
+    """Return what was measured beside its predictions, in a format."""
+    from fabricbench.cli.compare import twins_written
+    from fabricbench.report.twins import twins_of
+
+    return twins_written(twins_of(outcome.trials, store.twins(outcome.trials)), output)
 
 
 def _settings(path: EnginePath, *, fast_forward: bool) -> dict[str, Any]:

@@ -36,6 +36,7 @@ TENANTS: Final = Section("tenants", "Beside the others and alone", "no job of th
 BANDWIDTH: Final = Section(
     "bandwidth", "Bandwidth", "no trial of this run is complete, so there is no bandwidth to draw"
 )
+TWIN: Final = Section("twin", "Prediction beside measurement", "no trial was both measured and predicted")
 FCT: Final = Section("fct", "Flow completion times", "no chunk of this run completed")
 UPLINKS: Final = Section("uplinks", "Uplinks", "no switch has several uplinks")
 TIMELINE: Final = Section("timeline", "Chunk transfers", "no chunk was started")
@@ -64,6 +65,7 @@ class Figure:
         result: What one of the results has to have, if anything.
         missing: Why there may be nothing to draw, if not for the reason of its section.
         of_run: Whether the results beside it are those of the whole run, rather than of the trial.
+        has_twins: Whether it shows beside the run the trials of the same run specs by other backends.
         zooms: Whether a part of it brings out more.
         is_certain: Whether there is something to draw wherever there is what it needs.
     """
@@ -78,6 +80,7 @@ class Figure:
     result: Callable[[ResultRow], bool] | None = None
     missing: str = ""
     of_run: bool = False
+    has_twins: bool = False
     zooms: bool = False
     is_certain: bool = True
 

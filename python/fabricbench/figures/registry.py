@@ -16,6 +16,7 @@ from fabricbench.figures.links.uplinks import UPLINKS_FIGURE
 from fabricbench.figures.results.bandwidth import BANDWIDTH_FIGURES
 from fabricbench.figures.results.fct import FCT_FIGURES
 from fabricbench.figures.results.tenants import BESIDE_FIGURES, KEPT_FIGURE
+from fabricbench.figures.results.twins import TWIN_FIGURE
 from fabricbench.figures.results.variants import RATIO_FIGURE
 from fabricbench.figures.samples.control import PAUSES_FIGURE, RATES_FIGURE
 from fabricbench.figures.samples.goodput import GOODPUT_FIGURE
@@ -33,6 +34,7 @@ _FIGURES: Final = (
     *BESIDE_FIGURES,
     KEPT_FIGURE,
     *BANDWIDTH_FIGURES,
+    TWIN_FIGURE,
     *FCT_FIGURES,
     UPLINKS_FIGURE,
     TIMELINE_FIGURE,

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from fabricbench.report.comparison import Comparison, JobPair
+    from fabricbench.report.twins import TwinGroup
     from fabricbench.results.jobs import JobReport
 
 _TEXTS = (
@@ -60,6 +61,19 @@ def variants_frame(found: Comparison) -> pl.DataFrame:
     integers = dict.fromkeys(("data_size_bytes", "iteration"), pl.Int64)
     schema = {name: (numbers | integers).get(name, pl.String) for name in COMPARISON_COLUMNS}
     return pl.DataFrame(comparison_rows(found), schema=schema, strict=False)
+
+
+def twins_frame(groups: Sequence[TwinGroup]) -> pl.DataFrame:
+    """Return one row for each measured job and size: the columns of `compare --by twin --format csv`."""
+    import polars as pl
+
+    from fabricbench.report.twins import METRICS, TWIN_COLUMNS, twin_rows
+
+    numbers = [f"{side}_{name}" for side in ("measured", "predicted") for name in METRICS]
+    types: dict[str, Any] = dict.fromkeys([*numbers, "deviation_percent"], pl.Float64)
+    types |= dict.fromkeys(("data_size_bytes", "iteration"), pl.Int64)
+    schema = {name: types.get(name, pl.String) for name in TWIN_COLUMNS}
+    return pl.DataFrame(twin_rows(groups), schema=schema, strict=False)
 
 
 def comparison_frame(pairs: Sequence[JobPair]) -> pl.DataFrame:

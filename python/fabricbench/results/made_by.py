@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from fabricbench.store.trial import IMPORTED
+from fabricbench.store.trial import IMPORTED, SIMULATOR
 
 if TYPE_CHECKING:
     from fabricbench.store import Trial
 
 SIMULATED: Final = "simulated"
 MEASURED: Final = "measured"
-_WORDS: Final = {"sim": SIMULATED, IMPORTED: MEASURED}
+_WORDS: Final = {SIMULATOR: SIMULATED, IMPORTED: MEASURED}
 
 
 def made(trial: Trial) -> str:

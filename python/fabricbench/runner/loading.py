@@ -96,6 +96,25 @@ def _with_backend(loaded: LoadedPlan) -> LoadedPlan:
     return loaded
 
 
+def twin_of(loaded: LoadedPlan, limits: Limits | None = None, chosen: Sequence[str] = ()) -> LoadedPlan:
+    """Return the plan as the simulator carries it out, to predict what another backend measures.
+
+    Raises:
+        PlanError: The plan's backend is the simulator, or that cannot carry it out within the limits.
+    """
+    from fabricbench.backend.registry import BACKENDS
+    from fabricbench.plan.errors import PlanError
+    from fabricbench.plan.load import document_of
+    from fabricbench.plan.model import SIMULATOR
+
+    if loaded.plan.backend == SIMULATOR:
+        allowed = ", ".join(name for name in sorted(BACKENDS) if name != SIMULATOR)
+        found = f"{SIMULATOR}, of which the twin would be itself"
+        hint = "`--backend NAME` names what measures; the simulator predicts"
+        raise PlanError([document_of(loaded).problem(("backend",), found, allowed, hint)])
+    return reload(loaded, [f"backend={SIMULATOR}"], limits, chosen)
+
+
 def machine_limits(time_limit_min: int | None = TIME_LIMIT_MIN) -> Limits:
     """Return what a trial may cost on this machine: the memory that is left, and so many minutes or any."""
     from fabricbench.backend.machine import available_memory_bytes

@@ -8,6 +8,7 @@ from fastapi import APIRouter, Query, Response
 
 from fabricbench.report.comparison import UnknownReferenceError, of_sizes, of_trials, of_variants
 from fabricbench.report.formats import comparison_json
+from fabricbench.report.twins import NoTwinError, twins_json, twins_of
 from fabricbench.server.errors import ERRORS, ApiError
 from fabricbench.server.state import ServerState
 from fabricbench.server.trials import State, finished_trial
@@ -24,21 +25,27 @@ def compare_trials(
         list[_Id], Query(min_length=1, max_length=16, description="The first is the reference.")
     ],
     by: Annotated[
-        Literal["trial", "size", "variant"],
+        Literal["trial", "size", "variant", "twin"],
         Query(
             description="`size`: two runs, each named by a trial, at every size that both have. `variant`: "
-            "the variants of the run of one trial."
+            "the variants of the run of one trial. `twin`: the measured run of one trial beside what the "
+            "simulator predicts of it."
         ),
     ] = "trial",
     reference: Annotated[str | None, Query(max_length=200, description="Variant to compare with.")] = None,
 ) -> Response:
-    """Compare trials: `parameters` that differ, and every metric of each pair of `jobs` with its ratio."""
+    """Compare trials: `parameters` that differ, and every metric of each pair of `jobs` with its ratio.
+
+    By twin: `twins`, each measured job beside its prediction with deviation and likely causes, and `trends`.
+    """
     if by == "variant":
         return Response(_by_variant(state, trial, reference), media_type="application/json")
     if reference is not None:
         raise ApiError(
             422, "reference: goes with by=variant", "otherwise the first trial is it", field="reference"
         )
+    if by == "twin":
+        return Response(_by_twin(state, trial), media_type="application/json")
     if by == "size":
         return Response(_by_size(state, trial), media_type="application/json")
     if len(trial) < 2:
@@ -47,6 +54,18 @@ def compare_trials(
     if not found.pairs:
         raise ApiError(422, "the trials have no job in common", field="trial")
     return Response(comparison_json(found), media_type="application/json")
+
+
+def _by_twin(state: ServerState, trials: list[str]) -> str:
+    if len(trials) > 1:
+        raise ApiError(
+            422, "trial: by=twin takes one", "its run is set beside the prediction of it", field="trial"
+        )
+    run = state.workspace.suite(finished_trial(trials[0], state))
+    try:
+        return twins_json(twins_of(run, state.workspace.twins(run)))
+    except NoTwinError as error:
+        raise ApiError(422, str(error), field="trial") from error
 
 
 def _by_size(state: ServerState, trials: list[str]) -> str:

@@ -119,7 +119,8 @@ def _write_table(trial: Trial, _state: ServerState, path: Path) -> None:
 
 
 def _write_report(trial: Trial, state: ServerState, path: Path) -> None:
-    write_report(state.workspace.family(trial), trial, path)
+    store = state.workspace
+    write_report(store.family(trial), trial, path, twins=store.twins(store.suite(trial)))
 
 
 def _write_json(trial: Trial, state: ServerState, path: Path) -> None:

@@ -50,8 +50,9 @@ class FigureList(BaseModel):
 def list_figures(trial: FinishedTrial, state: State) -> FigureList:
     """List the figures of a trial."""
     run = state.workspace.suite(trial)
-    key = ("figures", *map(identity, [trial, *run]))
-    names: list[str] = json.loads(state.cache.get(key, lambda: _names(trial, run)))
+    twins = state.workspace.twins(run)
+    key = ("figures", *map(identity, [trial, *run, *twins]))
+    names: list[str] = json.loads(state.cache.get(key, lambda: _names(trial, run, twins)))
     found = [(name, FIGURES[name]) for name in names]
     return FigureList(
         figures=[
@@ -67,10 +68,13 @@ def list_figures(trial: FinishedTrial, state: State) -> FigureList:
     )
 
 
-def _names(trial: Trial, run: list[Trial]) -> bytes:
+def _names(trial: Trial, run: list[Trial], twins: list[Trial]) -> bytes:
     alone, all_of_it = subject_of(trial, [trial]), subject_of(trial, run)
+    beside = subject_of(trial, [*run, *twins])
     found = [
-        name for name, figure in FIGURES.items() if figure.is_there(all_of_it if figure.of_run else alone)
+        name
+        for name, figure in FIGURES.items()
+        if figure.is_there(beside if figure.has_twins else all_of_it if figure.of_run else alone)
     ]
     return json.dumps(found).encode()
 
@@ -105,7 +109,9 @@ def draw_figure(
     window = Window(from_ps or 0, to_ps, job, [each for each in ranks if 0 <= each < _PS_MAX], status)
     is_whole = window == Window(ranks=[])
     parts = () if is_whole else (window.from_ps, to_ps, job, ranks, status)
-    run = state.workspace.suite(trial) if FIGURES[name.value].of_run else [trial]
+    figure = FIGURES[name.value]
+    run = state.workspace.suite(trial) if figure.of_run else [trial]
+    run += state.workspace.twins(run) if figure.has_twins else []
     key = ("figure", name.value, parts, *map(identity, [trial, *run]))
     body = state.cache.get(key, lambda: _drawn(trial, name.value, None if is_whole else window, run))
     return Response(body, media_type="application/json")

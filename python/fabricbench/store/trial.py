@@ -18,6 +18,8 @@ MEASURED = "measured"
 """What the run spec of such a trial has in place of a fabric: the benchmark and what it printed of itself."""
 IMPORTED = "imported"
 """Backend of trials that were measured elsewhere."""
+SIMULATOR = "sim"
+"""Backend of trials that are predictions."""
 
 
 @dataclass(frozen=True)
@@ -117,6 +119,11 @@ class Trial:
     def has(self, *tables: str) -> bool:
         """Tell whether the record holds all of some tables, as it says of itself."""
         return all(table in self.facts.observed for table in tables)
+
+    @property
+    def is_predicted(self) -> bool:
+        """Whether it is what the simulator predicts."""
+        return self.facts.backend == SIMULATOR
 
     @property
     def is_printed(self) -> bool:

@@ -32,7 +32,7 @@ from fabricbench.store.recovery import recover
 from fabricbench.store.rows import TRIAL_ID
 from fabricbench.store.schema import TABLES
 from fabricbench.store.swap import PARTIAL, RecordSwap
-from fabricbench.store.trial import Trial, TrialFacts
+from fabricbench.store.trial import Trial, TrialFacts, to_json
 
 if TYPE_CHECKING:
     from sqlalchemy.engine import Connection
@@ -239,6 +239,23 @@ class Workspace:
             solos = self.catalog.select(connection, plan=trial.facts.plan, states=FINISHED, solo=True)
         known = {member.attempt for member in suite}
         return [*suite, *(solo for solo in solos if solo.attempt not in known)]
+
+    def twins(self, trials: Sequence[Trial]) -> list[Trial]:
+        """Return the finished trials of the same run specs that other backends carried out, newest first.
+
+        Raises:
+            StoreError: The catalog cannot be read.
+        """
+        specs = {to_json(trial.facts.run_spec): trial.facts.backend for trial in trials}
+        with self.database.reading() as connection:
+            wanted = places.c.run_spec.in_(specs) & places.c.status.in_(FINISHED) & ~is_deleted(places)
+            known = {trial.attempt: trial for trial in self.catalog.where(connection, wanted)}
+        others = [
+            trial
+            for trial in known.values()
+            if specs.get(to_json(trial.facts.run_spec)) not in (None, trial.facts.backend)
+        ]
+        return sorted(others, key=lambda trial: -trial.attempt)
 
     def resume(self, facts: TrialFacts) -> Trial | None:
         """Return the finished trial that makes running `facts` again needless, now part of the same suite.

@@ -357,6 +357,8 @@ export interface paths {
         /**
          * Compare Trials
          * @description Compare trials: `parameters` that differ, and every metric of each pair of `jobs` with its ratio.
+         *
+         *     By twin: `twins`, each measured job beside its prediction with deviation and likely causes, and `trends`.
          */
         get: operations["compare_trials_api_v1_compare_get"];
         put?: never;
@@ -3222,8 +3224,8 @@ export interface operations {
             query: {
                 /** @description The first is the reference. */
                 trial: string[];
-                /** @description `size`: two runs, each named by a trial, at every size that both have. `variant`: the variants of the run of one trial. */
-                by?: "trial" | "size" | "variant";
+                /** @description `size`: two runs, each named by a trial, at every size that both have. `variant`: the variants of the run of one trial. `twin`: the measured run of one trial beside what the simulator predicts of it. */
+                by?: "trial" | "size" | "variant" | "twin";
                 /** @description Variant to compare with. */
                 reference?: string | null;
             };

@@ -24,6 +24,7 @@ from fabricbench.report.html.recovery import recovery_section
 from fabricbench.report.html.summary import bandwidth_section, fct_section, summary_section
 from fabricbench.report.html.tcp import tcp_section
 from fabricbench.report.html.tenants import tenants_section
+from fabricbench.report.html.twins import twins_section
 from fabricbench.report.html.variant_details import RunVariants
 from fabricbench.report.insight import insight_of
 from fabricbench.results.rows import ResultRow, result_rows, trial_label
@@ -33,7 +34,13 @@ if TYPE_CHECKING:
     from fabricbench.store import Trial
 
 
-def write_report(trials: Sequence[Trial], focus: Trial, path: Path, others: Sequence[Trial] = ()) -> int:
+def write_report(
+    trials: Sequence[Trial],
+    focus: Trial,
+    path: Path,
+    others: Sequence[Trial] = (),
+    twins: Sequence[Trial] = (),
+) -> int:
     """Write the report of a run as one HTML file that opens offline.
 
     Args:
@@ -43,6 +50,7 @@ def write_report(trials: Sequence[Trial], focus: Trial, path: Path, others: Sequ
         path: The file; replaced if it exists, left as it was if anything fails.
         others: Trials of another run that are added to the table and the plots of bandwidth, such as
             measured ones.
+        twins: Trials of the same run specs by other backends, set beside the run.
 
     Returns:
         Size of the file [bytes].
@@ -52,10 +60,12 @@ def write_report(trials: Sequence[Trial], focus: Trial, path: Path, others: Sequ
         StoreError: A table of a trial cannot be read.
     """
     check_writable_target(path)
-    return write_page(build_page(trials, focus, others), path)
+    return write_page(build_page(trials, focus, others, twins), path)
 
 
-def build_page(trials: Sequence[Trial], focus: Trial, others: Sequence[Trial] = ()) -> Page:
+def build_page(
+    trials: Sequence[Trial], focus: Trial, others: Sequence[Trial] = (), twins: Sequence[Trial] = ()
+) -> Page:
     """Put the page together; see `write_report`."""
     rows = result_rows(trials, focus, others)
     own = [row for row in rows if row.is_focus]
@@ -84,6 +94,7 @@ def build_page(trials: Sequence[Trial], focus: Trial, others: Sequence[Trial] = 
             *told(recovery_section(found.recoveries, found.unreached) if found else None),
             *_present(tcp_section(rows)),
             *_present(bandwidth_section(rows, focus)),
+            *_present(twins_section(trials, focus, twins)),
             fct_section(rows, focus),
             *_present(variants.headline(focus)),
             *told(uplinks_section(subject_of(focus, [focus])) if found else None),

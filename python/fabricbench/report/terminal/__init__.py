@@ -6,6 +6,7 @@ from fabricbench.report.terminal.comparison import comparison_text
 from fabricbench.report.terminal.run import run_table
 from fabricbench.report.terminal.tenants import seeds_text
 from fabricbench.report.terminal.trial import trial_list, trial_text
+from fabricbench.report.terminal.twins import twins_text
 
 __all__ = [
     "comparison_text",
@@ -15,4 +16,5 @@ __all__ = [
     "sizes_text",
     "trial_list",
     "trial_text",
+    "twins_text",
 ]

@@ -1,0 +1,7 @@
+"""A measured trial beside what the simulator predicts of it: how far apart, and why. From records alone."""
+
+from fabricbench.analysis.twins.causes import Cause, SlowPair
+from fabricbench.analysis.twins.trend import Trend
+from fabricbench.analysis.twins.twin import Side, Twin, twin_of, with_trend
+
+__all__ = ["Cause", "Side", "SlowPair", "Trend", "Twin", "twin_of", "with_trend"]

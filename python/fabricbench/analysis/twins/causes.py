@@ -1,0 +1,242 @@
+"""Why a measured job took another time than predicted: what its record has and the prediction has not.
+
+A cause is a difference that both records tell; that it made the job slower is likely, not proven. What only
+one of them observes says nothing and is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import TYPE_CHECKING, Any, Final
+
+from fabricbench.analysis.twins.endpoints import COUNTERS, RankPair, first_starts_ps, totals
+from fabricbench.words import counted
+
+if TYPE_CHECKING:
+    from fabricbench.analysis.summary import Tables
+
+SLOW_PAIRS: Final = 3
+"""So many pairs of ranks are named as the slowest."""
+_TOLD_SHARE: Final = 0.1
+"""What explains a smaller share of the difference is not told."""
+_HOST_RATIO: Final = 1.1
+"""A host is told that is slower, against its prediction, than the others by this factor."""
+_LINK_SHARE: Final = 0.1
+"""A link is told that carried more than predicted by this share."""
+_WORDS: Final[Mapping[str, str]] = {
+    "timeouts": "timeouts",
+    "retransmits": "retransmitted frames",
+    "naks": "NAKs",
+    "out_of_order": "frames out of order",
+    "ecn_ce_rx": "frames with a congestion mark",
+    "cnp_rx": "CNPs",
+}
+_PORT_WORDS: Final[Mapping[str, str]] = {
+    "dropped_frames": "frames dropped",
+    "fcs_error_frames": "frames with a wrong checksum",
+    "pfc_rx": "pauses received",
+    "ecn_marked": "frames marked",
+}
+
+
+@dataclass(frozen=True)
+class Cause:
+    """A likely reason of a deviation.
+
+    Attributes:
+        kind: `status`, `counter`, `start`, `host`, `port`, `link`, `overhead` or `rate`.
+        where: The rank, host, port, link or counter that it is about; empty if none.
+        measured: The measured value; none where the cause is no value of one.
+        predicted: The predicted one.
+        text: The cause in words.
+    """
+
+    kind: str
+    where: str
+    measured: float | None
+    predicted: float | None
+    text: str
+
+
+@dataclass(frozen=True)
+class SlowPair:
+    """Ranks whose chunks took longest against the prediction.
+
+    Attributes:
+        src_rank: Sending rank.
+        dst_rank: Receiving rank.
+        src_host: Its host.
+        dst_host: The host of the receiving rank.
+        measured_ms: Mean measured completion time of a chunk [ms].
+        predicted_ms: Mean predicted one [ms].
+    """
+
+    src_rank: int
+    dst_rank: int
+    src_host: int
+    dst_host: int
+    measured_ms: float
+    predicted_ms: float
+
+    @property
+    def ratio(self) -> float:
+        """Measured over predicted."""
+        return self.measured_ms / self.predicted_ms
+
+
+def slow_pairs(measured: Sequence[RankPair], predicted: Sequence[RankPair]) -> list[SlowPair]:
+    """Return every pair of ranks with a completion time in both, the slowest against the prediction first."""
+    known = {pair.ranks: pair.fct_ps for pair in predicted}
+    found = [
+        SlowPair(*pair.ranks, pair.src_host, pair.dst_host, pair.fct_ps / 1e9, other / 1e9)
+        for pair in measured
+        if pair.fct_ps and (other := known.get(pair.ranks))
+    ]
+    return sorted(found, key=lambda pair: (-pair.ratio, pair.src_rank, pair.dst_rank))
+
+
+def counter_causes(measured: Sequence[RankPair], predicted: Sequence[RankPair]) -> list[Cause]:
+    """Return the counters of which the endpoints measured more than predicted, and where most of it was."""
+    ours, theirs = totals(measured), totals(predicted)
+    return [
+        _counter_cause(name, measured, one, other)
+        for name in COUNTERS
+        if (one := ours[name]) is not None and (other := theirs[name]) is not None and one > other
+    ]
+
+
+def _counter_cause(name: str, pairs: Sequence[RankPair], measured: int, predicted: int) -> Cause:
+    most = max(pairs, key=lambda pair: pair.counters[name] or 0)
+    where = f"ranks {most.src_rank} to {most.dst_rank}, host{most.src_host} to host{most.dst_host}"
+    told = f"{measured:,} {_WORDS[name]}, {predicted:,} predicted; most from {where}: "
+    return Cause("counter", name, measured, predicted, f"{told}{most.counters[name]:,}")
+
+
+def start_causes(measured: Sequence[RankPair], predicted: Sequence[RankPair], later_ms: float) -> list[Cause]:
+    """Return the rank that started latest, of those that wait for no other, if that tells of the difference.
+
+    Args:
+        measured: What was measured.
+        predicted: What was predicted.
+        later_ms: By how much the job took longer than predicted [ms].
+    """
+    ours, theirs = first_starts_ps(measured), first_starts_ps(predicted)
+    first = min(theirs.values(), default=0)
+    late = {rank: ours[rank] - at for rank, at in theirs.items() if at == first and rank in ours}
+    if not late or later_ms <= 0:
+        return []
+    rank = max(late, key=lambda each: late[each])
+    late_ms = late[rank] / 1e9
+    if late_ms < _TOLD_SHARE * later_ms:
+        return []
+    text = f"rank {rank} starts {_milliseconds(late_ms)} later than predicted"
+    return [Cause("start", f"rank {rank}", ours[rank] / 1e9, theirs[rank] / 1e9, text)]
+
+
+def host_causes(pairs: Sequence[SlowPair]) -> list[Cause]:
+    """Return the host that is slower than the others, against the prediction, as a sender or a receiver."""
+    sides: dict[str, Callable[[SlowPair], int]] = {
+        "sends": lambda pair: pair.src_host,
+        "receives": lambda pair: pair.dst_host,
+    }
+    slowest = [found for does, host in sides.items() if (found := _slowest_host(pairs, does, host))]
+    return [max(slowest, key=_excess)] if slowest else []
+
+
+def _excess(cause: Cause) -> float:
+    return (cause.measured or 0.0) / (cause.predicted or 1.0)
+
+
+def _slowest_host(pairs: Sequence[SlowPair], does: str, host: Callable[[SlowPair], int]) -> Cause | None:
+    ratios: dict[int, list[float]] = {}
+    for pair in pairs:
+        ratios.setdefault(host(pair), []).append(pair.ratio)
+    if len(ratios) < 3:
+        return None
+    slowest = max(ratios, key=lambda each: median(ratios[each]))
+    own = median(ratios[slowest])
+    others = median(ratio for each, found in ratios.items() if each != slowest for ratio in found)
+    if own < _HOST_RATIO * others:
+        return None
+    text = f"host{slowest} {does} in {own:.2f} times the predicted time, the others in {others:.2f} times"
+    return Cause("host", f"host{slowest}", own, others, text)
+
+
+def fabric_causes(measured: Tables, predicted: Tables) -> list[Cause]:
+    """Return the ports and the link of which both records tell, and that differ most.
+
+    Raises:
+        StoreError: A table cannot be read.
+    """
+    return [*_port_causes(measured, predicted), *_link_causes(measured, predicted)]
+
+
+def _port_causes(measured: Tables, predicted: Tables) -> list[Cause]:
+    keys = ("node", "port", "peer")
+    ours, theirs = (_by_key(each, "ports", keys, tuple(_PORT_WORDS)) for each in (measured, predicted))
+    found = []
+    for index, words in enumerate(_PORT_WORDS.values()):
+        more = {
+            key: (one, other)
+            for key, row in ours.items()
+            if (one := row[index]) is not None
+            and (other := theirs.get(key, row)[index]) is not None
+            and one > other
+        }
+        if more:
+            key = max(more, key=lambda each: more[each][0] - more[each][1])
+            where, (one, other) = f"{key[0]} port {key[1]} to {key[2]}", more[key]
+            found.append(Cause("port", where, one, other, f"{where}: {one:,} {words}, {other:,} predicted"))
+    return found
+
+
+def _link_causes(measured: Tables, predicted: Tables) -> list[Cause]:
+    keys = ("from", "from_port", "to")
+    ours, theirs = (_by_key(each, "links", keys, ("bytes",)) for each in (measured, predicted))
+    common = {key: (ours[key][0], theirs[key][0]) for key in ours.keys() & theirs.keys()}
+    more = {key: one / other for key, (one, other) in common.items() if one and other}
+    if not more:
+        return []
+    key = max(sorted(more), key=lambda each: more[each])
+    if more[key] < 1 + _LINK_SHARE:
+        return []
+    where, (one, other) = f"{key[0]} port {key[1]} to {key[2]}", common[key]
+    return [Cause("link", where, one, other, f"{where} carried {more[key]:.2f} times the predicted bytes")]
+
+
+def _by_key(
+    tables: Tables, table: str, keys: Sequence[str], columns: Sequence[str]
+) -> dict[tuple[Any, ...], tuple[Any, ...]]:
+    return {
+        tuple(row[key] for key in keys): tuple(row[name] for name in columns)
+        for batch in tables.batches(table, [*keys, *columns])
+        for row in batch.to_pylist()
+    }
+
+
+def status_cause(status: str, reason: str, chunks: int | None) -> Cause:
+    """Return why a job without a completion time has none."""
+    told = f" of {counted(chunks, 'chunk')}" if chunks else ""
+    return Cause(
+        "status", "", None, None, f"the measured job is {status}{told}: {reason or 'no reason told'}"
+    )
+
+
+def _milliseconds(value: float) -> str:
+    return f"{1000 * value:.3g} us" if value < 1 else f"{value:.4g} ms"
+
+
+def overhead_cause(fixed_ms: float) -> Cause:
+    """Return that every size takes longer, or less long, by the same time."""
+    more = "more" if fixed_ms >= 0 else "less"
+    told = f"fixed overhead: {_milliseconds(abs(fixed_ms))} {more} than predicted whatever the size"
+    return Cause("overhead", "", fixed_ms, 0.0, told)
+
+
+def rate_cause(rate_percent: float) -> Cause:
+    """Return that the time per byte is longer, or shorter."""
+    more = "more" if rate_percent >= 0 else "less"
+    told = f"rate: {abs(rate_percent):.3g} % {more} time than predicted in proportion to the size"
+    return Cause("rate", "", rate_percent, 0.0, told)

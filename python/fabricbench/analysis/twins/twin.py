@@ -1,0 +1,128 @@
+"""A job that was measured beside the same job as the simulator predicts it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from fabricbench.analysis.summary import COMPLETE
+from fabricbench.analysis.twins.causes import (
+    SLOW_PAIRS,
+    Cause,
+    SlowPair,
+    counter_causes,
+    fabric_causes,
+    host_causes,
+    overhead_cause,
+    rate_cause,
+    slow_pairs,
+    start_causes,
+    status_cause,
+)
+from fabricbench.analysis.twins.endpoints import rank_pairs
+from fabricbench.analysis.twins.trend import Trend, trend
+
+if TYPE_CHECKING:
+    from fabricbench.analysis.summary import Summary, Tables
+
+CLOSE_PERCENT: Final = 1.0
+"""A deviation below this needs no cause of its own."""
+_EXPLAINED: Final = 0.5
+"""A trend is a cause where it tells at least this share of the difference."""
+_TIME: Final = "completion_time_ms"
+
+
+@dataclass(frozen=True)
+class Side:
+    """One of the two: a job's summary with the record that it comes from."""
+
+    summary: Summary
+    tables: Tables
+
+
+@dataclass(frozen=True)
+class Twin:
+    """A measured job and its prediction.
+
+    Attributes:
+        measured: What was measured.
+        predicted: What the simulator says; none where no complete trial of it is there.
+        deviation_percent: 100 * (measured / predicted completion time - 1); none without both.
+        causes: Likely causes, the likeliest first; empty where the two agree.
+        slowest: The pairs of ranks whose chunks took longest against the prediction, the slowest first.
+    """
+
+    measured: Summary
+    predicted: Summary | None
+    deviation_percent: float | None = None
+    causes: Sequence[Cause] = ()
+    slowest: Sequence[SlowPair] = ()
+
+    @property
+    def times_ms(self) -> tuple[float, float] | None:
+        """Predicted and measured completion time [ms]; none without both."""
+        return _times_ms(self.measured, self.predicted)
+
+
+def _times_ms(measured: Summary, predicted: Summary | None) -> tuple[float, float] | None:
+    if predicted is None or {measured.status, predicted.status} != {COMPLETE}:
+        return None
+    one, other = predicted.value(_TIME), measured.value(_TIME)
+    return (one, other) if one and other else None
+
+
+def twin_of(measured: Side, predicted: Side | None) -> Twin:
+    """Set a measured job beside its prediction, with what their records tell of the difference.
+
+    Raises:
+        StoreError: A table cannot be read.
+    """
+    if predicted is None:
+        return Twin(measured.summary, None)
+    job = measured.summary.job
+    ours, theirs = rank_pairs(measured.tables, job), rank_pairs(predicted.tables, job)
+    pairs = slow_pairs(ours, theirs)
+    causes = counter_causes(ours, theirs)
+    times = _times_ms(measured.summary, predicted.summary)
+    if times is None:
+        summary = measured.summary
+        is_ours = summary.status != COMPLETE
+        status = [status_cause(summary.status, summary.reason, summary.chunks)] if is_ours else []
+        return Twin(summary, predicted.summary, None, [*status, *causes], pairs[:SLOW_PAIRS])
+    one, other = times
+    deviation = 100 * (other / one - 1)
+    causes += start_causes(ours, theirs, other - one)
+    if abs(deviation) >= CLOSE_PERCENT:
+        causes += fabric_causes(measured.tables, predicted.tables) + host_causes(pairs)
+    return Twin(measured.summary, predicted.summary, deviation, causes, pairs[:SLOW_PAIRS])
+
+
+def with_trend(twins: Sequence[Twin]) -> tuple[list[Twin], Trend | None]:
+    """Add to the twins of one job at several sizes whether the difference is fixed or a matter of rate.
+
+    Returns:
+        The twins, and the trend that they follow; none where there are not two sizes with both times.
+    """
+    known = [times for twin in twins if (times := twin.times_ms)]
+    found = trend(known)
+    if found is None:
+        return list(twins), None
+    return [replace(twin, causes=[*twin.causes, *_trend_causes(twin, found)]) for twin in twins], found
+
+
+def _trend_causes(twin: Twin, found: Trend) -> list[Cause]:
+    """Return the larger of overhead and rate first, where the fit tells of this size."""
+    times = twin.times_ms
+    if times is None or abs(twin.deviation_percent or 0.0) < CLOSE_PERCENT:
+        return []
+    predicted, measured = times
+    difference = measured - predicted
+    if abs(measured - found.fitted_ms(predicted)) > (1 - _EXPLAINED) * abs(difference):
+        return []
+    parts = {
+        overhead_cause(found.fixed_ms): found.fixed_ms,
+        rate_cause(found.rate_percent): found.rate_percent / 100 * predicted,
+    }
+    told = {cause: part / difference for cause, part in parts.items() if part / difference >= _EXPLAINED / 2}
+    return sorted(told, key=lambda cause: -told[cause])

@@ -1,0 +1,150 @@
+"""Measured and predicted values of a run against data size, and how far apart they are."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import plotly.graph_objects as go
+
+from fabricbench.figures import theme
+from fabricbench.figures.figure import TWIN, Figure
+from fabricbench.figures.plot import Plot
+from fabricbench.figures.sizes import shown_bytes, size_title
+from fabricbench.metrics import BUS_BANDWIDTH
+from fabricbench.words import data_size
+
+if TYPE_CHECKING:
+    from fabricbench.figures.subject import Result
+
+_TIME: Final = "completion_time_ms"
+_SPLIT: Final = (0.3, 0.42)
+"""Heights at which the deviations end and the values begin, as shares of the plot."""
+
+
+@dataclass(frozen=True)
+class _Pair:
+    """A measured job and its prediction, both with a completion time."""
+
+    measured: Result
+    predicted: Result
+
+    @property
+    def size_bytes(self) -> int:
+        return shown_bytes(self.measured.trial, self.measured.summary)
+
+    @property
+    def deviation_percent(self) -> float:
+        return 100 * (_value(self.measured, _TIME) / _value(self.predicted, _TIME) - 1)
+
+    @property
+    def curve(self) -> str:
+        """What tells it from the other jobs of the run."""
+        facts, job = self.measured.trial.facts, self.measured.summary.job
+        return job if facts.variant in ("", "base") else f"{facts.variant}, {job}"
+
+
+def _value(row: Result, metric: str) -> float:
+    return float(row.summary.value(metric) or 0.0)
+
+
+def twin_plot(rows: Sequence[Result]) -> Plot | None:
+    """Draw what was both measured and predicted; none where nothing was."""
+    pairs = list(_pairs(rows))
+    if not pairs:
+        return None
+    has_bandwidth = all(_value(pair.predicted, BUS_BANDWIDTH.name) for pair in pairs)
+    metric = BUS_BANDWIDTH.name if has_bandwidth else _TIME
+    title = "busbw (GB/s; 1 GB = 10^9 bytes)" if has_bandwidth else "completion time (ms)"
+    figure = go.Figure()
+    curves = list(dict.fromkeys(pair.curve for pair in pairs))
+    for index, curve in enumerate(curves):
+        own = sorted((pair for pair in pairs if pair.curve == curve), key=lambda pair: pair.size_bytes)
+        name = f"{curve}, " if len(curves) > 1 else ""
+        figure.add_traces(_traces(own, metric, name, theme.curve(index)))
+    sizes = sorted({pair.size_bytes for pair in pairs})
+    labels = {"tickvals": sizes, "ticktext": [data_size(size) for size in sizes], "tickangle": -45}
+    size_axis = theme.axis(f"{size_title([pair.measured.trial for pair in pairs])}", type="log", **labels)
+    low, high = _SPLIT
+    figure.update_layout(
+        theme.layout(
+            height=460,
+            margin=theme.margin(t=58, b=64),
+            xaxis=size_axis | {"anchor": "y2"},
+            yaxis=theme.axis(title, rangemode="tozero", domain=[high, 1]),
+            yaxis2=theme.axis("deviation (%)", domain=[0, low], zeroline=True),
+        )
+    )
+    text = (
+        "Measured values and what the simulator predicts of the same run spec; below, by how much the "
+        "measured completion time is longer than the predicted one."
+    )
+    return Plot("twin", figure, text)
+
+
+def _pairs(rows: Sequence[Result]) -> Iterator[_Pair]:
+    """Yield each measured result with its prediction, the first of several."""
+    timed = [row for row in rows if not row.trial.is_printed and _value(row, _TIME)]
+    known: dict[tuple[str, str], Result] = {}
+    for row in timed:
+        if row.trial.is_predicted:
+            known.setdefault(_key(row), row)
+    taken = set()
+    for row in timed:
+        key = _key(row)
+        if not row.trial.is_predicted and key in known and key not in taken:
+            taken.add(key)
+            yield _Pair(row, known[key])
+
+
+def _key(row: Result) -> tuple[str, str]:
+    return json.dumps(row.trial.facts.run_spec, sort_keys=True), row.summary.job
+
+
+def _traces(pairs: Sequence[_Pair], metric: str, name: str, colour: str) -> list[Any]:
+    sizes = [pair.size_bytes for pair in pairs]
+    marks: Mapping[str, Any] = {"x": sizes, "text": [data_size(size) for size in sizes]}
+    hover = "%{text}<br>%{y:.4g}<extra>%{fullData.name}</extra>"
+    return [
+        go.Scatter(
+            **marks,
+            y=[_value(pair.measured, metric) for pair in pairs],
+            name=f"{name}measured",
+            mode="lines+markers",
+            line={"width": 2, "color": colour},
+            marker={"size": 8, "color": colour},
+            hovertemplate=hover,
+        ),
+        go.Scatter(
+            **marks,
+            y=[_value(pair.predicted, metric) for pair in pairs],
+            name=f"{name}predicted",
+            mode="lines+markers",
+            line={"width": 1.5, "color": colour, "dash": "dash"},
+            marker={"size": 8, "color": colour, "symbol": "circle-open"},
+            hovertemplate=hover,
+        ),
+        go.Bar(
+            **marks,
+            y=[pair.deviation_percent for pair in pairs],
+            name=f"{name}deviation",
+            yaxis="y2",
+            marker={"color": colour},
+            showlegend=False,
+            hovertemplate="%{text}<br>%{y:+.2f} %<extra>%{fullData.name}</extra>",
+        ),
+    ]
+
+
+TWIN_FIGURE: Final = Figure(
+    name="twin",
+    title="Measured and predicted",
+    shows="Measured and predicted bus bandwidth against data size, and the deviation of the time.",
+    section=TWIN,
+    plot=lambda subject: twin_plot(subject.rows),
+    of_run=True,
+    has_twins=True,
+    is_certain=False,
+)

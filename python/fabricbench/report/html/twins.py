@@ -1,0 +1,66 @@
+"""The section that sets a measured run beside what the simulator predicts of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from fabricbench.figures.figure import TWIN
+from fabricbench.figures.subject import Subject
+from fabricbench.metrics import BY_NAME
+from fabricbench.report.html.figures import figure_section
+from fabricbench.report.html.model import Cell, Column, NotePart, Part, Row, Section, TablePart
+from fabricbench.report.html.rows import rows_of
+from fabricbench.report.terminal.cells import metric_text
+from fabricbench.report.trials import Beside
+from fabricbench.report.twins import METRICS, NoTwinError, TwinGroup, TwinRow, trend_text, twins_of
+
+if TYPE_CHECKING:
+    from fabricbench.analysis.summary import Summary
+    from fabricbench.store import Trial
+
+_MAX_CAUSES = 3
+
+
+def twins_section(run: Sequence[Trial], focus: Trial, twins: Sequence[Trial]) -> Section | None:
+    """Give table, causes and figure; none where no trial of the run has a twin.
+
+    Raises:
+        StoreError: A table cannot be read.
+    """
+    own = [trial for trial in run if trial.facts.suite == focus.facts.suite]
+    if not twins or focus.is_printed:
+        return None
+    try:
+        groups = twins_of(own, twins)
+    except NoTwinError:
+        return None
+    shown = [*own, *twins]
+    figures = figure_section(TWIN, Subject(focus, lambda: rows_of(shown, focus, Beside(shown))))
+    tables = [part for group in groups for part in _parts(group)]
+    return Section(TWIN.key, TWIN.title, [*tables, *figures.parts])
+
+
+def _parts(group: TwinGroup) -> list[Part]:
+    metrics = [BY_NAME[name] for name in METRICS]
+    columns = [Column("size")]
+    columns += [
+        Column(f"{side} {metric.label}", metric.unit)
+        for side in ("measured", "predicted")
+        for metric in metrics
+    ]
+    columns += [Column("deviation", "%"), Column("likely causes", numeric=False)]
+    table = TablePart(columns, [_row(row) for row in group.rows], group.title)
+    return [table, NotePart(f"Trend: {trend_text(group.trend)}.")] if group.trend else [table]
+
+
+def _row(row: TwinRow) -> Row:
+    deviation = row.twin.deviation_percent
+    causes = [row.missing] if row.missing else [cause.text for cause in row.twin.causes[:_MAX_CAUSES]]
+    cells = [Cell(row.size), *_cells(row.twin.measured), *_cells(row.twin.predicted)]
+    cells.append(Cell("-" if deviation is None else f"{deviation:+.2f}"))
+    return Row([*cells, Cell(causes[0] if causes else "", causes[1:])])
+
+
+def _cells(summary: Summary | None) -> list[Cell]:
+    return [Cell(metric_text(BY_NAME[name], summary.value(name) if summary else None)) for name in METRICS]

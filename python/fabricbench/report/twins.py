@@ -1,0 +1,207 @@
+"""What was measured beside what the simulator predicts, for people and programs: from records alone."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from fabricbench.analysis.isolation import is_solo
+from fabricbench.analysis.results import summary_of
+from fabricbench.analysis.twins import Side, Trend, Twin, twin_of, with_trend
+from fabricbench.figures.sizes import shown_size
+from fabricbench.report.formats import rows_csv
+from fabricbench.report.made_by import made
+from fabricbench.store.trial import to_json
+
+if TYPE_CHECKING:
+    from fabricbench.analysis.summary import Summary
+    from fabricbench.store import Trial
+
+NO_PARTNER: Final = "no complete trial of the simulator has this run spec"
+METRICS: Final = ("completion_time_ms", "algbw_gb_per_s", "busbw_gb_per_s")
+"""What is told of both, as nccl-tests does."""
+
+
+class NoTwinError(Exception):
+    """Nothing can be set beside a prediction; the text says why."""
+
+
+@dataclass(frozen=True)
+class TwinRow:
+    """A job of a measured trial beside its prediction.
+
+    Attributes:
+        twin: The two jobs, how far apart they are and why.
+        measured: The measured trial.
+        predicted: The trial of the simulator; none where there is none of the same run spec.
+    """
+
+    twin: Twin
+    measured: Trial
+    predicted: Trial | None
+
+    @property
+    def size(self) -> str:
+        """The size of the job, with the iteration if it is not the first."""
+        iteration = self.measured.facts.iteration
+        size = shown_size(self.measured, self.twin.measured)
+        return f"{size} #{iteration}" if iteration else size
+
+    @property
+    def missing(self) -> str:
+        """Why there is no prediction; empty if there is one."""
+        return NO_PARTNER if self.predicted is None else ""
+
+
+@dataclass(frozen=True)
+class TwinGroup:
+    """One job of one variant at every size.
+
+    Attributes:
+        rows: In the order of the plan.
+        trend: How the measured times follow the predicted ones; none where two sizes do not tell.
+    """
+
+    rows: Sequence[TwinRow]
+    trend: Trend | None
+
+    @property
+    def title(self) -> str:
+        """What was measured, and by which backend."""
+        facts, job = self.rows[0].measured.facts, self.rows[0].twin.measured
+        variant = "" if facts.variant in ("", "base") else f"{facts.variant}, "
+        how = f"{variant}job {job.job}: {job.collective}, {job.ranks} ranks"
+        return f"{facts.plan}, {how}, {made(self.rows[0].measured)} beside the simulator"
+
+    @property
+    def job(self) -> tuple[str, str]:
+        """Name of the variant and of the job."""
+        return self.rows[0].measured.facts.variant, self.rows[0].twin.measured.job
+
+
+def twins_of(run: Sequence[Trial], others: Sequence[Trial]) -> list[TwinGroup]:
+    """Set the trials of a run beside their predictions, or those of a simulated run beside measured ones.
+
+    Args:
+        run: The trials of the run.
+        others: Trials of the same run specs by other backends, the preferred first.
+
+    Raises:
+        NoTwinError: The run was simulated, and no other backend measured a trial of it.
+        StoreError: A table cannot be read.
+    """
+    own = [trial for trial in run if not is_solo(trial.facts.variant)]
+    measured = [trial for trial in own if not trial.is_predicted] or _measured(own, others)
+    if not measured:
+        raise NoTwinError("the run was simulated, and no other backend measured a trial of it")
+    known = _first_of_each([each for each in (*own, *others) if each.is_predicted])
+    rows = [row for trial in measured for row in _rows(trial, known.get(_spec(trial)))]
+    groups: dict[tuple[str, str], list[TwinRow]] = {}
+    for row in rows:
+        groups.setdefault((row.measured.facts.variant, row.twin.measured.job), []).append(row)
+    return [_group(own_rows) for own_rows in groups.values()]
+
+
+def _measured(run: Sequence[Trial], others: Sequence[Trial]) -> list[Trial]:
+    known = _first_of_each([each for each in others if not each.is_predicted])
+    return [known[spec] for spec in map(_spec, run) if spec in known]
+
+
+def _first_of_each(trials: Sequence[Trial]) -> dict[str, Trial]:
+    return {_spec(trial): trial for trial in reversed(trials)}
+
+
+def _spec(trial: Trial) -> str:
+    return to_json(trial.facts.run_spec)
+
+
+def _rows(measured: Trial, predicted: Trial | None) -> list[TwinRow]:
+    theirs = {side.summary.job: side for side in _sides(predicted)} if predicted else {}
+    return [
+        TwinRow(twin_of(side, theirs.get(side.summary.job)), measured, predicted) for side in _sides(measured)
+    ]
+
+
+def _sides(trial: Trial) -> list[Side]:
+    return [Side(summary_of(row, trial.facts.run_spec), trial.tables) for row in trial.results]
+
+
+def _group(rows: Sequence[TwinRow]) -> TwinGroup:
+    twins, trend = with_trend([row.twin for row in rows])
+    told = [dataclasses.replace(row, twin=twin) for row, twin in zip(rows, twins, strict=True)]
+    return TwinGroup(told, trend)
+
+
+def twins_json(groups: Sequence[TwinGroup]) -> str:
+    """Return one JSON object: `twins`, one for each measured job and size, and `trends`, one for each job."""
+    content = {
+        "twins": [_object(row) for group in groups for row in group.rows],
+        "trends": [
+            {"variant": group.job[0], "job": group.job[1]} | dataclasses.asdict(group.trend)
+            for group in groups
+            if group.trend
+        ],
+    }
+    return json.dumps(content, indent=2, allow_nan=False)
+
+
+def _object(row: TwinRow) -> dict[str, Any]:
+    facts, twin = row.measured.facts, row.twin
+    return {
+        "job": twin.measured.job,
+        "variant": facts.variant,
+        "data_size_bytes": twin.measured.data_size_bytes,
+        "size": row.size,
+        "iteration": facts.iteration,
+        "measured": _side(row.measured, twin.measured),
+        "predicted": _side(row.predicted, twin.predicted) if row.predicted and twin.predicted else None,
+        "deviation_percent": twin.deviation_percent,
+        "causes": [dataclasses.asdict(cause) for cause in twin.causes],
+        "slowest": [dataclasses.asdict(pair) | {"ratio": pair.ratio} for pair in twin.slowest],
+        "missing": row.missing or None,
+    }
+
+
+def _side(trial: Trial, summary: Summary) -> dict[str, Any]:
+    facts = trial.facts
+    identity = {"id": trial.id, "backend": facts.backend, "backend_version": facts.backend_version}
+    return identity | {"status": summary.status} | {name: summary.value(name) for name in METRICS}
+
+
+_BOTH: Final = ("id", "backend", "backend_version", "status", *METRICS)
+TWIN_COLUMNS: Final = (
+    *("job", "variant", "data_size_bytes", "iteration"),
+    *(f"measured_{name}" for name in _BOTH),
+    *(f"predicted_{name}" for name in _BOTH),
+    *("deviation_percent", "causes", "missing"),
+)
+"""Columns of twins as flat rows."""
+
+
+def twin_rows(groups: Sequence[TwinGroup]) -> list[dict[str, Any]]:
+    """Return a flat row for each measured job and size, with `TWIN_COLUMNS`; causes are one text."""
+    return [_flat(_object(row)) for group in groups for row in group.rows]
+
+
+def _flat(content: dict[str, Any]) -> dict[str, Any]:
+    sides: dict[str, Callable[[str], Any]] = {
+        side: (content[side] or {}).get for side in ("measured", "predicted")
+    }
+    row = {name: content.get(name) for name in TWIN_COLUMNS}
+    row |= {f"{side}_{name}": value(name) for side, value in sides.items() for name in _BOTH}
+    return row | {"causes": "; ".join(cause["text"] for cause in content["causes"]) or None}
+
+
+def twins_csv(groups: Sequence[TwinGroup]) -> str:
+    """Return one line for each measured job and size, with `TWIN_COLUMNS`."""
+    return rows_csv(TWIN_COLUMNS, twin_rows(groups))
+
+
+def trend_text(trend: Trend) -> str:
+    """Write how measured times follow the predicted ones."""
+    exact = ", of two sizes and so exact" if trend.sizes == 2 else f", within {trend.residual_percent:.2g} %"
+    fixed = f"{1000 * trend.fixed_ms:+.4g} us at every size"
+    return f"measured = predicted {trend.rate_percent:+.3g} % {fixed}{exact}"
