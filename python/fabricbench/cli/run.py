@@ -55,6 +55,15 @@ def run_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
     seed: Annotated[
         int | None, typer.Option(min=0, help="Seed of every random draw; the plan's by default.")
     ] = None,
+    scale: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            max=1_000_000,
+            metavar="N",
+            help="Divide every rate by N, as for a lab with slower links; the plan's `scale` by default.",
+        ),
+    ] = None,
     threads: Annotated[
         int | None,
         typer.Option(
@@ -110,7 +119,7 @@ def run_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
     from fabricbench.store import Workspace
 
     limits = None if force else loading.machine_limits(time_limit)
-    own = _as_overrides(seed, tag, backend)
+    own = _as_overrides(tag=tag, backend=backend, seed=seed, scale=scale)
     with named_as_written(own):
         loaded = loading.load(plan, [*(overrides or ()), *own.values()], limits, variants or (), quick=quick)
     for warning in loaded.warnings:
@@ -164,14 +173,12 @@ def _settings(path: EnginePath, *, fast_forward: bool) -> dict[str, Any]:
     return given if fast_forward else given | {"fast_forward": False}
 
 
-def _as_overrides(seed: int | None, tag: str | None, backend: str | None) -> dict[str, str]:
+def _as_overrides(**options: str | int | None) -> dict[str, str]:
     """Write the options that are fields of a plan as overrides, texts quoted so that they stay texts."""
     import json
 
-    texts = {"tag": tag, "backend": backend}
-    given = {name: None if text is None else json.dumps(text) for name, text in texts.items()}
-    given |= {"seed": None if seed is None else str(seed)}
-    return {f"--{name}": f"{name}={value}" for name, value in given.items() if value is not None}
+    given = {name: json.dumps(value) for name, value in options.items() if value is not None}
+    return {f"--{name}": f"{name}={value}" for name, value in given.items()}
 
 
 def render(jobs: list[JobReport], output: Format) -> str:

@@ -13,6 +13,7 @@ from fabricbench.plan.fabric.balancing import Pinned
 from fabricbench.plan.fabric.pins import resolve_pins
 from fabricbench.plan.jobs.expand import job_specs, tcp_specs
 from fabricbench.plan.model import Plan
+from fabricbench.plan.scale import scaled
 from fabricbench.plan.sweep.labels import BASE_VARIANT, solo_job, solo_variant
 from fabricbench.plan.sweep.sizes import shown_size, size_kind, trial_sizes
 
@@ -117,7 +118,7 @@ def _found(plan: Plan, variant: str) -> Iterator[_Found]:
                 "observe": observe,
             }
             own_size = shown_size(plan, plan.jobs[cast.jobs[0]], size) if cast.is_solo else size
-            yield _Found(step, cast, own_size, size_kind(plan), spec)
+            yield _Found(step, cast, own_size, size_kind(plan), scaled(spec, plan.scale))
 
 
 @dataclass(frozen=True)
@@ -153,7 +154,7 @@ def first_spec(plan: Plan, iteration: int = 0, jobs: Sequence[int] | None = None
         iteration: The iteration.
         jobs: The jobs that run; all by default.
     """
-    return {
+    spec: RunSpec = {
         "schema_version": SCHEMA_VERSION,
         "seed": run_seed(plan.seed, iteration),
         "fabric": plan.fabric.run_spec(plan.transport.priorities.data, []),
@@ -162,6 +163,7 @@ def first_spec(plan: Plan, iteration: int = 0, jobs: Sequence[int] | None = None
         "tcp": tcp_specs(plan),  # whose priority may be among those that switches mark
         "observe": plan.observe.run_spec(),
     }
+    return scaled(spec, plan.scale)
 
 
 def _fabric(plan: Plan, iteration: int, jobs: Sequence[int]) -> FabricSpec:

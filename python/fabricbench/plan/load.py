@@ -275,7 +275,7 @@ def _check_version(document: Document) -> None:
 
 def _published(plan: Plan, path: Path, document: Document) -> PublishedTable | None:
     """Read the published table that a plan names."""
-    if plan.published is None:
+    if plan.published is None or plan.scale != 1:  # they were measured at the rates as written
         return None
     found = find_published(plan.published, path)
     if found is None:
@@ -331,12 +331,15 @@ def _refused(refusal: "engine.SpecError", plan: Plan, document: Document) -> Pro
         hint = near_name_hint(plan, path, refusal.found)
         return document.problem(path, refusal.found, refusal.allowed, hint)
     name, written = refusal.field.rpartition(".")[2], document.value(path)
-    found = number_text(name, int(refusal.found)) if written is None else units.describe(written)
+    is_as_written = written is not None and plan.scale == 1
+    found = units.describe(written) if is_as_written else number_text(name, int(refusal.found))
+    found += f" at a scale of {plan.scale}" if plan.scale != 1 else ""
     allowed = range_text(name, refusal.limits)
     if refusal.limited_by is not None:
         other = _path_of(refusal.limited_by, plan)
         allowed += f" with this `{other[-1] if other[:-1] == path[:-1] else dotted(other)}`"
-    return document.problem(path, found, allowed, meaning(path))
+    hint = meaning(path) if plan.scale == 1 else f"a smaller `scale`; {meaning(path)}"
+    return document.problem(path, found, allowed, hint)
 
 
 def _path_of(spec_field: str, plan: Plan) -> FieldPath:

@@ -128,6 +128,17 @@ class Plan(PlanModel):
             "FIELD=VALUE`. Criteria need not hold then."
         ),
     )
+    scale: int = Field(
+        default=1,
+        ge=1,
+        le=1_000_000,
+        description=(
+            "Divides every rate: of links, adapters, rate controls and offered traffic; timers, timeouts and "
+            "times of events are multiplied by it. Sizes, thresholds in bytes and delays stay, and headroom "
+            "that is `auto` is computed from the scaled rate. For labs whose links are slower than those of "
+            "the plan. Source: the rates as written."
+        ),
+    )
     iterations: int = Field(
         default=1, ge=1, le=10_000, description="Runs of each trial, each with another seed."
     )
