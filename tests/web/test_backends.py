@@ -75,3 +75,15 @@ def test_a_view_of_what_a_backend_does_not_observe_says_so(page: Page, lab: Lab)
     expect(page.get_by_text("backend loopback observes the tables chunks alone")).to_be_visible()
     page.goto(f"{lab.address}/trials/{lab.trials['sim']}/ports")
     expect(page.get_by_role("table", name="Table ports")).to_be_visible()
+
+
+def test_measured_and_predicted_stand_beside_each_other_in_table_and_chart(page: Page, lab: Lab) -> None:
+    for name in ("sim", "loopback"):
+        page.goto(f"{lab.address}/compare?trial={lab.trials[name]}&by=twin")
+        table = page.get_by_role("table", name="Measured and predicted")
+        expect(table.get_by_role("row", name=re.compile("test, 1 MB loopback sim"))).to_contain_text(
+            "retransmitted frames"
+        )
+        expect(table.locator("tbody tr")).to_have_count(2)
+        expect(page.locator(".js-plotly-plot")).to_be_visible()
+        expect(page.get_by_text("in proportion to the predicted time")).to_be_visible()

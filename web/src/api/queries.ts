@@ -7,6 +7,7 @@ import type {
   About,
   Choices,
   Comparison,
+  Twins,
   Figure,
   FigureName,
   Imported,
@@ -143,6 +144,14 @@ export function useComparison(ids: readonly string[], by: 'trial' | 'size' | 'va
     queryKey: ['compare', ids, by],
     queryFn: ({ signal }) => get<Comparison>(path('compare') + query({ trial: ids, by }), signal),
     enabled,
+  });
+}
+
+/** The measured run of a trial beside what the simulator predicts of it. */
+export function useTwins(id: string) {
+  return useQuery({
+    queryKey: ['compare', [id], 'twin'],
+    queryFn: ({ signal }) => get<Twins>(path('compare') + query({ trial: [id], by: 'twin' }), signal),
   });
 }
 

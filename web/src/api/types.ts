@@ -157,6 +157,41 @@ export interface Comparison {
   jobs: ComparedJob[];
 }
 
+/** One of the two trials of a twin, with what benchmarks tell. */
+export interface TwinSide {
+  id: string;
+  backend: string;
+  status: string;
+  completion_time_ms: number | null;
+  algbw_gb_per_s: number | null;
+  busbw_gb_per_s: number | null;
+}
+
+/** A measured job beside what the simulator predicts of it. */
+export interface Twin {
+  job: string;
+  variant: string;
+  size: string;
+  iteration: number;
+  measured: TwinSide;
+  predicted: TwinSide | null;
+  deviation_percent: number | null;
+  causes: { kind: string; where: string; text: string }[];
+  /** Why there is no prediction. */
+  missing: string | null;
+}
+
+export interface Twins {
+  twins: Twin[];
+  trends: {
+    variant: string;
+    job: string;
+    fixed_ms: number;
+    rate_percent: number;
+    residual_percent: number;
+  }[];
+}
+
 export interface Finding {
   cause: string;
   /** Share of the lost time that the cause explains, 0 to 1. */

@@ -10,6 +10,7 @@ import { useSearch } from '../../components/useSearch';
 import { ComparedTable } from './ComparedTable';
 import { SizesTables } from './SizesTables';
 import { TrialPicker } from './TrialPicker';
+import { TwinTables } from './TwinTables';
 import { groups } from './groups';
 
 /** What can be set side by side, and how many trials name it. */
@@ -38,6 +39,14 @@ const WAYS = [
     wanted: 'Choose one trial',
     explained: 'The variants of the run that it belongs to are compared with the reference of their plan.',
   },
+  {
+    value: 'twin',
+    label: 'Prediction',
+    least: 1,
+    most: 1,
+    wanted: 'Choose one trial',
+    explained: 'The run that it belongs to, measured, is set beside what the simulator predicts of it.',
+  },
 ] as const;
 
 export function Component() {
@@ -46,7 +55,10 @@ export function Component() {
   const ids = search.getAll('trial');
   const way = WAYS.find(({ value }) => value === search.get('by')) ?? WAYS[0];
   const isReady = ids.length >= way.least && ids.length <= way.most;
-  const comparison = useComparison(ids, way.value, isReady);
+  const isTwin = way.value === 'twin';
+  const by = way.value === 'twin' ? 'trial' : way.value;
+  const comparison = useComparison(ids, by, isReady && !isTwin);
+  const [first] = ids;
   return (
     <Stack gap="sm">
       <Group justify="space-between">
@@ -60,14 +72,16 @@ export function Component() {
           />
           <Switch
             label="Only what differs"
-            disabled={way.value === 'size'}
+            disabled={way.value === 'size' || isTwin}
             checked={search.has('differing')}
             onChange={(event) => change({ differing: event.currentTarget.checked ? 'true' : null })}
           />
         </Group>
       </Group>
       <TrialPicker ids={ids} onChange={(trial) => change({ trial })} />
-      {isReady ? (
+      {isReady && isTwin && first !== undefined ? (
+        <TwinTables trial={first} />
+      ) : isReady ? (
         <Loaded query={comparison} what="The comparison">
           {(data) =>
             way.value === 'size' ? (

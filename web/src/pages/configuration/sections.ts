@@ -13,7 +13,7 @@ export const SECTIONS: readonly Section[] = [
     key: 'test',
     title: 'Test',
     fields: ['name', 'title', 'seed', 'iterations', 'tag'],
-    more: ['description', 'solo'],
+    more: ['description', 'solo', 'scale'],
   },
   {
     key: 'fabric',

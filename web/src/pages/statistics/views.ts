@@ -39,6 +39,7 @@ export const VIEW_OF_SECTION: Record<FigureSection, string> = {
   variants: 'summary',
   tenants: 'summary',
   bandwidth: 'summary',
+  twin: 'summary',
   fct: 'distribution',
   latency: 'distribution',
   order: 'distribution',
