@@ -220,7 +220,7 @@ lock: $(STAMPS)/requirements-dev ## Resolve the Python dependencies again, newes
 	$(BIN)/uv pip compile pyproject.toml $(LOCK_FLAGS) --upgrade --group dev -o requirements-dev.lock
 	$(BIN)/uv pip compile pyproject.toml $(LOCK_FLAGS) --upgrade --group build -c requirements-dev.lock -o requirements.lock
 
-LOCK_FLAGS := --quiet --extra server --extra hosts --universal --python-version 3.11 --generate-hashes \
+LOCK_FLAGS := --quiet --extra server --extra hosts --extra lab --universal --python-version 3.11 --generate-hashes \
 	--no-header --no-annotate --no-emit-index-url --no-emit-find-links
 
 .PHONY: clean

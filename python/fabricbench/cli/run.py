@@ -125,9 +125,9 @@ def run_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
     for warning in loaded.warnings:
         note(warning.text("warning"))
     settings = _settings(path, fast_forward=fast_forward)
-    own = {"hosts": str(hosts), "hosts_authority": str(authority_folder(workspace, authority))} if hosts else {}
+    given = _hosts_settings(hosts, authority_folder(workspace, authority))
     # What a twin is told of the engine concerns its prediction.
-    carrier = loading.backend_of(loaded, own if twin else settings | own)
+    carrier = loading.backend_of(loaded, given if twin else settings | given)
     for told in loading.notes_of(loaded, carrier):
         note(f"note: {told}")
     predicted = loading.twin_of(loaded, limits, variants or ()) if twin else None
@@ -171,6 +171,11 @@ def _settings(path: EnginePath, *, fast_forward: bool) -> dict[str, Any]:
     """Return the settings that are another than the default; a backend may not know them."""
     given: dict[str, Any] = {} if path is EnginePath.AUTO else {"path": path.value}
     return given if fast_forward else given | {"fast_forward": False}
+
+
+def _hosts_settings(hosts: Path | None, authority: Path) -> dict[str, Any]:
+    """Return what backend `hosts` is told, if there is a file of hosts."""
+    return {} if hosts is None else {"hosts": str(hosts), "hosts_authority": str(authority)}
 
 
 def _as_overrides(**options: str | int | None) -> dict[str, str]:

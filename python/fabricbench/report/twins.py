@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, Final
 from fabricbench.analysis.isolation import is_solo
 from fabricbench.analysis.results import summary_of
 from fabricbench.analysis.twins import Side, Trend, Twin, twin_of, with_trend
-from fabricbench.figures.sizes import shown_size
 from fabricbench.report.formats import rows_csv
-from fabricbench.report.made_by import made
+from fabricbench.results.made_by import made
+from fabricbench.results.sizes import shown_size
 from fabricbench.store.trial import to_json
 
 if TYPE_CHECKING:

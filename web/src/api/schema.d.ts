@@ -773,12 +773,12 @@ export interface components {
          * FigureName
          * @enum {string}
          */
-        FigureName: "ratio" | "tenant-busbw" | "tenant-fct" | "kept-share" | "bandwidth" | "ideal-share" | "cdf" | "cdf-run" | "uplinks" | "timeline" | "progress" | "topology" | "links" | "latency" | "order" | "goodput" | "link-use" | "queues" | "voqs" | "thresholds" | "pauses" | "rates";
+        FigureName: "ratio" | "tenant-busbw" | "tenant-fct" | "kept-share" | "bandwidth" | "ideal-share" | "twin" | "cdf" | "cdf-run" | "uplinks" | "timeline" | "progress" | "topology" | "links" | "latency" | "order" | "goodput" | "link-use" | "queues" | "voqs" | "thresholds" | "pauses" | "rates";
         /**
          * FigureSection
          * @enum {string}
          */
-        FigureSection: "variants" | "tenants" | "bandwidth" | "fct" | "uplinks" | "timeline" | "links" | "latency" | "order" | "series";
+        FigureSection: "variants" | "tenants" | "bandwidth" | "twin" | "fct" | "uplinks" | "timeline" | "links" | "latency" | "order" | "series";
         /**
          * Health
          * @description Whether the server works.

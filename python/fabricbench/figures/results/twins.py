@@ -12,12 +12,12 @@ import plotly.graph_objects as go
 from fabricbench.figures import theme
 from fabricbench.figures.figure import TWIN, Figure
 from fabricbench.figures.plot import Plot
-from fabricbench.figures.sizes import shown_bytes, size_title
 from fabricbench.metrics import BUS_BANDWIDTH
+from fabricbench.results.sizes import shown_bytes, size_title
 from fabricbench.words import data_size
 
 if TYPE_CHECKING:
-    from fabricbench.figures.subject import Result
+    from fabricbench.results.rows import ResultRow
 
 _TIME: Final = "completion_time_ms"
 _SPLIT: Final = (0.3, 0.42)
@@ -28,8 +28,8 @@ _SPLIT: Final = (0.3, 0.42)
 class _Pair:
     """A measured job and its prediction, both with a completion time."""
 
-    measured: Result
-    predicted: Result
+    measured: ResultRow
+    predicted: ResultRow
 
     @property
     def size_bytes(self) -> int:
@@ -46,11 +46,11 @@ class _Pair:
         return job if facts.variant in ("", "base") else f"{facts.variant}, {job}"
 
 
-def _value(row: Result, metric: str) -> float:
+def _value(row: ResultRow, metric: str) -> float:
     return float(row.summary.value(metric) or 0.0)
 
 
-def twin_plot(rows: Sequence[Result]) -> Plot | None:
+def twin_plot(rows: Sequence[ResultRow]) -> Plot | None:
     """Draw what was both measured and predicted; none where nothing was."""
     pairs = list(_pairs(rows))
     if not pairs:
@@ -81,13 +81,13 @@ def twin_plot(rows: Sequence[Result]) -> Plot | None:
         "Measured values and what the simulator predicts of the same run spec; below, by how much the "
         "measured completion time is longer than the predicted one."
     )
-    return Plot("twin", figure, text)
+    return Plot(figure, text)
 
 
-def _pairs(rows: Sequence[Result]) -> Iterator[_Pair]:
+def _pairs(rows: Sequence[ResultRow]) -> Iterator[_Pair]:
     """Yield each measured result with its prediction, the first of several."""
     timed = [row for row in rows if not row.trial.is_printed and _value(row, _TIME)]
-    known: dict[tuple[str, str], Result] = {}
+    known: dict[tuple[str, str], ResultRow] = {}
     for row in timed:
         if row.trial.is_predicted:
             known.setdefault(_key(row), row)
@@ -99,7 +99,7 @@ def _pairs(rows: Sequence[Result]) -> Iterator[_Pair]:
             yield _Pair(row, known[key])
 
 
-def _key(row: Result) -> tuple[str, str]:
+def _key(row: ResultRow) -> tuple[str, str]:
     return json.dumps(row.trial.facts.run_spec, sort_keys=True), row.summary.job
 
 

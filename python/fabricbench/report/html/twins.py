@@ -6,13 +6,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from fabricbench.figures.figure import TWIN
-from fabricbench.figures.subject import Subject
+from fabricbench.figures.subject import subject_of
 from fabricbench.metrics import BY_NAME
 from fabricbench.report.html.figures import figure_section
 from fabricbench.report.html.model import Cell, Column, NotePart, Part, Row, Section, TablePart
-from fabricbench.report.html.rows import rows_of
 from fabricbench.report.terminal.cells import metric_text
-from fabricbench.report.trials import Beside
 from fabricbench.report.twins import METRICS, NoTwinError, TwinGroup, TwinRow, trend_text, twins_of
 
 if TYPE_CHECKING:
@@ -36,7 +34,7 @@ def twins_section(run: Sequence[Trial], focus: Trial, twins: Sequence[Trial]) ->
     except NoTwinError:
         return None
     shown = [*own, *twins]
-    figures = figure_section(TWIN, Subject(focus, lambda: rows_of(shown, focus, Beside(shown))))
+    figures = figure_section(TWIN, subject_of(focus, shown))
     tables = [part for group in groups for part in _parts(group)]
     return Section(TWIN.key, TWIN.title, [*tables, *figures.parts])
 
