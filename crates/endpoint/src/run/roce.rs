@@ -241,8 +241,8 @@ struct Peer {
 /// Where the hosts are, and what may be under way to each.
 struct Peers {
     addresses: BTreeMap<u32, Address>,
-    /// Pairs of ranks that send to each host.
-    rank_pairs_to: BTreeMap<u32, u64>,
+    /// Pairs of ranks that send to each socket: one for all hosts that an agent plays.
+    rank_pairs_to: BTreeMap<(Ipv4Addr, u16), u64>,
 }
 
 impl Peers {
@@ -251,14 +251,18 @@ impl Peers {
             Ok(address) => Ok((host, address)),
             Err(error) => Err(RunError::Host { host, why: format!("its address is none: {error}") }),
         };
+        let addresses: BTreeMap<u32, Address> = peers.iter().map(read).collect::<Result<_, _>>()?;
         let mut known = HashSet::new();
         let mut rank_pairs_to = BTreeMap::new();
         jobs.each_queue_pair(|pair| {
-            if !pair.is_local() && known.insert((pair.job, pair.src, pair.dst)) {
-                *rank_pairs_to.entry(pair.dst_host.0).or_insert(0) += 1;
+            if !pair.is_local()
+                && known.insert((pair.job, pair.src, pair.dst))
+                && let Some(at) = addresses.get(&pair.dst_host.0)
+            {
+                *rank_pairs_to.entry((at.address, at.port)).or_insert(0) += 1;
             }
         });
-        Ok(Self { addresses: peers.iter().map(read).collect::<Result<_, _>>()?, rank_pairs_to })
+        Ok(Self { addresses, rank_pairs_to })
     }
 
     fn of(&self, host: u32) -> Result<&Address, RunError> {
@@ -268,8 +272,9 @@ impl Peers {
 
     /// The largest window with which the packets of all ranks find room at a host.
     fn window_packets(&self, host: u32, transport: &TransportSpec) -> Result<u32, RunError> {
-        let pairs = self.rank_pairs_to.get(&host).copied().unwrap_or(1);
-        let room = self.of(host)?.receive_buffer_bytes / BUFFER_SHARE / pairs;
+        let at = self.of(host)?;
+        let pairs = self.rank_pairs_to.get(&(at.address, at.port)).copied().unwrap_or(1);
+        let room = at.receive_buffer_bytes / BUFFER_SHARE / pairs;
         let packets = u32::try_from(room / u64::from(transport.mtu_bytes)).unwrap_or(u32::MAX);
         Ok(transport.window_packets.min(packets.max(WINDOW_MIN)))
     }
