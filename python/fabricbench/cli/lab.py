@@ -17,6 +17,7 @@ from fabricbench.words import counted
 if TYPE_CHECKING:
     from fabricbench.lab.blueprint import Blueprint
     from fabricbench.lab.state import Lab
+    from fabricbench.plan.loaded import LoadedPlan
 
 _SCALE = 1_000
 _NAME_RULE = "letters, digits and hyphens, 1 to 24 of them"
@@ -84,25 +85,36 @@ def up_command(
 def blueprint_of(
     plan: str, overrides: Sequence[str], variant: str | None, scale: int, name: str | None
 ) -> Blueprint:
-    """Return the lab that a plan describes; its trials must agree about the fabric.
+    """Return the lab that a plan describes.
 
     Raises:
         PlanError: The plan cannot be carried out.
         LabError: Its fabric differs among variants, or no lab can have it.
     """
-    from fabricbench.lab.blueprint import blueprint
-    from fabricbench.lab.errors import LabError
-    from fabricbench.plan import engine
     from fabricbench.runner import loading
 
     loaded = loading.load(plan, overrides, None, (variant,) if variant else ())
+    return blueprint_of_loaded(loaded, scale, name)
+
+
+def blueprint_of_loaded(loaded: LoadedPlan, scale: int, name: str | None = None) -> Blueprint:
+    """Return the lab of a plan that is loaded; its trials must agree about the fabric.
+
+    Raises:
+        LabError: The fabric differs among variants, or no lab can have it.
+    """
+    from fabricbench.lab.blueprint import blueprint
+    from fabricbench.lab.errors import LabError
+    from fabricbench.plan import engine
+
     trials = [trial for trial in loaded.trials if not trial.is_solo] or loaded.trials
     first = trials[0]
     for trial in trials:
         if trial.run_spec["fabric"] != first.run_spec["fabric"]:
             names = ", ".join(each.name for each in loaded.plan.variants)
             raise LabError(
-                f"the variants of {plan} have different fabrics", f"choose one by --variant: {names}"
+                f"the variants of {loaded.plan.name} have different fabrics",
+                f"choose one by --variant: {names}",
             )
     described = engine.describe(first.spec_json)
     return blueprint(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -30,6 +32,10 @@ if TYPE_CHECKING:
     from fabricbench.results.jobs import JobReport
     from fabricbench.runner.trials import Outcome
     from fabricbench.store import Workspace
+
+
+_LAB_SCALE = 1_000
+"""400 Gb/s become 400 Mb/s, which software endpoints of eight hosts keep up with on two cores."""
 
 
 class EnginePath(StrEnum):
@@ -98,6 +104,14 @@ def run_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
         ),
     ] = None,
     authority: AuthorityOption = None,
+    in_lab: Annotated[
+        bool,
+        typer.Option(
+            "--lab",
+            help="Build the plan's fabric out of network namespaces on this machine, and run on its hosts; "
+            "`--scale` is 1000 by default.",
+        ),
+    ] = False,
     time_limit: TimeLimitOption = TIME_LIMIT_MIN,
     force: ForceOption = False,
 ) -> None:
@@ -118,22 +132,24 @@ def run_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
     from fabricbench.runner.trials import Runner
     from fabricbench.store import Workspace
 
+    if in_lab:
+        _check_lab(backend, hosts)
+        backend, scale = "hosts", scale or _LAB_SCALE
     limits = None if force else loading.machine_limits(time_limit)
     own = _as_overrides(tag=tag, backend=backend, seed=seed, scale=scale)
     with named_as_written(own):
         loaded = loading.load(plan, [*(overrides or ()), *own.values()], limits, variants or (), quick=quick)
-    for warning in loaded.warnings:
-        note(warning.text("warning"))
+    _warn(loaded)
     settings = _settings(path, fast_forward=fast_forward)
-    given = _hosts_settings(hosts, authority_folder(workspace, authority))
-    # What a twin is told of the engine concerns its prediction.
-    carrier = loading.backend_of(loaded, given if twin else settings | given)
-    for told in loading.notes_of(loaded, carrier):
-        note(f"note: {told}")
     predicted = loading.twin_of(loaded, limits, variants or ()) if twin else None
     predictor = loading.backend_of(predicted, settings) if predicted else None
     store = Workspace.open(workspace, create=True)
-    with display() as listener:
+    with _hosts_file(loaded, hosts, in_lab=in_lab) as hosts_file, display() as listener:
+        given = _hosts_settings(hosts_file, authority_folder(workspace, authority))
+        # What a twin is told of the engine concerns its prediction.
+        carrier = loading.backend_of(loaded, given if twin else settings | given)
+        for told in loading.notes_of(loaded, carrier):
+            note(f"note: {told}")
 
         def carry_out(one: LoadedPlan, by: Backend, *, resume: bool) -> Outcome:
             return Runner(store, by, result_rows, listener, threads=threads, resume=resume).run(one)
@@ -157,6 +173,40 @@ def run_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
 
             note(verdict_line(jobs))
         raise typer.Exit(NOT_MET)
+
+
+def _warn(loaded: LoadedPlan) -> None:
+    """Write what is odd about a plan."""
+    for warning in loaded.warnings:
+        note(warning.text("warning"))
+
+
+def _check_lab(backend: str | None, hosts: Path | None) -> None:
+    """Refuse options that say something else than `--lab`."""
+    if backend not in (None, "hosts") or hosts is not None:
+        other = f"--backend {backend}" if hosts is None else f"--hosts {hosts}"
+        raise typer.BadParameter(f"found {other} beside --lab, which has hosts of its own; leave one out")
+
+
+@contextmanager
+def _hosts_file(loaded: LoadedPlan, given: Path | None, *, in_lab: bool) -> Iterator[Path | None]:
+    """Give the file of hosts: that of a lab, which is there for as long as the block takes, or the given one.
+
+    Raises:
+        LabError: The lab cannot be made; nothing is left of it.
+    """
+    if not in_lab:
+        yield given
+        return
+    from fabricbench.cli.lab import blueprint_of_loaded, tell
+    from fabricbench.lab import endpoints
+    from fabricbench.runner.interrupts import Interrupts
+
+    # The rates of the plan are scaled already.
+    blueprint = blueprint_of_loaded(loaded, scale=1)
+    with Interrupts() as interrupts, endpoints.measuring(blueprint, {}, interrupts.check) as lab:
+        tell(lab)
+        yield endpoints.hosts_file(lab)
 
 
 def _twins(store: Workspace, outcome: Outcome, output: Format) -> str:

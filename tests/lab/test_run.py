@@ -1,0 +1,72 @@
+"""`run --lab`: a fabric, agents, a run and its prediction in one command, with nothing left of it."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.lab.conftest import refusal
+
+from fabricbench.lab import namespaces
+
+pytestmark = pytest.mark.skipif(bool(refusal()), reason=refusal() or "labs can be made")
+
+_LAB = ("run", "jct-alltoall", "--lab", "--twin", "--format", "json")
+
+
+def start(folder: Path, *options: str) -> subprocess.Popen[str]:
+    """Start a run in a lab, whose state and records are in a folder."""
+    command = [sys.executable, "-m", "fabricbench", *_LAB, "--workspace", str(folder / "workspace"), *options]
+    environment = {**os.environ, "FABRICBENCH_RUN_DIR": str(folder)}
+    return subprocess.Popen(
+        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+
+
+def left() -> list[str]:
+    """Return the namespaces of labs of the plan."""
+    return namespaces.existing("fb-jct-alltoall-")
+
+
+def await_that(holds: Callable[[], Any]) -> None:
+    """Wait until something holds, for a minute at the most."""
+    deadline = time.monotonic() + 60
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def test_a_plan_runs_in_a_lab_beside_its_prediction(tmp_path: Path) -> None:
+    process = start(tmp_path, "-s", "sweep.data_size=[1MB]")
+    output, messages = process.communicate(timeout=120)
+    assert process.returncode == 0, messages
+    (row,) = json.loads(output)["twins"]
+    assert row["measured"]["status"] == row["predicted"]["status"] == "complete"
+    # Links of 400 Mb/s carry 7/8 of 1 MB to each host, at the best.
+    assert row["measured"]["completion_time_ms"] > 0.875 * 8e6 / 400e6 * 1e3
+    assert not left()
+
+
+def test_a_run_that_is_stopped_leaves_nothing(tmp_path: Path) -> None:
+    process = start(tmp_path, "-s", "sweep.data_size=[1GB]")
+    try:
+        await_that(lambda: left() or process.poll() is not None)
+        process.send_signal(signal.SIGINT)
+        _, messages = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert process.returncode == 128 + signal.SIGINT, messages
+    assert not left()
+
+
+def test_a_lab_has_hosts_of_its_own(tmp_path: Path) -> None:
+    process = start(tmp_path, "--hosts", "hosts.yaml")
+    _, messages = process.communicate(timeout=60)
+    assert process.returncode == 2
+    assert "--hosts hosts.yaml beside --lab" in " ".join(messages.replace("│", " ").split())
