@@ -379,3 +379,14 @@ def _has_map(lab: Lab) -> bool:
     except FileNotFoundError:
         return False
     return True
+
+
+def test_one_processor_takes_in_what_arrives_at_a_node(make: Made) -> None:
+    lab = make()
+    if lab.without_order:
+        pytest.skip(f"no receive packet steering here: {lab.without_order}")
+    for node in lab.blueprint.nodes:
+        read = agents.entering(node, ["sh", "-c", "cat /sys/class/net/port*/queues/rx-*/rps_cpus"])
+        masks = set(subprocess.run(read, check=True, capture_output=True, text=True).stdout.split())
+        assert len(masks) == 1
+        assert int(masks.pop().replace(",", ""), 16).bit_count() == 1

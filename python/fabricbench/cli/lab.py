@@ -133,6 +133,8 @@ def tell(lab: Lab) -> None:
     """Tell the user what of the plan a lab does not have."""
     for omission in lab.blueprint.omissions:
         note(f"not as in the plan: {omission.field}: {omission.text}")
+    if lab.without_order:
+        note(f"not as in the plan: frames of a flow may overtake each other: {lab.without_order}")
     if lab.without_marks:
         note(f"not as in the plan: no ECN marks and no losses: {lab.without_marks}")
 

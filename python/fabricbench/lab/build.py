@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from fabricbench.lab import marking, namespaces, ports, removal, state
+from fabricbench.lab import marking, namespaces, ports, removal, state, steering
 from fabricbench.lab.errors import LabError
 
 if TYPE_CHECKING:
@@ -102,8 +102,9 @@ def _make(lab: state.Lab, check: Callable[[], None]) -> None:
         made[node.name] = node.namespace
     marks = _marks(lab)
     try:
-        for node in blueprint.nodes:
+        for number, node in enumerate(blueprint.nodes):
             check()
+            lab.without_order = steering.keep_order(node, number) or lab.without_order
             lab.without_marks = (
                 namespaces.inside(node.namespace, lambda node=node: _configure(node, marks))  # type: ignore[misc]
                 or lab.without_marks

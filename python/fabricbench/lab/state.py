@@ -36,6 +36,7 @@ class Lab(BaseModel):
             may belong to another one by now.
         marks_map: Number of the kernel's map that counts marks and losses; none without them.
         without_marks: Why there are none though the plan has them; empty if there are, or it has none.
+        without_order: Why frames of a flow may overtake each other; empty if they do not.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -47,6 +48,7 @@ class Lab(BaseModel):
     process_start: int
     marks_map: int | None = None
     without_marks: str = ""
+    without_order: str = ""
 
     @property
     def name(self) -> str:
