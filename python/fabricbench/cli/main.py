@@ -37,7 +37,8 @@ _WORKSPACE_HELP = "Check, repair, export, import or purge the trials of a worksp
 workspace_app = typer.Typer(help=_WORKSPACE_HELP, short_help=_WORKSPACE_HELP)
 _LAB_HELP = "Build a plan's fabric on this machine, out of network namespaces, for real endpoints."
 lab_app = typer.Typer(help=_LAB_HELP, short_help=_LAB_HELP)
-hosts_app = typer.Typer(help="Let real hosts join, and look whether they can carry a run.")
+_HOSTS_HELP = "Let real hosts join, and look whether they can carry a run."
+hosts_app = typer.Typer(help=_HOSTS_HELP, short_help=_HOSTS_HELP)
 plan_app = typer.Typer(help="Check a plan, or write the schema of plans.")
 
 
