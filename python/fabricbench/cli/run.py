@@ -141,22 +141,23 @@ def run_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
         loaded = loading.load(plan, [*(overrides or ()), *own.values()], limits, variants or (), quick=quick)
     _warn(loaded)
     settings = _settings(path, fast_forward=fast_forward)
-    predicted = loading.twin_of(loaded, limits, variants or ()) if twin else None
-    predictor = loading.backend_of(predicted, settings) if predicted else None
-    store = Workspace.open(workspace, create=True)
-    with _hosts_file(loaded, hosts, in_lab=in_lab) as hosts_file, display() as listener:
+    with _hosts_file(loaded, hosts, in_lab=in_lab) as hosts_file:
         given = _hosts_settings(hosts_file, authority_folder(workspace, authority))
         # What a twin is told of the engine concerns its prediction.
         carrier = loading.backend_of(loaded, given if twin else settings | given)
         for told in loading.notes_of(loaded, carrier):
             note(f"note: {told}")
+        predicted = loading.twin_of(loaded, limits, variants or ()) if twin else None
+        predictor = loading.backend_of(predicted, settings) if predicted else None
+        store = Workspace.open(workspace, create=True)
+        with display() as listener:
 
-        def carry_out(one: LoadedPlan, by: Backend, *, resume: bool) -> Outcome:
-            return Runner(store, by, result_rows, listener, threads=threads, resume=resume).run(one)
+            def carry_out(one: LoadedPlan, by: Backend, *, resume: bool) -> Outcome:
+                return Runner(store, by, result_rows, listener, threads=threads, resume=resume).run(one)
 
-        outcome = carry_out(predicted, predictor, resume=True) if predicted and predictor else None
-        if outcome is None or outcome.stopped_by is None:
-            outcome = carry_out(loaded, carrier, resume=resume)
+            outcome = carry_out(predicted, predictor, resume=True) if predicted and predictor else None
+            if outcome is None or outcome.stopped_by is None:
+                outcome = carry_out(loaded, carrier, resume=resume)
     suite = store.suite(outcome.trials[-1]) if outcome.trials else []
     jobs = reports_of_run(outcome.trials, suite)
     if twin and outcome.stopped_by is None:
