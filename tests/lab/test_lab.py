@@ -14,7 +14,7 @@ import pytest
 from tests.lab.conftest import Made, plan_of_lab
 from tests.lab.traffic import received_datagrams, tcp_rate_bps
 
-from fabricbench.lab import agents, build, counters, marking, namespaces, ports, removal, state
+from fabricbench.lab import agents, build, counters, marking, namespaces, ports, removal, state, steering
 from fabricbench.lab.errors import LabError
 from fabricbench.lab.state import Lab
 
@@ -390,3 +390,15 @@ def test_one_processor_takes_in_what_arrives_at_a_node(make: Made) -> None:
         masks = set(subprocess.run(read, check=True, capture_output=True, text=True).stdout.split())
         assert len(masks) == 1
         assert int(masks.pop().replace(",", ""), 16).bit_count() == 1
+
+
+_PODS = "{kind: fat-tree, pods: 2, leaves_per_pod: 2, hosts_per_leaf: 2, aggs_per_pod: 2, cores_per_agg: 2}"
+
+
+@pytest.mark.parametrize(
+    ("shape", "is_steered"),
+    [("{kind: leaf-spine, leaves: 2, hosts_per_leaf: 4, spines: 4}", True), (_PODS, False)],
+)
+def test_frames_are_steered_where_one_switch_of_a_path_chooses(shape: str, is_steered: bool) -> None:
+    blueprint = plan_of_lab("jct-alltoall", f"fabric.topology={shape}")
+    assert (steering.obstacle(blueprint) == "") is is_steered

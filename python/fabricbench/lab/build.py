@@ -101,10 +101,11 @@ def _make(lab: state.Lab, check: Callable[[], None]) -> None:
         namespaces.inside(node.namespace, lambda node=node: _plug_in(node, blueprint, made))  # type: ignore[misc]
         made[node.name] = node.namespace
     marks = _marks(lab)
+    lab.without_order = steering.obstacle(blueprint)
     try:
         for number, node in enumerate(blueprint.nodes):
             check()
-            lab.without_order = steering.keep_order(node, number) or lab.without_order
+            lab.without_order = lab.without_order or steering.keep_order(node, number)
             lab.without_marks = (
                 namespaces.inside(node.namespace, lambda node=node: _configure(node, marks))  # type: ignore[misc]
                 or lab.without_marks

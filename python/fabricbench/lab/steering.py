@@ -4,6 +4,10 @@ A port's queue is emptied by whichever processor gets to it, and each hands fram
 (softnet). So frames of one flow overtake each other in the kernel as in no switch, and go-back-N sends again
 what was never lost. Receive packet steering (RPS, Documentation/networking/scaling.rst) to one processor for
 each node keeps their order.
+
+Steering gives each frame a hash, by which the kernel then chooses among next hops at every switch alike
+(`fib_multipath_hash`): where switches of one path choose after each other, as in a fat tree, the second would
+always repeat the first. There is none in such a lab.
 """
 
 from __future__ import annotations
@@ -15,9 +19,25 @@ from typing import TYPE_CHECKING
 from fabricbench.lab.agents import entering
 
 if TYPE_CHECKING:
-    from fabricbench.lab.blueprint import Node
+    from fabricbench.lab.blueprint import Blueprint, Node
 
 _SET = 'for file in /sys/class/net/port*/queues/rx-*/rps_cpus; do echo "$0" >"$file" || exit 1; done'
+
+
+def obstacle(blueprint: Blueprint) -> str:
+    """Return why the frames of a lab are not steered; empty if they can be."""
+    nodes = {node.name: node for node in blueprint.nodes}
+    peers = {(node.name, port.number): port.peer for node in blueprint.nodes for port in node.ports}
+    choices = {
+        (node.name, route.address): route.ports
+        for node in nodes.values()
+        for route in node.routes
+        if len(route.ports) > 1
+    }
+    for (name, address), ports in choices.items():
+        if any((peers[name, port], address) in choices for port in ports):
+            return "switches of one path choose after each other, and would choose alike if it was kept"
+    return ""
 
 
 def keep_order(node: Node, number: int) -> str:
