@@ -54,7 +54,7 @@ class Movement(PlanModel):
         default=None,
         pattern=r"^[a-z][a-z0-9-]*$",
         max_length=40,
-        description="What moves the data: `roce` (RoCEv2 over UDP sockets), `tcp`, or another that "
+        description="What moves the data: `roce` (RoCEv2 over UDP sockets), or another that "
         "`fabricbench hosts check` lists. Default: `roce`.",
     )
     settings: _Settings | None = Field(
