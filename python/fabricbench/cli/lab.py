@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from fabricbench.lab.state import Lab
     from fabricbench.plan.loaded import LoadedPlan
 
-_SCALE = 1_000
+LAB_SCALE = 1_000
+"""400 Gb/s become 400 Mb/s, which software endpoints of eight hosts keep up with on two cores."""
 _NAME_RULE = "letters, digits and hyphens, 1 to 24 of them"
 
 NameArgument = Annotated[
@@ -43,7 +44,7 @@ def up_command(
     scale: Annotated[
         int,
         typer.Option(metavar="N", min=1, max=1_000_000, help="Divide the rates of all links by N."),
-    ] = _SCALE,
+    ] = LAB_SCALE,
     name: Annotated[
         str | None,
         typer.Option(

@@ -5,9 +5,12 @@ from __future__ import annotations
 import os
 import sys
 from enum import StrEnum
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from fabricbench.words import one_line
+
+if TYPE_CHECKING:
+    from fabricbench.plan.loaded import LoadedPlan
 
 _LINE_LENGTH_MAX: Final = 4_000
 """Longest line of a message."""
@@ -32,6 +35,12 @@ def note(text: str) -> None:
     """Write a message for the user; what a name or a file brought along never steers the terminal."""
     sys.stdout.flush()
     sys.stderr.write("".join(f"{one_line(line, _LINE_LENGTH_MAX)}\n" for line in text.split("\n")))
+
+
+def warn(loaded: LoadedPlan) -> None:
+    """Write what is odd about a plan."""
+    for warning in loaded.warnings:
+        note(warning.text("warning"))
 
 
 def has_colour() -> bool:

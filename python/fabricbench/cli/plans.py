@@ -13,7 +13,7 @@ from fabricbench.cli.options import (
     TimeLimitOption,
     VariantsOption,
 )
-from fabricbench.cli.output import Format, note, write
+from fabricbench.cli.output import Format, warn, write
 from fabricbench.runner.loading import TIME_LIMIT_MIN
 
 if TYPE_CHECKING:
@@ -42,8 +42,7 @@ def plan_check_command(
 
     limits = None if force else loading.machine_limits(time_limit)
     loaded = loading.load(plan, overrides or (), limits, variants or ())
-    for warning in loaded.warnings:
-        note(warning.text("warning"))
+    warn(loaded)
     write(f"ok: {plan}: {loaded.extent}\n{loaded.cost}")
 
 

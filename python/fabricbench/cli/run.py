@@ -12,6 +12,7 @@ import typer
 
 from fabricbench.cli.errors import NOT_MET
 from fabricbench.cli.hosts import AuthorityOption, authority_folder
+from fabricbench.cli.lab import LAB_SCALE
 from fabricbench.cli.options import (
     ForceOption,
     FormatOption,
@@ -21,7 +22,7 @@ from fabricbench.cli.options import (
     VariantsOption,
     WorkspaceOption,
 )
-from fabricbench.cli.output import Format, has_colour, note, write
+from fabricbench.cli.output import Format, has_colour, note, warn, write
 from fabricbench.runner.loading import TIME_LIMIT_MIN
 from fabricbench.runner.trials import THREADS_MAX
 from fabricbench.words import counted
@@ -32,10 +33,6 @@ if TYPE_CHECKING:
     from fabricbench.results.jobs import JobReport
     from fabricbench.runner.trials import Outcome
     from fabricbench.store import Workspace
-
-
-_LAB_SCALE = 1_000
-"""400 Gb/s become 400 Mb/s, which software endpoints of eight hosts keep up with on two cores."""
 
 
 class EnginePath(StrEnum):
@@ -134,12 +131,12 @@ def run_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
 
     if in_lab:
         _check_lab(backend, hosts)
-        backend, scale = "hosts", scale or _LAB_SCALE
+        backend, scale = "hosts", scale or LAB_SCALE
     limits = None if force else loading.machine_limits(time_limit)
     own = _as_overrides(tag=tag, backend=backend, seed=seed, scale=scale)
     with named_as_written(own):
         loaded = loading.load(plan, [*(overrides or ()), *own.values()], limits, variants or (), quick=quick)
-    _warn(loaded)
+    warn(loaded)
     settings = _settings(path, fast_forward=fast_forward)
     with _hosts_file(loaded, hosts, in_lab=in_lab) as hosts_file:
         given = _hosts_settings(hosts_file, authority_folder(workspace, authority))
@@ -174,12 +171,6 @@ def run_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
 
             note(verdict_line(jobs))
         raise typer.Exit(NOT_MET)
-
-
-def _warn(loaded: LoadedPlan) -> None:
-    """Write what is odd about a plan."""
-    for warning in loaded.warnings:
-        note(warning.text("warning"))
 
 
 def _check_lab(backend: str | None, hosts: Path | None) -> None:
