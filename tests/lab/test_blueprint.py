@@ -88,8 +88,15 @@ def test_marks_begin_at_the_thresholds_of_the_plan() -> None:
 
 def test_a_burst_is_between_two_frames_and_half_a_batch() -> None:
     assert burst_bytes(10_000_000, 4_200) == 2 * 4_214
-    assert burst_bytes(400_000_000, 4_200) == 20_000
+    assert burst_bytes(200_000_000, 4_200) == 20_000
     assert burst_bytes(10_000_000_000, 4_200) == 32_768
+
+
+def test_hosts_send_no_more_as_one_than_every_shaper_lets_through() -> None:
+    assert plan_of_lab("jct-alltoall").batch_packets == 32_768 // 4_214
+    assert plan_of_lab("jct-alltoall", scale=2_000).batch_packets == 20_000 // 4_214
+    assert plan_of_lab("jct-alltoall", scale=20_000).batch_packets == 2
+    assert plan_of_lab("cc-alltoall-ecn").batch_packets == 1, "marks hit single frames"
 
 
 @pytest.mark.parametrize(

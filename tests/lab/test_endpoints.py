@@ -60,6 +60,14 @@ def test_a_controller_reaches_each_agent_in_its_host(tmp_path: Path) -> None:
     assert state.names() == []
 
 
+def test_hosts_batch_packets_as_the_lab_forwards_them(tmp_path: Path) -> None:
+    wanted = plan_of_lab()
+    settings = {"settings": {"verify": True}}
+    with endpoints.measuring(wanted, settings, program=program(tmp_path, LISTENING)) as lab:
+        written = YAML(typ="safe").load(endpoints.hosts_file(lab))["defaults"]["settings"]
+        assert written == {"batch_packets_max": wanted.batch_packets, "verify": True}
+
+
 def test_an_agent_that_does_not_start_is_told_and_nothing_is_left(tmp_path: Path) -> None:
     wanted = plan_of_lab()
     failing = program(tmp_path, 'raise SystemExit("no such driver")')

@@ -96,7 +96,7 @@ impl Endpoint {
             numbers: Numbers::default(),
             schedule: Schedule::new(options.in_flight_packets_max),
             limit: options.rate_limit_bps.map(RateLimit::new),
-            outbox: Outbox::default(),
+            outbox: Outbox::new(options.batch_packets_max),
             inbox: vec![0; RECEIVE_BYTES_MAX],
             identifications: Identifications::default(),
             completed: VecDeque::new(),

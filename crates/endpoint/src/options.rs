@@ -1,5 +1,6 @@
 //! What an endpoint may be told beside its address.
 
+use crate::socket::SEGMENTS_MAX;
 use wire::ipv4::{Dscp, Ecn};
 
 /// The traffic class of a packet: what switches sort and mark it by.
@@ -41,6 +42,10 @@ pub struct Options {
     /// Packets of all queue pairs under way at the most. 1,024 by default: 4 MB with an MTU of 4096, which
     /// the socket buffers of a peer hold.
     pub in_flight_packets_max: u32,
+    /// Packets that one call hands to the kernel at the most, which forwards them as one up to the adapter or
+    /// to a queue that cuts them apart (GSO). 64 by default, what Linux takes; 1 where each is to be queued,
+    /// marked or lost alone.
+    pub batch_packets_max: u16,
     /// The most payload that leaves [bit/s]; as much as it can by default.
     pub rate_limit_bps: Option<u64>,
 }
@@ -53,6 +58,7 @@ impl Default for Options {
             notifications: TrafficClass { dscp: known(48), ecn: Ecn::NotEct },
             source_ports_max: 256,
             in_flight_packets_max: 1_024,
+            batch_packets_max: SEGMENTS_MAX as u16,
             rate_limit_bps: None,
         }
     }

@@ -42,11 +42,13 @@ pub(crate) struct Outbox {
     /// Length of the first; 0 where there is none.
     segment_bytes: usize,
     segments: usize,
+    segments_max: usize,
     way: Way,
 }
 
-impl Default for Outbox {
-    fn default() -> Self {
+impl Outbox {
+    /// One that sends so many packets in a call at the most.
+    pub(crate) fn new(packets_max: u16) -> Self {
         let to = SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 0);
         Self {
             bytes: Vec::with_capacity(CALL_BYTES_MAX),
@@ -54,12 +56,11 @@ impl Default for Outbox {
             filled: 0,
             segment_bytes: 0,
             segments: 0,
+            segments_max: usize::from(packets_max).clamp(1, SEGMENTS_MAX),
             way: Way { port: 0, to, class: TrafficClass::default() },
         }
     }
-}
 
-impl Outbox {
     /// Adds a packet of the queue pair at that place; sends first those that it cannot leave with.
     pub(crate) fn push(
         &mut self,
@@ -106,7 +107,7 @@ impl Outbox {
         self.way == way
             && is_last_full
             && bytes <= self.segment_bytes
-            && self.segments < SEGMENTS_MAX
+            && self.segments < self.segments_max
             && self.filled + bytes <= CALL_BYTES_MAX
     }
 

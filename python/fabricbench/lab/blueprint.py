@@ -38,7 +38,7 @@ ETHERNET_HEADER_BYTES: Final = 14
 HOST_QUEUE_BYTES: Final = 64 << 20
 """Queue of a host port: longer than what its sockets may have unsent, so that a host never drops what it
 sends itself, as a NIC would not."""
-_BURST_US: Final = 400
+_BURST_US: Final = 800
 _BURST_BYTES_MAX: Final = 32_768
 _QUEUE_BYTES_MAX: Final = (1 << 32) - 1
 _FIRST_LOOPBACK: Final = IPv4Address("100.64.0.1")  # RFC 6598: shared address space, never that of a plan
@@ -70,8 +70,8 @@ class Port(_Model):
         peer: Node at the other end.
         peer_port: Its port.
         rate_bps: Rate at the lab's scale.
-        burst_bytes: What the shaper lets through at once; less than a batch of segments, so that it splits
-            batches and the frames queue and drop one by one.
+        burst_bytes: What the shaper lets through at once. It splits batches of segments (GSO) that are
+            longer, so that their frames queue and drop one by one.
         queue_bytes: What waits at most; more is dropped.
         mac: Address of this end.
         peer_mac: Of the other end.
@@ -167,6 +167,20 @@ class Blueprint(_Model):
     def switches(self) -> list[Node]:
         """Switches."""
         return [node for node in self.nodes if node.kind == "switch"]
+
+    @property
+    def batch_packets(self) -> int:
+        """How many packets of a queue pair hosts may send as one (GSO), which all ports then forward as one.
+
+        As many as every shaper lets through at once, at most 32 KiB: a timer and a walk through the kernel
+        for each frame is more than a machine can do for some Gb/s. 1 where ports mark or lose frames, which
+        is to hit them one by one.
+        """
+        ports = [port for node in self.nodes for port in node.ports]
+        if any(port.marking is not None or port.lost_ppm for port in ports):
+            return 1
+        frame = self.mtu_bytes + ETHERNET_HEADER_BYTES
+        return max(1, min((port.burst_bytes // frame for port in ports), default=1))
 
 
 def blueprint(name: str, plan: str, spec: RunSpec, description: Description, scale: int) -> Blueprint:
@@ -279,7 +293,7 @@ def _ports(
 def burst_bytes(rate_bps: int, mtu_bytes: int) -> int:
     """Return what a shaper lets through at once.
 
-    400 us at the link's rate, so that timers that come late by as much cost no rate, but at least two frames
+    800 us at the link's rate, so that timers that come late by as much cost no rate, but at least two frames
     and at most 32 KiB, half a batch of segments.
     """
     wanted = rate_bps * _BURST_US // 8_000_000

@@ -120,8 +120,14 @@ def write_hosts_file(lab: Lab, defaults: Mapping[str, Any]) -> Path:
         {"name": node.name, "agent": f"unix:{socket_of(lab, node)}", "address": node.addresses[0]}
         for node in lab.blueprint.hosts
     ]
+    of_all = {"tls": False, "driver": "roce", **defaults}
+    if of_all["driver"] == "roce":
+        of_all["settings"] = {
+            "batch_packets_max": lab.blueprint.batch_packets,
+            **defaults.get("settings", {}),
+        }
     text = io.StringIO()
-    YAML().dump({"version": 1, "defaults": {"tls": False, **defaults}, "hosts": hosts}, text)
+    YAML().dump({"version": 1, "defaults": of_all, "hosts": hosts}, text)
     path = hosts_file(lab)
     path.write_text(text.getvalue())
     return path

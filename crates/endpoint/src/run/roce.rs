@@ -95,6 +95,7 @@ impl Roce {
         let options = Options {
             data,
             acknowledgements: data,
+            batch_packets_max: settings.batch_packets_max,
             rate_limit_bps: settings.rate_limit_bps,
             ..Options::default()
         };

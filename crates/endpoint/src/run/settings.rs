@@ -29,6 +29,9 @@ pub struct Settings {
     /// DSCP of data; default 26 (AF31), the usual code point of RoCE.
     #[serde(default = "dscp")]
     pub dscp: u8,
+    /// See [`crate::Options::batch_packets_max`]; default 64.
+    #[serde(default = "batch_packets_max")]
+    pub batch_packets_max: u16,
     /// Drops one packet in so many on purpose, before it is sent; none by default.
     #[serde(default)]
     pub loss_one_in: u64,
@@ -42,6 +45,10 @@ const fn dscp() -> u8 {
     26
 }
 
+fn batch_packets_max() -> u16 {
+    crate::Options::default().batch_packets_max
+}
+
 impl Settings {
     /// Those in a JSON text.
     ///
@@ -52,6 +59,9 @@ impl Settings {
             serde_json::from_str(text).map_err(|error| RunError::Settings(error.to_string()))?;
         if settings.dscp > 63 {
             return Err(RunError::Settings(format!("dscp is {}; 0 to 63 are allowed", settings.dscp)));
+        }
+        if settings.batch_packets_max == 0 {
+            return Err(RunError::Settings("batch_packets_max is 0; 1 and more are allowed".into()));
         }
         if settings.rate_limit_bps == Some(0) {
             return Err(RunError::Settings("rate_limit_bps is 0; 1 and more are allowed".into()));
