@@ -3,6 +3,7 @@
 import json
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -26,6 +27,7 @@ from fabricbench.plan.fabric.pins import pin_problems
 from fabricbench.plan.fields.spec_fields import number_text, plan_path, range_text
 from fabricbench.plan.loaded import LoadedPlan, LoadedVariant
 from fabricbench.plan.model import PLAN_VERSION, Plan
+from fabricbench.plan.profile import profile_of
 from fabricbench.plan.sweep.labels import BASE_VARIANT, shared_variant
 from fabricbench.plan.sweep.resolve import VariantDocument, check_differences, told_once, variant_documents
 from fabricbench.plan.sweep.sizes import size_kind
@@ -142,8 +144,11 @@ def _load(
     chosen: Sequence[str] = (),
 ) -> LoadedPlan:
     document = apply_overrides(document, overrides)
-    plan = validate(document)
+    profile = profile_of(document, path)
+    plan = validate(profile.applied(document) if profile else document)
     documents = variant_documents(plan, document)
+    if profile:
+        documents = [replace(one, document=profile.applied(one.document)) for one in documents]
     _check_chosen(chosen, plan)
     variants = _each(documents, lambda one: _loaded(one, plan, path))
     wanted = [one for one in documents if not chosen or one.label in chosen]

@@ -139,6 +139,17 @@ class Plan(PlanModel):
             "the plan. Source: the rates as written."
         ),
     )
+    profile: str | None = Field(
+        default=None,
+        min_length=1,
+        max_length=4096,
+        description=(
+            "Host profile of `fabricbench calibrate`, a file next to the plan: its latency, rate, window and "
+            "overheads take the place of the defaults of `fabric.nic.latency`, "
+            "`fabric.topology.host_link.rate`, `transport.window` and the overheads of the jobs. What the "
+            "plan, a variant or an override writes wins."
+        ),
+    )
     iterations: int = Field(
         default=1, ge=1, le=10_000, description="Runs of each trial, each with another seed."
     )

@@ -1,0 +1,205 @@
+"""Host profiles: what `fabricbench calibrate` measured of endpoints, and how a plan takes it on.
+
+A plan names a profile like a published table, as a file next to it. The profile's values take the place of
+defaults: a field that is written in the plan, or changed by a variant or an override, keeps its value. From
+there on they are fields of the plan like others, so the run spec and the record have them.
+
+A profile is of hosts as they are. `scale` divides rates and leaves delays and overheads; the rate of a
+profile is therefore multiplied by the plan's scale first, so that what the engine gets is what was measured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import Field, ValidationError
+
+from fabricbench import units
+from fabricbench.plan.document.document import Document, read_file
+from fabricbench.plan.document.overrides import Written, put
+from fabricbench.plan.document.shipped import NO_FILE
+from fabricbench.plan.document.validate import problems_of
+from fabricbench.plan.errors import FieldPath, PlanError
+from fabricbench.plan.fields.base import PlanModel
+from fabricbench.plan.fields.quantities import LABEL_LENGTH_MAX, Rate, Time, limits_of
+from fabricbench.words import one_line
+
+PROFILE_VERSION: Final = 1
+"""Version of the format, the value of the field `fabricbench_profile`."""
+HOSTS_MAX: Final = 4096
+_SWEEPS_MAX: Final = 20_000
+
+Text = Annotated[str, Field(max_length=400)]
+Cell = str | int | float | bool | None
+
+
+class Parameter(PlanModel):
+    """What every measured parameter says of itself."""
+
+    residual_median: float = Field(
+        ge=0, description="Median of |measured / fitted - 1| over the samples [%]."
+    )
+    residual_max: float = Field(ge=0, description="Largest of them [%].")
+    samples: int = Field(ge=1, description="Medians over iterations that were fitted.")
+    basis: Text = Field(description="What it was measured by.")
+
+
+class TimeParameter(Parameter):
+    """A measured time."""
+
+    value_ps: Time = Field(alias="value", description="The time [time].")
+
+
+class RateParameter(Parameter):
+    """A measured rate."""
+
+    value_bps: Rate = Field(alias="value", description="The rate [bit/s].")
+
+
+class WindowParameter(Parameter):
+    """A measured window."""
+
+    value: Annotated[int, limits_of("TransportSpec.window_packets")] = Field(description="[packets].")
+
+
+class Parameters(PlanModel):
+    """What was measured; what could not be told apart is left out."""
+
+    send_overhead: TimeParameter | None = Field(default=None, description="`send_overhead` of every job.")
+    receive_overhead: TimeParameter | None = Field(
+        default=None, description="`receive_overhead` of every job."
+    )
+    latency: TimeParameter | None = Field(default=None, description="`fabric.nic.latency`.")
+    rate: RateParameter | None = Field(default=None, description="`fabric.topology.host_link.rate`.")
+    window: WindowParameter | None = Field(default=None, description="`transport.window`.")
+
+
+class Made(PlanModel):
+    """How a profile came about."""
+
+    date: Text = Field(description="When, ISO 8601 in UTC.")
+    fabricbench: Text = Field(description="Version of the program.")
+    backend: Text = Field(description="What carried the sweeps out.")
+    plan: Text = Field(description="The plan whose fabric is between the hosts.")
+    scale: int = Field(ge=1, description="Its scale.")
+    iterations: int = Field(ge=1, description="Trials of each point of a sweep.")
+    clock_error_ns: int | None = Field(
+        default=None, ge=0, description="Largest error of a host's clock [ns]; none where it has one clock."
+    )
+
+
+class Profile(PlanModel):
+    """A host profile."""
+
+    fabricbench_profile: Literal[1] = Field(description="Version of the format.")
+    made: Made = Field(description="How it came about.")
+    hosts: Annotated[list[dict[str, Cell]], Field(max_length=HOSTS_MAX)] = Field(
+        default=[], description="The hosts that were measured: name, kernel, adapter, driver and settings."
+    )
+    parameters: Parameters = Field(description="What plans take on.")
+    sweeps: Annotated[list[dict[str, Cell]], Field(max_length=_SWEEPS_MAX)] = Field(
+        default=[], description="Medians of every point of the sweeps."
+    )
+
+
+@dataclass(frozen=True)
+class HostProfile:
+    """A profile that a plan names.
+
+    Attributes:
+        profile: What it says.
+        document: Where it says so.
+    """
+
+    profile: Profile
+    document: Document
+
+    def applied(self, document: Document) -> Document:
+        """Return a plan, or a variant of one, with the profile's values where it has none of its own."""
+        scale = document.value(("scale",))
+        for name, path, value in self._values(document, scale if type(scale) is int and scale > 0 else 1):
+            if _is_open(document, path):
+                place = self.document.place(("parameters", name, "value"))
+                document = put(document, [str(part) for part in path], Written(value, place, "{} {}"))
+        return document
+
+    def _values(self, document: Document, scale: int) -> Iterator[tuple[str, FieldPath, Any]]:
+        """Yield each value: its name in the profile, the field that takes it, and how a plan writes it."""
+        found = self.profile.parameters
+        if found.latency is not None:
+            yield "latency", ("fabric", "nic", "latency"), units.format_time(found.latency.value_ps)
+        if found.rate is not None:
+            rate = units.format_rate(found.rate.value_bps * scale)
+            yield "rate", ("fabric", "topology", "host_link", "rate"), rate
+        if found.window is not None:
+            yield "window", ("transport", "window"), found.window.value
+        jobs = document.value(("jobs",))
+        for index, job in enumerate(jobs if isinstance(jobs, list) else ()):
+            # Storage and open-loop traffic have no busy times of ranks.
+            if isinstance(job, dict) and not {"storage", "arrivals"} & set(job):
+                for name in ("send_overhead", "receive_overhead"):
+                    parameter = getattr(found, name)
+                    if parameter is not None:
+                        yield name, ("jobs", index, name), units.format_time(parameter.value_ps)
+
+
+def _is_open(document: Document, path: FieldPath) -> bool:
+    """Tell whether a field is not written, and what it is part of is a mapping if it is."""
+    around = [document.value(path[:end]) for end in range(1, len(path))]
+    return document.value(path) is None and all(
+        each is None or isinstance(each, dict | list) for each in around
+    )
+
+
+def profile_of(document: Document, plan_path: Path) -> HostProfile | None:
+    """Return the profile that a plan names; none if it names none.
+
+    Raises:
+        PlanError: It cannot be read, or something in it cannot be.
+    """
+    name = document.value(("profile",))
+    if not isinstance(name, str) or not name:
+        return None  # the check of the fields says what is wrong with anything else
+    if plan_path == NO_FILE or "\0" in name:
+        hint = "write its values into the plan, or run the plan from a file"
+        found = f'"{one_line(name, 200)}" of a plan that is no file'
+        raise PlanError([document.problem(("profile",), found, "a file next to the plan", hint)])
+    path = plan_path.parent / name
+    if not path.is_file():
+        hint = "`fabricbench calibrate` writes one"
+        found = f'no file "{one_line(name, 200)}"'
+        raise PlanError([document.problem(("profile",), found, "a file next to the plan", hint)])
+    return read_profile(path)
+
+
+def read_profile(path: Path) -> HostProfile:
+    """Read a host profile.
+
+    Raises:
+        PlanError: It cannot be read, or something in it cannot be.
+    """
+    document = read_file(path, str(path))
+    try:
+        profile = Profile.model_validate(document.data)
+    except ValidationError as error:
+        raise PlanError(problems_of(error, document, Profile)) from None
+    try:
+        datetime.fromisoformat(profile.made.date)
+    except ValueError:
+        found = f'"{one_line(profile.made.date, LABEL_LENGTH_MAX)}"'
+        raise PlanError([document.problem(("made", "date"), found, "a date as ISO 8601 has it")]) from None
+    return HostProfile(profile, document)
+
+
+def time_text(time_ps: int) -> str:
+    """Write a time exactly, as a profile has it."""
+    return units.format_time(time_ps)
+
+
+def rate_text(rate_bps: int) -> str:
+    """Write a rate exactly, as a profile has it."""
+    return units.format_rate(rate_bps)
