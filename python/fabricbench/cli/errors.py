@@ -102,11 +102,12 @@ def _hinted(error: Exception) -> str | None:
     from fabricbench.importing import MeasuredError
     from fabricbench.lab.errors import LabError
     from fabricbench.report.files import OutputFileError
+    from fabricbench.results.calibration import CalibrationError
     from fabricbench.store import StoreError
 
     if isinstance(error, RefusedError):
         return f"error: {error}" + (f"\nhint: {error.hint}" if error.hint else "")
-    if isinstance(error, StoreError | OutputFileError | MeasuredError | LabError):
+    if isinstance(error, StoreError | OutputFileError | MeasuredError | LabError | CalibrationError):
         return f"error: {error}\nhint: {error.hint}"
     return None
 

@@ -13,6 +13,7 @@ import typer
 
 from fabricbench.cli import hosts, lab, workspace
 from fabricbench.cli.agent import agent_command
+from fabricbench.cli.calibrate import calibrate_command
 from fabricbench.cli.compare import compare_command
 from fabricbench.cli.doctor import doctor_command
 from fabricbench.cli.errors import OLD_PROCESSOR, exit_status
@@ -52,6 +53,7 @@ def _add(group: typer.Typer, name: str, command: Callable[..., object]) -> None:
 
 
 _add(app, "run", run_command)
+_add(app, "calibrate", calibrate_command)
 _add(app, "plans", plans_command)
 _add(app, "trials", trials_command)
 _add(app, "show", show_command)

@@ -67,6 +67,14 @@ def run_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
             help="Divide every rate by N, as for a lab with slower links; the plan's `scale` by default.",
         ),
     ] = None,
+    profile: Annotated[
+        Path | None,
+        typer.Option(
+            "--profile",
+            metavar="PROFILE.yaml",
+            help="Host profile that `calibrate` wrote; what the plan writes itself wins.",
+        ),
+    ] = None,
     threads: Annotated[
         int | None,
         typer.Option(
@@ -133,7 +141,8 @@ def run_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
         _check_lab(backend, hosts)
         backend, scale = "hosts", scale or LAB_SCALE
     limits = None if force else loading.machine_limits(time_limit)
-    own = _as_overrides(tag=tag, backend=backend, seed=seed, scale=scale)
+    named = None if profile is None else str(profile.absolute())
+    own = _as_overrides(tag=tag, backend=backend, seed=seed, scale=scale, profile=named)
     with named_as_written(own):
         loaded = loading.load(plan, [*(overrides or ()), *own.values()], limits, variants or (), quick=quick)
     warn(loaded)
@@ -190,11 +199,21 @@ def _hosts_file(loaded: LoadedPlan, given: Path | None, *, in_lab: bool) -> Iter
     if not in_lab:
         yield given
         return
+    with lab_hosts_file(loaded) as file:
+        yield file
+
+
+@contextmanager
+def lab_hosts_file(loaded: LoadedPlan) -> Iterator[Path]:
+    """Have a lab of a plan, whose rates are scaled already, and give its file of hosts.
+
+    Raises:
+        LabError: The lab cannot be made; nothing is left of it.
+    """
     from fabricbench.cli.lab import blueprint_of_loaded, tell
     from fabricbench.lab import endpoints
     from fabricbench.runner.interrupts import Interrupts
 
-    # The rates of the plan are scaled already.
     blueprint = blueprint_of_loaded(loaded, scale=1)
     with Interrupts() as interrupts, endpoints.measuring(blueprint, {}, interrupts.check) as lab:
         tell(lab)

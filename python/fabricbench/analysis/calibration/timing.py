@@ -1,0 +1,157 @@
+"""Times of a point-to-point trial, from its table `chunks`: medians over the rounds that count.
+
+Durations are taken at one host each, or over a round trip, so that an offset between the clocks of two hosts
+cancels: a turnaround at both ends together, a way there and back together.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from statistics import median
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+COLUMNS: Final = (
+    "round",
+    "step",
+    "status",
+    "src_host",
+    "dst_host",
+    "start_ps",
+    "delivered_ps",
+    "completed_ps",
+)
+
+
+class TimingError(Exception):
+    """A record from which nothing can be read, with the reason."""
+
+
+@dataclass(frozen=True)
+class PingPong:
+    """Medians of a ping-pong [ps].
+
+    Attributes:
+        one_way_ps: From posting a message until it has arrived: half of the way there and back.
+        turnaround_ps: From the arrival of a message until the answer is posted: half of both ends together.
+        transfer_ps: From posting a message until it is acknowledged, by its source and destination host.
+    """
+
+    one_way_ps: float
+    turnaround_ps: float
+    transfer_ps: Mapping[tuple[int, int], float]
+
+
+@dataclass(frozen=True)
+class Stream:
+    """Medians of messages that one rank sends back to back [ps].
+
+    Attributes:
+        way: Source and destination host.
+        count: Messages of a round.
+        span_ps: From posting the first of them until the last is acknowledged.
+        post_gap_ps: From posting a message to posting the next.
+    """
+
+    way: tuple[int, int]
+    count: int
+    span_ps: float
+    post_gap_ps: float
+
+
+@dataclass(frozen=True)
+class _Message:
+    """A message, its parts on several queue pairs taken together [ps]."""
+
+    way: tuple[int, int]
+    start_ps: int
+    delivered_ps: int
+    completed_ps: int
+
+
+def ping_pong(chunks: pa.Table, warm_up_rounds: int) -> PingPong:
+    """Return the times of a ping-pong of two ranks.
+
+    Args:
+        chunks: Columns `COLUMNS` of its table.
+        warm_up_rounds: Rounds that do not count.
+
+    Raises:
+        TimingError: There are less than two rounds that count, or a message has no times.
+    """
+    messages = _messages(chunks)
+    rounds = sorted({number for number, _ in messages if number >= warm_up_rounds})
+    if len(rounds) < 2:
+        raise TimingError(f"{len(rounds)} rounds that count; two or more are needed")
+    turnarounds, ways = [], []
+    for number, following in pairwise(rounds):
+        ping, pong, after = messages[number, 0], messages[number, 1], messages[following, 0]
+        both = (pong.start_ps - ping.delivered_ps) + (after.start_ps - pong.delivered_ps)
+        turnarounds.append(both / 2)
+        ways.append((after.start_ps - ping.start_ps - both) / 2)
+    transfers = defaultdict(list)
+    for (number, _), message in messages.items():
+        if number >= warm_up_rounds:
+            transfers[message.way].append(message.completed_ps - message.start_ps)
+    each = {way: float(median(times)) for way, times in transfers.items()}
+    return PingPong(median(ways), median(turnarounds), each)
+
+
+def stream(chunks: pa.Table, warm_up_rounds: int) -> Stream:
+    """Return the times of the messages that one rank sends to ranks of another host.
+
+    What a message more takes is the slope of the span over the number of messages, of several trials: single
+    gaps do not tell it, as software may look at the ends of many at once.
+
+    Raises:
+        TimingError: No round that counts has two messages between hosts, or one has no times.
+    """
+    rounds = defaultdict(list)
+    for row in _complete(chunks):
+        if row["round"] >= warm_up_rounds and row["src_host"] != row["dst_host"]:
+            rounds[row["round"]].append(row)
+    rows = [each for each in rounds.values() if len(each) > 1]
+    if not rows:
+        raise TimingError("no two messages between hosts in a round that counts")
+    way = (rows[0][0]["src_host"], rows[0][0]["dst_host"])
+    return Stream(
+        way,
+        len(rows[0]),
+        median(
+            max(row["completed_ps"] for row in each) - min(row["start_ps"] for row in each) for each in rows
+        ),
+        median(_gap([row["start_ps"] for row in each]) for each in rows),
+    )
+
+
+def _gap(times_ps: list[int]) -> float:
+    return (max(times_ps) - min(times_ps)) / (len(times_ps) - 1)
+
+
+def _messages(chunks: pa.Table) -> dict[tuple[int, int], _Message]:
+    """Return each message by its round and step: sent with its first part, there with its last."""
+    parts = defaultdict(list)
+    for row in _complete(chunks):
+        parts[row["round"], row["step"]].append(row)
+    return {
+        key: _Message(
+            (rows[0]["src_host"], rows[0]["dst_host"]),
+            min(row["start_ps"] for row in rows),
+            max(row["delivered_ps"] for row in rows),
+            max(row["completed_ps"] for row in rows),
+        )
+        for key, rows in parts.items()
+    }
+
+
+def _complete(chunks: pa.Table) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = chunks.select(list(COLUMNS)).to_pylist()
+    for row in rows:
+        if row["status"] != "complete" or None in row.values():
+            raise TimingError(f"a chunk of round {row['round']} is {row['status']}")
+    return rows

@@ -1,0 +1,350 @@
+"""The command `calibrate`."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+
+from fabricbench.cli.hosts import AuthorityOption, authority_folder, require_libraries
+from fabricbench.cli.lab import LAB_SCALE
+from fabricbench.cli.options import OverridesOption, WorkspaceOption
+from fabricbench.cli.output import Format, has_colour, note, write
+from fabricbench.words import counted
+
+if TYPE_CHECKING:
+    from fabricbench.backend.protocol import Backend
+    from fabricbench.plan.loaded import LoadedPlan
+    from fabricbench.results.calibration import Calibration, Fit
+    from fabricbench.runner.sweeps import Options, Pair
+    from fabricbench.store import Trial, Workspace
+
+_PAIR: Final = re.compile(r"([^:,\s]+):([^:,\s]+)")
+_FACTS: Final = ("kernel", "interface", "driver", "interface_driver", "rdma_device", "rdma_firmware", "mtu")
+
+
+def calibrate_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
+    plan: Annotated[
+        str | None,
+        typer.Argument(metavar="[PLAN]", help="The plan whose fabric is between the hosts."),
+    ] = None,
+    hosts: Annotated[
+        Path | None, typer.Option("--hosts", metavar="HOSTS.yaml", help="File of the hosts to measure.")
+    ] = None,
+    in_lab: Annotated[
+        bool,
+        typer.Option("--lab", help="Measure the hosts of a lab of PLAN; `--scale` is 1000 by default."),
+    ] = False,
+    pairs: Annotated[
+        str | None,
+        typer.Option(
+            metavar="A:B,...",
+            help="Hosts to measure with each other, by name; each with one far away by default.",
+        ),
+    ] = None,
+    out: Annotated[
+        Path,
+        typer.Option("-o", "--output", metavar="FILE.yaml", help="The profile; replaced if it exists."),
+    ] = Path("host-profile.yaml"),
+    iterations: Annotated[
+        int, typer.Option(min=1, max=100, help="Trials of each point, of which the median counts.")
+    ] = 3,
+    size_max: Annotated[str, typer.Option(metavar="SIZE", help="Largest message.")] = "16MB",
+    scale: Annotated[
+        int | None, typer.Option(min=1, max=1_000_000, metavar="N", help="Divide every rate of PLAN by N.")
+    ] = None,
+    overrides: OverridesOption = None,
+    workspace: WorkspaceOption = None,
+    authority: AuthorityOption = None,
+    output: Annotated[Format, typer.Option("--format", help="How to write the parameters.")] = Format.TABLE,
+) -> None:
+    """Measure message cost, rate, latency and window of hosts, and write a profile that plans use.
+
+    Point-to-point sweeps run between pairs of hosts, one pair after the other, on the hosts of `--hosts` or
+    of a lab; without either on the backend of PLAN, such as the simulator. Their trials stay in the
+    workspace, tagged `calibrate`. `run PLAN --profile FILE`, or `profile: FILE` in a plan, takes the result.
+    """
+    from fabricbench.report.files import check_writable_target
+    from fabricbench.runner import sweeps
+    from fabricbench.store import Workspace
+
+    if hosts is not None and in_lab:
+        raise typer.BadParameter(
+            f"found --hosts {hosts} beside --lab, which has hosts of its own; leave one out"
+        )
+    if plan is None and (hosts is None or scale is not None or in_lab):
+        raise typer.BadParameter("found no PLAN; without one, --hosts names what to measure")
+    check_writable_target(out)
+    loaded, names = _base(
+        plan, hosts, scale or (LAB_SCALE if in_lab else None), overrides or (), in_lab=in_lab
+    )
+    choice = sweeps.Options(_chosen(pairs, names), iterations, _size(size_max))
+    with _hosts_file(loaded, hosts, in_lab=in_lab) as hosts_file:
+        backend = _backend(loaded, hosts_file, authority_folder(workspace, authority))
+        measured, trials = _measure(loaded, choice, backend, Workspace.open(workspace, create=True), plan)
+    profile = _profile(measured, trials, loaded, iterations, names)
+    _write_profile(profile, out)
+    if output is Format.JSON:
+        write(json.dumps(profile, indent=2))
+    else:
+        write(_written(_rows(profile), output))
+    note(f"wrote {out}: `fabricbench run PLAN --profile {out}` uses it")
+
+
+def _base(
+    plan: str | None, hosts: Path | None, scale: int | None, overrides: Sequence[str], *, in_lab: bool
+) -> tuple[LoadedPlan, list[str]]:
+    """Return the plan whose fabric is measured, and the names of its hosts.
+
+    Raises:
+        PlanError: The plan, or the file of hosts, cannot be as it is.
+    """
+    from fabricbench.runner import loading, sweeps
+
+    told = [f"scale={scale}"] if scale else []
+    told += ["backend=hosts"] if hosts is not None or in_lab else []
+    if hosts is None:
+        loaded = loading.load(plan or "", [*overrides, *told])
+        return loaded, [f"host{number}" for number in range(loaded.plan.fabric.topology.host_count)]
+    require_libraries()
+    from fabricbench.hosts.control.hosts_file import load_hosts
+
+    known = {number: each.name for each in load_hosts(hosts).hosts for number in each.plays}
+    count = max(known) + 1
+    if plan is None:
+        loaded = loading.load_text(sweeps.base_plan(max(count, 2)), "<calibrate>", [*overrides, *told])
+    else:
+        loaded = loading.load(plan, [*overrides, *told])
+    hosts_of_plan = loaded.plan.fabric.topology.host_count
+    return loaded, [known.get(number, "") for number in range(min(count, hosts_of_plan))]
+
+
+def _chosen(pairs: str | None, names: Sequence[str]) -> list[Pair]:
+    """Return the pairs of hosts by their numbers.
+
+    Raises:
+        typer.BadParameter: A pair is none, or names a host that is not there.
+    """
+    from fabricbench.runner.sweeps import default_pairs
+    from fabricbench.words import close_match_hint
+
+    numbers = {name: number for number, name in enumerate(names) if name}
+    if len(numbers) < 2:
+        raise typer.BadParameter(f"found {counted(len(numbers), 'host')}; two or more are needed")
+    if pairs is None:
+        known = list(numbers.values())
+        return [(known[first], known[second]) for first, second in default_pairs(len(known))]
+    chosen: list[Pair] = []
+    for text in pairs.split(","):
+        match = _PAIR.fullmatch(text.strip())
+        if match is None or match[1] == match[2]:
+            raise typer.BadParameter(
+                f'--pairs: found "{text.strip()}"; allowed: two hosts, such as host0:host1'
+            )
+        for name in match.groups():
+            if name not in numbers:
+                hint = close_match_hint(name, numbers)
+                allowed = ", ".join(list(numbers)[:20])
+                raise typer.BadParameter(
+                    f'--pairs: found host "{name}"; allowed: {allowed}' + (f"; {hint}" if hint else "")
+                )
+        pair = (numbers[match[1]], numbers[match[2]])
+        if pair in chosen or pair[::-1] in chosen:
+            raise typer.BadParameter(f'--pairs: found "{text.strip()}" again; allowed: each pair once')
+        chosen.append(pair)
+    return chosen
+
+
+def _size(text: str) -> int:
+    from fabricbench.plan.sweep.model import SizeRange
+    from fabricbench.runner.sweeps import LARGE_BYTES
+
+    allowed = f"{LARGE_BYTES[1] >> 10}KB or more"
+    try:
+        size = SizeRange.model_validate({"start": text, "end": text}).start_bytes
+    except ValueError as error:
+        raise typer.BadParameter(f'--size-max: found "{text}"; allowed: a size, {allowed}') from error
+    if size < LARGE_BYTES[1]:
+        raise typer.BadParameter(f"--size-max: found {text}; allowed: {allowed}")
+    return size
+
+
+@contextmanager
+def _hosts_file(loaded: LoadedPlan, given: Path | None, *, in_lab: bool) -> Iterator[Path | None]:
+    if not in_lab:
+        yield given
+        return
+    from fabricbench.cli.run import lab_hosts_file
+
+    with lab_hosts_file(loaded) as file:
+        yield file
+
+
+def _backend(loaded: LoadedPlan, hosts_file: Path | None, authority: Path) -> Backend:
+    from fabricbench.runner import loading
+
+    settings = {"hosts": str(hosts_file), "hosts_authority": str(authority)} if hosts_file else {}
+    return loading.backend_of(loaded, settings)
+
+
+def _measure(
+    loaded: LoadedPlan, choice: Options, backend: Backend, store: Workspace, plan: str | None
+) -> tuple[Calibration, list[Trial]]:
+    """Run the sweeps, and the reference of their latency.
+
+    Raises:
+        CalibrationError: A trial is not complete.
+        typer.Exit: A signal ended it.
+    """
+    from fabricbench.results.calibration import Sweeps, calibrated
+    from fabricbench.runner import loading, sweeps
+
+    run = {}
+    for name, sweep in sweeps.sweeps(loaded, choice):
+        note(f"{name}: {counted(len(sweep.trials), 'trial')}")
+        run[name] = _run(sweep, backend, store)
+    found = Sweeps(run)
+    rates = found.rates()
+    link_bps = found.link_bps(rates)
+    fabric = sweeps.reference(loaded, choice, None if plan else round(link_bps))
+    idle = _run(fabric, loading.backend_of(fabric), store)
+    return calibrated(found, link_bps, rates, idle), [trial for each in run.values() for trial in each]
+
+
+def _run(sweep: LoadedPlan, backend: Backend, store: Workspace) -> Sequence[Trial]:
+    from fabricbench.cli.errors import SIGNALLED
+    from fabricbench.cli.progress import display
+    from fabricbench.results.jobs import result_rows
+    from fabricbench.runner.trials import Runner
+
+    with display() as listener:
+        outcome = Runner(store, backend, result_rows, listener).run(sweep)
+    if outcome.stopped_by is not None:
+        note("interrupted: no profile is written")
+        raise typer.Exit(SIGNALLED + outcome.stopped_by)
+    return outcome.trials
+
+
+def _profile(
+    measured: Calibration, trials: Sequence[Trial], loaded: LoadedPlan, iterations: int, names: Sequence[str]
+) -> dict[str, Any]:
+    """Return the profile as its file has it."""
+    from datetime import UTC, datetime
+
+    from fabricbench import __version__
+
+    hosts = _host_facts(trials)
+    errors = [error for each in hosts if (error := each.get("clock_error_ns")) is not None]
+    made = {
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "fabricbench": __version__,
+        "backend": trials[0].facts.backend,
+        "plan": loaded.plan.name,
+        "scale": loaded.plan.scale,
+        "iterations": iterations,
+    }
+    if errors:
+        made["clock_error_ns"] = max(errors)
+    rows = [{**row.told, "from": names[row.way[0]], "to": names[row.way[1]]} for row in measured.rows]
+    return {
+        "fabricbench_profile": 1,
+        "made": made,
+        "hosts": hosts,
+        "parameters": _parameters(measured),
+        "sweeps": rows,
+    }
+
+
+def _parameters(measured: Calibration) -> dict[str, Any]:
+    def told(fit: Fit, value: Any) -> dict[str, Any]:
+        from statistics import median
+
+        return {
+            "value": value,
+            "residual_median": round(100 * median(fit.residuals), 3),
+            "residual_max": round(100 * max(fit.residuals), 3),
+            "samples": len(fit.residuals),
+            "basis": fit.basis,
+        }
+
+    from fabricbench.plan.profile import rate_text, time_text
+
+    parameters = {
+        name: told(fit, time_text(round(fit.value)))
+        for name in ("send_overhead", "receive_overhead", "latency")
+        if (fit := getattr(measured, name))
+    }
+    parameters["rate"] = told(measured.rate, rate_text(round(measured.rate.value)))
+    if measured.window is not None:
+        parameters["window"] = told(measured.window, round(measured.window.value))
+    return parameters
+
+
+def _host_facts(trials: Sequence[Trial]) -> list[dict[str, Any]]:
+    """Return what the records say of each host, with the largest error of its clock."""
+    known: dict[str, dict[str, Any]] = {}
+    for trial in trials:
+        for host in trial.engine.get("hosts", ()):
+            facts: Mapping[str, Any] = host.get("facts", {})
+            own = known.setdefault(
+                host["host"],
+                {
+                    "name": host["host"],
+                    **{name: value for name, value in sorted(facts.items()) if name in _FACTS},
+                    "transport_driver": host["driver"],
+                    "settings": json.dumps(host["settings"], sort_keys=True)[:400],
+                    "clock_error_ns": 0,
+                },
+            )
+            own["clock_error_ns"] = max(own["clock_error_ns"], int(host["clock_error_ns"]))
+    return list(known.values())
+
+
+def _write_profile(profile: Mapping[str, Any], path: Path) -> None:
+    from ruamel.yaml import YAML
+
+    from fabricbench.report.files import atomic_file
+
+    text = io.StringIO()
+    yaml = YAML(typ="safe", pure=True)
+    yaml.default_flow_style = None
+    yaml.sort_base_mapping_type_on_output = False  # type: ignore[assignment]
+    yaml.width = 4000
+    yaml.dump(dict(profile), text)
+    with atomic_file(path) as file:
+        file.write(text.getvalue().encode())
+
+
+def _rows(profile: Mapping[str, Any]) -> list[dict[str, Any]]:
+    return [
+        {
+            "parameter": name,
+            "value": each["value"],
+            "residual_median_percent": each["residual_median"],
+            "residual_max_percent": each["residual_max"],
+            "samples": each["samples"],
+            "basis": each["basis"],
+        }
+        for name, each in profile["parameters"].items()
+    ]
+
+
+def _written(rows: Sequence[dict[str, Any]], output: Format) -> str:
+    from fabricbench.report.formats import rows_csv
+    from fabricbench.report.text_table import Column, Row, render
+
+    if output is Format.CSV:
+        return rows_csv(list(rows[0]), rows)
+    heads = ("parameter", "value", "residual", "residual", "samples", "measured by")
+    units = ("", "", "median %", "max %", "", "")
+    columns = [
+        Column((head, unit), place in (0, 5))
+        for place, (head, unit) in enumerate(zip(heads, units, strict=True))
+    ]
+    return render(columns, [Row([str(each) for each in row.values()]) for row in rows], colour=has_colour())

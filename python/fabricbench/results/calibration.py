@@ -1,0 +1,256 @@
+"""Parameters of endpoints from the trials of a calibration."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from fabricbench.analysis.bandwidth import ideal_goodput_gb_per_s
+from fabricbench.analysis.calibration import fits
+from fabricbench.analysis.calibration.timing import COLUMNS, PingPong, Stream, TimingError, ping_pong, stream
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from fabricbench.store import Trial
+
+FITTED_BYTES_MIN = 1 << 20
+"""Sizes below are in the profile, but do not tell a rate: a window or a burst may hold them whole."""
+_HEADER_BYTES = 98
+"""Headers, preamble and gap of a message of one packet: 82 of a RoCEv2 frame and 16 of its RETH."""
+
+_T = TypeVar("_T", PingPong, Stream)
+Fit = fits.Fit
+
+
+Setting = Callable[[Mapping[str, Any]], int]
+"""What else tells points of a sweep apart, from the run spec."""
+
+
+def _no_setting(_run_spec: Mapping[str, Any]) -> int:
+    return 0
+
+
+def _queue_pairs(run_spec: Mapping[str, Any]) -> int:
+    return int(run_spec["transport"]["qps_per_rank_pair"])
+
+
+def _window(run_spec: Mapping[str, Any]) -> int:
+    return int(run_spec["transport"]["window_packets"])
+
+
+def _ranks(run_spec: Mapping[str, Any]) -> int:
+    return len(run_spec["jobs"][0]["hosts"])
+
+
+class CalibrationError(Exception):
+    """A sweep from which nothing can be told.
+
+    Attributes:
+        hint: What to do.
+    """
+
+    def __init__(self, trial: Trial, why: str) -> None:
+        super().__init__(f"trial {trial.id} of {trial.facts.plan}, {trial.facts.variant}: {why}")
+        self.hint = f"`fabricbench show {trial.id}` tells more of it"
+
+
+@dataclass(frozen=True)
+class Row:
+    """The medians of a point of a sweep.
+
+    Attributes:
+        way: Source and destination host.
+        told: Name of the sweep, and its values with their units in the names.
+    """
+
+    way: fits.Way
+    told: Mapping[str, str | int | float]
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """What was measured.
+
+    Attributes:
+        send_overhead: [ps].
+        receive_overhead: [ps].
+        latency: Of an adapter, on each side [ps].
+        rate: Of the hosts' links, headers included [bit/s].
+        window: [packets]; none where one queue pair fills the link.
+        rows: Medians of every point.
+    """
+
+    send_overhead: fits.Fit
+    receive_overhead: fits.Fit
+    latency: fits.Fit
+    rate: fits.Fit
+    window: fits.Fit | None
+    rows: Sequence[Row]
+
+
+class Sweeps:
+    """The trials of each sweep, and what they tell.
+
+    Attributes:
+        rows: Medians of the points that were asked for so far.
+    """
+
+    def __init__(self, trials: Mapping[str, Sequence[Trial]]) -> None:
+        """Take the trials of the sweeps `rate`, `window`, `messages` and `latency`."""
+        self._trials = trials
+        self.rows: list[Row] = []
+
+    def rates(self) -> fits.Rates:
+        """Return the rates of payload.
+
+        Raises:
+            CalibrationError: A trial is not complete.
+        """
+        lines: dict[tuple[fits.Way, int], list[tuple[int, float]]] = defaultdict(list)
+        for (_, size, queue_pairs), each in self._points("rate", ping_pong, _queue_pairs).items():
+            for way in each[0].transfer_ps:
+                took = median(one.transfer_ps[way] for one in each)
+                self._note("rate", way, size, queue_pairs=queue_pairs, transfer_us=took / 1e6)
+                lines[way, queue_pairs].append((size, took))
+        largest = max(size for line in lines.values() for size, _ in line)
+        least = FITTED_BYTES_MIN if largest > FITTED_BYTES_MIN else 0
+        return fits.rates({key: [one for one in line if one[0] >= least] for key, line in lines.items()})
+
+    def link_bps(self, rates: fits.Rates) -> float:
+        """Return the rate of the link, headers included [bit/s]."""
+        run_spec = self._trials["rate"][0].facts.run_spec
+        return rates.link.value * _host_rate(run_spec) / (8e9 * ideal_goodput_gb_per_s(run_spec))
+
+    def window(self, rates: fits.Rates) -> fits.Window:
+        """Return what the sweep of windows tells.
+
+        Raises:
+            CalibrationError: A trial is not complete.
+        """
+        points: dict[tuple[fits.Way, int], tuple[int, float]] = {}
+        for (_, size, packets), each in self._points("window", ping_pong, _window).items():
+            for way in each[0].transfer_ps:
+                took = median(one.transfer_ps[way] for one in each)
+                self._note("window", way, size, window=packets, transfer_us=took / 1e6)
+                points[way, packets] = (size, took)
+        mtu_bytes = self._trials["window"][0].facts.run_spec["transport"]["mtu_bytes"]
+        return fits.window(points, mtu_bytes, rates.single.value, is_full=rates.is_alone)
+
+    def send_overhead(self, link_bps: float) -> fits.Fit:
+        """Return what a message costs.
+
+        Raises:
+            CalibrationError: A trial is not complete.
+        """
+        spans: dict[tuple[fits.Way, int], list[tuple[int, float]]] = defaultdict(list)
+        gaps = []
+        for (_, size, _), each in self._points("messages", stream, _ranks).items():
+            way, count = each[0].way, each[0].count
+            span, gap = (median(getattr(one, name) for one in each) for name in _OF_STREAM)
+            self._note("messages", way, size, messages=count, span_us=span / 1e6, post_gap_us=gap / 1e6)
+            spans[way, size].append((count, span))
+            gaps.append(gap)
+        bounds = {size: 8e12 * (size + _HEADER_BYTES) / link_bps for _, size in spans}
+        # Each message of a stream has a queue pair of its own, so no window holds it back.
+        return fits.send_overhead(spans, gaps, bounds)
+
+    def turnarounds_and_ways(
+        self, reference: Sequence[Trial]
+    ) -> tuple[dict[tuple[fits.Way, int], float], dict[tuple[fits.Way, int], tuple[float, float]]]:
+        """Return turnarounds, and what small messages take: measured, and on the plan's fabric [ps].
+
+        Args:
+            reference: The trials of the sweep of latency with adapters of a known one.
+
+        Raises:
+            CalibrationError: A trial is not complete.
+        """
+        idle = {key: each[0].one_way_ps for key, each in _grouped(reference, ping_pong).items()}
+        turnarounds, ways = {}, {}
+        for key, each in self._points("latency", ping_pong).items():
+            way, size, _ = key
+            one_way, turnaround = (median(getattr(one, name) for one in each) for name in _OF_LATENCY)
+            told = {"one_way_us": one_way / 1e6, "fabric_us": idle[key] / 1e6}
+            self._note("latency", way, size, turnaround_us=turnaround / 1e6, **told)
+            turnarounds[way, size] = turnaround
+            ways[way, size] = (one_way, idle[key])
+        return turnarounds, ways
+
+    def _points(
+        self, sweep: str, read: Callable[[pa.Table, int], _T], setting: Setting = _no_setting
+    ) -> dict[tuple[fits.Way, int, int], list[_T]]:
+        return _grouped(self._trials[sweep], read, setting)
+
+    def _note(self, sweep: str, way: fits.Way, size: int, **values: float) -> None:
+        told = {name: round(value, 6) for name, value in values.items()}
+        self.rows.append(Row(way, {"sweep": sweep, "from": "", "to": "", "size_bytes": size, **told}))
+
+
+_OF_STREAM = ("span_ps", "post_gap_ps")
+_OF_LATENCY = ("one_way_ps", "turnaround_ps")
+
+
+def calibrated(sweeps: Sweeps, link_bps: float, rates: fits.Rates, reference: Sequence[Trial]) -> Calibration:
+    """Return all parameters.
+
+    Args:
+        sweeps: The sweeps.
+        link_bps: What `Sweeps.link_bps` tells.
+        rates: What `Sweeps.rates` tells.
+        reference: The trials of the sweep of latency with adapters of a known one.
+
+    Raises:
+        CalibrationError: A trial is not complete.
+    """
+    window = sweeps.window(rates)
+    sending = sweeps.send_overhead(link_bps)
+    turnarounds, ways = sweeps.turnarounds_and_ways(reference)
+    receiving = fits.receive_overhead(list(turnarounds.values()), sending.value)
+    # A plan adds both overheads to a message one way. Where they are more than the turnaround, as software
+    # works on after it has posted, the rest is part of the time under way.
+    costs = sending.value + receiving.value
+    ways = {key: (took + turnarounds[key] - costs, fabric) for key, (took, fabric) in ways.items()}
+    return Calibration(
+        sending,
+        receiving,
+        fits.latency(ways, reference[0].facts.run_spec["fabric"]["nic"]["latency_ps"]),
+        fits.Fit(link_bps, rates.link.residuals, rates.link.basis),
+        window.packets,
+        sweeps.rows,
+    )
+
+
+def _grouped(
+    trials: Sequence[Trial], read: Callable[[pa.Table, int], _T], setting: Setting = _no_setting
+) -> dict[tuple[fits.Way, int, int], list[_T]]:
+    """Return the times of the iterations of each point: pair of hosts, size, and a setting.
+
+    Raises:
+        CalibrationError: A trial is not complete.
+    """
+    points = defaultdict(list)
+    for trial in trials:
+        run_spec: Mapping[str, Any] = trial.facts.run_spec
+        (job,) = run_spec["jobs"]
+        hosts = list(dict.fromkeys(job["hosts"]))
+        key = ((hosts[0], hosts[1]), job["data_bytes"], setting(run_spec))
+        points[key].append(_read(trial, read, job["warm_up_rounds"]))
+    return dict(points)
+
+
+def _read(trial: Trial, read: Callable[[pa.Table, int], _T], warm_up_rounds: int) -> _T:
+    if trial.status != "complete":
+        raise CalibrationError(trial, f"{trial.status}: {trial.message}")
+    try:
+        return read(trial.tables.table("chunks", list(COLUMNS)), warm_up_rounds)
+    except TimingError as error:
+        raise CalibrationError(trial, str(error)) from error
+
+
+def _host_rate(run_spec: Mapping[str, Any]) -> int:
+    rate_bps: int = run_spec["fabric"]["topology"]["host_link"]["rate_bps"]
+    return rate_bps

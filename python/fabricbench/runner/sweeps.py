@@ -1,0 +1,196 @@
+"""The point-to-point sweeps of a calibration, as plans: the fabric and transport of a plan, with other jobs.
+
+Each is a plan of its own with a variant for each pair of hosts and setting, so that its trials are in the
+workspace like those of any run and any backend carries them out.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from fabricbench.runner import loading
+
+if TYPE_CHECKING:
+    from fabricbench.plan.loaded import LoadedPlan
+
+TAG: Final = "calibrate"
+LATENCY: Final = "latency"
+RATE: Final = "rate"
+WINDOW: Final = "window"
+MESSAGES: Final = "messages"
+
+SMALL_BYTES: Final = (64, 256, 1 << 10, 4 << 10)
+"""Messages of one packet, of which the time is latency."""
+LARGE_BYTES: Final = (64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20)
+"""Messages of many packets, of which the time is rate."""
+COST_BYTES: Final = (64, 256)
+"""Messages whose cost is more than their payload."""
+WINDOW_BYTES: Final = 1 << 20
+WINDOWS: Final = (1, 2, 4, 8, 16, 32, 64, 128, 256)
+QUEUE_PAIRS: Final = (1, 8)
+STREAMS: Final = (16, 32, 64)
+"""Messages that one rank sends back to back in a round, each to a rank of its own on the other host."""
+
+REFERENCE_LATENCY_PS: Final = 400_000
+"""Latency of the adapters that measured ones are set beside, that of a plan which says nothing [ps]."""
+
+_PROBE: Final = "probe"
+_PAUSE: Final = "1ms"
+_OVERHEADS: Final = ("step_overhead", "send_overhead", "receive_overhead")
+
+Pair = tuple[int, int]
+"""Two hosts of a plan."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a user chooses of a calibration.
+
+    Attributes:
+        pairs: Hosts that are measured with each other.
+        iterations: Trials of each point.
+        size_max_bytes: Largest message.
+    """
+
+    pairs: Sequence[Pair]
+    iterations: int
+    size_max_bytes: int
+
+
+def base_plan(hosts: int) -> str:
+    """Return the text of a plan for hosts of which no plan tells the fabric: a switch between them."""
+    fields = {
+        "fabricbench": 1,
+        "name": "calibrate",
+        "fabric": {"topology": {"kind": "single-switch", "hosts": hosts}},
+        "jobs": [{"collective": "send-receive", "ranks": [0, 1]}],
+        "sweep": {"data_size": [64]},
+    }
+    return json.dumps(fields)
+
+
+def default_pairs(hosts: int) -> list[Pair]:
+    """Return pairs in which each host is once at least, with one half of the fabric away."""
+    half = hosts // 2
+    pairs = [(first, first + half) for first in range(half)]
+    return [*pairs, (0, hosts - 1)] if hosts % 2 and hosts > 1 else pairs
+
+
+def sweeps(plan: LoadedPlan, options: Options) -> Iterator[tuple[str, LoadedPlan]]:
+    """Yield each sweep with its name.
+
+    Raises:
+        PlanError: One cannot be carried out on the plan's fabric.
+    """
+    for name, sizes, job, variants in _all(plan, options):
+        yield name, _loaded(plan, name, options, sizes, job, variants)
+
+
+def reference(plan: LoadedPlan, options: Options, rate_bps: int | None) -> LoadedPlan:
+    """Return the sweep of latency as the simulator predicts it with `REFERENCE_LATENCY_PS` in adapters.
+
+    Args:
+        plan: The plan.
+        options: The choice of the user.
+        rate_bps: The rate of the hosts' links, where no plan tells it.
+
+    Raises:
+        PlanError: It cannot be carried out on the plan's fabric.
+    """
+    # Answers wait until no acknowledgement is on the link before them, as those of software do.
+    job = {**_ping_pong(repeat=2), **dict.fromkeys(_OVERHEADS, "0s"), "send_overhead": _PAUSE}
+    more = [f"fabric.nic.latency={REFERENCE_LATENCY_PS}ps", "backend=sim"]
+    more += [f"fabric.topology.host_link.rate={rate_bps}bps"] if rate_bps else []
+    sizes = _up_to(SMALL_BYTES, plan.plan.transport.mtu_bytes)
+    return _loaded(plan, f"{LATENCY}-reference", options, sizes, job, _of_pairs(options.pairs), more)
+
+
+def _all(
+    plan: LoadedPlan, options: Options
+) -> Iterator[tuple[str, Sequence[int], dict[str, Any], dict[str, dict[str, Any]]]]:
+    """Yield name, sizes, job and variants of each sweep."""
+    transport = plan.plan.transport
+    pairs = _of_pairs(options.pairs)
+    ping_pong = _ping_pong(repeat=3, warm_up=1)
+    large = _up_to(LARGE_BYTES, options.size_max_bytes)
+    by_pairs = {
+        f"{name}-qps-{count}": {**changes, "transport.qps_per_rank_pair": count}
+        for name, changes in pairs.items()
+        for count in QUEUE_PAIRS
+    }
+    yield RATE, large, ping_pong, by_pairs
+    windows = [each for each in WINDOWS if each <= transport.window_packets]
+    by_window = {
+        f"{name}-window-{each}": {**changes, "transport.window": each, "transport.ack_every": 1}
+        for name, changes in pairs.items()
+        for each in windows
+    }
+    yield WINDOW, [min(WINDOW_BYTES, options.size_max_bytes)], ping_pong, by_window
+    stream = {
+        "collective": "broadcast",
+        "algorithm": "parallel",
+        "repeat": 20,
+        "warm_up_rounds": 2,
+    }
+    ways = [way for first, second in options.pairs for way in ((first, second), (second, first))]
+    by_count = {
+        f"{name}-messages-{count}": {**changes, f"jobs.{_PROBE}.processes_per_host": count}
+        for name, changes in _of_pairs(ways).items()
+        for count in STREAMS
+    }
+    yield MESSAGES, COST_BYTES, stream, by_count
+    yield LATENCY, _up_to(SMALL_BYTES, transport.mtu_bytes), _ping_pong(repeat=100, warm_up=10), pairs
+
+
+def _ping_pong(repeat: int, warm_up: int = 0) -> dict[str, Any]:
+    return {
+        "collective": "ping-pong",
+        "algorithm": "parallel",
+        "repeat": repeat,
+        "warm_up_rounds": warm_up,
+    }
+
+
+def _up_to(sizes: Sequence[int], most: int) -> list[int]:
+    return [size for size in sizes if size <= most]
+
+
+def _of_pairs(pairs: Iterable[Pair]) -> dict[str, dict[str, Any]]:
+    return {f"host{first}-host{second}": {f"jobs.{_PROBE}.ranks": [first, second]} for first, second in pairs}
+
+
+def _loaded(
+    plan: LoadedPlan,
+    name: str,
+    options: Options,
+    sizes: Sequence[int],
+    job: dict[str, Any],
+    variants: dict[str, dict[str, Any]],
+    more: Sequence[str] = (),
+) -> LoadedPlan:
+    """Return the plan with one sweep in place of its jobs."""
+    first = plan.plan.jobs[0]
+    # What the plan says of the software of its ranks is so here, too; backends of real hosts have their own.
+    overheads = {each: f"{getattr(first, f'{each}_ps')}ps" for each in _OVERHEADS}
+    ranks = list(options.pairs[0])
+    fields: dict[str, Any] = {
+        "name": f"calibrate-{name}",
+        "title": "",
+        "tag": TAG,
+        "jobs": [{**overheads, "name": _PROBE, "ranks": ranks, **job}],
+        "tcp": [],
+        "sweep": {"data_size": [int(size) for size in sizes]},
+        "iterations": options.iterations,
+        "solo": False,
+        "criteria": [],
+        "published": None,
+        "profile": None,
+        "fabric.failures": [],
+        "variants": [{"name": label, "set": changes} for label, changes in variants.items()],
+    }
+    if plan.plan.fabric.load_balancing.kind == "pinned":  # its flows are those of the plan's jobs
+        fields["fabric.load_balancing"] = "ecmp"
+    return loading.reload(plan, [*(f"{key}={json.dumps(value)}" for key, value in fields.items()), *more])
