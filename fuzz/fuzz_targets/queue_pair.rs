@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use transport::{Config, Controller, QueuePair, Received, Recovery, Region, Settings, Target};
+use transport::{Config, Controller, QueuePair, Reads, Received, Recovery, Region, Settings, Target};
 use units::{Instant, Span};
 use wire::Psn;
 use wire::aeth::RnrTimer;
@@ -29,6 +29,7 @@ fn queue_pair(recovery: Recovery) -> QueuePair {
         peer_first_psn: Psn::new(0),
         rate: Controller::LineRate,
         cnp_interval: Some(Span::from_us(50)),
+        reads: Reads::NONE,
         memory: Some(MEMORY),
         peer_remote_key: 0,
         rnr_timer: RnrTimer::default(),

@@ -113,7 +113,7 @@ impl Endpoint {
     }
 
     /// Adds a queue pair whose peer is at that address. Its work reads and fills `memory`, of which the peer
-    /// may write to the first [`Region::bytes`] of [`Settings::memory`].
+    /// may write to, and read if [`Settings::reads`] says so, the first [`Region::bytes`] of [`Settings::memory`].
     ///
     /// # Errors
     /// [`ConnectError`], without side effect.
@@ -186,6 +186,25 @@ impl Endpoint {
         remote_address: u64,
     ) -> Result<WorkId, PostError> {
         self.post(pair, part, |queue_pair, bytes| queue_pair.post_write(remote_address, bytes))
+    }
+
+    /// Posts a READ of the peer's memory from `remote_address` on into part of the memory, which is filled when
+    /// the work completes.
+    ///
+    /// # Errors
+    /// See [`QueuePair::post_read`].
+    ///
+    /// # Panics
+    /// When the part is not within the memory, or the memory is one that several queue pairs share.
+    pub fn post_read(
+        &mut self,
+        pair: PairId,
+        part: Range<usize>,
+        remote_address: u64,
+    ) -> Result<WorkId, PostError> {
+        let writable_bytes = self.pairs[pair.0].memory().writable_bytes();
+        assert!(part.end <= writable_bytes, "what is read is put into memory of its own");
+        self.post(pair, part, |queue_pair, bytes| queue_pair.post_read(remote_address, bytes))
     }
 
     /// Posts a SEND of part of the memory.

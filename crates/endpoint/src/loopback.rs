@@ -7,7 +7,8 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use transport::{
-    Config, Controller, Counters, DcqcnConfig, DcqcnPacer, PostError, Recovery, Region, Settings, Status,
+    Config, Controller, Counters, DcqcnConfig, DcqcnPacer, PostError, Reads, Recovery, Region, Settings,
+    Status,
 };
 use units::{Instant, Seed, Span};
 use wire::Psn;
@@ -214,6 +215,7 @@ impl Description {
             peer_first_psn: first_psns[1 - end as usize],
             rate: self.line_rate_bps.map_or(Controller::LineRate, dcqcn),
             cnp_interval: self.line_rate_bps.map(|_| CNP_INTERVAL),
+            reads: Reads::NONE,
             memory,
             peer_remote_key: index as u32,
             rnr_timer: RnrTimer::default(),
@@ -419,6 +421,7 @@ const fn name(status: Status) -> &'static str {
         Status::RemoteAccess => "remote-access",
         Status::RemoteInvalidRequest => "remote-invalid-request",
         Status::RemoteOperational => "remote-operational",
+        Status::BadResponse => "bad-response",
         Status::Flushed => "flushed",
     }
 }

@@ -5,7 +5,7 @@ use crate::schedule::Standing;
 use std::collections::VecDeque;
 use std::net::SocketAddrV4;
 use std::ops::Range;
-use transport::{Completion, Counters, Outgoing, Placed, QueuePair, Target, WorkId};
+use transport::{Completion, Counters, Origin, Outgoing, Placed, QueuePair, Source, Target, WorkId};
 use units::Instant;
 use wire::Framing;
 
@@ -91,14 +91,11 @@ impl Posted {
     }
 
     fn on_sending(&mut self, packet: &Outgoing) {
-        let Some((source, place)) =
-            packet.source.and_then(|source| Some((source, self.place_of(source.work)?)))
-        else {
-            return;
-        };
+        let Some(Source { origin: Origin::Work { work, .. }, bytes }) = packet.source else { return };
+        let Some(place) = self.place_of(work) else { return };
         let sent = &mut self.0[place].sent;
         sent.packets += 1;
-        sent.frame_bytes += u64::from(Framing::Ethernet.frame_bytes(packet.bth.opcode, source.bytes));
+        sent.frame_bytes += u64::from(Framing::Ethernet.frame_bytes(packet.bth.opcode, bytes));
         sent.retransmits += u64::from(packet.is_retransmission);
     }
 
@@ -145,7 +142,7 @@ impl Pair {
         self.queue_pair.counters()
     }
 
-    /// Payload that the peer has placed in its memory [bytes].
+    /// Payload that came from the peer and was placed in its memory [bytes].
     #[must_use]
     pub const fn delivered_bytes(&self) -> u64 {
         self.delivered_bytes
@@ -178,6 +175,7 @@ impl Pair {
     pub(crate) fn place(&mut self, placed: Placed, payload: &[u8], now: Instant) {
         let from = match placed.target {
             Target::Memory { address } => (address - self.address) as usize,
+            Target::Read { work, offset_bytes } => self.sends.part_of(work).start + offset_bytes as usize,
             Target::Receive { work, offset_bytes } => {
                 self.receives.part_of(work).start + offset_bytes as usize
             }
@@ -201,7 +199,10 @@ impl Pair {
     /// Where in the memory the payload of a packet to send is.
     pub(crate) fn payload(&self, packet: &Outgoing) -> Range<usize> {
         packet.source.map_or(0..0, |source| {
-            let from = self.sends.part_of(source.work).start + source.offset_bytes as usize;
+            let from = match source.origin {
+                Origin::Work { work, offset_bytes } => self.sends.part_of(work).start + offset_bytes as usize,
+                Origin::Memory { address } => (address - self.address) as usize,
+            };
             from..from + source.bytes as usize
         })
     }

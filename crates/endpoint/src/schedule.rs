@@ -139,7 +139,7 @@ impl Standing {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use transport::{Config, Controller, Recovery, Settings};
+    use transport::{Config, Controller, Reads, Recovery, Settings};
     use units::Span;
     use wire::Psn;
     use wire::aeth::RnrTimer;
@@ -163,6 +163,7 @@ mod tests {
             peer_first_psn: Psn::new(0),
             rate: Controller::LineRate,
             cnp_interval: None,
+            reads: Reads::NONE,
             memory: None,
             peer_remote_key: 0,
             rnr_timer: RnrTimer::default(),

@@ -54,8 +54,9 @@
 //! End-to-end credits, path migration, atomics, immediate data. Requester and responder by themselves also
 //! leave out RNR NAKs and memory keys, and keep the work of a failed queue pair. A [`QueuePair`] has these:
 //! it answers a SEND without receive by an RNR NAK, checks length, place and key of every request, fails over
-//! what a peer may not do, and flushes what is posted. It leaves out READ, and has one region of memory. An
-//! application that reads its data sees no difference.
+//! what a peer may not do, and flushes what is posted. It has READ with go-back-N, sends the responses in the
+//! order of the requests and acknowledges nothing ahead of them, and has one region of memory. An application
+//! that reads its data sees no difference.
 
 mod config;
 mod dcqcn;
@@ -78,8 +79,8 @@ pub use dcqcn::{Dcqcn, DcqcnConfig};
 pub use packet::{NextPacket, Position, Transmit};
 pub use placement::Placement;
 pub use queue_pair::{
-    CnpLimiter, Completion, Counters, DecodeError, Handled, Outgoing, Placed, PostError, QueuePair, Received,
-    Region, Settings, SettingsError, Source, Status, Target, UdpPath, WorkId,
+    CnpLimiter, Completion, Counters, DecodeError, Handled, Origin, Outgoing, Placed, PostError, QueuePair,
+    Reads, Received, Region, Settings, SettingsError, Source, Status, Target, UdpPath, WorkId,
 };
 pub use rate::{Ack, Controller, DcqcnPacer, Loss, RateControl, Timed};
 pub use requester::{AckOutcome, Requester, TimeoutOutcome};

@@ -15,7 +15,7 @@ mod bare;
 
 use endpoint::{Clock, Endpoint, Loss, PairId};
 use std::net::SocketAddrV4;
-use transport::{Config, Controller, Recovery, Region, Settings, Status};
+use transport::{Config, Controller, Reads, Recovery, Region, Settings, Status};
 use units::{Instant, Seed, Span};
 use wire::Psn;
 use wire::aeth::RnrTimer;
@@ -58,6 +58,7 @@ impl Task {
             peer_first_psn: Psn::new(pair),
             rate: Controller::LineRate,
             cnp_interval: None,
+            reads: Reads::NONE,
             memory: (!is_sender).then_some(Region {
                 address: ADDRESS,
                 bytes: self.bytes as u64,

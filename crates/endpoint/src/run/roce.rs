@@ -22,7 +22,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::sync::Arc;
-use transport::{Config, Controller, Recovery};
+use transport::{Config, Controller, Reads, Recovery};
 use units::{Rate, Seed, Span};
 use wire::aeth::RnrTimer;
 use wire::bth::Qpn;
@@ -152,6 +152,7 @@ impl Roce {
             peer_first_psn: first_psn,
             rate: self.controller.clone(),
             cnp_interval: cnp_interval(&self.spec),
+            reads: Reads::NONE,
             memory: match end {
                 End::Sender => None,
                 End::Receiver => Some(memory::region(pair, region_bytes)),

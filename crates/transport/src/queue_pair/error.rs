@@ -17,6 +17,9 @@ pub enum SettingsError {
     /// [`Recovery::None`](crate::Recovery::None) promises nothing of what is delivered.
     #[error("recovery is none; go-back-N and selective are allowed")]
     Recovery,
+    /// The responses to READs are taken in order, and are no measure of a round trip.
+    #[error("READ needs go-back-N recovery, and a rate control that does not follow round-trip times")]
+    Reads,
     /// The registered memory reaches beyond the last address.
     #[error("memory of {bytes} bytes at {address:#x} reaches beyond the last address")]
     Memory {
@@ -49,6 +52,9 @@ pub enum PostError {
         /// Its size.
         bytes: u64,
     },
+    /// [`Reads::requested_max`](crate::Reads::requested_max) is 0.
+    #[error("the queue pair was made without READs")]
+    NoReads,
     /// Under selective recovery each packet says itself where it belongs, which one of a SEND cannot.
     #[error("SEND needs go-back-N recovery")]
     NeedsOrder,

@@ -9,8 +9,10 @@ mod cnp;
 mod codec;
 mod error;
 mod notices;
+mod reads;
 mod receive;
 mod send;
+mod sender;
 mod settings;
 mod udp;
 mod work;
@@ -18,13 +20,14 @@ mod work;
 pub use cnp::CnpLimiter;
 pub use codec::{Outgoing, Received};
 pub use error::{DecodeError, PostError, SettingsError};
-pub use settings::{Region, Settings};
+pub use settings::{Reads, Region, Settings};
 pub use udp::UdpPath;
-pub use work::{Completion, Counters, Placed, Source, Status, Target, WorkId};
+pub use work::{Completion, Counters, Origin, Placed, Source, Status, Target, WorkId};
 
 use crate::{Arrival, Config, Disposition, TimeoutOutcome, Verb};
+use reads::Response;
 use receive::{ReceiveQueue, Taken, is_early};
-use send::{Heard, Posted, SendQueue};
+use send::{Heard, Posted, Responded, SendQueue};
 use std::collections::VecDeque;
 use units::Instant;
 use wire::aeth::{self, CreditCount, Msn, NakCode, RnrTimer, Syndrome};
@@ -51,6 +54,7 @@ pub struct QueuePair {
     rnr_timer: RnrTimer,
     sends: SendQueue,
     receives: ReceiveQueue,
+    reads: reads::Reads,
     replies: VecDeque<Outgoing>,
     completions: VecDeque<Completion>,
     counters: Counters,
@@ -72,6 +76,7 @@ impl QueuePair {
             rnr_timer: settings.rnr_timer,
             sends: SendQueue::new(settings),
             receives: ReceiveQueue::new(settings),
+            reads: reads::Reads::default(),
             replies: VecDeque::new(),
             completions: VecDeque::new(),
             counters: Counters::default(),
@@ -124,6 +129,15 @@ impl QueuePair {
         self.post(Verb::Send, bytes, 0, Some(immediate))
     }
 
+    /// Posts a READ of `bytes` of the peer's memory from `remote_address` on, in as many messages as it takes.
+    /// What comes is told by [`Target::Read`]; when the READ completes all of it has come.
+    ///
+    /// # Errors
+    /// [`PostError`], without side effect.
+    pub fn post_read(&mut self, remote_address: u64, bytes: u64) -> Result<WorkId, PostError> {
+        self.post(Verb::Read, bytes, remote_address, None)
+    }
+
     fn post(
         &mut self,
         verb: Verb,
@@ -170,6 +184,7 @@ impl QueuePair {
                 self.on_acknowledge(heard, aeth.syndrome);
             }
             (opcode, _) if opcode.is_request() => return self.on_request(packet, now),
+            (opcode, _) if opcode.is_data() => return self.on_response(packet, now),
             _ => self.counters.ignored += 1,
         }
         Handled::default()
@@ -178,16 +193,20 @@ impl QueuePair {
     fn on_request(&mut self, packet: &Received<'_>, now: Instant) -> Handled {
         self.counters.data_received += 1;
         self.counters.data_received_bytes += frame_bytes(packet.opcode(), packet.payload().len() as u32);
-        if packet.is_marked() {
-            self.counters.marks += 1;
-            if self.receives.on_mark(now) {
-                self.notify();
-            }
-        }
-        match self.receives.take(&self.config, packet, &mut self.completions) {
+        self.look_at_mark(packet, now);
+        let taken = if packet.opcode() == Opcode::ReadRequest {
+            self.receives.take_read(&self.config, packet, self.reads.len())
+        } else {
+            self.receives.take(&self.config, packet, &mut self.completions)
+        };
+        match taken {
             Taken::Judged(arrival, placed) => {
                 self.answer(&arrival);
                 return Handled { placed };
+            }
+            Taken::Read(arrival, request) => {
+                self.counters.duplicates += u64::from(arrival.disposition == Disposition::Duplicate);
+                self.reads.answer(request);
             }
             Taken::NotReady => self.refuse(packet.psn(), Syndrome::RnrNak(self.rnr_timer)),
             Taken::Refused(code) => {
@@ -196,6 +215,38 @@ impl QueuePair {
             }
         }
         Handled::default()
+    }
+
+    /// Tells the peer of a mark on data that came from it.
+    fn look_at_mark(&mut self, packet: &Received<'_>, now: Instant) {
+        if packet.is_marked() {
+            self.counters.marks += 1;
+            if self.receives.on_mark(now) {
+                self.notify();
+            }
+        }
+    }
+
+    /// A response to a READ.
+    fn on_response(&mut self, packet: &Received<'_>, now: Instant) -> Handled {
+        self.counters.responses_received += 1;
+        self.look_at_mark(packet, now);
+        let heard = Heard { now, psn: packet.psn(), msn: packet.psn(), is_marked: packet.is_marked() };
+        let placed = match self.sends.on_response(&self.config, packet, heard, &mut self.completions) {
+            Responded::Dropped { is_early } => {
+                self.counters.out_of_order += u64::from(is_early);
+                None
+            }
+            Responded::Placed { work, offset_bytes } => {
+                let (target, bytes) = (Target::Read { work, offset_bytes }, packet.payload().len() as u32);
+                (bytes > 0).then_some(Placed { target, bytes })
+            }
+            Responded::Bad(place) => {
+                self.fail(Some((place, Status::BadResponse)));
+                None
+            }
+        };
+        Handled { placed }
     }
 
     fn answer(&mut self, arrival: &Arrival) {
@@ -215,10 +266,7 @@ impl QueuePair {
 
     /// An ACK that has not left when the next one is made need not leave: the next one says more.
     fn forget_last_ack(&mut self) {
-        let is_ack = |extension: &Extension| {
-            matches!(extension, Extension::Aeth(aeth::Repr { syndrome: Syndrome::Ack(_), .. }))
-        };
-        if self.replies.back().is_some_and(|reply| is_ack(&reply.extension)) {
+        if self.replies.back().is_some_and(is_ack) {
             self.replies.pop_back();
             self.counters.acks_sent -= 1;
         }
@@ -232,8 +280,14 @@ impl QueuePair {
 
     fn acknowledge(&mut self, psn: Psn, syndrome: Syndrome, msn: u32) {
         let msn = Msn::new(msn).unwrap_or_default();
+        let extension = Extension::Aeth(aeth::Repr { syndrome, msn });
         let bth = self.bth(Opcode::Acknowledge, psn);
-        self.reply(bth, Extension::Aeth(aeth::Repr { syndrome, msn }));
+        if self.reads.is_empty() {
+            return self.reply(bth, extension);
+        }
+        let reply = Outgoing { bth, extension, source: None, is_retransmission: false };
+        let replaced = self.reads.wait(reply);
+        self.counters.acks_sent -= u64::from(replaced.as_ref().is_some_and(is_ack));
     }
 
     /// Tells the peer of a mark.
@@ -274,15 +328,36 @@ impl QueuePair {
         }
     }
 
-    /// The next reply to send.
+    /// The next reply to send; responses to READs are none.
     pub fn poll_reply(&mut self) -> Option<Outgoing> {
         self.replies.pop_front()
     }
 
-    /// The next packet to send at `now`: replies first, then posted work, as window and pacing allow.
+    /// The next response to a READ, if pacing allows one.
+    fn poll_response(&mut self, now: Instant) -> Option<Outgoing> {
+        if self.reads.is_empty() || now < self.sends.response_ready_at() {
+            return None;
+        }
+        let Response { psn, opcode, extension, source } = self.reads.poll(&self.config)?;
+        self.sends.on_response_sent(now, psn, (opcode, source.bytes));
+        self.counters.responses_sent += 1;
+        self.replies.extend(self.reads.take_behind());
+        Some(Outgoing {
+            bth: self.bth(opcode, psn),
+            extension,
+            source: Some(source),
+            is_retransmission: false,
+        })
+    }
+
+    /// The next packet to send at `now`: replies first, then what the peer reads, then posted work, as window
+    /// and pacing allow.
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Outgoing> {
         if let Some(reply) = self.poll_reply() {
             return Some(reply);
+        }
+        if let Some(response) = self.poll_response(now) {
+            return Some(response);
         }
         if self.is_failed {
             return None;
@@ -310,16 +385,17 @@ impl QueuePair {
     /// wait.
     #[must_use]
     pub fn deadline(&self) -> Instant {
+        let responses = if self.reads.is_empty() { Instant::NEVER } else { self.sends.response_ready_at() };
         match (self.replies.is_empty(), self.is_failed) {
             (false, _) => Instant::ZERO,
-            (true, true) => Instant::NEVER,
-            (true, false) => self.sends.deadline(&self.config),
+            (true, true) => responses,
+            (true, false) => self.sends.deadline(&self.config).min(responses),
         }
     }
 
     /// Packets of posted work that are under way, as far as is known: those to be sent again are not.
     #[must_use]
-    pub const fn in_flight_packets(&self) -> u32 {
+    pub fn in_flight_packets(&self) -> u32 {
         if self.is_failed { 0 } else { self.sends.in_flight_packets() }
     }
 
@@ -376,6 +452,11 @@ impl QueuePair {
         self.sends.flush(failed, &mut self.completions);
         self.receives.flush(&mut self.completions);
     }
+}
+
+/// It acknowledges.
+const fn is_ack(reply: &Outgoing) -> bool {
+    matches!(reply.extension, Extension::Aeth(aeth::Repr { syndrome: Syndrome::Ack(_), .. }))
 }
 
 /// The Ethernet frame of a packet.

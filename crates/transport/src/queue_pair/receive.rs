@@ -1,6 +1,7 @@
 //! The receiving half of a queue pair: what a request may do, and where its payload belongs.
 
 use super::notices::{Notice, Notices};
+use super::reads::Request;
 use super::{Completion, Placed, Received, Region, Settings, Status, Target, WorkId};
 use crate::{Arrival, CnpLimiter, Config, Disposition, Placement, Position, Recovery, Responder};
 use std::collections::VecDeque;
@@ -12,6 +13,8 @@ use wire::{Opcode, reth};
 pub(super) enum Taken {
     /// It was taken or dropped, as its place among the others wants it.
     Judged(Arrival, Option<Placed>),
+    /// A READ that is to be answered.
+    Read(Arrival, Request),
     /// No receive is posted for it.
     NotReady,
     /// It may not do what it asks for: the connection ends.
@@ -72,6 +75,8 @@ pub(super) struct ReceiveQueue {
     notices: Notices,
     cnp: CnpLimiter,
     cnp_interval: Option<Span>,
+    /// READs that the peer may have unanswered.
+    reads_max: u32,
 }
 
 impl ReceiveQueue {
@@ -90,6 +95,7 @@ impl ReceiveQueue {
             notices: Notices::default(),
             cnp: CnpLimiter::default(),
             cnp_interval: settings.cnp_interval,
+            reads_max: settings.reads.served_max,
         }
     }
 
@@ -146,6 +152,46 @@ impl ReceiveQueue {
             }
             Err(NoPlace::Refused(code)) => Taken::Refused(code),
         }
+    }
+
+    /// Takes in a READ request while so many are not answered in full.
+    pub(super) fn take_read(&mut self, config: &Config, request: &Received<'_>, unanswered: usize) -> Taken {
+        let Judge::InOrder(responder) = &mut self.judge else {
+            return Taken::Refused(NakCode::InvalidRequest);
+        };
+        let (psn, expected) = (request.psn(), responder.expected());
+        let distance = psn.distance_from(expected);
+        if distance > 0 {
+            return Taken::Judged(responder.on_read_request(psn, 1), None);
+        }
+        let (reth, packets) = match self.find_read(config, request) {
+            Ok(found) => found,
+            // What was answered once and may not be read now is not answered again, and no failure either.
+            Err(_) if distance < 0 => {
+                return Taken::Judged(Arrival { disposition: Disposition::Duplicate, reply: None }, None);
+            }
+            Err(NoPlace::Refused(code)) => return Taken::Refused(code),
+            Err(NoPlace::NotReady) => return Taken::NotReady,
+        };
+        // IBTA 9.7.4.1 (opcode sequence, resources): between messages, and no more than were agreed on.
+        if distance == 0 && (self.message.is_some() || unanswered >= self.reads_max as usize) {
+            return Taken::Refused(NakCode::InvalidRequest);
+        }
+        let Judge::InOrder(responder) = &mut self.judge else { return Taken::NotReady };
+        let arrival = responder.on_read_request(psn, packets);
+        let message_sequence = responder.message_sequence();
+        let (address, bytes) = (reth.virtual_address, reth.dma_bytes.into());
+        Taken::Read(arrival, Request { psn, address, bytes, message_sequence })
+    }
+
+    /// What a READ request asks for, and how many responses that takes.
+    fn find_read(&self, config: &Config, request: &Received<'_>) -> Result<(reth::Repr, u32), NoPlace> {
+        let reth = *request.reth().ok_or(INVALID)?;
+        if self.reads_max == 0 || !request.payload().is_empty() {
+            return Err(INVALID);
+        }
+        self.check_access(&reth)?;
+        Ok((reth, reth.dma_bytes.div_ceil(config.mtu_bytes).max(1)))
     }
 
     fn judge(&mut self, config: &Config, request: &Received<'_>) -> Arrival {

@@ -1,6 +1,7 @@
 //! The sending half of a queue pair: posted work, its recovery and its pacing.
 
-use super::{Completion, PostError, Settings, Source, Status, WorkId};
+use super::sender::{Sender, source};
+use super::{Completion, PostError, Received, Settings, Source, Status, WorkId};
 use crate::{AckOutcome, Config, Controller, Loss, Position, Requester, TimeoutOutcome, Verb};
 use std::collections::VecDeque;
 use units::{Instant, Span};
@@ -41,16 +42,29 @@ pub(super) struct Posted {
     pub(super) work: WorkId,
     pub(super) verb: Verb,
     pub(super) bytes: u64,
-    /// Where a WRITE goes to.
+    /// Where a WRITE goes to, or a READ comes from.
     pub(super) address: u64,
     /// What its last packet brings beside the payload.
     pub(super) immediate: Option<u32>,
 }
 
+/// What a response to a READ led to.
+pub(super) enum Responded {
+    /// It brings nothing new.
+    Dropped {
+        /// It came ahead of its turn.
+        is_early: bool,
+    },
+    /// Its payload belongs there in the READ.
+    Placed { work: WorkId, offset_bytes: u64 },
+    /// It is not what was asked for by the work at that place.
+    Bad(usize),
+}
+
 /// The sending half.
 #[derive(Debug)]
 pub(super) struct SendQueue {
-    requester: Requester,
+    requester: Sender,
     rate: Controller,
     /// Oldest first.
     posted: VecDeque<Posted>,
@@ -69,7 +83,7 @@ pub(super) struct SendQueue {
 impl SendQueue {
     pub(super) fn new(settings: &Settings) -> Self {
         Self {
-            requester: Requester::new(settings.first_psn),
+            requester: Sender::new(settings),
             rate: settings.rate.clone(),
             posted: VecDeque::new(),
             remote_key: settings.peer_remote_key,
@@ -85,10 +99,11 @@ impl SendQueue {
     pub(super) fn post(&mut self, config: &Config, posted: Posted) -> Result<(), PostError> {
         match posted.verb {
             Verb::Send => check_send(config, &posted)?,
+            Verb::Read if !self.requester.reads() => return Err(PostError::NoReads),
             Verb::Write | Verb::Read => check_write(config, &posted)?,
         }
         self.posted.push_back(posted);
-        self.requester.post(config, posted.bytes);
+        self.requester.post(config, posted.verb, posted.bytes);
         Ok(())
     }
 
@@ -98,11 +113,9 @@ impl SendQueue {
             return None;
         }
         let (window_packets, paced_at) = (self.rate.window_packets(), self.paced_at(now));
-        let Self { requester, posted, .. } = self;
-        let bytes_of = |index: usize| posted[index].bytes;
-        let packet = requester.poll_transmit(config, now, window_packets, bytes_of)?;
-        let transmit = requester.transmit(config, &packet, bytes_of);
-        let Posted { work, verb, bytes, address, immediate } = posted[transmit.work];
+        let transmit = self.requester.poll(config, now, window_packets, &self.posted)?;
+        let posted = self.posted[transmit.work];
+        let Posted { verb, bytes, address, immediate, .. } = posted;
         let is_last = transmit.offset_bytes + u64::from(transmit.payload_bytes) == bytes;
         let immediate = immediate.filter(|_| is_last);
         let opcode = opcode(verb, transmit.position, immediate);
@@ -113,14 +126,32 @@ impl SendQueue {
         };
         self.rate.on_sent(paced_at, transmit.psn, occupied_bytes(opcode, transmit.payload_bytes));
         self.is_paced = self.requester.can_transmit(config, window_packets);
+        // One that closes the window asks for what opens it again: other responders acknowledge no packet
+        // that does not ask. So does not one of READ, which is answered in any case.
+        let closes = !self.is_paced && verb != Verb::Read && !config.recovery.is_selective();
         Some(DataPacket {
             opcode,
             psn: transmit.psn,
-            ack_request: transmit.ack_request,
+            ack_request: transmit.ack_request || closes,
             extension: extension(opcode, reth, immediate),
-            source: Source { work, offset_bytes: transmit.offset_bytes, bytes: transmit.payload_bytes },
+            source: source(&posted, &transmit),
             is_retransmission: transmit.is_retransmission,
         })
+    }
+
+    /// A response to a READ of the peer is sent at `now`.
+    pub(super) fn on_response_sent(
+        &mut self,
+        now: Instant,
+        psn: Psn,
+        (opcode, payload_bytes): (Opcode, u32),
+    ) {
+        self.rate.on_sent(self.paced_at(now), psn, occupied_bytes(opcode, payload_bytes));
+    }
+
+    /// From when on a response to a READ of the peer may be sent.
+    pub(super) fn response_ready_at(&self) -> Instant {
+        self.rate.ready_at()
     }
 
     /// When a packet counts as sent that is sent at `now`: at its time, if that is what it has waited for and
@@ -139,7 +170,7 @@ impl SendQueue {
     }
 
     /// Packets under way.
-    pub(super) const fn in_flight_packets(&self) -> u32 {
+    pub(super) fn in_flight_packets(&self) -> u32 {
         self.requester.in_flight_packets()
     }
 
@@ -160,8 +191,7 @@ impl SendQueue {
         if now < self.not_before {
             return TimeoutOutcome::NotDue;
         }
-        let Self { requester, posted, .. } = self;
-        let outcome = requester.on_timeout(config, now, |index| posted[index].bytes);
+        let outcome = self.requester.on_timeout(config, now, &self.posted);
         if outcome == TimeoutOutcome::Resend {
             self.rate.on_loss(now, Loss::Timeout);
         }
@@ -173,31 +203,44 @@ impl SendQueue {
         self.rate.on_cnp(now);
     }
 
-    /// An ACK whose AETH has `msn`: selective recovery has a use of its own for that, see [`crate::Reply`].
+    /// An ACK.
     pub(super) fn on_ack(&mut self, config: &Config, heard: Heard, done: &mut VecDeque<Completion>) {
-        let Heard { now, psn, msn, .. } = heard;
-        let Self { requester, posted, .. } = self;
-        let bytes_of = |index: usize| posted[index].bytes;
-        let outcome = if config.recovery.is_selective() {
-            requester.on_selective_ack(config, now, (psn, msn), bytes_of)
-        } else {
-            requester.on_ack(config, now, psn, bytes_of)
-        };
+        let outcome = self.requester.on_ack(config, heard, &self.posted);
         self.complete(outcome, heard, done);
     }
 
     /// A NAK "PSN sequence error".
     pub(super) fn on_missing(&mut self, config: &Config, heard: Heard, done: &mut VecDeque<Completion>) {
-        let Heard { now, psn, msn, .. } = heard;
-        let Self { requester, posted, .. } = self;
-        let bytes_of = |index: usize| posted[index].bytes;
-        let outcome = if config.recovery.is_selective() {
-            requester.on_selective_nak(config, now, (msn, psn), bytes_of)
-        } else {
-            requester.on_nak(config, now, psn, bytes_of)
-        };
+        let outcome = self.requester.on_missing(config, heard, &self.posted);
         self.complete(outcome, heard, done);
-        self.rate.on_loss(now, Loss::Nak);
+        self.rate.on_loss(heard.now, Loss::Nak);
+    }
+
+    /// A response to a READ.
+    pub(super) fn on_response(
+        &mut self,
+        config: &Config,
+        response: &Received<'_>,
+        heard: Heard,
+        done: &mut VecDeque<Completion>,
+    ) -> Responded {
+        let Some(awaited) = self.requester.awaited(config) else {
+            return Responded::Dropped { is_early: false };
+        };
+        let is_next = awaited.psn == heard.psn;
+        let is_right = response.payload().len() == awaited.payload_bytes as usize
+            && response.opcode().ends_message() == awaited.is_last;
+        if is_next && !is_right {
+            return Responded::Bad(awaited.work);
+        }
+        let work = self.posted[awaited.work].work;
+        let outcome = self.requester.on_response(config, heard.now, heard.psn);
+        self.complete(outcome.completed, heard, done);
+        if outcome.is_placed {
+            Responded::Placed { work, offset_bytes: awaited.offset_bytes }
+        } else {
+            Responded::Dropped { is_early: outcome.is_early }
+        }
     }
 
     /// An RNR NAK (IBTA 9.7.5.2): waits, then goes back to its packet; under selective recovery, sends that
@@ -209,18 +252,16 @@ impl SendQueue {
         timer: RnrTimer,
         done: &mut VecDeque<Completion>,
     ) -> bool {
-        let Heard { now, psn, msn, .. } = heard;
+        let Heard { now, psn, .. } = heard;
         let is_waiting = now < self.not_before;
-        if self.work_of(config, psn).is_none() {
+        if self.requester.work_at(config, psn, &self.posted).is_none() {
             return true;
         }
-        if config.recovery.is_selective() {
-            let Self { requester, posted, .. } = self;
-            let outcome =
-                requester.on_selective_not_ready(config, now, (msn, psn), |index| posted[index].bytes);
+        if let Some(outcome) = self.requester.on_not_ready(config, heard, is_waiting, &self.posted) {
             self.complete(outcome, heard, done);
-        } else if !is_waiting {
-            self.on_missing(config, Heard { msn: psn, ..heard }, done);
+            if !config.recovery.is_selective() {
+                self.rate.on_loss(now, Loss::Nak);
+            }
         }
         // A copy, or another one that was sent before the peer was known not to be ready.
         if is_waiting {
@@ -244,29 +285,10 @@ impl SendQueue {
         done: &mut VecDeque<Completion>,
     ) -> Option<usize> {
         let Heard { now, psn, .. } = heard;
-        self.work_of(config, psn)?;
-        let Self { requester, posted, .. } = self;
-        let outcome = requester.on_ack(config, now, newest, |index| posted[index].bytes);
+        self.requester.work_at(config, psn, &self.posted)?;
+        let outcome = self.requester.on_newest(config, now, newest, &self.posted);
         self.complete(outcome, heard, done);
-        self.work_of(config, psn)
-    }
-
-    /// The place in `posted` of the packet with that PSN, if it is under way.
-    fn work_of(&self, config: &Config, psn: Psn) -> Option<usize> {
-        let bytes_of = |index: usize| self.posted[index].bytes;
-        let sent: u64 = self.requester.sent_of_each(config, bytes_of).map(|(_, packets)| packets).sum();
-        let under_way = self.requester.outstanding_packets();
-        let acknowledged = sent - under_way;
-        // Modulo 2^24.
-        let unacked = self.requester.first_open_psn(config, bytes_of).add(acknowledged as u32);
-        let ahead = u64::try_from(psn.distance_from(unacked)).ok().filter(|ahead| *ahead < under_way)?;
-        let mut packet = acknowledged + ahead;
-        self.posted.iter().position(|posted| {
-            let packets = config.packets(posted.bytes);
-            let is_here = packet < packets;
-            packet = packet.saturating_sub(packets);
-            is_here
-        })
+        self.requester.work_at(config, psn, &self.posted)
     }
 
     fn complete(&mut self, outcome: AckOutcome, heard: Heard, done: &mut VecDeque<Completion>) {

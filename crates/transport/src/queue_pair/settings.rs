@@ -8,7 +8,7 @@ use wire::aeth::RnrTimer;
 use wire::bth::Qpn;
 use wire::{Psn, RoceMtu};
 
-/// Memory that the peer may write to.
+/// Memory that the peer may write to, and read if READs are served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Region {
     /// Its first address.
@@ -29,6 +29,21 @@ impl Region {
     }
 }
 
+/// READs that may be under way at a time, each of one message. Verbs call them `max_rd_atomic` and
+/// `max_dest_rd_atomic`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reads {
+    /// Requests of this end that are not answered; at most as many as the peer serves. 0: none is posted.
+    pub requested_max: u32,
+    /// Requests of the peer that are not answered. 0: none is served.
+    pub served_max: u32,
+}
+
+impl Reads {
+    /// No READ in either direction.
+    pub const NONE: Self = Self { requested_max: 0, served_max: 0 };
+}
+
 /// Settings of a queue pair. Nothing here has a default.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -46,9 +61,11 @@ pub struct Settings {
     pub rate: Controller,
     /// At most one congestion notification in this time; none are sent without it.
     pub cnp_interval: Option<Span>,
-    /// What the peer may write to.
+    /// How many READs there may be; they need go-back-N recovery.
+    pub reads: Reads,
+    /// What the peer may write to, and read.
     pub memory: Option<Region>,
-    /// The key to what is written to at the peer.
+    /// The key to what is written to and read at the peer.
     pub peer_remote_key: u32,
     /// How long the peer is to wait when no receive is posted for its SEND.
     pub rnr_timer: RnrTimer,
@@ -72,11 +89,26 @@ impl Settings {
         if config.recovery == Recovery::None {
             return Err(SettingsError::Recovery);
         }
+        self.check_reads()?;
         match self.memory {
             Some(Region { address, bytes, .. }) if address.checked_add(bytes).is_none() => {
                 Err(SettingsError::Memory { address, bytes })
             }
             _ => Ok(()),
         }
+    }
+    fn check_reads(&self) -> Result<(), SettingsError> {
+        let Self { config, reads, .. } = self;
+        if *reads == Reads::NONE {
+            return Ok(());
+        }
+        if config.recovery.is_selective() || self.rate.hears_acks() {
+            return Err(SettingsError::Reads);
+        }
+        // Responses take PSNs, and those under way are to be told apart (IBTA 9.7.2).
+        let room = u64::from(Psn::WINDOW_MAX - config.window_packets);
+        let requested_max = room / config.packets_per_message();
+        within("reads.requested_max", reads.requested_max.into(), 0, requested_max)?;
+        Ok(within("reads.served_max", reads.served_max.into(), 0, u16::MAX.into())?)
     }
 }

@@ -19,6 +19,8 @@ pub enum Status {
     RemoteInvalidRequest,
     /// The peer failed.
     RemoteOperational,
+    /// The peer answered a READ with something else than what was asked for.
+    BadResponse,
     /// Not carried out, or not known to be: the queue pair failed over something else.
     Flushed,
 }
@@ -52,6 +54,13 @@ pub enum Target {
         /// Address of its first byte.
         address: u64,
     },
+    /// In what a READ fills, which has room for it.
+    Read {
+        /// The READ.
+        work: WorkId,
+        /// Place of its first byte.
+        offset_bytes: u64,
+    },
     /// In the buffer of a posted receive, in which all of it lies.
     Receive {
         /// The receive.
@@ -73,18 +82,33 @@ pub struct Placed {
 /// Which bytes a packet carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Source {
-    /// Of which work request.
-    pub work: WorkId,
-    /// From where on in it.
-    pub offset_bytes: u64,
-    /// How many.
+    /// Where they are.
+    pub origin: Origin,
+    /// How many; a READ request brings none.
     pub bytes: u32,
+}
+
+/// Where the bytes of a packet are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// In a work request.
+    Work {
+        /// Which one.
+        work: WorkId,
+        /// From where on in it.
+        offset_bytes: u64,
+    },
+    /// In the registered memory: the peer reads them.
+    Memory {
+        /// Address of the first.
+        address: u64,
+    },
 }
 
 /// What a queue pair has seen since it was made, in packets unless said otherwise.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// SEND and WRITE packets sent.
+    /// Requests sent: packets of SENDs and WRITEs, and those that ask for a READ.
     pub data_sent: u64,
     /// Their Ethernet frames, from the destination address to the FCS [bytes].
     pub data_sent_bytes: u64,
@@ -102,6 +126,10 @@ pub struct Counters {
     pub out_of_order: u64,
     /// Those of them that a switch had marked.
     pub marks: u64,
+    /// Responses to READs sent.
+    pub responses_sent: u64,
+    /// Responses to READs received, whatever became of them.
+    pub responses_received: u64,
     /// ACKs sent.
     pub acks_sent: u64,
     /// NAKs sent, those of receivers that are not ready included.

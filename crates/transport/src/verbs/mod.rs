@@ -17,6 +17,7 @@
 mod requester;
 mod responses;
 
+pub(crate) use requester::Awaited;
 pub use requester::{ResponseOutcome, VerbRequester, VerbTransmit};
 pub use responses::{ReadResponse, ReadResponses, Wanted, wanted};
 

@@ -36,6 +36,20 @@ pub struct VerbTransmit {
     pub transmit: Transmit,
 }
 
+/// The response to a READ that comes next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Awaited {
+    pub(crate) psn: Psn,
+    /// Which of the uncompleted work requests it belongs to, the oldest being 0.
+    pub(crate) work: usize,
+    /// Offset of its payload in that [bytes].
+    pub(crate) offset_bytes: u64,
+    /// Its payload [bytes].
+    pub(crate) payload_bytes: u32,
+    /// It is the last to its request.
+    pub(crate) is_last: bool,
+}
+
 /// What the response to a READ led to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ResponseOutcome {
@@ -85,12 +99,9 @@ impl VerbRequester {
         }
     }
 
-    /// Posts a work request. WRITEs and READs are cut into messages; a SEND has to fit one.
-    ///
-    /// # Panics
-    /// When `bytes` is zero.
+    /// Posts a work request. WRITEs and READs are cut into messages; a SEND has to fit one. One of no bytes is
+    /// a packet without payload, be it the response.
     pub fn post(&mut self, config: &Config, verb: Verb, bytes: u64) {
-        assert!(bytes > 0, "a work request moves at least one byte");
         let first = self.work.back().map_or_else(|| self.next(), |work| work.end);
         self.work.push_back(Work { verb, first, end: first + config.packets(bytes), bytes });
     }
@@ -108,15 +119,21 @@ impl VerbRequester {
     /// Something is posted that may be sent: the window is for packets, READs have a limit of their own.
     #[must_use]
     pub fn can_transmit(&self, config: &Config) -> bool {
+        self.can_transmit_within(config.window_packets)
+    }
+
+    /// The same with another window, which may be a rate controller's.
+    #[must_use]
+    pub fn can_transmit_within(&self, window_packets: u32) -> bool {
         !self.flight.is_failed()
             && self.work.get(self.sending).is_some_and(|work| match work.verb {
                 Verb::Read => self.readings.len() < self.readings_max,
-                Verb::Send | Verb::Write => self.outstanding_packets() < u64::from(config.window_packets),
+                Verb::Send | Verb::Write => self.outstanding_packets() < u64::from(window_packets),
             })
     }
 
     /// Packets sent and not acknowledged; responses to READs are none of them.
-    fn outstanding_packets(&self) -> u64 {
+    pub(crate) fn outstanding_packets(&self) -> u64 {
         let responses = self.readings.iter().map(|reading| reading.end - reading.next.max(self.unacked));
         u64::from(self.flight.ahead()) - responses.sum::<u64>()
     }
@@ -130,7 +147,8 @@ impl VerbRequester {
         let cursor = Cursor::at(config, work.bytes, self.next() - work.first);
         let transmit = self.describe(config, work.verb, &cursor);
         let packets = match work.verb {
-            Verb::Read => cursor.packets_left(config) as u32,
+            // One without data has one response.
+            Verb::Read => (cursor.packets_left(config) as u32).max(1),
             Verb::Send | Verb::Write => 1,
         };
         if work.verb == Verb::Read {
@@ -200,6 +218,46 @@ impl VerbRequester {
         self.gap_noticed = false;
         let completed = self.acknowledge(config, now, expected as i64 + 1);
         ResponseOutcome { is_placed: true, is_early: false, completed }
+    }
+
+    /// An ACK of a responder that sends nothing out of order: responses before it that have not come are
+    /// lost, and are asked for again, once for each gap (IBTA 9.7.5.1.1, implied NAK).
+    pub(crate) fn on_ordered_ack(&mut self, config: &Config, now: Instant, psn: Psn) -> AckOutcome {
+        let sequence = self.sequence_of(psn);
+        let outcome = self.on_ack(config, now, psn);
+        let is_known = sequence < self.next() as i64 && !self.flight.is_failed();
+        if let Some(reading) = self.readings.front().filter(|_| is_known)
+            && (reading.next as i64) <= sequence
+        {
+            let missing = reading.next;
+            if !std::mem::replace(&mut self.gap_noticed, true) {
+                self.go_back(config, now, missing);
+            }
+        }
+        outcome
+    }
+
+    /// The response that comes next.
+    pub(crate) fn awaited(&self, config: &Config) -> Option<Awaited> {
+        let reading = self.readings.front()?;
+        let place = self.work.partition_point(|work| work.end <= reading.next);
+        let work = self.work.get(place)?;
+        let cursor = Cursor::at(config, work.bytes, reading.next - work.first);
+        Some(Awaited {
+            psn: self.flight.unacked().add((reading.next - self.unacked) as u32),
+            work: place,
+            offset_bytes: cursor.offset_bytes,
+            payload_bytes: cursor.payload_bytes(config),
+            is_last: reading.next + 1 == reading.end,
+        })
+    }
+
+    /// The place among the work requests not completed of the packet, or response, with that PSN; none if it
+    /// is not under way.
+    pub(crate) fn work_at(&self, psn: Psn) -> Option<usize> {
+        let sequence = u64::try_from(self.sequence_of(psn)).ok()?;
+        let is_under_way = (self.unacked..self.sent()).contains(&sequence);
+        is_under_way.then(|| self.work.partition_point(|work| work.end <= sequence))
     }
 
     /// When [`Self::on_timeout`] is due.

@@ -26,7 +26,7 @@ pub fn wanted(config: &Config, bytes: u64, packet: u64) -> Option<Wanted> {
 
 /// A response to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ReadResponse {
+pub struct ReadResponse<T = u32> {
     /// Its packet sequence number, of the requester's.
     pub psn: Psn,
     /// Its place among the responses to its request.
@@ -34,28 +34,34 @@ pub struct ReadResponse {
     /// Payload [bytes].
     pub payload_bytes: u32,
     /// What the request was told apart by.
-    pub tag: u32,
+    pub tag: T,
 }
 
 /// Responses to one request that are still to be sent.
 #[derive(Clone, Copy, Debug)]
-struct Pending {
+struct Pending<T> {
     psn: Psn,
     left_bytes: u64,
     has_begun: bool,
-    tag: u32,
+    tag: T,
 }
 
-/// The responses that a responder has still to send.
-#[derive(Clone, Debug, Default)]
-pub struct ReadResponses {
-    queue: VecDeque<Pending>,
+/// The responses that a responder has still to send. Its owner tells requests apart by a tag.
+#[derive(Clone, Debug)]
+pub struct ReadResponses<T = u32> {
+    queue: VecDeque<Pending<T>>,
 }
 
-impl ReadResponses {
+impl<T> Default for ReadResponses<T> {
+    fn default() -> Self {
+        Self { queue: VecDeque::new() }
+    }
+}
+
+impl<T: Copy> ReadResponses<T> {
     /// Answers the request at `psn` with `bytes`, after those before it. What was to be sent from `psn` on is
     /// not: the requester went back.
-    pub fn answer(&mut self, psn: Psn, bytes: u64, tag: u32) {
+    pub fn answer(&mut self, psn: Psn, bytes: u64, tag: T) {
         self.queue.retain(|pending| pending.psn.distance_from(psn) < 0);
         self.queue.push_back(Pending { psn, left_bytes: bytes, has_begun: false, tag });
     }
@@ -71,8 +77,14 @@ impl ReadResponses {
         self.queue.is_empty()
     }
 
+    /// Requests that are not answered in full.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.queue.len()
+    }
+
     /// The next response.
-    pub fn poll(&mut self, config: &Config) -> Option<ReadResponse> {
+    pub fn poll(&mut self, config: &Config) -> Option<ReadResponse<T>> {
         let pending = self.queue.front_mut()?;
         let payload_bytes = pending.left_bytes.min(u64::from(config.mtu_bytes));
         let ends = payload_bytes == pending.left_bytes;

@@ -1,7 +1,7 @@
 //! Immediate data tells the peer of work, once, in order, and when all of it is there.
 
 use crate::lab::{Channel, Lab, config, settings};
-use fabricbench_transport::{Completion, PostError, Recovery, Settings, Status};
+use fabricbench_transport::{Completion, Origin, PostError, Recovery, Settings, Status, WorkId};
 use proptest::prelude::*;
 use units::{Instant, Seed, Span};
 
@@ -171,7 +171,8 @@ fn one_that_comes_late_finds_the_receive_that_others_behind_it_left() {
     lab.ends[0].write_and_tell(400, &[3; 200], 3);
     // The first is lost. One receive is there for the second, and stays for the first.
     let first = lab.ends[0].queue_pair.poll_transmit(lab.now).unwrap();
-    assert_eq!(first.source.unwrap().work.0, 0);
+    let origin = first.source.unwrap().origin;
+    assert!(matches!(origin, Origin::Work { work: WorkId(0), .. }), "{origin:?}");
     lab.run(Instant::ZERO + Span::from_us(15));
     assert_eq!(lab.ends[1].queue_pair.counters().naks_sent, 1, "the third found none left");
     lab.run(Instant::ZERO + Span::from_us(900));

@@ -1,8 +1,8 @@
 //! Two queue pairs, their memory and the channel between them, in simulated time.
 
 use fabricbench_transport::{
-    Completion, Config, Controller, Outgoing, Placed, QueuePair, Received, Recovery, Region, Settings,
-    Status, Target, UdpPath, WorkId,
+    Completion, Config, Controller, Origin, Outgoing, Placed, QueuePair, Reads, Received, Recovery, Region,
+    Settings, Source, Status, Target, UdpPath, WorkId,
 };
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -43,6 +43,7 @@ pub(crate) fn settings(end: usize, config: Config, memory_bytes: usize) -> Setti
         peer_first_psn: first_psn(1 - end),
         rate: Controller::LineRate,
         cnp_interval: Some(Span::from_us(50)),
+        reads: Reads::NONE,
         memory: Some(Region { address: ADDRESS, bytes: memory_bytes as u64, remote_key: KEY }),
         peer_remote_key: KEY,
         rnr_timer: RnrTimer::new(1).unwrap(),
@@ -68,6 +69,7 @@ pub(crate) struct End {
     pub(crate) memory: Vec<u8>,
     sources: BTreeMap<WorkId, Vec<u8>>,
     pub(crate) receives: BTreeMap<WorkId, Vec<u8>>,
+    pub(crate) reads: BTreeMap<WorkId, Vec<u8>>,
     pub(crate) completions: Vec<Completion>,
     /// Immediate data of the peer, with the memory at the moment of its completion.
     pub(crate) told: Vec<(u32, Vec<u8>)>,
@@ -80,6 +82,7 @@ impl End {
             memory: vec![0; settings.memory.map_or(0, |memory| memory.bytes as usize)],
             sources: BTreeMap::new(),
             receives: BTreeMap::new(),
+            reads: BTreeMap::new(),
             completions: Vec::new(),
             told: Vec::new(),
         }
@@ -110,6 +113,13 @@ impl End {
         work
     }
 
+    pub(crate) fn read(&mut self, offset: usize, count: usize) -> WorkId {
+        let work = self.queue_pair.post_read(ADDRESS + offset as u64, count as u64).unwrap();
+        self.sources.insert(work, Vec::new());
+        self.reads.insert(work, vec![0; count]);
+        work
+    }
+
     pub(crate) fn receive(&mut self, capacity: usize) -> WorkId {
         let work = self.queue_pair.post_receive(capacity as u64).unwrap();
         self.receives.insert(work, vec![0; capacity]);
@@ -118,9 +128,12 @@ impl End {
 
     /// The payload of a packet to send.
     pub(crate) fn payload(&self, packet: &Outgoing) -> &[u8] {
-        packet.source.map_or(&[], |source| {
-            let from = source.offset_bytes as usize;
-            &self.sources[&source.work][from..from + source.bytes as usize]
+        packet.source.filter(|source| source.bytes > 0).map_or(&[], |Source { origin, bytes }| {
+            let (buffer, from) = match origin {
+                Origin::Work { work, offset_bytes } => (&self.sources[&work], offset_bytes as usize),
+                Origin::Memory { address } => (&self.memory, (address - ADDRESS) as usize),
+            };
+            &buffer[from..from + bytes as usize]
         })
     }
 
@@ -130,6 +143,9 @@ impl End {
             assert_eq!(bytes as usize, packet.payload().len());
             let (buffer, from) = match target {
                 Target::Memory { address } => (&mut self.memory, (address - ADDRESS) as usize),
+                Target::Read { work, offset_bytes } => {
+                    (self.reads.get_mut(&work).unwrap(), offset_bytes as usize)
+                }
                 Target::Receive { work, offset_bytes } => {
                     (self.receives.get_mut(&work).unwrap(), offset_bytes as usize)
                 }
@@ -163,6 +179,8 @@ pub(crate) struct Lab {
     random: Stream,
     flights: BinaryHeap<Flight>,
     sent: u64,
+    /// The packet of an end that is lost: how many of its packets leave before it.
+    loses: [Option<u32>; 2],
 }
 
 impl Lab {
@@ -174,7 +192,20 @@ impl Lab {
             random: Seed(seed).stream("channel", 0),
             flights: BinaryHeap::new(),
             sent: 0,
+            loses: [None; 2],
         }
+    }
+
+    /// Loses a packet of that end, the first being 1.
+    pub(crate) fn lose_from(&mut self, end: usize, number: u32) {
+        self.loses[end] = Some(number - 1);
+    }
+
+    /// The next packet of that end is the one to lose.
+    fn loses_next(&mut self, end: usize) -> bool {
+        let left = self.loses[end];
+        self.loses[end] = left.and_then(|left| left.checked_sub(1));
+        left == Some(0)
     }
 
     fn chance(&mut self, permille: u64) -> bool {
@@ -188,6 +219,9 @@ impl Lab {
                 let mut buffer = vec![0xee; packet.packet_bytes() + 4];
                 let packet_bytes = packet.encode(self.ends[from].payload(&packet), &mut buffer).unwrap();
                 path(from).seal(0, &mut buffer, packet_bytes).unwrap();
+                if self.loses_next(from) {
+                    continue;
+                }
                 let copies = 1 + u64::from(self.chance(self.channel.duplicated));
                 for _ in 0..copies {
                     self.carry(1 - from, &buffer);

@@ -10,3 +10,4 @@ mod hostile;
 mod immediate;
 mod lab;
 mod not_ready;
+mod reads;

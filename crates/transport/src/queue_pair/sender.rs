@@ -1,0 +1,207 @@
+//! Who counts the packets of posted work: the requester of bulk transfers, or, on queue pairs that read, the
+//! one that knows every verb.
+
+use super::send::{Heard, Posted};
+use super::{Origin, Settings, Source};
+use crate::verbs::Awaited;
+use crate::{AckOutcome, Config, Requester, ResponseOutcome, TimeoutOutcome, Transmit, Verb, VerbRequester};
+use std::collections::VecDeque;
+use units::Instant;
+use wire::Psn;
+
+/// Work that is not completed, oldest first.
+type Works = VecDeque<Posted>;
+
+/// Either requester, asked the same.
+#[derive(Debug)]
+pub(super) enum Sender {
+    Bulk(Requester),
+    Verbs(VerbRequester),
+}
+
+impl Sender {
+    pub(super) fn new(settings: &Settings) -> Self {
+        match settings.reads.requested_max {
+            0 => Self::Bulk(Requester::new(settings.first_psn)),
+            readings => Self::Verbs(VerbRequester::new(settings.first_psn, readings as usize)),
+        }
+    }
+
+    /// It can carry out READs.
+    pub(super) const fn reads(&self) -> bool {
+        matches!(self, Self::Verbs(_))
+    }
+
+    pub(super) fn post(&mut self, config: &Config, verb: Verb, bytes: u64) {
+        match self {
+            Self::Bulk(requester) => requester.post(config, bytes),
+            Self::Verbs(requester) => requester.post(config, verb, bytes),
+        }
+    }
+
+    pub(super) fn can_transmit(&self, config: &Config, window_packets: u32) -> bool {
+        match self {
+            Self::Bulk(requester) => requester.can_transmit(config, window_packets),
+            Self::Verbs(requester) => {
+                requester.can_transmit_within(window_packets.min(config.window_packets))
+            }
+        }
+    }
+
+    /// The next packet.
+    pub(super) fn poll(
+        &mut self,
+        config: &Config,
+        now: Instant,
+        window_packets: u32,
+        works: &Works,
+    ) -> Option<Transmit> {
+        match self {
+            Self::Bulk(requester) => {
+                let bytes_of = |index: usize| works[index].bytes;
+                let packet = requester.poll_transmit(config, now, window_packets, bytes_of)?;
+                Some(requester.transmit(config, &packet, bytes_of))
+            }
+            Self::Verbs(requester) => {
+                let within = window_packets.min(config.window_packets);
+                let may = requester.can_transmit_within(within);
+                may.then(|| requester.poll_transmit(config, now))?.map(|sent| sent.transmit)
+            }
+        }
+    }
+
+    pub(super) fn in_flight_packets(&self) -> u32 {
+        match self {
+            Self::Bulk(requester) => requester.in_flight_packets(),
+            Self::Verbs(requester) => requester.outstanding_packets() as u32,
+        }
+    }
+
+    pub(super) const fn is_resending(&self) -> bool {
+        match self {
+            Self::Bulk(requester) => requester.is_resending(),
+            Self::Verbs(_) => false,
+        }
+    }
+
+    pub(super) const fn deadline(&self) -> Instant {
+        match self {
+            Self::Bulk(requester) => requester.deadline(),
+            Self::Verbs(requester) => requester.deadline(),
+        }
+    }
+
+    pub(super) fn on_timeout(&mut self, config: &Config, now: Instant, works: &Works) -> TimeoutOutcome {
+        match self {
+            Self::Bulk(requester) => requester.on_timeout(config, now, |index| works[index].bytes),
+            Self::Verbs(requester) => requester.on_timeout(config, now),
+        }
+    }
+
+    /// An ACK whose AETH has `msn`: selective recovery has a use of its own for that, see [`crate::Reply`].
+    pub(super) fn on_ack(&mut self, config: &Config, heard: Heard, works: &Works) -> AckOutcome {
+        let Heard { now, psn, msn, .. } = heard;
+        let bytes_of = |index: usize| works[index].bytes;
+        match self {
+            Self::Bulk(requester) if config.recovery.is_selective() => {
+                requester.on_selective_ack(config, now, (psn, msn), bytes_of)
+            }
+            Self::Bulk(requester) => requester.on_ack(config, now, psn, bytes_of),
+            Self::Verbs(requester) => requester.on_ordered_ack(config, now, psn),
+        }
+    }
+
+    /// Everything up to and with `newest` has arrived, which a refusal tells.
+    pub(super) fn on_newest(
+        &mut self,
+        config: &Config,
+        now: Instant,
+        newest: Psn,
+        works: &Works,
+    ) -> AckOutcome {
+        match self {
+            Self::Bulk(requester) => requester.on_ack(config, now, newest, |index| works[index].bytes),
+            Self::Verbs(requester) => requester.on_ack(config, now, newest),
+        }
+    }
+
+    /// A NAK "PSN sequence error".
+    pub(super) fn on_missing(&mut self, config: &Config, heard: Heard, works: &Works) -> AckOutcome {
+        let Heard { now, psn, msn, .. } = heard;
+        let bytes_of = |index: usize| works[index].bytes;
+        match self {
+            Self::Bulk(requester) if config.recovery.is_selective() => {
+                requester.on_selective_nak(config, now, (msn, psn), bytes_of)
+            }
+            Self::Bulk(requester) => requester.on_nak(config, now, psn, bytes_of),
+            Self::Verbs(requester) => requester.on_nak(config, now, psn),
+        }
+    }
+
+    /// The peer was not ready for that packet: it, and under go-back-N what follows it, is sent again. None
+    /// is if that is to come already, as under go-back-N while `is_waiting`.
+    pub(super) fn on_not_ready(
+        &mut self,
+        config: &Config,
+        heard: Heard,
+        is_waiting: bool,
+        works: &Works,
+    ) -> Option<AckOutcome> {
+        let Heard { now, psn, msn, .. } = heard;
+        match self {
+            Self::Bulk(requester) if config.recovery.is_selective() => {
+                let bytes_of = |index: usize| works[index].bytes;
+                Some(requester.on_selective_not_ready(config, now, (msn, psn), bytes_of))
+            }
+            _ if is_waiting => None,
+            _ => Some(self.on_missing(config, heard, works)),
+        }
+    }
+
+    /// The response to a READ that comes next.
+    pub(super) fn awaited(&self, config: &Config) -> Option<Awaited> {
+        match self {
+            Self::Bulk(_) => None,
+            Self::Verbs(requester) => requester.awaited(config),
+        }
+    }
+
+    /// A response to a READ.
+    pub(super) fn on_response(&mut self, config: &Config, now: Instant, psn: Psn) -> ResponseOutcome {
+        match self {
+            Self::Bulk(_) => ResponseOutcome::default(),
+            Self::Verbs(requester) => requester.on_read_response(config, now, psn),
+        }
+    }
+
+    /// The place in `works` of the packet with that PSN, if it is under way.
+    pub(super) fn work_at(&self, config: &Config, psn: Psn, works: &Works) -> Option<usize> {
+        match self {
+            Self::Bulk(requester) => bulk_work_at(requester, config, psn, works),
+            Self::Verbs(requester) => requester.work_at(psn),
+        }
+    }
+}
+
+fn bulk_work_at(requester: &Requester, config: &Config, psn: Psn, works: &Works) -> Option<usize> {
+    let bytes_of = |index: usize| works[index].bytes;
+    let sent: u64 = requester.sent_of_each(config, bytes_of).map(|(_, packets)| packets).sum();
+    let under_way = requester.outstanding_packets();
+    let acknowledged = sent - under_way;
+    // Modulo 2^24.
+    let unacked = requester.first_open_psn(config, bytes_of).add(acknowledged as u32);
+    let ahead = u64::try_from(psn.distance_from(unacked)).ok().filter(|ahead| *ahead < under_way)?;
+    let mut packet = acknowledged + ahead;
+    works.iter().position(|posted| {
+        let packets = config.packets(posted.bytes);
+        let is_here = packet < packets;
+        packet = packet.saturating_sub(packets);
+        is_here
+    })
+}
+
+/// What a packet brings of its work request.
+pub(super) const fn source(posted: &Posted, transmit: &Transmit) -> Source {
+    let origin = Origin::Work { work: posted.work, offset_bytes: transmit.offset_bytes };
+    Source { origin, bytes: transmit.payload_bytes }
+}
