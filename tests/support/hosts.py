@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -43,8 +44,8 @@ class Agents:
             self.runs.append(run)
         both = zip(self.runs, self.hosts, strict=True)
         peers = {host: run.addresses() for run, hosts in both for host in hosts}
-        for run in self.runs:
-            run.connect(peers)
+        with ThreadPoolExecutor(len(self.runs)) as pool:
+            list(pool.map(lambda run: run.connect(peers), self.runs))
 
     def start(self) -> None:
         at_ns = time.monotonic_ns() + LEAD_NS

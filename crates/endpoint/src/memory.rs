@@ -94,7 +94,7 @@ impl Memory {
 }
 
 /// How many bytes of two pieces of equal length differ.
-fn differences(found: &[u8], expected: &[u8]) -> u64 {
+pub(crate) fn differences(found: &[u8], expected: &[u8]) -> u64 {
     if found == expected {
         return 0;
     }

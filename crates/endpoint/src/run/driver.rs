@@ -100,6 +100,9 @@ pub trait Driver: Send {
     /// So long after the last sign of life of a peer nothing more is to be expected of it.
     fn quiet_span(&self) -> Span;
 
+    /// Nothing more is sent or received: what it counts from elsewhere is to be as of now.
+    fn stopped(&mut self) {}
+
     /// What it counts, and settings that differ from those of the plan.
     fn counters(&self) -> Vec<(&'static str, u64)>;
 }

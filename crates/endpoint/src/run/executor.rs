@@ -86,6 +86,7 @@ impl Executor {
         if let Err(error) = outcome {
             control.end(State::Failed, &error.to_string());
         }
+        self.driver.stopped();
         self.tell(start, control);
     }
 

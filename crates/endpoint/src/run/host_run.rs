@@ -1,9 +1,11 @@
 //! A run at an agent, from the outside.
 
+use super::driver::Driver;
 use super::executor::{Executor, State};
 use super::record::{Recorder, write_received, write_sent};
 use super::roce::Roce;
 use super::share::Share;
+use super::tcp::Tcp;
 use super::{RunError, Settings};
 use crate::{Clock, monotonic_ns};
 use jobs::Jobs;
@@ -23,7 +25,7 @@ const ROWS_MAX: usize = 1 << 22;
 /// Every driver, and why it cannot be used on this host, or nothing.
 #[must_use]
 pub fn drivers() -> Vec<(&'static str, String)> {
-    vec![("roce", String::new())]
+    vec![("roce", String::new()), ("tcp", String::new())]
 }
 
 /// The jobs of a spec, if endpoints can carry them out.
@@ -171,8 +173,10 @@ impl HostRun {
         let rows = row_counts(&spec, &share);
         let recorder = Recorder::new(share.sends(), rows);
         let spec = Arc::new(spec);
-        let driver = match driver {
+        settings.check_driver(driver)?;
+        let driver: Box<dyn Driver> = match driver {
             "roce" => Box::new(Roce::new(&spec, &jobs, settings, clock)?),
+            "tcp" => Box::new(Tcp::new(&spec, &jobs, settings, clock)?),
             _ => return Err(unknown_driver(driver)),
         };
         let control = Arc::new(Control::new(share.total_bytes()));

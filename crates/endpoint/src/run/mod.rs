@@ -3,8 +3,8 @@
 //! In the order in which data passes them:
 //!
 //! 1. [`share`]: which transfers are the agent's, and what waits for what; no clock, no network;
-//! 2. [`driver`]: what carries chunks ([`driver::Driver`]): `roce` by RoCEv2 over UDP sockets; `local` stands
-//!    beside it for ranks of one host;
+//! 2. [`driver`]: what carries chunks ([`driver::Driver`]): `roce` by RoCEv2 over UDP sockets, [`tcp`] by plain
+//!    TCP connections; `local` stands beside it for ranks of one host;
 //! 3. `executor`: moves chunks between the two, and keeps time;
 //! 4. [`record`]: what was seen of each chunk, and the rows that the halves of sender and receiver make;
 //! 5. [`HostRun`]: a thread that does all that, from the start to the stop, and the switch that ends it when
@@ -28,6 +28,7 @@ pub mod record;
 mod roce;
 mod settings;
 pub mod share;
+pub mod tcp;
 
 pub use executor::State;
 pub use host_run::{HostRun, Progress, drivers};

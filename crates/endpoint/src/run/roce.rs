@@ -5,7 +5,7 @@
 //! is written follows from the seed, the queue pair and the place in the region, so the memory that senders
 //! read never changes and is shared by all of them.
 
-mod memory;
+pub(super) mod memory;
 mod pair;
 
 use super::driver::{Driver, Event};

@@ -4,6 +4,7 @@ use super::RunError;
 use ipnet::Ipv4Net;
 use serde::Deserialize;
 use std::net::{Ipv4Addr, SocketAddrV4};
+use std::ops::RangeInclusive;
 
 /// Settings of the drivers over sockets.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -29,12 +30,31 @@ pub struct Settings {
     /// DSCP of data; default 26 (AF31), the usual code point of RoCE.
     #[serde(default = "dscp")]
     pub dscp: u8,
-    /// See [`crate::Options::batch_packets_max`]; default 64.
+    /// See [`crate::Options::batch_packets_max`]; default 64. Driver `roce` only.
     #[serde(default = "batch_packets_max")]
     pub batch_packets_max: u16,
-    /// Drops one packet in so many on purpose, before it is sent; none by default.
+    /// Drops one packet in so many on purpose, before it is sent; none by default. Driver `roce` only.
     #[serde(default)]
     pub loss_one_in: u64,
+    /// Congestion control of TCP connections (`TCP_CONGESTION`), as the kernel names it; by default that of the
+    /// host (`net.ipv4.tcp_congestion_control`). Driver `tcp` only.
+    #[serde(default)]
+    pub congestion: Option<String>,
+    /// Room of each TCP connection in each direction [bytes] (`SO_SNDBUF`, `SO_RCVBUF`); by default the kernel
+    /// finds how much is good. Driver `tcp` only.
+    #[serde(default)]
+    pub socket_buffer_bytes: Option<u32>,
+    /// A TCP connection whose peer acknowledges nothing for so long has failed [ps] (`TCP_USER_TIMEOUT`);
+    /// default 3 s, four retransmissions of Linux. Driver `tcp` only.
+    #[serde(default = "peer_timeout_ps")]
+    pub peer_timeout_ps: u64,
+}
+
+/// From 1 ms, which the kernel counts in, to an hour.
+const PEER_TIMEOUT_PS: RangeInclusive<u64> = 1_000_000_000..=3_600_000_000_000_000;
+
+const fn peer_timeout_ps() -> u64 {
+    3_000_000_000_000
 }
 
 const fn timeout_min_ps() -> u64 {
@@ -66,7 +86,41 @@ impl Settings {
         if settings.rate_limit_bps == Some(0) {
             return Err(RunError::Settings("rate_limit_bps is 0; 1 and more are allowed".into()));
         }
+        if !PEER_TIMEOUT_PS.contains(&settings.peer_timeout_ps) {
+            let (found, [min, max]) =
+                (settings.peer_timeout_ps, [PEER_TIMEOUT_PS.start(), PEER_TIMEOUT_PS.end()]);
+            return Err(RunError::Settings(format!(
+                "peer_timeout_ps is {found}; {min} to {max} are allowed"
+            )));
+        }
         Ok(settings)
+    }
+
+    /// That nothing is set that only other drivers have.
+    ///
+    /// # Errors
+    /// [`RunError::Settings`].
+    pub(super) fn check_driver(&self, driver: &str) -> Result<(), RunError> {
+        let of_others = match driver {
+            "tcp" => vec![
+                ("loss_one_in", self.loss_one_in != 0),
+                ("timeout_min_ps", self.timeout_min_ps != timeout_min_ps()),
+            ],
+            _ => vec![
+                ("congestion", self.congestion.is_some()),
+                ("socket_buffer_bytes", self.socket_buffer_bytes.is_some()),
+                ("peer_timeout_ps", self.peer_timeout_ps != peer_timeout_ps()),
+            ],
+        };
+        match of_others.iter().find(|(_, is_set)| *is_set) {
+            None => Ok(()),
+            Some((name, _)) => Err(RunError::Settings(format!("driver {driver} has no setting {name}"))),
+        }
+    }
+
+    /// Whether an address is in one of the allowed networks.
+    pub(super) fn allows(&self, peer: Ipv4Addr) -> bool {
+        self.allowed_peers.iter().any(|network| network.contains(&peer))
     }
 
     /// That a peer may be sent to.
@@ -74,7 +128,7 @@ impl Settings {
     /// # Errors
     /// [`RunError::NotAllowed`].
     pub(super) fn check_peer(&self, host: u32, peer: SocketAddrV4) -> Result<(), RunError> {
-        if self.allowed_peers.iter().any(|network| network.contains(peer.ip())) {
+        if self.allows(*peer.ip()) {
             return Ok(());
         }
         let allowed: Vec<String> = self.allowed_peers.iter().map(ToString::to_string).collect();

@@ -24,8 +24,8 @@ pub(super) const fn region(pair: &LocalPair, bytes: u64) -> Region {
     Region { address: ADDRESS, bytes, remote_key: pair.queue_pair.number }
 }
 
-/// The regions of a run: both ends of a queue pair know how long its one is.
-pub(super) struct Regions {
+/// The regions of a run: both ends of a queue pair know how long its one is, and what is to be in it.
+pub(in crate::run) struct Regions {
     mtu_bytes: u64,
     message_bytes: u64,
     /// Queue pairs that end at each host.
@@ -34,7 +34,7 @@ pub(super) struct Regions {
 }
 
 impl Regions {
-    pub(super) fn new(jobs: &Jobs, spec: &RunSpec) -> Self {
+    pub(in crate::run) fn new(jobs: &Jobs, spec: &RunSpec) -> Self {
         let mut ending_at = HashMap::new();
         jobs.each_queue_pair(|pair| {
             if !pair.is_local() {
@@ -63,7 +63,8 @@ impl Regions {
         most - most % unit
     }
 
-    fn pattern(&self, pair: &LocalPair) -> Pattern {
+    /// What is in the region of a queue pair.
+    pub(in crate::run) fn pattern(&self, pair: &LocalPair) -> Pattern {
         let from = u64::from(pair.queue_pair.number) * PATTERN_STEP % REGION_BYTES_MAX;
         Pattern::new(Arc::clone(&self.pattern), from as usize..(from + self.of(pair)) as usize)
     }

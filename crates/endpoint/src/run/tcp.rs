@@ -1,0 +1,434 @@
+//! Driver `tcp`: each queue pair is a TCP connection of the kernel, as collective libraries have several between
+//! two ranks where there is no RDMA (NCCL: `NCCL_NSOCKS_PERTHREAD`).
+//!
+//! In the order in which data passes them: `meeting` makes the connections; `sending` writes chunks; [`frames`]
+//! is what connections carry; `receiving` reads chunks and acknowledges each with four bytes; `poller` waits for
+//! sockets, `socket` has their options and what the kernel counts.
+//!
+//! # What is measured
+//! A chunk is delivered when its last byte was read into the memory of the process, and completed when the
+//! sender has read the acknowledgement: that is a round trip of software at both ends, as NCCL's own credits
+//! are, not of the kernel's acknowledgements. Frames, losses and marks of a chunk are the kernel's affair: the
+//! counters have what it tells of all connections together.
+//!
+//! # What is left out
+//! Payload is read into one buffer for all connections, and compared there where somebody looks; an
+//! application would place it. One thread serves all connections of a run. The timers, windows and congestion
+//! control of the plan do not apply: those of the kernel do.
+
+pub mod frames;
+mod meeting;
+mod poller;
+mod receiving;
+mod sending;
+mod socket;
+
+use super::driver::{Driver, Event, SentCounts};
+use super::roce::memory::Regions;
+use super::share::{LocalPair, Post};
+use super::{RunError, Settings};
+use crate::Clock;
+use crate::limit::RateLimit;
+use frames::{Hello, TOKEN_BYTES, Token};
+use jobs::Jobs;
+use meeting::{Call, Door, Guest, Met, meet};
+use poller::{Poller, Ready};
+use receiving::Receiver;
+use rustix::rand::{GetRandomFlags, getrandom};
+use sending::Sender;
+use serde::{Deserialize, Serialize};
+use socket::Totals;
+use spec::RunSpec;
+use std::collections::{BTreeMap, VecDeque};
+use std::io::{self, ErrorKind};
+use std::net::{Ipv4Addr, SocketAddrV4, TcpListener};
+use std::sync::Arc;
+use units::{Instant, Span};
+
+/// Most that a connection writes or reads before others have their turn [bytes].
+const CALL_BYTES: usize = 256 << 10;
+/// With a rate limit, what is written at once takes that long, but is at least a page.
+const LIMITED_CALL: Span = Span::from_us(500);
+const LIMITED_BYTES_MIN: u64 = 4_096;
+/// So long after it was asked last the kernel is asked for its counts again, for each connection, which costs
+/// about a hundredth of that.
+const ASK_EVERY: Span = Span::from_us(100);
+
+/// What peers must know.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Address {
+    address: Ipv4Addr,
+    port: u16,
+    token: Token,
+}
+
+/// The driver.
+pub(super) struct Tcp {
+    spec: Arc<RunSpec>,
+    jobs: Arc<Jobs>,
+    settings: Settings,
+    clock: Clock,
+    /// Until all connections stand.
+    listener: Option<TcpListener>,
+    address: Address,
+    poller: Poller,
+    /// By place among the queue pairs that begin here; none of those that stay on their host or have failed.
+    senders: Vec<Option<Sender>>,
+    /// By place among the queue pairs that end here and come from other hosts; none of those that have ended.
+    receivers: Vec<Option<Receiver>>,
+    /// The queue pair of each receiver.
+    received_pairs: Vec<u32>,
+    to_write: Turns,
+    to_read: Turns,
+    limit: Option<RateLimit>,
+    write_bytes: usize,
+    buffer: Vec<u8>,
+    /// Chunks of connections that had failed before.
+    refused: Vec<u32>,
+    counts: Counts,
+}
+
+/// What it counts.
+#[derive(Clone, Copy, Debug, Default)]
+struct Counts {
+    connections: u64,
+    refused_connections: u64,
+    failed_connections: u64,
+    closed_connections: u64,
+    refused_streams: u64,
+    wrong_bytes: u64,
+    /// What the kernel said of connections that are gone.
+    gone: Totals,
+    /// What it said of all, and when.
+    totals: Totals,
+    asked: Instant,
+}
+
+/// Connections that have their turn one after the other.
+#[derive(Debug, Default)]
+struct Turns {
+    waiting: VecDeque<u32>,
+    is_waiting: Vec<bool>,
+}
+
+impl Turns {
+    fn of(count: usize) -> Self {
+        Self { waiting: VecDeque::with_capacity(count), is_waiting: vec![false; count] }
+    }
+
+    /// Is next after all others, if it does not wait already.
+    fn add(&mut self, place: u32) {
+        if !std::mem::replace(&mut self.is_waiting[place as usize], true) {
+            self.waiting.push_back(place);
+        }
+    }
+
+    fn next(&mut self) -> Option<u32> {
+        let place = self.waiting.pop_front()?;
+        self.is_waiting[place as usize] = false;
+        Some(place)
+    }
+}
+
+impl Tcp {
+    pub(super) fn new(
+        spec: &Arc<RunSpec>,
+        jobs: &Arc<Jobs>,
+        settings: Settings,
+        clock: Clock,
+    ) -> Result<Self, RunError> {
+        let (listener, at) = socket::listen(&settings)?;
+        let mut token: Token = [0; TOKEN_BYTES];
+        getrandom(&mut token, GetRandomFlags::empty()).map_err(io::Error::from)?;
+        let limited_bytes = |bps: u64| {
+            let bytes = u128::from(bps) * u128::from(LIMITED_CALL.0) / 8_000_000_000_000;
+            u64::try_from(bytes).unwrap_or(u64::MAX).clamp(LIMITED_BYTES_MIN, CALL_BYTES as u64) as usize
+        };
+        Ok(Self {
+            spec: Arc::clone(spec),
+            jobs: Arc::clone(jobs),
+            limit: settings.rate_limit_bps.map(RateLimit::new),
+            write_bytes: settings.rate_limit_bps.map_or(CALL_BYTES, limited_bytes),
+            settings,
+            clock,
+            listener: Some(listener),
+            address: Address { address: *at.ip(), port: at.port(), token },
+            poller: Poller::new()?,
+            senders: Vec::new(),
+            receivers: Vec::new(),
+            received_pairs: Vec::new(),
+            to_write: Turns::default(),
+            to_read: Turns::default(),
+            buffer: vec![0; CALL_BYTES],
+            refused: Vec::new(),
+            counts: Counts::default(),
+        })
+    }
+
+    /// Waits for sockets no longer than `patience`, and not at all while something can be read or written.
+    fn wait(&mut self, patience: Span, events: &mut Vec<Event>) -> io::Result<()> {
+        let can_act = !self.to_read.waiting.is_empty() || !events.is_empty();
+        let patience = match (can_act, self.to_write.waiting.is_empty()) {
+            (true, _) => Span::ZERO,
+            (false, true) => patience,
+            (false, false) => patience.min(self.limited_for()),
+        };
+        let Self { poller, senders, receivers, to_write, to_read, clock, .. } = self;
+        let mut failed = Vec::new();
+        for Ready { key, can_read, can_write, is_closing } in poller.wait(patience)? {
+            let place = (key >> 1) as u32;
+            if key & 1 == RECEIVER {
+                let Some(receiver) = &mut receivers[place as usize] else { continue };
+                if is_closing {
+                    receiver.close();
+                }
+                // Where acknowledgements had no room, reading has stopped.
+                let goes_on = can_write && receiver.acknowledge().unwrap_or(true);
+                if can_read || goes_on {
+                    to_read.add(place);
+                }
+                continue;
+            }
+            let Some(sender) = &mut senders[place as usize] else { continue };
+            if can_read && sender.read(*clock, events).is_err() {
+                failed.push(place);
+            } else if can_write && sender.has_work() {
+                to_write.add(place);
+            }
+        }
+        failed.into_iter().for_each(|place| self.fail(place, events));
+        Ok(())
+    }
+
+    /// How long nothing may be written.
+    fn limited_for(&self) -> Span {
+        self.limit.as_ref().map_or(Span::ZERO, |limit| limit.ready_at().since(self.clock.now()))
+    }
+
+    /// Each connection that something has come on has a turn.
+    fn read(&mut self, events: &mut Vec<Event>) {
+        for _ in 0..self.to_read.waiting.len() {
+            let Some(place) = self.to_read.next() else { return };
+            let Some(receiver) = &mut self.receivers[place as usize] else { continue };
+            let (jobs, pair) = (&self.jobs, self.received_pairs[place as usize]);
+            let planned = |chunk: u32| planned_bytes(jobs, pair, chunk);
+            match receiver.read(&mut self.buffer, planned, self.clock, events) {
+                Ok(true) => self.to_read.add(place),
+                Ok(false) => {}
+                Err(error) => self.close(place, error.kind()),
+            }
+        }
+    }
+
+    /// Each connection that has something to write has a turn, as long as the rate allows.
+    fn write(&mut self, events: &mut Vec<Event>) {
+        for _ in 0..self.to_write.waiting.len() {
+            if self.limit.is_some() && self.limited_for() > Span::ZERO {
+                return;
+            }
+            let Some(place) = self.to_write.next() else { return };
+            let Some(sender) = &mut self.senders[place as usize] else { continue };
+            match sender.write(self.write_bytes) {
+                Ok(written) => {
+                    if let Some(limit) = &mut self.limit {
+                        limit.on_sent(written.payload_bytes, self.clock.now());
+                    }
+                    if !written.is_full && sender.has_work() {
+                        self.to_write.add(place);
+                    }
+                }
+                Err(_) => self.fail(place, events),
+            }
+        }
+    }
+
+    /// A connection that begins here has failed, with all that is under way on it.
+    fn fail(&mut self, place: u32, events: &mut Vec<Event>) {
+        if let Some(sender) = self.senders[place as usize].take() {
+            self.counts.failed_connections += 1;
+            self.counts.gone.add(sender.stream());
+            sender.failed(events);
+        }
+    }
+
+    /// A connection that ends here is over: the peer has closed it, or it is none of this run.
+    fn close(&mut self, place: u32, why: ErrorKind) {
+        if let Some(receiver) = self.receivers[place as usize].take() {
+            self.counts.wrong_bytes += receiver.wrong_bytes();
+            self.counts.closed_connections += 1;
+            self.counts.refused_streams += u64::from(why == ErrorKind::InvalidData);
+        }
+    }
+
+    /// Asks the kernel.
+    fn ask(&mut self, now: Instant) {
+        let mut totals = self.counts.gone;
+        self.senders.iter().flatten().for_each(|sender| totals.add(sender.stream()));
+        (self.counts.totals, self.counts.asked) = (totals, now);
+    }
+
+    fn guests(&self, receivers: &[LocalPair], peers: &Peers) -> Result<Vec<Guest>, RunError> {
+        let remote = receivers.iter().map(|pair| pair.queue_pair).filter(|pair| !pair.is_local());
+        let guest = |pair: jobs::QueuePair| {
+            let host = pair.src_host.0;
+            let from = peers.of(host, &self.settings)?.address;
+            Ok(Guest { queue_pair: pair.number, host, from })
+        };
+        remote.map(guest).collect()
+    }
+
+    fn calls(&self, senders: &[LocalPair], peers: &Peers) -> Result<Vec<Call>, RunError> {
+        let remote = senders.iter().map(|pair| pair.queue_pair).filter(|pair| !pair.is_local());
+        let call = |pair: jobs::QueuePair| {
+            let host = pair.dst_host.0;
+            let Address { address, port, token } = peers.of(host, &self.settings)?;
+            let hello = Hello { token, queue_pair: pair.number };
+            Ok(Call { host, to: SocketAddrV4::new(address, port), hello })
+        };
+        remote.map(call).collect()
+    }
+
+    /// Takes over the connections of queue pairs.
+    fn take_over(
+        &mut self,
+        met: Met,
+        senders: &[LocalPair],
+        receivers: &[LocalPair],
+    ) -> Result<(), RunError> {
+        let regions = Regions::new(&self.jobs, &self.spec);
+        let Met { calls, guests, refused } = met;
+        self.counts.refused_connections = refused;
+        self.counts.connections = (calls.len() + guests.len()) as u64;
+        self.to_write = Turns::of(senders.len());
+        self.to_read = Turns::of(guests.len());
+        let mut calls = calls.into_iter();
+        for (place, pair) in (0..).zip(senders) {
+            let stream = if pair.queue_pair.is_local() { None } else { calls.next() };
+            if let Some(stream) = &stream {
+                self.poller.add(stream, place << 1 | SENDER)?;
+            }
+            self.senders.push(stream.map(|stream| Sender::new(stream, regions.pattern(pair))));
+        }
+        let remote = receivers.iter().filter(|pair| !pair.queue_pair.is_local());
+        for (place, (pair, stream)) in (0..).zip(remote.zip(guests)) {
+            self.poller.add(&stream, place << 1 | RECEIVER)?;
+            self.received_pairs.push(pair.queue_pair.number);
+            let expected = self.settings.verify.then(|| regions.pattern(pair));
+            self.receivers.push(Some(Receiver::new(stream, expected)));
+        }
+        Ok(())
+    }
+}
+
+/// The last bit of keys says which end a socket is.
+const SENDER: u64 = 0;
+const RECEIVER: u64 = 1;
+
+/// How long a chunk is, if it is of that queue pair [bytes].
+fn planned_bytes(jobs: &Jobs, pair: u32, chunk: u32) -> Option<u64> {
+    if chunk >= jobs.chunk_count() {
+        return None;
+    }
+    let (chunk, _, queue_pair) = jobs.place(chunk);
+    (queue_pair.number == pair).then_some(chunk.bytes)
+}
+
+/// Where the hosts are.
+struct Peers(BTreeMap<u32, Address>);
+
+impl Peers {
+    fn read(peers: &BTreeMap<u32, Vec<u8>>) -> Result<Self, RunError> {
+        let read = |(&host, bytes): (&u32, &Vec<u8>)| match serde_json::from_slice(bytes) {
+            Ok(address) => Ok((host, address)),
+            Err(error) => Err(RunError::Host { host, why: format!("its address is none: {error}") }),
+        };
+        Ok(Self(peers.iter().map(read).collect::<Result<_, _>>()?))
+    }
+
+    /// One that is known and allowed.
+    fn of(&self, host: u32, settings: &Settings) -> Result<Address, RunError> {
+        let missing = || RunError::Host { host, why: "nothing is known of where it is".into() };
+        let address = *self.0.get(&host).ok_or_else(missing)?;
+        settings.check_peer(host, SocketAddrV4::new(address.address, address.port))?;
+        Ok(address)
+    }
+}
+
+impl Driver for Tcp {
+    fn addresses(&self) -> Vec<u8> {
+        serde_json::to_vec(&self.address).unwrap_or_else(|error| unreachable!("plain numbers: {error}"))
+    }
+
+    fn connect(
+        &mut self,
+        peers: &BTreeMap<u32, Vec<u8>>,
+        senders: &[LocalPair],
+        receivers: &[LocalPair],
+    ) -> Result<(), RunError> {
+        let Some(listener) = self.listener.take() else {
+            return Err(RunError::Order("connections are made once"));
+        };
+        let peers = Peers::read(peers)?;
+        let (calls, guests) = (self.calls(senders, &peers)?, self.guests(receivers, &peers)?);
+        socket::allow_connections(calls.len() + guests.len())?;
+        let door = Door { listener: &listener, settings: &self.settings, token: self.address.token };
+        let met = meet(&door, &calls, &guests)?;
+        self.take_over(met, senders, receivers)
+    }
+
+    fn post(&mut self, post: &Post) {
+        match &mut self.senders[post.pair as usize] {
+            None => self.refused.push(post.send),
+            Some(sender) => {
+                // One that waits for room is told when there is some.
+                let waits_for_room = sender.has_work();
+                sender.post(post);
+                if !waits_for_room {
+                    self.to_write.add(post.pair);
+                }
+            }
+        }
+    }
+
+    fn poll(&mut self, patience: Span, events: &mut Vec<Event>) -> io::Result<()> {
+        let seen = SentCounts::default();
+        events.extend(self.refused.drain(..).map(|send| Event::Failed { send, seen }));
+        self.wait(patience, events)?;
+        self.read(events);
+        self.write(events);
+        let now = self.clock.now();
+        if now.since(self.counts.asked).0 > ASK_EVERY.0 * self.counts.connections.max(100) {
+            self.ask(now);
+        }
+        Ok(())
+    }
+
+    fn quiet_span(&self) -> Span {
+        Span(self.settings.peer_timeout_ps)
+    }
+
+    fn stopped(&mut self) {
+        self.ask(self.clock.now());
+    }
+
+    fn counters(&self) -> Vec<(&'static str, u64)> {
+        let Counts { totals, .. } = self.counts;
+        let wrong_bytes: u64 = self.receivers.iter().flatten().map(Receiver::wrong_bytes).sum();
+        vec![
+            ("connections", self.counts.connections),
+            ("refused_connections", self.counts.refused_connections),
+            ("failed_connections", self.counts.failed_connections),
+            ("closed_connections", self.counts.closed_connections),
+            ("refused_streams", self.counts.refused_streams),
+            ("wrong_bytes", self.counts.wrong_bytes + wrong_bytes),
+            ("tcp_segments_sent", totals.segments),
+            ("tcp_segments_retransmitted", totals.retransmitted),
+            ("tcp_timeouts", totals.timeouts),
+            ("tcp_segments_delivered", totals.delivered),
+            ("tcp_segments_delivered_ce", totals.delivered_ce),
+            ("tcp_rtt_us_min", totals.rtt_us_min.unwrap_or(0)),
+            ("tcp_rtt_us_max", totals.rtt_us_max),
+        ]
+    }
+}

@@ -1,0 +1,304 @@
+//! What connections carry.
+//!
+//! The end that sends connects, and says in a [`Hello`] which queue pair it is. After it come chunks: a
+//! [`Header`], then the payload. The end that receives sends four bytes back for each chunk that it has
+//! whole: its number. All numbers are in network byte order.
+//!
+//! Nothing here trusts the peer: bytes may come in any pieces, and what is not as the run has it is refused.
+
+/// Length of a [`Hello`].
+pub const HELLO_BYTES: usize = 28;
+/// Length of a [`Header`].
+pub const HEADER_BYTES: usize = 12;
+/// Length of an acknowledgement.
+pub const ACKNOWLEDGEMENT_BYTES: usize = 4;
+/// Length of a [`Token`].
+pub const TOKEN_BYTES: usize = 16;
+
+/// What every hello begins with; its last byte is the version.
+const MAGIC: [u8; 8] = *b"fbchunk\x01";
+
+/// Drawn by the end that receives; its peers learn it from the controller.
+pub type Token = [u8; TOKEN_BYTES];
+
+/// The first bytes of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hello {
+    /// That of the end that receives.
+    pub token: Token,
+    /// Number of the queue pair in the run.
+    pub queue_pair: u32,
+}
+
+impl Hello {
+    /// Its bytes.
+    #[must_use]
+    pub fn emit(&self) -> [u8; HELLO_BYTES] {
+        let mut bytes = [0; HELLO_BYTES];
+        bytes[..8].copy_from_slice(&MAGIC);
+        bytes[8..24].copy_from_slice(&self.token);
+        bytes[24..].copy_from_slice(&self.queue_pair.to_be_bytes());
+        bytes
+    }
+
+    /// Reads it, if it is one.
+    #[must_use]
+    pub fn parse(bytes: &[u8; HELLO_BYTES]) -> Option<Self> {
+        let (magic, rest) = bytes.split_first_chunk()?;
+        let (token, rest) = rest.split_first_chunk()?;
+        let queue_pair = u32::from_be_bytes(*rest.first_chunk()?);
+        (*magic == MAGIC).then_some(Self { token: *token, queue_pair })
+    }
+}
+
+/// What a chunk begins with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Header {
+    /// Its number in the run.
+    pub chunk: u32,
+    /// Its payload [bytes].
+    pub bytes: u64,
+}
+
+impl Header {
+    /// Its bytes.
+    #[must_use]
+    pub fn emit(&self) -> [u8; HEADER_BYTES] {
+        let mut bytes = [0; HEADER_BYTES];
+        bytes[..4].copy_from_slice(&self.chunk.to_be_bytes());
+        bytes[4..].copy_from_slice(&self.bytes.to_be_bytes());
+        bytes
+    }
+
+    /// Reads it; any bytes are one.
+    #[must_use]
+    pub fn parse(bytes: &[u8; HEADER_BYTES]) -> Self {
+        let [a, b, c, d, length @ ..] = *bytes;
+        Self { chunk: u32::from_be_bytes([a, b, c, d]), bytes: u64::from_be_bytes(length) }
+    }
+}
+
+/// Bytes of a fixed length that may come in pieces.
+#[derive(Clone, Debug)]
+pub struct Collected<const N: usize> {
+    bytes: [u8; N],
+    filled: usize,
+}
+
+impl<const N: usize> Default for Collected<N> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<const N: usize> Collected<N> {
+    /// Nothing of it is there.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { bytes: [0; N], filled: 0 }
+    }
+
+    /// What is still missing.
+    #[must_use]
+    pub const fn missing(&self) -> usize {
+        N - self.filled
+    }
+
+    /// Takes from the front of `bytes` what is missing; gives all of it once there is nothing missing, and
+    /// begins anew.
+    pub fn take(&mut self, bytes: &mut &[u8]) -> Option<[u8; N]> {
+        let count = self.missing().min(bytes.len());
+        let (taken, rest) = bytes.split_at(count);
+        self.bytes[self.filled..self.filled + count].copy_from_slice(taken);
+        (self.filled, *bytes) = (self.filled + count, rest);
+        if self.filled < N {
+            return None;
+        }
+        self.filled = 0;
+        Some(self.bytes)
+    }
+}
+
+/// Why a stream is none of this run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum StreamError {
+    /// A chunk that its queue pair does not carry.
+    #[error("chunk {chunk} is not of this queue pair")]
+    Chunk {
+        /// Its number.
+        chunk: u32,
+    },
+    /// A chunk that is longer or shorter than planned.
+    #[error("chunk {chunk} of {found} bytes instead of {planned}")]
+    Length {
+        /// Its number.
+        chunk: u32,
+        /// Its length [bytes].
+        found: u64,
+        /// As it is in the plan [bytes].
+        planned: u64,
+    },
+}
+
+/// Something that a stream has brought.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Piece<'a> {
+    /// Payload of the present chunk.
+    Payload {
+        /// What of it came before [bytes].
+        offset: u64,
+        /// The next of it.
+        bytes: &'a [u8],
+    },
+    /// A chunk is whole.
+    End {
+        /// Its number.
+        chunk: u32,
+    },
+}
+
+/// The chunks of a connection, as its bytes come.
+#[derive(Clone, Debug, Default)]
+pub struct Chunks {
+    header: Collected<HEADER_BYTES>,
+    /// The present chunk, and what of it has come [bytes].
+    present: Option<(Header, u64)>,
+}
+
+impl Chunks {
+    /// Takes in the next bytes and hands on what they bring.
+    ///
+    /// `planned` says how long a chunk is, if it is of this connection.
+    ///
+    /// # Errors
+    /// [`StreamError`]; nothing that comes after it has a meaning.
+    pub fn take(
+        &mut self,
+        mut bytes: &[u8],
+        planned: impl Fn(u32) -> Option<u64>,
+        mut visit: impl FnMut(Piece<'_>),
+    ) -> Result<(), StreamError> {
+        loop {
+            if self.present.is_none() {
+                let Some(header) = self.header.take(&mut bytes) else { return Ok(()) };
+                self.present = Some((checked(Header::parse(&header), &planned)?, 0));
+            }
+            let Some((header, offset)) = &mut self.present else { return Ok(()) };
+            let count = usize::try_from(header.bytes - *offset).unwrap_or(usize::MAX).min(bytes.len());
+            let (payload, rest) = bytes.split_at(count);
+            if count > 0 {
+                visit(Piece::Payload { offset: *offset, bytes: payload });
+            }
+            *offset += count as u64;
+            bytes = rest;
+            if *offset < header.bytes {
+                return Ok(());
+            }
+            visit(Piece::End { chunk: header.chunk });
+            self.present = None;
+        }
+    }
+}
+
+fn checked(header: Header, planned: impl Fn(u32) -> Option<u64>) -> Result<Header, StreamError> {
+    let Header { chunk, bytes: found } = header;
+    match planned(chunk) {
+        None => Err(StreamError::Chunk { chunk }),
+        Some(planned) if planned != found => Err(StreamError::Length { chunk, found, planned }),
+        Some(_) => Ok(header),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    fn stream_of(lengths: &[usize]) -> Vec<u8> {
+        let chunk = |(chunk, &bytes): (u32, &usize)| {
+            let header = Header { chunk, bytes: bytes as u64 }.emit();
+            header.into_iter().chain((0..bytes).map(move |place| (chunk as usize + place) as u8))
+        };
+        (0..).zip(lengths).flat_map(chunk).collect()
+    }
+
+    /// The chunks that come of a stream in pieces, each with its payload.
+    fn taken(pieces: &[&[u8]], lengths: &[usize]) -> Result<Vec<(u32, Vec<u8>)>, StreamError> {
+        let (mut chunks, mut ended, mut payload) = (Chunks::default(), Vec::new(), Vec::new());
+        for piece in pieces {
+            let planned = |chunk: u32| lengths.get(chunk as usize).map(|&bytes| bytes as u64);
+            chunks.take(piece, planned, |piece| match piece {
+                Piece::Payload { offset, bytes } => {
+                    assert_eq!(offset, payload.len() as u64);
+                    payload.extend_from_slice(bytes);
+                }
+                Piece::End { chunk } => ended.push((chunk, std::mem::take(&mut payload))),
+            })?;
+        }
+        Ok(ended)
+    }
+
+    proptest! {
+        #[test]
+        fn any_split_of_a_stream_brings_the_same_chunks(
+            lengths in vec(0_usize..60, 0..12),
+            mut cuts in vec(0_usize..800, 0..40),
+        ) {
+            let stream = stream_of(&lengths);
+            cuts.extend([0, stream.len()]);
+            cuts.iter_mut().for_each(|cut| *cut = (*cut).min(stream.len()));
+            cuts.sort_unstable();
+            let pieces: Vec<&[u8]> = cuts.windows(2).map(|cut| &stream[cut[0]..cut[1]]).collect();
+            let found = taken(&pieces, &lengths).unwrap();
+            prop_assert_eq!(found.len(), lengths.len());
+            for ((chunk, payload), (number, &bytes)) in found.iter().zip((0..).zip(&lengths)) {
+                prop_assert_eq!(*chunk, number);
+                let sent: Vec<u8> = (0..bytes).map(|place| (number as usize + place) as u8).collect();
+                prop_assert_eq!(payload, &sent);
+            }
+        }
+
+        #[test]
+        fn noise_never_brings_more_than_it_has(noise in vec(any::<u8>(), 0..400), cut in 0_usize..400) {
+            let (first, last) = noise.split_at(cut.min(noise.len()));
+            let (mut chunks, mut payload) = (Chunks::default(), 0);
+            for piece in [first, last] {
+                let planned = |chunk: u32| Some(u64::from(chunk >> 24));
+                let outcome = chunks.take(piece, planned, |piece| {
+                    if let Piece::Payload { bytes, .. } = piece {
+                        payload += bytes.len();
+                    }
+                });
+                if outcome.is_err() {
+                    break;
+                }
+            }
+            prop_assert!(payload <= noise.len());
+        }
+
+        #[test]
+        fn a_hello_is_read_as_it_was_said(token in any::<Token>(), queue_pair in any::<u32>(), at in 0_usize..8) {
+            let hello = Hello { token, queue_pair };
+            let mut bytes = hello.emit();
+            prop_assert_eq!(Hello::parse(&bytes), Some(hello));
+            bytes[at] ^= 1;
+            prop_assert_eq!(Hello::parse(&bytes), None);
+        }
+    }
+
+    #[test]
+    fn a_chunk_of_another_queue_pair_is_refused() {
+        let stream = Header { chunk: 2, bytes: 8 }.emit();
+        assert_eq!(taken(&[&stream], &[8, 8]), Err(StreamError::Chunk { chunk: 2 }));
+    }
+
+    #[test]
+    fn a_chunk_of_another_length_is_refused() {
+        for found in [0, 7, 9, u64::MAX] {
+            let stream = Header { chunk: 1, bytes: found }.emit();
+            let refused = StreamError::Length { chunk: 1, found, planned: 8 };
+            assert_eq!(taken(&[&stream[..5], &stream[5..]], &[8, 8]), Err(refused));
+        }
+    }
+}

@@ -1,0 +1,304 @@
+//! How the connections of a run come about: each queue pair's sending end connects and says which one it is;
+//! whoever else comes is refused.
+
+use super::frames::{Collected, HELLO_BYTES, Hello, Token};
+use super::poller::Poller;
+use super::socket::{self, PATIENCE};
+use crate::run::{RunError, Settings};
+use std::collections::HashMap;
+use std::io::{ErrorKind, Read, Write};
+use std::net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+use units::Span;
+
+/// The listener among those that are waited for.
+const LISTENER: u64 = u64::MAX;
+/// So often it is looked whether the other side of the meeting has failed.
+const LOOK_EVERY: Span = Span::from_us(10_000);
+/// Connections that may be without a hello at once, beside those that are waited for.
+const STRANGERS_MAX: usize = 64;
+
+/// A queue pair that begins here.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Call {
+    pub(super) host: u32,
+    pub(super) to: SocketAddrV4,
+    pub(super) hello: Hello,
+}
+
+/// A queue pair that ends here.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Guest {
+    pub(super) queue_pair: u32,
+    pub(super) host: u32,
+    pub(super) from: Ipv4Addr,
+}
+
+/// Connections in the order of calls and guests.
+pub(super) struct Met {
+    pub(super) calls: Vec<TcpStream>,
+    pub(super) guests: Vec<TcpStream>,
+    /// Connections that nobody expected.
+    pub(super) refused: u64,
+}
+
+/// Makes all connections.
+pub(super) fn meet(door: &Door<'_>, calls: &[Call], guests: &[Guest]) -> Result<Met, RunError> {
+    let (until, is_over) = (Instant::now() + PATIENCE, AtomicBool::new(false));
+    std::thread::scope(|scope| {
+        // Peers connect to this host while it connects to them, and none waits for the other.
+        let accepting = scope.spawn(|| Accepting::new(door, guests)?.accept_all(until, &is_over));
+        let connected: Result<Vec<_>, _> = calls.iter().map(|call| connect(call, door, until)).collect();
+        is_over.store(connected.is_err(), Ordering::Relaxed);
+        let accepted = accepting.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        let (calls, (guests, refused)) = (connected?, accepted?);
+        Ok(Met { calls, guests, refused })
+    })
+}
+
+/// Where guests come in.
+#[derive(Clone, Copy)]
+pub(super) struct Door<'a> {
+    pub(super) listener: &'a TcpListener,
+    pub(super) settings: &'a Settings,
+    pub(super) token: Token,
+}
+
+fn connect(call: &Call, door: &Door<'_>, until: Instant) -> Result<TcpStream, RunError> {
+    let failed = |error: RunError| match error {
+        RunError::Io(error) => {
+            RunError::Host { host: call.host, why: format!("no connection to {}: {error}", call.to) }
+        }
+        other => other,
+    };
+    let stream = socket::connect(call.to, door.settings, until).map_err(failed)?;
+    // The buffer of a new connection has room for it.
+    (&stream).write_all(&call.hello.emit()).map_err(|error| failed(error.into()))?;
+    Ok(stream)
+}
+
+/// A connection that has not said all of its hello.
+struct Stranger {
+    stream: TcpStream,
+    from: Ipv4Addr,
+    hello: Collected<HELLO_BYTES>,
+}
+
+/// Takes in guests.
+struct Accepting<'a> {
+    door: &'a Door<'a>,
+    guests: &'a [Guest],
+    /// By queue pair, which guest it is.
+    places: HashMap<u32, usize>,
+    arrived: Vec<Option<TcpStream>>,
+    missing: usize,
+    poller: Poller,
+    strangers: HashMap<u64, Stranger>,
+    /// Connections so far.
+    count: u64,
+    refused: u64,
+}
+
+impl<'a> Accepting<'a> {
+    fn new(door: &'a Door<'a>, guests: &'a [Guest]) -> Result<Self, RunError> {
+        let poller = Poller::new()?;
+        poller.add(door.listener, LISTENER)?;
+        Ok(Self {
+            door,
+            guests,
+            places: guests.iter().map(|guest| guest.queue_pair).zip(0..).collect(),
+            arrived: guests.iter().map(|_| None).collect(),
+            missing: guests.len(),
+            poller,
+            strangers: HashMap::new(),
+            count: 0,
+            refused: 0,
+        })
+    }
+
+    /// Until all are there, the time is up or somebody says that it is over.
+    fn accept_all(mut self, until: Instant, is_over: &AtomicBool) -> Result<(Vec<TcpStream>, u64), RunError> {
+        let mut ready = Vec::new();
+        while self.missing > 0 && !is_over.load(Ordering::Relaxed) {
+            if Instant::now() >= until {
+                return Err(self.absent());
+            }
+            ready.clear();
+            ready.extend(self.poller.wait(LOOK_EVERY)?.map(|ready| ready.key));
+            for &key in &ready {
+                match key {
+                    LISTENER => self.accept()?,
+                    _ => self.listen_to(key)?,
+                }
+            }
+        }
+        Ok((self.arrived.into_iter().flatten().collect(), self.refused))
+    }
+
+    fn accept(&mut self) -> Result<(), RunError> {
+        loop {
+            let (stream, from) = match self.door.listener.accept() {
+                Ok(accepted) => accepted,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
+                // One that was given up before it was accepted (accept(2)).
+                Err(error) if is_of_the_peer(&error) => continue,
+                Err(error) => return Err(error.into()),
+            };
+            let allowed = socket::address_of(from).filter(|&from| self.door.settings.allows(from));
+            let Some(from) = allowed.filter(|_| self.strangers.len() < self.missing + STRANGERS_MAX) else {
+                self.refused += 1;
+                continue;
+            };
+            stream.set_nonblocking(true)?;
+            let key = self.count;
+            self.count += 1;
+            self.poller.add(&stream, key)?;
+            self.strangers.insert(key, Stranger { stream, from, hello: Collected::new() });
+        }
+    }
+
+    /// Reads what a stranger says; one that says something else than a guest is gone.
+    fn listen_to(&mut self, key: u64) -> Result<(), RunError> {
+        let Some(stranger) = self.strangers.get_mut(&key) else { return Ok(()) };
+        let Some(said) = stranger.said() else { return Ok(()) };
+        let Some(Stranger { stream, from, .. }) = self.strangers.remove(&key) else { return Ok(()) };
+        let place = said.and_then(|hello| self.place_of(hello, from));
+        match place.map(|place| &mut self.arrived[place]) {
+            Some(free @ None) => {
+                self.poller.remove(&stream)?;
+                *free = Some(stream);
+                self.missing -= 1;
+            }
+            _ => self.refused += 1,
+        }
+        Ok(())
+    }
+
+    /// Which guest has that hello, if any at that address.
+    fn place_of(&self, hello: Hello, from: Ipv4Addr) -> Option<usize> {
+        let place = *self.places.get(&hello.queue_pair)?;
+        (hello.token == self.door.token && self.guests[place].from == from).then_some(place)
+    }
+
+    fn absent(&self) -> RunError {
+        let first = self.guests.iter().zip(&self.arrived).find(|(_, arrived)| arrived.is_none());
+        let Some((&Guest { queue_pair, host, from }, _)) = first else { unreachable!("guests are missing") };
+        let (missing, all, seconds) = (self.missing, self.guests.len(), PATIENCE.as_secs());
+        let why = format!(
+            "queue pair {queue_pair} has not connected from {from} within {seconds} s; {missing} of {all} \
+             connections are missing, {} others were refused",
+            self.refused
+        );
+        RunError::Host { host, why }
+    }
+}
+
+impl Stranger {
+    /// Its hello, once it is whole, or none where there will be none; nothing as long as there may be.
+    #[expect(clippy::option_option, reason = "not yet, never, and what it said")]
+    fn said(&mut self) -> Option<Option<Hello>> {
+        loop {
+            let mut buffer = [0; HELLO_BYTES];
+            // No more than that: chunks may follow.
+            match self.stream.read(&mut buffer[..self.hello.missing()]) {
+                Ok(0) => return Some(None),
+                Ok(count) => {
+                    if let Some(hello) = self.hello.take(&mut &buffer[..count]) {
+                        return Some(Hello::parse(&hello));
+                    }
+                }
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return None,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(_) => return Some(None),
+            }
+        }
+    }
+}
+
+fn is_of_the_peer(error: &std::io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::ConnectionAborted | ErrorKind::Interrupted)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::SocketAddr;
+    use std::time::Duration;
+
+    const TOKEN: Token = [7; 16];
+
+    fn settings() -> Settings {
+        let text = r#"{"address": "127.0.0.1", "allowed_peers": ["127.0.0.0/29"]}"#;
+        Settings::from_json(text).unwrap()
+    }
+
+    /// Connects from an address, says something and hears whether the other end hangs up.
+    fn is_hung_up(from: &str, to: SocketAddrV4, says: &[u8]) -> bool {
+        let settings = Settings { address: from.parse().unwrap(), ..settings() };
+        let stream = socket::connect(to, &settings, Instant::now() + PATIENCE).unwrap();
+        stream.set_nonblocking(false).unwrap();
+        (&stream).write_all(says).unwrap();
+        stream.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
+        match (&stream).read(&mut [0]) {
+            Ok(count) => count == 0,
+            Err(error) => error.kind() == ErrorKind::ConnectionReset,
+        }
+    }
+
+    #[test]
+    fn only_who_is_expected_comes_in() {
+        let settings = settings();
+        let (listener, at) = socket::listen(&settings).unwrap();
+        let door = Door { listener: &listener, settings: &settings, token: TOKEN };
+        let hello = Hello { token: TOKEN, queue_pair: 5 };
+        let guest = |queue_pair| Guest { queue_pair, host: 1, from: Ipv4Addr::LOCALHOST };
+        let (guests, is_over) = ([guest(5), guest(6)], AtomicBool::new(false));
+        let (arrived, refused) = std::thread::scope(|scope| {
+            let until = Instant::now() + PATIENCE;
+            let (door, guests, is_over) = (&door, &guests, &is_over);
+            let accepting = scope.spawn(move || Accepting::new(door, guests)?.accept_all(until, is_over));
+            let wrong_token = Hello { token: [8; 16], ..hello }.emit();
+            assert!(is_hung_up("127.0.0.1", at, &wrong_token));
+            assert!(is_hung_up("127.0.0.1", at, &Hello { queue_pair: 4, ..hello }.emit()));
+            assert!(is_hung_up("127.0.0.1", at, b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"));
+            assert!(is_hung_up("127.0.0.2", at, &hello.emit()), "allowed, but another host");
+            assert!(is_hung_up("127.0.0.9", at, &hello.emit()), "not allowed");
+            assert!(!is_hung_up("127.0.0.1", at, &hello.emit()[..20]), "it may go on");
+            let calls =
+                [5, 6].map(|queue_pair| Call { host: 0, to: at, hello: Hello { token: TOKEN, queue_pair } });
+            let first = connect(&calls[0], door, until).unwrap();
+            assert!(is_hung_up("127.0.0.1", at, &hello.emit()), "it is there already");
+            let _second = connect(&calls[1], door, until).unwrap();
+            let accepted = accepting.join().unwrap().unwrap();
+            let SocketAddr::V4(from) = first.local_addr().unwrap() else { unreachable!("IPv4") };
+            assert_eq!(accepted.0[0].peer_addr().unwrap(), SocketAddr::V4(from));
+            accepted
+        });
+        // Who hung up halfway counts when that is seen.
+        assert!((arrived.len(), refused) == (2, 6) || refused == 7, "{refused}");
+    }
+
+    #[test]
+    fn who_does_not_come_is_named() {
+        let settings = settings();
+        let (listener, _) = socket::listen(&settings).unwrap();
+        let door = Door { listener: &listener, settings: &settings, token: TOKEN };
+        let guests = [Guest { queue_pair: 5, host: 3, from: Ipv4Addr::LOCALHOST }];
+        let accepting = Accepting::new(&door, &guests).unwrap();
+        let error = accepting.accept_all(Instant::now(), &AtomicBool::new(false)).unwrap_err();
+        assert!(error.to_string().starts_with("host 3: queue pair 5 has not connected"), "{error}");
+    }
+
+    #[test]
+    fn a_peer_that_does_not_listen_is_named() {
+        let settings = settings();
+        let (listener, to) = socket::listen(&settings).unwrap();
+        drop(listener);
+        let (listener, _) = socket::listen(&settings).unwrap();
+        let door = Door { listener: &listener, settings: &settings, token: TOKEN };
+        let call = Call { host: 2, to, hello: Hello { token: TOKEN, queue_pair: 0 } };
+        let error = connect(&call, &door, Instant::now() + PATIENCE).unwrap_err();
+        assert!(error.to_string().starts_with("host 2: no connection to 127.0.0.1:"), "{error}");
+    }
+}

@@ -1,0 +1,86 @@
+//! Waits for sockets (`epoll`).
+
+use rustix::event::{PollFd, PollFlags, Timespec, epoll, poll};
+use rustix::io::Errno;
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, OwnedFd};
+use units::Span;
+
+/// Taken at once.
+const EVENTS: usize = 256;
+const AT_ONCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
+
+/// What has happened at a socket since it was told last.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ready {
+    /// Which socket.
+    pub(super) key: u64,
+    /// Something came, or nothing will any more.
+    pub(super) can_read: bool,
+    /// There is room again, or nothing can be sent any more.
+    pub(super) can_write: bool,
+    /// Nothing more comes after what is there.
+    pub(super) is_closing: bool,
+}
+
+/// Sockets that are waited for.
+pub(super) struct Poller {
+    epoll: OwnedFd,
+    told: Vec<Ready>,
+}
+
+impl Poller {
+    pub(super) fn new() -> io::Result<Self> {
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        Ok(Self { epoll, told: Vec::with_capacity(EVENTS) })
+    }
+
+    /// Tells once of each change of a socket, not for as long as it lasts: whoever is told reads or writes
+    /// until the socket has no more.
+    pub(super) fn add(&self, socket: impl AsFd, key: u64) -> io::Result<()> {
+        use epoll::EventFlags as Flags;
+        let flags = Flags::IN | Flags::OUT | Flags::RDHUP | Flags::ET;
+        Ok(epoll::add(&self.epoll, socket, epoll::EventData::new_u64(key), flags)?)
+    }
+
+    pub(super) fn remove(&self, socket: impl AsFd) -> io::Result<()> {
+        Ok(epoll::delete(&self.epoll, socket)?)
+    }
+
+    /// What has happened; waits for it no longer than `patience`.
+    pub(super) fn wait(&mut self, patience: Span) -> io::Result<impl Iterator<Item = Ready>> {
+        if patience > Span::ZERO {
+            // The timeout of `epoll_wait` is in milliseconds.
+            let nanoseconds = patience.0.div_ceil(1_000);
+            let timeout = Timespec {
+                tv_sec: (nanoseconds / 1_000_000_000) as i64,
+                tv_nsec: (nanoseconds % 1_000_000_000) as i64,
+            };
+            match poll(&mut [PollFd::new(&self.epoll, PollFlags::IN)], Some(&timeout)) {
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        let mut events = [MaybeUninit::<epoll::Event>::uninit(); EVENTS];
+        self.told.clear();
+        match epoll::wait(&self.epoll, &mut events[..], Some(&AT_ONCE)) {
+            Ok((events, _)) => self.told.extend(events.iter().map(ready)),
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        Ok(self.told.drain(..))
+    }
+}
+
+fn ready(event: &epoll::Event) -> Ready {
+    use epoll::EventFlags as Flags;
+    let flags = event.flags;
+    let is_over = flags.intersects(Flags::HUP | Flags::ERR);
+    Ready {
+        key: event.data.u64(),
+        can_read: is_over || flags.intersects(Flags::IN | Flags::RDHUP),
+        can_write: is_over || flags.contains(Flags::OUT),
+        is_closing: is_over || flags.contains(Flags::RDHUP),
+    }
+}
