@@ -42,14 +42,16 @@ def await_that(holds: Callable[[], Any]) -> None:
         time.sleep(0.05)
 
 
-def test_a_plan_runs_in_a_lab_beside_its_prediction(tmp_path: Path) -> None:
-    process = start(tmp_path, "-s", "sweep.data_size=[1MB]")
+@pytest.mark.parametrize("driver", ["roce", "tcp"])
+def test_a_plan_runs_in_a_lab_beside_its_prediction(tmp_path: Path, driver: str) -> None:
+    process = start(tmp_path, "-s", "sweep.data_size=[1MB]", "--driver", driver)
     output, messages = process.communicate(timeout=120)
     assert process.returncode == 0, messages
     (row,) = json.loads(output)["twins"]
     assert row["measured"]["status"] == row["predicted"]["status"] == "complete"
     # Links of 400 Mb/s carry 7/8 of 1 MB to each host, at the best.
     assert row["measured"]["completion_time_ms"] > 0.875 * 8e6 / 400e6 * 1e3
+    assert f"driver {driver}: " in messages
     assert not left()
 
 
@@ -65,8 +67,15 @@ def test_a_run_that_is_stopped_leaves_nothing(tmp_path: Path) -> None:
     assert not left()
 
 
-def test_a_lab_has_hosts_of_its_own(tmp_path: Path) -> None:
-    process = start(tmp_path, "--hosts", "hosts.yaml")
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--hosts", "hosts.yaml"], "--hosts hosts.yaml beside --lab"),
+        (["--driver", "pigeon"], "found --driver pigeon; allowed: roce, tcp"),
+    ],
+)
+def test_what_a_lab_cannot_have_is_refused(tmp_path: Path, options: list[str], said: str) -> None:
+    process = start(tmp_path, *options)
     _, messages = process.communicate(timeout=60)
     assert process.returncode == 2
-    assert "--hosts hosts.yaml beside --lab" in " ".join(messages.replace("│", " ").split())
+    assert said in " ".join(messages.replace("│", " ").split())

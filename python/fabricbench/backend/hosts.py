@@ -87,8 +87,8 @@ class HostsBackend:
         return [
             f"{ranks} ranks on {', '.join(host.name for host in chosen[:8])}"
             + (f" and {len(chosen) - 8} more hosts" if len(chosen) > 8 else "")
-            + f", driver {self._driver}: jobs, sizes, message size and MTU apply as planned",
-            *_not_applied(spec),
+            + f", driver {self._driver}: {_applied(self._driver)} apply as planned",
+            *_not_applied(spec, self._driver),
         ]
 
     def _chosen(self, planned: PlannedTrial) -> tuple[Host, ...]:
@@ -166,8 +166,18 @@ def _check(spec: Mapping[str, Any]) -> None:
         raise RefusedError("tcp", "TCP traffic beside the jobs", allowed)
 
 
-def _not_applied(spec: Mapping[str, Any]) -> Iterator[str]:
+def _applied(driver: str) -> str:
+    """Return what of a plan a driver carries out."""
+    return "jobs, sizes and queue pairs" if driver == "tcp" else "jobs, sizes, message size and MTU"
+
+
+def _not_applied(spec: Mapping[str, Any], driver: str) -> Iterator[str]:
     """Yield what of a run describes the fabric, and so holds for a prediction only."""
+    if driver == "tcp":
+        yield (
+            "each queue pair is a TCP connection of the kernel: what the plan says of the transport, rate "
+            "control such as DCQCN included, is for predictions only, and those are of RoCE"
+        )
     fabric = spec["fabric"]
     yield (
         "the fabric is the one between the hosts: topology, link rates, switches, PFC, ECN and load "

@@ -117,6 +117,13 @@ def run_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
             "`--scale` is 1000 by default.",
         ),
     ] = False,
+    driver: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="What moves the data in the lab: `roce` (RoCEv2 over UDP sockets) by default, or `tcp`.",
+        ),
+    ] = None,
     time_limit: TimeLimitOption = TIME_LIMIT_MIN,
     force: ForceOption = False,
 ) -> None:
@@ -137,6 +144,7 @@ def run_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
     from fabricbench.runner.trials import Runner
     from fabricbench.store import Workspace
 
+    _check_driver(driver, in_lab=in_lab)
     if in_lab:
         _check_lab(backend, hosts)
         backend, scale = "hosts", scale or LAB_SCALE
@@ -147,7 +155,7 @@ def run_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
         loaded = loading.load(plan, [*(overrides or ()), *own.values()], limits, variants or (), quick=quick)
     warn(loaded)
     settings = _settings(path, fast_forward=fast_forward)
-    with _hosts_file(loaded, hosts, in_lab=in_lab) as hosts_file:
+    with _hosts_file(loaded, hosts, driver, in_lab=in_lab) as hosts_file:
         given = _hosts_settings(hosts_file, authority_folder(workspace, authority))
         # What a twin is told of the engine concerns its prediction.
         carrier = loading.backend_of(loaded, given if twin else settings | given)
@@ -189,8 +197,27 @@ def _check_lab(backend: str | None, hosts: Path | None) -> None:
         raise typer.BadParameter(f"found {other} beside --lab, which has hosts of its own; leave one out")
 
 
+def _check_driver(driver: str | None, *, in_lab: bool) -> None:
+    """Refuse a driver that there is not, or that cannot be used here, before anything is built."""
+    if driver is None:
+        return
+    if not in_lab:
+        raise typer.BadParameter(
+            f"found --driver {driver} without --lab; a file of hosts names its driver: `driver: {driver}`"
+        )
+    from fabricbench.hosts.agent.data_plane import CoreDataPlane
+
+    drivers = CoreDataPlane().drivers()
+    if driver not in drivers:
+        raise typer.BadParameter(f"found --driver {driver}; allowed: {', '.join(sorted(drivers))}")
+    if why := drivers[driver]:
+        raise typer.BadParameter(f"driver {driver} cannot be used here: {why}")
+
+
 @contextmanager
-def _hosts_file(loaded: LoadedPlan, given: Path | None, *, in_lab: bool) -> Iterator[Path | None]:
+def _hosts_file(
+    loaded: LoadedPlan, given: Path | None, driver: str | None, *, in_lab: bool
+) -> Iterator[Path | None]:
     """Give the file of hosts: that of a lab, which is there for as long as the block takes, or the given one.
 
     Raises:
@@ -215,7 +242,8 @@ def lab_hosts_file(loaded: LoadedPlan) -> Iterator[Path]:
     from fabricbench.runner.interrupts import Interrupts
 
     blueprint = blueprint_of_loaded(loaded, scale=1)
-    with Interrupts() as interrupts, endpoints.measuring(blueprint, {}, interrupts.check) as lab:
+    defaults = {"driver": driver} if driver else {}
+    with Interrupts() as interrupts, endpoints.measuring(blueprint, defaults, interrupts.check) as lab:
         tell(lab)
         yield endpoints.hosts_file(lab)
 

@@ -54,8 +54,8 @@ class Movement(PlanModel):
         default=None,
         pattern=r"^[a-z][a-z0-9-]*$",
         max_length=40,
-        description="What moves the data: `roce` (RoCEv2 over UDP sockets), or another that "
-        "`fabricbench hosts check` lists. Default: `roce`.",
+        description="What moves the data: `roce` (RoCEv2 over UDP sockets), `tcp` (a TCP connection for each "
+        "queue pair), or another that `fabricbench hosts check` lists. Default: `roce`.",
     )
     settings: _Settings | None = Field(
         default=None, max_length=64, description="Settings of the driver, such as `verify: true`."
