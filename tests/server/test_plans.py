@@ -50,6 +50,16 @@ def test_a_plan_may_name_its_backend_and_a_request_another(reader: TestClient) -
     assert refused.status_code == 422
 
 
+def test_a_plan_for_hosts_is_refused_with_the_way_to_run_it(client: TestClient) -> None:
+    named = PLAN.replace("name: small", "name: small\nbackend: hosts")
+    for body in ({"yaml": PLAN, "backend": "hosts"}, {"yaml": named}):
+        (error,) = check(client, **body)["errors"]
+        assert (error["field"], error["found"]) == ("backend", "no hosts to run on")
+        assert "--hosts hosts.yaml" in error["hint"]
+        assert client.post("/api/v1/runs", json=body).status_code == 422
+    assert check(client, yaml=named)["errors"][0]["line"] == 4
+
+
 def test_a_plan_that_this_engine_cannot_load_is_listed_with_its_error(
     reader: TestClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,7 +11,7 @@ from base64 import b64decode, b64encode
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from fabricbench.backend.registry import capturing
+from fabricbench.backend.registry import BackendError, capturing
 from fabricbench.figures.links.layout import place_nodes
 from fabricbench.plan import engine
 from fabricbench.plan.cost import Limits, is_beyond, least_cost
@@ -19,7 +19,7 @@ from fabricbench.plan.document.document import read_text
 from fabricbench.plan.document.overrides import apply_overrides
 from fabricbench.plan.errors import PlanError, Problem
 from fabricbench.plan.expand import PlannedTrial, first_spec
-from fabricbench.plan.load import validate
+from fabricbench.plan.load import document_of, validate
 from fabricbench.plan.loaded import LoadedPlan
 from fabricbench.runner import loading
 from fabricbench.runner.trials import trial_id
@@ -66,7 +66,12 @@ def check(
     except PlanError as error:
         found = empty | {"errors": _faults(error)}
         return found | _cost_of_refused(text, overrides, error.problems)
-    return empty | _described(loaded)
+    try:
+        return empty | _described(loaded)
+    except BackendError as error:
+        # One that is there, and cannot tell what it would run without more than the plan says.
+        problem = document_of(loaded).problem(("backend",), error.found, error.allowed, error.hint)
+        return empty | {"errors": [_fault(problem, "error")]}
 
 
 def capture(spec: Mapping[str, Any], backend: str, qps: Sequence[int], count: int) -> dict[str, Any]:
