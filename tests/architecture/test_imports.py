@@ -33,7 +33,7 @@ ALLOWED: dict[str, set[str]] = {
     "results": {"analysis", "store"},
     "figures": {"analysis", "results", "store"},
     "report": {"analysis", "figures", "results", "store"},
-    "server": {"plan", "backend", "runner", "importing", "store", "results", "figures", "report"},
+    "server": {"plan", "hosts", "backend", "runner", "importing", "store", "results", "figures", "report"},
     "cli": {"plan", "hosts", "backend", "lab", "runner", "importing", "store", "results", "report", "server"},
     "api": {"plan", "backend", "runner", "importing", "store", "results", "figures", "report"},
     "__main__": {"cli"},

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from fabricbench.cli.hosts import AuthorityOption, require_libraries
 from fabricbench.cli.options import WorkspaceOption
 from fabricbench.cli.output import note
 
 if TYPE_CHECKING:
     from fabricbench.server.settings import Settings
+
+
+_HOSTS_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
 def serve_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
@@ -48,6 +54,16 @@ def serve_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
     ] = None,
     tls_cert: Annotated[Path | None, typer.Option(metavar="FILE", help="Certificate chain, PEM.")] = None,
     tls_key: Annotated[Path | None, typer.Option(metavar="FILE", help="Its key, PEM.")] = None,
+    hosts: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="[NAME=]FILE",
+            help="A file of hosts whose state the server shows; repeatable. Without NAME it is called as "
+            "the file without its ending.",
+            show_default=False,
+        ),
+    ] = None,
+    authority: AuthorityOption = None,
 ) -> None:
     """Serve a workspace: the web application, and the same for programs.
 
@@ -71,12 +87,41 @@ def serve_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
         settings,
         workers=workers or settings.workers,
         worker_memory_bytes=int((worker_memory_gb or 0) * (1 << 30)),
+        hosts=_hosts_files(hosts or []),
+        authority=authority,
     )
     store = Workspace.open(workspace, create=True)
     try:
         serve(store, settings, note)
     except AddressError as error:
         raise typer.BadParameter(f"{error}; --port 0 takes any port that is free") from error
+
+
+def _hosts_files(given: Sequence[str]) -> dict[str, Path]:
+    """Return the files of hosts by their names.
+
+    Raises:
+        PlanError: A file has a mistake.
+        RefusedError: A library is missing that hosts need.
+    """
+    if not given:
+        return {}
+    require_libraries()
+    from fabricbench.hosts.control.hosts_file import load_hosts
+
+    files: dict[str, Path] = {}
+    for text in given:
+        name, equals, file = text.partition("=")
+        path = Path(file if equals else text)
+        name = name if equals else path.stem
+        if not _HOSTS_NAME.fullmatch(name):
+            allowed = "up to 64 letters, digits, dots, hyphens and underscores"
+            raise typer.BadParameter(f'--hosts: found the name "{name}"; allowed: {allowed}')
+        if name in files:
+            raise typer.BadParameter(f'--hosts: found two files called "{name}"; NAME=FILE names them apart')
+        load_hosts(path)
+        files[name] = path.resolve()
+    return files
 
 
 def _settings(

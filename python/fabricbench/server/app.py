@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from fastapi import FastAPI
 from starlette.concurrency import run_in_threadpool
@@ -16,6 +16,7 @@ from fabricbench.server import (
     declared,
     downloads,
     figures,
+    hosts,
     imports,
     metrics,
     plans,
@@ -35,10 +36,14 @@ from fabricbench.server.sandbox import Sandbox
 from fabricbench.server.scheduler import Scheduler
 from fabricbench.server.settings import Settings
 from fabricbench.server.state import ServerState
+from fabricbench.server.surveys import Surveys
 from fabricbench.server.warming import warm_up
 
 if TYPE_CHECKING:
     from fabricbench.store import Workspace
+
+AUTHORITY: Final = "authority"
+"""Folder of a workspace with the authority that agents have joined."""
 
 _DESCRIPTION = (
     "A workspace of fabricbench: plans, runs, trials, their tables and figures. See docs/server.md."
@@ -66,7 +71,8 @@ def create_app(workspace: Workspace, settings: Settings) -> FastAPI:
     events = Events()
     scheduler = Scheduler(workspace, settings, events)
     logins = Logins(workspace.root / FOLDER, settings)
-    app.state.server = ServerState(workspace, settings, Sandbox(settings), events, scheduler, logins)
+    surveys = Surveys(settings.hosts, settings.authority or workspace.root / AUTHORITY)
+    app.state.server = ServerState(workspace, settings, Sandbox(settings), events, scheduler, logins, surveys)
     for part in (
         plans,
         runs,
@@ -77,6 +83,7 @@ def create_app(workspace: Workspace, settings: Settings) -> FastAPI:
         downloads,
         imports,
         validation,
+        hosts,
         declared,
         metrics,
         web,

@@ -38,6 +38,8 @@ class Settings:
         time_limit_min: Estimated time of a trial at most [min], unless the request forces it.
         tls_certificate: File of the certificate chain, if the server speaks TLS.
         tls_key: File of its key.
+        hosts: Files of hosts, each by the name that requests know it by.
+        authority: Folder of the authority that their agents have joined; none for that of the workspace.
         static: Folder of the web application's built files.
     """
 
@@ -54,6 +56,8 @@ class Settings:
     time_limit_min: int = 60
     tls_certificate: Path | None = None
     tls_key: Path | None = None
+    hosts: Mapping[str, Path] = field(default_factory=dict)
+    authority: Path | None = None
     static: Path = Path(__file__).parent / "static"
 
     def digest_of(self, user: str) -> str:

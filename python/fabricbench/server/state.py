@@ -14,6 +14,7 @@ from fabricbench.server.requests import Requests
 from fabricbench.server.sandbox import Sandbox
 from fabricbench.server.scheduler import Scheduler
 from fabricbench.server.settings import Settings
+from fabricbench.server.surveys import Surveys
 
 if TYPE_CHECKING:
     from fabricbench.store import Workspace
@@ -30,6 +31,7 @@ class ServerState:
         events: What happens to runs.
         scheduler: Has runs carried out.
         logins: What cookies stand for.
+        surveys: What the agents of hosts say.
         requests: How many requests there were, and how long they took.
         cache: Answers that take long to compute, and stay the same as long as their trial does.
     """
@@ -40,6 +42,7 @@ class ServerState:
     events: Events
     scheduler: Scheduler
     logins: Logins
+    surveys: Surveys
     requests: Requests = field(default_factory=Requests)
     cache: Cache = field(default_factory=Cache)
 

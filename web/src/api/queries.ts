@@ -10,6 +10,7 @@ import type {
   Twins,
   Figure,
   FigureName,
+  HostsFile,
   Imported,
   Metric,
   Run,
@@ -126,6 +127,15 @@ export function useRuns() {
     queryKey: ['runs'],
     queryFn: ({ signal }) => get<{ runs: Run[] }>(path('runs'), signal),
     refetchInterval: 3_000,
+  });
+}
+
+/** The hosts of the server; it asks their agents every few seconds as long as somebody looks. */
+export function useHosts() {
+  return useQuery({
+    queryKey: ['hosts'],
+    queryFn: ({ signal }) => get<{ files: HostsFile[] }>(path('hosts'), signal),
+    refetchInterval: 5_000,
   });
 }
 

@@ -438,6 +438,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/hosts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Hosts
+         * @description Return the state of each host and its agent, a few seconds old at most.
+         */
+        get: operations["list_hosts_api_v1_hosts_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/metrics": {
         parameters: {
             query?: never;
@@ -786,6 +806,102 @@ export interface components {
         Health: {
             /** Status */
             status: string;
+        };
+        /**
+         * HostCheck
+         * @description Something that was looked at on a host, as `fabricbench hosts check` prints it.
+         */
+        HostCheck: {
+            /** Check */
+            check: string;
+            /**
+             * State
+             * @enum {string}
+             */
+            state: "ok" | "unknown" | "warning" | "problem";
+            /** Found */
+            found: string;
+            /**
+             * Hint
+             * @description What to do; empty if there is nothing.
+             */
+            hint: string;
+        };
+        /**
+         * HostState
+         * @description A host and its agent.
+         */
+        HostState: {
+            /** Name */
+            name: string;
+            /**
+             * Agent
+             * @description Where its agent listens.
+             */
+            agent: string;
+            /**
+             * Address
+             * @description IP address that its data comes from and goes to.
+             */
+            address: string;
+            /**
+             * Plays
+             * @description Hosts of a plan's fabric whose ranks it carries, by number.
+             */
+            plays: number[];
+            /**
+             * Driver
+             * @description What moves its data.
+             */
+            driver: string;
+            /**
+             * State
+             * @description `asking` until its agent answers, `busy` with a run, `problem` if it cannot run.
+             * @enum {string}
+             */
+            state: "asking" | "ready" | "busy" | "warning" | "problem";
+            /**
+             * Version
+             * @description Version of its agent; empty if it did not answer.
+             */
+            version: string;
+            /**
+             * Facts
+             * @description What it is: kernel, interface, firmware, MTU and so on.
+             */
+            facts: {
+                [key: string]: string;
+            };
+            /** Checks */
+            checks: components["schemas"]["HostCheck"][];
+        };
+        /**
+         * HostsFileState
+         * @description A file of hosts, by the name that the server was given for it.
+         */
+        HostsFileState: {
+            /** Name */
+            name: string;
+            /**
+             * Tls
+             * @description Whether agents show certificates; null if the file cannot be read.
+             */
+            tls: boolean | null;
+            /**
+             * Error
+             * @description Why its hosts cannot be asked; empty if they can.
+             */
+            error: string;
+            /** Hosts */
+            hosts: components["schemas"]["HostState"][];
+        };
+        /**
+         * HostsFiles
+         * @description The files of hosts of the server, in the order of its options.
+         */
+        HostsFiles: {
+            /** Files */
+            files: components["schemas"]["HostsFileState"][];
         };
         /**
          * Imported
@@ -3553,6 +3669,98 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Validation"];
+                };
+            };
+            /** @description The request cannot be read. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The token is missing or wrong. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The request came from another site. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Its state does not allow that. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description A value is wrong. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Too much to do at the moment, or the catalog is out of reach. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    list_hosts_api_v1_hosts_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HostsFiles"];
                 };
             };
             /** @description The request cannot be read. */

@@ -50,6 +50,11 @@ export interface Choices {
 
 export type About = Schemas['About'];
 
+/** A file of hosts, and the hosts of it with what was looked at on each. */
+export type HostsFile = Schemas['HostsFileState'];
+export type HostState = Schemas['HostState'];
+export type HostCheck = Schemas['HostCheck'];
+
 export type RunState = Run['state'];
 
 /** A trial of a run; `waiting` until it starts. */

@@ -5,6 +5,7 @@ import {
   IconChecklist,
   IconMoon,
   IconPlayerPlay,
+  IconServer2,
   IconSun,
   IconTable,
 } from '@tabler/icons-react';
@@ -17,6 +18,7 @@ const PAGES = [
   { to: '/trials', label: 'Workspace', icon: IconTable },
   { to: '/configure', label: 'Configure', icon: IconAdjustments },
   { to: '/runs', label: 'Runs', icon: IconPlayerPlay },
+  { to: '/hosts', label: 'Hosts', icon: IconServer2 },
   { to: '/compare', label: 'Compare', icon: IconArrowsDiff },
   { to: '/validation', label: 'Validation', icon: IconChecklist },
 ];

@@ -90,10 +90,11 @@ def survey(path: Path, authority: Path) -> list[HostReport]:
     hosts = load_hosts(path)
     identity = controller_identity(hosts, authority)
     with ThreadPoolExecutor(min(_AT_ONCE, len(hosts.hosts))) as pool:
-        return list(pool.map(lambda host: _report(host, identity), hosts.hosts))
+        return list(pool.map(lambda host: ask(host, identity), hosts.hosts))
 
 
-def _report(host: Host, identity: Identity | None) -> HostReport:
+def ask(host: Host, identity: Identity | None) -> HostReport:
+    """Ask a host, with what the controller shows to agents; see `controller_identity`."""
     with RemoteAgent(host, identity) as agent:
         try:
             return HostReport(host, agent.describe(), agent.clock())
