@@ -226,13 +226,17 @@ def _hosts_file(
     if not in_lab:
         yield given
         return
-    with lab_hosts_file(loaded) as file:
+    with lab_hosts_file(loaded, driver) as file:
         yield file
 
 
 @contextmanager
-def lab_hosts_file(loaded: LoadedPlan) -> Iterator[Path]:
+def lab_hosts_file(loaded: LoadedPlan, driver: str | None = None) -> Iterator[Path]:
     """Have a lab of a plan, whose rates are scaled already, and give its file of hosts.
+
+    Args:
+        loaded: The plan.
+        driver: Of every host; `roce` by default.
 
     Raises:
         LabError: The lab cannot be made; nothing is left of it.
