@@ -129,6 +129,15 @@ def test_a_limit_of_the_rate_holds(driver: str) -> None:
     assert max(table["completed_ps"].to_pylist()) >= (bits - burst_bits) * 10**12 // 200_000_000
 
 
+def test_windows_of_many_queue_pairs_find_room_together() -> None:
+    job = JOB | {"collective": "incast", "data_size": "64MB"}
+    _, counters = run(spec_of_jobs(job, hosts=4, qps_per_rank_pair=64, window=512), hosts=4)
+    assert sum(told["socket_drops"] for told in counters) == 0
+    assert all(
+        told["window_packets_min"] < 512 for told in counters if told["window_packets_min"] != 2**32 - 1
+    )
+
+
 def test_where_everything_is_lost_the_run_fails_and_says_so() -> None:
     spec = spec_of_jobs(JOB, hosts=4, timeout="1ms", retry_count=1)
     agents = Agents(spec, halves(4), settings={"loss_one_in": 1, "timeout_min_ps": 10**9})

@@ -99,6 +99,12 @@ def test_hosts_send_no_more_as_one_than_every_shaper_lets_through() -> None:
     assert plan_of_lab("cc-alltoall-ecn").batch_packets == 1, "marks hit single frames"
 
 
+def test_hosts_have_20_ms_of_their_port_under_way() -> None:
+    assert plan_of_lab("jct-alltoall").in_flight_packets == 1_000_000 // 4_200
+    assert plan_of_lab("jct-alltoall", scale=20_000).in_flight_packets == 64
+    assert plan_of_lab("jct-alltoall", scale=50).in_flight_packets == 1_024
+
+
 @pytest.mark.parametrize(
     ("overrides", "scale", "text", "hint"),
     [

@@ -65,7 +65,11 @@ def test_hosts_batch_packets_as_the_lab_forwards_them(tmp_path: Path) -> None:
     settings = {"settings": {"verify": True}}
     with endpoints.measuring(wanted, settings, program=program(tmp_path, LISTENING)) as lab:
         written = YAML(typ="safe").load(endpoints.hosts_file(lab))["defaults"]["settings"]
-        assert written == {"batch_packets_max": wanted.batch_packets, "verify": True}
+        assert written == {
+            "batch_packets_max": wanted.batch_packets,
+            "in_flight_packets_max": wanted.in_flight_packets,
+            "verify": True,
+        }
 
 
 def test_an_agent_that_does_not_start_is_told_and_nothing_is_left(tmp_path: Path) -> None:

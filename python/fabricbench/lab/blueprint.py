@@ -182,6 +182,17 @@ class Blueprint(_Model):
         frame = self.mtu_bytes + ETHERNET_HEADER_BYTES
         return max(1, min((port.burst_bytes // frame for port in ports), default=1))
 
+    @property
+    def in_flight_packets(self) -> int:
+        """How many packets of all its queue pairs a host may have under way.
+
+        What its port sends in 20 ms, ten times the way through the fabric and back: more would only stand in
+        the host's own queue, and take the processors from the other hosts when all begin. 64 to 1,024, the
+        default of endpoints.
+        """
+        rates = [port.rate_bps for node in self.hosts for port in node.ports]
+        return min(max(64, max(rates) // 50 // 8 // self.mtu_bytes), 1_024)
+
 
 def blueprint(name: str, plan: str, spec: RunSpec, description: Description, scale: int) -> Blueprint:
     """Return the lab of a run spec.

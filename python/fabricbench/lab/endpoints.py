@@ -124,6 +124,7 @@ def write_hosts_file(lab: Lab, defaults: Mapping[str, Any]) -> Path:
     if of_all["driver"] == "roce":
         of_all["settings"] = {
             "batch_packets_max": lab.blueprint.batch_packets,
+            "in_flight_packets_max": lab.blueprint.in_flight_packets,
             **defaults.get("settings", {}),
         }
     text = io.StringIO()

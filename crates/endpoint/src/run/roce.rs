@@ -17,8 +17,8 @@ use memory::Regions;
 use pair::{ReceivingPair, SendingPair};
 use serde::{Deserialize, Serialize};
 use spec::{LossRecovery, RunSpec, SpecError, TransportSpec};
+use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
-use std::collections::{BTreeMap, HashSet};
 use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::sync::Arc;
@@ -96,6 +96,7 @@ impl Roce {
             data,
             acknowledgements: data,
             batch_packets_max: settings.batch_packets_max,
+            in_flight_packets_max: settings.in_flight_packets_max,
             rate_limit_bps: settings.rate_limit_bps,
             ..Options::default()
         };
@@ -243,8 +244,8 @@ struct Peer {
 /// Where the hosts are, and what may be under way to each.
 struct Peers {
     addresses: BTreeMap<u32, Address>,
-    /// Pairs of ranks that send to each socket: one for all hosts that an agent plays.
-    rank_pairs_to: BTreeMap<(Ipv4Addr, u16), u64>,
+    /// Queue pairs that send to each socket: one for all hosts that an agent plays.
+    queue_pairs_to: BTreeMap<(Ipv4Addr, u16), u64>,
 }
 
 impl Peers {
@@ -254,17 +255,15 @@ impl Peers {
             Err(error) => Err(RunError::Host { host, why: format!("its address is none: {error}") }),
         };
         let addresses: BTreeMap<u32, Address> = peers.iter().map(read).collect::<Result<_, _>>()?;
-        let mut known = HashSet::new();
-        let mut rank_pairs_to = BTreeMap::new();
+        let mut queue_pairs_to = BTreeMap::new();
         jobs.each_queue_pair(|pair| {
             if !pair.is_local()
-                && known.insert((pair.job, pair.src, pair.dst))
                 && let Some(at) = addresses.get(&pair.dst_host.0)
             {
-                *rank_pairs_to.entry((at.address, at.port)).or_insert(0) += 1;
+                *queue_pairs_to.entry((at.address, at.port)).or_insert(0) += 1;
             }
         });
-        Ok(Self { addresses, rank_pairs_to })
+        Ok(Self { addresses, queue_pairs_to })
     }
 
     fn of(&self, host: u32) -> Result<&Address, RunError> {
@@ -272,10 +271,10 @@ impl Peers {
         self.addresses.get(&host).ok_or_else(missing)
     }
 
-    /// The largest window with which the packets of all ranks find room at a host.
+    /// The largest window with which the packets of all queue pairs find room at a host.
     fn window_packets(&self, host: u32, transport: &TransportSpec) -> Result<u32, RunError> {
         let at = self.of(host)?;
-        let pairs = self.rank_pairs_to.get(&(at.address, at.port)).copied().unwrap_or(1);
+        let pairs = self.queue_pairs_to.get(&(at.address, at.port)).copied().unwrap_or(1);
         let room = at.receive_buffer_bytes / BUFFER_SHARE / pairs;
         let packets = u32::try_from(room / u64::from(transport.mtu_bytes)).unwrap_or(u32::MAX);
         Ok(transport.window_packets.min(packets.max(WINDOW_MIN)))

@@ -33,6 +33,9 @@ pub struct Settings {
     /// See [`crate::Options::batch_packets_max`]; default 64. Driver `roce` only.
     #[serde(default = "batch_packets_max")]
     pub batch_packets_max: u16,
+    /// See [`crate::Options::in_flight_packets_max`]; default 1,024. Driver `roce` only.
+    #[serde(default = "in_flight_packets_max")]
+    pub in_flight_packets_max: u32,
     /// Drops one packet in so many on purpose, before it is sent; none by default. Driver `roce` only.
     #[serde(default)]
     pub loss_one_in: u64,
@@ -69,6 +72,10 @@ fn batch_packets_max() -> u16 {
     crate::Options::default().batch_packets_max
 }
 
+fn in_flight_packets_max() -> u32 {
+    crate::Options::default().in_flight_packets_max
+}
+
 impl Settings {
     /// Those in a JSON text.
     ///
@@ -80,11 +87,13 @@ impl Settings {
         if settings.dscp > 63 {
             return Err(RunError::Settings(format!("dscp is {}; 0 to 63 are allowed", settings.dscp)));
         }
-        if settings.batch_packets_max == 0 {
-            return Err(RunError::Settings("batch_packets_max is 0; 1 and more are allowed".into()));
-        }
-        if settings.rate_limit_bps == Some(0) {
-            return Err(RunError::Settings("rate_limit_bps is 0; 1 and more are allowed".into()));
+        let zeros = [
+            ("batch_packets_max", settings.batch_packets_max == 0),
+            ("in_flight_packets_max", settings.in_flight_packets_max == 0),
+            ("rate_limit_bps", settings.rate_limit_bps == Some(0)),
+        ];
+        if let Some((name, _)) = zeros.iter().find(|(_, is_zero)| *is_zero) {
+            return Err(RunError::Settings(format!("{name} is 0; 1 and more are allowed")));
         }
         if !PEER_TIMEOUT_PS.contains(&settings.peer_timeout_ps) {
             let (found, [min, max]) =

@@ -1,7 +1,8 @@
 """Counters of network devices before and after a run, under neutral names with what each vendor counts.
 
-Read are the statistics of the interface (`ip -stats link`), what its driver adds (`ethtool -S`), and the
-counters of its RDMA devices (`ports/*/counters` and `ports/*/hw_counters`). One neutral name says that
+Read are the statistics of the interface (`ip -stats link`), what its driver adds (`ethtool -S`), the counters
+of its RDMA devices (`ports/*/counters` and `ports/*/hw_counters`), and what the kernel tells of its backlogs
+(`/proc/net/softnet_stat`). One neutral name says that
 vendors mean alike, not that they count alike: a counter of loss counts bursts here and packets there, and its
 meaning says which. A counter that is not in the table keeps its vendor's name and has no neutral one. Linux
 reads the counters of an adapter at most every 10 ms (`lifespan`).
@@ -49,6 +50,17 @@ _INTERFACE: Final = {
     "tx_dropped": Known("tx_dropped", _PACKETS, "Packets dropped by the host before they were sent."),
     "rx_errors": Known("rx_errors", _PACKETS, "Bad packets received, of any kind."),
     "rx_crc_errors": Known("fcs_errors", "frames", "Frames received with a wrong FCS."),
+}
+_BACKLOGS: Final = {
+    "dropped": Known(
+        "backlog_dropped",
+        _PACKETS,
+        "Packets dropped since a processor's backlog was full (net.core.netdev_max_backlog), at any "
+        "interface of the machine: its processors did not keep up.",
+    ),
+    "time_squeeze": Known(
+        "backlog_squeezes", "events", "Times that a processor had to leave packets of its backlog for later."
+    ),
 }
 _RDMA_MLX5: Final = {
     "out_of_sequence": Known(
@@ -142,6 +154,8 @@ def _counters(interface: Interface) -> Iterator[tuple[str, str, int, Known | Non
         yield interface.name, name, value, _INTERFACE.get(name)
     for name, value in ethtool_statistics(program_output("ethtool", "-S", interface.name) or ""):
         yield f"{interface.name} driver", name, value, known_ethtool(name)
+    for name, value in backlog_statistics(Path("/proc/net/softnet_stat")):
+        yield "machine", name, value, _BACKLOGS[name]
     for device in interface.rdma:
         yield from _rdma_counters(SYS_RDMA / device)
 
@@ -152,6 +166,14 @@ def link_statistics(interface: str) -> Iterator[tuple[str, int]]:
     for link in json.loads(told) if told else ():
         for way, counters in sorted(link.get("stats64", {}).items()):
             yield from ((f"{way}_{name}", value) for name, value in sorted(counters.items()))
+
+
+def backlog_statistics(file: Path) -> Iterator[tuple[str, int]]:
+    """Yield what became of packets in the backlogs of all processors, a line of hexadecimal numbers each."""
+    lines = [line.split() for line in text(file).splitlines()]
+    if lines:
+        yield "dropped", sum(int(line[1], 16) for line in lines)
+        yield "time_squeeze", sum(int(line[2], 16) for line in lines)
 
 
 def _rdma_counters(device: Path) -> Iterator[tuple[str, str, int, Known | None]]:
