@@ -19,6 +19,8 @@ use units::Span;
 
 /// A run that nobody has kept alive for so long stops: traffic must not outlive who controls it [ns].
 const SIGN_OF_LIFE_NS: u64 = 2_000_000_000;
+/// By so much the thread of a run steps back behind the other threads of its process.
+const NICE: i32 = 5;
 /// At most so many rows have room from the beginning; more make room as they come.
 const ROWS_MAX: usize = 1 << 22;
 
@@ -231,6 +233,8 @@ impl HostRun {
                 self.keep_alive();
                 let thread = std::thread::Builder::new().name("fabricbench-run".into());
                 *stage = Stage::Started(thread.spawn(move || {
+                    // Who talks with the controller comes first, or a busy host would miss its signs of life.
+                    let _ = rustix::process::nice(NICE);
                     executor.run(at, &control);
                     executor
                 })?);

@@ -271,6 +271,11 @@ impl Peers {
         self.addresses.get(&host).ok_or_else(missing)
     }
 
+    /// Where the agent receives that plays a host: several hosts may have one.
+    fn agent_of(&self, host: u32) -> Option<(Ipv4Addr, u16)> {
+        self.addresses.get(&host).map(|at| (at.address, at.port))
+    }
+
     /// The largest window with which the packets of all queue pairs find room at a host.
     fn window_packets(&self, host: u32, transport: &TransportSpec) -> Result<u32, RunError> {
         let at = self.of(host)?;
@@ -315,7 +320,7 @@ impl Driver for Roce {
             |pair: &LocalPair| peers.window_packets(pair.queue_pair.dst_host.0, &self.spec.transport);
         let windows = |pairs: &[LocalPair]| pairs.iter().map(window).collect::<Result<Vec<_>, _>>();
         let (to_peers, from_peers) = (windows(senders)?, windows(receivers)?);
-        let regions = Regions::new(&self.jobs, &self.spec);
+        let regions = Regions::new(&self.jobs, &self.spec, |host| peers.agent_of(host));
         self.senders.resize_with(senders.len(), || None);
         for (place, (pair, window_packets)) in (0..).zip(senders.iter().zip(to_peers)) {
             if is_remote(&pair) {

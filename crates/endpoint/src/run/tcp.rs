@@ -296,7 +296,7 @@ impl Tcp {
         senders: &[LocalPair],
         receivers: &[LocalPair],
     ) -> Result<(), RunError> {
-        let regions = Regions::new(&self.jobs, &self.spec);
+        let regions = Regions::new(&self.jobs, &self.spec, |host| host);
         let Met { calls, guests, refused } = met;
         self.counts.refused_connections = refused;
         self.counts.connections = (calls.len() + guests.len()) as u64;

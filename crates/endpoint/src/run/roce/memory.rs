@@ -4,15 +4,16 @@ use crate::run::share::LocalPair;
 use crate::{Memory, Pattern};
 use jobs::Jobs;
 use spec::RunSpec;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::hash::Hash;
 use std::sync::Arc;
 use transport::Region;
 use units::Seed;
 
 /// The longest region [bytes].
 const REGION_BYTES_MAX: u64 = 1 << 20;
-/// Regions of all queue pairs that end at a host together [bytes].
-const HOST_BYTES_MAX: u64 = 64 << 20;
+/// Regions of all queue pairs that end at an agent together [bytes]: it is to stay below 100 MB.
+const AGENT_BYTES_MAX: u64 = 16 << 20;
 /// Where each begins in the eyes of peers.
 pub(super) const ADDRESS: u64 = 0x1000_0000;
 /// How far the contents of queue pairs with neighbouring numbers are apart: a prime, so that a packet of
@@ -28,19 +29,26 @@ pub(super) const fn region(pair: &LocalPair, bytes: u64) -> Region {
 pub(in crate::run) struct Regions {
     mtu_bytes: u64,
     message_bytes: u64,
-    /// Queue pairs that end at each host.
+    /// By host: queue pairs that end at the agent that plays it.
     ending_at: HashMap<u32, u64>,
     pattern: Arc<[u8]>,
 }
 
 impl Regions {
-    pub(in crate::run) fn new(jobs: &Jobs, spec: &RunSpec) -> Self {
-        let mut ending_at = HashMap::new();
+    /// `agent_of` tells the agents apart that play the hosts; both ends of a queue pair must hear the same.
+    pub(in crate::run) fn new<A: Eq + Hash>(
+        jobs: &Jobs,
+        spec: &RunSpec,
+        agent_of: impl Fn(u32) -> A,
+    ) -> Self {
+        let (mut hosts, mut agents) = (HashSet::new(), HashMap::new());
         jobs.each_queue_pair(|pair| {
             if !pair.is_local() {
-                *ending_at.entry(pair.dst_host.0).or_insert(0) += 1;
+                hosts.insert(pair.dst_host.0);
+                *agents.entry(agent_of(pair.dst_host.0)).or_insert(0) += 1;
             }
         });
+        let ending_at = hosts.into_iter().map(|host| (host, agents[&agent_of(host)])).collect();
         let mut random = Seed(spec.seed).stream("endpoint.pattern", 0);
         let words = 2 * REGION_BYTES_MAX / 8;
         Self {
@@ -55,7 +63,7 @@ impl Regions {
     /// or packets [bytes].
     pub(super) fn of(&self, pair: &LocalPair) -> u64 {
         let pairs = self.ending_at.get(&pair.queue_pair.dst_host.0).copied().unwrap_or(1);
-        let most = (HOST_BYTES_MAX / pairs).clamp(self.mtu_bytes, REGION_BYTES_MAX);
+        let most = (AGENT_BYTES_MAX / pairs).clamp(self.mtu_bytes, REGION_BYTES_MAX);
         if pair.chunk_bytes_max <= most {
             return pair.chunk_bytes_max.max(1);
         }
@@ -81,5 +89,26 @@ impl Regions {
             false => Memory::Own(bytes),
             true => Memory::Checked { bytes, expected: self.pattern(pair), wrong_bytes: 0 },
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::run::host_run::jobs_of;
+    use crate::run::share::Share;
+
+    #[test]
+    fn regions_of_an_agent_have_a_bound_however_many_hosts_it_plays() {
+        let mut spec = spec::from_json(include_str!("../../../testdata/run.json")).unwrap();
+        spec.jobs[0].data_bytes = 64 << 20;
+        let jobs = Arc::new(jobs_of(&spec).unwrap());
+        let hosts: Vec<u32> = (0..8).collect();
+        let share = Share::new(&spec, &jobs, &hosts);
+        let all_bytes =
+            |regions: &Regions| share.receivers().iter().map(|pair| regions.of(pair)).sum::<u64>();
+        assert_eq!(all_bytes(&Regions::new(&jobs, &spec, |host| host)), 56 * REGION_BYTES_MAX);
+        let of_one = all_bytes(&Regions::new(&jobs, &spec, |_| 0));
+        assert!(of_one <= AGENT_BYTES_MAX && of_one > AGENT_BYTES_MAX / 2, "{of_one}");
     }
 }
