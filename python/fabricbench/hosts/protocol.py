@@ -24,7 +24,10 @@ HOSTS_MAX: Final = 65_536
 LEASE_S: Final = 2.0
 """An agent whose controller is silent for so long stops its traffic."""
 HEARTBEAT_S: Final = 0.1
-"""A controller speaks so often."""
+"""A controller speaks so often to an agent of a few."""
+HEARTBEAT_PER_HOST_S: Final = 0.005
+HEARTBEAT_MAX_S: Final = 0.5
+"""With many hosts it has so much time for each, but speaks to each four times in a lease."""
 SILENCE_S: Final = 3.0
 """An agent that is silent for so long is taken for lost: longer than a lease, so that both agree."""
 RELEASE_S: Final = 10.0

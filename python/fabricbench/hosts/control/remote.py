@@ -176,15 +176,15 @@ class RemoteAgent:
             raise self._failure(error) from error
         return Collected(bytes(sent), bytes(received), counters)
 
-    def watch(self) -> None:
-        """Speak to the agent often from now on, and take its progress."""
+    def watch(self, beat_s: float = HEARTBEAT_S) -> None:
+        """Speak to the agent every `beat_s` from now on, and take its progress."""
         self.watched = Watched()
-        self._watcher = threading.Thread(target=self._watch, daemon=True)
+        self._watcher = threading.Thread(target=self._watch, args=(beat_s,), daemon=True)
         self._watcher.start()
 
-    def _watch(self) -> None:
+    def _watch(self, beat_s: float) -> None:
         try:
-            stream = self._stub.Watch(self._beats(), timeout=_WATCH_S, metadata=calls.METADATA)
+            stream = self._stub.Watch(self._beats(beat_s), timeout=_WATCH_S, metadata=calls.METADATA)
             for progress in stream:
                 self.watched.progress = progress
                 self.watched.heard = time.monotonic()
@@ -192,7 +192,7 @@ class RemoteAgent:
             if not self._unwatched.is_set():
                 self.watched.lost = self._failure(error)
 
-    def _beats(self) -> Iterator[pb.Heartbeat]:
+    def _beats(self, beat_s: float) -> Iterator[pb.Heartbeat]:
         while not self._unwatched.is_set():
             yield pb.Heartbeat(run=self._run)
-            self._unwatched.wait(HEARTBEAT_S)
+            self._unwatched.wait(beat_s)

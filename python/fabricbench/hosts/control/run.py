@@ -18,7 +18,13 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from fabricbench.hosts.control.remote import Collected, RemoteAgent
 from fabricbench.hosts.proto import agent_pb2 as pb
-from fabricbench.hosts.protocol import SILENCE_S, RefusedError
+from fabricbench.hosts.protocol import (
+    HEARTBEAT_MAX_S,
+    HEARTBEAT_PER_HOST_S,
+    HEARTBEAT_S,
+    SILENCE_S,
+    RefusedError,
+)
 
 if TYPE_CHECKING:
     from fabricbench.hosts.certificates import Identity
@@ -68,13 +74,19 @@ class HostResult:
 
 
 class HostsRun:
-    """Leads one run."""
+    """Leads one run.
+
+    Attributes:
+        ended_early: Why it ended before all was delivered; empty if it did not.
+        spans_s: What each part of it took [s].
+    """
 
     def __init__(self, hosts: Sequence[Host], identity: Identity | None) -> None:
         run = secrets.token_bytes(16)
         self._agents = [RemoteAgent(host, identity, run) for host in hosts]
         self._pool = ThreadPoolExecutor(min(_CALLS_AT_ONCE, len(hosts)))
         self.ended_early = ""
+        self.spans_s: dict[str, float] = {}
 
     def carry_out(self, spec_json: str, progressed: Callable[[Step], None]) -> list[HostResult]:
         """Carry a RunSpec out and return what each host measured.
@@ -87,20 +99,27 @@ class HostsRun:
             RefusedError: A host refuses the run, or is lost while it runs.
         """
         with self._let_go():
-            descriptions = self._each(RemoteAgent.describe)
-            self._prepare(spec_json)
-            before = self._clocks()
-            self._each(RemoteAgent.arm)
-            self._start(before)
-            self._wait(progressed)
+            descriptions = self._timed("describe", lambda: self._each(RemoteAgent.describe))
+            self._timed("prepare", lambda: self._prepare(spec_json))
+            before = self._timed("clocks", self._clocks)
+            self._timed("arm", lambda: self._each(RemoteAgent.arm))
+            self._timed("start", lambda: self._start(before))
+            self._timed("run", lambda: self._wait(progressed))
             after = self._clocks()
-            collected = self._each(RemoteAgent.collect)
+            collected = self._timed("collect", lambda: self._each(RemoteAgent.collect))
             both = [first.with_later(last) for first, last in zip(before, after, strict=True)]
             rows = zip(self._agents, descriptions, both, collected, strict=True)
             return [
                 HostResult(agent.host, told, clock, found, _failure(agent))
                 for agent, told, clock, found in rows
             ]
+
+    def _timed(self, name: str, part: Callable[[], _T]) -> _T:
+        """Carry out a part and note what it took."""
+        began = time.monotonic()
+        result = part()
+        self.spans_s[name] = round(time.monotonic() - began, 3)
+        return result
 
     def _prepare(self, spec_json: str) -> None:
         """Have every host take the run and connect to the others."""
@@ -113,7 +132,7 @@ class HostsRun:
 
     def _take(self, agent: RemoteAgent, spec_json: str, controller: str, peers: list[str]) -> bytes:
         addresses = agent.prepare(spec_json, controller, peers)
-        agent.watch()
+        agent.watch(min(max(HEARTBEAT_S, HEARTBEAT_PER_HOST_S * len(self._agents)), HEARTBEAT_MAX_S))
         return addresses
 
     def _start(self, clocks: Sequence[ClockOffset]) -> None:
