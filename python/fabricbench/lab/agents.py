@@ -7,6 +7,7 @@ Unix socket in the lab's folder, which needs no network that measurements would 
 from __future__ import annotations
 
 import json
+import math
 import os
 import shutil
 import signal
@@ -26,6 +27,11 @@ _FILE: Final = "agents.json"
 _ENDING_S: Final = 3.0
 """How long an agent may take to end when asked to."""
 _LOG_TAIL_BYTES: Final = 2_000
+_WEIGHT_MAX: Final = 8
+"""All agents together are given as much of the processors as so many processes."""
+_WEIGHT_OF_A_STEP: Final = 1.25
+"""By so much each step of niceness changes the weight (sched(7))."""
+_NICE_MAX: Final = 19
 
 
 @dataclass(frozen=True)
@@ -85,6 +91,7 @@ def start(lab: Lab, command: Callable[[Node], Sequence[str]]) -> list[Agent]:
     try:
         for node in lab.blueprint.hosts:
             started.append(_start(lab, node, command(node)))
+            _give_way(started[-1].pid, len(lab.blueprint.hosts))
             _save(lab, started)
     except BaseException:
         stop(lab)
@@ -107,6 +114,17 @@ def _start(lab: Lab, node: Node, command: Sequence[str]) -> Agent:
         raise LabError(f"{command[0]} cannot be started: {error.strerror}", "look at its path") from error
     _children[process.pid] = process
     return Agent(node.name, process.pid, process_start(process.pid) or 0, str(log))
+
+
+def _give_way(pid: int, agents: int) -> None:
+    """Have the agents of a large lab weigh no more than those of a small one, where sessions share a machine.
+
+    Linux shares processors among sessions (sched(7), autogroup), and each agent is one: beside many of them
+    their controller would be too slow to give a sign of life.
+    """
+    nice = math.ceil(math.log(max(agents / _WEIGHT_MAX, 1), _WEIGHT_OF_A_STEP))
+    with suppress(OSError):  # a kernel without autogroups, or an agent that has ended
+        Path(f"/proc/{pid}/autogroup").write_text(str(min(nice, _NICE_MAX)))
 
 
 _children: Final[dict[int, subprocess.Popen[bytes]]] = {}
