@@ -188,6 +188,10 @@ SEED ?=
 COUNT ?=
 SECONDS ?= 120
 
+.PHONY: scale-hosts
+scale-hosts: $(STAMPS)/extension ## Run 256 ranks on the agents of a lab of 64 hosts: skew, memory (needs root)
+	$(BIN)/python tools/scale_hosts.py
+
 .PHONY: swarm
 swarm: $(STAMPS)/extension $(STAMPS)/requirements-dev ## Check random small plans (SEED= COUNT= SECONDS=)
 	@mkdir -p .swarm

@@ -118,7 +118,8 @@ class HostsBackend:
             results = run.carry_out(planned.spec_json, observed.take)
         except HostsRefusedError as error:
             raise BackendError(error.found, error.allowed, error.hint, error.field) from error
-        return self._result(planned, results, observer, run.ended_early)
+        result = self._result(planned, results, observer, run.ended_early)
+        return RunResult(result.summary, {**result.engine, "spans_s": run.spans_s})
 
     def _result(
         self, planned: PlannedTrial, results: Sequence[HostResult], observer: Observer, why: str

@@ -1,0 +1,162 @@
+"""One collective over the agents of a large lab, and what many hosts must hold: `make scale-hosts`.
+
+    python tools/scale_hosts.py [--leaves 8] [--ranks-per-host 4] [--data-size 1MB]
+
+Makes a lab of 8 hosts for each leaf, which only root may, with an agent on each, and has one controller, a
+process of its own, run an all-to-all with verified payload. Prints for each host how far its start was from
+the common one, its stated error and its memory; the exit status is 1 if one of these does not hold:
+
+- every chunk is complete;
+- the start of each host is as far from the common one as its clock error says, or nearer. All hosts of a lab
+  have the clock of this machine, so the true offset is 0, and the offset that was found is the error;
+- no agent has ever had 100 MB of memory.
+
+How late a host was at its start is printed beside: that is no error of its clock, as times count from the
+common start, but the wait for a processor. Agents by the dozen share those of one machine.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from fabricbench.lab import agents, endpoints, state
+from fabricbench.lab.blueprint import Blueprint, blueprint
+from fabricbench.lab.state import Lab
+from fabricbench.plan import engine
+from fabricbench.runner import loading
+from fabricbench.store import Workspace
+
+HOSTS_PER_LEAF: Final = 8
+MEMORY_MAX_BYTES: Final = 100_000_000
+PLAN: Final = "jct-alltoall"
+PROGRAM: Final = (sys.executable, "-m", "fabricbench")
+# Dozens of agents on few processors: a transport timeout is to outlive the wait for one.
+SETTINGS: Final = "{verify: true, timeout_min_ps: 2_000_000_000_000}"
+
+
+@dataclass(frozen=True)
+class Memory:
+    """What an agent has of memory [bytes].
+
+    Attributes:
+        peak: The most that was ever resident (VmHWM).
+        resident: What is now (Rss).
+        share: That with its part of pages that processes share (Pss).
+    """
+
+    peak: int
+    resident: int
+    share: int
+
+
+def fabric(hosts: int) -> str:
+    """Return the override that gives a plan so many hosts."""
+    leaves = f"leaves: {hosts // HOSTS_PER_LEAF}, hosts_per_leaf: {HOSTS_PER_LEAF}, spines: 4"
+    return f"fabric.topology={{kind: leaf-spine, {leaves}, host_link: 400Gbps, fabric_link: 400Gbps}}"
+
+
+def planned(hosts: int) -> Blueprint:
+    """Return the lab."""
+    overrides = [fabric(hosts), f'jobs.0.ranks="0-{hosts - 1}"', "criteria=[]"]
+    trial = loading.load(PLAN, overrides).trials[0]
+    name = f"scale-{os.getpid()}"
+    return blueprint(name, PLAN, trial.run_spec, engine.describe(trial.spec_json), 1_000)
+
+
+def write_hosts(lab: Lab, ranks_per_host: int) -> Path:
+    """Write the file of hosts: each plays several hosts of the plan, one for each rank."""
+    lines = ["version: 1", "defaults:", "  tls: false", f"  settings: {SETTINGS}", "hosts:"]
+    for number, node in enumerate(lab.blueprint.hosts):
+        plays = list(range(number * ranks_per_host, (number + 1) * ranks_per_host))
+        lines += [f"  - name: {node.name}", f"    agent: unix:{endpoints.socket_of(lab, node)}"]
+        lines += [f"    address: {node.addresses[0]}", f"    plays: {plays}"]
+    path = endpoints.hosts_file(lab)
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def command(hosts_file: Path, workspace: Path, ranks: int, data_size: str) -> list[str]:
+    """Return the command of the controller."""
+    options = ["--backend", "hosts", "--hosts", str(hosts_file), "--workspace", str(workspace)]
+    values = [fabric(ranks), f'jobs.0.ranks="0-{ranks - 1}"', f"sweep.data_size=[{data_size}]", "criteria=[]"]
+    overrides = [part for value in values for part in ("-s", value)]
+    return [*PROGRAM, "run", PLAN, *options, *overrides]
+
+
+def memory_of(pid: int) -> Memory:
+    """Return the memory of a process (proc(5): status, smaps_rollup)."""
+    found: dict[str, int] = {}
+    for file in ("status", "smaps_rollup"):
+        for line in Path(f"/proc/{pid}/{file}").read_text().splitlines():
+            name, _, value = line.partition(":")
+            if value.endswith(" kB"):
+                found[name] = int(value.split()[0]) << 10
+    return Memory(found["VmHWM"], found["Rss"], found["Pss"])
+
+
+def checked(engine_facts: Mapping[str, Any], memories: Sequence[Memory]) -> list[str]:
+    """Print each host and return what does not hold."""
+    wrong = []
+    sys.stdout.write("host     start off us  stated us    late ms  peak MB  RSS MB  PSS MB\n")
+    for host, memory in zip(engine_facts["hosts"], memories, strict=True):
+        off_ns, error_ns = abs(host["clock_offset_ns"]), host["clock_error_ns"]
+        late_ns = host["endpoint"]["start_skew_ns"]
+        row = (off_ns / 1e3, error_ns / 1e3, late_ns / 1e6, memory.peak / 1e6)
+        row += (memory.resident / 1e6, memory.share / 1e6)
+        columns = "{:>13.1f}{:>11.1f}{:>11.2f}{:>9.1f}{:>8.1f}{:>8.1f}".format(*row)
+        sys.stdout.write(f"{host['host']:8}{columns}\n")
+        if off_ns > error_ns:
+            wrong.append(f"{host['host']} starts {off_ns} ns off, stated are {error_ns} ns")
+        if memory.peak >= MEMORY_MAX_BYTES:
+            wrong.append(f"the agent of {host['host']} had {memory.peak} bytes of memory")
+    return wrong
+
+
+def measured(lab: Lab, folder: Path, ranks_per_host: int, data_size: str) -> list[str]:
+    """Run the collective and return what does not hold."""
+    ranks = len(lab.blueprint.hosts) * ranks_per_host
+    file = write_hosts(lab, ranks_per_host)
+    workspace = folder / "workspace"
+    controller = command(file, workspace, ranks, data_size)
+    finished = subprocess.run(controller, check=False, capture_output=True, text=True)
+    memories = [memory_of(agent.pid) for agent in agents.running(lab)]
+    if finished.returncode:
+        return [f"the run ended with status {finished.returncode}: {finished.stderr}"]
+    (trial,) = Workspace.open(workspace).trials()
+    wrong = [] if trial.status == "complete" else [f"the trial is {trial.status}"]
+    wrong += checked(trial.engine, memories)
+    bad_bytes = sum(host["endpoint"]["wrong_bytes"] for host in trial.engine["hosts"])
+    wrong += [f"{bad_bytes} bytes are not what was sent"] if bad_bytes else []
+    spans = ", ".join(f"{name} {span_s:.2f} s" for name, span_s in trial.engine["spans_s"].items())
+    total = sum(memory.share for memory in memories)
+    sys.stdout.write(f"{len(memories)} agents, {ranks} ranks, {data_size} each: {spans}\n")
+    sys.stdout.write(f"memory of all agents: {total / 1e9:.2f} GB\n{finished.stdout}")
+    return wrong
+
+
+def main() -> int:
+    """Make the lab, run, tell; see the text of the module."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--leaves", type=int, default=8)
+    parser.add_argument("--ranks-per-host", type=int, default=4)
+    parser.add_argument("--data-size", default="1MB")
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="fb-") as name:
+        os.environ[state.RUN_VARIABLE] = name  # beside no other labs
+        with endpoints.measuring(planned(given.leaves * HOSTS_PER_LEAF), {}) as lab:
+            wrong = measured(lab, Path(name), given.ranks_per_host, given.data_size)
+    for each in wrong:
+        sys.stderr.write(f"error: {each}\n")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
