@@ -17,7 +17,8 @@ from tests.support.samples import run_trial, trial_facts
 from fabricbench.store import StoreError, Workspace
 from fabricbench.store.archive import read_archive, write_archive
 from fabricbench.store.inspection import damages, without_digest
-from fabricbench.store.schema import TABLES
+from fabricbench.store.observed import LATER_TABLES
+from fabricbench.store.schema import SCHEMAS, TABLES
 
 FIRST, SECOND = "aaaa00000001", "bbbb00000002"
 
@@ -59,6 +60,32 @@ def test_an_archive_of_the_first_version_is_taken_and_gets_digests(
     assert list(damages(other)) == []
     assert without_digest(other) == []
     assert other.find(FIRST).facts == source.find(FIRST).facts
+
+
+def test_a_record_without_the_tables_of_later_versions_has_no_rows_of_them(
+    source: Workspace, tmp_path: Path
+) -> None:
+    with source.database.writing() as connection:
+        for table in LATER_TABLES:
+            connection.exec_driver_sql(f"UPDATE trials SET digests = json_remove(digests, '$.{table}')")
+            for trial in (FIRST, SECOND):
+                source.find(trial).tables.path(table).unlink()
+    other = Workspace.open(tmp_path / "other", create=True)
+    with (tmp_path / "earlier.tar").open("wb") as stream:
+        write_archive(source, [source.find(FIRST)], stream)
+    assert read_archive(other, tmp_path / "earlier.tar") == ([FIRST], [])
+    for workspace in (source, other):
+        found = workspace.find(FIRST)
+        assert (list(damages(workspace)), without_digest(workspace)) == ([], [])
+        assert found.tables.table("counters").num_rows == 0
+        assert found.tables.schema("counters") == SCHEMAS["counters"]
+        assert workspace.resume(found.facts) is not None
+
+
+def test_a_later_table_that_was_written_is_missed(source: Workspace) -> None:
+    source.find(FIRST).tables.path("counters").unlink()
+    (damage,) = damages(source)
+    assert (damage.trial_id, damage.found) == (FIRST, "no table counters")
 
 
 def test_what_is_there_already_stays(source: Workspace, archive: Path) -> None:
@@ -109,7 +136,8 @@ def of_version_1(members: Members) -> None:
     for row in content["trials"]:
         for later in ("digests", "backend_version", "observed"):
             del row[later]
-    members[0] = (members[0][0], json.dumps(content | {"version": 1}).encode())
+    first = (members[0][0], json.dumps(content | {"version": 1}).encode())
+    members[:] = [first, *(each for each in members[1:] if Path(each[0].name).stem not in LATER_TABLES)]
 
 
 def rename(members: Members, index: int, name: str) -> None:

@@ -16,6 +16,7 @@ pub use arrow::Names;
 pub use column::{Column, Kind, Table};
 pub use tables::chunks::{ChunkRow, ChunkStatus, ReorderingRow};
 pub use tables::connections::ConnectionRow;
+pub use tables::counters::CounterRow;
 pub use tables::fabric::{LinkRow, PathRow, PortRow, PriorityRow};
 pub use tables::series::{EventRow, SeriesRow};
 pub use tables::{Batch, TABLES};

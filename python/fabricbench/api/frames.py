@@ -120,3 +120,13 @@ class RecordFrames(ABC):
             0
         """
         return self.frame("events")
+
+    @property
+    def counters(self) -> pl.DataFrame:
+        """One row for each counter of each host, before and after the run; of measured trials only.
+
+        Example:
+            >>> run.counters.height
+            0
+        """
+        return self.frame("counters")

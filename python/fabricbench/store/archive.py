@@ -28,7 +28,7 @@ from fabricbench.store.identity import Identity, digest_of, digests_of
 from fabricbench.store.inspection import identity_of, table_problem
 from fabricbench.store.members import MemberError, Members
 from fabricbench.store.memberships import NEWEST_FIRST, add_place, places
-from fabricbench.store.observed import OF_THE_SIMULATOR
+from fabricbench.store.observed import LATER_TABLES, OF_THE_SIMULATOR
 from fabricbench.store.rows import RowError, checked_row
 from fabricbench.store.schema import TABLES
 from fabricbench.store.tables import damaged, sync
@@ -40,8 +40,8 @@ if TYPE_CHECKING:
 
     from fabricbench.store.swap import RecordSwap
 
-VERSION: Final = 2
-_VERSIONS: Final = (1, VERSION)
+VERSION: Final = 3
+_VERSIONS: Final = (1, 2, VERSION)
 _ROWS: Final = "trials.json"
 _TABLE: Final = re.compile(r"trials/([0-9a-f]{12})/([a-z]+)\.parquet")
 _ROWS_BYTES_MAX: Final = 256 << 20
@@ -89,7 +89,7 @@ def write_archive(
         text = json.dumps(content, indent=1).encode()
         archive.addfile(_member(_ROWS, len(text)), io.BytesIO(text))
         for trial in chosen:
-            for table in TABLES:
+            for table in trial.tables.kept(TABLES):
                 written += _add_table(archive, trial, table)
     return written
 
@@ -101,7 +101,7 @@ def _noted(trial: Trial, row: Row) -> Row:
         StoreError: A table is missing or damaged.
     """
     digests = {}
-    for table in TABLES:
+    for table in trial.tables.kept(TABLES):
         path = trial.tables.opened(table)
         try:
             digests[table] = digest_of(path)
@@ -247,15 +247,18 @@ def _check(row: dict[str, Any], columns: Mapping[str, Column[Any]], path: Path) 
 def _has_digests(row: Row, version: int) -> bool:
     """Tell whether a row has the digests of all tables; one of the first version has none."""
     digests = digests_of(row.get("digests"))
-    wanted = set(TABLES) if version > 1 else set()
-    return set(digests) == wanted and all(_DIGEST.fullmatch(str(digest)) for digest in digests.values())
+    tables = set(TABLES) - LATER_TABLES if version > 1 else set()
+    is_whole = tables <= digests.keys() <= (set(TABLES) if version > 1 else tables)
+    return is_whole and all(_DIGEST.fullmatch(str(digest)) for digest in digests.values())
 
 
 def _extract(archive: Members, path: Path, row: Row, folder: Path) -> dict[str, str]:
     """Write the tables of a trial, which come next, read each once, and return their digests."""
     try:
         folder.mkdir()
-        digests = {table: _extract_table(archive, path, row, folder / f"{table}.parquet") for table in TABLES}
+        identity = Identity(row["id"], row["backend"], row["run_spec"], digests_of(row.get("digests")))
+        tables = [table for table in TABLES if identity.names(table)]
+        digests = {table: _extract_table(archive, path, row, folder / f"{table}.parquet") for table in tables}
         sync(folder)
     except OSError as error:
         raise write_error(folder, error) from error

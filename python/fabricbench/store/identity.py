@@ -12,6 +12,8 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from fabricbench.store.observed import LATER_TABLES
+
 METADATA_PREFIX: Final = "fabricbench."
 ROWS_PER_GROUP: Final = 65_536
 """Rows of each row group but the last. A fixed number, so that the bytes do not depend on the batches
@@ -46,6 +48,10 @@ class Identity:
     def of_row(cls, row: Mapping[str, Any]) -> Identity:
         """Take what a row of the catalog says; what it cannot say counts as unknown."""
         return cls(row["id"], row["backend"], row["run_spec"], digests_of(row["digests"]))
+
+    def names(self, table: str) -> bool:
+        """Tell whether the record has a file of a table; one of an earlier version may lack some."""
+        return table in self.digests or table not in LATER_TABLES
 
     def problem(self, path: Path, table: str) -> str:
         """Say what is wrong with the file of a table, or nothing.

@@ -82,7 +82,7 @@ def _first_problem(trial: Trial) -> str:
     missing = trial.tables.missing(TABLES)
     if missing:
         return f"no table {', '.join(missing)}"
-    problems = (_problem(trial, table) for table in TABLES)
+    problems = (_problem(trial, table) for table in trial.tables.kept(TABLES))
     return next((problem for problem in problems if problem), "") or _other_results(trial)
 
 
@@ -114,7 +114,9 @@ def without_digest(workspace: Workspace) -> list[str]:
         StoreError: The catalog cannot be read.
     """
     known = workspace.trials(states=FINISHED, deleted=None)
-    return [trial.id for trial in known if not identity_of(trial).digests.keys() >= set(TABLES)]
+    return [
+        trial.id for trial in known if not identity_of(trial).digests.keys() >= set(trial.tables.kept(TABLES))
+    ]
 
 
 def table_problem(path: Path, table: str, identity: Identity) -> str:

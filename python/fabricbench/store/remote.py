@@ -71,13 +71,13 @@ class RemoteTables(TableFolder):
         return bool(self.missing(tables))
 
     def missing(self, tables: Sequence[str]) -> list[str]:
-        """Return those of `tables` that the record does not have, whatever copies there are.
+        """Return those of `tables` that the record should have and does not, whatever copies there are.
 
         Raises:
             StoreError: The record cannot be reached.
         """
         there = Location(self._place).files(self._name)
-        return [table for table in tables if f"{table}.parquet" not in there]
+        return [table for table in self.kept(tables) if f"{table}.parquet" not in there]
 
     @contextmanager
     def checked(self, table: str) -> Iterator[Path]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from fabricbench.store.identity import (
     digests_in,
     opened_table,
 )
+from fabricbench.store.observed import file_without_rows
 from fabricbench.store.schema import RECORD_TABLES, TABLES, RecordSchemaError, conform, observed_schema
 
 _BUFFER_BYTES = 1 << 16
@@ -197,14 +198,21 @@ class TableFolder:
         """Return the file of a table, which may be missing or damaged; `opened` is for readers."""
         return self.folder / f"{table}.parquet"
 
+    def kept(self, tables: Iterable[str]) -> list[str]:
+        """Return those of `tables` that the record has; one of an earlier version may lack some."""
+        return [table for table in tables if self.identity is None or self.identity.names(table)]
+
     def opened(self, table: str) -> Path:
         """Return the file of a table after a check that it is what the catalog says.
 
-        What has been checked and has not changed since is not checked again.
+        What has been checked and has not changed since is not checked again. A table that records of an
+        earlier version do not have is one without rows.
 
         Raises:
             StoreError: The file is missing, damaged, or of another trial.
         """
+        if not self.kept([table]):
+            return file_without_rows(table)
         path = self.path(table)
         try:
             now = _state(path)
@@ -221,8 +229,8 @@ class TableFolder:
         return path
 
     def missing(self, tables: Sequence[str]) -> list[str]:
-        """Return those of `tables` that have no file."""
-        return [table for table in tables if not self.path(table).is_file()]
+        """Return those of `tables` that the record should have and that have no file."""
+        return [table for table in self.kept(tables) if not self.path(table).is_file()]
 
     def lacks(self, tables: Sequence[str]) -> bool:
         """Tell whether one of `tables` is missing, damaged or of another trial."""

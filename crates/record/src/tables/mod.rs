@@ -2,12 +2,14 @@
 
 pub(crate) mod chunks;
 pub(crate) mod connections;
+pub(crate) mod counters;
 pub(crate) mod fabric;
 pub(crate) mod series;
 
 use crate::declare::tables;
 use chunks::{ChunkRow, ReorderingRow};
 use connections::ConnectionRow;
+use counters::CounterRow;
 use fabric::{LinkRow, PathRow, PortRow, PriorityRow};
 use series::{EventRow, SeriesRow};
 
@@ -30,6 +32,8 @@ tables! {
     Connections(ConnectionRow),
     /// Rare events, at the end.
     Events(EventRow),
+    /// Counters of the hosts of a measured trial, at the end; a simulated one has none.
+    Counters(CounterRow),
 }
 
 #[cfg(test)]

@@ -264,6 +264,7 @@ impl Observer for Recorder {
             Batch::Series(rows) => self.series.extend(rows),
             Batch::Connections(rows) => self.connections.extend(rows),
             Batch::Events(rows) => self.events.extend(rows),
+            Batch::Counters(rows) => panic!("a simulated run has no hosts that count: {rows:?}"),
         }
         Ok(())
     }
@@ -292,6 +293,7 @@ impl Observer for Counter {
             Batch::Series(rows) => rows.len(),
             Batch::Connections(rows) => rows.len(),
             Batch::Events(rows) => rows.len(),
+            Batch::Counters(rows) => rows.len(),
         };
         Ok(())
     }
