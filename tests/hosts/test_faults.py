@@ -13,6 +13,7 @@ import pytest
 from tests.hosts.processes import Hosts
 from tests.support.small_disk import NoMountError, small_disk
 
+from fabricbench.results.hosts import hosts_of
 from fabricbench.store import Workspace
 
 pytestmark = pytest.mark.slow
@@ -49,10 +50,15 @@ def test_a_plan_runs_and_is_resumed(hosts: Hosts, tmp_path: Path) -> None:
     assert "note: 2 ranks on h0, h1, driver roce" in finished.stderr
     (trial,) = Workspace.open(tmp_path / "workspace").trials()
     assert (trial.status, trial.facts.backend) == ("complete", "hosts")
-    first, second = trial.engine["hosts"]
+    first, second = hosts_of(trial)
     assert {"kernel", "interface", "mtu_bytes"} <= first["facts"].keys()
     assert abs(second["clock_offset_ns"]) <= second["clock_error_ns"]
     assert {each["counter"] for each in first["counters"]} >= {"rx_bytes", "tx_bytes"}
+    assert all("counters" not in host for host in trial.engine["hosts"])
+    counted = trial.tables.table("counters").to_pylist()
+    assert {(row["host"], row["source"]) for row in counted} >= {
+        (host, source) for host in ("h0", "h1") for source in ("link", "nstat", "endpoint")
+    }
     for agent in hosts.agents:
         status = Path(f"/proc/{agent.pid}/status").read_text().splitlines()
         (peak,) = (int(line.split()[1]) for line in status if line.startswith("VmHWM"))

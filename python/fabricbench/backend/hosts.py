@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from fabricbench.hosts.control.run import HostResult, Step
     from fabricbench.plan.expand import PlannedTrial
 
-RESULTS: Final = "1"
+RESULTS: Final = "2"
 """Version of the results; with it goes a digest of the hosts, for others measure the same plan otherwise."""
 
 _NO_HOSTS: Final = "no hosts to run on"
@@ -69,10 +69,13 @@ class HostsBackend:
 
     @property
     def observed(self) -> Mapping[str, Observation]:
-        """Chunks, as software at both ends saw them, without what its driver cannot see."""
+        """Chunks, as software at both ends saw them, without what its driver cannot see, and counters."""
         from fabricbench import _core
 
-        return {"chunks": {"at": "endpoint", "unmeasured": tuple(_core.unmeasured(self._driver))}}
+        return {
+            "chunks": {"at": "endpoint", "unmeasured": tuple(_core.unmeasured(self._driver))},
+            "counters": {"at": "device", "unmeasured": ()},
+        }
 
     def notes(self, planned: PlannedTrial) -> Sequence[str]:
         """Return what of a trial does not apply on hosts; see `Announcing`.
@@ -127,6 +130,7 @@ class HostsBackend:
         import pyarrow as pa
 
         from fabricbench import _core
+        from fabricbench.backend.host_counters import counter_rows
         from fabricbench.backend.outcomes import run_summary
 
         batches: list[pa.RecordBatch] = _core.chunk_rows(
@@ -138,6 +142,7 @@ class HostsBackend:
         )
         for batch in batches:
             observer.rows("chunks", batch)
+        observer.rows("counters", counter_rows(results))
         failures = "; ".join(f"host {each.host.name}: {each.failure}" for each in results if each.failure)
         chunks = pa.Table.from_batches(batches) if batches else _no_chunks()
         summary = run_summary(planned.run_spec, chunks, failures or why)
@@ -226,21 +231,7 @@ class _Steps:
 
 
 def _host_facts(result: HostResult) -> dict[str, Any]:
-    """Return what is kept of a host: what it is, how sure its clock is, and the counters that changed."""
-    counters = result.collected.counters
-    changed = [
-        {
-            "device": each.device,
-            "counter": each.name or None,
-            "vendor_name": each.vendor_name,
-            "meaning": each.meaning or None,
-            "unit": each.unit or None,
-            "before": each.before,
-            "after": each.after,
-        }
-        for each in counters.devices
-        if each.before != each.after
-    ]
+    """Return what is kept of a host beside its counters: what it is, and how sure its clock is."""
     return {
         "host": result.host.name,
         "plays": list(result.host.plays),
@@ -251,8 +242,9 @@ def _host_facts(result: HostResult) -> dict[str, Any]:
         "facts": dict(sorted(result.description.facts.items())),
         "clock_offset_ns": result.clock.offset_ns,
         "clock_error_ns": result.clock.error_ns,
-        "endpoint": {name: _number(value) for name, value in sorted(counters.endpoint.items())},
-        "counters": changed,
+        "endpoint": {
+            name: _number(value) for name, value in sorted(result.collected.counters.endpoint.items())
+        },
     }
 
 

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from fabricbench.metrics import BY_NAME
 from fabricbench.report.formats import shown_json, trial_object
 from fabricbench.report.insight import insight_of
+from fabricbench.results.hosts import hosts_of
 from fabricbench.results.jobs import Beside, JobReport, measured_reports, stored_reports
 from fabricbench.server.errors import ERRORS, ApiError, not_found
 from fabricbench.server.state import ServerState, state_of
@@ -201,7 +202,7 @@ def _shown(trial: Trial, family: list[Trial], tags: list[str]) -> bytes:
         "observed": facts.observed,
         "published": facts.published,
         "reference": facts.reference,
-        "engine": trial.engine,
+        "engine": _engine(trial),
         "machine": trial.machine,
         "suite_trials": [_member(each) for each in family if each.facts.suite == facts.suite],
     }
@@ -209,6 +210,12 @@ def _shown(trial: Trial, family: list[Trial], tags: list[str]) -> bytes:
     found = insight_of(trial) if trial.is_finished else None
     shown = shown_json(jobs, found, tags) if trial.is_finished else "null"
     return f'{{"shown": {shown}, {json.dumps(content, allow_nan=False)[1:]}'.encode()
+
+
+def _engine(trial: Trial) -> dict[str, Any]:
+    """Return what a backend tells of a run, with the counters of its hosts."""
+    hosts = hosts_of(trial) if trial.is_finished else []
+    return {**trial.engine, **({"hosts": hosts} if hosts else {})}
 
 
 def _member(trial: Trial) -> dict[str, Any]:

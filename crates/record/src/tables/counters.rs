@@ -7,12 +7,13 @@ table! {
     "counters": CounterRow {
         /// Name of the host; of a lab's link the node that sends.
         host: String;
-        /// What counted: an interface, an RDMA device with its port as in `mlx5_0/1`, a link of a lab, or the
-        /// driver of the endpoint.
+        /// What counted: an interface, an RDMA device with its port as in `mlx5_0/1`, `kernel`, a link of a
+        /// lab, or the driver of the endpoint.
         device: String;
         /// Where it was read: `link` (statistics of the interface, `ip -stats link`), `ethtool` (`ethtool
-        /// -S`), `rdma` (`ports/*/counters` of an RDMA device), `hw_counters` (`ports/*/hw_counters`), `lab`
-        /// (a link of a lab) or `endpoint` (the program that sends and receives).
+        /// -S`), `nstat` (what the kernel counts of UDP and TCP), `rdma` (`ports/*/counters` of an RDMA
+        /// device), `hw_counters` (`ports/*/hw_counters`), `lab` (a link of a lab) or `endpoint` (the program
+        /// that sends and receives).
         source: String;
         /// Name that its driver gives it.
         vendor_name: String;

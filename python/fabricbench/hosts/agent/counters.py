@@ -1,11 +1,12 @@
 """Counters of network devices before and after a run, under neutral names with what each vendor counts.
 
-Read are the statistics of the interface (`ip -stats link`), what its driver adds (`ethtool -S`), the counters
-of its RDMA devices (`ports/*/counters` and `ports/*/hw_counters`), and what the kernel tells of its backlogs
-(`/proc/net/softnet_stat`). One neutral name says that
-vendors mean alike, not that they count alike: a counter of loss counts bursts here and packets there, and its
-meaning says which. A counter that is not in the table keeps its vendor's name and has no neutral one. Linux
-reads the counters of an adapter at most every 10 ms (`lifespan`).
+Read are the statistics of the interface (`ip -stats link`), what its driver adds (`ethtool -S`), what the
+kernel counts of UDP and TCP (`/proc/net/snmp`, as `nstat` shows it) and of its backlogs
+(`/proc/net/softnet_stat`), and the counters of its RDMA devices (`ports/*/counters` and
+`ports/*/hw_counters`). One neutral name says that vendors mean alike, not that they count alike: a counter of
+loss counts bursts here and packets there, and its meaning says which. A counter that is not in the table
+keeps its vendor's name and has no neutral one. Linux reads the counters of an adapter at most every 10 ms
+(`lifespan`).
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ from fabricbench.hosts.agent.facts import SYS_RDMA, Interface, number, program_o
 
 COUNTERS_MAX: Final = 4_000
 """Most counters of a host; adapters have hundreds."""
+VALUE_MAX: Final = 2**63 - 1
+"""Largest value of a record; drivers show 2**64 - 1 for what they do not count."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +54,17 @@ _INTERFACE: Final = {
     "rx_errors": Known("rx_errors", _PACKETS, "Bad packets received, of any kind."),
     "rx_crc_errors": Known("fcs_errors", "frames", "Frames received with a wrong FCS."),
 }
+_KERNEL: Final = {
+    "UdpRcvbufErrors": Known("udp_receive_drops", _PACKETS, "Datagrams dropped at a full receive buffer."),
+    "UdpSndbufErrors": Known("udp_send_drops", _PACKETS, "Datagrams dropped at a full send buffer."),
+    "UdpInErrors": Known("udp_errors", _PACKETS, "Datagrams received and not delivered, drops included."),
+    "UdpNoPorts": Known("udp_no_port", _PACKETS, "Datagrams to a port at which nobody listens."),
+    "IpInDiscards": Known("ip_receive_discards", _PACKETS, "IP packets received, sound, and discarded."),
+    "IpOutDiscards": Known("ip_send_discards", _PACKETS, "IP packets to send, sound, and discarded."),
+    "TcpOutSegs": Known("tcp_segments_sent", "segments", "TCP segments sent, by any program of the host."),
+    "TcpRetransSegs": Known("tcp_segments_retransmitted", "segments", "Of those the ones sent again."),
+}
+"""Of the kernel's own, in the network namespace of the agent (RFC 1213, RFC 4022, RFC 4113)."""
 _BACKLOGS: Final = {
     "dropped": Known(
         "backlog_dropped",
@@ -133,8 +147,8 @@ _BY_DRIVER: Final[Mapping[str, Mapping[str, Known]]] = {
     "rxe": _RDMA_RXE,
 }
 
-Snapshot = dict[tuple[str, str], tuple[int, Known | None]]
-"""By device and vendor's name: the value in units, and what it is."""
+Snapshot = dict[tuple[str, str, str], tuple[int, Known | None]]
+"""By device, source and vendor's name: the value in units, and what it is."""
 
 
 def snapshot(interface: Interface | None) -> Snapshot:
@@ -142,20 +156,25 @@ def snapshot(interface: Interface | None) -> Snapshot:
     if interface is None:
         return {}
     found: Snapshot = {}
-    for device, vendor_name, value, known in _counters(interface):
+    for key, value, known in _counters(interface):
         if len(found) == COUNTERS_MAX:
             break
-        found[device, vendor_name] = (value * (known.scale if known else 1), known)
+        units = value * (known.scale if known else 1)
+        if units <= VALUE_MAX:
+            found[key] = (units, known)
     return found
 
 
-def _counters(interface: Interface) -> Iterator[tuple[str, str, int, Known | None]]:
+def _counters(interface: Interface) -> Iterator[tuple[tuple[str, str, str], int, Known | None]]:
     for name, value in link_statistics(interface.name):
-        yield interface.name, name, value, _INTERFACE.get(name)
+        yield (interface.name, "link", name), value, _INTERFACE.get(name)
     for name, value in ethtool_statistics(program_output("ethtool", "-S", interface.name) or ""):
-        yield f"{interface.name} driver", name, value, known_ethtool(name)
-    for name, value in backlog_statistics(Path("/proc/net/softnet_stat")):
-        yield "machine", name, value, _BACKLOGS[name]
+        yield (interface.name, "ethtool", name), value, known_ethtool(name)
+    for name, value in kernel_statistics(text(Path("/proc/net/snmp"))):
+        if name in _KERNEL:
+            yield ("kernel", "nstat", name), value, _KERNEL[name]
+    for name, value in backlog_statistics(text(Path("/proc/net/softnet_stat"))):
+        yield ("kernel", "softnet", name), value, _BACKLOGS[name]
     for device in interface.rdma:
         yield from _rdma_counters(SYS_RDMA / device)
 
@@ -168,24 +187,33 @@ def link_statistics(interface: str) -> Iterator[tuple[str, int]]:
             yield from ((f"{way}_{name}", value) for name, value in sorted(counters.items()))
 
 
-def backlog_statistics(file: Path) -> Iterator[tuple[str, int]]:
+def kernel_statistics(told: str) -> Iterator[tuple[str, int]]:
+    """Yield the counters of the protocols in `/proc/net/snmp`, by the names that `nstat` gives them."""
+    lines = told.splitlines()
+    for heads, values in zip(lines[::2], lines[1::2], strict=False):
+        protocol, *names = heads.split()
+        for name, value in zip(names, values.split()[1:], strict=False):
+            yield f"{protocol.rstrip(':')}{name}", int(value)
+
+
+def backlog_statistics(told: str) -> Iterator[tuple[str, int]]:
     """Yield what became of packets in the backlogs of all processors, a line of hexadecimal numbers each."""
-    lines = [line.split() for line in text(file).splitlines()]
+    lines = [line.split() for line in told.splitlines()]
     if lines:
         yield "dropped", sum(int(line[1], 16) for line in lines)
         yield "time_squeeze", sum(int(line[2], 16) for line in lines)
 
 
-def _rdma_counters(device: Path) -> Iterator[tuple[str, str, int, Known | None]]:
+def _rdma_counters(device: Path) -> Iterator[tuple[tuple[str, str, str], int, Known | None]]:
     known = _BY_DRIVER.get(_rdma_driver(device), {})
     for port in sorted(device.glob("ports/*")):
         name = f"{device.name}/{port.name}"
         for file in sorted(port.glob("counters/*")):
             if (value := number(file)) is not None:
-                yield name, file.name, value, _RDMA_PORT.get(file.name)
+                yield (name, "rdma", file.name), value, _RDMA_PORT.get(file.name)
         for file in sorted(port.glob("hw_counters/*")):
             if file.name != "lifespan" and (value := number(file)) is not None:
-                yield name, file.name, value, known.get(file.name)
+                yield (name, "hw_counters", file.name), value, known.get(file.name)
 
 
 def _rdma_driver(device: Path) -> str:

@@ -182,10 +182,11 @@ def _settings(text: str, context: grpc.ServicerContext) -> dict[str, Any]:
 def _counters(before: Snapshot, after: Snapshot, endpoint: dict[str, float]) -> pb.Counters:
     devices = []
     for key in sorted(before.keys() & after.keys()):
-        (device, vendor_name), known = key, after[key][1]
+        (device, source, vendor_name), known = key, after[key][1]
         devices.append(
             pb.Counter(
                 device=device,
+                source=source,
                 vendor_name=vendor_name,
                 name=known.name if known else "",
                 meaning=known.meaning if known else "",

@@ -224,7 +224,7 @@ class Counters(_message.Message):
     def __init__(self, devices: _Optional[_Iterable[_Union[Counter, _Mapping]]] = ..., endpoint: _Optional[_Mapping[str, float]] = ...) -> None: ...
 
 class Counter(_message.Message):
-    __slots__ = ("device", "name", "vendor_name", "meaning", "unit", "before", "after")
+    __slots__ = ("device", "name", "vendor_name", "meaning", "unit", "before", "after", "source")
     DEVICE_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
     VENDOR_NAME_FIELD_NUMBER: _ClassVar[int]
@@ -232,6 +232,7 @@ class Counter(_message.Message):
     UNIT_FIELD_NUMBER: _ClassVar[int]
     BEFORE_FIELD_NUMBER: _ClassVar[int]
     AFTER_FIELD_NUMBER: _ClassVar[int]
+    SOURCE_FIELD_NUMBER: _ClassVar[int]
     device: str
     name: str
     vendor_name: str
@@ -239,7 +240,8 @@ class Counter(_message.Message):
     unit: str
     before: int
     after: int
-    def __init__(self, device: _Optional[str] = ..., name: _Optional[str] = ..., vendor_name: _Optional[str] = ..., meaning: _Optional[str] = ..., unit: _Optional[str] = ..., before: _Optional[int] = ..., after: _Optional[int] = ...) -> None: ...
+    source: str
+    def __init__(self, device: _Optional[str] = ..., name: _Optional[str] = ..., vendor_name: _Optional[str] = ..., meaning: _Optional[str] = ..., unit: _Optional[str] = ..., before: _Optional[int] = ..., after: _Optional[int] = ..., source: _Optional[str] = ...) -> None: ...
 
 class ReleaseRequest(_message.Message):
     __slots__ = ("run",)

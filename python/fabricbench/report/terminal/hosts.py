@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from fabricbench.report.text_table import Column, Row, render
+from fabricbench.results.hosts import hosts_of
 
 if TYPE_CHECKING:
     from fabricbench.store import Trial
@@ -14,8 +15,12 @@ _FACTS = ("kernel", "interface", "driver", "firmware", "mtu_bytes")
 
 
 def hosts_table(trial: Trial, *, colour: bool = False) -> str:
-    """Return the hosts of a trial and the known counters that changed; empty of one without hosts."""
-    hosts = trial.engine.get("hosts") or []
+    """Return the hosts of a trial and the known counters that changed; empty of one without hosts.
+
+    Raises:
+        StoreError: A table cannot be read.
+    """
+    hosts = hosts_of(trial)
     if not hosts:
         return ""
     names = ("host", *_FACTS, "clock offset us", "known to us", "late us")
