@@ -14,6 +14,7 @@ import pytest
 from tests.lab.conftest import refusal
 
 from fabricbench.lab import namespaces
+from fabricbench.store import Workspace
 
 pytestmark = pytest.mark.skipif(bool(refusal()), reason=refusal() or "labs can be made")
 
@@ -53,6 +54,15 @@ def test_a_plan_runs_in_a_lab_beside_its_prediction(tmp_path: Path, driver: str)
     assert row["measured"]["completion_time_ms"] > 0.875 * 8e6 / 400e6 * 1e3
     assert f"driver {driver}: " in messages
     assert not left()
+    (trial,) = (each for each in Workspace.open(tmp_path / "workspace").trials() if not each.is_predicted)
+    links = trial.tables.table("links").to_pylist()
+    sent = {row["from"]: row["bytes"] for row in links if row["from"].startswith("host")}
+    # Seven eighths of 1 MB with headers and acknowledgements, of each of eight hosts; a link is never busier
+    # than the time that the run took.
+    assert len(sent) == 8
+    assert all(875_000 < each < 1.1 * 875_000 for each in sent.values())
+    assert 0 < max(row["busy_ps"] for row in links) < trial.summary["end_ps"]
+    assert [row["dropped_frames"] for row in trial.tables.table("ports").to_pylist()] == [0] * 32
 
 
 def test_a_run_that_is_stopped_leaves_nothing(tmp_path: Path) -> None:

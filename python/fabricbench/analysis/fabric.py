@@ -19,7 +19,7 @@ class FabricFacts:
     """Facts of a run that the tables `ports` and `links` hold.
 
     Attributes:
-        queue_max_bytes: Deepest egress queue of a switch; none without switches.
+        queue_max_bytes: Deepest egress queue of a switch; none without switches, or where nobody looked.
         link_load_max_to_mean: Imbalance of the links between switches; none without traffic on such links.
     """
 
@@ -44,7 +44,7 @@ class FabricFacts:
             self._has_pfc = pfc_rx is not None and self._has_pfc is not False
             if tier == _HOST_TIER:
                 self._pfc_rx_of_host[node] = self._pfc_rx_of_host.get(node, 0) + (pfc_rx or 0)
-            else:
+            elif queue_bytes is not None:
                 self.queue_max_bytes = max(self.queue_max_bytes or 0, queue_bytes)
 
     def pfc_rx(self, hosts: Collection[int]) -> int | None:

@@ -21,7 +21,8 @@ class Uplink:
     Attributes:
         port: Port of the switch.
         peer: The switch above.
-        qps: Distinct queue pairs whose data left here; 0 where load balancing has no path for each of them.
+        qps: Distinct queue pairs whose data left here; 0 where load balancing has no path for each of them,
+            or nobody counted them.
         tx_bytes: Frame bytes sent.
     """
 
@@ -83,7 +84,8 @@ def egress_distributions(ports: Iterable[pa.RecordBatch]) -> list[EgressDistribu
     uplinks: dict[str, list[Uplink]] = defaultdict(list)
     for row in rows:
         if 0 < row["tier"] < tiers.get(row["peer"], 0):
-            uplinks[row["node"]].append(Uplink(row["port"], row["peer"], row["egress_qps"], row["tx_bytes"]))
+            qps = row["egress_qps"] or 0
+            uplinks[row["node"]].append(Uplink(row["port"], row["peer"], qps, row["tx_bytes"]))
     found = [
         EgressDistribution(switch, tiers[switch], tuple(sorted(links, key=lambda link: link.port)))
         for switch, links in uplinks.items()

@@ -8,12 +8,16 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from fabricbench.backend.fabric_counters import OBSERVED as OF_THE_LINKS
+from fabricbench.backend.fabric_counters import fabric_rows
 from fabricbench.backend.protocol import Observation, Observer, Progress, RefusedError, RunResult
 from fabricbench.backend.registry import BackendError
+from fabricbench.plan.engine import describe
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from fabricbench.backend.fabric_counters import ReadLinks
     from fabricbench.hosts.control.hosts_file import Host, Hosts
     from fabricbench.hosts.control.run import HostResult, Step
     from fabricbench.plan.expand import PlannedTrial
@@ -31,13 +35,17 @@ class HostsBackend:
     Attributes:
         path: The file of hosts; a backend without can be asked for its name only.
         authority: Folder of the authority by which agents know their controller.
+        read_links: Reads the counters of the links between them, where somebody can.
     """
 
     name = "hosts"
 
-    def __init__(self, hosts: str | None = None, hosts_authority: str = "") -> None:
+    def __init__(
+        self, hosts: str | None = None, hosts_authority: str = "", read_links: ReadLinks | None = None
+    ) -> None:
         self.path = hosts
         self.authority = Path(hosts_authority)
+        self.read_links = read_links
 
     @cached_property
     def _hosts(self) -> Hosts:
@@ -75,6 +83,7 @@ class HostsBackend:
         return {
             "chunks": {"at": "endpoint", "unmeasured": tuple(_core.unmeasured(self._driver))},
             "counters": {"at": "device", "unmeasured": ()},
+            **(OF_THE_LINKS if self.read_links else {}),
         }
 
     def notes(self, planned: PlannedTrial) -> Sequence[str]:
@@ -116,11 +125,15 @@ class HostsBackend:
 
         _check(planned.run_spec)
         chosen, observed = self._chosen(planned), _Steps(observer)
+        before = self.read_links() if self.read_links else ()
         try:
             run = HostsRun(chosen, controller_identity(self._hosts, self.authority))
             results = run.carry_out(planned.spec_json, observed.take)
         except HostsRefusedError as error:
             raise BackendError(error.found, error.allowed, error.hint, error.field) from error
+        if self.read_links:
+            for table, rows in fabric_rows(describe(planned.spec_json), before, self.read_links()):
+                observer.rows(table, rows)
         result = self._result(planned, results, observer, run.ended_early)
         return RunResult(result.summary, {**result.engine, "spans_s": run.spans_s})
 

@@ -63,7 +63,7 @@ def _hosts(**settings: Any) -> Backend:
 
 BACKENDS: Final[dict[str, Registered]] = {
     "sim": Registered(_simulator, ("path", "fast_forward")),
-    "hosts": Registered(_hosts, ("hosts", "hosts_authority")),
+    "hosts": Registered(_hosts, ("hosts", "hosts_authority", "read_links")),
 }
 """Every backend by its name."""
 

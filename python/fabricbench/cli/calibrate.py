@@ -85,8 +85,8 @@ def calibrate_command(  # noqa: PLR0913, PLR0917 -- one parameter for each optio
         plan, hosts, scale or (LAB_SCALE if in_lab else None), overrides or (), in_lab=in_lab
     )
     choice = sweeps.Options(_chosen(pairs, names), iterations, _size(size_max))
-    with _hosts_file(loaded, hosts, in_lab=in_lab) as hosts_file:
-        backend = _backend(loaded, hosts_file, authority_folder(workspace, authority))
+    with _hosts_settings(loaded, hosts, in_lab=in_lab) as settings:
+        backend = _backend(loaded, settings, authority_folder(workspace, authority))
         measured, trials = _measure(loaded, choice, backend, Workspace.open(workspace, create=True), plan)
     profile = _profile(measured, trials, loaded, iterations, names)
     _write_profile(profile, out)
@@ -176,21 +176,21 @@ def _size(text: str) -> int:
 
 
 @contextmanager
-def _hosts_file(loaded: LoadedPlan, given: Path | None, *, in_lab: bool) -> Iterator[Path | None]:
+def _hosts_settings(loaded: LoadedPlan, given: Path | None, *, in_lab: bool) -> Iterator[dict[str, Any]]:
     if not in_lab:
-        yield given
+        yield {"hosts": str(given)} if given else {}
         return
-    from fabricbench.cli.run import lab_hosts_file
+    from fabricbench.cli.run import lab_settings
 
-    with lab_hosts_file(loaded) as file:
-        yield file
+    with lab_settings(loaded) as settings:
+        yield settings
 
 
-def _backend(loaded: LoadedPlan, hosts_file: Path | None, authority: Path) -> Backend:
+def _backend(loaded: LoadedPlan, settings: Mapping[str, Any], authority: Path) -> Backend:
     from fabricbench.runner import loading
 
-    settings = {"hosts": str(hosts_file), "hosts_authority": str(authority)} if hosts_file else {}
-    return loading.backend_of(loaded, settings)
+    told = {**settings, "hosts_authority": str(authority)} if settings else {}
+    return loading.backend_of(loaded, told)
 
 
 def _measure(

@@ -155,8 +155,8 @@ def run_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
         loaded = loading.load(plan, [*(overrides or ()), *own.values()], limits, variants or (), quick=quick)
     warn(loaded)
     settings = _settings(path, fast_forward=fast_forward)
-    with _hosts_file(loaded, hosts, driver, in_lab=in_lab) as hosts_file:
-        given = _hosts_settings(hosts_file, authority_folder(workspace, authority))
+    with _hosts_settings(loaded, hosts, driver, in_lab=in_lab) as told_hosts:
+        given = told_hosts and told_hosts | {"hosts_authority": str(authority_folder(workspace, authority))}
         # What a twin is told of the engine concerns its prediction.
         carrier = loading.backend_of(loaded, given if twin else settings | given)
         for told in loading.notes_of(loaded, carrier):
@@ -215,24 +215,24 @@ def _check_driver(driver: str | None, *, in_lab: bool) -> None:
 
 
 @contextmanager
-def _hosts_file(
+def _hosts_settings(
     loaded: LoadedPlan, given: Path | None, driver: str | None, *, in_lab: bool
-) -> Iterator[Path | None]:
-    """Give the file of hosts: that of a lab, which is there for as long as the block takes, or the given one.
+) -> Iterator[dict[str, Any]]:
+    """Give what backend `hosts` is told, if there are hosts: of a lab, for as long as the block takes.
 
     Raises:
         LabError: The lab cannot be made; nothing is left of it.
     """
-    if not in_lab:
-        yield given
-        return
-    with lab_hosts_file(loaded, driver) as file:
-        yield file
+    if in_lab:
+        with lab_settings(loaded, driver) as settings:
+            yield settings
+    else:
+        yield {} if given is None else {"hosts": str(given)}
 
 
 @contextmanager
-def lab_hosts_file(loaded: LoadedPlan, driver: str | None = None) -> Iterator[Path]:
-    """Have a lab of a plan, whose rates are scaled already, and give its file of hosts.
+def lab_settings(loaded: LoadedPlan, driver: str | None = None) -> Iterator[dict[str, Any]]:
+    """Have a lab of a plan, whose rates are scaled already; give its file of hosts and what reads its links.
 
     Args:
         loaded: The plan.
@@ -243,13 +243,14 @@ def lab_hosts_file(loaded: LoadedPlan, driver: str | None = None) -> Iterator[Pa
     """
     from fabricbench.cli.lab import blueprint_of_loaded, tell
     from fabricbench.lab import endpoints
+    from fabricbench.lab.counters import counters
     from fabricbench.runner.interrupts import Interrupts
 
     blueprint = blueprint_of_loaded(loaded, scale=1)
     defaults = {"driver": driver} if driver else {}
     with Interrupts() as interrupts, endpoints.measuring(blueprint, defaults, interrupts.check) as lab:
         tell(lab)
-        yield endpoints.hosts_file(lab)
+        yield {"hosts": str(endpoints.hosts_file(lab)), "read_links": lambda: counters(lab)}
 
 
 def _twins(store: Workspace, outcome: Outcome, output: Format) -> str:
@@ -264,11 +265,6 @@ def _settings(path: EnginePath, *, fast_forward: bool) -> dict[str, Any]:
     """Return the settings that are another than the default; a backend may not know them."""
     given: dict[str, Any] = {} if path is EnginePath.AUTO else {"path": path.value}
     return given if fast_forward else given | {"fast_forward": False}
-
-
-def _hosts_settings(hosts: Path | None, authority: Path) -> dict[str, Any]:
-    """Return what backend `hosts` is told, if there is a file of hosts."""
-    return {} if hosts is None else {"hosts": str(hosts), "hosts_authority": str(authority)}
 
 
 def _as_overrides(**options: str | int | None) -> dict[str, str]:

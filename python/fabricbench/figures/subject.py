@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fabricbench.analysis.evidence import Record
 from fabricbench.analysis.failures import steps
@@ -118,14 +118,14 @@ class Subject:
         tiers = dict(self.ports.select("node", "tier").iter_rows())
         return [self._directed_link(row) for row in self.links.iter_rows(named=True)], tiers
 
-    def _directed_link(self, row: dict[str, int | str]) -> DirectedLink:
+    def _directed_link(self, row: dict[str, Any]) -> DirectedLink:
         return DirectedLink(
             source=str(row["from"]),
             source_port=int(row["from_port"]),
             target=str(row["to"]),
             target_port=int(row["to_port"]),
             rate_bps=int(row["rate_bps"]),
-            frames=int(row["frames"]),
+            frames=row["frames"],
             wire_bytes=int(row["bytes"]),
             busy_ps=int(row["busy_ps"]),
             use_percent=link_use_percent(int(row["busy_ps"]), self.end_ps),

@@ -11,9 +11,9 @@ table! {
         /// lab, or the driver of the endpoint.
         device: String;
         /// Where it was read: `link` (statistics of the interface, `ip -stats link`), `ethtool` (`ethtool
-        /// -S`), `nstat` (what the kernel counts of UDP and TCP), `rdma` (`ports/*/counters` of an RDMA
-        /// device), `hw_counters` (`ports/*/hw_counters`), `lab` (a link of a lab) or `endpoint` (the program
-        /// that sends and receives).
+        /// -S`), `nstat` (what the kernel counts of UDP and TCP), `softnet` (its backlogs), `rdma`
+        /// (`ports/*/counters` of an RDMA device), `hw_counters` (`ports/*/hw_counters`), `lab` (a link of a
+        /// lab) or `endpoint` (the program that sends and receives).
         source: String;
         /// Name that its driver gives it.
         vendor_name: String;

@@ -196,14 +196,17 @@ def _link_causes(measured: Tables, predicted: Tables) -> list[Cause]:
     keys = ("from", "from_port", "to")
     ours, theirs = (_by_key(each, "links", keys, ("bytes",)) for each in (measured, predicted))
     common = {key: (ours[key][0], theirs[key][0]) for key in ours.keys() & theirs.keys()}
-    more = {key: one / other for key, (one, other) in common.items() if one and other}
+    more = {
+        key: one - other
+        for key, (one, other) in common.items()
+        if one and other and one >= (1 + _LINK_SHARE) * other
+    }
     if not more:
         return []
+    # By bytes, not by ratio: acknowledgements alone may be twice as many without being a load.
     key = max(sorted(more), key=lambda each: more[each])
-    if more[key] < 1 + _LINK_SHARE:
-        return []
     where, (one, other) = f"{key[0]} port {key[1]} to {key[2]}", common[key]
-    return [Cause("link", where, one, other, f"{where} carried {more[key]:.2f} times the predicted bytes")]
+    return [Cause("link", where, one, other, f"{where} carried {one / other:.2f} times the predicted bytes")]
 
 
 def _by_key(

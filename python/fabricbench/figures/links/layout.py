@@ -26,7 +26,7 @@ class DirectedLink:
         target: Receiving node.
         target_port: Its port.
         rate_bps: Line rate [bit/s].
-        frames: Frames carried.
+        frames: Frames carried; none where they were not counted.
         wire_bytes: Frame bytes carried, without preamble and gap.
         busy_ps: Time occupied [ps].
         use_percent: Share of the run for which it was occupied [%].
@@ -37,7 +37,7 @@ class DirectedLink:
     target: str
     target_port: int
     rate_bps: int
-    frames: int
+    frames: int | None
     wire_bytes: int
     busy_ps: int
     use_percent: float

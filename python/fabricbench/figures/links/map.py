@@ -114,10 +114,11 @@ def _hover_points(lines: Sequence[HalfLine]) -> go.Scatter:
 
 def link_text(link: DirectedLink) -> str:
     """Describe one direction of a cable with its exact values, for a hover."""
+    frames = "" if link.frames is None else f"{link.frames:,} frames, "
     return (
         f"{link.source} port {link.source_port} → {link.target} port {link.target_port}<br>"
         f"use {link.use_percent:.2f} %, busy {time_text(link.busy_ps)}<br>"
-        f"{link.frames:,} frames, {byte_count_text(link.wire_bytes)}<br>"
+        f"{frames}{byte_count_text(link.wire_bytes)}<br>"
         f"line rate {significant(link.rate_bps / 1e9)} Gb/s"
     )
 
