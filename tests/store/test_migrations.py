@@ -19,6 +19,7 @@ from fabricbench.store import StoreError, Workspace, database, migrate
 from fabricbench.store import workspace as workspace_module
 from fabricbench.store.catalog_schema import REVISION
 from fabricbench.store.migrate import known_revisions, upgrade
+from fabricbench.store.runs import RunQueue
 
 
 def schema_of(path: Path) -> list[tuple[str, ...]]:
@@ -34,10 +35,16 @@ def without_runs(connection: sqlite3.Connection) -> None:
         connection.execute(f"DROP TABLE {table}")
 
 
+def before_hosts(connection: sqlite3.Connection) -> None:
+    for column in ("backend", "hosts"):
+        connection.execute(f"ALTER TABLE runs DROP COLUMN {column}")
+
+
 def before_memberships(root: Path) -> None:
     """Make of a catalog what the version before the table of memberships wrote."""
     connection = sqlite3.connect(root / "catalog.sqlite")
     connection.execute("DROP TABLE memberships")
+    before_hosts(connection)
     for column in ("digests", "backend_version", "observed"):
         connection.execute(f"ALTER TABLE trials DROP COLUMN {column}")
     connection.execute("UPDATE alembic_version SET version_num = '0006'")
@@ -129,6 +136,7 @@ def test_a_catalog_of_before_digests_is_read_and_told_by_the_check(
 ) -> None:
     run_trial(Workspace.open(tmp_path, create=True), trial_facts(), FakeBackend())
     connection = sqlite3.connect(tmp_path / "catalog.sqlite")
+    before_hosts(connection)
     for column in ("digests", "backend_version", "observed"):
         connection.execute(f"ALTER TABLE trials DROP COLUMN {column}")
     connection.execute("UPDATE alembic_version SET version_num = '0007'")
@@ -146,6 +154,7 @@ def test_a_catalog_of_before_digests_is_read_and_told_by_the_check(
 def test_a_trial_of_before_versions_of_backends_is_found_and_never_resumed(tmp_path: Path) -> None:
     run_trial(Workspace.open(tmp_path, create=True), before := trial_facts(), FakeBackend())
     connection = sqlite3.connect(tmp_path / "catalog.sqlite")
+    before_hosts(connection)
     for column in ("backend_version", "observed"):
         connection.execute(f"ALTER TABLE trials DROP COLUMN {column}")
     connection.execute("UPDATE alembic_version SET version_num = '0008'")
@@ -157,6 +166,19 @@ def test_a_trial_of_before_versions_of_backends_is_found_and_never_resumed(tmp_p
     assert workspace.resume(trial_facts(backend_version="1")) is None
     assert workspace.resume(trial_facts(backend="other", backend_version="0.0.1")) is None
     assert workspace.resume(before) is not None
+
+
+def test_a_run_that_was_queued_before_hosts_is_claimed(tmp_path: Path) -> None:
+    asked = {"plan": "small", "title": "", "plan_source": "", "options": {"count": 0}, "planned": []}
+    run = RunQueue(Workspace.open(tmp_path, create=True)).add(**asked)  # type: ignore[arg-type]
+    connection = sqlite3.connect(tmp_path / "catalog.sqlite")
+    before_hosts(connection)
+    connection.execute("UPDATE alembic_version SET version_num = '0010'")
+    connection.commit()
+    connection.close()
+    claimed = RunQueue(Workspace.open(tmp_path)).claim()
+    assert claimed is not None
+    assert (claimed.id, claimed.backend, claimed.hosts) == (run.id, "", None)
 
 
 def test_an_up_to_date_catalog_never_loads_alembic(tmp_path: Path) -> None:

@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 
 from fabricbench.store import Workspace
+from fabricbench.store.catalog_schema import runs
+from fabricbench.store.host_sets import HostSet
 from fabricbench.store.runs import QueuedRun, RunQueue
 
 
@@ -116,3 +118,65 @@ def test_pages_have_the_newest_first(workspace: Workspace) -> None:
     assert (total, [run.id for run in page]) == (5, [added[3], added[2]])
     total, page = queue.page(states=["cancelled"])
     assert (total, [run.id for run in page]) == (1, [added[0]])
+
+
+RACK = HostSet("rack", "0123abcd", ("h0:7470", "h1:7470"))
+ROW = HostSet("row", "4567abcd", ("h1:7470", "h2:7470"))
+ELSEWHERE = HostSet("elsewhere", "89ababcd", ("h9:7470",))
+ALL = (RACK, ROW, ELSEWHERE)
+
+
+def test_a_run_on_hosts_waits_until_no_other_uses_one_of_them(workspace: Workspace) -> None:
+    queue = RunQueue(workspace)
+    first, second = add(queue, backend="hosts", hosts=RACK), add(queue, backend="hosts", hosts=ROW)
+    third, simulated = add(queue, backend="hosts", hosts=ELSEWHERE), add(queue, backend="sim")
+    claimed = [queue.claim(ALL) for _ in range(4)]
+    assert [run.id if run else None for run in claimed] == [first.id, third.id, simulated.id, None]
+    assert claimed[0] is not None
+    assert (claimed[0].backend, claimed[0].hosts) == ("hosts", RACK)
+    assert queue.obstacles(ALL) == {second.id: f"hosts row: run {first.id} uses them"}
+    queue.end(first.id, "complete")
+    assert queue.obstacles(ALL) == {}
+    assert (last := queue.claim(ALL)) is not None
+    assert last.id == second.id
+
+
+def test_runs_on_the_same_hosts_come_in_their_order(workspace: Workspace) -> None:
+    queue = RunQueue(workspace)
+    first, second, third = (
+        add(queue, hosts=hosts) for hosts in (RACK, ROW, HostSet("one", "0", ("h2:7470",)))
+    )
+    offered = (*ALL, HostSet("one", "0", ("h2:7470",)))
+    assert (claimed := queue.claim(offered)) is not None
+    assert claimed.id == first.id
+    told = queue.obstacles(offered)
+    assert told[third.id] == f"hosts one: run {second.id}, which is for them too, comes first"
+    assert queue.claim(offered) is None
+    queue.cancel(second.id)
+    assert (claimed := queue.claim(offered)) is not None
+    assert claimed.id == third.id
+
+
+def test_a_run_is_left_to_who_has_its_hosts_as_they_were(workspace: Workspace) -> None:
+    queue = RunQueue(workspace)
+    run, simulated = add(queue, hosts=RACK), add(queue)
+    assert "which this server does not have" in queue.obstacles()[run.id]
+    changed = HostSet("rack", "changed!", RACK.agents)
+    assert "their file has changed here" in queue.obstacles([changed])[run.id]
+    assert [each.id for each in (queue.claim([changed]), queue.claim()) if each] == [simulated.id]
+    assert (claimed := queue.claim([RACK])) is not None
+    assert claimed.id == run.id
+
+
+@pytest.mark.parametrize(
+    "spoilt", ["", "{", "[]", '{"name": "rack"}', '{"name": 1, "digest": 2, "agents": 3}']
+)
+def test_a_run_whose_hosts_cannot_be_read_holds_up_no_other(workspace: Workspace, spoilt: str) -> None:
+    queue = RunQueue(workspace)
+    first, second = add(queue, hosts=RACK), add(queue, hosts=RACK)
+    with workspace.database.writing() as connection:
+        connection.execute(runs.update().where(runs.c.id == first.id).values(hosts=spoilt))
+    assert (claimed := queue.claim(ALL)) is not None
+    assert claimed.id == second.id
+    assert "cannot be read" in queue.obstacles(ALL)[first.id]
+    assert queue.page()[0] == 2

@@ -58,8 +58,8 @@ def serve_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
         list[str] | None,
         typer.Option(
             metavar="[NAME=]FILE",
-            help="A file of hosts whose state the server shows; repeatable. Without NAME it is called as "
-            "the file without its ending.",
+            help="A file of hosts that plans can be run on; repeatable. Without NAME it is called as the "
+            "file without its ending.",
             show_default=False,
         ),
     ] = None,

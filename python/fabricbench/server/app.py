@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from fastapi import FastAPI
 from starlette.concurrency import run_in_threadpool
@@ -42,9 +42,6 @@ from fabricbench.server.warming import warm_up
 if TYPE_CHECKING:
     from fabricbench.store import Workspace
 
-AUTHORITY: Final = "authority"
-"""Folder of a workspace with the authority that agents have joined."""
-
 _DESCRIPTION = (
     "A workspace of fabricbench: plans, runs, trials, their tables and figures. See docs/server.md."
 )
@@ -71,7 +68,7 @@ def create_app(workspace: Workspace, settings: Settings) -> FastAPI:
     events = Events()
     scheduler = Scheduler(workspace, settings, events)
     logins = Logins(workspace.root / FOLDER, settings)
-    surveys = Surveys(settings.hosts, settings.authority or workspace.root / AUTHORITY)
+    surveys = Surveys(scheduler.hosts_files)
     app.state.server = ServerState(workspace, settings, Sandbox(settings), events, scheduler, logins, surveys)
     for part in (
         plans,

@@ -67,7 +67,7 @@ class HostsFiles(BaseModel):
 def list_hosts(state: State) -> HostsFiles:
     """Return the state of each host and its agent, a few seconds old at most."""
     surveys = state.surveys
-    found = {name: _survey_of(surveys, name) for name in surveys.files}
+    found = {name: _survey_of(surveys, name) for name in surveys.files.files}
     until = time.monotonic() + _PATIENCE_S
     return HostsFiles(files=[_file_state(name, each, until) for name, each in found.items()])
 
@@ -80,9 +80,9 @@ def _survey_of(surveys: Surveys, name: str) -> Survey | str:
     try:
         return surveys.newest(name)
     except PlanError as error:
-        return surveys.without_paths(str(error).removeprefix("error: "))
+        return surveys.files.without_paths(str(error).removeprefix("error: "))
     except RefusedError as error:
-        return surveys.without_paths(f"{error}\nhint: {error.hint}" if error.hint else str(error))
+        return surveys.files.without_paths(f"{error}\nhint: {error.hint}" if error.hint else str(error))
 
 
 def _file_state(name: str, survey: Survey | str, until: float) -> HostsFileState:

@@ -54,6 +54,14 @@ class PlanText(BaseModel):
     backend: str | None = Field(
         None, max_length=80, description="What carries the plan out; by default what the plan says."
     )
+    hosts: str | None = Field(
+        None,
+        max_length=64,
+        description="The server's file of hosts, by its name, that backend `hosts` runs the plan on.",
+    )
+    twin: bool = Field(
+        False, description="Also have the simulator predict each trial that another backend measures."
+    )
 
     @property
     def overrides(self) -> list[str]:
@@ -67,7 +75,8 @@ class PlanText(BaseModel):
         if _is_deeper(self.document, _DEPTH_MAX):
             raise ValueError(f"found more than {_DEPTH_MAX} levels in `document`; a plan has some ten")
         # JSON can write half of a surrogate pair, and no text can hold it.
-        json.dumps([self.yaml, self.document, self.overrides, self.variants], ensure_ascii=False).encode()
+        texts = [self.yaml, self.document, self.overrides, self.variants, self.hosts]
+        json.dumps(texts, ensure_ascii=False).encode()
         return self
 
 
@@ -111,7 +120,13 @@ class Checked(BaseModel):
         description="Estimate: `memory_bytes`, `seconds` of one core, `longest_seconds`, `packet_hops`, "
         "`chunks`, `queue_pairs`, `hosts`, `basis`, `text`."
     )
-    trials: list[dict[str, Any]] = Field(description="The first thousand trials, in their order.")
+    backend: str | None = Field(description="What would carry it out; null where the plan has an error.")
+    notes: list[str] = Field(
+        description="What to know before it runs on hosts: what of the plan applies, and what does not."
+    )
+    trials: list[dict[str, Any]] = Field(
+        description="The first thousand trials, in the order in which they run, predictions first."
+    )
     trials_total: int
     topology: dict[str, Any] | None = Field(
         description="`nodes` (name, kind, tier; x from 0 to 1 and level y on a map), `links` "
@@ -211,8 +226,8 @@ async def checked(plan: PlanText, state: ServerState, *, force: bool = False) ->
         "document": plan.document,
         "overrides": plan.overrides,
         "chosen": plan.variants,
-        "memory_bytes": None if force else memory_bytes,
-        "time_ms": None if force else limits.time_ms,
+        "limits": (None, None) if force else (memory_bytes, limits.time_ms),
+        "asked": {"hosts": plan.hosts, "files": state.hosts_settings, "twin": plan.twin},
     }
     try:
         found: dict[str, Any] = await state.sandbox.run("check", arguments)

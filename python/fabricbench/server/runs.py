@@ -17,8 +17,8 @@ from fabricbench.server.errors import ERRORS, ApiError, not_found, plan_error
 from fabricbench.server.plans import PlanText, checked
 from fabricbench.server.state import ServerState, user_of
 from fabricbench.server.trials import State, Tag
-from fabricbench.store.catalog_schema import FINISHED, RUNNING
-from fabricbench.store.runs import QUEUED, QueuedRun
+from fabricbench.store.catalog_schema import FINISHED, QUEUED, RUNNING
+from fabricbench.store.runs import QueuedRun, RunQueue
 
 router = APIRouter(prefix="/api/v1", tags=["runs"], responses=ERRORS)
 
@@ -49,6 +49,13 @@ class Run(BaseModel):
     title: str
     owner: str = Field(description="Who asked for it; empty for the server's own token.")
     message: str = Field(description="Why it ended as it did; empty if it is complete.")
+    backend: str = Field(description="What carries it out; empty of runs of earlier versions.")
+    hosts: str | None = Field(description="The server's file of hosts that it runs on; null if on none.")
+    twin: bool = Field(description="Whether the simulator predicts each of its trials first.")
+    waits_for: str = Field(
+        description="Why it cannot start though its turn may have come: its hosts are in use, or are not "
+        "those of this server; empty if nothing but its place keeps it."
+    )
     created_at: str
     queued_at: str
     started_at: str | None
@@ -68,8 +75,8 @@ class RunDetail(Run):
     overrides: list[str]
     variants: list[str]
     trials: list[dict[str, Any]] = Field(
-        description="The first thousand: `id`, `position`, `variant`, `iteration`, `data_size_bytes`, "
-        "`size_kind`, `status` (`waiting` until it starts)."
+        description="The first thousand: `id`, `backend`, `position`, `variant`, `iteration`, "
+        "`data_size_bytes`, `size_kind`, `status` (`waiting` until it starts)."
     )
 
 
@@ -99,6 +106,7 @@ def _queued(new: NewRun, found: Mapping[str, Any], owner: str, state: ServerStat
         "tags": new.tags,
         "threads": new.threads,
         "force": new.force,
+        "twin": new.twin,
         "count": found["trials_total"],
     }
     run = queue.add(
@@ -108,6 +116,8 @@ def _queued(new: NewRun, found: Mapping[str, Any], owner: str, state: ServerStat
         options=options,
         planned=found["trials"],
         owner=owner,
+        backend=found["backend"],
+        hosts=state.scheduler.hosts_files.host_set(new.hosts) if new.hosts is not None else None,
     )
     state.scheduler.wake()
     tell_state(state, run.id)
@@ -235,19 +245,43 @@ def rows_of(state: ServerState, found: Sequence[QueuedRun]) -> list[dict[str, An
         return []
     queue = state.scheduler.queue
     waiting = {run_id: place for place, run_id in enumerate(queue.waiting(), 1)}
-    attempts = queue.attempts(min(run.created_at for run in found))
-    return [_content(run, waiting.get(run.id), attempts, state) for run in found]
+    kept = queue.obstacles(state.scheduler.hosts_files.offered()) if _wants_hosts(found) else {}
+    attempts = _attempts(found, queue)
+    return [
+        _content(run, attempts, state)
+        | {"position": waiting.get(run.id) if run.state == QUEUED else None}
+        | {"waits_for": kept.get(run.id, "") if run.state == QUEUED else ""}
+        for run in found
+    ]
+
+
+def _wants_hosts(found: Sequence[QueuedRun]) -> bool:
+    """Tell whether one of some runs waits and needs hosts."""
+    return any(run.state == QUEUED and run.hosts is not None for run in found)
+
+
+def _attempts(found: Sequence[QueuedRun], queue: RunQueue) -> Attempts:
+    """Return the attempts at trials of some runs, those at predictions of earlier runs included."""
+    predicted = {trial["id"] for run in found for trial in run.trials if _is_prediction(trial, run)}
+    return queue.attempts(min(run.created_at for run in found), predicted)
+
+
+def _is_prediction(trial: Mapping[str, Any], run: QueuedRun) -> bool:
+    """Tell whether a trial is what the simulator predicts of a run: one of an earlier run will do."""
+    return bool(run.options.get("twin", False)) and trial.get("backend") != run.backend
 
 
 Attempts = Mapping[str, Sequence[tuple[str, str]]]
 
 
-def _content(run: QueuedRun, position: int | None, attempts: Attempts, state: ServerState) -> dict[str, Any]:
-    finished = sum(1 for trial in run.trials if _status(trial["id"], run, attempts) in FINISHED)
+def _content(run: QueuedRun, attempts: Attempts, state: ServerState) -> dict[str, Any]:
+    finished = sum(1 for trial in run.trials if _status(trial, run, attempts) in FINISHED)
     names = ("id", "state", "plan", "title", "owner", "message", "cancel_requested")
     times = ("created_at", "queued_at", "started_at", "ended_at")
     return {name: getattr(run, name) for name in (*names, *times)} | {
-        "position": position if run.state == QUEUED else None,
+        "backend": run.backend,
+        "hosts": run.hosts.name if run.hosts else None,
+        "twin": run.options.get("twin", False),
         "trials_total": run.options["count"],
         "trials_finished": finished,
         "tags": run.options["tags"],
@@ -255,19 +289,20 @@ def _content(run: QueuedRun, position: int | None, attempts: Attempts, state: Se
     }
 
 
-def _status(trial_id: str, run: QueuedRun, attempts: Attempts) -> str:
-    """Return the outcome of a trial since its run was requested."""
-    own = [status for status, started_at in attempts.get(trial_id, ()) if started_at >= run.created_at]
+def _status(trial: Mapping[str, Any], run: QueuedRun, attempts: Attempts) -> str:
+    """Return the outcome of a trial since its run was requested, of a prediction at any time."""
+    since = "" if _is_prediction(trial, run) else run.created_at
+    own = [status for status, started_at in attempts.get(trial["id"], ()) if started_at >= since]
     return next((status for status in own if status in FINISHED), own[-1] if own else "waiting")
 
 
 def detail_of(state: ServerState, run: QueuedRun) -> RunDetail:
     """Return a run with its plan and its trials."""
-    attempts = state.scheduler.queue.attempts(run.created_at)
+    attempts = _attempts([run], state.scheduler.queue)
     content = rows_of(state, [run])[0] | {
         "plan_source": run.plan_source,
         "overrides": run.options["overrides"],
         "variants": run.options["variants"],
-        "trials": [{**trial, "status": _status(trial["id"], run, attempts)} for trial in run.trials],
+        "trials": [{**trial, "status": _status(trial, run, attempts)} for trial in run.trials],
     }
     return RunDetail.model_validate(content)

@@ -20,6 +20,7 @@ from threading import Lock, Thread
 from typing import TYPE_CHECKING, Final
 
 from fabricbench.server.events import Events
+from fabricbench.server.hosts_files import HostsFiles
 from fabricbench.server.settings import Settings
 from fabricbench.store import StoreError
 from fabricbench.store.catalog_schema import FAILED, INTERRUPTED
@@ -44,6 +45,7 @@ class WorkerProcess:
     def __init__(
         self,
         root: str,
+        hosts_files: HostsFiles,
         limits: tuple[int, int],
         on_event: Callable[[str, dict[str, object]], None],
         on_end: Callable[[], None],
@@ -52,11 +54,13 @@ class WorkerProcess:
 
         Args:
             root: Folder of the workspace.
+            hosts_files: The hosts that its run can be on.
             limits: Estimated time of a trial at most [min], and memory at most [bytes].
             on_event: Told the id of the run and what happened, by a thread of this object.
             on_end: Told when there is no more to hear.
         """
-        command = [sys.executable, "-m", "fabricbench.server.worker", root, *map(str, limits)]
+        own = (root, hosts_files.as_json(), *map(str, limits))
+        command = [sys.executable, "-m", "fabricbench.server.worker", *own]
         pipe = subprocess.PIPE
         # A session of its own: Ctrl-C in the server's terminal is for the server, which tells its workers.
         self.process = subprocess.Popen(
@@ -141,6 +145,7 @@ class Scheduler:
     def __init__(self, workspace: Workspace, settings: Settings, events: Events) -> None:
         """Take the workspace whose queue is worked off; `start` begins."""
         self.queue = RunQueue(workspace)
+        self.hosts_files = HostsFiles.of(settings, workspace.root)
         self._workspace = workspace
         self._settings = settings
         self._events = events
@@ -214,9 +219,12 @@ class Scheduler:
         if free <= 0:
             return
         starting = sum(1 for worker in self._workers if not worker.has_claimed)
-        for _ in range(min(free, len(self.queue.waiting()) - starting)):
+        kept = self.queue.obstacles(self.hosts_files.offered())
+        ready = sum(1 for run_id in self.queue.waiting() if run_id not in kept)
+        for _ in range(min(free, ready - starting)):
             limits = (self._settings.time_limit_min, self._settings.worker_memory_bytes)
-            worker = WorkerProcess(str(self._workspace.root.resolve()), limits, self._heard, self.wake)
+            root = str(self._workspace.root.resolve())
+            worker = WorkerProcess(root, self.hosts_files, limits, self._heard, self.wake)
             with self._lock:
                 self._workers.append(worker)
 

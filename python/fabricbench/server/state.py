@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fastapi import Request
 
@@ -45,6 +45,11 @@ class ServerState:
     surveys: Surveys
     requests: Requests = field(default_factory=Requests)
     cache: Cache = field(default_factory=Cache)
+
+    @property
+    def hosts_settings(self) -> dict[str, dict[str, Any]]:
+        """What backend `hosts` is told to run on the hosts of each file, by the name of the file."""
+        return {name: self.surveys.files.settings_of(name) for name in self.surveys.files.files}
 
 
 def state_of(request: Request) -> ServerState:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
-from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Condition, Lock, Thread
 from typing import TYPE_CHECKING, Final
@@ -13,6 +11,7 @@ if TYPE_CHECKING:
     from fabricbench.hosts.certificates import Identity
     from fabricbench.hosts.control.hosts_file import Host, Hosts
     from fabricbench.hosts.control.survey import HostReport
+    from fabricbench.server.hosts_files import HostsFiles
 
 _AT_ONCE: Final = 32
 _KEPT_S: Final = 5.0
@@ -95,15 +94,9 @@ class Survey:
 class Surveys:
     """The newest survey of each file of hosts."""
 
-    def __init__(self, files: Mapping[str, Path], authority: Path) -> None:
-        """Ask nobody yet.
-
-        Args:
-            files: The files of hosts, by the names that requests know them by.
-            authority: Folder of the authority that the agents have joined.
-        """
+    def __init__(self, files: HostsFiles) -> None:
+        """Ask nobody yet."""
         self.files = files
-        self._authority = authority
         self._newest: dict[str, Survey] = {}
         self._lock = Lock()
 
@@ -114,19 +107,12 @@ class Surveys:
             PlanError: The file has a mistake.
             RefusedError: There is no authority that its hosts could be asked with.
         """
-        from fabricbench.hosts.control.hosts_file import load_hosts
         from fabricbench.hosts.control.survey import controller_identity
 
         with self._lock:
             last = self._newest.get(name)
             if last is None or last.is_old:
-                hosts = load_hosts(self.files[name])
-                last = Survey(hosts, controller_identity(hosts, self._authority), last)
+                hosts = self.files.load(name)
+                last = Survey(hosts, controller_identity(hosts, self.files.authority), last)
                 self._newest[name] = last
             return last
-
-    def without_paths(self, text: str) -> str:
-        """Return what is told of a file or the authority, without where they are."""
-        for name, path in self.files.items():
-            text = text.replace(str(path), name)
-        return text.replace(str(self._authority), "the server's folder of it")

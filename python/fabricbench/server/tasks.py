@@ -9,8 +9,10 @@ import json
 import math
 from base64 import b64decode, b64encode
 from collections.abc import Mapping, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from fabricbench.backend.protocol import RefusedError
 from fabricbench.backend.registry import BackendError, capturing
 from fabricbench.figures.links.layout import place_nodes
 from fabricbench.plan import engine
@@ -19,14 +21,13 @@ from fabricbench.plan.document.document import read_text
 from fabricbench.plan.document.overrides import apply_overrides
 from fabricbench.plan.errors import PlanError, Problem
 from fabricbench.plan.expand import PlannedTrial, first_spec
-from fabricbench.plan.load import document_of, validate
-from fabricbench.plan.loaded import LoadedPlan
+from fabricbench.plan.load import validate
 from fabricbench.runner import loading
-from fabricbench.runner.trials import trial_id
+from fabricbench.server.asked import Asked
+from fabricbench.server.phases import Phase, phases_of
 from fabricbench.server.yaml_text import yaml_of
 
 if TYPE_CHECKING:
-    from fabricbench.backend.protocol import Backend
     from fabricbench.plan._run_spec import RunSpec
 
 SOURCE: Final = "plan"
@@ -41,8 +42,8 @@ def check(
     document: Mapping[str, Any] | None,
     overrides: Sequence[str],
     chosen: Sequence[str],
-    memory_bytes: int | None,
-    time_ms: int | None,
+    limits: tuple[int | None, int | None],
+    asked: Mapping[str, Any],
 ) -> dict[str, Any]:
     """Check a plan and say everything about it that can be said without running it.
 
@@ -51,9 +52,10 @@ def check(
         document: Its fields; they come before `text`.
         overrides: Changes, each FIELD=VALUE.
         chosen: Names of the variants to run; all if empty.
-        memory_bytes: Memory that a trial may take; none for any.
-        time_ms: Time that a trial may take; none for any.
+        limits: Memory [bytes] and time [ms] that a trial may take; none for any.
+        asked: Where it is to be carried out: the attributes of `Asked`.
     """
+    bounds = Limits(*limits)
     try:
         text = yaml_of(document, text) if document is not None else text or ""
         result: dict[str, Any] = {"yaml": text, "document": None, "errors": [], "warnings": []}
@@ -62,16 +64,16 @@ def check(
         return _empty(text) | {"errors": _faults(error)}
     empty = _empty(text) | result
     try:
-        loaded = loading.load_text(text, SOURCE, overrides, Limits(memory_bytes, time_ms), chosen)
+        loaded = loading.load_text(text, SOURCE, overrides, bounds, chosen)
     except PlanError as error:
         found = empty | {"errors": _faults(error)}
         return found | _cost_of_refused(text, overrides, error.problems)
+    wish = Asked(**asked)
     try:
-        return empty | _described(loaded)
-    except BackendError as error:
-        # One that is there, and cannot tell what it would run without more than the plan says.
-        problem = document_of(loaded).problem(("backend",), error.found, error.allowed, error.hint)
-        return empty | {"errors": [_fault(problem, "error")]}
+        return empty | _described(phases_of(loaded, wish.settings(loaded), bounds, chosen, twin=wish.twin))
+    except (BackendError, PlanError, RefusedError) as error:
+        problems = wish.problems(error, loaded, SOURCE)
+        return empty | {"errors": [_fault(problem, "error") for problem in problems]}
 
 
 def capture(spec: Mapping[str, Any], backend: str, qps: Sequence[int], count: int) -> dict[str, Any]:
@@ -154,6 +156,8 @@ def _empty(text: str | None) -> dict[str, Any]:
         "warnings": [],
         "beyond_machine": False,
         "cost": None,
+        "backend": None,
+        "notes": [],
         "trials": [],
         "trials_total": 0,
         "topology": None,
@@ -197,9 +201,9 @@ def _least_cost(text: str, overrides: Sequence[str], problems: Sequence[Problem]
     return {"cost": _cost([least], "so many ranks at the least")} if least else {}
 
 
-def _described(loaded: LoadedPlan) -> dict[str, Any]:
+def _described(phases: Sequence[Phase]) -> dict[str, Any]:
+    loaded, backend = phases[-1].loaded, phases[-1].backend
     estimates = [each for each in loaded.estimates if each is not None]
-    backend = loading.backend_of(loaded)
     return {
         "name": loaded.plan.name,
         "title": loaded.plan.title,
@@ -207,8 +211,10 @@ def _described(loaded: LoadedPlan) -> dict[str, Any]:
         "variants": [variant.name for variant in loaded.plan.variants],
         "warnings": [_fault(warning, "warning") for warning in loaded.warnings],
         "cost": _cost(estimates, "all trials") | {"text": loaded.cost} if estimates else None,
-        "trials": [_trial(trial, backend) for trial in loaded.trials[:_TRIALS_MAX]],
-        "trials_total": len(loaded.trials),
+        "backend": backend.name,
+        "notes": loading.notes_of(loaded, backend),
+        "trials": list(islice((trial for phase in phases for trial in phase.trials()), _TRIALS_MAX)),
+        "trials_total": sum(len(phase.loaded.trials) for phase in phases),
         "topology": _topology(_with_every_job(loaded.trials)),
     }
 
@@ -225,17 +231,6 @@ def _cost(estimates: Sequence[engine.Estimate], basis: str) -> dict[str, Any]:
         "chunks": max(each["chunks"] for each in estimates),
         "queue_pairs": max(each["queue_pairs"] for each in estimates),
         "hosts": max(each["hosts"] for each in estimates),
-    }
-
-
-def _trial(trial: PlannedTrial, backend: Backend) -> dict[str, Any]:
-    return {
-        "id": trial_id(trial, backend),
-        "position": trial.index,
-        "variant": trial.variant,
-        "iteration": trial.iteration,
-        "data_size_bytes": trial.data_size_bytes,
-        "size_kind": trial.size_kind,
     }
 
 

@@ -12,7 +12,7 @@ import resource
 import signal
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from threading import Thread
 from types import FrameType
@@ -20,7 +20,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fabricbench.results.jobs import result_rows
 from fabricbench.runner import loading
+from fabricbench.runner.interrupts import Interrupts
 from fabricbench.runner.trials import Runner
+from fabricbench.server.hosts_files import HostsFiles
+from fabricbench.server.phases import Phase, phases_of
 from fabricbench.server.samples import Samples
 from fabricbench.server.tasks import SOURCE
 from fabricbench.store import StoreError, Workspace
@@ -31,6 +34,7 @@ from fabricbench.words import counted
 
 if TYPE_CHECKING:
     from fabricbench.backend.protocol import Progress
+    from fabricbench.plan.cost import Limits
     from fabricbench.store import Trial, TrialFacts
 
 _TELL_S: Final = 0.25
@@ -64,16 +68,21 @@ class Teller:
         self._tags = run.options["tags"]
         sizes = [trial["data_size_bytes"] for trial in run.trials]
         self._weights = sizes + [sizes[-1]] * (run.options["count"] - len(sizes))
-        self._number, self._count = 0, len(self._weights)
+        self._before, self._number, self._count = 0, 0, len(self._weights)
         self._trial = ""
         self._told_at = 0.0
         self._samples = Samples()
 
-    def trial_started(self, facts: TrialFacts, number: int, count: int) -> None:
+    def next_phase(self) -> None:
+        """Number the trials that come now after those that there were."""
+        self._before = self._number
+
+    def trial_started(self, facts: TrialFacts, number: int, count: int) -> None:  # noqa: ARG002 -- of a phase
         """Tell which trial begins."""
-        self._number, self._count, self._trial = number, count, facts.id
+        self._number, self._trial = self._before + number, facts.id
         self._samples = Samples()
-        tell("trial_started", id=facts.id, number=number, count=count, data_size_bytes=facts.data_size_bytes)
+        size_bytes = facts.data_size_bytes
+        tell("trial_started", id=facts.id, number=self._number, count=self._count, data_size_bytes=size_bytes)
 
     def trial_progressed(self, progress: Progress) -> None:
         """Report the progress, unless that was done just now."""
@@ -132,8 +141,15 @@ def tell(event: str, **content: Any) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def main(root: str, time_limit_min: int, memory_bytes: int) -> None:
-    """Claim a run and carry it out, with so much memory at most; 0 for any."""
+def main(root: str, hosts_files: HostsFiles, time_limit_min: int, memory_bytes: int) -> None:
+    """Claim a run, which may be on the hosts of some files, and carry it out.
+
+    Args:
+        root: Folder of the workspace.
+        hosts_files: The files of hosts.
+        time_limit_min: Estimated time of a trial at most [min].
+        memory_bytes: Memory that it may take [bytes]; 0 for any.
+    """
     if memory_bytes:
         # Of what it writes to: libraries and files that are mapped take none of another's memory.
         resource.setrlimit(resource.RLIMIT_DATA, (memory_bytes, memory_bytes))
@@ -141,12 +157,12 @@ def main(root: str, time_limit_min: int, memory_bytes: int) -> None:
     control = Control()
     store = Workspace.open(Path(root))
     queue = RunQueue(store)
-    run = None if control.is_over else queue.claim()
+    run = None if control.is_over else queue.claim(hosts_files.offered())
     tell("claimed", id=run.id if run else None)
     if run is None:
         return
     try:
-        state, message = _carried_out(run, store, control, time_limit_min)
+        state, message = _carried_out(run, store, control, hosts_files, time_limit_min)
     except KeyboardInterrupt:  # before its first trial: the runner takes signals over
         if not control.is_cancelled:
             queue.put_back(run.id)
@@ -159,21 +175,14 @@ def _interrupt(_number: int, _frame: FrameType | None) -> None:
     raise KeyboardInterrupt
 
 
-def _carried_out(run: QueuedRun, store: Workspace, control: Control, time_limit_min: int) -> tuple[str, str]:
+def _carried_out(
+    run: QueuedRun, store: Workspace, control: Control, hosts_files: HostsFiles, time_limit_min: int
+) -> tuple[str, str]:
     """Run the trials, and return how the run ended and why."""
-    options = run.options
-    limits = None if options["force"] else loading.machine_limits(time_limit_min)
-    teller = Teller(run, store)
+    limits = None if run.options["force"] else loading.machine_limits(time_limit_min)
     try:
-        loaded = loading.load_text(run.plan_source, SOURCE, options["overrides"], limits, options["variants"])
-        outcome = Runner(
-            store,
-            loading.backend_of(loaded),
-            result_rows,
-            teller,
-            threads=options["threads"],
-            resume=options.get("resume", False),
-        ).run(loaded)
+        phases = _phases(run, hosts_files, limits)
+        finished, is_whole = _run(phases, run, store)
         signal.signal(signal.SIGTERM, signal.SIG_IGN)  # there is only the end to note
     except StoreError as error:
         return FAILED, f"{error.found}; {error.hint}"
@@ -181,14 +190,42 @@ def _carried_out(run: QueuedRun, store: Workspace, control: Control, time_limit_
         told = loading.problem_text(error)
         if told is None:
             raise
-        return FAILED, told
-    if outcome.stopped_by is None:
+        return FAILED, hosts_files.without_paths(told)
+    if is_whole:
         return COMPLETE, ""
-    kept = f"{len(outcome.trials)} of {counted(outcome.count, 'trial')} finished"
+    count = sum(len(phase.loaded.trials) for phase in phases)
+    kept = f"{finished} of {counted(count, 'trial')} finished"
     if control.is_cancelled:
         return CANCELLED, f"cancelled; {kept}"
     return INTERRUPTED, f"the server ended; {kept}"
 
 
+def _phases(run: QueuedRun, hosts_files: HostsFiles, limits: Limits | None) -> list[Phase]:
+    """Return what there is to carry out."""
+    overrides, chosen = run.options["overrides"], run.options["variants"]
+    loaded = loading.load_text(run.plan_source, SOURCE, overrides, limits, chosen)
+    settings = hosts_files.settings_of(run.hosts.name) if run.hosts else {}
+    return phases_of(loaded, settings, limits, chosen, twin=run.options.get("twin", False))
+
+
+def _run(phases: Sequence[Phase], run: QueuedRun, store: Workspace) -> tuple[int, bool]:
+    """Run the trials of every phase; return how many have finished, and whether nobody ended it early."""
+    teller = Teller(run, store)
+    threads, resume = run.options["threads"], run.options.get("resume", False)
+    finished = 0
+    with Interrupts() as between:
+        for phase in phases:
+            if between.received is not None:
+                return finished, False
+            again = resume or phase.is_prediction
+            runner = Runner(store, phase.backend, result_rows, teller, threads=threads, resume=again)
+            outcome = runner.run(phase.loaded)
+            finished += len(outcome.trials)
+            if outcome.stopped_by is not None:
+                return finished, False
+            teller.next_phase()
+    return finished, True
+
+
 if __name__ == "__main__":
-    main(sys.argv[1], *map(int, sys.argv[2:]))
+    main(sys.argv[1], HostsFiles.read(sys.argv[2]), *map(int, sys.argv[3:]))

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from sqlalchemy import DDL, BigInteger, Column, Index, Integer, MetaData, String, Table, Text, event
 
-REVISION = "0010"
+REVISION = "0011"
 """Revision of the catalog that this version reads and writes."""
 
 REVISION_TABLE = "alembic_version"
 
+QUEUED = "queued"
 RUNNING = "running"
 COMPLETE = "complete"
 INCOMPLETE = "incomplete"
@@ -97,6 +98,9 @@ runs = Table(
     Column("host", Text, nullable=False),
     Column("pid", Integer, nullable=False),
     Column("process_start", Text, nullable=False),
+    # What is to carry it out, and on which hosts: JSON, none of a backend that needs none.
+    Column("backend", Text, nullable=False, server_default=""),
+    Column("hosts", Text, nullable=True),
     Index("runs_by_id", "id", unique=True),
     Index("runs_by_state", "state"),
 )

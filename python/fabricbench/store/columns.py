@@ -167,7 +167,7 @@ COLUMNS: Final[dict[str, tuple[Column, ...]]] = {
     "counters": (
         Column('host', 'string', False, None, "Name of the host; of a lab's link the node that sends."),
         Column('device', 'string', False, None, 'What counted: an interface, an RDMA device with its port as in `mlx5_0/1`, `kernel`, a link of a lab, or the driver of the endpoint.'),
-        Column('source', 'string', False, None, 'Where it was read: `link` (statistics of the interface, `ip -stats link`), `ethtool` (`ethtool -S`), `nstat` (what the kernel counts of UDP and TCP), `rdma` (`ports/*/counters` of an RDMA device), `hw_counters` (`ports/*/hw_counters`), `lab` (a link of a lab) or `endpoint` (the program that sends and receives).'),
+        Column('source', 'string', False, None, 'Where it was read: `link` (statistics of the interface, `ip -stats link`), `ethtool` (`ethtool -S`), `nstat` (what the kernel counts of UDP and TCP), `softnet` (its backlogs), `rdma` (`ports/*/counters` of an RDMA device), `hw_counters` (`ports/*/hw_counters`), `lab` (a link of a lab) or `endpoint` (the program that sends and receives).'),
         Column('vendor_name', 'string', False, None, 'Name that its driver gives it.'),
         Column('name', 'string', True, None, 'Neutral name: vendors mean alike, which is not that they count alike; null where none is known.'),
         Column('unit', 'string', True, None, 'Unit of both values, such as `packets`, `bytes` or `events`; null where it is not known.'),

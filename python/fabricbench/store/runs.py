@@ -2,13 +2,13 @@
 
 A run waits as `queued`, is claimed by the process that carries it out as `running`, and ends as `complete`,
 `cancelled`, `failed` or `interrupted`. A run whose process is gone is interrupted; it can be queued again, as
-can what was cancelled or failed.
+can what was cancelled or failed. A run on hosts is claimed where they can be used and no other run uses them.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -16,7 +16,8 @@ from uuid import uuid4
 from sqlalchemy import func, select, update
 
 from fabricbench.store.catalog import now
-from fabricbench.store.catalog_schema import COMPLETE, FAILED, INTERRUPTED, RUNNING, runs, trials
+from fabricbench.store.catalog_schema import COMPLETE, FAILED, INTERRUPTED, QUEUED, RUNNING, runs, trials
+from fabricbench.store.host_sets import HostSet, obstacles_in
 from fabricbench.store.process import ProcessIdentity
 from fabricbench.store.trial import to_json
 
@@ -25,11 +26,11 @@ if TYPE_CHECKING:
 
     from fabricbench.store.workspace import Workspace
 
-QUEUED = "queued"
 CANCELLED = "cancelled"
 ENDED = (COMPLETE, CANCELLED, FAILED, INTERRUPTED)
 """States that a run does not leave by itself."""
 RESUMABLE = (CANCELLED, FAILED, INTERRUPTED)
+_IDS_AT_ONCE = 500
 _NOBODY = {"host": "", "pid": 0, "process_start": ""}
 
 
@@ -44,8 +45,10 @@ class QueuedRun:
         plan: Name of the plan.
         title: Its title.
         plan_source: Its text as the user wrote it.
-        options: `overrides`, `variants`, `tags`, `threads`, `force`, `resume` and `count` (of its trials).
-        trials: The first of what it expands to: `id`, `variant`, `iteration`, `data_size_bytes`, `size_kind`.
+        options: `overrides`, `variants`, `tags`, `threads`, `force`, `twin`, `resume` and `count` (of its
+            trials).
+        trials: The first of what it expands to: `id`, `backend`, `variant`, `iteration`, `data_size_bytes`,
+            `size_kind`.
         owner: The user who asked for it; empty where there is one only.
         message: Why it ended as it did; empty if it is complete.
         cancel_requested: Whether somebody wants it to end.
@@ -53,6 +56,8 @@ class QueuedRun:
         queued_at: When it was queued last.
         started_at: When it was claimed last; none if never.
         ended_at: When it ended; none if it has not.
+        backend: What is to carry it out; empty of runs that an earlier version queued.
+        hosts: The hosts that it is for; none of a backend that needs none.
     """
 
     number: int
@@ -70,6 +75,8 @@ class QueuedRun:
     queued_at: str
     started_at: str | None
     ended_at: str | None
+    backend: str
+    hosts: HostSet | None
 
     @property
     def has_ended(self) -> bool:
@@ -93,6 +100,8 @@ class RunQueue:
         options: Mapping[str, Any],
         planned: Sequence[Mapping[str, Any]],
         owner: str = "",
+        backend: str = "",
+        hosts: HostSet | None = None,
     ) -> QueuedRun:
         """Queue a run.
 
@@ -100,12 +109,19 @@ class RunQueue:
             StoreError: The catalog cannot be written.
         """
         at = now()
-        row = {"id": uuid4().hex[:12], "state": QUEUED, "plan": plan, "title": title, "message": ""}
+        row: dict[str, Any] = {
+            "id": uuid4().hex[:12],
+            "state": QUEUED,
+            "plan": plan,
+            "title": title,
+            "message": "",
+        }
         row |= {"plan_source": plan_source, "options": to_json(options), "trials": to_json(list(planned))}
-        values = row | _NOBODY | {"owner": owner, "cancel_requested": 0, "created_at": at, "queued_at": at}
+        row |= {"owner": owner, "backend": backend, "hosts": hosts.as_json() if hosts else None}
+        values = row | _NOBODY | {"cancel_requested": 0, "created_at": at, "queued_at": at}
         with self._database.writing() as connection:
             connection.execute(runs.insert().values(values))
-            return _one(connection, str(row["id"]))
+            return _one(connection, row["id"])
 
     def find(self, run_id: str) -> QueuedRun | None:
         """Return the run with an id; none if there is none.
@@ -152,23 +168,36 @@ class RunQueue:
         with self._database.reading() as connection:
             return {state: int(count) for state, count in connection.execute(query)}
 
-    def claim(self) -> QueuedRun | None:
-        """Take the run that has waited longest, for this process; none if none waits.
+    def obstacles(self, offered: Collection[HostSet] = ()) -> dict[str, str]:
+        """Return what keeps queued runs from being claimed here, by their ids; nothing of all others.
+
+        Args:
+            offered: The hosts that runs can use here.
+
+        Raises:
+            StoreError: The catalog cannot be read.
+        """
+        with self._database.reading() as connection:
+            return obstacles_in(connection, offered)
+
+    def claim(self, offered: Collection[HostSet] = ()) -> QueuedRun | None:
+        """Take the run that has waited longest and may start, for this process; none if there is none.
+
+        Args:
+            offered: The hosts that runs can use here.
 
         Raises:
             StoreError: The catalog cannot be written.
         """
-        query = select(runs).where(runs.c.state == QUEUED).order_by(runs.c.queued_at, runs.c.number).limit(1)
+        query = select(runs.c.number, runs.c.id).where(runs.c.state == QUEUED)
         with self._database.writing() as connection:
-            row = connection.execute(query).first()
+            kept = obstacles_in(connection, offered)
+            waiting = connection.execute(query.order_by(runs.c.queued_at, runs.c.number))
+            row = next((row for row in waiting if row.id not in kept), None)
             if row is None:
                 return None
-            values = {
-                "state": RUNNING,
-                "started_at": now(),
-                "ended_at": None,
-                "message": "",
-            } | _this_process()
+            values = {"state": RUNNING, "started_at": now(), "ended_at": None, "message": ""}
+            values |= _this_process()
             connection.execute(update(runs).where(runs.c.number == row.number).values(values))
             return _one(connection, row.id)
 
@@ -246,18 +275,27 @@ class RunQueue:
             connection.execute(update(runs).where(runs.c.id == run_id).values(values))
             return _one(connection, run_id)
 
-    def attempts(self, since: str) -> dict[str, list[tuple[str, str]]]:
+    def attempts(self, since: str, always: Collection[str] = ()) -> dict[str, list[tuple[str, str]]]:
         """Return status and start of every attempt at a trial that started after a time, by the trial's id.
+
+        Args:
+            since: The time.
+            always: Ids of trials of which every attempt counts.
 
         Raises:
             StoreError: The catalog cannot be read.
         """
-        columns = (trials.c.id, trials.c.status, trials.c.started_at)
-        query = select(*columns).where(trials.c.started_at >= since).order_by(trials.c.attempt)
-        found: dict[str, list[tuple[str, str]]] = {}
+        columns = (trials.c.attempt, trials.c.id, trials.c.status, trials.c.started_at)
+        ids, some = list(always), _IDS_AT_ONCE
+        wanted = [trials.c.started_at >= since]
+        wanted += [trials.c.id.in_(ids[first : first + some]) for first in range(0, len(ids), some)]
+        rows: dict[int, Row[Any]] = {}
         with self._database.reading() as connection:
-            for row in connection.execute(query):
-                found.setdefault(row.id, []).append((row.status, row.started_at))
+            for condition in wanted:
+                rows |= {row.attempt: row for row in connection.execute(select(*columns).where(condition))}
+        found: dict[str, list[tuple[str, str]]] = {}
+        for _, row in sorted(rows.items()):
+            found.setdefault(row.id, []).append((row.status, row.started_at))
         return found
 
     def recover(self) -> list[str]:
@@ -296,11 +334,12 @@ def _readable(row: Row[Any]) -> QueuedRun | None:
     """Return a run; none if its row has been spoilt, which must not keep others from being shown."""
     try:
         return _run_of(row)
-    except (TypeError, ValueError, RecursionError):
+    except (KeyError, TypeError, ValueError, RecursionError):
         return None
 
 
 def _run_of(row: Row[Any]) -> QueuedRun:
     values = {name: getattr(row, name) for name in QueuedRun.__dataclass_fields__}
     values |= {"options": json.loads(row.options), "trials": json.loads(row.trials)}
+    values |= {"hosts": HostSet.read(row.hosts)}
     return QueuedRun(**values | {"cancel_requested": bool(row.cancel_requested)})

@@ -665,8 +665,18 @@ export interface components {
                 [key: string]: unknown;
             } | null;
             /**
+             * Backend
+             * @description What would carry it out; null where the plan has an error.
+             */
+            backend: string | null;
+            /**
+             * Notes
+             * @description What to know before it runs on hosts: what of the plan applies, and what does not.
+             */
+            notes: string[];
+            /**
              * Trials
-             * @description The first thousand trials, in their order.
+             * @description The first thousand trials, in the order in which they run, predictions first.
              */
             trials: {
                 [key: string]: unknown;
@@ -1016,6 +1026,17 @@ export interface components {
              */
             backend?: string | null;
             /**
+             * Hosts
+             * @description The server's file of hosts, by its name, that backend `hosts` runs the plan on.
+             */
+            hosts?: string | null;
+            /**
+             * Twin
+             * @description Also have the simulator predict each trial that another backend measures.
+             * @default false
+             */
+            twin: boolean;
+            /**
              * Tags
              * @description Tags for its trials.
              */
@@ -1079,6 +1100,17 @@ export interface components {
              * @description What carries the plan out; by default what the plan says.
              */
             backend?: string | null;
+            /**
+             * Hosts
+             * @description The server's file of hosts, by its name, that backend `hosts` runs the plan on.
+             */
+            hosts?: string | null;
+            /**
+             * Twin
+             * @description Also have the simulator predict each trial that another backend measures.
+             * @default false
+             */
+            twin: boolean;
         };
         /**
          * PublishedPlan
@@ -1161,6 +1193,26 @@ export interface components {
              * @description Why it ended as it did; empty if it is complete.
              */
             message: string;
+            /**
+             * Backend
+             * @description What carries it out; empty of runs of earlier versions.
+             */
+            backend: string;
+            /**
+             * Hosts
+             * @description The server's file of hosts that it runs on; null if on none.
+             */
+            hosts: string | null;
+            /**
+             * Twin
+             * @description Whether the simulator predicts each of its trials first.
+             */
+            twin: boolean;
+            /**
+             * Waits For
+             * @description Why it cannot start though its turn may have come: its hosts are in use, or are not those of this server; empty if nothing but its place keeps it.
+             */
+            waits_for: string;
             /** Created At */
             created_at: string;
             /** Queued At */
@@ -1216,6 +1268,26 @@ export interface components {
              * @description Why it ended as it did; empty if it is complete.
              */
             message: string;
+            /**
+             * Backend
+             * @description What carries it out; empty of runs of earlier versions.
+             */
+            backend: string;
+            /**
+             * Hosts
+             * @description The server's file of hosts that it runs on; null if on none.
+             */
+            hosts: string | null;
+            /**
+             * Twin
+             * @description Whether the simulator predicts each of its trials first.
+             */
+            twin: boolean;
+            /**
+             * Waits For
+             * @description Why it cannot start though its turn may have come: its hosts are in use, or are not those of this server; empty if nothing but its place keeps it.
+             */
+            waits_for: string;
             /** Created At */
             created_at: string;
             /** Queued At */
@@ -1252,7 +1324,7 @@ export interface components {
             variants: string[];
             /**
              * Trials
-             * @description The first thousand: `id`, `position`, `variant`, `iteration`, `data_size_bytes`, `size_kind`, `status` (`waiting` until it starts).
+             * @description The first thousand: `id`, `backend`, `position`, `variant`, `iteration`, `data_size_bytes`, `size_kind`, `status` (`waiting` until it starts).
              */
             trials: {
                 [key: string]: unknown;

@@ -1,0 +1,98 @@
+"""Where a plan is to be carried out: by its backend alone or on hosts, with a prediction or without."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from fabricbench.backend.protocol import RefusedError
+from fabricbench.backend.registry import BACKENDS, BackendError
+from fabricbench.plan.errors import FieldPath, Place, PlanError, Problem
+from fabricbench.plan.load import document_of
+
+if TYPE_CHECKING:
+    from fabricbench.plan.loaded import LoadedPlan
+
+_HOSTS: Final = "hosts"
+"""The field of a request, and the setting of a backend, that names a file of hosts."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a request says beside the plan.
+
+    Attributes:
+        hosts: Name of the file of hosts; none if it names none.
+        files: What a backend is told to run on the hosts of each file of the server, by its name.
+        twin: Whether each trial is to be predicted first.
+    """
+
+    hosts: str | None
+    files: Mapping[str, Mapping[str, Any]]
+    twin: bool
+
+    def settings(self, loaded: LoadedPlan) -> Mapping[str, Any]:
+        """Return what the backend of a plan is told.
+
+        Raises:
+            PlanError: There are no such hosts, or that backend needs none.
+        """
+        if self.hosts is None:
+            return {}
+        backend = loaded.plan.backend
+        if not _takes_hosts(backend):
+            able = next(name for name in sorted(BACKENDS) if _takes_hosts(name))
+            found = f'"{self.hosts}", and backend {backend}, which runs on no hosts'
+            raise PlanError([self._problem(found, f"backend {able}", f'set `backend` to "{able}"')])
+        if self.hosts not in self.files:
+            raise PlanError([self._problem(f'"{self.hosts}"', self._names, "GET /api/v1/hosts lists them")])
+        return self.files[self.hosts]
+
+    @property
+    def _names(self) -> str:
+        return ", ".join(sorted(self.files)) or "none: this server was given no file of hosts"
+
+    def problems(self, error: Exception, loaded: LoadedPlan, source: str) -> Iterator[Problem]:
+        """Yield what is wrong, by the fields of the plan called `source` and those of the request."""
+        document = document_of(loaded)
+        if isinstance(error, PlanError):
+            for each in error.problems:
+                yield each if each.place.source == source else self._in_file(each)
+        elif isinstance(error, RefusedError):
+            path = _path_of(error.field)
+            hint = getattr(error.__cause__, "hint", "") or "the simulator may run it: leave `backend` out"
+            allowed = self._named(error.allowed)
+            allowed = f"hosts that {allowed} plays" if allowed == self.hosts else allowed
+            yield document.problem(path, self._named(error.found), allowed, hint)
+        elif isinstance(error, BackendError):
+            hint = self._named(error.hint)
+            if self.hosts is None and _takes_hosts(loaded.plan.backend):
+                hint = f"name them as `hosts`: {self._names}"
+                if not self.files:
+                    hint = "have the server know some: `fabricbench serve --hosts hosts.yaml`"
+            yield document.problem(("backend",), self._named(error.found), self._named(error.allowed), hint)
+
+    def _in_file(self, problem: Problem) -> Problem:
+        """Return what is wrong with the file of hosts as the fault of who names it."""
+        told = problem.text("error").removeprefix("error: ").partition("\nhint: ")[0]
+        return self._problem(f"a mistake in {self._named(told)}", "", problem.hint)
+
+    def _problem(self, found: str, allowed: str, hint: str) -> Problem:
+        return Problem(Place("the request"), _HOSTS, found, allowed, hint)
+
+    def _named(self, text: str) -> str:
+        """Return a text with the name of the file in place of where it is."""
+        if self.hosts is not None and self.hosts in self.files:
+            text = text.replace(str(self.files[self.hosts][_HOSTS]), self.hosts)
+        return text
+
+
+def _takes_hosts(backend: str) -> bool:
+    return _HOSTS in BACKENDS[backend].settings
+
+
+def _path_of(field: str) -> FieldPath:
+    """Return a field of a RunSpec, such as `jobs[0].storage`, as the path of a field of the plan."""
+    return tuple(int(part) if part.isdecimal() else part for part in re.findall(r"\w+", field))

@@ -1,0 +1,104 @@
+"""The files of hosts of a server: what they say now, by names that tell nobody where they are."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Self
+
+from fabricbench.store.host_sets import HostSet
+
+if TYPE_CHECKING:
+    from fabricbench.hosts.control.hosts_file import Hosts
+    from fabricbench.server.settings import Settings
+
+AUTHORITY: Final = "authority"
+"""Folder of a workspace with the authority that agents have joined."""
+
+
+@dataclass(frozen=True)
+class HostsFiles:
+    """The files of hosts that a server was given.
+
+    Attributes:
+        files: Each, by the name that requests know it by.
+        authority: Folder of the authority that their agents have joined.
+    """
+
+    files: Mapping[str, Path]
+    authority: Path
+    _read: dict[str, tuple[tuple[int, ...], Hosts]] = field(default_factory=dict, compare=False)
+
+    @classmethod
+    def of(cls, settings: Settings, root: Path) -> Self:
+        """Return those of a server whose workspace is in a folder."""
+        return cls(settings.hosts, settings.authority or root / AUTHORITY)
+
+    def load(self, name: str) -> Hosts:
+        """Return what a file says; it is read again when it has changed.
+
+        Raises:
+            PlanError: It has a mistake.
+        """
+        from fabricbench.hosts.control.hosts_file import load_hosts
+
+        path = self.files[name]
+        state = _state_of(path)
+        known = self._read.get(name)
+        if known is None or known[0] != state or not state:
+            known = self._read[name] = (state, load_hosts(path))
+        return known[1]
+
+    def host_set(self, name: str) -> HostSet:
+        """Return the hosts of a file as the queue of runs knows them.
+
+        Raises:
+            PlanError: It has a mistake.
+        """
+        hosts = self.load(name)
+        return HostSet(name, hosts.digest, tuple(host.entry.agent for host in hosts.hosts))
+
+    def offered(self) -> list[HostSet]:
+        """Return the hosts that runs can use now: those of every file without a mistake."""
+        if not self.files:
+            return []
+        from fabricbench.plan.errors import PlanError
+
+        found = []
+        for name in self.files:
+            try:
+                found.append(self.host_set(name))
+            except PlanError:  # GET /api/v1/hosts says which
+                continue
+        return found
+
+    def settings_of(self, name: str) -> dict[str, Any]:
+        """Return what backend `hosts` is told to run on the hosts of a file."""
+        return {"hosts": str(self.files[name]), "hosts_authority": str(self.authority)}
+
+    def without_paths(self, text: str) -> str:
+        """Return what is told of a file or the authority, without where they are."""
+        for name, path in self.files.items():
+            text = text.replace(str(path), name)
+        return text.replace(str(self.authority), "the server's folder of it")
+
+    def as_json(self) -> str:
+        """Write them out for a worker process."""
+        return json.dumps([{name: str(path) for name, path in self.files.items()}, str(self.authority)])
+
+    @classmethod
+    def read(cls, text: str) -> Self:
+        """Read what `as_json` wrote."""
+        files, authority = json.loads(text)
+        return cls({name: Path(path) for name, path in files.items()}, Path(authority))
+
+
+def _state_of(path: Path) -> tuple[int, ...]:
+    """Return what changes when a file is written; nothing of one that is not there."""
+    try:
+        found = path.stat()
+    except OSError:
+        return ()
+    return (found.st_ino, found.st_size, found.st_mtime_ns)

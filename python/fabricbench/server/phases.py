@@ -1,0 +1,71 @@
+"""What a run of the queue carries out, one after the other: a prediction if one is wanted, then the plan."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from fabricbench.runner import loading
+from fabricbench.runner.trials import trial_id
+
+if TYPE_CHECKING:
+    from fabricbench.backend.protocol import Backend
+    from fabricbench.plan.cost import Limits
+    from fabricbench.plan.loaded import LoadedPlan
+
+
+@dataclass(frozen=True)
+class Phase:
+    """A plan with what carries it out.
+
+    Attributes:
+        loaded: The plan.
+        backend: What carries it out.
+        is_prediction: Whether it is what the simulator predicts of the plan; trials that are there count.
+    """
+
+    loaded: LoadedPlan
+    backend: Backend
+    is_prediction: bool = False
+
+    def trials(self) -> Iterator[dict[str, Any]]:
+        """Yield each trial as the queue keeps it."""
+        for trial in self.loaded.trials:
+            yield {
+                "id": trial_id(trial, self.backend),
+                "backend": self.backend.name,
+                "position": trial.index,
+                "variant": trial.variant,
+                "iteration": trial.iteration,
+                "data_size_bytes": trial.data_size_bytes,
+                "size_kind": trial.size_kind,
+            }
+
+
+def phases_of(
+    loaded: LoadedPlan,
+    settings: Mapping[str, Any],
+    limits: Limits | None,
+    chosen: Sequence[str],
+    *,
+    twin: bool,
+) -> list[Phase]:
+    """Return the phases of a run.
+
+    Args:
+        loaded: The plan, with its backend.
+        settings: What that backend is told, such as the file of hosts.
+        limits: What a trial of the prediction may cost.
+        chosen: Names of the variants to run; all if empty.
+        twin: Whether each trial is predicted first.
+
+    Raises:
+        PlanError: There is nothing to predict, since the simulator carries the plan out.
+        BackendError: The backend does not know a setting.
+    """
+    asked = Phase(loaded, loading.backend_of(loaded, settings))
+    if not twin:
+        return [asked]
+    predicted = loading.twin_of(loaded, limits, chosen)
+    return [Phase(predicted, loading.backend_of(predicted), is_prediction=True), asked]

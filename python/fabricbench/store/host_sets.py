@@ -1,0 +1,108 @@
+"""The hosts that queued runs are for: one run at a time uses a host, and those that came first come first."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+from sqlalchemy import select
+
+from fabricbench.store.catalog_schema import QUEUED, RUNNING, runs
+from fabricbench.store.trial import to_json
+
+if TYPE_CHECKING:
+    from sqlalchemy.engine import Connection
+
+
+@dataclass(frozen=True)
+class HostSet:
+    """The hosts of a file, as a queue tells them from others.
+
+    Attributes:
+        name: Name of the file at the server.
+        digest: Of what the file says of its hosts.
+        agents: Where their agents listen.
+    """
+
+    name: str
+    digest: str
+    agents: tuple[str, ...]
+
+    def as_json(self) -> str:
+        """Write it out for the catalog."""
+        return to_json(asdict(self))
+
+    @classmethod
+    def read(cls, text: str | None) -> HostSet | None:
+        """Read what `as_json` wrote; none of a run that is for no hosts.
+
+        Raises:
+            ValueError: It is something else.
+            TypeError: It is something else.
+        """
+        if text is None:
+            return None
+        content = json.loads(text)
+        return cls(str(content["name"]), str(content["digest"]), tuple(map(str, content["agents"])))
+
+
+def obstacles_in(connection: Connection, offered: Collection[HostSet]) -> dict[str, str]:
+    """Return what keeps the queued runs of a catalog from starting here; see `obstacles`."""
+    query = select(runs.c.id, runs.c.hosts).where(runs.c.hosts.is_not(None))
+    waiting = query.where(runs.c.state == QUEUED).order_by(runs.c.queued_at, runs.c.number)
+    rows = [(row.id, row.hosts) for row in connection.execute(waiting)]
+    if not rows:  # most runs are for no hosts
+        return {}
+    running = connection.execute(query.where(runs.c.state == RUNNING))
+    return obstacles(rows, [(row.id, row.hosts) for row in running], offered)
+
+
+def obstacles(
+    waiting: Iterable[tuple[str, str | None]],
+    running: Iterable[tuple[str, str | None]],
+    offered: Collection[HostSet],
+) -> dict[str, str]:
+    """Return what keeps runs from starting here, by their ids; nothing of those that may start.
+
+    Args:
+        waiting: Ids of the queued runs with their hosts as the catalog has them, the next one first.
+        running: The same of the running ones.
+        offered: The hosts that runs can use here.
+    """
+    taken: dict[str, str] = {}
+    for run_id, text in running:
+        taken |= dict.fromkeys(_agents(text), f"run {run_id} uses them")
+    found: dict[str, str] = {}
+    for run_id, text in waiting:
+        hosts = _readable(text)
+        if hosts is None or hosts not in offered:
+            if text is not None:
+                found[run_id] = _missing(hosts, offered)
+            continue
+        if told := next((taken[agent] for agent in hosts.agents if agent in taken), ""):
+            found[run_id] = f"hosts {hosts.name}: {told}"
+        for agent in hosts.agents:
+            taken.setdefault(agent, f"run {run_id}, which is for them too, comes first")
+    return found
+
+
+def _missing(hosts: HostSet | None, offered: Collection[HostSet]) -> str:
+    if hosts is None:
+        return "hosts that cannot be read from the catalog"
+    if any(each.name == hosts.name for each in offered):
+        return f"hosts {hosts.name} as they were when it was asked for: their file has changed here"
+    return f"hosts {hosts.name}, which this server does not have"
+
+
+def _agents(text: str | None) -> tuple[str, ...]:
+    hosts = _readable(text)
+    return hosts.agents if hosts else ()
+
+
+def _readable(text: str | None) -> HostSet | None:
+    try:
+        return HostSet.read(text)
+    except (KeyError, TypeError, ValueError):
+        return None

@@ -1,0 +1,25 @@
+"""What carries a queued run out, and on which hosts.
+
+Revision ID: 0011
+Revises: 0010
+"""
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0011"
+down_revision = "0010"
+branch_labels = None
+depends_on = None
+
+
+def upgrade() -> None:
+    """Add the columns; earlier runs were for no hosts, and only their plans tell their backend."""
+    op.add_column("runs", sa.Column("backend", sa.Text, nullable=False, server_default=""))
+    op.add_column("runs", sa.Column("hosts", sa.Text, nullable=True))
+
+
+def downgrade() -> None:
+    """Remove them."""
+    op.drop_column("runs", "hosts")
+    op.drop_column("runs", "backend")
