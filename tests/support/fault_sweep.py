@@ -250,8 +250,10 @@ def before_migration() -> None:
     for trial in (KEPT, "bbbb00000002"):
         run_trial(workspace, trial_facts(trial), FakeBackend())
     with workspace.database.writing() as connection:
-        for column in ("digests", "backend_version", "observed"):
-            connection.execute(text(f"ALTER TABLE trials DROP COLUMN {column}"))
+        later = {"trials": ("digests", "backend_version", "observed"), "runs": ("backend", "hosts")}
+        for table, columns in later.items():
+            for column in columns:
+                connection.execute(text(f"ALTER TABLE {table} DROP COLUMN {column}"))
         connection.execute(text("DROP TABLE memberships"))
         connection.execute(text("UPDATE alembic_version SET version_num = '0006'"))
 
