@@ -66,6 +66,7 @@ def test_hosts_batch_packets_as_the_lab_forwards_them(tmp_path: Path) -> None:
     with endpoints.measuring(wanted, settings, program=program(tmp_path, LISTENING)) as lab:
         written = YAML(typ="safe").load(endpoints.hosts_file(lab))["defaults"]["settings"]
         assert written == {
+            "port": 4791,
             "batch_packets_max": wanted.batch_packets,
             "in_flight_packets_max": wanted.in_flight_packets,
             "verify": True,

@@ -26,6 +26,8 @@ _READY_S: Final = 60.0
 """How long all agents together may take to start; on a busy machine a Python program takes seconds."""
 _NETWORK: Final = "10.0.0.0/8"
 """Where the hosts of every lab have their addresses, the peers that an agent may send to."""
+_ROCE_PORT: Final = 4791
+"""UDP port of RoCEv2 (IBTA annex A17.3.1): hosts of a lab are alone in their namespaces, so it is free."""
 _PROGRAM: Final = (sys.executable, "-m", "fabricbench")
 
 
@@ -123,6 +125,7 @@ def write_hosts_file(lab: Lab, defaults: Mapping[str, Any]) -> Path:
     of_all = {"tls": False, "driver": "roce", **defaults}
     if of_all["driver"] == "roce":
         of_all["settings"] = {
+            "port": _ROCE_PORT,
             "batch_packets_max": lab.blueprint.batch_packets,
             "in_flight_packets_max": lab.blueprint.in_flight_packets,
             **defaults.get("settings", {}),
