@@ -152,6 +152,12 @@ loopback: ## Send 1 GB over UDP sockets of this host with one packet in 100 lost
 		sed "s/go_back_n/$$recovery/" crates/endpoint/testdata/gigabyte.json | target/release/fabricbench-loopback; \
 	done
 
+.PHONY: verbs-lab
+verbs-lab: $(STAMPS)/extension $(STAMPS)/requirements-dev ## Try driver verbs on soft-RoCE in virtual machines (FABRICBENCH_RDMA_VM=)
+	@test -n "$$FABRICBENCH_RDMA_VM" || { echo "error: FABRICBENCH_RDMA_VM names no lab" >&2; \
+		echo "hint: a folder with vm.sh, see tests/verbs/machines.py" >&2; exit 2; }
+	$(BIN)/pytest -q tests/verbs
+
 .PHONY: time-plans
 time-plans: $(STAMPS)/extension ## Run every shipped plan at full size and print the seconds of each
 	$(BIN)/python tools/time_plans.py

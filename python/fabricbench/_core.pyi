@@ -200,8 +200,8 @@ class HostRun:
             settings_json: An object with `address` and `allowed_peers` (networks that may be sent to), and,
                 if they are to differ from their defaults, `port` (any), `verify` (false: whether every byte
                 that arrives is compared), `rate_limit_bps` (null: payload sent by this agent), `dscp` (26),
-                `timeout_min_ps` (20 ms: the shortest transport timeout) and `loss_one_in` (0: drops packets
-                on purpose).
+                `timeout_min_ps` (20 ms, 0 of `verbs`: the shortest transport timeout), `loss_one_in` (0:
+                drops packets on purpose), and those that docs/hosts.md has of each driver.
 
         Raises:
             SpecError: Endpoints cannot carry the spec out.
@@ -258,8 +258,12 @@ class HostRun:
         `window_packets_min` of its queue pairs.
         """
 
-def drivers() -> dict[str, str]:
-    """Return every driver of `HostRun` with the reason why it cannot be used here; empty if it can."""
+def drivers(address: str | None = None) -> dict[str, str]:
+    """Return every driver of `HostRun` with the reason why it cannot be used here; empty if it can.
+
+    Args:
+        address: IPv4 address of this host that it is to be used from.
+    """
 
 def unmeasured(driver: str) -> list[str]:
     """Return the columns of table `chunks` that a driver does not measure."""

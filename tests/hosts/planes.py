@@ -99,7 +99,7 @@ class PlainPlane:
     count: int = 50
     runs: list[PlainRun] = field(default_factory=list)
 
-    def drivers(self) -> Mapping[str, str]:
+    def drivers(self, address: str = "") -> Mapping[str, str]:  # noqa: ARG002
         return {"roce": "", "tcp": "", "verbs": "libibverbs.so.1 is missing"}
 
     def prepare(self, spec_json: str, hosts: Sequence[int], driver: str, settings_json: str) -> PlainRun:  # noqa: ARG002

@@ -35,6 +35,7 @@ mod pair;
 pub mod run;
 mod schedule;
 mod socket;
+mod verbs;
 
 pub use clock::{Clock, monotonic_ns};
 pub use endpoint::{ConnectError, Endpoint};
@@ -42,3 +43,4 @@ pub use loss::Loss;
 pub use memory::{Memory, Pattern};
 pub use options::{Options, TrafficClass};
 pub use pair::{Ended, Pair, PairId, Sent};
+pub use verbs::VerbsError;

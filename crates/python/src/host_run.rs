@@ -86,10 +86,13 @@ impl HostRun {
     }
 }
 
-/// Every driver, and why it cannot be used on this host, or nothing.
+/// Every driver, and why it cannot be used on this host, or nothing; from that IPv4 address of it, if one is given.
 #[pyfunction]
-pub(crate) fn drivers() -> BTreeMap<&'static str, String> {
-    run::drivers().into_iter().collect()
+#[pyo3(signature = (address=None))]
+pub(crate) fn drivers(py: Python<'_>, address: Option<&str>) -> PyResult<BTreeMap<&'static str, String>> {
+    let address = address.map(str::parse).transpose();
+    let address = address.map_err(|error| PyValueError::new_err(format!("address: {error}")))?;
+    Ok(py.detach(|| run::drivers(address)).into_iter().collect())
 }
 
 /// Columns of table `chunks` that a driver does not measure.

@@ -187,7 +187,11 @@ def _check(spec: Mapping[str, Any]) -> None:
 
 def _applied(driver: str) -> str:
     """Return what of a plan a driver carries out."""
-    return "jobs, sizes and queue pairs" if driver == "tcp" else "jobs, sizes, message size and MTU"
+    if driver == "tcp":
+        return "jobs, sizes and queue pairs"
+    if driver == "verbs":
+        return "jobs, sizes, queue pairs, message size, MTU, timeout and retries"
+    return "jobs, sizes, message size and MTU"
 
 
 def _not_applied(spec: Mapping[str, Any], driver: str) -> Iterator[str]:
@@ -196,6 +200,11 @@ def _not_applied(spec: Mapping[str, Any], driver: str) -> Iterator[str]:
         yield (
             "each queue pair is a TCP connection of the kernel: what the plan says of the transport, rate "
             "control such as DCQCN included, is for predictions only, and those are of RoCE"
+        )
+    if driver == "verbs":
+        yield (
+            "recovery, windows and rate control are those of the RDMA adapters, as their hosts set them: "
+            "those of the plan are for predictions only"
         )
     fabric = spec["fabric"]
     yield (

@@ -72,6 +72,14 @@ pub struct ReceivedCounts {
 
 /// One way to carry chunks: queue pairs that keep the order of what is posted to them.
 pub trait Driver: Send {
+    /// Makes what its addresses tell of the queue pairs that begin and end here.
+    ///
+    /// # Errors
+    /// What the host does not have.
+    fn prepare(&mut self, _senders: &[LocalPair], _receivers: &[LocalPair]) -> Result<(), RunError> {
+        Ok(())
+    }
+
     /// What peers must know to reach this host, as JSON.
     fn addresses(&self) -> Vec<u8>;
 
@@ -102,6 +110,11 @@ pub trait Driver: Send {
 
     /// Nothing more is sent or received: what it counts from elsewhere is to be as of now.
     fn stopped(&mut self) {}
+
+    /// Why queue pairs have failed, where it is known.
+    fn why_failed(&self) -> &str {
+        ""
+    }
 
     /// What it counts, and settings that differ from those of the plan.
     fn counters(&self) -> Vec<(&'static str, u64)>;

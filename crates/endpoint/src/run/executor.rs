@@ -185,7 +185,9 @@ impl Executor {
         let is_quiet = now.since(self.last_event) > self.driver.quiet_span();
         let is_lost = self.failed_chunks > 0 && self.under_way == 0 && is_quiet && !self.is_drained;
         if is_lost {
-            control.end(State::Failed, &format!("{} chunks failed", self.failed_chunks));
+            let why = self.driver.why_failed();
+            let colon = if why.is_empty() { "" } else { ": " };
+            control.end(State::Failed, &format!("{} chunks failed{colon}{why}", self.failed_chunks));
         }
         is_lost
     }

@@ -6,11 +6,13 @@ use super::record::{Recorder, write_received, write_sent};
 use super::roce::Roce;
 use super::share::Share;
 use super::tcp::Tcp;
+use super::verbs::{RdmaVerbs, why_not};
 use super::{RunError, Settings};
 use crate::{Clock, monotonic_ns};
 use jobs::Jobs;
 use spec::{RunSpec, SpecError};
 use std::collections::{BTreeMap, HashSet};
+use std::net::Ipv4Addr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -24,10 +26,13 @@ const NICE: i32 = 5;
 /// At most so many rows have room from the beginning; more make room as they come.
 const ROWS_MAX: usize = 1 << 22;
 
-/// Every driver, and why it cannot be used on this host, or nothing.
+const DRIVERS: [&str; 3] = ["roce", "tcp", "verbs"];
+
+/// Every driver, and why it cannot be used on this host, or nothing; from that address of it, if one is given.
 #[must_use]
-pub fn drivers() -> Vec<(&'static str, String)> {
-    vec![("roce", String::new()), ("tcp", String::new())]
+pub fn drivers(address: Option<Ipv4Addr>) -> Vec<(&'static str, String)> {
+    let why_not = |driver| if driver == "verbs" { why_not(address) } else { String::new() };
+    DRIVERS.map(|driver| (driver, why_not(driver))).into()
 }
 
 /// The jobs of a spec, if endpoints can carry them out.
@@ -176,11 +181,13 @@ impl HostRun {
         let recorder = Recorder::new(share.sends(), rows);
         let spec = Arc::new(spec);
         settings.check_driver(driver)?;
-        let driver: Box<dyn Driver> = match driver {
+        let mut driver: Box<dyn Driver> = match driver {
             "roce" => Box::new(Roce::new(&spec, &jobs, settings, clock)?),
             "tcp" => Box::new(Tcp::new(&spec, &jobs, settings, clock)?),
+            "verbs" => Box::new(RdmaVerbs::new(&spec, &jobs, settings, clock)?),
             _ => return Err(unknown_driver(driver)),
         };
+        driver.prepare(share.senders(), share.receivers())?;
         let control = Arc::new(Control::new(share.total_bytes()));
         let executor = Box::new(Executor::new(share, driver, recorder, clock));
         Ok(Self { jobs, clock, stage: Mutex::new(Stage::Made(executor)), control })
@@ -336,8 +343,7 @@ impl Drop for HostRun {
 }
 
 fn unknown_driver(found: &str) -> RunError {
-    let names: Vec<&str> = drivers().iter().map(|&(name, _)| name).collect();
-    RunError::Driver { found: found.into(), allowed: names.join(", ") }
+    RunError::Driver { found: found.into(), allowed: DRIVERS.join(", ") }
 }
 
 fn check_hosts(spec: &RunSpec, hosts: &[u32]) -> Result<(), RunError> {

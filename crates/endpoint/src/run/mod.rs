@@ -4,7 +4,7 @@
 //!
 //! 1. [`share`]: which transfers are the agent's, and what waits for what; no clock, no network;
 //! 2. [`driver`]: what carries chunks ([`driver::Driver`]): `roce` by RoCEv2 over UDP sockets, [`tcp`] by plain
-//!    TCP connections; `local` stands beside it for ranks of one host;
+//!    TCP connections, `verbs` by RDMA adapters; `local` stands beside it for ranks of one host;
 //! 3. `executor`: moves chunks between the two, and keeps time;
 //! 4. [`record`]: what was seen of each chunk, and the rows that the halves of sender and receiver make;
 //! 5. [`HostRun`]: a thread that does all that, from the start to the stop, and the switch that ends it when
@@ -29,6 +29,8 @@ mod roce;
 mod settings;
 pub mod share;
 pub mod tcp;
+mod turns;
+mod verbs;
 
 pub use executor::State;
 pub use host_run::{HostRun, Progress, drivers};
@@ -78,6 +80,9 @@ pub enum RunError {
     /// Rows that are none.
     #[error("record: {0}")]
     Record(String),
+    /// An RDMA adapter that cannot be used.
+    #[error(transparent)]
+    Verbs(#[from] crate::VerbsError),
     /// A queue pair that cannot be had.
     #[error(transparent)]
     Connect(#[from] crate::ConnectError),

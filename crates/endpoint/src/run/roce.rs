@@ -9,6 +9,7 @@ pub(super) mod memory;
 mod pair;
 
 use super::driver::{Driver, Event};
+use super::settings::TIMEOUT_MIN_PS;
 use super::share::{LocalPair, Post};
 use super::{RunError, Settings};
 use crate::{Clock, Endpoint, Loss, Options, PairId, TrafficClass};
@@ -117,7 +118,7 @@ impl Roce {
     }
 
     fn timeout(&self) -> Span {
-        Span(self.spec.transport.timeout_ps.max(self.settings.timeout_min_ps))
+        Span(self.spec.transport.timeout_ps.max(self.settings.timeout_min_ps.unwrap_or(TIMEOUT_MIN_PS)))
     }
 
     /// What all queue pairs have in common, but for the window.

@@ -24,9 +24,10 @@ pub struct Settings {
     #[serde(default)]
     pub rate_limit_bps: Option<u64>,
     /// The shortest transport timeout [ps]: what a plan says is meant for adapters, and software may have to
-    /// wait for a processor. Default 20 ms, some slices of Linux' scheduler.
-    #[serde(default = "timeout_min_ps")]
-    pub timeout_min_ps: u64,
+    /// wait for a processor. Default 20 ms, some slices of Linux' scheduler; none of driver `verbs`, whose
+    /// adapters wait for nobody.
+    #[serde(default)]
+    pub timeout_min_ps: Option<u64>,
     /// DSCP of data; default 26 (AF31), the usual code point of RoCE.
     #[serde(default = "dscp")]
     pub dscp: u8,
@@ -51,17 +52,40 @@ pub struct Settings {
     /// default 3 s, four retransmissions of Linux. Driver `tcp` only.
     #[serde(default = "peer_timeout_ps")]
     pub peer_timeout_ps: u64,
+    /// RDMA device; by default the one that has a GID of the address. Driver `verbs` only.
+    #[serde(default)]
+    pub device: Option<String>,
+    /// Which GID of its port; by default the first of RoCE v2 with the address. Driver `verbs` only.
+    #[serde(default)]
+    pub gid_index: Option<u8>,
+    /// Work requests that wait in each queue pair; default 128, as perftest has. Driver `verbs` only.
+    #[serde(default = "send_queue_depth")]
+    pub send_queue_depth: u32,
+    /// Of one chunk in so many the adapter tells that it is acknowledged, and of those before it along with it;
+    /// default 1. The last of those that are posted together is always told. Driver `verbs` only.
+    #[serde(default = "signal_every")]
+    pub signal_every: u32,
 }
 
 /// From 1 ms, which the kernel counts in, to an hour.
 const PEER_TIMEOUT_PS: RangeInclusive<u64> = 1_000_000_000..=3_600_000_000_000_000;
 
+/// Two, so that one can be posted while the other waits, and no more than any adapter has.
+const SEND_QUEUE_DEPTH: RangeInclusive<u32> = 2..=32_768;
+
 const fn peer_timeout_ps() -> u64 {
     3_000_000_000_000
 }
 
-const fn timeout_min_ps() -> u64 {
-    20_000_000_000
+/// See [`Settings::timeout_min_ps`].
+pub(super) const TIMEOUT_MIN_PS: u64 = 20_000_000_000;
+
+const fn send_queue_depth() -> u32 {
+    128
+}
+
+const fn signal_every() -> u32 {
+    1
 }
 
 const fn dscp() -> u8 {
@@ -95,6 +119,16 @@ impl Settings {
         if let Some((name, _)) = zeros.iter().find(|(_, is_zero)| *is_zero) {
             return Err(RunError::Settings(format!("{name} is 0; 1 and more are allowed")));
         }
+        if !SEND_QUEUE_DEPTH.contains(&settings.send_queue_depth) {
+            let (found, [min, max]) =
+                (settings.send_queue_depth, [SEND_QUEUE_DEPTH.start(), SEND_QUEUE_DEPTH.end()]);
+            return Err(RunError::Settings(format!(
+                "send_queue_depth is {found}; {min} to {max} are allowed"
+            )));
+        }
+        if settings.signal_every == 0 {
+            return Err(RunError::Settings("signal_every is 0; 1 and more are allowed".into()));
+        }
         if !PEER_TIMEOUT_PS.contains(&settings.peer_timeout_ps) {
             let (found, [min, max]) =
                 (settings.peer_timeout_ps, [PEER_TIMEOUT_PS.start(), PEER_TIMEOUT_PS.end()]);
@@ -110,16 +144,26 @@ impl Settings {
     /// # Errors
     /// [`RunError::Settings`].
     pub(super) fn check_driver(&self, driver: &str) -> Result<(), RunError> {
-        let of_others = match driver {
-            "tcp" => vec![
-                ("loss_one_in", self.loss_one_in != 0),
-                ("timeout_min_ps", self.timeout_min_ps != timeout_min_ps()),
-            ],
-            _ => vec![
-                ("congestion", self.congestion.is_some()),
-                ("socket_buffer_bytes", self.socket_buffer_bytes.is_some()),
-                ("peer_timeout_ps", self.peer_timeout_ps != peer_timeout_ps()),
-            ],
+        let of_roce = [("loss_one_in", self.loss_one_in != 0)];
+        let of_roce_alone = [("batch_packets_max", self.batch_packets_max != batch_packets_max())];
+        let of_timers = [("timeout_min_ps", self.timeout_min_ps.is_some())];
+        let of_sockets = [("port", self.port != 0)];
+        let of_tcp = [
+            ("congestion", self.congestion.is_some()),
+            ("socket_buffer_bytes", self.socket_buffer_bytes.is_some()),
+            ("peer_timeout_ps", self.peer_timeout_ps != peer_timeout_ps()),
+        ];
+        let of_verbs = [
+            ("device", self.device.is_some()),
+            ("gid_index", self.gid_index.is_some()),
+            ("send_queue_depth", self.send_queue_depth != send_queue_depth()),
+            ("signal_every", self.signal_every != signal_every()),
+        ];
+        let of_others: Vec<(&str, bool)> = match driver {
+            // The lab sets `batch_packets_max` whatever the driver.
+            "tcp" => [&of_roce[..], &of_timers, &of_verbs].concat(),
+            "verbs" => [&of_roce[..], &of_roce_alone, &of_sockets, &of_tcp].concat(),
+            _ => [&of_tcp[..], &of_verbs].concat(),
         };
         match of_others.iter().find(|(_, is_set)| *is_set) {
             None => Ok(()),

@@ -17,6 +17,7 @@ mod pairs;
 mod tests;
 
 pub use pairs::LocalPair;
+pub(super) use pairs::planned_bytes;
 
 use jobs::Jobs;
 use pairs::Order;

@@ -25,7 +25,8 @@ mod socket;
 
 use super::driver::{Driver, Event, SentCounts};
 use super::roce::memory::Regions;
-use super::share::{LocalPair, Post};
+use super::share::{LocalPair, Post, planned_bytes};
+use super::turns::Turns;
 use super::{RunError, Settings};
 use crate::Clock;
 use crate::limit::RateLimit;
@@ -39,7 +40,7 @@ use sending::Sender;
 use serde::{Deserialize, Serialize};
 use socket::Totals;
 use spec::RunSpec;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::io::{self, ErrorKind};
 use std::net::{Ipv4Addr, SocketAddrV4, TcpListener};
 use std::sync::Arc;
@@ -103,32 +104,6 @@ struct Counts {
     /// What it said of all, and when.
     totals: Totals,
     asked: Instant,
-}
-
-/// Connections that have their turn one after the other.
-#[derive(Debug, Default)]
-struct Turns {
-    waiting: VecDeque<u32>,
-    is_waiting: Vec<bool>,
-}
-
-impl Turns {
-    fn of(count: usize) -> Self {
-        Self { waiting: VecDeque::with_capacity(count), is_waiting: vec![false; count] }
-    }
-
-    /// Is next after all others, if it does not wait already.
-    fn add(&mut self, place: u32) {
-        if !std::mem::replace(&mut self.is_waiting[place as usize], true) {
-            self.waiting.push_back(place);
-        }
-    }
-
-    fn next(&mut self) -> Option<u32> {
-        let place = self.waiting.pop_front()?;
-        self.is_waiting[place as usize] = false;
-        Some(place)
-    }
 }
 
 impl Tcp {
@@ -324,15 +299,6 @@ impl Tcp {
 /// The last bit of keys says which end a socket is.
 const SENDER: u64 = 0;
 const RECEIVER: u64 = 1;
-
-/// How long a chunk is, if it is of that queue pair [bytes].
-fn planned_bytes(jobs: &Jobs, pair: u32, chunk: u32) -> Option<u64> {
-    if chunk >= jobs.chunk_count() {
-        return None;
-    }
-    let (chunk, _, queue_pair) = jobs.place(chunk);
-    (queue_pair.number == pair).then_some(chunk.bytes)
-}
 
 /// Where the hosts are.
 struct Peers(BTreeMap<u32, Address>);

@@ -116,6 +116,16 @@ _RDMA_RXE: Final = {
     "rcvd_seq_err": Known("naks_received", "events", "NAKs for a sequence error that were received."),
     "completer_retry_err": Known("timeouts", "events", "Retries of the completer."),
     "retry_exceeded_err": Known("retries_exceeded", "events", "Queue pairs that ran out of retries."),
+    "rcvd_rnr_err": Known("rnr_naks", "events", "RNR NAKs received by the requester."),
+    "send_rnr_err": Known("rnr_naks_sent", "events", "RNR NAKs sent for want of a receive request."),
+    "retry_rnr_exceeded_err": Known(
+        "rnr_retries_exceeded", "events", "Queue pairs that ran out of retries of a receiver not ready."
+    ),
+    "send_err": Known("send_errors", _PACKETS, "Packets that the host could not send."),
+    "ack_deferred": Known("deferred_acks", _PACKETS, "Acknowledgements that a task took in later."),
+    "link_downed": Known("link_downs", "events", "Times that the link went down."),
+    "rdma_sends": Known("sends_completed", "events", "SEND requests that the requester has completed."),
+    "rdma_recvs": Known("receives_completed", "events", "Receive requests that the responder has completed."),
 }
 _RDMA_PORT: Final = {
     # InfiniBand counts in words of 32 bit (IBTA vol. 1, 16.1.3.5), and RoCE drivers follow.

@@ -51,8 +51,8 @@ class HostRun(Protocol):
 class DataPlane(Protocol):
     """Makes the share of a host of each run."""
 
-    def drivers(self) -> Mapping[str, str]:
-        """Return each driver with why it cannot be used here, or nothing."""
+    def drivers(self, address: str = "") -> Mapping[str, str]:
+        """Return each driver with why it cannot be used here (from an address, if given), or nothing."""
 
     def prepare(self, spec_json: str, hosts: Sequence[int], driver: str, settings_json: str) -> HostRun:
         """Make the share of some hosts of a RunSpec.
@@ -65,11 +65,14 @@ class DataPlane(Protocol):
 class CoreDataPlane:
     """The data plane of the compiled core."""
 
-    def drivers(self) -> Mapping[str, str]:
-        """Return each driver with why it cannot be used here, or nothing."""
+    def drivers(self, address: str = "") -> Mapping[str, str]:
+        """Return each driver with why it cannot be used here (from an address, if given), or nothing."""
         from fabricbench import _core
 
-        return _core.drivers()
+        try:
+            return _core.drivers(address or None)
+        except ValueError:  # not an IPv4 address; that is told where addresses are looked at
+            return _core.drivers()
 
     def prepare(self, spec_json: str, hosts: Sequence[int], driver: str, settings_json: str) -> HostRun:
         """Make the share of some hosts of a RunSpec; see `DataPlane.prepare`."""

@@ -60,14 +60,15 @@ class AgentService(agent_pb2_grpc.AgentServicer):
         """Tell what the host is and what it can do."""
         _answered(self, context)
         address, policy = _address(request.address, context), self._session.policy
+        drivers = self._session.drivers(address)
         checks = [
             pb.Check(name=each.name, state=each.state.value, found=each.found, hint=each.hint)  # type: ignore[arg-type]
-            for each in host_checks(address, self._session.drivers())
+            for each in host_checks(address, drivers)
         ]
         return pb.Description(
             version=self._version,
             name=policy.name,
-            drivers=self._session.drivers(),
+            drivers=drivers,
             facts=host_facts(address),
             checks=checks,
             allowed_networks=[str(network) for network in policy.networks],

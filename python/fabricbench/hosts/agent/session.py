@@ -82,9 +82,9 @@ class Session:
         self._is_preparing = ""
         self._ended = ""
 
-    def drivers(self) -> Mapping[str, str]:
-        """Return each driver with why it cannot be used here, or nothing."""
-        return self._data_plane.drivers()
+    def drivers(self, address: str = "") -> Mapping[str, str]:
+        """Return each driver with why it cannot be used here (from an address, if given), or nothing."""
+        return self._data_plane.drivers(address)
 
     @property
     def held_by(self) -> str:
@@ -139,9 +139,10 @@ class Session:
 
     def _check_host(self, order: Order, interface: Interface | None) -> None:
         """Check that the host can carry the run."""
-        why = self.drivers().get(order.driver)
+        drivers = self.drivers(order.address)
+        why = drivers.get(order.driver)
         if why is None:
-            allowed = ", ".join(sorted(self.drivers()))
+            allowed = ", ".join(sorted(drivers))
             raise RefusedError("hosts.driver", f'"{order.driver}"', allowed)
         if why:
             raise RefusedError("hosts.driver", f'"{order.driver}", which cannot be used: {why}')

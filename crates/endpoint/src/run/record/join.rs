@@ -20,7 +20,7 @@ const BATCH_ROWS: usize = 1 << 14;
 /// Columns of `chunks` that no endpoint measures: the latency of frames, and what an idle fabric would take.
 const OF_THE_FABRIC: [&str; 4] = ["unloaded_ps", "latency_min_ps", "latency_mean_ps", "latency_max_ps"];
 
-/// Columns that a driver over plain sockets does not measure: frames are the kernel's.
+/// Columns that a driver does not measure whose frames are those of the kernel or of an adapter.
 const OF_FRAMES: [&str; 11] = [
     "tx_frames",
     "tx_bytes",
@@ -39,7 +39,7 @@ const OF_FRAMES: [&str; 11] = [
 #[must_use]
 pub fn unmeasured(driver: &str) -> Vec<&'static str> {
     let mut columns = OF_THE_FABRIC.to_vec();
-    if driver == "tcp" {
+    if matches!(driver, "tcp" | "verbs") {
         columns.extend(OF_FRAMES);
         columns.push("cnp_rx");
         columns.push("udp_source_port");

@@ -61,7 +61,7 @@ impl Regions {
 
     /// How long the region of a queue pair is: as its longest chunk, if there is room; else whole messages,
     /// or packets [bytes].
-    pub(super) fn of(&self, pair: &LocalPair) -> u64 {
+    pub(in crate::run) fn of(&self, pair: &LocalPair) -> u64 {
         let pairs = self.ending_at.get(&pair.queue_pair.dst_host.0).copied().unwrap_or(1);
         let most = (AGENT_BYTES_MAX / pairs).clamp(self.mtu_bytes, REGION_BYTES_MAX);
         if pair.chunk_bytes_max <= most {
@@ -69,6 +69,11 @@ impl Regions {
         }
         let unit = if self.message_bytes <= most { self.message_bytes } else { self.mtu_bytes };
         most - most % unit
+    }
+
+    /// What the regions of all queue pairs are parts of.
+    pub(in crate::run) fn whole(&self) -> Arc<[u8]> {
+        Arc::clone(&self.pattern)
     }
 
     /// What is in the region of a queue pair.

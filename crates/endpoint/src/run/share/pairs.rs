@@ -1,6 +1,6 @@
 //! The queue pairs of a share.
 
-use jobs::QueuePair;
+use jobs::{Jobs, QueuePair};
 use std::ops::Range;
 
 /// A queue pair that begins or ends here.
@@ -12,6 +12,15 @@ pub struct LocalPair {
     pub chunks: u32,
     /// Payload of the largest [bytes].
     pub chunk_bytes_max: u64,
+}
+
+/// How long a chunk is, if it is of that queue pair [bytes].
+pub(in crate::run) fn planned_bytes(jobs: &Jobs, pair: u32, chunk: u32) -> Option<u64> {
+    if chunk >= jobs.chunk_count() {
+        return None;
+    }
+    let (chunk, _, queue_pair) = jobs.place(chunk);
+    (queue_pair.number == pair).then_some(chunk.bytes)
 }
 
 /// The order in which the queue pairs that begin here carry their chunks.

@@ -1,0 +1,29 @@
+//! Whose turn it is.
+
+use std::collections::VecDeque;
+
+/// Queue pairs that have their turn one after the other.
+#[derive(Debug, Default)]
+pub(super) struct Turns {
+    pub(super) waiting: VecDeque<u32>,
+    is_waiting: Vec<bool>,
+}
+
+impl Turns {
+    pub(super) fn of(count: usize) -> Self {
+        Self { waiting: VecDeque::with_capacity(count), is_waiting: vec![false; count] }
+    }
+
+    /// Is next after all others, if it does not wait already.
+    pub(super) fn add(&mut self, place: u32) {
+        if !std::mem::replace(&mut self.is_waiting[place as usize], true) {
+            self.waiting.push_back(place);
+        }
+    }
+
+    pub(super) fn next(&mut self) -> Option<u32> {
+        let place = self.waiting.pop_front()?;
+        self.is_waiting[place as usize] = false;
+        Some(place)
+    }
+}

@@ -1,0 +1,152 @@
+//! Which adapter, port and GID.
+
+use crate::verbs::{Device, GidAt, Port, Timing, Verbs, VerbsError};
+use jobs::QueuePair;
+use spec::{SpecError, TransportSpec};
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+use units::Span;
+
+/// The unit of timeouts (IBTA vol. 1, 11.2.5.2).
+const TIMEOUT_UNIT: Span = Span(4_096_000);
+/// The most that three bits hold.
+const RETRIES_MAX: u32 = 7;
+/// ECT(0) (RFC 3168, 5): switches may mark instead of drop.
+const ECT_0: u8 = 0b10;
+
+/// The port of an adapter that has an address.
+pub(super) struct Adapter {
+    pub(super) device: Arc<Device>,
+    pub(super) port: Port,
+    pub(super) gid: GidAt,
+}
+
+/// Why no adapter of this host can be used, from that address if one is given; nothing if one can.
+pub(in crate::run) fn why_not(address: Option<Ipv4Addr>) -> String {
+    let tried = match address {
+        Some(address) => Adapter::choose(address, None, None).map(drop),
+        None => Verbs::load().and_then(Verbs::open_all).map(drop),
+    };
+    tried.err().map_or_else(String::new, |error| error.to_string())
+}
+
+impl Adapter {
+    /// The port with an address, of a device and by a GID if they are given.
+    pub(super) fn choose(
+        address: Ipv4Addr,
+        device: Option<&str>,
+        gid_index: Option<u8>,
+    ) -> Result<Self, VerbsError> {
+        let mut devices = Verbs::load()?.open_all()?;
+        let names = |devices: &[Arc<Device>]| -> String {
+            devices.iter().map(|device| device.name()).collect::<Vec<_>>().join(", ")
+        };
+        if let Some(found) = device {
+            let allowed = names(&devices);
+            devices.retain(|device| device.name() == found);
+            if devices.is_empty() {
+                return Err(VerbsError::UnknownDevice { found: found.into(), allowed });
+            }
+        }
+        let (mut others, mut unusable) = (Vec::new(), None);
+        for device in &devices {
+            for gid in device.gids()? {
+                let Some(has) = gid.address().filter(|_| gid.is_roce_v2) else { continue };
+                if has == address && gid_index.is_none_or(|index| index == gid.index) {
+                    match device.active_port(gid.port) {
+                        Ok(port) => return Ok(Self { device: Arc::clone(device), port, gid }),
+                        Err(error) => unusable = Some(error),
+                    }
+                }
+                others.push(format!("{has} (index {} of {})", gid.index, device.name()));
+            }
+        }
+        if let Some(error) = unusable {
+            return Err(error);
+        }
+        let found = if others.is_empty() { "none".into() } else { others.join(", ") };
+        let at = gid_index.map_or_else(String::new, |index| format!(" at index {index}"));
+        Err(VerbsError::NoGid { devices: names(&devices), address, at, found })
+    }
+
+    /// That the packets of a plan fit.
+    pub(super) fn check_mtu(&self, mtu_bytes: u32) -> Result<(), SpecError> {
+        if mtu_bytes <= self.port.mtu_bytes && mtu_bytes.is_power_of_two() && mtu_bytes >= 256 {
+            return Ok(());
+        }
+        let allowed = format!(
+            "at most {} at {}, whose interface may have a larger MTU",
+            self.port.mtu_bytes,
+            self.device.name()
+        );
+        Err(SpecError::Value { field: "transport.mtu_bytes".into(), found: mtu_bytes.to_string(), allowed })
+    }
+}
+
+/// When and how often adapters send again: the shortest timeout of theirs that is no shorter than asked for, and
+/// as many retries as they can.
+pub(super) fn timing(transport: &TransportSpec, timeout_min: Span) -> Timing {
+    let wanted = Span(transport.timeout_ps).max(timeout_min);
+    Timing { timeout_exponent: exponent_of(wanted), retries: transport.retry_count.min(RETRIES_MAX) as u8 }
+}
+
+/// The least exponent of a timeout that is no shorter. 0 would be none at all: a lost packet would stall for good.
+fn exponent_of(wanted: Span) -> u8 {
+    (1..31).find(|&exponent| timeout(exponent) >= wanted).unwrap_or(31)
+}
+
+/// What an exponent stands for.
+pub(super) const fn timeout(exponent: u8) -> Span {
+    Span(TIMEOUT_UNIT.0 << exponent)
+}
+
+/// The traffic class of data.
+pub(super) const fn traffic_class(dscp: u8) -> u8 {
+    dscp << 2 | ECT_0
+}
+
+/// The flow label from which Linux (`rdma_flow_label_to_udp_sport`), and adapters that follow it, derive the UDP
+/// source port that the plan has for a queue pair. It is never 0, which would leave the choice to them.
+pub(super) fn flow_label(pair: &QueuePair) -> u32 {
+    label_of(pair.udp_source_port())
+}
+
+const fn label_of(udp_source_port: u16) -> u32 {
+    1 << 14 | ((udp_source_port as u32 & 0x3fff) ^ 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `rdma_flow_label_to_udp_sport` of Linux (include/rdma/ib_verbs.h).
+    fn source_port_of_linux(label: u32) -> u16 {
+        let (low, high) = (label & 0x3fff, label & 0xf_c000);
+        (low ^ high >> 14) as u16 | 0xc000
+    }
+
+    #[test]
+    fn the_flow_label_leads_to_the_udp_source_port_of_the_plan() {
+        for port in 0xc000..=0xffff {
+            let label = label_of(port);
+            assert!(label != 0 && label < 1 << 20);
+            assert_eq!(source_port_of_linux(label), port);
+        }
+    }
+
+    #[test]
+    fn the_timeout_is_the_next_that_adapters_have() {
+        assert_eq!(exponent_of(Span::ZERO), 1);
+        assert_eq!(exponent_of(timeout(14)), 14);
+        assert_eq!(exponent_of(Span(timeout(14).0 + 1)), 15);
+        // IBTA vol. 1, 11.2.5.2: 14 is 67 ms, 31 is 8,796 s.
+        assert_eq!(timeout(14).0 / 1_000_000_000, 67);
+        assert_eq!(exponent_of(Span(u64::MAX)), 31);
+        assert_eq!(timeout(31).0 / 1_000_000_000_000, 8_796);
+    }
+
+    #[test]
+    fn data_is_ect_with_the_dscp_above_it() {
+        assert_eq!(traffic_class(26), 0x6a);
+    }
+}

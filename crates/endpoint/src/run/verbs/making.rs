@@ -1,0 +1,234 @@
+//! Makes queue pairs and memory, and connects them.
+
+use super::adapter::{flow_label, traffic_class};
+use super::address::{Address, End, Peers, Slots, Target, unknown_pair};
+use super::receiving::{RECEIVES, Receiver, SLOTS};
+use super::sending::Sender;
+use super::work::{Rules, Work};
+use super::{CREDIT_RECEIVES, IS_RECEIVER, Made, PLACE_SHIFT, RdmaVerbs};
+use crate::run::RunError;
+use crate::run::roce::memory::Regions;
+use crate::run::share::LocalPair;
+use crate::run::turns::Turns;
+use crate::verbs::{CompletionQueue, Path, QueuePair, Registered, VerbsError};
+use rustix::rand::{GetRandomFlags, getrandom};
+use std::collections::BTreeMap;
+use std::io;
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+use units::Span;
+
+/// Requests by which an end that receives tells what it has looked at: one at a time.
+const TELLS: u32 = 1;
+/// Fewest entries of the completion queue for each queue pair.
+const ENTRIES_MIN: u32 = 2 + CREDIT_RECEIVES;
+/// With a rate limit, a write takes that long, but is at least a page.
+const LIMITED_WRITE: Span = Span::from_us(500);
+const LIMITED_BYTES_MIN: u64 = 4_096;
+
+/// Room of queues.
+#[derive(Clone, Copy, Debug)]
+struct Depths {
+    sends: u32,
+    receives: u32,
+    /// Of the completion queue.
+    entries: u32,
+}
+
+/// A PSN to begin with, that no earlier connection is likely to have had.
+fn random_psn() -> io::Result<u32> {
+    let mut bytes = [0; 4];
+    getrandom(&mut bytes, GetRandomFlags::empty()).map_err(io::Error::from)?;
+    Ok(u32::from_le_bytes(bytes) & 0xff_ffff)
+}
+
+fn is_remote(pair: &&LocalPair) -> bool {
+    !pair.queue_pair.is_local()
+}
+
+impl RdmaVerbs {
+    /// Makes the queue pairs of this host and what they have in common.
+    pub(super) fn make(&mut self, senders: &[LocalPair], receivers: &[LocalPair]) -> Result<(), RunError> {
+        let remote = |pairs: &[LocalPair]| pairs.iter().filter(is_remote).count() as u32;
+        let depths = self.depths(remote(senders), remote(receivers))?;
+        let regions = Regions::new(&self.jobs, &self.spec);
+        let slots = self.slot_count();
+        let bytes: u64 = receivers.iter().filter(is_remote).map(|pair| regions.of(pair) * slots).sum();
+        let device = &self.adapter.device;
+        let made = Made {
+            completions: Arc::new(CompletionQueue::new(device, depths.entries)?),
+            source: Registered::to_read(device, regions.whole())?,
+            target: Registered::to_write(device, bytes.max(1) as usize)?,
+        };
+        self.add_senders(senders, &made, &regions, depths)?;
+        self.add_receivers(receivers, &made, &regions, depths)?;
+        self.counts.queue_pairs = (remote(senders) + remote(receivers)).into();
+        self.counts.send_queue_depth = depths.sends.into();
+        self.counts.message_bytes_max = self.part_bytes();
+        self.to_send = Turns::of(senders.len());
+        self.made = Some(made);
+        Ok(())
+    }
+
+    /// What peers must know.
+    pub(super) fn address(&self) -> Address {
+        let senders = self.senders.iter().flatten().map(|sender| (sender.number, sender.end));
+        let receivers = self.receivers.iter().map(|receiver| (receiver.number, receiver.target));
+        Address { gid: self.adapter.gid.gid, senders: senders.collect(), receivers: receivers.collect() }
+    }
+
+    /// Connects every queue pair with its other end.
+    pub(super) fn join(
+        &mut self,
+        peers: &BTreeMap<u32, Vec<u8>>,
+        senders: &[LocalPair],
+        receivers: &[LocalPair],
+    ) -> Result<(), RunError> {
+        let peers = Peers::read(peers)?;
+        for pair in receivers.iter().filter(is_remote) {
+            peers.of(pair.queue_pair.src_host.0, &self.settings)?;
+        }
+        for pair in senders.iter().filter(is_remote) {
+            peers.of(pair.queue_pair.dst_host.0, &self.settings)?;
+        }
+        let remote = receivers.iter().filter(is_remote);
+        for (place, pair) in remote.enumerate() {
+            let (host, number) = (pair.queue_pair.src_host.0, pair.queue_pair.number);
+            let (peer, at) = peers.of(host, &self.settings)?;
+            let other = *peer.senders.get(&number).ok_or_else(|| unknown_pair(host, number))?;
+            let receiver = &self.receivers[place];
+            let path = self.path(pair, peer, [receiver.target.end, other]);
+            receiver
+                .queue_pair
+                .connect(&path)
+                .map_err(|error| error.of_pair(&name(number, "from", host, at)))?;
+        }
+        for (place, pair) in senders.iter().enumerate().filter(|(_, pair)| is_remote(pair)) {
+            let (host, number) = (pair.queue_pair.dst_host.0, pair.queue_pair.number);
+            let (peer, at) = peers.of(host, &self.settings)?;
+            let other = *peer.receivers.get(&number).ok_or_else(|| unknown_pair(host, number))?;
+            let Some(sender) = &self.senders[place] else { continue };
+            let path = self.path(pair, peer, [sender.end, other.end]);
+            let name = name(number, "to", host, at);
+            sender.queue_pair.connect(&path).map_err(|error| error.of_pair(&name))?;
+            if let Some(sender) = &mut self.senders[place] {
+                sender.aim(other.memory, name)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn slot_count(&self) -> u64 {
+        if self.settings.verify { SLOTS.into() } else { 1 }
+    }
+
+    /// How many requests wait in queue pairs, so that all of them find room when they end.
+    fn depths(&self, senders: u32, receivers: u32) -> Result<Depths, VerbsError> {
+        let [pairs_max, requests_max, entries_max] = self.adapter.device.limits()?;
+        let (pairs, device) = (senders + receivers, || self.adapter.device.name().into());
+        let too_many = |what, most: u32, needed: u32| VerbsError::TooMany {
+            device: device(),
+            what,
+            most: most.into(),
+            needed: needed.into(),
+        };
+        if pairs > pairs_max {
+            return Err(too_many("queue pairs", pairs_max, pairs));
+        }
+        let each = entries_max / pairs.max(1);
+        if each < ENTRIES_MIN {
+            let needed = pairs.saturating_mul(ENTRIES_MIN);
+            return Err(too_many("entries in a completion queue", entries_max, needed));
+        }
+        let most = requests_max.min(each - CREDIT_RECEIVES);
+        let (sends, receives) = (self.settings.send_queue_depth.min(most), RECEIVES.min(most));
+        let entries = senders * (sends + CREDIT_RECEIVES) + receivers * (receives + TELLS);
+        Ok(Depths { sends, receives, entries: entries.max(1) })
+    }
+
+    /// The longest write: the plan's message, unless the adapter or the rate limit has less [bytes].
+    pub(super) fn part_bytes(&self) -> u64 {
+        let limited = self.settings.rate_limit_bps.map_or(u64::MAX, |bps| {
+            let bytes = u128::from(bps) * u128::from(LIMITED_WRITE.0) / 8_000_000_000_000;
+            u64::try_from(bytes).unwrap_or(u64::MAX).max(LIMITED_BYTES_MIN)
+        });
+        let most = self.adapter.port.message_bytes_max.into();
+        self.spec.transport.message_bytes.min(most).min(limited).max(1)
+    }
+
+    fn path(&self, pair: &LocalPair, peer: &Address, ends: [End; 2]) -> Path {
+        let [own, other] = ends;
+        Path {
+            gid: peer.gid,
+            number: other.number,
+            gid_index: self.adapter.gid.index,
+            port: self.adapter.gid.port,
+            flow_label: flow_label(&pair.queue_pair),
+            traffic_class: traffic_class(self.settings.dscp),
+            mtu_bytes: self.spec.transport.mtu_bytes,
+            first_psns: [own.first_psn, other.first_psn],
+            timing: self.timing,
+        }
+    }
+
+    fn add_senders(
+        &mut self,
+        senders: &[LocalPair],
+        made: &Made,
+        regions: &Regions,
+        depths: Depths,
+    ) -> Result<(), RunError> {
+        let rules = Rules {
+            part_bytes: self.part_bytes(),
+            depth: depths.sends,
+            signal_every: self.settings.signal_every,
+        };
+        let whole = regions.whole().as_ptr() as u64;
+        for (place, pair) in (0_u64..).zip(senders) {
+            if !is_remote(&pair) {
+                self.senders.push(None);
+                continue;
+            }
+            let queue_pair =
+                QueuePair::new(&made.completions, self.adapter.gid.port, depths.sends, CREDIT_RECEIVES)?;
+            let begins = regions.pattern(pair).bytes().as_ptr() as u64 - whole;
+            let from = (made.source.address() + begins, made.source.local_key());
+            let end = End { number: queue_pair.number(), first_psn: random_psn()? };
+            let (number, id) = (pair.queue_pair.number, place << PLACE_SHIFT);
+            self.senders.push(Some(Sender::new(queue_pair, number, end, id, Work::new(from, rules))));
+        }
+        Ok(())
+    }
+
+    fn add_receivers(
+        &mut self,
+        receivers: &[LocalPair],
+        made: &Made,
+        regions: &Regions,
+        depths: Depths,
+    ) -> Result<(), RunError> {
+        let count = self.slot_count() as u32;
+        let mut from = 0;
+        for (place, pair) in (0_u64..).zip(receivers.iter().filter(is_remote)) {
+            let queue_pair =
+                QueuePair::new(&made.completions, self.adapter.gid.port, TELLS, depths.receives)?;
+            let (address, key) = (made.target.address() + from, made.target.remote_key());
+            let slots = Slots { address, key, bytes: regions.of(pair), count };
+            let end = End { number: queue_pair.number(), first_psn: random_psn()? };
+            let expected = self.settings.verify.then(|| (regions.pattern(pair), from as usize));
+            from += slots.bytes * u64::from(count);
+            let id = place << PLACE_SHIFT | IS_RECEIVER;
+            let (number, target) = (pair.queue_pair.number, Target { end, memory: slots });
+            let mut receiver = Receiver::new(queue_pair, id, (number, target), depths.receives, expected);
+            receiver.clear(&made.target);
+            receiver.post_receives()?;
+            self.receivers.push(receiver);
+        }
+        Ok(())
+    }
+}
+
+/// A queue pair as errors name it.
+fn name(number: u32, way: &str, host: u32, at: Ipv4Addr) -> String {
+    format!("queue pair {number} {way} host {host} at {at}")
+}

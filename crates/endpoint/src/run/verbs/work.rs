@@ -1,0 +1,317 @@
+//! What a queue pair that sends has to do: chunks become writes, and completions acknowledge chunks in order.
+
+use super::address::Slots;
+use crate::run::driver::{Event, SentCounts};
+use crate::run::share::Post;
+use crate::verbs::{WorkList, Write};
+use std::collections::VecDeque;
+use units::Instant;
+
+/// How much goes at once, and how often its end is told.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rules {
+    /// Longest write [bytes].
+    pub(super) part_bytes: u64,
+    /// Requests that may wait in the queue pair.
+    pub(super) depth: u32,
+    /// See [`Settings::signal_every`](crate::run::Settings::signal_every).
+    pub(super) signal_every: u32,
+}
+
+/// What a queue pair has to do.
+#[derive(Debug)]
+pub(super) struct Work {
+    /// Where its bytes are, with the key of their memory.
+    from: (u64, u32),
+    to: Slots,
+    rules: Rules,
+    has_failed: bool,
+    /// Chunks of which something is to be posted.
+    waiting: VecDeque<Post>,
+    /// Of the first of them, what has been [bytes].
+    posted_bytes: u64,
+    /// Chunks posted whole, each with its last request.
+    under_way: VecDeque<(u32, u32)>,
+    /// Requests so far, those known to have ended, and those that a receiver has looked at.
+    requests: u32,
+    ended: u32,
+    looked: u32,
+    /// Since the last request whose end is told: requests, and chunks that end with them.
+    untold: (u32, u32),
+    /// Which slot is next.
+    slot: u32,
+}
+
+impl Work {
+    pub(super) fn new(from: (u64, u32), rules: Rules) -> Self {
+        Self {
+            from,
+            to: Slots { address: 0, key: 0, bytes: 0, count: 1 },
+            rules,
+            has_failed: false,
+            waiting: VecDeque::new(),
+            posted_bytes: 0,
+            under_way: VecDeque::new(),
+            requests: 0,
+            ended: 0,
+            looked: 0,
+            untold: (0, 0),
+            slot: 0,
+        }
+    }
+
+    /// Its data goes there.
+    pub(super) fn aim(&mut self, to: Slots) {
+        self.to = to;
+        self.rules.part_bytes = self.rules.part_bytes.min(to.bytes).max(1);
+    }
+
+    /// Takes a chunk; false if it has failed.
+    pub(super) fn take(&mut self, post: &Post) -> bool {
+        if !self.has_failed {
+            self.waiting.push_back(*post);
+        }
+        !self.has_failed
+    }
+
+    /// Something waits to be posted, and there is room for it.
+    pub(super) fn can_go(&self) -> bool {
+        !self.waiting.is_empty() && self.room() > 0
+    }
+
+    /// Requests that find room in the queue pair, and in slots.
+    fn room(&self) -> u32 {
+        let queue = self.rules.depth - self.requests.wrapping_sub(self.ended);
+        if !self.to.is_looked_at() {
+            return queue;
+        }
+        queue.min(self.to.count.saturating_sub(self.requests.wrapping_sub(self.looked)))
+    }
+
+    /// Makes a list of what there is room for, in its own room, and no more once it is `most_bytes`; returns
+    /// how much it is [bytes].
+    pub(super) fn fill(&mut self, list: &mut WorkList, id: u64, most_bytes: u64) -> u64 {
+        list.clear();
+        let mut bytes = 0;
+        while self.room() > 0
+            && !list.is_full()
+            && bytes < most_bytes
+            && let Some(&post) = self.waiting.front()
+        {
+            let write = self.write(&post, id);
+            bytes += u64::from(write.bytes);
+            list.push(&write);
+        }
+        if self.untold.0 > 0 {
+            // Nothing else might tell.
+            list.signal_last();
+            self.untold = (0, 0);
+        }
+        bytes
+    }
+
+    /// The next write of the first chunk that waits.
+    fn write(&mut self, post: &Post, id: u64) -> Write {
+        let left = post.bytes - self.posted_bytes;
+        let bytes = left.min(self.rules.part_bytes);
+        let (is_last, request, slot) = (bytes == left, self.requests, self.slot);
+        self.requests = request.wrapping_add(1);
+        self.slot = (slot + 1) % self.to.count;
+        self.posted_bytes += bytes;
+        self.untold.0 += 1;
+        if is_last {
+            self.waiting.pop_front();
+            self.posted_bytes = 0;
+            self.under_way.push_back((post.send, request));
+            self.untold.1 += 1;
+        }
+        let has_enough = is_last && self.untold.1 >= self.rules.signal_every;
+        let is_signalled = has_enough || self.untold.0 >= self.rules.depth.div_ceil(2);
+        if is_signalled {
+            self.untold = (0, 0);
+        }
+        Write {
+            id: id | u64::from(request),
+            from: self.from,
+            to: (self.to.address + u64::from(slot) * self.to.bytes, self.to.key),
+            bytes: bytes as u32,
+            immediate: (is_last || self.to.is_looked_at()).then_some(post.chunk),
+            is_signalled,
+        }
+    }
+
+    /// A request has ended well, and so have those before it.
+    pub(super) fn on_acknowledged(&mut self, request: u32, at: Instant, events: &mut Vec<Event>) {
+        if self.has_failed {
+            return;
+        }
+        self.ended = request.wrapping_add(1);
+        while let Some(&(send, last)) = self.under_way.front()
+            && request.wrapping_sub(last).cast_signed() >= 0
+        {
+            self.under_way.pop_front();
+            events.push(Event::Completed { send, at, seen: SentCounts::default() });
+        }
+    }
+
+    /// The receiver has looked at so many messages.
+    pub(super) const fn on_credit(&mut self, looked: u32) {
+        self.looked = looked;
+    }
+
+    /// It has failed, with all that it has; false if that was known.
+    pub(super) fn fail(&mut self, events: &mut Vec<Event>) -> bool {
+        let posted = self.under_way.drain(..).map(|(send, _)| send);
+        let sends = posted.chain(self.waiting.drain(..).map(|post| post.send));
+        events.extend(sends.map(|send| Event::Failed { send, seen: SentCounts::default() }));
+        !std::mem::replace(&mut self.has_failed, true)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const ROOM: usize = 16;
+    const ID: u64 = 7 << 33;
+
+    /// An adapter, and a receiver: what was posted, and what of it was told.
+    struct Adapter {
+        work: Work,
+        list: WorkList,
+        to: Slots,
+        rules: Rules,
+        /// Of all writes, in their order.
+        writes: Vec<Write>,
+        acknowledged: usize,
+        looked: usize,
+        events: Vec<Event>,
+    }
+
+    impl Adapter {
+        fn new(rules: Rules, to: Slots) -> Self {
+            let mut work = Work::new((0x5000, 5), rules);
+            work.aim(to);
+            let list = WorkList::new(ROOM);
+            Self { work, list, to, rules, writes: vec![], acknowledged: 0, looked: 0, events: vec![] }
+        }
+
+        /// Lets the queue pair post once, and checks what it does.
+        fn post(&mut self) {
+            self.work.fill(&mut self.list, ID, u64::MAX);
+            let posted = self.list.writes();
+            assert!(posted.last().is_none_or(|write| write.is_signalled), "the last one is told");
+            self.writes.extend(posted);
+            assert!(self.writes.len() - self.acknowledged <= self.rules.depth as usize);
+            if self.to.count > 1 {
+                assert!(self.writes.len() - self.looked <= self.to.count as usize, "a slot is free");
+            }
+        }
+
+        /// All that is posted is acknowledged, as far as it is told.
+        fn acknowledge(&mut self) {
+            for place in self.acknowledged..self.writes.len() {
+                if self.writes[place].is_signalled {
+                    self.acknowledged = place + 1;
+                    let request = self.writes[place].id as u32;
+                    self.work.on_acknowledged(request, Instant::ZERO, &mut self.events);
+                }
+            }
+        }
+
+        fn look(&mut self) {
+            self.looked = self.writes.len();
+            self.work.on_credit(self.looked as u32);
+        }
+
+        fn completed(&self) -> Vec<u32> {
+            let completed = self.events.iter().map(|event| match event {
+                Event::Completed { send, .. } => *send,
+                other => panic!("{other:?}"),
+            });
+            completed.collect()
+        }
+    }
+
+    fn post(send: u32, bytes: u64) -> Post {
+        Post { pair: 0, send, chunk: 1_000 + send, pass: 0, bytes }
+    }
+
+    proptest! {
+        #[test]
+        fn every_byte_is_written_once_and_every_chunk_completes_in_order(
+            chunks in prop::collection::vec(0_u64..5_000, 1..40),
+            part_bytes in 1_u64..2_000,
+            depth in 2_u32..20,
+            signal_every in 1_u32..10,
+            count in 1_u32..5,
+            turns in prop::collection::vec(0..3, 0..60),
+        ) {
+            let to = Slots { address: 0x9000, key: 9, bytes: 1_500, count };
+            let mut adapter = Adapter::new(Rules { part_bytes, depth, signal_every }, to);
+            let mut waiting = (0..).zip(&chunks);
+            for turn in turns {
+                match turn {
+                    0 => if let Some((send, &bytes)) = waiting.next() {
+                        prop_assert!(adapter.work.take(&post(send, bytes)));
+                    },
+                    1 => adapter.post(),
+                    _ => { adapter.acknowledge(); adapter.look(); }
+                }
+            }
+            for (send, &bytes) in waiting {
+                prop_assert!(adapter.work.take(&post(send, bytes)));
+            }
+            for _ in 0..chunks.len() * 5_000 {
+                adapter.acknowledge();
+                adapter.look();
+                if !adapter.work.can_go() {
+                    break;
+                }
+                adapter.post();
+            }
+            prop_assert_eq!(adapter.completed(), (0..chunks.len() as u32).collect::<Vec<_>>());
+            let mut writes = adapter.writes.iter().enumerate();
+            for (send, &bytes) in (0..).zip(&chunks) {
+                let mut left = bytes;
+                loop {
+                    let (place, write) = writes.next().expect("a write of each chunk");
+                    prop_assert!(u64::from(write.bytes) <= left.min(part_bytes).min(to.bytes));
+                    prop_assert_eq!(write.to.0, to.address + place as u64 % u64::from(count) * to.bytes);
+                    left -= u64::from(write.bytes);
+                    let is_told = left == 0 || count > 1;
+                    prop_assert_eq!(write.immediate, is_told.then_some(1_000 + send));
+                    if left == 0 {
+                        break;
+                    }
+                    prop_assert!(write.bytes > 0);
+                }
+            }
+            prop_assert!(writes.next().is_none());
+        }
+    }
+
+    #[test]
+    fn of_many_chunks_posted_at_once_few_are_told() {
+        let to = Slots { address: 0, key: 0, bytes: 4_096, count: 1 };
+        let mut adapter = Adapter::new(Rules { part_bytes: 64, depth: 128, signal_every: 8 }, to);
+        (0..12).for_each(|send| assert!(adapter.work.take(&post(send, 64))));
+        adapter.post();
+        let told: Vec<usize> = (0..12).filter(|&place| adapter.writes[place].is_signalled).collect();
+        assert_eq!(told, [7, 11]);
+    }
+
+    #[test]
+    fn what_fails_is_told_once_and_takes_nothing_more() {
+        let to = Slots { address: 0, key: 0, bytes: 4_096, count: 1 };
+        let mut adapter = Adapter::new(Rules { part_bytes: 64, depth: 2, signal_every: 1 }, to);
+        (0..4).for_each(|send| assert!(adapter.work.take(&post(send, 64))));
+        adapter.post();
+        assert!(adapter.work.fail(&mut adapter.events));
+        assert_eq!(adapter.events.len(), 4);
+        assert!(!adapter.work.fail(&mut adapter.events) && !adapter.work.take(&post(4, 64)));
+        adapter.acknowledge();
+        assert_eq!(adapter.events.len(), 4);
+    }
+}

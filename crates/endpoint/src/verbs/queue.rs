@@ -1,0 +1,444 @@
+//! Completion queues and queue pairs.
+
+use super::abi::{self, CompChannel, Cq, Qp, QpAttr, QpCap, QpInitAttr, RecvWr, SendWr, Sge, Wc, mask};
+use super::device::none;
+use super::{Device, VerbsError};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use std::ffi::CStr;
+use std::io;
+use std::mem::{self, MaybeUninit};
+use std::os::fd::BorrowedFd;
+use std::ptr::NonNull;
+use std::sync::Arc;
+use units::Span;
+
+/// Completions taken at once.
+const AT_ONCE: usize = 32;
+/// Hops of the IP header.
+const HOP_LIMIT: u8 = 64;
+/// Retries of a receiver that is not ready: 7 is without end (IBTA vol. 1, 9.7.5.2.8).
+const RNR_RETRIES: u8 = 7;
+/// About 10 us, the shortest that there is (IBTA vol. 1, table 45).
+const RNR_TIMER: u8 = 1;
+
+/// Work that has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Completion {
+    /// As its request says.
+    pub(crate) id: u64,
+    /// How it has ended.
+    pub(crate) ended: Ended,
+}
+
+/// How work has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ended {
+    /// A write is acknowledged, and so are those before it.
+    Acknowledged,
+    /// A write of a peer has arrived.
+    Written {
+        /// What it brought.
+        immediate: u32,
+        /// How much it wrote [bytes].
+        bytes: u32,
+    },
+    /// It has failed.
+    Failed {
+        /// `enum ibv_wc_status`.
+        status: u32,
+        /// The vendor's own number.
+        vendor: u32,
+    },
+}
+
+/// Where queue pairs tell what has ended.
+pub(crate) struct CompletionQueue {
+    device: Arc<Device>,
+    channel: NonNull<CompChannel>,
+    queue: NonNull<Cq>,
+}
+
+// SAFETY: handles of the library, which may be used by any thread.
+unsafe impl Send for CompletionQueue {}
+// SAFETY: as above; libibverbs locks what it changes.
+unsafe impl Sync for CompletionQueue {}
+
+impl CompletionQueue {
+    /// With room for so many entries.
+    pub(crate) fn new(device: &Arc<Device>, entries: u32) -> Result<Self, VerbsError> {
+        let library = &device.library;
+        // SAFETY: an open context.
+        let channel = unsafe { (library.create_comp_channel)(device.context()) };
+        let channel = NonNull::new(channel).ok_or_else(|| VerbsError::last("ibv_create_comp_channel"))?;
+        let count = i32::try_from(entries).unwrap_or(i32::MAX);
+        // SAFETY: an open context and its channel.
+        let queue = unsafe { (library.create_cq)(device.context(), count, none(), channel.as_ptr(), 0) };
+        let Some(queue) = NonNull::new(queue) else {
+            let error = VerbsError::last(format!("ibv_create_cq of {entries} entries"));
+            // SAFETY: made above, and unused.
+            unsafe { (library.destroy_comp_channel)(channel.as_ptr()) };
+            return Err(error);
+        };
+        Ok(Self { device: Arc::clone(device), channel, queue })
+    }
+
+    /// Adds some of what has ended; returns how many.
+    pub(crate) fn poll(&self, ended: &mut Vec<Completion>) -> io::Result<usize> {
+        let mut told = [MaybeUninit::<Wc>::uninit(); AT_ONCE];
+        // SAFETY: a queue of this device, and room for that many entries.
+        let count = unsafe {
+            let poll_cq = self.device.context.as_ref().ops.poll_cq;
+            poll_cq(self.queue.as_ptr(), AT_ONCE as i32, told.as_mut_ptr().cast())
+        };
+        let Ok(count) = usize::try_from(count) else {
+            return Err(io::Error::other(format!("ibv_poll_cq: {count}")));
+        };
+        // SAFETY: the provider has written so many.
+        ended.extend(told.iter().take(count).map(|entry| completion(unsafe { entry.assume_init_ref() })));
+        Ok(count)
+    }
+
+    /// The next entry wakes [`wait`](Self::wait); what ended before it does not.
+    pub(crate) fn arm(&self) -> io::Result<()> {
+        // SAFETY: a queue of this device.
+        let number = unsafe { (self.device.context.as_ref().ops.req_notify_cq)(self.queue.as_ptr(), 0) };
+        if number == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(number.abs())) }
+    }
+
+    /// Waits for an entry after [`arm`](Self::arm), no longer than `patience`.
+    pub(crate) fn wait(&self, patience: Span) -> io::Result<()> {
+        let nanoseconds = patience.0.div_ceil(1_000);
+        let timeout = Timespec {
+            tv_sec: (nanoseconds / 1_000_000_000) as i64,
+            tv_nsec: (nanoseconds % 1_000_000_000) as i64,
+        };
+        // SAFETY: the channel is open as long as this queue.
+        let channel = unsafe { BorrowedFd::borrow_raw(self.channel.as_ref().fd) };
+        match poll(&mut [PollFd::new(&channel, PollFlags::IN)], Some(&timeout)) {
+            Ok(0) | Err(Errno::INTR) => return Ok(()),
+            Ok(_) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let (mut queue, mut context) = (none(), none());
+        // SAFETY: an event is there, so this does not block; there is room for what it tells.
+        let number = unsafe {
+            (self.device.library.get_cq_event)(self.channel.as_ptr(), &raw mut queue, &raw mut context)
+        };
+        if number != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: the event that was taken.
+        unsafe { (self.device.library.ack_cq_events)(self.queue.as_ptr(), 1) };
+        Ok(())
+    }
+
+    /// What the library calls a status.
+    pub(crate) fn status(&self, status: u32) -> String {
+        // SAFETY: returns a constant text for any number.
+        let text = unsafe { CStr::from_ptr((self.device.library.wc_status_str)(status)) };
+        text.to_string_lossy().into_owned()
+    }
+}
+
+impl Drop for CompletionQueue {
+    fn drop(&mut self) {
+        // SAFETY: made in `new`; queue pairs hold this queue, hence are gone.
+        unsafe {
+            (self.device.library.destroy_cq)(self.queue.as_ptr());
+            (self.device.library.destroy_comp_channel)(self.channel.as_ptr());
+        }
+    }
+}
+
+fn completion(told: &Wc) -> Completion {
+    let ended = match told.status {
+        abi::WC_SUCCESS
+            if told.opcode == abi::WC_RECV_RDMA_WITH_IMM && told.wc_flags & abi::WC_WITH_IMM != 0 =>
+        {
+            Ended::Written { immediate: u32::from_be(told.imm_data), bytes: told.byte_len }
+        }
+        abi::WC_SUCCESS => Ended::Acknowledged,
+        status => Ended::Failed { status, vendor: told.vendor_err },
+    };
+    Completion { id: told.wr_id, ended }
+}
+
+/// A write to the memory of a peer.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Write {
+    /// Comes back with its completion.
+    pub(crate) id: u64,
+    /// Where the bytes are, with the key of their memory.
+    pub(crate) from: (u64, u32),
+    /// Where they go, with the peer's key.
+    pub(crate) to: (u64, u32),
+    /// How many.
+    pub(crate) bytes: u32,
+    /// What the peer is told when they are there; it is not told without.
+    pub(crate) immediate: Option<u32>,
+    /// Its end is told, and with it that of those before it.
+    pub(crate) is_signalled: bool,
+}
+
+/// Writes that are posted by one call.
+pub(crate) struct WorkList {
+    requests: Vec<SendWr>,
+    pieces: Vec<Sge>,
+}
+
+// SAFETY: its pointers are to its own elements, and set anew whenever they are used.
+unsafe impl Send for WorkList {}
+
+impl WorkList {
+    /// With room for so many.
+    pub(crate) fn new(room: usize) -> Self {
+        Self { requests: Vec::with_capacity(room), pieces: Vec::with_capacity(room) }
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.requests.clear();
+        self.pieces.clear();
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.requests.len()
+    }
+
+    pub(crate) fn is_full(&self) -> bool {
+        self.requests.len() == self.requests.capacity()
+    }
+
+    pub(crate) fn push(&mut self, write: &Write) {
+        let flags = if write.is_signalled { abi::SEND_SIGNALED } else { 0 };
+        self.pieces.push(Sge { addr: write.from.0, length: write.bytes, lkey: write.from.1 });
+        self.requests.push(SendWr {
+            wr_id: write.id,
+            num_sge: i32::from(write.bytes > 0),
+            opcode: if write.immediate.is_some() { abi::WR_RDMA_WRITE_WITH_IMM } else { abi::WR_RDMA_WRITE },
+            send_flags: flags,
+            imm_data: write.immediate.unwrap_or(0).to_be(),
+            remote_addr: write.to.0,
+            rkey: write.to.1,
+            ..SendWr::EMPTY
+        });
+    }
+
+    /// Its writes, for whoever tests what is in it.
+    #[cfg(test)]
+    pub(crate) fn writes(&self) -> Vec<Write> {
+        let each = self.requests.iter().zip(&self.pieces).map(|(request, piece)| Write {
+            id: request.wr_id,
+            from: (piece.addr, piece.lkey),
+            to: (request.remote_addr, request.rkey),
+            bytes: piece.length,
+            immediate: (request.opcode == abi::WR_RDMA_WRITE_WITH_IMM)
+                .then_some(u32::from_be(request.imm_data)),
+            is_signalled: request.send_flags & abi::SEND_SIGNALED != 0,
+        });
+        each.collect()
+    }
+
+    /// The end of the last one is told.
+    pub(crate) fn signal_last(&mut self) {
+        if let Some(last) = self.requests.last_mut() {
+            last.send_flags |= abi::SEND_SIGNALED;
+        }
+    }
+
+    fn link(&mut self) -> *mut SendWr {
+        let (first, piece) = (self.requests.as_mut_ptr(), self.pieces.as_mut_ptr());
+        for place in 0..self.requests.len() {
+            let is_last = place + 1 == self.requests.len();
+            // SAFETY: both have an element at this place, and nobody else refers to them.
+            unsafe {
+                let request = &mut *first.add(place);
+                request.sg_list = piece.add(place);
+                request.next = if is_last { none() } else { first.add(place + 1) };
+            }
+        }
+        first
+    }
+}
+
+/// What a queue pair is connected by.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Path {
+    /// Of the peer.
+    pub(crate) gid: [u8; 16],
+    /// The peer's number.
+    pub(crate) number: u32,
+    /// Which of our GIDs.
+    pub(crate) gid_index: u8,
+    /// Of our port.
+    pub(crate) port: u8,
+    /// 20 bits; adapters derive the UDP source port from them.
+    pub(crate) flow_label: u32,
+    /// DSCP and ECN.
+    pub(crate) traffic_class: u8,
+    /// Largest payload of a packet: 256, 512, 1024, 2048 or 4096 [bytes].
+    pub(crate) mtu_bytes: u32,
+    /// PSN of our first packet, and of the peer's.
+    pub(crate) first_psns: [u32; 2],
+    /// When and how often to send again.
+    pub(crate) timing: Timing,
+}
+
+/// When and how often to send again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Timing {
+    /// The timeout is 4.096 us times 2 to this power (IBTA vol. 1, 11.2.5.2); 1 to 31.
+    pub(crate) timeout_exponent: u8,
+    /// 0 to 7.
+    pub(crate) retries: u8,
+}
+
+/// A reliable connection.
+pub(crate) struct QueuePair {
+    completions: Arc<CompletionQueue>,
+    pair: NonNull<Qp>,
+}
+
+// SAFETY: a handle of the library, which may be used by any thread.
+unsafe impl Send for QueuePair {}
+
+impl QueuePair {
+    /// With room for so many requests of each kind, on a port; peers may write to the memory of its device.
+    pub(crate) fn new(
+        completions: &Arc<CompletionQueue>,
+        port: u8,
+        sends: u32,
+        receives: u32,
+    ) -> Result<Self, VerbsError> {
+        let device = &completions.device;
+        let queue = completions.queue.as_ptr();
+        let mut wanted = QpInitAttr {
+            qp_context: none(),
+            send_cq: queue,
+            recv_cq: queue,
+            srq: none(),
+            // Some providers refuse a queue without room.
+            cap: QpCap {
+                max_send_wr: sends.max(1),
+                max_recv_wr: receives.max(1),
+                max_send_sge: 1,
+                max_recv_sge: 1,
+                max_inline_data: 0,
+            },
+            qp_type: abi::QPT_RC,
+            sq_sig_all: 0,
+        };
+        // SAFETY: a protection domain and a queue of one device.
+        let pair = unsafe { (device.library.create_qp)(device.domain.as_ptr(), &raw mut wanted) };
+        let pair = NonNull::new(pair).ok_or_else(|| VerbsError::last("ibv_create_qp"))?;
+        let pair = Self { completions: Arc::clone(completions), pair };
+        let mut change = empty_change(abi::QPS_INIT);
+        (change.port_num, change.qp_access_flags) = (port, abi::ACCESS_REMOTE_WRITE as u32);
+        let which = mask::STATE | mask::PKEY_INDEX | mask::PORT | mask::ACCESS_FLAGS;
+        pair.modify(&mut change, which, "ibv_modify_qp (INIT)")?;
+        Ok(pair)
+    }
+
+    /// The number that peers know it by.
+    pub(crate) fn number(&self) -> u32 {
+        // SAFETY: the queue pair is there.
+        unsafe { self.pair.as_ref() }.qp_num
+    }
+
+    /// Connects it: it can receive and send.
+    pub(crate) fn connect(&self, path: &Path) -> Result<(), VerbsError> {
+        let mut change = empty_change(abi::QPS_RTR);
+        change.path_mtu = path.mtu_bytes.trailing_zeros() - 7;
+        change.dest_qp_num = path.number;
+        change.rq_psn = path.first_psns[1];
+        change.min_rnr_timer = RNR_TIMER;
+        let route = &mut change.ah_attr.grh;
+        for (word, bytes) in route.dgid.iter_mut().zip(path.gid.as_chunks::<8>().0) {
+            *word = u64::from_ne_bytes(*bytes);
+        }
+        (route.flow_label, route.sgid_index) = (path.flow_label, path.gid_index);
+        (route.hop_limit, route.traffic_class) = (HOP_LIMIT, path.traffic_class);
+        (change.ah_attr.is_global, change.ah_attr.port_num) = (1, path.port);
+        let which = mask::STATE | mask::AV | mask::PATH_MTU | mask::DEST_QPN | mask::RQ_PSN;
+        let which = which | mask::MAX_DEST_RD_ATOMIC | mask::MIN_RNR_TIMER;
+        self.modify(&mut change, which, "ibv_modify_qp (RTR)")?;
+        let mut change = empty_change(abi::QPS_RTS);
+        change.sq_psn = path.first_psns[0];
+        (change.timeout, change.retry_cnt) = (path.timing.timeout_exponent, path.timing.retries);
+        change.rnr_retry = RNR_RETRIES;
+        let which = mask::STATE | mask::TIMEOUT | mask::RETRY_CNT | mask::RNR_RETRY | mask::SQ_PSN;
+        self.modify(&mut change, which | mask::MAX_QP_RD_ATOMIC, "ibv_modify_qp (RTS)")
+    }
+
+    /// Ends it: nothing more is sent, and what waits is told to have failed.
+    pub(crate) fn stop(&self) -> Result<(), VerbsError> {
+        self.modify(&mut empty_change(abi::QPS_ERR), mask::STATE, "ibv_modify_qp (ERR)")
+    }
+
+    fn modify(&self, change: &mut QpAttr, which: i32, call: &str) -> Result<(), VerbsError> {
+        let modify_qp = self.completions.device.library.modify_qp;
+        // SAFETY: the queue pair is there, and so is what is to change.
+        let number = unsafe { modify_qp(self.pair.as_ptr(), change, which) };
+        if number == 0 { Ok(()) } else { Err(VerbsError::returned(call, number)) }
+    }
+
+    /// Posts all writes of a list, if there are any.
+    pub(crate) fn post(&self, list: &mut WorkList) -> io::Result<()> {
+        if list.requests.is_empty() {
+            return Ok(());
+        }
+        let mut refused = none();
+        // SAFETY: the provider copies requests that are linked with each other and with their pieces; what they
+        // refer to it reads only if the keys are of registered memory.
+        let number = unsafe {
+            let post_send = self.completions.device.context.as_ref().ops.post_send;
+            post_send(self.pair.as_ptr(), list.link(), &raw mut refused)
+        };
+        posted("ibv_post_send", number)
+    }
+
+    /// Posts receives for the immediate values of so many writes.
+    pub(crate) fn post_receives(&self, id: u64, count: u32) -> io::Result<()> {
+        const ROOM: usize = 32;
+        let mut left = count as usize;
+        while left > 0 {
+            let now = left.min(ROOM);
+            let mut requests = [RecvWr { wr_id: id, next: none(), sg_list: none(), num_sge: 0 }; ROOM];
+            let first = requests.as_mut_ptr();
+            for place in 1..now {
+                // SAFETY: both are elements of the array.
+                unsafe { (*first.add(place - 1)).next = first.add(place) };
+            }
+            let mut refused = none();
+            // SAFETY: the provider copies requests that are linked with each other and refer to no memory.
+            let number = unsafe {
+                let post_recv = self.completions.device.context.as_ref().ops.post_recv;
+                post_recv(self.pair.as_ptr(), first, &raw mut refused)
+            };
+            posted("ibv_post_recv", number)?;
+            left -= now;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for QueuePair {
+    fn drop(&mut self) {
+        // SAFETY: made in `new`, and destroyed once.
+        unsafe { (self.completions.device.library.destroy_qp)(self.pair.as_ptr()) };
+    }
+}
+
+fn posted(call: &str, number: i32) -> io::Result<()> {
+    if number == 0 {
+        return Ok(());
+    }
+    Err(io::Error::other(format!("{call}: {}", io::Error::from_raw_os_error(number.abs()))))
+}
+
+fn empty_change(state: u32) -> QpAttr {
+    // SAFETY: all zero is a valid value of this plain structure of C.
+    let mut change: QpAttr = unsafe { mem::zeroed() };
+    change.qp_state = state;
+    change
+}

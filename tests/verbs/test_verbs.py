@@ -1,0 +1,125 @@
+"""Driver `verbs` on soft-RoCE adapters of virtual machines (`make verbs-lab`)."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.verbs.machines import CONTROLLER, NETWORK, REPOSITORY, Machines, address, python
+
+PATIENCE_S = 240.0
+PROGRAM = [sys.executable, "-m", "fabricbench"]
+# An agent until a file says so: a machine has no other way to be told.
+AGENT = 'python=$1; shift; "$python" -B -m fabricbench agent "$@" & agent=$!\n' + (
+    "until [ -e /share/stop ] || ! kill -0 $agent; do sleep 0.5; done; kill $agent; wait $agent; true"
+)
+
+
+def test_one_machine_gives_the_rows_of_the_simulator(machines: Machines) -> None:
+    printed = machines.run(1, python("-m", "tests.verbs.one_machine", address(1)), seconds=400)
+    assert "jct-halving-doubling" in printed
+
+
+class Fabric:
+    """Agents in two machines, four ranks each, and a controller beside them."""
+
+    def __init__(self, machines: Machines, folder: Path) -> None:
+        self.machines, self.folder = machines, folder
+        self.hosts = folder / "hosts.yaml"
+        lines = ["version: 1", "defaults:", "  driver: verbs"]
+        lines += ["  settings: {verify: true, timeout_min_ps: 500000000000}", "hosts:"]
+        for number in (1, 2):
+            plays = list(range(4 * number - 4, 4 * number))
+            lines.append(f"  - {{name: m{number}, agent: '{address(number)}:7470', plays: {plays},")
+            lines.append(f"     address: {address(number)}}}")
+        self.hosts.write_text("\n".join(lines))
+
+    def start(self) -> None:
+        """Let both machines join."""
+        command = self._here("hosts", "token", "m1", "m2", "--address", CONTROLLER)
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=self.folder) as joining:
+            assert joining.stdout
+            tokens = [joining.stdout.readline().split()[-1] for _ in (1, 2)]
+            for number, token in zip((1, 2), tokens, strict=True):
+                options = ["--join", token, "--allow", NETWORK, "--folder", "/tmp/agent"]
+                shell = ["bash", "-c", AGENT, "agent", sys.executable, *options]
+                self.machines.start(number, shell, seconds=580)
+            try:
+                assert joining.wait(PATIENCE_S) == 0, [self.machines.printed(number) for number in (1, 2)]
+            finally:
+                joining.kill()
+        self.wait_for(lambda: self.run("hosts", "check", str(self.hosts), fails=True).returncode == 0)
+
+    def _here(self, *arguments: str) -> list[str]:
+        own = ["env", f"PYTHONPATH={REPOSITORY / 'python'}"]
+        return [*self.machines.enter, *own, *PROGRAM, *arguments]
+
+    def run(self, *arguments: str, fails: bool = False) -> subprocess.CompletedProcess[str]:
+        """Run fabricbench beside the machines."""
+        command = self._here(*arguments)
+        done = subprocess.run(command, check=False, capture_output=True, text=True, cwd=self.folder)
+        assert fails or done.returncode == 0, done.stdout + done.stderr
+        return done
+
+    def wait_for(self, is_so: Callable[[], bool]) -> None:
+        until = time.monotonic() + PATIENCE_S
+        while not is_so():
+            printed = [self.machines.printed(number) for number in (1, 2)]
+            assert time.monotonic() < until, printed
+
+    def end(self) -> None:
+        for number in (1, 2):
+            (self.machines.share(number) / "stop").touch()
+        for machine in self.machines.running:
+            machine.wait(60)
+
+
+@pytest.fixture(scope="module")
+def fabric(machines: Machines, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    found = Fabric(machines, tmp_path_factory.mktemp("controller"))
+    found.start()
+    yield found
+    found.end()
+
+
+def test_check_lists_the_driver(fabric: Fabric) -> None:
+    told = json.loads(fabric.run("hosts", "check", str(fabric.hosts), "--format", "json").stdout)
+    for host in told["hosts"]:
+        checks = {each["check"]: each for each in host["checks"]}
+        assert (checks["driver verbs"]["state"], checks["driver verbs"]["found"]) == ("ok", "can be used")
+        assert host["facts"]["rdma_devices"] == "rxe0"
+
+
+@pytest.mark.parametrize("plan", ["jct-alltoall", "jct-allreduce-ring"])
+def test_eight_ranks_on_two_machines_verify_every_byte(fabric: Fabric, plan: str) -> None:
+    fabric.run("run", plan, "--backend", "hosts", "--hosts", str(fabric.hosts), *sizes("4MB"))
+    shown = json.loads(fabric.run("show", "latest", "--format", "json").stdout)
+    hosts = find(shown, "hosts")
+    assert [host["host"] for host in hosts] == ["m1", "m2"]
+    for host in hosts:
+        endpoint = host["endpoint"]
+        assert endpoint["writes"] > 0 == endpoint["wrong_bytes"] == endpoint["failed_queue_pairs"], endpoint
+        changed = {each["counter"]: each["after"] - each["before"] for each in host["counters"]}
+        # Half of an all-to-all, and two of eight steps of a ring, go to the other machine.
+        assert changed["roce_tx_packets"] > 100 < changed["roce_rx_packets"], changed
+        assert changed["receives_completed"] > 0, changed
+
+
+def sizes(*each: str) -> Sequence[str]:
+    return ["-s", f"sweep.data_size=[{','.join(each)}]"]
+
+
+def find(told: Any, name: str) -> Any:
+    """Return the first value of a name in a JSON document."""
+    if isinstance(told, dict):
+        if name in told:
+            return told[name]
+        told = list(told.values())
+    found = (find(each, name) for each in told) if isinstance(told, list) else iter(())
+    return next((each for each in found if each is not None), None)
