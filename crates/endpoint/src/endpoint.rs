@@ -339,6 +339,13 @@ impl Endpoint {
         self.received_datagrams
     }
 
+    /// Calls that could not send for want of a way, and why one of them could not.
+    #[must_use]
+    pub fn unsent(&self) -> (u64, Option<String>) {
+        let calls = self.sockets.iter().map(|socket| socket.unsent().0).sum();
+        (calls, self.sockets.iter().find_map(|socket| socket.unsent().1).map(ToString::to_string))
+    }
+
     /// Datagrams that were no packets for one of its queue pairs.
     #[must_use]
     pub const fn refused_datagrams(&self) -> u64 {

@@ -14,6 +14,11 @@ use wire::ipv4::Ecn;
 /// Room for the windows of many queue pairs at once, where the host allows it.
 const BUFFER_BYTES: c_int = 16 << 20;
 
+/// Port that a socket is connected to, to which nothing is sent (RFC 863).
+const DISCARD_PORT: u16 = 9;
+/// IPv4 and UDP headers.
+const IP_UDP_BYTES: usize = 28;
+
 /// Most segments of a call (`UDP_MAX_SEGMENTS` of kernels before 6.9).
 pub(crate) const SEGMENTS_MAX: usize = 64;
 /// Most bytes of a call: the payload of the longest datagram.
@@ -44,6 +49,8 @@ pub(crate) struct Socket {
     class: TrafficClass,
     /// As far as is known, the host cuts what one call sends into datagrams.
     cuts: bool,
+    /// Calls that could not send for want of a way, and why the last of them could not.
+    unsent: (u64, Option<io::Error>),
 }
 
 impl Socket {
@@ -60,7 +67,7 @@ impl Socket {
             SocketAddr::V4(local) => local,
             SocketAddr::V6(_) => unreachable!("a socket bound to an IPv4 address has one"),
         };
-        let bound = Self { socket, local, class, cuts: true };
+        let bound = Self { socket, local, class, cuts: true, unsent: (0, None) };
         bound.set(libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_DO)?;
         bound.set(libc::IPPROTO_IP, libc::IP_TOS, class.byte().into())?;
         bound.set(libc::IPPROTO_IP, libc::IP_RECVTOS, 1)?;
@@ -119,7 +126,8 @@ impl Socket {
     /// room. At most [`SLICES_MAX`](libc::UIO_MAXIOV) slices.
     ///
     /// Where it turns out that the host cannot cut them apart they are lost, as they might be on the way:
-    /// sent one by one they would have other identifications than their ICRCs say.
+    /// sent one by one they would have other identifications than their ICRCs say. They are lost as well while
+    /// the host has no way there, as when its link is down.
     pub(crate) fn send(
         &mut self,
         datagrams: &[IoSlice<'_>],
@@ -131,8 +139,33 @@ impl Socket {
                 self.cuts = false;
                 Ok(())
             }
+            Err(error) if is_of_the_way(&error) => {
+                self.unsent = (self.unsent.0 + 1, Some(error));
+                Ok(())
+            }
+            Err(error) if error.raw_os_error() == Some(libc::EMSGSIZE) => {
+                let bytes = segment_bytes
+                    .map_or_else(|| datagrams.iter().map(|slice| slice.len()).sum(), usize::from);
+                Err(self.too_long(bytes + IP_UDP_BYTES, *way.to.ip()))
+            }
             result => result,
         }
+    }
+
+    /// Calls that could not send for want of a way, and why the last of them could not.
+    pub(crate) const fn unsent(&self) -> (u64, Option<&io::Error>) {
+        (self.unsent.0, self.unsent.1.as_ref())
+    }
+
+    fn too_long(&self, packet_bytes: usize, to: Ipv4Addr) -> io::Error {
+        let from = *self.local.ip();
+        let found = match path_mtu_bytes(from, to) {
+            Ok(bytes) => format!("has an MTU of {bytes}"),
+            Err(error) => format!("is not known: {error}"),
+        };
+        let text =
+            format!("packets of {packet_bytes} bytes do not fit: the path from {from} to {to} {found}");
+        io::Error::new(ErrorKind::InvalidInput, text)
     }
 
     /// One call, once there is room.
@@ -269,6 +302,35 @@ fn is_of_cutting(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EINVAL | libc::ENOPROTOOPT | libc::EIO))
 }
 
+/// Whether a call failed for want of a way to the peer, which may come back: a link that is down, a route that
+/// is gone, a neighbour that does not answer, a full queue, a firewall.
+fn is_of_the_way(error: &io::Error) -> bool {
+    matches!(
+        error.raw_os_error(),
+        Some(
+            libc::ENETDOWN
+                | libc::ENETUNREACH
+                | libc::EHOSTDOWN
+                | libc::EHOSTUNREACH
+                | libc::ENOBUFS
+                | libc::EPERM
+        )
+    )
+}
+
+/// The MTU of the path to a peer as far as the host knows it [bytes]: that of the route, or what routers have
+/// said of it (RFC 1191).
+pub(crate) fn path_mtu_bytes(from: Ipv4Addr, to: Ipv4Addr) -> io::Result<u32> {
+    let probe = UdpSocket::bind(SocketAddrV4::new(from, 0))?;
+    probe.connect(SocketAddrV4::new(to, DISCARD_PORT))?;
+    let (mut mtu, mut bytes) = (0 as c_int, mem::size_of::<c_int>() as libc::socklen_t);
+    let (descriptor, place) = (probe.as_raw_fd(), (&raw mut mtu).cast());
+    // SAFETY: the value is an int that outlives the call, and `bytes` is its size.
+    let result =
+        unsafe { libc::getsockopt(descriptor, libc::IPPROTO_IP, libc::IP_MTU, place, &raw mut bytes) };
+    if result == 0 { Ok(mtu as u32) } else { Err(io::Error::last_os_error()) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -315,6 +377,20 @@ mod tests {
             received.extend(each.map(<[u8]>::to_vec));
         }
         assert_eq!(received, [&b"abc"[..], b"abc", b"abc", b"d"]);
+    }
+
+    #[test]
+    fn a_packet_that_the_path_does_not_take_is_told_with_its_mtu() {
+        let mut socket = Socket::bind(ANY_PORT, TrafficClass::default()).unwrap();
+        let mtu = path_mtu_bytes(Ipv4Addr::LOCALHOST, Ipv4Addr::LOCALHOST).unwrap();
+        let error = socket.too_long(mtu as usize + 1, Ipv4Addr::LOCALHOST).to_string();
+        let path = "do not fit: the path from 127.0.0.1 to 127.0.0.1 has an MTU of";
+        assert_eq!(error, format!("packets of {} bytes {path} {mtu}", mtu + 1));
+        // Loopback has no way to other networks.
+        let to = SocketAddrV4::new(Ipv4Addr::new(192, 0, 2, 1), 9);
+        let way = Way { port: 0, to, class: TrafficClass::default() };
+        socket.send(&[IoSlice::new(b"x")], None, &way).unwrap();
+        assert!(socket.unsent().0 <= 1);
     }
 
     #[test]

@@ -74,6 +74,23 @@ pub enum RunError {
         /// The networks of the settings.
         allowed: String,
     },
+    /// Packets that a path does not take.
+    #[error(
+        "packets of {need} bytes, headers included, to host {host}: the path from {from} to {to} has an MTU of \
+         {mtu}; raise it on every link between them, or set transport.mtu lower"
+    )]
+    PathMtu {
+        /// Which host.
+        host: u32,
+        /// Address here.
+        from: Ipv4Addr,
+        /// Address there.
+        to: Ipv4Addr,
+        /// What fits [bytes].
+        mtu: u32,
+        /// What is to fit [bytes].
+        need: u32,
+    },
     /// Not what this moment of a run allows.
     #[error("{0}")]
     Order(&'static str),

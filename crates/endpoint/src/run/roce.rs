@@ -12,6 +12,7 @@ use super::driver::{Driver, Event};
 use super::settings::TIMEOUT_MIN_PS;
 use super::share::{LocalPair, Post};
 use super::{RunError, Settings};
+use crate::socket::path_mtu_bytes;
 use crate::{Clock, Endpoint, Loss, Options, PairId, TrafficClass};
 use jobs::{Jobs, cnp_interval, controller};
 use memory::Regions;
@@ -23,7 +24,7 @@ use std::collections::btree_map::Entry;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::sync::Arc;
-use transport::{Config, Controller, Reads, Recovery};
+use transport::{Config, Controller, Reads, Recovery, Status};
 use units::{Rate, Seed, Span};
 use wire::aeth::RnrTimer;
 use wire::bth::Qpn;
@@ -34,6 +35,10 @@ const FIRST_QPN: u32 = 0x100;
 /// Windows of all queue pairs that send to a host together take that part of its socket's buffer: the kernel
 /// counts about twice what a packet carries, and bursts of other peers come on top.
 const BUFFER_SHARE: u64 = 4;
+/// Headers of a packet within an IPv4 packet at the most: IP 20, UDP 8, BTH 12, RETH 16, immediate 4, ICRC 4.
+const HEADERS_BYTES: u32 = 64;
+/// Of those that `ping` adds itself: IP and ICMP.
+const PING_HEADERS_BYTES: u32 = 28;
 /// The smallest window that this leads to [packets].
 const WINDOW_MIN: u32 = 8;
 
@@ -61,6 +66,10 @@ pub(super) struct Roce {
     receivers: Vec<ReceivingPair>,
     /// Chunks of queue pairs that had failed before.
     refused: Vec<u32>,
+    /// Something has arrived at a peer.
+    has_delivered: bool,
+    /// Why the first queue pair failed.
+    why_failed: String,
     used: Used,
 }
 
@@ -113,6 +122,8 @@ impl Roce {
             senders: Vec::new(),
             receivers: Vec::new(),
             refused: Vec::new(),
+            has_delivered: false,
+            why_failed: String::new(),
             used: Used { window_packets_min: u32::MAX, message_bytes: spec.transport.message_bytes },
         })
     }
@@ -198,11 +209,54 @@ impl Roce {
         self.roles.push(role);
     }
 
+    fn note_status(&mut self, id: PairId, status: Status) {
+        self.has_delivered |= status == Status::Success;
+        if self.why_failed.is_empty() && !matches!(status, Status::Success | Status::Flushed) {
+            self.why_failed = self.why(*self.endpoint.pair(id).peer.ip(), status);
+        }
+    }
+
+    /// Says why a queue pair to a peer failed, and what to look at.
+    fn why(&self, peer: Ipv4Addr, status: Status) -> String {
+        let mut text = format!("queue pair from {} to {peer}: ", self.settings.address);
+        if status != Status::RetryExceeded {
+            return text + &format!("{status:?}");
+        }
+        let (times, each_ms) = (self.spec.transport.retry_count + 1, self.timeout().0 / 1_000_000_000);
+        text += &format!("retries exceeded, nothing was heard for {times} timeouts of {each_ms} ms");
+        if let (calls, Some(error)) = self.endpoint.unsent() {
+            text += &format!("; {calls} times the host could not send: {error}");
+        } else if !self.has_delivered {
+            let packet_bytes = self.spec.transport.mtu_bytes + HEADERS_BYTES;
+            let size = packet_bytes - PING_HEADERS_BYTES;
+            text += &format!(
+                "; do packets of {packet_bytes} bytes pass? `ping -M do -s {size} {peer}` tells, and whether a \
+                 firewall lets UDP through"
+            );
+        }
+        text
+    }
+
+    /// That packets fit the paths to the hosts, as far as this one knows them.
+    fn check_paths(&self, hosts: impl Iterator<Item = (u32, Ipv4Addr)>) -> Result<(), RunError> {
+        let need = self.spec.transport.mtu_bytes + HEADERS_BYTES;
+        for (host, to) in hosts {
+            // Where the host has no route at all, sending shows.
+            if let Ok(mtu) = path_mtu_bytes(self.settings.address, to)
+                && need > mtu
+            {
+                return Err(RunError::PathMtu { host, from: self.settings.address, to, mtu, need });
+            }
+        }
+        Ok(())
+    }
+
     /// Takes in what has ended.
     fn collect(&mut self, events: &mut Vec<Event>) {
         while let Some((id, ended)) = self.endpoint.poll_completion() {
             match self.roles[id.index()] {
                 Role::Sender(place) => {
+                    self.note_status(id, ended.completion.status);
                     if let Some(pair) = &mut self.senders[place as usize] {
                         events.extend(pair.on_ended(&ended));
                     }
@@ -321,6 +375,7 @@ impl Driver for Roce {
             |pair: &LocalPair| peers.window_packets(pair.queue_pair.dst_host.0, &self.spec.transport);
         let windows = |pairs: &[LocalPair]| pairs.iter().map(window).collect::<Result<Vec<_>, _>>();
         let (to_peers, from_peers) = (windows(senders)?, windows(receivers)?);
+        self.check_paths(known.iter().map(|(&host, at)| (host, *at.ip())))?;
         let regions = Regions::new(&self.jobs, &self.spec, |host| peers.agent_of(host));
         self.senders.resize_with(senders.len(), || None);
         for (place, (pair, window_packets)) in (0..).zip(senders.iter().zip(to_peers)) {
@@ -358,8 +413,13 @@ impl Driver for Roce {
         Span(self.timeout().0 * (u64::from(self.spec.transport.retry_count) + 1))
     }
 
+    fn why_failed(&self) -> &str {
+        &self.why_failed
+    }
+
     fn counters(&self) -> Vec<(&'static str, u64)> {
         vec![
+            ("unsent_calls", self.endpoint.unsent().0),
             ("refused_datagrams", self.endpoint.refused_datagrams()),
             ("dropped_on_purpose", self.endpoint.dropped_packets()),
             ("socket_drops", self.endpoint.socket_drops()),
