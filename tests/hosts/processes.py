@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -10,6 +11,7 @@ import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Protocol
 
 import pytest
 
@@ -23,11 +25,14 @@ class Namespace:
     """A network namespace of which only the agents make use: nobody else sends there.
 
     Agents listen at Unix sockets, which are reached from everywhere.
+
+    Args:
+        options: More of unshare(1), such as a time namespace.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *options: str) -> None:
         script = "ip link set lo up && echo up && exec sleep 600"
-        command = ["unshare", "--net", "sh", "-c", script]
+        command = ["unshare", "--net", *options, "sh", "-c", script]
         try:
             self._holder = subprocess.Popen(
                 command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
@@ -42,13 +47,36 @@ class Namespace:
         return self._holder.stdout.readline().strip() if self._holder.stdout else ""
 
     @property
-    def enter(self) -> list[str]:
-        """What comes before a command that runs in it."""
-        return ["nsenter", f"--net=/proc/{self._holder.pid}/ns/net"]
+    def pid(self) -> int:
+        """A process in it."""
+        return self._holder.pid
+
+    def enter(self, number: int) -> list[str]:  # noqa: ARG002 -- all agents are in one
+        """What comes before the command of an agent."""
+        return ["nsenter", f"--net=/proc/{self.pid}/ns/net", f"--time=/proc/{self.pid}/ns/time_for_children"]
+
+    def address(self, number: int) -> str:
+        """The data address of an agent."""
+        return f"127.0.1.{number + 1}"
+
+    def run(self, *command: str) -> None:
+        """Run a program in it."""
+        subprocess.run([*self.enter(0), *command], check=True)
+
+    def ip(self, *arguments: str) -> None:
+        """Run `ip` in it."""
+        self.run("ip", *arguments)
+
+    def drop_icmp(self) -> None:
+        """Have it send no ICMP any more."""
+        if shutil.which("nft") is None:
+            pytest.skip("needs the program nft")
+        chain = "chain out {\ntype filter hook output priority 0\nip protocol icmp drop\n}"
+        self.run("nft", f"table ip silent {{\n{chain}\n}}")
 
     def sent_datagrams(self) -> int:
-        """Return how many UDP datagrams were sent in it."""
-        lines = Path(f"/proc/{self._holder.pid}/net/snmp").read_text().splitlines()
+        """Return how many UDP datagrams were sent in it (proc(5), net/snmp)."""
+        lines = Path(f"/proc/{self.pid}/net/snmp").read_text().splitlines()
         names, values = (line.split() for line in lines if line.startswith("Udp:"))
         return int(values[names.index("OutDatagrams")])
 
@@ -57,19 +85,46 @@ class Namespace:
         self._holder.communicate()
 
 
+class Network(Protocol):
+    """Where agents run."""
+
+    def enter(self, number: int) -> list[str]:
+        """What comes before the command of an agent."""
+
+    def address(self, number: int) -> str:
+        """The data address of an agent."""
+
+    def sent_datagrams(self) -> int:
+        """Return how many UDP datagrams were sent in it."""
+
+    def end(self) -> None:
+        """Remove it."""
+
+
 class Hosts:
     """Agents of this machine at Unix sockets of a folder, and the file of hosts that names them."""
 
-    def __init__(self, folder: Path, count: int, rate_limit: str) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        count: int,
+        rate_limit: str,
+        network: Network | None = None,
+        settings: str = "timeout_min_ps: 500_000_000_000",
+    ) -> None:
         self.folder = folder
-        self._namespace = Namespace()
+        self.network: Network = network or Namespace()
         self.agents: list[subprocess.Popen[str]] = []
         lines = ["version: 1", "defaults:", "  tls: false", f"  rate_limit: {rate_limit}"]
-        # Queue pairs are to outlive a pause of a second.
-        lines += ["  settings: {timeout_min_ps: 500_000_000_000}", "hosts:"]
+        # By default queue pairs outlive a pause of a second.
+        lines += [f"  settings: {{{settings}}}", "hosts:"]
         for number in range(count):
             where = f"unix:{folder}/h{number}.sock"
-            lines += [f"  - name: h{number}", f"    agent: {where}", f"    address: 127.0.1.{number + 1}"]
+            lines += [
+                f"  - name: h{number}",
+                f"    agent: {where}",
+                f"    address: {self.network.address(number)}",
+            ]
             self.agents.append(self.start(number))
         self.file = folder / "hosts.yaml"
         self.file.write_text("\n".join(lines) + "\n")
@@ -78,11 +133,12 @@ class Hosts:
 
     def start(self, number: int) -> subprocess.Popen[str]:
         command = [*PROGRAM, "agent", "--no-tls", "--listen", f"unix:{self.folder}/h{number}.sock"]
-        return subprocess.Popen([*self._namespace.enter, *command], stderr=subprocess.PIPE, text=True)
+        command += ["--allow", "10.97.0.0/16"]
+        return subprocess.Popen([*self.network.enter(number), *command], stderr=subprocess.PIPE, text=True)
 
     def sent_datagrams(self) -> int:
         """Return how many UDP datagrams the agents have sent (proc(5), net/snmp)."""
-        return self._namespace.sent_datagrams()
+        return self.network.sent_datagrams()
 
     def _wait_until_up(self, number: int) -> None:
         until = time.monotonic() + UP_S
@@ -129,4 +185,4 @@ class Hosts:
                 agent.terminate()
         for agent in self.agents:
             agent.communicate(timeout=20)
-        self._namespace.end()
+        self.network.end()

@@ -122,7 +122,7 @@ def test_an_agent_stops_and_frees_itself_when_its_controller_is_silent(lab: Lab,
 def test_a_host_says_what_it_refuses(lab: Lab, two: Two, more: str, field: str, found: str) -> None:
     with pytest.raises(RefusedError) as info:
         HostsRun(two(more=more).hosts, None).carry_out(SPEC, ignore)
-    assert info.value.field == field
+    assert info.value.field == f"host h0: {field}"
     assert found in info.value.found
     assert [agent.session.held_by for agent in lab.agents] == ["", ""]
 

@@ -109,7 +109,8 @@ class RemoteAgent:
             if problem is not None:
                 return RefusedError(f"host {self.host.name}", problem.found, problem.allowed, problem.hint)
         refusal = calls.refusal_of(error, self.who)
-        field_name = refusal.field if refusal.field else f"host {self.host.name}"
+        name = f"host {self.host.name}"
+        field_name = f"{name}: {refusal.field}" if refusal.field else name
         return RefusedError(field_name, refusal.found, refusal.allowed, refusal.hint)
 
     def describe(self) -> pb.Description:

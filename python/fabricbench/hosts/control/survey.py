@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -36,12 +36,19 @@ class HostReport:
         description: What its agent says; none if it did not answer.
         clock: How far its clock is ahead of ours.
         refusal: Why it did not answer.
+        larger_mtu: The host with the largest MTU of all, and that [bytes]; none if this one has it.
     """
 
     host: Host
     description: pb.Description | None = None
     clock: ClockOffset | None = None
     refusal: RefusedError | None = None
+    larger_mtu: tuple[str, int] | None = None
+
+    @property
+    def mtu_bytes(self) -> int:
+        """MTU of its interface; 0 if that is not known."""
+        return int(self.description.facts.get("mtu_bytes", 0)) if self.description else 0
 
     @property
     def is_problem(self) -> bool:
@@ -74,6 +81,10 @@ class HostReport:
             yield "run", "warning", f"busy with one of {told.held_by}", "a second one would be refused"
         yield "peers allowed", "ok", ", ".join(told.allowed_networks), ""
         yield from ((each.name, _STATES[each.state], each.found, each.hint) for each in told.checks)
+        if self.larger_mtu is not None:
+            other, mtu = self.larger_mtu
+            hint = "packets that others send are dropped here: give all hosts and switches one MTU"
+            yield "MTU of all hosts", "warning", f"{self.mtu_bytes} bytes, {other} has {mtu}", hint
         why = told.drivers.get(self.host.driver, "no such driver")
         if why:
             hint = "choose another `driver` in the file of hosts"
@@ -90,7 +101,17 @@ def survey(path: Path, authority: Path) -> list[HostReport]:
     hosts = load_hosts(path)
     identity = controller_identity(hosts, authority)
     with ThreadPoolExecutor(min(_AT_ONCE, len(hosts.hosts))) as pool:
-        return list(pool.map(lambda host: ask(host, identity), hosts.hosts))
+        return _compared(list(pool.map(lambda host: ask(host, identity), hosts.hosts)))
+
+
+def _compared(reports: list[HostReport]) -> list[HostReport]:
+    """Return the reports, with what one host alone cannot tell."""
+    largest = max(reports, key=lambda report: report.mtu_bytes)
+    named = (largest.host.name, largest.mtu_bytes)
+    return [
+        replace(report, larger_mtu=named) if 0 < report.mtu_bytes < largest.mtu_bytes else report
+        for report in reports
+    ]
 
 
 def ask(host: Host, identity: Identity | None) -> HostReport:
