@@ -158,6 +158,12 @@ verbs-lab: $(STAMPS)/extension $(STAMPS)/requirements-dev ## Try driver verbs on
 		echo "hint: a folder with vm.sh, see tests/verbs/machines.py" >&2; exit 2; }
 	$(BIN)/pytest -q tests/verbs
 
+.PHONY: interop
+interop: $(STAMPS)/requirements-dev ## Exchange messages with Linux's soft-RoCE and perftest (FABRICBENCH_RDMA_VM=, needs root)
+	@test -n "$$FABRICBENCH_RDMA_VM" || { echo "error: FABRICBENCH_RDMA_VM is not set" >&2; \
+		echo "hint: it is the folder of a virtual machine with soft-RoCE: see tests/interop/machine.py" >&2; exit 2; }
+	$(BIN)/pytest tests/interop -v
+
 .PHONY: time-plans
 time-plans: $(STAMPS)/extension ## Run every shipped plan at full size and print the seconds of each
 	$(BIN)/python tools/time_plans.py
