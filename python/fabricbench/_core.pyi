@@ -274,7 +274,7 @@ def chunk_rows(
     driver: str,
     sent: Sequence[bytes],
     received: Sequence[bytes],
-    shifts_ps: Mapping[int, int],
+    shifts_ps: Mapping[int, tuple[tuple[int, int], tuple[int, int]]],
 ) -> list[pa.RecordBatch]:
     """Return the rows of table `chunks` that the halves of all agents make, by the time of completion.
 
@@ -283,7 +283,8 @@ def chunk_rows(
         driver: That of the agents: what it does not measure is null.
         sent: What `HostRun.sent` returned at each agent.
         received: What `HostRun.received` returned at each agent.
-        shifts_ps: By host, what is added to its times so that those of all hosts have one start.
+        shifts_ps: By host, what is added to its times so that those of all hosts are on one clock: at two of
+            its times, each with what is added then, and by the straight line through both elsewhere.
 
     Raises:
         ValueError: A stream does not have what it should.

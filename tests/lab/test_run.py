@@ -61,6 +61,7 @@ def test_a_plan_runs_in_a_lab_beside_its_prediction(tmp_path: Path, driver: str)
     # than the time that the run took.
     assert len(sent) == 8
     assert all(875_000 < each < 1.1 * 875_000 for each in sent.values())
+    assert trial.summary is not None
     assert 0 < max(row["busy_ps"] for row in links) < trial.summary["end_ps"]
     assert [row["dropped_frames"] for row in trial.tables.table("ports").to_pylist()] == [0] * 32
 

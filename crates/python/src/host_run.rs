@@ -2,7 +2,7 @@
 
 use crate::errors::{bug, spec_error};
 use arrow_pyarrow::ToPyArrow;
-use endpoint::run::record::{self, Halves};
+use endpoint::run::record::{self, ClockLine, Halves};
 use endpoint::run::{self, Progress, RunError, Settings, State};
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -111,10 +111,15 @@ pub(crate) fn chunk_rows<'py>(
     driver: &str,
     sent: Vec<Vec<u8>>,
     received: Vec<Vec<u8>>,
-    shifts_ps: BTreeMap<u32, i64>,
+    shifts_ps: BTreeMap<u32, [(i64, i64); 2]>,
 ) -> PyResult<Bound<'py, PyList>> {
     let spec = crate::parse(py, spec_json)?;
-    let halves = Halves { sent: &sent, received: &received, shifts_ps: &shifts_ps };
+    let line = |[first, last]: [(i64, i64); 2]| ClockLine {
+        times_ps: [first.0, last.0],
+        shifts_ps: [first.1, last.1],
+    };
+    let clocks = shifts_ps.into_iter().map(|(host, readings)| (host, line(readings))).collect();
+    let halves = Halves { sent: &sent, received: &received, clocks: &clocks };
     let batches = py.detach(|| record::chunk_rows(&spec, halves, driver));
     let batches = batches.map_err(|error| run_error(py, error))?;
     let list = PyList::empty(py);

@@ -151,7 +151,12 @@ class HostsBackend:
             driver=self._driver,
             sent=[each.collected.sent for each in results],
             received=[each.collected.received for each in results],
-            shifts_ps={},
+            shifts_ps={
+                number: shifts
+                for each in results
+                if (shifts := each.clock.shifts_ps())
+                for number in each.host.plays
+            },
         )
         for batch in batches:
             observer.rows("chunks", batch)
@@ -263,6 +268,7 @@ def _host_facts(result: HostResult) -> dict[str, Any]:
         "version": result.description.version,
         "facts": dict(sorted(result.description.facts.items())),
         "clock_offset_ns": result.clock.offset_ns,
+        "clock_drift_ns": result.clock.drift_ns,
         "clock_error_ns": result.clock.error_ns,
         "endpoint": {
             name: _number(value) for name, value in sorted(result.collected.counters.endpoint.items())

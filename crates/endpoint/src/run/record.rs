@@ -5,7 +5,7 @@ mod ipc;
 mod join;
 
 pub(super) use ipc::{write_received, write_sent};
-pub use join::{Halves, chunk_rows, unmeasured};
+pub use join::{ClockLine, Halves, chunk_rows, unmeasured};
 
 use super::driver::{ReceivedCounts, SentCounts};
 use super::share::{Arrival, Post};

@@ -16,6 +16,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeVar
 
+from fabricbench.hosts.control.clocks import ClockRun
 from fabricbench.hosts.control.remote import Collected, RemoteAgent
 from fabricbench.hosts.proto import agent_pb2 as pb
 from fabricbench.hosts.protocol import (
@@ -61,14 +62,14 @@ class HostResult:
     Attributes:
         host: The host.
         description: What it is.
-        clock: Offset of its clock, with the error that holds over the whole run.
+        clock: How its clock ran, with the error that holds over the whole run.
         collected: What it measured.
         failure: Why it failed; empty if it did not.
     """
 
     host: Host
     description: pb.Description
-    clock: ClockOffset
+    clock: ClockRun
     collected: Collected
     failure: str
 
@@ -103,11 +104,11 @@ class HostsRun:
             self._timed("prepare", lambda: self._prepare(spec_json))
             before = self._timed("clocks", self._clocks)
             self._timed("arm", lambda: self._each(RemoteAgent.arm))
-            self._timed("start", lambda: self._start(before))
+            start_ns = self._timed("start", lambda: self._start(before))
             self._timed("run", lambda: self._wait(progressed))
             after = self._clocks()
             collected = self._timed("collect", lambda: self._each(RemoteAgent.collect))
-            both = [first.with_later(last) for first, last in zip(before, after, strict=True)]
+            both = [ClockRun(first, last, start_ns) for first, last in zip(before, after, strict=True)]
             rows = zip(self._agents, descriptions, both, collected, strict=True)
             return [
                 HostResult(agent.host, told, clock, found, _failure(agent))
@@ -135,12 +136,13 @@ class HostsRun:
         agent.watch(min(max(HEARTBEAT_S, HEARTBEAT_PER_HOST_S * len(self._agents)), HEARTBEAT_MAX_S))
         return addresses
 
-    def _start(self, clocks: Sequence[ClockOffset]) -> None:
-        """Start all hosts at one time, each by its own clock."""
+    def _start(self, clocks: Sequence[ClockOffset]) -> int:
+        """Start all hosts at one time, each by its own clock; return that time by the clock here [ns]."""
         lead_s = _LEAD_S + _LEAD_PER_HOST_S * len(self._agents)
         at_ns = time.monotonic_ns() + round(lead_s * 1e9)
         offsets = {id(agent): clock.offset_ns for agent, clock in zip(self._agents, clocks, strict=True)}
         self._each(lambda agent: agent.start(at_ns + offsets[id(agent)]))
+        return at_ns
 
     def _wait(self, progressed: Callable[[Step], None]) -> None:
         """Wait until every host has ended, or one has failed, or nothing moves any more."""

@@ -54,8 +54,31 @@ pub struct Halves<'a> {
     pub sent: &'a [Vec<u8>],
     /// Streams of [`HostRun::received`](crate::run::HostRun::received).
     pub received: &'a [Vec<u8>],
-    /// By host, what is added to its times so that those of all hosts have one start [ps].
-    pub shifts_ps: &'a BTreeMap<u32, i64>,
+    /// By host, how its clock ran; one that is not here ran as that of the controller.
+    pub clocks: &'a BTreeMap<u32, ClockLine>,
+}
+
+/// How the clock of a host ran beside the controller's: two readings, and the straight line through them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClockLine {
+    /// Time of the host at each reading, since the start of the run [ps].
+    pub times_ps: [i64; 2],
+    /// What is to be added to it then [ps].
+    pub shifts_ps: [i64; 2],
+}
+
+impl ClockLine {
+    /// A time of the host on the clock of the controller [ps]; beyond the readings the line goes on.
+    fn corrected(&self, time_ps: i64) -> i64 {
+        let [first, last] = self.times_ps.map(i128::from);
+        let [at_first, at_last] = self.shifts_ps.map(i128::from);
+        let drift = match last - first {
+            0 => 0,
+            span => (at_last - at_first) * (i128::from(time_ps) - first) / span,
+        };
+        let corrected = i128::from(time_ps) + at_first + drift;
+        i64::try_from(corrected).unwrap_or(if corrected < 0 { i64::MIN } else { i64::MAX })
+    }
 }
 
 /// The rows of table `chunks`: one for each chunk of payload in each round that was planned, or begun where
@@ -104,20 +127,21 @@ struct Ends {
 
 impl Ends {
     fn read(jobs: &Jobs, halves: Halves<'_>) -> Result<Self, RunError> {
-        let shift = |host: HostId| halves.shifts_ps.get(&host.0).copied().unwrap_or(0);
+        let clock = |host: HostId| halves.clocks.get(&host.0);
+        let corrected = |host, time_ps| clock(host).map_or(time_ps, |clock| clock.corrected(time_ps));
         let mut ends = Self { sent: HashMap::new(), received: HashMap::new() };
         for stream in halves.sent {
             for mut half in read_sent(stream)? {
-                let shift = shift(pair_of(jobs, half.chunk)?.src_host);
-                half.start_ps = half.start_ps.saturating_add(shift);
-                half.completed_ps = half.completed_ps.map(|at| at.saturating_add(shift));
+                let host = pair_of(jobs, half.chunk)?.src_host;
+                half.start_ps = corrected(host, half.start_ps);
+                half.completed_ps = half.completed_ps.map(|at| corrected(host, at));
                 twice(half.chunk, ends.sent.insert((half.chunk, half.pass), half).as_ref())?;
             }
         }
         for stream in halves.received {
             for mut half in read_received(stream)? {
-                let shift = shift(pair_of(jobs, half.chunk)?.dst_host);
-                half.delivered_ps = half.delivered_ps.saturating_add(shift);
+                let host = pair_of(jobs, half.chunk)?.dst_host;
+                half.delivered_ps = corrected(host, half.delivered_ps);
                 twice(half.chunk, ends.received.insert((half.chunk, half.pass), half).as_ref())?;
             }
         }
@@ -228,3 +252,6 @@ fn twice<T>(chunk: u32, before: Option<&T>) -> Result<(), RunError> {
         Some(_) => Err(RunError::Record(format!("chunk {chunk} is told twice"))),
     }
 }
+
+#[cfg(test)]
+mod tests;
