@@ -12,6 +12,7 @@ from fabricbench.analysis.isolation import is_solo
 from fabricbench.analysis.results import summary_of
 from fabricbench.analysis.twins import Side, Trend, Twin, twin_of, with_trend
 from fabricbench.report.formats import rows_csv
+from fabricbench.results.hosts import clock_error_ms
 from fabricbench.results.made_by import made
 from fabricbench.results.sizes import shown_size
 from fabricbench.store.trial import to_json
@@ -126,7 +127,8 @@ def _rows(measured: Trial, predicted: Trial | None) -> list[TwinRow]:
 
 
 def _sides(trial: Trial) -> list[Side]:
-    return [Side(summary_of(row, trial.facts.run_spec), trial.tables) for row in trial.results]
+    error_ms = clock_error_ms(trial)
+    return [Side(summary_of(row, trial.facts.run_spec), trial.tables, error_ms) for row in trial.results]
 
 
 def _group(rows: Sequence[TwinRow]) -> TwinGroup:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
+    from fabricbench.analysis.summary import Summary
     from fabricbench.store import Trial
 
 
@@ -24,6 +25,38 @@ def hosts_of(trial: Trial) -> list[dict[str, Any]]:
         changed = _changed(trial)
         hosts = [host | {"counters": changed.get(host["host"], [])} for host in hosts]
     return hosts
+
+
+_TIMES: Final = (
+    *("completion_time_ms", "round_ms_min", "round_ms_max"),
+    *("rank_ms_min", "rank_ms_mean", "rank_ms_max"),
+)
+"""Metrics that end at another host than they begin, or begin with the common start."""
+_OF_TIMES: Final = ("algbw_gb_per_s", "busbw_gb_per_s", "busbw_gb_per_s_min", "busbw_gb_per_s_max")
+"""Metrics that are a size over such a time."""
+
+
+def clock_error_ms(trial: Trial) -> float | None:
+    """Return to how much times of two hosts of a trial are known to each other [ms]; none without two.
+
+    Each is known on the controller's clock to an error of its own: it is the sum of the two largest.
+    """
+    hosts = trial.engine.get("hosts") or ()
+    errors_ns = [host["clock_error_ns"] for host in hosts if host.get("clock_error_ns") is not None]
+    return sum(sorted(errors_ns)[-2:]) / 1e6 if len(errors_ns) > 1 else None
+
+
+def known_above_ms(trial: Trial, summary: Summary, metric: str) -> float | None:
+    """Return the error of the clocks [ms] if a metric is a time, or follows from one, that is below it."""
+    error_ms = clock_error_ms(trial)
+    source = metric if metric in _TIMES else "completion_time_ms" if metric in _OF_TIMES else None
+    value = summary.value(source) if error_ms and source else None
+    return error_ms if error_ms and value is not None and value < error_ms else None
+
+
+def is_time(metric: str) -> bool:
+    """Tell whether a metric is a time between hosts."""
+    return metric in _TIMES
 
 
 def _changed(trial: Trial) -> dict[str, list[dict[str, Any]]]:

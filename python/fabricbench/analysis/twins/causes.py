@@ -46,7 +46,7 @@ class Cause:
     """A likely reason of a deviation.
 
     Attributes:
-        kind: `status`, `counter`, `start`, `host`, `port`, `link`, `overhead` or `rate`.
+        kind: `status`, `clock`, `counter`, `start`, `host`, `port`, `link`, `overhead` or `rate`.
         where: The rank, host, port, link or counter that it is about; empty if none.
         measured: The measured value; none where the cause is no value of one.
         predicted: The predicted one.
@@ -112,6 +112,17 @@ def _counter_cause(name: str, pairs: Sequence[RankPair], measured: int, predicte
     where = f"ranks {most.src_rank} to {most.dst_rank}, host{most.src_host} to host{most.dst_host}"
     told = f"{measured:,} {_WORDS[name]}, {predicted:,} predicted; most from {where}: "
     return Cause("counter", name, measured, predicted, f"{told}{most.counters[name]:,}")
+
+
+def clock_causes(error_ms: float | None, later_ms: float) -> list[Cause]:
+    """Return that the hosts' clocks cannot tell the difference [ms], if they cannot."""
+    if error_ms is None or abs(later_ms) > error_ms:
+        return []
+    text = (
+        f"the difference of {_milliseconds(abs(later_ms))} is within the error of the hosts' clocks, "
+        f"{_milliseconds(error_ms)}"
+    )
+    return [Cause("clock", "", error_ms, None, text)]
 
 
 def start_causes(measured: Sequence[RankPair], predicted: Sequence[RankPair], later_ms: float) -> list[Cause]:

@@ -11,6 +11,7 @@ from fabricbench.analysis.twins.causes import (
     SLOW_PAIRS,
     Cause,
     SlowPair,
+    clock_causes,
     counter_causes,
     fabric_causes,
     host_causes,
@@ -35,10 +36,17 @@ _TIME: Final = "completion_time_ms"
 
 @dataclass(frozen=True)
 class Side:
-    """One of the two: a job's summary with the record that it comes from."""
+    """One of the two: a job's summary with the record that it comes from.
+
+    Attributes:
+        summary: The summary.
+        tables: The tables of the record.
+        clock_error_ms: Times of two hosts are known to each other to this [ms]; none of one clock.
+    """
 
     summary: Summary
     tables: Tables
+    clock_error_ms: float | None = None
 
 
 @dataclass(frozen=True)
@@ -92,8 +100,10 @@ def twin_of(measured: Side, predicted: Side | None) -> Twin:
         return Twin(summary, predicted.summary, None, [*status, *causes], pairs[:SLOW_PAIRS])
     one, other = times
     deviation = 100 * (other / one - 1)
+    is_told = abs(deviation) >= CLOSE_PERCENT
+    causes = (clock_causes(measured.clock_error_ms, other - one) if is_told else []) + causes
     causes += start_causes(ours, theirs, other - one)
-    if abs(deviation) >= CLOSE_PERCENT:
+    if is_told:
         causes += fabric_causes(measured.tables, predicted.tables) + host_causes(pairs)
     return Twin(measured.summary, predicted.summary, deviation, causes, pairs[:SLOW_PAIRS])
 

@@ -17,6 +17,7 @@ from fabricbench.report.html.causes import (
     uplinks_section,
 )
 from fabricbench.report.html.detail import trial_sections
+from fabricbench.report.html.hosts import hosts_section
 from fabricbench.report.html.measured import measured_page
 from fabricbench.report.html.model import Page, Section
 from fabricbench.report.html.page import write_page
@@ -97,8 +98,9 @@ def build_page(
             *_present(twins_section(trials, focus, twins)),
             fct_section(rows, focus),
             *_present(variants.headline(focus)),
-            *told(uplinks_section(subject_of(focus, [focus])) if found else None),
+            *told(uplinks_section(subject_of(focus, [focus])) if focus.has("ports") else None),
             *told(*trial_sections(focus, found, loss_and_pause_parts(found) if found else [])),
+            *told(hosts_section(focus)),
             *variants.others(),
             plan_section(focus),
             facts_section(trials, focus),

@@ -55,7 +55,7 @@ def trial_sections(trial: Trial, found: Insight | None, loss_parts: Sequence[Par
 
     Args:
         trial: The trial.
-        found: What its counters tell; without, its record holds no more than its chunks.
+        found: What its counters tell; without, its record holds its chunks, and of a lab its links.
         loss_parts: What stands first among the counters.
 
     Raises:
@@ -63,7 +63,8 @@ def trial_sections(trial: Trial, found: Insight | None, loss_parts: Sequence[Par
     """
     subject = subject_of(trial, [trial])
     if found is None:
-        return [_transfers(subject)]
+        links = [figure_section(LINKS, subject)] if trial.has("links", "ports") else []
+        return [_transfers(subject), *links]
     return [
         _transfers(subject),
         *(figure_section(section, subject) for section in (LINKS, SERIES, LATENCY)),

@@ -24,7 +24,7 @@ from fabricbench.report.html.model import (
     Tone,
 )
 from fabricbench.report.measured import NO_CHUNKS
-from fabricbench.report.terminal import metric_text
+from fabricbench.report.terminal.cells import value_text
 from fabricbench.results.sizes import size_title
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def _row(row: ResultRow, metrics: Iterable[Metric], has_parts: bool) -> Row:
 
 def _metric_cell(row: ResultRow, metric: Metric) -> Cell:
     value = row.summary.value(metric.name)
-    text = metric_text(metric, value)
+    text = value_text(row.trial, row.summary, metric)
     published = row.published.get(metric.name)
     tone: Tone = "bad" if value and metric.is_trouble else "muted" if value in (None, 0) else ""
     if published is None:

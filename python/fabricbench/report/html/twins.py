@@ -10,7 +10,7 @@ from fabricbench.figures.subject import subject_of
 from fabricbench.metrics import BY_NAME
 from fabricbench.report.html.figures import figure_section
 from fabricbench.report.html.model import Cell, Column, NotePart, Part, Row, Section, TablePart
-from fabricbench.report.terminal.cells import metric_text
+from fabricbench.report.terminal.cells import metric_text, value_text
 from fabricbench.report.twins import METRICS, NoTwinError, TwinGroup, TwinRow, trend_text, twins_of
 
 if TYPE_CHECKING:
@@ -55,10 +55,11 @@ def _parts(group: TwinGroup) -> list[Part]:
 def _row(row: TwinRow) -> Row:
     deviation = row.twin.deviation_percent
     causes = [row.missing] if row.missing else [cause.text for cause in row.twin.causes[:_MAX_CAUSES]]
-    cells = [Cell(row.size), *_cells(row.twin.measured), *_cells(row.twin.predicted)]
+    measured = [Cell(value_text(row.measured, row.twin.measured, BY_NAME[name])) for name in METRICS]
+    cells = [Cell(row.size), *measured, *_predicted(row.twin.predicted)]
     cells.append(Cell("-" if deviation is None else f"{deviation:+.2f}"))
     return Row([*cells, Cell(causes[0] if causes else "", causes[1:])])
 
 
-def _cells(summary: Summary | None) -> list[Cell]:
+def _predicted(summary: Summary | None) -> list[Cell]:
     return [Cell(metric_text(BY_NAME[name], summary.value(name) if summary else None)) for name in METRICS]

@@ -6,14 +6,17 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from fabricbench.report.text_table import Row, Style, count, fixed, number
+from fabricbench.results.hosts import is_time, known_above_ms
 from fabricbench.results.made_by import SIMULATED, made
 from fabricbench.results.sizes import size_title
 from fabricbench.words import counted
 
 if TYPE_CHECKING:
     from fabricbench.analysis.compare import Deviation
+    from fabricbench.analysis.summary import Summary
     from fabricbench.metrics import Metric
     from fabricbench.results.jobs import JobReport
+    from fabricbench.store import Trial
 
 
 def heads(metrics: Sequence[Metric]) -> list[tuple[str, str]]:
@@ -88,3 +91,13 @@ def metric_text(metric: Metric, value: float | int | None) -> str:
     if metric.decimals:
         return fixed(value, metric.decimals)
     return count(None if value is None else round(value))
+
+
+def value_text(trial: Trial, summary: Summary | None, metric: Metric) -> str:
+    """Write a metric of a job; of a time between hosts that is below the error of their clocks that error."""
+    if summary is None:
+        return metric_text(metric, None)
+    error_ms = known_above_ms(trial, summary, metric.name)
+    if error_ms is None:
+        return metric_text(metric, summary.value(metric.name))
+    return f"<{metric_text(metric, error_ms)}" if is_time(metric.name) else "-"

@@ -17,8 +17,8 @@ from fabricbench.report.terminal.cells import (
     heading,
     heads,
     label,
-    metric_text,
     published_rows,
+    value_text,
 )
 from fabricbench.report.terminal.tenants import seeds_text, tenants_table
 from fabricbench.report.terminal.variants import variant_table, versus_text
@@ -165,6 +165,6 @@ def _metrics(jobs: Sequence[JobReport]) -> list[Metric]:
 
 def _rows(job: JobReport, metrics: Sequence[Metric], *, with_iteration: bool) -> Iterator[Row]:
     style = Style.PLAIN if job.summary.status == "complete" else Style.RED
-    values = [metric_text(metric, job.summary.value(metric.name)) for metric in metrics]
+    values = [value_text(job.trial, job.summary, metric) for metric in metrics]
     yield Row([label(job, with_iteration=with_iteration), *values], style)
     yield from published_rows(job, metrics)

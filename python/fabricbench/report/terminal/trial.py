@@ -11,7 +11,7 @@ from fabricbench.metrics import METRICS, Metric, View, in_views
 from fabricbench.report.criteria import judgement_text
 from fabricbench.report.measured import NO_CHUNKS, measured_facts, printed_values
 from fabricbench.report.tcp import tcp_table
-from fabricbench.report.terminal.cells import deviation_text, heading, metric_text, sized
+from fabricbench.report.terminal.cells import deviation_text, heading, sized, value_text
 from fabricbench.report.terminal.hosts import hosts_table
 from fabricbench.report.terminal.tenants import tenants_table
 from fabricbench.report.text_table import Column, Row, Style, render, styled
@@ -125,7 +125,7 @@ def _criteria_lines(job: JobReport, *, colour: bool) -> list[str]:
 
 def _metric_row(job: JobReport, metric: Metric, deviation: Deviation | None) -> Row:
     value = job.summary.value(metric.name)
-    text = f"{value:,}" if isinstance(value, int) else metric_text(metric, value)
+    text = f"{value:,}" if isinstance(value, int) else value_text(job.trial, job.summary, metric)
     published = "" if deviation is None else f"{deviation.published:.10g}"
     return Row([metric.title, text, metric.unit, published, deviation_text(deviation)])
 
@@ -170,10 +170,7 @@ def trial_list(
 
 def _list_row(trial: Trial, job: JobReport | None, tagged: str) -> Row:
     facts = trial.facts
-    values = [
-        metric_text(metric, job.summary.value(metric.name)) if job else "-"
-        for metric in in_views(View.TRIALS)
-    ]
+    values = [value_text(trial, job.summary, metric) if job else "-" for metric in in_views(View.TRIALS)]
     started = trial.started_at[:16].replace("T", " ")
     size = job.size if job else data_size(facts.data_size_bytes)
     status = job.summary.status if job else trial.status

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from fabricbench.metrics import BY_NAME
-from fabricbench.report.terminal.cells import metric_text
+from fabricbench.report.terminal.cells import metric_text, value_text
 from fabricbench.report.text_table import Column, Row, Style, render, styled
 from fabricbench.report.twins import METRICS, trend_text
 
@@ -35,11 +35,13 @@ def _group_text(group: TwinGroup, *, colour: bool) -> str:
 
 def _row(row: TwinRow) -> Row:
     deviation = row.twin.deviation_percent
-    cells = [row.size, *_values(row.twin.measured), *_values(row.twin.predicted)]
+    metrics = [BY_NAME[name] for name in METRICS]
+    measured = [value_text(row.measured, row.twin.measured, metric) for metric in metrics]
+    cells = [row.size, *measured, *_predicted(row.twin.predicted)]
     return Row([*cells, "-" if deviation is None else f"{deviation:+.2f}"])
 
 
-def _values(summary: Summary | None) -> list[str]:
+def _predicted(summary: Summary | None) -> list[str]:
     return [metric_text(BY_NAME[name], summary.value(name) if summary else None) for name in METRICS]
 
 

@@ -10,8 +10,8 @@ from fabricbench.report.terminal.cells import (
     heading,
     heads,
     label,
-    metric_text,
     published_rows,
+    value_text,
 )
 from fabricbench.report.text_table import Column, Row, Style, fixed, render, split_head, styled
 from fabricbench.results.sizes import size_title
@@ -68,7 +68,7 @@ def _group_rows(text: str, jobs: Sequence[JobReport], shown: Sequence[Metric]) -
 
 def _cells(job: JobReport, metric: Metric) -> Iterator[str]:
     """Yield a metric and its ratio to the reference, if it has one."""
-    yield metric_text(metric, job.summary.value(metric.name))
+    yield value_text(job.trial, job.summary, metric)
     if metric.ratio:
         yield fixed(job.against.ratios[metric.ratio] if job.against else None, RATIO_DECIMALS)
 

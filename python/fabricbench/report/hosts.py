@@ -1,0 +1,73 @@
+"""The tables of the hosts of a trial, for the terminal and the page: titles, texts and what they mean."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from fabricbench.results.hosts import clock_error_ms, hosts_of
+
+if TYPE_CHECKING:
+    from fabricbench.store import Trial
+
+_FACTS: Final = ("kernel", "interface", "driver", "firmware", "mtu_bytes")
+HEADS: Final = ("host", *_FACTS, "settings", "clock offset us", "drift us", "known to us", "late us")
+"""Heads of the table of hosts."""
+TEXTS: Final = frozenset({"host", *_FACTS, "settings"}) - {"mtu_bytes"}
+"""Those that are no numbers."""
+_COUNTED: Final = "vendor's name: what it counts"
+COUNTER_HEADS: Final = ("host", "device", "counter", "change", "unit", "source", _COUNTED)
+"""Heads of the table of counters, all but the change texts."""
+COUNTERS: Final = (
+    "Known counters that changed while the trial ran. Vendors mean alike by one name and need not count "
+    "alike: a burst of losses at one is a packet at another. Table `counters` has all, also those without a "
+    "name."
+)
+"""What the table of counters says."""
+
+
+def clock_text(trial: Trial) -> str:
+    """Say how far times of two hosts of a trial can be compared; empty where there are not two."""
+    error_ms = clock_error_ms(trial)
+    if error_ms is None:
+        return ""
+    return f"Times of two hosts are known to each other to {1000 * error_ms:,.1f} us."
+
+
+def rows_of(trial: Trial) -> tuple[list[Sequence[str]], list[Sequence[str]]]:
+    """Return the cells of the hosts of a trial, and of the known counters that changed.
+
+    Raises:
+        StoreError: A table cannot be read.
+    """
+    hosts = hosts_of(trial)
+    counters = [cells for host in hosts for each in host["counters"] if (cells := _counter(host, each))]
+    return [_cells(host) for host in hosts], counters
+
+
+def _cells(host: Mapping[str, Any]) -> list[str]:
+    facts = [host["facts"].get(name, "-") for name in _FACTS]
+    settings = ", ".join(
+        f"{name} {value}" for name, value in sorted(host["settings"].items()) if name != "address"
+    )
+    late_ns = host["endpoint"].get("start_skew_ns")
+    clock = [host.get(f"clock_{name}_ns") for name in ("offset", "drift", "error")]
+    times = ("-" if each is None else f"{each / 1e3:,.1f}" for each in (*clock, late_ns))
+    return [host["host"], *facts, settings or "-", *times]
+
+
+def _counter(host: Mapping[str, Any], each: Mapping[str, Any]) -> list[str]:
+    """Return the cells of a counter; nothing of one without a neutral name."""
+    if each["counter"] is None:
+        return []
+    told = f"{each['vendor_name']}: {each['meaning']}"
+    change = f"{each['after'] - each['before']:,}"
+    return [
+        host["host"],
+        each["device"],
+        each["counter"],
+        change,
+        each["unit"],
+        each.get("source", "-"),
+        told,
+    ]
