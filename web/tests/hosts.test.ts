@@ -1,7 +1,10 @@
 import { expect, test } from 'vitest';
 
-import type { HostCheck, HostState } from '../src/api/types';
-import { concerns, countText, playsText } from '../src/pages/hosts/text';
+import type { EngineHost, HostCheck, HostsFile, HostState, RunDetail, RunTrial } from '../src/api/types';
+import { clockOf, concerns, countText, endpointNames, playsText } from '../src/format/hosts';
+import { choices, requestOf, whereOf } from '../src/pages/configuration/where';
+import { firstTwin, isMeasured, waitText, whereText } from '../src/pages/run/text';
+import { viewsOf } from '../src/pages/statistics/views';
 
 function check(name: string, state: HostCheck['state']): HostCheck {
   return { check: name, state, found: '', hint: '' };
@@ -28,4 +31,94 @@ test('hosts are counted by what stands in the way', () => {
   expect(countText([host('ready'), host('problem'), host('asking'), host('problem')])).toBe(
     '4 hosts, 2 that cannot carry a run, 1 without an answer yet',
   );
+});
+
+function file(name: string, hosts: HostState[], error = ''): HostsFile {
+  return { name, tls: null, error, hosts };
+}
+
+test('where to run is chosen among the simulator and the hosts that can be asked', () => {
+  const files = [file('rack', [host('ready'), host('warning')]), file('row', [], 'row:1: version: found 2')];
+  expect(choices(files, { hosts: null, twin: false }, undefined)).toEqual([
+    { value: '', label: 'Simulator' },
+    { value: 'rack', label: 'Hosts rack: 2 hosts, 1 with a warning', disabled: false },
+    { value: 'row', label: 'Hosts row: cannot be asked', disabled: true },
+  ]);
+  const [first] = choices([], { hosts: null, twin: false }, 'hosts');
+  expect(first?.label).toBe('Backend hosts');
+  const gone = choices([], { hosts: 'gone', twin: false }, 'sim');
+  expect(gone.map(({ value }) => value)).toEqual(['', 'gone']);
+});
+
+test('a request names the hosts, and a prediction only beside them', () => {
+  const of = (text: string) => requestOf(whereOf(new URLSearchParams(text)));
+  expect(of('')).toEqual({});
+  expect(of('twin=true')).toEqual({});
+  expect(of('hosts=rack')).toEqual({ backend: 'hosts', hosts: 'rack', twin: false });
+  expect(of('hosts=rack&twin=true')).toEqual({ backend: 'hosts', hosts: 'rack', twin: true });
+});
+
+function measuredBy(name: string, endpoint: Record<string, number>): EngineHost {
+  const what = { plays: [0], address: '192.0.2.1', driver: 'roce', settings: {}, version: '', facts: {} };
+  return { host: name, ...what, clock_offset_ns: -1500, clock_error_ns: 250, endpoint, counters: [] };
+}
+
+test('clocks are told in microseconds, a late start only where it is known', () => {
+  expect(clockOf(measuredBy('h0', { start_skew_ns: 4200 }))).toEqual({
+    offset: -1.5,
+    error: 0.25,
+    late: 4.2,
+  });
+  expect(clockOf(measuredBy('h0', {})).late).toBeNull();
+});
+
+test('what only one endpoint counts is listed as well', () => {
+  expect(endpointNames([measuredBy('h0', { b: 1, a: 2 }), measuredBy('h1', { c: 3, a: 1 })])).toEqual([
+    'a',
+    'b',
+    'c',
+  ]);
+});
+
+test('only a trial on hosts has a view of them', () => {
+  const on = { engine: { wall_s: 1, hosts: [measuredBy('h0', {})] } };
+  expect(viewsOf(on).map(({ key }) => key)).toContain('hosts');
+  for (const engine of [null, { wall_s: 1 }]) {
+    expect(viewsOf({ engine }).map(({ key }) => key)).not.toContain('hosts');
+  }
+});
+
+test('a run says where it is, what it waits for and which trial has a prediction', () => {
+  const plain = { backend: 'sim', hosts: null, twin: false };
+  expect(whereText(plain)).toBe('');
+  expect(whereText({ backend: 'loopback', hosts: null, twin: false })).toBe('loopback');
+  expect(whereText({ backend: 'hosts', hosts: 'rack', twin: true })).toBe(
+    'on hosts rack, with its prediction',
+  );
+  expect(waitText({ position: 2, waits_for: '' })).toBe('waits at place 2');
+  expect(waitText({ position: 1, waits_for: 'hosts rack: run 1 uses them' })).toBe(
+    'waits for hosts rack: run 1 uses them',
+  );
+});
+
+function runOf(twin: boolean, statuses: [string, RunTrial['status']][]): RunDetail {
+  const trials = statuses.map(([backend, status], position) => ({
+    ...{ id: `t${position}`, variant: 'base', iteration: 0, data_size_bytes: 1, position },
+    ...{ backend, status },
+  }));
+  return { backend: 'hosts', hosts: 'rack', twin, trials } as unknown as RunDetail;
+}
+
+test('the chart of a run begins with its first measured trial', () => {
+  expect(firstTwin(runOf(true, [['sim', 'complete']]))).toBeNull();
+  const both = runOf(true, [
+    ['sim', 'complete'],
+    ['hosts', 'interrupted'],
+    ['hosts', 'complete'],
+  ]);
+  expect(firstTwin(both)).toBe('t2');
+  expect(firstTwin(runOf(false, [['hosts', 'complete']]))).toBeNull();
+  expect(isMeasured(both, 't0')).toBe(false);
+  expect(isMeasured(both, 't2')).toBe(true);
+  expect(isMeasured(both, null)).toBe(true);
 });

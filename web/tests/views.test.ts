@@ -1,11 +1,13 @@
 import { describe, expect, it } from 'vitest';
 
-import { holds, unreachedTexts, VIEWS } from '../src/pages/statistics/views';
+import { holds, unreachedTexts, viewsOf } from '../src/pages/statistics/views';
 
 describe('views of a trial', () => {
   it('need what the record holds', () => {
     const seen = { at: 'endpoint', unmeasured: [] };
-    const shown = VIEWS.filter(({ needs }) => holds({ observed: { chunks: seen } }, needs));
+    const shown = viewsOf({ engine: null }).filter(({ needs }) =>
+      holds({ observed: { chunks: seen } }, needs),
+    );
     expect(shown.map(({ key }) => key)).toEqual(['summary', 'chunks', 'distribution', 'timeline', 'plan']);
     expect(holds({ observed: {} }, ['chunks'])).toBe(false);
   });

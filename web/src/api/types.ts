@@ -58,7 +58,11 @@ export type HostCheck = Schemas['HostCheck'];
 export type RunState = Run['state'];
 
 /** A trial of a run; `waiting` until it starts. */
-export type RunTrial = Omit<Sibling, 'status'> & { status: Status | 'waiting' };
+export type RunTrial = Omit<Sibling, 'status'> & {
+  status: Status | 'waiting';
+  /** What carries it out; runs of earlier versions do not tell. */
+  backend?: string;
+};
 
 /** What was seen since the sample before: all but the goodput only where ports are sampled. */
 export interface Sample {
@@ -261,6 +265,39 @@ export interface FabricInsight {
 
 export type Facts = Record<string, string | number | boolean | null>;
 
+/** What the run of a trial cost, and of a trial on hosts what is to be known of each. */
+export interface Engine {
+  hosts?: EngineHost[];
+  [name: string]: Facts[string] | EngineHost[] | undefined;
+}
+
+/** A host of a measured trial. */
+export interface EngineHost {
+  host: string;
+  plays: number[];
+  address: string;
+  driver: string;
+  settings: Facts;
+  version: string;
+  facts: Record<string, string>;
+  clock_offset_ns: number;
+  clock_error_ns: number;
+  /** What its endpoint counted, by name. */
+  endpoint: Record<string, number>;
+  counters: HostCounter[];
+}
+
+/** A counter of a device that changed during the trial; its neutral name is null where it is not known. */
+export interface HostCounter {
+  device: string;
+  counter: string | null;
+  vendor_name: string;
+  meaning: string | null;
+  unit: string | null;
+  before: number;
+  after: number;
+}
+
 /** What a list has of a trial, without its jobs, and everything else about it. */
 export interface TrialDetail extends Omit<Trial, 'jobs'> {
   /** What `show --format json` prints; null of a trial that has not finished. */
@@ -269,7 +306,7 @@ export interface TrialDetail extends Omit<Trial, 'jobs'> {
   overrides: string[];
   /** What the record holds: of each table where its rows were seen, and the columns that were not measured. */
   observed: Record<string, { at: string; unmeasured: string[] }>;
-  engine: Facts | null;
+  engine: Engine | null;
   machine: Facts | null;
   suite_trials: Sibling[];
 }

@@ -6,11 +6,11 @@ import { useComparison } from '../../api/queries';
 import type { Comparison } from '../../api/types';
 import { Loaded } from '../../components/Loaded';
 import { Empty } from '../../components/States';
+import { TwinTables } from '../../components/TwinTables';
 import { useSearch } from '../../components/useSearch';
 import { ComparedTable } from './ComparedTable';
 import { SizesTables } from './SizesTables';
 import { TrialPicker } from './TrialPicker';
-import { TwinTables } from './TwinTables';
 import { groups } from './groups';
 
 /** What can be set side by side, and how many trials name it. */

@@ -16,6 +16,8 @@ import { sectionOf } from './sections';
 import { TopologyMap } from './TopologyMap';
 import { usePlan, useSchema, useStart } from './usePlan';
 import { Verdict } from './Verdict';
+import { whereOf } from './where';
+import { WhereToRun } from './WhereToRun';
 
 export function Component() {
   useDocumentTitle('Configure · fabricbench');
@@ -49,7 +51,9 @@ interface Props {
 
 function Configuration({ start, root, onEmpty }: Props) {
   const { search, change } = useSearch();
-  const plan = usePlan(start);
+  const where = whereOf(search);
+  const plan = usePlan(start, where);
+  const backend = plan.fields?.backend;
   const [help, setHelp] = useState<Help | null>(null);
   const sought = useRef<string | null>(null);
   const errors = useMemo(() => plan.check.data?.errors ?? [], [plan.check.data]);
@@ -82,7 +86,14 @@ function Configuration({ start, root, onEmpty }: Props) {
       <Top onEmpty={onEmpty} />
       <div className="configuration">
         <Stack gap="sm">
-          <Verdict text={plan.text} checked={plan.check.data} isCurrent={plan.isCurrent} onField={goTo} />
+          <WhereToRun backend={typeof backend === 'string' ? backend : undefined} />
+          <Verdict
+            text={plan.text}
+            where={where}
+            checked={plan.check.data}
+            isCurrent={plan.isCurrent}
+            onField={goTo}
+          />
           {plan.check.isError ? <Failure error={plan.check.error} what="The check of the plan" /> : null}
           {plan.fields === null ? (
             <Text size="sm" className="worse panel" p="sm" role="alert">

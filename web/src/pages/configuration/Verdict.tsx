@@ -10,16 +10,18 @@ import type { Checked, Fault, Run } from '../../api/types';
 import { problemText } from '../../components/States';
 import { duration, fileSize } from '../../format/numbers';
 import { errorText } from './faults';
+import { requestOf, type Where } from './where';
 
 interface Props {
   text: string;
+  where: Where;
   checked: Checked | undefined;
   isCurrent: boolean;
   onField: (field: string) => void;
 }
 
-export function Verdict({ text, checked, isCurrent, onField }: Props) {
-  const run = useRunning(text);
+export function Verdict({ text, where, checked, isCurrent, onField }: Props) {
+  const run = useRunning(text, where);
   const errors = checked?.errors ?? [];
   const beyond = checked?.beyond_machine ?? false;
   const ready = checked !== undefined && isCurrent && (errors.length === 0 || beyond);
@@ -27,7 +29,7 @@ export function Verdict({ text, checked, isCurrent, onField }: Props) {
     <section className="panel" style={{ padding: '8px 12px' }} aria-label="Check of the plan">
       <Group justify="space-between" wrap="nowrap" align="flex-start">
         <div role="status" aria-live="polite">
-          <Summary checked={checked} isCurrent={isCurrent} />
+          <Summary checked={checked} isCurrent={isCurrent} where={where} />
         </div>
         <Button
           leftSection={<IconPlayerPlay size={14} />}
@@ -41,11 +43,18 @@ export function Verdict({ text, checked, isCurrent, onField }: Props) {
       </Group>
       <Faults faults={errors} kind="worse" onField={onField} />
       <Faults faults={checked?.warnings ?? []} kind="muted" onField={onField} />
+      <Notes notes={checked?.notes} />
     </section>
   );
 }
 
-function Summary({ checked, isCurrent }: { checked: Checked | undefined; isCurrent: boolean }) {
+interface SummaryProps {
+  checked: Checked | undefined;
+  isCurrent: boolean;
+  where: Where;
+}
+
+function Summary({ checked, isCurrent, where }: SummaryProps) {
   if (checked === undefined) return <Text size="sm">Checking …</Text>;
   const count = checked.errors.length;
   if (count > 0) {
@@ -55,7 +64,8 @@ function Summary({ checked, isCurrent }: { checked: Checked | undefined; isCurre
       </Text>
     );
   }
-  const { cost } = checked;
+  // What the simulator costs says nothing about hosts.
+  const cost = where.hosts === null || where.twin ? checked.cost : null;
   return (
     <>
       <Text size="sm" fw={600}>
@@ -64,7 +74,8 @@ function Summary({ checked, isCurrent }: { checked: Checked | undefined; isCurre
       </Text>
       {cost === null ? null : (
         <Text size="xs" className="muted" title={cost.text}>
-          about {duration(cost.seconds)} of one core, {fileSize(cost.memory_bytes)} of memory
+          {where.twin ? 'prediction: ' : ''}about {duration(cost.seconds)} of one core,{' '}
+          {fileSize(cost.memory_bytes)} of memory
         </Text>
       )}
     </>
@@ -111,12 +122,24 @@ function Faults({
   );
 }
 
+/** What of the plan applies on hosts, and what does not. */
+function Notes({ notes }: { notes: readonly string[] | undefined }) {
+  if (notes === undefined || notes.length === 0) return null;
+  return (
+    <List size="xs" mt={6} spacing={2} aria-label="Before it runs">
+      {notes.map((note) => (
+        <List.Item key={note}>{note}</List.Item>
+      ))}
+    </List>
+  );
+}
+
 /** Starts a run of the plan and goes to its page. */
-function useRunning(yaml: string) {
+function useRunning(yaml: string, where: Where) {
   const navigate = useNavigate();
   const client = useQueryClient();
   return useMutation({
-    mutationFn: (force: boolean) => send<Run>('POST', path('runs'), { yaml, force }),
+    mutationFn: (force: boolean) => send<Run>('POST', path('runs'), { yaml, force, ...requestOf(where) }),
     onSuccess: (run) => {
       void client.invalidateQueries({ queryKey: ['runs'] });
       void navigate(`/runs/${run.id}`);

@@ -6,6 +6,7 @@ import { get, path, send } from '../../api/client';
 import type { Checked, TrialDetail } from '../../api/types';
 import { EMPTY_PLAN, type FieldPath, fieldsOf, withField, withOverrides } from './plan';
 import type { Schema } from './schema';
+import { requestOf, type Where } from './where';
 
 const DRAFT = 'fabricbench.draft';
 const HOUR = 3_600_000;
@@ -29,9 +30,12 @@ export function useStart({ plan, trial }: Start) {
   });
 }
 
-/** The plan of a trial, with what was changed for its run. */
+const ON_HOSTS = 'backend="hosts"';
+
+/** The plan of a trial, with what was changed for its run; on which hosts it runs is chosen anew. */
 function startOfTrial(trial: TrialDetail): string {
-  return withOverrides(trial.plan_source ?? EMPTY_PLAN, trial.overrides);
+  const changes = trial.overrides.filter((override) => override !== ON_HOSTS);
+  return withOverrides(trial.plan_source ?? EMPTY_PLAN, changes);
 }
 
 export function useSchema() {
@@ -42,8 +46,8 @@ export function useSchema() {
   });
 }
 
-/** The plan as text, its fields, and what the server says about it. */
-export function usePlan(start: string) {
+/** The plan as text, its fields, and what the server says about running it there. */
+export function usePlan(start: string, where: Where) {
   const [text, setText] = useState(start);
   const [settled] = useDebouncedValue(text, 350);
   const fields = useMemo(() => fieldsOf(text), [text]);
@@ -59,8 +63,8 @@ export function usePlan(start: string) {
     });
   }, []);
   const check = useQuery({
-    queryKey: ['check', settled],
-    queryFn: () => send<Checked>('POST', path('plans', 'check'), { yaml: settled }),
+    queryKey: ['check', settled, where],
+    queryFn: () => send<Checked>('POST', path('plans', 'check'), { yaml: settled, ...requestOf(where) }),
     placeholderData: keepPreviousData,
     staleTime: 60_000,
     gcTime: 60_000,

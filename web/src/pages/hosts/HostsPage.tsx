@@ -6,7 +6,7 @@ import { useHosts } from '../../api/queries';
 import type { HostsFile, HostState } from '../../api/types';
 import { Loaded } from '../../components/Loaded';
 import { Empty } from '../../components/States';
-import { COLOURS, concerns, countText, playsText } from './text';
+import { COLOURS, concerns, countText, playsText } from '../../format/hosts';
 
 export function Component() {
   useDocumentTitle('Hosts · fabricbench');

@@ -6,8 +6,29 @@ import { CATEGORIES } from '../../app/palette';
 import { Chart } from '../../components/Chart';
 import { liveFigure } from './figures';
 
-/** What is sampled of the trial at work, over its simulated time; marks and pauses where there are any. */
-export function LiveCharts({ live }: { live: Live }) {
+interface LiveProps {
+  live: Live;
+  /** Of a trial on hosts there is the goodput alone, over the time since its start. */
+  isMeasured: boolean;
+}
+
+/** What is sampled of the trial at work, over its time; marks and pauses where there are any. */
+export function LiveCharts({ live, isMeasured }: LiveProps) {
+  if (isMeasured) {
+    return (
+      <LiveChart
+        title="Goodput"
+        points={live.goodput}
+        axis="goodput (GB/s)"
+        colour={CATEGORIES[0]}
+        time="time since its start"
+      />
+    );
+  }
+  return <SimulatedCharts live={live} />;
+}
+
+function SimulatedCharts({ live }: { live: Live }) {
   const sampled = live.goodput.length === 0 || live.queue.length > 0;
   return (
     <SimpleGrid cols={2} spacing={12}>
@@ -45,11 +66,15 @@ interface Props {
   axis: string;
   colour: string;
   divisor?: number;
+  time?: string;
   hint?: string | undefined;
 }
 
-function LiveChart({ title, points, axis, colour, divisor = 1, hint = 'No sample yet.' }: Props) {
-  const figure = useMemo(() => liveFigure(points, axis, colour, divisor), [points, axis, colour, divisor]);
+function LiveChart({ title, points, axis, colour, divisor = 1, time, hint = 'No sample yet.' }: Props) {
+  const figure = useMemo(
+    () => liveFigure(points, { title: axis, time: time ?? 'simulated time' }, colour, divisor),
+    [points, axis, time, colour, divisor],
+  );
   return (
     <Paper withBorder p="sm">
       <Title order={2}>{title}</Title>

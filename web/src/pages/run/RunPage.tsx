@@ -12,7 +12,8 @@ import { StatusBadge } from '../../components/StatusBadge';
 import { dataSize, duration, moment, short, simulatedTime } from '../../format/numbers';
 import { CancelButton } from './CancelButton';
 import { LiveCharts } from './LiveCharts';
-import { doneText } from './text';
+import { RunTwins } from './RunTwins';
+import { doneText, firstTwin, isMeasured, waitText, whereText } from './text';
 
 export function Component() {
   const { id = '' } = useParams();
@@ -29,6 +30,7 @@ export function Component() {
 
 function RunBody({ run, live }: { run: RunDetail; live: Live }) {
   const active = run.state === 'running';
+  const twin = firstTwin(run);
   return (
     <Stack gap="sm">
       <Group justify="space-between">
@@ -38,7 +40,8 @@ function RunBody({ run, live }: { run: RunDetail; live: Live }) {
             <StatusBadge status={run.state} />
           </Group>
           <Text size="sm" className="muted">
-            run <span className="mono">{run.id}</span> · asked for {moment(run.created_at)}
+            run <span className="mono">{run.id}</span>
+            {whereText(run) === '' ? '' : ` · ${whereText(run)}`} · asked for {moment(run.created_at)}
             {run.tags.length > 0 ? ` · ${run.tags.join(', ')}` : ''}
           </Text>
         </div>
@@ -49,8 +52,16 @@ function RunBody({ run, live }: { run: RunDetail; live: Live }) {
           {run.message}
         </Alert>
       ) : null}
+      {run.state === 'queued' ? (
+        <Alert color="gray" variant="light" role="status">
+          It {waitText(run)}.
+        </Alert>
+      ) : null}
       <ProgressPanel run={run} live={live} />
-      {active || live.trial !== null ? <LiveCharts live={live} /> : null}
+      {active || live.trial !== null ? (
+        <LiveCharts live={live} isMeasured={isMeasured(run, live.trial)} />
+      ) : null}
+      {twin === null ? null : <RunTwins trial={twin} finished={run.trials_finished} />}
       <RunTrials run={run} />
     </Stack>
   );
@@ -59,11 +70,15 @@ function RunBody({ run, live }: { run: RunDetail; live: Live }) {
 function ProgressPanel({ run, live }: { run: RunDetail; live: Live }) {
   const progress = live.progress ?? run.progress;
   const share = run.state === 'complete' ? 1 : (progress?.share ?? 0);
-  const figures: [string, string][] = [
-    ['Trials done', doneText(run)],
-    ['Simulated time', simulatedTime(progress?.sim_ps)],
+  const measured = isMeasured(run, live.trial);
+  const simulated: [string, string][] = [
     ['Packet-hops', short(progress?.packet_hops)],
     ['Packet-hops per second', short(progress?.hops_per_s)],
+  ];
+  const figures: [string, string][] = [
+    ['Trials done', doneText(run)],
+    [measured ? 'Time since its start' : 'Simulated time', simulatedTime(progress?.sim_ps)],
+    ...(measured ? [] : simulated),
     ['Time left, estimated', run.state === 'running' ? duration(progress?.left_s) : '–'],
   ];
   return (
@@ -104,6 +119,7 @@ function RunTrials({ run }: { run: RunDetail }) {
           <tr>
             <th>Status</th>
             <th>Trial</th>
+            {run.twin ? <th>By</th> : null}
             <th>Variant</th>
             <th className="right">Data size</th>
             <th className="right">Iteration</th>
@@ -111,7 +127,7 @@ function RunTrials({ run }: { run: RunDetail }) {
         </thead>
         <tbody>
           {run.trials.map((trial) => (
-            <tr key={trial.position}>
+            <tr key={trial.id}>
               <td>
                 <StatusBadge status={trial.status} />
               </td>
@@ -122,6 +138,7 @@ function RunTrials({ run }: { run: RunDetail }) {
                   trial.id
                 )}
               </td>
+              {run.twin ? <td>{trial.backend}</td> : null}
               <td>{trial.variant}</td>
               <td className="right">{dataSize(trial.data_size_bytes)}</td>
               <td className="right">{trial.iteration}</td>

@@ -10,7 +10,7 @@ import { Empty } from '../../components/States';
 import { StatusBadge } from '../../components/StatusBadge';
 import { moment } from '../../format/numbers';
 import { CancelButton } from './CancelButton';
-import { doneText } from './text';
+import { doneText, waitText, whereText } from './text';
 
 export function Component() {
   useDocumentTitle('Runs · fabricbench');
@@ -61,7 +61,7 @@ function RunTable({ runs }: { runs: Run[] }) {
                 <StatusBadge status={run.state} title={run.message} />
               </td>
               <td>
-                <Link to={`/runs/${run.id}`}>{run.plan}</Link>
+                <Link to={`/runs/${run.id}`}>{run.plan}</Link> <span className="muted">{whereText(run)}</span>
               </td>
               <td>
                 <Share run={run} />
@@ -83,8 +83,8 @@ function RunTable({ runs }: { runs: Run[] }) {
 function Share({ run }: { run: Run }) {
   if (run.state === 'queued') {
     return (
-      <Text size="xs" className="muted">
-        {run.position === null ? 'waits' : `waits at place ${run.position}`}
+      <Text size="xs" className="muted" style={{ whiteSpace: 'normal' }}>
+        {waitText(run)}
       </Text>
     );
   }

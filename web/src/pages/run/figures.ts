@@ -10,8 +10,13 @@ const UNITS = [
 
 const TITLE = { size: 12.5, color: MUTED };
 
-/** A line over simulated time, in the look of the report's figures. */
-export function liveFigure(points: Point[], title: string, colour: string, divisor: number): Figure {
+interface Axes {
+  title: string;
+  time: string;
+}
+
+/** A line over the time of a trial, in the look of the report's figures. */
+export function liveFigure(points: Point[], { title, time }: Axes, colour: string, divisor: number): Figure {
   const end = points.at(-1)?.[0] ?? 0;
   const [ps, unit] = UNITS.find(([size]) => end >= size) ?? [1, 'ps'];
   return {
@@ -34,7 +39,7 @@ export function liveFigure(points: Point[], title: string, colour: string, divis
       plot_bgcolor: 'white',
       uirevision: 'live',
       xaxis: {
-        title: { text: `simulated time (${unit})`, font: TITLE },
+        title: { text: `${time} (${unit})`, font: TITLE },
         gridcolor: GRID,
         rangemode: 'tozero',
         zeroline: false,

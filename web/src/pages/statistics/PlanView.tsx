@@ -30,7 +30,7 @@ export function PlanView({ trial }: { trial: TrialDetail }) {
             Run
           </Title>
           <dl className="facts">
-            {Object.entries({ ...trial.engine, ...trial.machine }).map(([name, value]) => (
+            {Object.entries(runFacts(trial)).map(([name, value]) => (
               <EngineFact key={name} name={name} value={value} />
             ))}
           </dl>
@@ -38,6 +38,12 @@ export function PlanView({ trial }: { trial: TrialDetail }) {
       </Stack>
     </div>
   );
+}
+
+/** What the run cost and where, without the hosts, which have a view of their own. */
+function runFacts({ engine, machine }: TrialDetail): Facts {
+  const facts = { ...engine, ...machine };
+  return Object.fromEntries(Object.entries(facts).filter(([name]) => name !== 'hosts')) as Facts;
 }
 
 /** With the unit that the name ends in. */

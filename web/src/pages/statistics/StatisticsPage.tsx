@@ -12,11 +12,12 @@ import { dataSize } from '../../format/numbers';
 import { DiagnosisView } from './DiagnosisView';
 import { FiguresView } from './FiguresView';
 import { Header } from './Header';
+import { HostsView } from './HostsView';
 import { NotMeasured, OutputView } from './OutputView';
 import { PlanView } from './PlanView';
 import { SummaryView } from './SummaryView';
 import { TablesView } from './TablesView';
-import { draws, holds, isPrinted, jobsOf, type View, VIEWS } from './views';
+import { draws, holds, hostsOf, isPrinted, jobsOf, type View, VIEWS, viewsOf } from './views';
 
 export function Component() {
   const { id = '', view = 'summary' } = useParams();
@@ -50,7 +51,7 @@ function Statistics({ trial, view }: { trial: TrialDetail; view: View | undefine
       <Header trial={trial} view={view.key} />
       <Tabs value={view.key} onChange={(key) => void navigate(`/trials/${trial.id}/${key ?? 'summary'}`)}>
         <Tabs.List aria-label="Views of the trial">
-          {VIEWS.map(({ key, title }) => (
+          {viewsOf(trial).map(({ key, title }) => (
             <Tabs.Tab key={key} value={key} px="sm" py={7}>
               {key === 'plan' && isPrinted(trial) ? 'Output' : title}
               {key === 'diagnosis' ? findingsText(trial) : ''}
@@ -75,6 +76,7 @@ function ViewBody({ trial, view }: { trial: TrialDetail; view: View }) {
   if (trial.shown !== null && !holds(trial, view.needs)) return <NotMeasured trial={trial} view={view} />;
   if (view.key === 'diagnosis') return <DiagnosisView trial={trial} />;
   if (view.key === 'plan') return <PlanView trial={trial} />;
+  if (view.key === 'hosts') return <HostsView hosts={hostsOf(trial)} />;
   return (
     <Stack gap="sm">
       {view.key === 'summary' ? <SummaryView trial={trial} /> : null}

@@ -1,6 +1,6 @@
 /** The views of a trial, and which tables of its record and sections of its report each shows. */
 
-import type { FigureSection, JobDetail, TrialDetail } from '../../api/types';
+import type { EngineHost, FigureSection, JobDetail, TrialDetail } from '../../api/types';
 import { simulatedTime } from '../../format/numbers';
 
 export interface View {
@@ -31,6 +31,7 @@ export const VIEWS: readonly View[] = [
   { key: 'flows', title: 'Flows', tables: ['paths', 'connections'], needs: ['paths'] },
   { key: 'ports', title: 'Ports', tables: ['ports', 'priorities'], needs: ['ports'] },
   { key: 'links', title: 'Links', tables: ['links'], needs: ['links'] },
+  { key: 'hosts', title: 'Hosts', tables: [], needs: [] },
   { key: 'plan', title: 'Plan and run', tables: [], needs: [] },
 ];
 
@@ -62,6 +63,16 @@ export function isPrinted(trial: TrialDetail): boolean {
 /** Whether a record holds some tables, as it says of itself. */
 export function holds(trial: Pick<TrialDetail, 'observed'>, tables: readonly string[]): boolean {
   return tables.every((table) => table in trial.observed);
+}
+
+/** The hosts that measured a trial; none of any other trial. */
+export function hostsOf(trial: Pick<TrialDetail, 'engine'>): EngineHost[] {
+  return trial.engine?.hosts ?? [];
+}
+
+/** The views of a trial: that of its hosts only where it ran on some. */
+export function viewsOf(trial: Pick<TrialDetail, 'engine'>): View[] {
+  return VIEWS.filter(({ key }) => key !== 'hosts' || hostsOf(trial).length > 0);
 }
 
 /** The jobs of a trial with their metrics; none before it has finished. */

@@ -1,13 +1,13 @@
 import { Stack, Text, Title } from '@mantine/core';
 import { Link } from 'react-router';
 
-import { useFigures, useMetrics, useTwins } from '../../api/queries';
-import type { Twin, TwinSide } from '../../api/types';
-import { FigurePanel } from '../../components/FigurePanel';
-import { Loaded } from '../../components/Loaded';
-import { MetricHead } from '../../components/MetricHead';
-import { MetricValue } from '../../components/MetricValue';
-import { metricLabel } from '../../format/metrics';
+import { useFigures, useMetrics, useTwins } from '../api/queries';
+import type { Twin, TwinSide } from '../api/types';
+import { metricLabel } from '../format/metrics';
+import { FigurePanel } from './FigurePanel';
+import { Loaded } from './Loaded';
+import { MetricHead } from './MetricHead';
+import { MetricValue } from './MetricValue';
 
 const SHOWN = ['completion_time_ms', 'algbw_gb_per_s', 'busbw_gb_per_s'] as const;
 

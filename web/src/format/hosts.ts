@@ -1,5 +1,5 @@
-/** What the page about hosts says, in words. */
-import type { HostCheck, HostState } from '../../api/types';
+/** What is said of hosts, in words. */
+import type { EngineHost, HostCheck, HostsFile, HostState } from '../api/types';
 
 export const COLOURS: Record<HostState['state'], string> = {
   asking: 'gray',
@@ -42,3 +42,32 @@ const WORDS = {
   problem: 'that cannot carry a run',
   asking: 'without an answer yet',
 };
+
+/** What a user should know before choosing the hosts of a file. */
+export function choiceText(file: HostsFile): string {
+  return file.error === '' ? countText(file.hosts) : 'cannot be asked';
+}
+
+/** The facts of a host that `fabricbench show` prints, each with what it is called. */
+export const SHOWN_FACTS = [
+  ['kernel', 'Kernel'],
+  ['interface', 'Interface'],
+  ['driver', 'Adapter driver'],
+  ['firmware', 'Firmware'],
+  ['mtu_bytes', 'MTU'],
+] as const;
+
+/** How far a host's clock was ahead, how well that is known and how late it started, in microseconds. */
+export function clockOf(host: EngineHost): { offset: number; error: number; late: number | null } {
+  const late = host.endpoint.start_skew_ns;
+  return {
+    offset: host.clock_offset_ns / 1e3,
+    error: host.clock_error_ns / 1e3,
+    late: late === undefined ? null : late / 1e3,
+  };
+}
+
+/** Every name that the endpoints of some hosts counted under, in alphabetical order. */
+export function endpointNames(hosts: readonly EngineHost[]): string[] {
+  return [...new Set(hosts.flatMap((host) => Object.keys(host.endpoint)))].toSorted();
+}
