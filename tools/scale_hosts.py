@@ -109,8 +109,8 @@ def checked(engine_facts: Mapping[str, Any], memories: Sequence[Memory]) -> list
     for host, memory in zip(engine_facts["hosts"], memories, strict=True):
         off_ns, error_ns = abs(host["clock_offset_ns"]), host["clock_error_ns"]
         late_ns = host["endpoint"]["start_skew_ns"]
-        row = (off_ns / 1e3, error_ns / 1e3, late_ns / 1e6, memory.peak / 1e6)
-        row += (memory.resident / 1e6, memory.share / 1e6)
+        held = [each / 1e6 for each in (memory.peak, memory.resident, memory.share)]
+        row = [off_ns / 1e3, error_ns / 1e3, late_ns / 1e6, *held]
         columns = "{:>13.1f}{:>11.1f}{:>11.2f}{:>9.1f}{:>8.1f}{:>8.1f}".format(*row)
         sys.stdout.write(f"{host['host']:8}{columns}\n")
         if off_ns > error_ns:

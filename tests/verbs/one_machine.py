@@ -78,12 +78,13 @@ def tell(*what: object) -> None:
 def refusals(address: str) -> None:
     """Ask for what there is not."""
     spec_json = spec_of_jobs(JOB, hosts=4)
-    for settings, told in [
+    refused: list[tuple[dict[str, Any], str]] = [
         ({"device": "mlx5_0"}, 'no RDMA device "mlx5_0"; allowed: rxe0'),
         ({"gid_index": 99}, f"no port of rxe0 has a RoCE v2 GID with address {address} at index 99"),
         ({"address": "10.9.0.77"}, "no port of rxe0 has a RoCE v2 GID with address 10.9.0.77"),
         ({"port": 4791}, "driver verbs has no setting port"),
-    ]:
+    ]
+    for settings, told in refused:
         own = {"address": address} | SETTINGS | settings
         with pytest.raises(ValueError, match=re.escape(told)):
             Agents(spec_json, halves(4), "verbs", settings=own).prepare()

@@ -121,5 +121,5 @@ def find(told: Any, name: str) -> Any:
         if name in told:
             return told[name]
         told = list(told.values())
-    found = (find(each, name) for each in told) if isinstance(told, list) else iter(())
+    found = (find(each, name) for each in (told if isinstance(told, list) else []))
     return next((each for each in found if each is not None), None)

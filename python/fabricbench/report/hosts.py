@@ -41,7 +41,9 @@ def rows_of(trial: Trial) -> tuple[list[Sequence[str]], list[Sequence[str]]]:
         StoreError: A table cannot be read.
     """
     hosts = hosts_of(trial)
-    counters = [cells for host in hosts for each in host["counters"] if (cells := _counter(host, each))]
+    counters: list[Sequence[str]] = [
+        cells for host in hosts for each in host["counters"] if (cells := _counter(host, each))
+    ]
     return [_cells(host) for host in hosts], counters
 
 

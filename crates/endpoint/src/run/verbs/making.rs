@@ -51,7 +51,7 @@ impl RdmaVerbs {
     pub(super) fn make(&mut self, senders: &[LocalPair], receivers: &[LocalPair]) -> Result<(), RunError> {
         let remote = |pairs: &[LocalPair]| pairs.iter().filter(is_remote).count() as u32;
         let depths = self.depths(remote(senders), remote(receivers))?;
-        let regions = Regions::new(&self.jobs, &self.spec);
+        let regions = Regions::new(&self.jobs, &self.spec, |host| host);
         let slots = self.slot_count();
         let bytes: u64 = receivers.iter().filter(is_remote).map(|pair| regions.of(pair) * slots).sum();
         let device = &self.adapter.device;
