@@ -18,7 +18,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -66,7 +66,18 @@ class Link:
         sh(*near, "address", "add", f"{NEAR}/{PREFIX}", "dev", "near")
         sh("ip", "netns", "exec", self.near, "ethtool", "-K", "near", *OFFLOADS)
 
+    def end(self) -> None:
+        """End what runs in the namespaces."""
+        for namespace in (self.near, self.far):
+            found = subprocess.run(
+                ["ip", "netns", "pids", namespace], capture_output=True, text=True, check=False
+            )
+            for process in map(int, found.stdout.split()):
+                with suppress(ProcessLookupError):
+                    os.kill(process, signal.SIGKILL)
+
     def down(self) -> None:
+        self.end()
         for namespace in (self.near, self.far):
             subprocess.run(["ip", "netns", "del", namespace], check=False, capture_output=True)
 
@@ -129,22 +140,14 @@ def run_endpoint(made: Link, program: Path, task: Mapping[str, Any]) -> subproce
 
 
 def facts(
-    endpoint: subprocess.Popen[str], machine: subprocess.Popen[str]
+    made: Link, endpoint: subprocess.Popen[str], machine: subprocess.Popen[str]
 ) -> tuple[Sequence[dict[str, Any]], str]:
     """Wait for both ends and return what our end says of each case, and what the machine has printed."""
     try:
         said, errors = endpoint.communicate(timeout=VM_SECONDS)
         told, _ = machine.communicate(timeout=60 if endpoint.returncode == 0 else 5)
     except subprocess.TimeoutExpired:
-        told = "(still running)"
-    finally:
-        stop(endpoint, machine)
+        made.end()
+        (said, errors), (told, _) = endpoint.communicate(), machine.communicate()
     assert (endpoint.returncode, machine.returncode) == (0, 0), f"ours: {errors}\nthe machine's: {told}"
     return [json.loads(line) for line in said.splitlines()], told
-
-
-def stop(*processes: subprocess.Popen[str]) -> None:
-    for process in processes:
-        if process.poll() is None:
-            process.terminate()
-            process.wait()

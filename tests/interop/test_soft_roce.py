@@ -34,7 +34,7 @@ def exchange(
     task = {"address": NEAR, "control_port": CONTROL_PORT, "cases": cases(mtu_bytes)}
     with link(folder, impairment) as made:
         endpoint = run_endpoint(made, programs[0], {"bytes": task})
-        said, _ = facts(endpoint, run_in_machine(made, str(programs[1]), NEAR, str(CONTROL_PORT)))
+        said, _ = facts(made, endpoint, run_in_machine(made, str(programs[1]), NEAR, str(CONTROL_PORT)))
     return said
 
 

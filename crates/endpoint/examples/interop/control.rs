@@ -30,6 +30,12 @@ impl Control {
         self.stream.write_all(bytes)
     }
 
+    /// Carries the endpoint on until so many bytes have come.
+    pub(crate) fn hear(&mut self, endpoint: &mut Endpoint, bytes: usize) -> Result<Vec<u8>, Box<dyn Error>> {
+        self.wait(endpoint, |heard| heard.len() >= bytes)?;
+        Ok(self.heard.drain(..bytes).collect())
+    }
+
     /// Carries the endpoint on until a line has come; without its end.
     pub(crate) fn hear_line(&mut self, endpoint: &mut Endpoint) -> Result<String, Box<dyn Error>> {
         self.wait(endpoint, |heard| heard.contains(&b'\n'))?;

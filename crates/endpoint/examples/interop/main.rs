@@ -6,6 +6,7 @@
 mod bytes;
 mod control;
 mod messages;
+mod perftest;
 mod settings;
 
 use serde::{Deserialize, Serialize};
@@ -19,6 +20,8 @@ use std::process::ExitCode;
 enum Task {
     /// Exchange messages with `tests/interop/peer.c` and compare every byte.
     Bytes(bytes::Task),
+    /// Be the other end of programs of perftest.
+    Perftest(perftest::Task),
 }
 
 /// Says what came of a case.
@@ -31,6 +34,7 @@ fn tell(facts: &impl Serialize) -> Result<(), Box<dyn Error>> {
 fn run() -> Result<(), Box<dyn Error>> {
     match serde_json::from_reader(io::stdin().lock())? {
         Task::Bytes(task) => task.run(),
+        Task::Perftest(task) => task.run(),
     }
 }
 
