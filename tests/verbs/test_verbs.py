@@ -6,12 +6,14 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.verbs.machines import CONTROLLER, NETWORK, REPOSITORY, Machines, address, python
+
+from fabricbench.store import Workspace
 
 PATIENCE_S = 240.0
 PROGRAM = [sys.executable, "-m", "fabricbench"]
@@ -57,7 +59,7 @@ class Fabric:
         self.wait_for(lambda: self.run("hosts", "check", str(self.hosts), fails=True).returncode == 0)
 
     def _here(self, *arguments: str) -> list[str]:
-        own = ["env", f"PYTHONPATH={REPOSITORY / 'python'}"]
+        own = ["env", f"PYTHONPATH={REPOSITORY / 'python'}", f"FABRICBENCH_AUTHORITY={self.folder / 'own'}"]
         return [*self.machines.enter, *own, *PROGRAM, *arguments]
 
     def run(self, *arguments: str, fails: bool = False) -> subprocess.CompletedProcess[str]:
@@ -97,10 +99,12 @@ def test_check_lists_the_driver(fabric: Fabric) -> None:
 
 
 @pytest.mark.parametrize("plan", ["jct-alltoall", "jct-allreduce-ring"])
-def test_eight_ranks_on_two_machines_verify_every_byte(fabric: Fabric, plan: str) -> None:
-    fabric.run("run", plan, "--backend", "hosts", "--hosts", str(fabric.hosts), *sizes("4MB"))
-    shown = json.loads(fabric.run("show", "latest", "--format", "json").stdout)
-    hosts = find(shown, "hosts")
+def test_eight_ranks_on_two_machines_verify_every_byte(fabric: Fabric, plan: str, tmp_path: Path) -> None:
+    where = ["--hosts", str(fabric.hosts), "--workspace", str(tmp_path / "workspace")]
+    fabric.run("run", plan, "--backend", "hosts", *where, "-s", "sweep.data_size=[4MB]")
+    (trial,) = Workspace.open(tmp_path / "workspace").trials()
+    assert trial.status == "complete"
+    hosts = trial.engine["hosts"]
     assert [host["host"] for host in hosts] == ["m1", "m2"]
     for host in hosts:
         endpoint = host["endpoint"]
@@ -109,17 +113,3 @@ def test_eight_ranks_on_two_machines_verify_every_byte(fabric: Fabric, plan: str
         # Half of an all-to-all, and two of eight steps of a ring, go to the other machine.
         assert changed["roce_tx_packets"] > 100 < changed["roce_rx_packets"], changed
         assert changed["receives_completed"] > 0, changed
-
-
-def sizes(*each: str) -> Sequence[str]:
-    return ["-s", f"sweep.data_size=[{','.join(each)}]"]
-
-
-def find(told: Any, name: str) -> Any:
-    """Return the first value of a name in a JSON document."""
-    if isinstance(told, dict):
-        if name in told:
-            return told[name]
-        told = list(told.values())
-    found = (find(each, name) for each in (told if isinstance(told, list) else []))
-    return next((each for each in found if each is not None), None)

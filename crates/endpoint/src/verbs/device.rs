@@ -25,22 +25,20 @@ impl Verbs {
     /// Loads it.
     ///
     /// # Errors
-    /// [`VerbsError::Library`] and [`VerbsError::Symbol`] if it cannot be had; [`VerbsError::NoDevice`]
-    /// without a device, for which it need not even be there.
+    /// [`VerbsError::Library`] and [`VerbsError::Symbol`].
     pub(crate) fn load() -> Result<Self, VerbsError> {
-        if known_to_the_kernel().is_empty() {
-            return Err(VerbsError::NoDevice);
-        }
         Library::load().map(Self)
     }
 
-    /// Opens all devices of the host that can be opened.
+    /// Opens all devices of the host.
     pub(crate) fn open_all(self) -> Result<Vec<Arc<Device>>, VerbsError> {
         let mut count: c_int = 0;
         // SAFETY: the list is used and freed below, and nowhere else.
         let list = unsafe { (self.0.get_device_list)(&raw mut count) };
         if list.is_null() {
-            return Err(VerbsError::last("ibv_get_device_list"));
+            let error = VerbsError::last("ibv_get_device_list");
+            // Without any device the kernel may lack what the library asks.
+            return Err(if known_to_the_kernel().is_empty() { VerbsError::NoDevice } else { error });
         }
         // SAFETY: the library returns that many devices.
         let devices = unsafe { std::slice::from_raw_parts(list, count.max(0) as usize) };
@@ -48,9 +46,10 @@ impl Verbs {
         // SAFETY: what was returned above; open devices stay.
         unsafe { (self.0.free_device_list)(list) };
         match opened {
-            Ok(none) if none.is_empty() => {
-                Err(VerbsError::NoProvider { devices: known_to_the_kernel().join(", ") })
-            }
+            Ok(none) if none.is_empty() => Err(match &known_to_the_kernel()[..] {
+                [] => VerbsError::NoDevice,
+                devices => VerbsError::NoProvider { devices: devices.join(", ") },
+            }),
             other => other,
         }
     }

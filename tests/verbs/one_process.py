@@ -1,0 +1,60 @@
+"""In a process whose libibverbs is that of `adapter.c`: runs of two agents, and what becomes of failures."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+from tests.endpoint.test_host_run import JOB, halves, planned, spec_of_jobs
+from tests.support.hosts import Agents, simulated
+
+from fabricbench import _core
+
+
+def agents(job: dict[str, Any], transport: dict[str, Any], settings: dict[str, Any]) -> Agents:
+    spec_json = spec_of_jobs(JOB | job, hosts=4, **transport)
+    return Agents(spec_json, halves(4), "verbs", settings={"address": "127.0.0.1"} | settings)
+
+
+def carry_out(job: dict[str, Any], transport: dict[str, Any], settings: dict[str, Any]) -> dict[str, Any]:
+    """Run a job, and return its counters; its rows are to be those of the simulator."""
+    made = agents(job, transport, settings)
+    made.prepare()
+    counters = made.drain()
+    assert planned(made.rows(), "verbs") == planned(simulated(made.spec_json), "verbs")
+    return {"counters": counters}
+
+
+def fail(job: dict[str, Any], transport: dict[str, Any], settings: dict[str, Any]) -> dict[str, Any]:
+    """Run a job that cannot end, and return what its agents say."""
+    made = agents(job, transport, settings)
+    made.prepare()
+    made.start()
+    made.keep_alive_until(lambda: all(run.progress()["state"] != "running" for run in made.runs))
+    return {
+        "progress": [run.progress() for run in made.runs],
+        "counters": [run.counters() for run in made.runs],
+    }
+
+
+def refuse(job: dict[str, Any], transport: dict[str, Any], settings: dict[str, Any]) -> dict[str, Any]:
+    """Prepare a job, and return why that is refused."""
+    try:
+        agents(job, transport, settings).prepare()
+    except _core.SpecError as error:
+        return {"refused": f"{error.field}: {error.found}; {error.allowed}"}
+    except (ValueError, OSError) as error:
+        return {"refused": str(error)}
+    return {"refused": None}
+
+
+def check(address: str) -> dict[str, Any]:
+    """Return why the driver cannot be used, with and without an address."""
+    return {"drivers": [_core.drivers()["verbs"], _core.drivers(address)["verbs"]]}
+
+
+if __name__ == "__main__":
+    what, *arguments = json.loads(sys.argv[1])
+    told = {"carry_out": carry_out, "fail": fail, "refuse": refuse, "check": check}[what](*arguments)
+    sys.stdout.write(json.dumps(told))

@@ -1,0 +1,118 @@
+"""Driver `verbs` without an adapter: on one of a process, and where there is none."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.endpoint.test_host_run import JOB, halves, spec_of_jobs
+from tests.support.hosts import Agents
+from tests.verbs.machines import REPOSITORY
+
+HEADER = Path("/usr/include/infiniband/verbs.h")
+Ask = Callable[..., dict[str, Any]]
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Build the adapter, and give the folder of its libibverbs."""
+    if not HEADER.exists():
+        pytest.skip(f"needs {HEADER} (package libibverbs-dev)")
+    folder = tmp_path_factory.mktemp("library")
+    command = ["cc", "-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC"]
+    target = folder / "libibverbs.so.1"
+    subprocess.run([*command, "-o", str(target), str(Path(__file__).with_name("adapter.c"))], check=True)
+    return folder
+
+
+@pytest.fixture
+def ask(library: Path) -> Ask:
+    """Give what asks a process with that adapter, in an environment."""
+
+    def asked(*what: Any, **environment: str) -> dict[str, Any]:
+        paths = f"{REPOSITORY / 'python'}:{REPOSITORY}"
+        given = os.environ | {"PYTHONPATH": paths, "LD_LIBRARY_PATH": str(library)} | environment
+        command = [sys.executable, "-m", "tests.verbs.one_process", json.dumps(what)]
+        done = subprocess.run(command, check=False, capture_output=True, text=True, env=given)
+        assert done.returncode == 0, done.stderr
+        told: dict[str, Any] = json.loads(done.stdout)
+        return told
+
+    return asked
+
+
+@pytest.mark.parametrize("verify", [True, False])
+@pytest.mark.parametrize(
+    ("job", "transport", "settings"),
+    [
+        ({}, {}, {}),
+        ({"data_size": "6MB"}, {}, {"send_queue_depth": 2}),
+        ({"repeat": 20, "barrier": True, "warm_up_rounds": 1}, {}, {"signal_every": 8}),
+        ({"repeat": 3}, {"mtu": 1024, "message_size": "5000B"}, {"send_queue_depth": 3}),
+        ({"rendezvous": {"threshold": "1KB"}, "repeat": 2}, {"qp_mode": "per_pair"}, {}),
+        ({"ranks": "0-3", "processes_per_host": 2}, {"qps_per_rank_pair": 2}, {}),
+        ({}, {}, {"rate_limit_bps": 100_000_000}),
+    ],
+)
+def test_each_way_to_run_a_job_gives_the_rows_of_the_simulator(
+    ask: Ask, job: dict[str, Any], transport: dict[str, Any], settings: dict[str, Any], verify: bool
+) -> None:
+    for told in ask("carry_out", job, transport, settings | {"verify": verify})["counters"]:
+        assert told["wrong_bytes"] == told["unknown_chunks"] == told["failed_queue_pairs"] == 0, told
+        assert told["writes"] > 0
+
+
+def test_of_the_writes_of_a_chunk_the_adapter_tells_of_one(ask: Ask) -> None:
+    for told in ask("carry_out", {"data_size": "6MB"}, {}, {"verify": False})["counters"]:
+        assert (told["writes"], told["completions"]) == (72, 12)
+
+
+def test_a_queue_pair_that_fails_names_itself_and_why(ask: Ask) -> None:
+    told = ask("fail", {"repeat": 3, "barrier": True}, {"timeout": "1ms"}, {"verify": False}, FAIL_AFTER="20")
+    failed = [each["reason"] for each in told["progress"] if each["state"] == "failed"]
+    assert failed, told
+    for reason in failed:
+        assert " chunks failed: sending on queue pair " in reason
+        assert "at 127.0.0.1: transport retry counter exceeded (status 12, vendor's 0x81)" in reason
+
+
+@pytest.mark.parametrize(
+    ("environment", "settings", "refused"),
+    [
+        ({"NO_DEVICE": "1"}, {}, "this host has no RDMA device"),
+        ({"PORT_DOWN": "1"}, {}, "port 1 of fake0 is DOWN; to be active"),
+        ({"MTU_1024": "1"}, {}, "transport.mtu_bytes: 4096; at most 1024 at fake0"),
+        ({"NO_MEMORY": "1"}, {}, "bytes at fake0: Cannot allocate memory (os error 12)"),
+        ({}, {"address": "127.0.0.9"}, "no port of fake0 has a RoCE v2 GID with address 127.0.0.9"),
+        ({}, {"device": "mlx5_0"}, 'no RDMA device "mlx5_0"; allowed: fake0'),
+        ({}, {"gid_index": 0}, "with address 127.0.0.1 at index 0; found: 127.0.0.1 (index 1 of fake0)"),
+        ({}, {"allowed_peers": ["10.0.0.0/8"]}, "is at 127.0.0.1; allowed peers: 10.0.0.0/8"),
+        ({}, {"port": 4791}, "driver verbs has no setting port"),
+        ({}, {"loss_one_in": 9}, "driver verbs has no setting loss_one_in"),
+        ({}, {"send_queue_depth": 1}, "send_queue_depth is 1; 2 to 32768 are allowed"),
+    ],
+)
+def test_what_there_is_not_is_refused_by_name(
+    ask: Ask, environment: dict[str, str], settings: dict[str, Any], refused: str
+) -> None:
+    assert refused in ask("refuse", {}, {}, settings, **environment)["refused"]
+
+
+def test_a_check_says_what_a_run_would(ask: Ask) -> None:
+    assert ask("check", "127.0.0.1")["drivers"] == ["", ""]
+    usable, elsewhere = ask("check", "127.0.0.9")["drivers"]
+    assert usable == ""
+    assert elsewhere == ask("refuse", {}, {}, {"address": "127.0.0.9"})["refused"]
+
+
+@pytest.mark.parametrize("driver", ["roce", "tcp"])
+def test_other_drivers_have_none_of_its_settings(driver: str) -> None:
+    for settings in ({"device": "rxe0"}, {"gid_index": 1}, {"send_queue_depth": 64}, {"signal_every": 2}):
+        with pytest.raises(ValueError, match=f"driver {driver} has no setting {next(iter(settings))}"):
+            Agents(spec_of_jobs(JOB, hosts=4), halves(4), driver, settings=settings).prepare()
