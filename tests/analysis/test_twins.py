@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -144,6 +145,29 @@ def swept(fixed_ms: float, factor: float) -> list[Twin]:
     return [
         twin_of(side(fixed_ms + factor * time, chunks(), 1 << 20), side(time, chunks())) for time in times
     ]
+
+
+def counted(host: str, name: str, grown: int) -> dict[str, Any]:
+    told = {"host": host, "device": "kernel", "source": "nstat", "vendor_name": f"vendor {name}"}
+    return told | {"name": name, "unit": "packets", "meaning": "M.", "before": 7, "after": 7 + grown}
+
+
+def test_a_counter_of_trouble_is_told_with_the_host_where_it_grew_most() -> None:
+    counters = [counted("h0", "udp_receive_drops", 3), counted("h1", "udp_receive_drops", 40)]
+    counters += [counted("h2", "rx_packets", 900), counted("h2", "fcs_errors", 0)]
+    measured = side(1.5, chunks(1.5), counters=counters)
+    causes = [cause for cause in twin_of(measured, side(1.0, chunks())).causes if cause.kind == "device"]
+    assert [(cause.where, cause.measured) for cause in causes] == [("h1 kernel udp_receive_drops", 40)]
+    assert "vendor udp_receive_drops: M." in causes[0].text
+    # Where measured and predicted agree, there is nothing to explain.
+    assert not twin_of(side(1.0, chunks(), counters=counters), side(1.0, chunks())).causes
+
+
+@pytest.mark.parametrize(("error_ms", "is_told"), [(0.2, True), (0.01, False), (None, False)])
+def test_a_difference_that_clocks_do_not_resolve_is_told_first(error_ms: float | None, is_told: bool) -> None:
+    measured = replace(side(1.1, chunks(1.1)), clock_error_ms=error_ms)
+    causes = twin_of(measured, side(1.0, chunks())).causes
+    assert ([cause.kind for cause in causes[:1]] == ["clock"]) == is_told
 
 
 def test_a_constant_difference_is_an_overhead_and_a_proportional_one_a_rate() -> None:

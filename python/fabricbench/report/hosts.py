@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from fabricbench.results.hosts import clock_error_ms, hosts_of
@@ -34,7 +34,7 @@ def clock_text(trial: Trial) -> str:
     return f"Times of two hosts are known to each other to {1000 * error_ms:,.1f} us."
 
 
-def rows_of(trial: Trial) -> tuple[list[Sequence[str]], list[Sequence[str]]]:
+def rows_of(trial: Trial) -> tuple[list[list[str]], list[list[str]]]:
     """Return the cells of the hosts of a trial, and of the known counters that changed.
 
     Raises:

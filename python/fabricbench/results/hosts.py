@@ -32,7 +32,9 @@ _TIMES: Final = (
     *("rank_ms_min", "rank_ms_mean", "rank_ms_max"),
 )
 """Metrics that end at another host than they begin, or begin with the common start."""
-_OF_TIMES: Final = ("algbw_gb_per_s", "busbw_gb_per_s", "busbw_gb_per_s_min", "busbw_gb_per_s_max")
+_OF_TIMES: Final = (
+    *("algbw_gb_per_s", "busbw_gb_per_s", "busbw_gb_per_s_min", "busbw_gb_per_s_max", "ideal_percent"),
+)
 """Metrics that are a size over such a time."""
 
 

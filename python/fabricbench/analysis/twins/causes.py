@@ -46,7 +46,7 @@ class Cause:
     """A likely reason of a deviation.
 
     Attributes:
-        kind: `status`, `clock`, `counter`, `start`, `host`, `port`, `link`, `overhead` or `rate`.
+        kind: `status`, `clock`, `counter`, `start`, `port`, `link`, `device`, `host`, `overhead` or `rate`.
         where: The rank, host, port, link or counter that it is about; empty if none.
         measured: The measured value; none where the cause is no value of one.
         predicted: The predicted one.

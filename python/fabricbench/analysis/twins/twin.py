@@ -21,6 +21,7 @@ from fabricbench.analysis.twins.causes import (
     start_causes,
     status_cause,
 )
+from fabricbench.analysis.twins.devices import device_causes
 from fabricbench.analysis.twins.endpoints import rank_pairs
 from fabricbench.analysis.twins.trend import Trend, trend
 
@@ -97,6 +98,7 @@ def twin_of(measured: Side, predicted: Side | None) -> Twin:
         summary = measured.summary
         is_ours = summary.status != COMPLETE
         status = [status_cause(summary.status, summary.reason, summary.chunks)] if is_ours else []
+        causes += device_causes(measured.tables)
         return Twin(summary, predicted.summary, None, [*status, *causes], pairs[:SLOW_PAIRS])
     one, other = times
     deviation = 100 * (other / one - 1)
@@ -104,7 +106,8 @@ def twin_of(measured: Side, predicted: Side | None) -> Twin:
     causes = (clock_causes(measured.clock_error_ms, other - one) if is_told else []) + causes
     causes += start_causes(ours, theirs, other - one)
     if is_told:
-        causes += fabric_causes(measured.tables, predicted.tables) + host_causes(pairs)
+        causes += fabric_causes(measured.tables, predicted.tables) + device_causes(measured.tables)
+        causes += host_causes(pairs)
     return Twin(measured.summary, predicted.summary, deviation, causes, pairs[:SLOW_PAIRS])
 
 

@@ -1,0 +1,47 @@
+"""What devices of hosts counted that stands for trouble: table `counters`, which no prediction has.
+
+Vendors count differently, so nothing is added up over hosts: of each counter the host is told that has most.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from fabricbench.analysis.twins.causes import Cause
+
+if TYPE_CHECKING:
+    from fabricbench.analysis.summary import Tables
+
+_TROUBLE: Final = (
+    *("retries_exceeded", "socket_drops", "udp_receive_drops", "udp_send_drops"),
+    *("ip_receive_discards", "ip_send_discards", "rx_dropped", "tx_dropped", "rx_discards", "tx_discards"),
+    *("loss_bursts", "out_of_sequence_dropped", "receiver_not_ready", "roce_discards", "icrc_errors"),
+    *("fcs_errors", "rx_errors", "symbol_errors", "link_downs", "rnr_naks", "slow_restarts"),
+)
+"""Neutral names, what is most likely the reason of the others first."""
+
+
+def device_causes(measured: Tables) -> list[Cause]:
+    """Return the counters of trouble that grew while a trial ran, each with the host where it grew most.
+
+    Raises:
+        StoreError: The table cannot be read.
+    """
+    most: dict[str, dict[str, Any]] = {}
+    for batch in measured.batches("counters"):
+        for row in batch.to_pylist():
+            name, grown = row["name"], row["after"] - row["before"]
+            if name in _TROUBLE and grown > 0 and grown > _grown(most.get(name)):
+                most[name] = row
+    return [_cause(most[name]) for name in _TROUBLE if name in most]
+
+
+def _grown(row: dict[str, Any] | None) -> int:
+    return row["after"] - row["before"] if row else 0
+
+
+def _cause(row: dict[str, Any]) -> Cause:
+    grown = _grown(row)
+    what = f"{row['name']} grew by {grown:,} {row['unit']}"
+    told = f"host {row['host']}, {row['device']}: {what} ({row['vendor_name']}: {row['meaning']})"
+    return Cause("device", f"{row['host']} {row['device']} {row['name']}", grown, None, told)
