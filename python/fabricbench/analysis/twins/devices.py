@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from fabricbench.analysis.summary import Tables
 
 _TROUBLE: Final = (
-    *("retries_exceeded", "socket_drops", "udp_receive_drops", "udp_send_drops"),
+    *("failed_queue_pairs", "retries_exceeded", "unsent_calls"),
+    *("socket_drops", "udp_receive_drops", "udp_send_drops"),
     *("ip_receive_discards", "ip_send_discards", "rx_dropped", "tx_dropped", "rx_discards", "tx_discards"),
     *("loss_bursts", "out_of_sequence_dropped", "receiver_not_ready", "roce_discards", "icrc_errors"),
     *("fcs_errors", "rx_errors", "symbol_errors", "link_downs", "rnr_naks", "slow_restarts"),
