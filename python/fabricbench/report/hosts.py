@@ -41,9 +41,7 @@ def rows_of(trial: Trial) -> tuple[list[list[str]], list[list[str]]]:
         StoreError: A table cannot be read.
     """
     hosts = hosts_of(trial)
-    counters: list[Sequence[str]] = [
-        cells for host in hosts for each in host["counters"] if (cells := _counter(host, each))
-    ]
+    counters = [cells for host in hosts for each in host["counters"] if (cells := _counter(host, each))]
     return [_cells(host) for host in hosts], counters
 
 
