@@ -32,6 +32,7 @@ mod numbers;
 mod options;
 mod outbox;
 mod pair;
+mod path;
 pub mod run;
 mod schedule;
 mod socket;

@@ -3,6 +3,7 @@
 
 use crate::options::TrafficClass;
 use crate::outbox::Way;
+use crate::path;
 use std::ffi::c_int;
 use std::io::{self, ErrorKind, IoSlice};
 use std::mem;
@@ -14,8 +15,6 @@ use wire::ipv4::Ecn;
 /// Room for the windows of many queue pairs at once, where the host allows it.
 const BUFFER_BYTES: c_int = 16 << 20;
 
-/// Port that a socket is connected to, to which nothing is sent (RFC 863).
-const DISCARD_PORT: u16 = 9;
 /// IPv4 and UDP headers.
 const IP_UDP_BYTES: usize = 28;
 
@@ -146,7 +145,7 @@ impl Socket {
             Err(error) if error.raw_os_error() == Some(libc::EMSGSIZE) => {
                 let bytes = segment_bytes
                     .map_or_else(|| datagrams.iter().map(|slice| slice.len()).sum(), usize::from);
-                Err(self.too_long(bytes + IP_UDP_BYTES, *way.to.ip()))
+                Err(path::too_long(bytes + IP_UDP_BYTES, *self.local.ip(), *way.to.ip()))
             }
             result => result,
         }
@@ -155,17 +154,6 @@ impl Socket {
     /// Calls that could not send for want of a way, and why the last of them could not.
     pub(crate) const fn unsent(&self) -> (u64, Option<&io::Error>) {
         (self.unsent.0, self.unsent.1.as_ref())
-    }
-
-    fn too_long(&self, packet_bytes: usize, to: Ipv4Addr) -> io::Error {
-        let from = *self.local.ip();
-        let found = match path_mtu_bytes(from, to) {
-            Ok(bytes) => format!("has an MTU of {bytes}"),
-            Err(error) => format!("is not known: {error}"),
-        };
-        let text =
-            format!("packets of {packet_bytes} bytes do not fit: the path from {from} to {to} {found}");
-        io::Error::new(ErrorKind::InvalidInput, text)
     }
 
     /// One call, once there is room.
@@ -318,19 +306,6 @@ fn is_of_the_way(error: &io::Error) -> bool {
     )
 }
 
-/// The MTU of the path to a peer as far as the host knows it [bytes]: that of the route, or what routers have
-/// said of it (RFC 1191).
-pub(crate) fn path_mtu_bytes(from: Ipv4Addr, to: Ipv4Addr) -> io::Result<u32> {
-    let probe = UdpSocket::bind(SocketAddrV4::new(from, 0))?;
-    probe.connect(SocketAddrV4::new(to, DISCARD_PORT))?;
-    let (mut mtu, mut bytes) = (0 as c_int, mem::size_of::<c_int>() as libc::socklen_t);
-    let (descriptor, place) = (probe.as_raw_fd(), (&raw mut mtu).cast());
-    // SAFETY: the value is an int that outlives the call, and `bytes` is its size.
-    let result =
-        unsafe { libc::getsockopt(descriptor, libc::IPPROTO_IP, libc::IP_MTU, place, &raw mut bytes) };
-    if result == 0 { Ok(mtu as u32) } else { Err(io::Error::last_os_error()) }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -377,20 +352,6 @@ mod tests {
             received.extend(each.map(<[u8]>::to_vec));
         }
         assert_eq!(received, [&b"abc"[..], b"abc", b"abc", b"d"]);
-    }
-
-    #[test]
-    fn a_packet_that_the_path_does_not_take_is_told_with_its_mtu() {
-        let mut socket = Socket::bind(ANY_PORT, TrafficClass::default()).unwrap();
-        let mtu = path_mtu_bytes(Ipv4Addr::LOCALHOST, Ipv4Addr::LOCALHOST).unwrap();
-        let error = socket.too_long(mtu as usize + 1, Ipv4Addr::LOCALHOST).to_string();
-        let path = "do not fit: the path from 127.0.0.1 to 127.0.0.1 has an MTU of";
-        assert_eq!(error, format!("packets of {} bytes {path} {mtu}", mtu + 1));
-        // Loopback has no way to other networks.
-        let to = SocketAddrV4::new(Ipv4Addr::new(192, 0, 2, 1), 9);
-        let way = Way { port: 0, to, class: TrafficClass::default() };
-        socket.send(&[IoSlice::new(b"x")], None, &way).unwrap();
-        assert!(socket.unsent().0 <= 1);
     }
 
     #[test]

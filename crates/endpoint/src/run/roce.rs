@@ -7,12 +7,12 @@
 
 pub(super) mod memory;
 mod pair;
+mod paths;
 
 use super::driver::{Driver, Event};
 use super::settings::TIMEOUT_MIN_PS;
 use super::share::{LocalPair, Post};
 use super::{RunError, Settings};
-use crate::socket::path_mtu_bytes;
 use crate::{Clock, Endpoint, Loss, Options, PairId, TrafficClass};
 use jobs::{Jobs, cnp_interval, controller};
 use memory::Regions;
@@ -35,10 +35,6 @@ const FIRST_QPN: u32 = 0x100;
 /// Windows of all queue pairs that send to a host together take that part of its socket's buffer: the kernel
 /// counts about twice what a packet carries, and bursts of other peers come on top.
 const BUFFER_SHARE: u64 = 4;
-/// Headers of a packet within an IPv4 packet at the most: IP 20, UDP 8, BTH 12, RETH 16, immediate 4, ICRC 4.
-const HEADERS_BYTES: u32 = 64;
-/// Of those that `ping` adds itself: IP and ICMP.
-const PING_HEADERS_BYTES: u32 = 28;
 /// The smallest window that this leads to [packets].
 const WINDOW_MIN: u32 = 8;
 
@@ -214,41 +210,6 @@ impl Roce {
         if self.why_failed.is_empty() && !matches!(status, Status::Success | Status::Flushed) {
             self.why_failed = self.why(*self.endpoint.pair(id).peer.ip(), status);
         }
-    }
-
-    /// Says why a queue pair to a peer failed, and what to look at.
-    fn why(&self, peer: Ipv4Addr, status: Status) -> String {
-        let mut text = format!("queue pair from {} to {peer}: ", self.settings.address);
-        if status != Status::RetryExceeded {
-            return text + &format!("{status:?}");
-        }
-        let (times, each_ms) = (self.spec.transport.retry_count + 1, self.timeout().0 / 1_000_000_000);
-        text += &format!("retries exceeded, nothing was heard for {times} timeouts of {each_ms} ms");
-        if let (calls, Some(error)) = self.endpoint.unsent() {
-            text += &format!("; {calls} times the host could not send: {error}");
-        } else if !self.has_delivered {
-            let packet_bytes = self.spec.transport.mtu_bytes + HEADERS_BYTES;
-            let size = packet_bytes - PING_HEADERS_BYTES;
-            text += &format!(
-                "; do packets of {packet_bytes} bytes pass? `ping -M do -s {size} {peer}` tells, and whether a \
-                 firewall lets UDP through"
-            );
-        }
-        text
-    }
-
-    /// That packets fit the paths to the hosts, as far as this one knows them.
-    fn check_paths(&self, hosts: impl Iterator<Item = (u32, Ipv4Addr)>) -> Result<(), RunError> {
-        let need = self.spec.transport.mtu_bytes + HEADERS_BYTES;
-        for (host, to) in hosts {
-            // Where the host has no route at all, sending shows.
-            if let Ok(mtu) = path_mtu_bytes(self.settings.address, to)
-                && need > mtu
-            {
-                return Err(RunError::PathMtu { host, from: self.settings.address, to, mtu, need });
-            }
-        }
-        Ok(())
     }
 
     /// Takes in what has ended.

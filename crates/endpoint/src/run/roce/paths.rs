@@ -1,0 +1,48 @@
+//! The paths to peers: whether packets fit, and what to say of one that carries nothing.
+
+use super::Roce;
+use crate::path;
+use crate::run::RunError;
+use std::net::Ipv4Addr;
+use transport::Status;
+
+/// Headers of a packet within an IPv4 packet at the most: IP 20, UDP 8, BTH 12, RETH 16, immediate 4, ICRC 4.
+const HEADERS_BYTES: u32 = 64;
+/// Of those that `ping` adds itself: IP and ICMP.
+const PING_HEADERS_BYTES: u32 = 28;
+impl Roce {
+    /// That packets fit the paths to the hosts, as far as this one knows them.
+    pub(super) fn check_paths(&self, hosts: impl Iterator<Item = (u32, Ipv4Addr)>) -> Result<(), RunError> {
+        let need = self.spec.transport.mtu_bytes + HEADERS_BYTES;
+        for (host, to) in hosts {
+            // Where the host has no route at all, sending shows.
+            if let Ok(mtu) = path::mtu_bytes(self.settings.address, to)
+                && need > mtu
+            {
+                return Err(RunError::PathMtu { host, from: self.settings.address, to, mtu, need });
+            }
+        }
+        Ok(())
+    }
+
+    /// Says why a queue pair to a peer failed, and what to look at.
+    pub(super) fn why(&self, peer: Ipv4Addr, status: Status) -> String {
+        let mut text = format!("queue pair from {} to {peer}: ", self.settings.address);
+        if status != Status::RetryExceeded {
+            return text + &format!("{status:?}");
+        }
+        let (times, each_ms) = (self.spec.transport.retry_count + 1, self.timeout().0 / 1_000_000_000);
+        text += &format!("retries exceeded, nothing was heard for {times} timeouts of {each_ms} ms");
+        if let (calls, Some(error)) = self.endpoint.unsent() {
+            text += &format!("; {calls} times the host could not send: {error}");
+        } else if !self.has_delivered {
+            let packet_bytes = self.spec.transport.mtu_bytes + HEADERS_BYTES;
+            let size = packet_bytes - PING_HEADERS_BYTES;
+            text += &format!(
+                "; do packets of {packet_bytes} bytes pass? `ping -M do -s {size} {peer}` tells, and whether a \
+                 firewall lets UDP through"
+            );
+        }
+        text
+    }
+}
