@@ -167,10 +167,17 @@ def test_a_check_tells_what_the_command_line_tells_before_a_run(
     same = [line.removeprefix("note: ") for line in printed.splitlines() if line.startswith("note: ")]
     assert found["notes"][1:] == same[1:]
     assert checked(server)["notes"] == []
+    assert found["cost"] == checked(server)["cost"]
+    assert checked(server, backend="hosts", hosts="rack")["cost"] is None
 
 
 WRONG = {
-    "unknown": ({"backend": "hosts", "hosts": "row"}, "hosts", '"row"; allowed: rack', "GET /api/v1/hosts"),
+    "unknown": (
+        {"backend": "hosts", "hosts": "row"},
+        "hosts",
+        'the request: hosts: found "row"; allowed: rack',
+        "GET /api/v1/hosts",
+    ),
     "none": ({"backend": "hosts"}, "backend", "no hosts to run on", "name them as `hosts`: rack"),
     "simulator": ({"hosts": "rack"}, "hosts", "backend sim, which runs on no hosts", '`backend` to "hosts"'),
     "twin of itself": ({"twin": True}, "backend", "of which the twin would be itself", "what measures"),

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 _HOSTS: Final = "hosts"
 """The field of a request, and the setting of a backend, that names a file of hosts."""
+_REQUEST: Final = "the request"
+"""What errors call what is beside the plan."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +61,7 @@ class Asked:
         document = document_of(loaded)
         if isinstance(error, PlanError):
             for each in error.problems:
-                yield each if each.place.source == source else self._in_file(each)
+                yield each if each.place.source in (source, _REQUEST) else self._in_file(each)
         elif isinstance(error, RefusedError):
             path = _path_of(error.field)
             hint = getattr(error.__cause__, "hint", "") or "the simulator may run it: leave `backend` out"
@@ -80,7 +82,7 @@ class Asked:
         return self._problem(f"a mistake in {self._named(told)}", "", problem.hint)
 
     def _problem(self, found: str, allowed: str, hint: str) -> Problem:
-        return Problem(Place("the request"), _HOSTS, found, allowed, hint)
+        return Problem(Place(_REQUEST), _HOSTS, found, allowed, hint)
 
     def _named(self, text: str) -> str:
         """Return a text with the name of the file in place of where it is."""

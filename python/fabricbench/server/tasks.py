@@ -203,14 +203,15 @@ def _least_cost(text: str, overrides: Sequence[str], problems: Sequence[Problem]
 
 def _described(phases: Sequence[Phase]) -> dict[str, Any]:
     loaded, backend = phases[-1].loaded, phases[-1].backend
-    estimates = [each for each in loaded.estimates if each is not None]
+    simulated = phases[0].loaded  # what runs on hosts alone is not estimated
+    estimates = [each for each in simulated.estimates if each is not None]
     return {
         "name": loaded.plan.name,
         "title": loaded.plan.title,
         "extent": loaded.extent,
         "variants": [variant.name for variant in loaded.plan.variants],
         "warnings": [_fault(warning, "warning") for warning in loaded.warnings],
-        "cost": _cost(estimates, "all trials") | {"text": loaded.cost} if estimates else None,
+        "cost": _cost(estimates, "all trials") | {"text": simulated.cost} if estimates else None,
         "backend": backend.name,
         "notes": loading.notes_of(loaded, backend),
         "trials": list(islice((trial for phase in phases for trial in phase.trials()), _TRIALS_MAX)),
