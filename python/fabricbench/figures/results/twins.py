@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import log10
 from typing import TYPE_CHECKING, Any, Final
 
 import plotly.graph_objects as go
@@ -22,6 +23,10 @@ if TYPE_CHECKING:
 _TIME: Final = "completion_time_ms"
 _SPLIT: Final = (0.3, 0.42)
 """Heights at which the deviations end and the values begin, as shares of the plot."""
+_BAR: Final = 0.35
+"""Width of the bars at a size, as a share of the size: the axis is logarithmic."""
+_MARGIN_DECADES: Final = 0.3
+"""What the axis shows beyond the smallest and the largest size."""
 
 
 @dataclass(frozen=True)
@@ -63,9 +68,11 @@ def twin_plot(rows: Sequence[ResultRow]) -> Plot | None:
     for index, curve in enumerate(curves):
         own = sorted((pair for pair in pairs if pair.curve == curve), key=lambda pair: pair.size_bytes)
         name = f"{curve}, " if len(curves) > 1 else ""
-        figure.add_traces(_traces(own, metric, name, theme.curve(index)))
+        figure.add_traces(_lines(own, metric, name, theme.curve(index)))
+        figure.add_trace(_bars(own, name, theme.curve(index), (index, len(curves))))
     sizes = sorted({pair.size_bytes for pair in pairs})
     labels = {"tickvals": sizes, "ticktext": [data_size(size) for size in sizes], "tickangle": -45}
+    labels["range"] = [log10(max(1, sizes[0])) - _MARGIN_DECADES, log10(max(1, sizes[-1])) + _MARGIN_DECADES]
     size_axis = theme.axis(f"{size_title([pair.measured.trial for pair in pairs])}", type="log", **labels)
     low, high = _SPLIT
     figure.update_layout(
@@ -103,9 +110,13 @@ def _key(row: ResultRow) -> tuple[str, str]:
     return json.dumps(row.trial.facts.run_spec, sort_keys=True), row.summary.job
 
 
-def _traces(pairs: Sequence[_Pair], metric: str, name: str, colour: str) -> list[Any]:
+def _marks(pairs: Sequence[_Pair]) -> Mapping[str, Any]:
     sizes = [pair.size_bytes for pair in pairs]
-    marks: Mapping[str, Any] = {"x": sizes, "text": [data_size(size) for size in sizes]}
+    return {"x": sizes, "text": [data_size(size) for size in sizes]}
+
+
+def _lines(pairs: Sequence[_Pair], metric: str, name: str, colour: str) -> list[Any]:
+    marks = _marks(pairs)
     hover = "%{text}<br>%{y:.4g}<extra>%{fullData.name}</extra>"
     return [
         go.Scatter(
@@ -126,16 +137,26 @@ def _traces(pairs: Sequence[_Pair], metric: str, name: str, colour: str) -> list
             marker={"size": 8, "color": colour, "symbol": "circle-open"},
             hovertemplate=hover,
         ),
-        go.Bar(
-            **marks,
-            y=[pair.deviation_percent for pair in pairs],
-            name=f"{name}deviation",
-            yaxis="y2",
-            marker={"color": colour},
-            showlegend=False,
-            hovertemplate="%{text}<br>%{y:+.2f} %<extra>%{fullData.name}</extra>",
-        ),
     ]
+
+
+def _bars(pairs: Sequence[_Pair], name: str, colour: str, place: tuple[int, int]) -> Any:
+    """Return the deviations of a curve as bars, at its place among so many curves."""
+    index, count = place
+    return go.Bar(
+        **_marks(pairs),
+        y=[pair.deviation_percent for pair in pairs],
+        width=[_BAR * pair.size_bytes / count for pair in pairs],
+        offset=[_BAR * pair.size_bytes * (index / count - 0.5) for pair in pairs],
+        name=f"{name}deviation",
+        yaxis="y2",
+        marker={"color": colour},
+        showlegend=False,
+        texttemplate="%{y:+.3g} %",
+        textposition="outside",
+        cliponaxis=False,
+        hovertemplate="%{text}<br>%{y:+.2f} %<extra>%{fullData.name}</extra>",
+    )
 
 
 TWIN_FIGURE: Final = Figure(
