@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
 
 import type { EngineHost, HostCheck, HostsFile, HostState, RunDetail, RunTrial } from '../src/api/types';
-import { clockOf, concerns, countText, endpointNames, playsText } from '../src/format/hosts';
+import { factName, factText, flatFacts } from '../src/format/facts';
+import { concerns, countText, endpointNames, playsText, timesOf } from '../src/format/hosts';
 import { choices, requestOf, whereOf } from '../src/pages/configuration/where';
 import { firstTwin, isMeasured, waitText, whereText } from '../src/pages/run/text';
 import { viewsOf } from '../src/pages/statistics/views';
@@ -63,13 +64,9 @@ function measuredBy(name: string, endpoint: Record<string, number>): EngineHost 
   return { host: name, ...what, clock_offset_ns: -1500, clock_error_ns: 250, endpoint, counters: [] };
 }
 
-test('clocks are told in microseconds, a late start only where it is known', () => {
-  expect(clockOf(measuredBy('h0', { start_skew_ns: 4200 }))).toEqual({
-    offset: -1.5,
-    error: 0.25,
-    late: 4.2,
-  });
-  expect(clockOf(measuredBy('h0', {})).late).toBeNull();
+test('clocks are told in microseconds, drift and a late start only where they are known', () => {
+  expect(timesOf(measuredBy('h0', { start_skew_ns: 4200 }))).toEqual([-1.5, null, 0.25, 4.2]);
+  expect(timesOf({ ...measuredBy('h0', {}), clock_drift_ns: 40 })).toEqual([-1.5, 0.04, 0.25, null]);
 });
 
 test('what only one endpoint counts is listed as well', () => {
@@ -78,6 +75,18 @@ test('what only one endpoint counts is listed as well', () => {
     'b',
     'c',
   ]);
+});
+
+test('facts have the unit of their name, those of a mapping the unit of its name', () => {
+  const facts = flatFacts({ wall_s: 2, spans_s: { connect: 0.25 }, hosts: [], path: 'auto' });
+  expect(facts).toEqual({ wall_s: 2, 'spans: connect_s': 0.25, path: 'auto' });
+  const told = Object.entries(facts).map(([name, value]) => [factName(name), factText(name, value)]);
+  expect(told).toEqual([
+    ['wall', '2 s'],
+    ['spans: connect', '0.25 s'],
+    ['path', 'auto'],
+  ]);
+  expect(factText('start_skew_ns', 1925)).toBe('1.925 us');
 });
 
 test('only a trial on hosts has a view of them', () => {

@@ -268,7 +268,8 @@ export type Facts = Record<string, string | number | boolean | null>;
 /** What the run of a trial cost, and of a trial on hosts what is to be known of each. */
 export interface Engine {
   hosts?: EngineHost[];
-  [name: string]: Facts[string] | EngineHost[] | undefined;
+  /** Times by what took them are in a mapping, whose name ends in their unit. */
+  [name: string]: Facts[string] | EngineHost[] | Facts | undefined;
 }
 
 /** A host of a measured trial. */
@@ -282,6 +283,8 @@ export interface EngineHost {
   facts: Record<string, string>;
   clock_offset_ns: number;
   clock_error_ns: number;
+  /** How much further its clock was ahead at the end; earlier records do not tell. */
+  clock_drift_ns?: number;
   /** What its endpoint counted, by name. */
   endpoint: Record<string, number>;
   counters: HostCounter[];
@@ -290,6 +293,8 @@ export interface EngineHost {
 /** A counter of a device that changed during the trial; its neutral name is null where it is not known. */
 export interface HostCounter {
   device: string;
+  /** Where it was read, such as `ethtool`; records of before table `counters` do not tell. */
+  source?: string;
   counter: string | null;
   vendor_name: string;
   meaning: string | null;

@@ -4,6 +4,7 @@ import { Link } from 'react-router';
 import { useFigures, useMetrics, useTwins } from '../api/queries';
 import type { Twin, TwinSide } from '../api/types';
 import { metricLabel } from '../format/metrics';
+import { significant } from '../format/numbers';
 import { FigurePanel } from './FigurePanel';
 import { Loaded } from './Loaded';
 import { MetricHead } from './MetricHead';
@@ -29,7 +30,7 @@ export function TwinTables({ trial }: { trial: string }) {
             <Text key={`${trend.variant} ${trend.job}`} size="sm">
               Job {trend.job}: {signed(1000 * trend.fixed_ms)} us at every size and{' '}
               {signed(trend.rate_percent)} % in proportion to the predicted time, within{' '}
-              {trend.residual_percent.toPrecision(2)} %.
+              {significant(trend.residual_percent, 2)} %.
             </Text>
           ))}
         </Stack>
@@ -67,8 +68,8 @@ function Row({ twin }: { twin: Twin }) {
   const metrics = useMetrics();
   const told = twin.missing === null ? twin.causes.map(({ text }) => text) : [twin.missing];
   return (
-    <tr>
-      <th scope="row" style={{ fontWeight: 400, verticalAlign: 'top' }}>
+    <tr style={{ verticalAlign: 'top' }}>
+      <th scope="row" style={{ fontWeight: 400 }}>
         {twin.variant === 'base' ? '' : `${twin.variant}, `}
         {twin.job}, {twin.size} <Side side={twin.measured} />{' '}
         {twin.predicted === null ? null : <Side side={twin.predicted} />}
@@ -106,5 +107,5 @@ function Values({ twin, name, label }: { twin: Twin; name: (typeof SHOWN)[number
 }
 
 function signed(value: number): string {
-  return `${value >= 0 ? '+' : '−'}${Math.abs(value).toPrecision(3)}`;
+  return `${value >= 0 ? '+' : '−'}${significant(Math.abs(value), 3)}`;
 }

@@ -52,19 +52,25 @@ export function choiceText(file: HostsFile): string {
 export const SHOWN_FACTS = [
   ['kernel', 'Kernel'],
   ['interface', 'Interface'],
-  ['driver', 'Adapter driver'],
+  ['driver', 'Adapter'],
   ['firmware', 'Firmware'],
   ['mtu_bytes', 'MTU'],
 ] as const;
 
-/** How far a host's clock was ahead, how well that is known and how late it started, in microseconds. */
-export function clockOf(host: EngineHost): { offset: number; error: number; late: number | null } {
-  const late = host.endpoint.start_skew_ns;
-  return {
-    offset: host.clock_offset_ns / 1e3,
-    error: host.clock_error_ns / 1e3,
-    late: late === undefined ? null : late / 1e3,
-  };
+/** The times of a host that the record has in nanoseconds, each with what it is called. */
+export const TIMES = [
+  ['Clock', (host: EngineHost) => host.clock_offset_ns],
+  ['Drift', (host: EngineHost) => host.clock_drift_ns],
+  ['Known to', (host: EngineHost) => host.clock_error_ns],
+  ['Late', (host: EngineHost) => host.endpoint.start_skew_ns],
+] as const;
+
+/** Those times in microseconds; null where they are not known. */
+export function timesOf(host: EngineHost): (number | null)[] {
+  return TIMES.map(([, of]) => {
+    const ns = of(host);
+    return ns === undefined ? null : ns / 1e3;
+  });
 }
 
 /** Every name that the endpoints of some hosts counted under, in alphabetical order. */

@@ -64,8 +64,7 @@ function Summary({ checked, isCurrent, where }: SummaryProps) {
       </Text>
     );
   }
-  // What the simulator costs says nothing about hosts.
-  const cost = where.hosts === null || where.twin ? checked.cost : null;
+  const { cost } = checked;
   return (
     <>
       <Text size="sm" fw={600}>

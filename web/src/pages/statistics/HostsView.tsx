@@ -2,7 +2,8 @@
 import { Stack, Text, Title } from '@mantine/core';
 
 import type { EngineHost } from '../../api/types';
-import { clockOf, endpointNames, playsText, SHOWN_FACTS } from '../../format/hosts';
+import { factName, factText } from '../../format/facts';
+import { endpointNames, playsText, SHOWN_FACTS, TIMES, timesOf } from '../../format/hosts';
 import { counted, fixed, MISSING, significant } from '../../format/numbers';
 
 export function HostsView({ hosts }: { hosts: EngineHost[] }) {
@@ -31,9 +32,11 @@ function FactsTable({ hosts }: { hosts: EngineHost[] }) {
             {SHOWN_FACTS.map(([name, title]) => (
               <th key={name}>{title}</th>
             ))}
-            <th className="right">Clock ahead (us)</th>
-            <th className="right">Known to (us)</th>
-            <th className="right">Started late (us)</th>
+            {TIMES.map(([title]) => (
+              <th key={title} className="right">
+                {title} (us)
+              </th>
+            ))}
           </tr>
         </thead>
         <tbody>
@@ -47,7 +50,6 @@ function FactsTable({ hosts }: { hosts: EngineHost[] }) {
 }
 
 function FactsRow({ host }: { host: EngineHost }) {
-  const { offset, error, late } = clockOf(host);
   return (
     <tr>
       <th scope="row" style={{ fontWeight: 400 }}>
@@ -59,7 +61,7 @@ function FactsRow({ host }: { host: EngineHost }) {
       {SHOWN_FACTS.map(([name]) => (
         <td key={name}>{host.facts[name] ?? MISSING}</td>
       ))}
-      {[offset, error, late].map((value, index) => (
+      {timesOf(host).map((value, index) => (
         <td key={index} className="right">
           {fixed(value, 1)}
         </td>
@@ -88,6 +90,7 @@ function CountersTable({ hosts }: { hosts: EngineHost[] }) {
             <tr>
               <th>Host</th>
               <th>Device</th>
+              <th>Read from</th>
               <th>Counter</th>
               <th className="right">Before</th>
               <th className="right">After</th>
@@ -98,9 +101,10 @@ function CountersTable({ hosts }: { hosts: EngineHost[] }) {
           </thead>
           <tbody>
             {known.map((each) => (
-              <tr key={`${each.host} ${each.device} ${each.vendor_name}`}>
+              <tr key={`${each.host} ${each.source ?? ''} ${each.device} ${each.vendor_name}`}>
                 <td>{each.host}</td>
                 <td>{each.device}</td>
+                <td>{each.source ?? MISSING}</td>
                 <td>{each.counter}</td>
                 <td className="right">{counted(each.before)}</td>
                 <td className="right">{counted(each.after)}</td>
@@ -140,11 +144,11 @@ function EndpointTable({ hosts }: { hosts: EngineHost[] }) {
           {names.map((name) => (
             <tr key={name}>
               <th scope="row" style={{ fontWeight: 400 }}>
-                {name.replaceAll('_', ' ')}
+                {isTime(name) ? factName(name) : name.replaceAll('_', ' ')}
               </th>
               {hosts.map(({ host, endpoint }) => (
                 <td key={host} className="right">
-                  {significant(endpoint[name], 6)}
+                  {isTime(name) ? factText(name, endpoint[name]) : significant(endpoint[name], 6)}
                 </td>
               ))}
             </tr>
@@ -153,6 +157,10 @@ function EndpointTable({ hosts }: { hosts: EngineHost[] }) {
       </table>
     </section>
   );
+}
+
+function isTime(name: string): boolean {
+  return /_(ns|ps)$/.test(name);
 }
 
 /** Every fact and setting of a host, folded away. */

@@ -2,7 +2,7 @@ import { Button, Code, Group, Paper, Stack, Text, Title } from '@mantine/core';
 import { Link } from 'react-router';
 
 import type { Facts, TrialDetail } from '../../api/types';
-import { fileSize, MISSING, significant, simulatedTime } from '../../format/numbers';
+import { factName, factText, flatFacts } from '../../format/facts';
 
 /** What was run: the plan as written, what was changed, and what the run cost. */
 export function PlanView({ trial }: { trial: TrialDetail }) {
@@ -40,24 +40,15 @@ export function PlanView({ trial }: { trial: TrialDetail }) {
   );
 }
 
-/** What the run cost and where, without the hosts, which have a view of their own. */
+/** What the run cost and where; its hosts have a view of their own. */
 function runFacts({ engine, machine }: TrialDetail): Facts {
-  const facts = { ...engine, ...machine };
-  return Object.fromEntries(Object.entries(facts).filter(([name]) => name !== 'hosts')) as Facts;
-}
-
-/** With the unit that the name ends in. */
-function factText(name: string, value: Facts[string]) {
-  if (typeof value !== 'number') return String(value ?? MISSING);
-  if (name.endsWith('_ps')) return simulatedTime(value);
-  if (name.endsWith('_bytes')) return fileSize(value);
-  return name.endsWith('_s') ? `${significant(value, 4)} s` : significant(value, 6);
+  return { ...flatFacts(engine ?? {}), ...machine };
 }
 
 function EngineFact({ name, value }: { name: string; value: Facts[string] }) {
   return (
     <>
-      <dt>{name.replace(/_(s|ps|bytes)$/, '').replaceAll('_', ' ')}</dt>
+      <dt>{factName(name)}</dt>
       <dd className="num">{factText(name, value)}</dd>
     </>
   );

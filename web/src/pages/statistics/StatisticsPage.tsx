@@ -76,7 +76,14 @@ function ViewBody({ trial, view }: { trial: TrialDetail; view: View }) {
   if (trial.shown !== null && !holds(trial, view.needs)) return <NotMeasured trial={trial} view={view} />;
   if (view.key === 'diagnosis') return <DiagnosisView trial={trial} />;
   if (view.key === 'plan') return <PlanView trial={trial} />;
-  if (view.key === 'hosts') return <HostsView hosts={hostsOf(trial)} />;
+  if (view.key === 'hosts') {
+    return (
+      <Stack gap="sm">
+        <HostsView hosts={hostsOf(trial)} />
+        {holds(trial, view.tables) ? <TablesView trial={trial} view={view} /> : null}
+      </Stack>
+    );
+  }
   return (
     <Stack gap="sm">
       {view.key === 'summary' ? <SummaryView trial={trial} /> : null}

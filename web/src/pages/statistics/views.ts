@@ -31,7 +31,7 @@ export const VIEWS: readonly View[] = [
   { key: 'flows', title: 'Flows', tables: ['paths', 'connections'], needs: ['paths'] },
   { key: 'ports', title: 'Ports', tables: ['ports', 'priorities'], needs: ['ports'] },
   { key: 'links', title: 'Links', tables: ['links'], needs: ['links'] },
-  { key: 'hosts', title: 'Hosts', tables: [], needs: [] },
+  { key: 'hosts', title: 'Hosts', tables: ['counters'], needs: [] },
   { key: 'plan', title: 'Plan and run', tables: [], needs: [] },
 ];
 
