@@ -2,7 +2,8 @@
 
 A round is complete when all of its chunks are. Back to back a rank ends a round when all that it sends in it
 is acknowledged and all that it receives in it has arrived; where ranks wait for each other in between, a
-round begins with the first chunk posted in it, so the time of single ranks is not known there.
+round begins with the first chunk posted in it, so the time of single ranks is not known there, and a round
+whose first rank to go on has nothing to send counts as shorter than it is.
 """
 
 from __future__ import annotations
