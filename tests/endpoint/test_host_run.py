@@ -210,3 +210,11 @@ def test_a_spec_that_endpoints_cannot_carry_out_is_refused() -> None:
     with pytest.raises(_core.SpecError) as refused:
         agents.prepare()
     assert refused.value.field == "transport.recovery"
+
+
+def test_a_run_whose_rows_do_not_fit_into_memory_is_refused_with_figures() -> None:
+    spec = json.loads(spec_of("jct-alltoall", "sweep.data_size=[1MB]"))
+    spec["jobs"][0]["repeat"] = {"kind": "rounds", "rounds": 2**32 - 1}
+    settings = json.dumps({"address": "127.0.0.1", "allowed_peers": ["127.0.0.0/8"]})
+    with pytest.raises(ValueError, match=r"MB of memory for 14 ends of queue pairs and .* MB can be had"):
+        _core.HostRun(json.dumps(spec), hosts=[0], driver="roce", settings_json=settings)

@@ -2,6 +2,7 @@
 
 use super::driver::Driver;
 use super::executor::{Executor, State};
+use super::needs::{Needs, available_bytes};
 use super::record::{Recorder, write_received, write_sent};
 use super::roce::Roce;
 use super::share::Share;
@@ -177,7 +178,9 @@ impl HostRun {
         check_hosts(&spec, hosts)?;
         let (clock, jobs) = (Clock::start(), Arc::new(jobs_of(&spec)?));
         let share = Share::new(&spec, &jobs, hosts);
-        let rows = row_counts(&spec, &share);
+        let needs = Needs::of(&spec, &share);
+        needs.check(available_bytes())?;
+        let rows = needs.rows().map(|rows| ROWS_MAX.min(usize::try_from(rows).unwrap_or(ROWS_MAX)));
         let recorder = Recorder::new(share.sends(), rows);
         let spec = Arc::new(spec);
         settings.check_driver(driver)?;
@@ -358,16 +361,4 @@ fn check_hosts(spec: &RunSpec, hosts: &[u32]) -> Result<(), RunError> {
         return Err(RunError::Host { host, why });
     }
     Ok(())
-}
-
-/// How many chunks will be sent and received, as far as is known.
-fn row_counts(spec: &RunSpec, share: &Share) -> [usize; 2] {
-    [share.senders(), share.receivers()].map(|pairs| {
-        let rows = pairs.iter().map(|pair| {
-            let job = &spec.jobs[pair.queue_pair.job as usize];
-            let rounds = job.rounds_planned().unwrap_or(1);
-            u64::from(pair.chunks) * u64::from(rounds.div_ceil(job.rounds_of_a_cycle()))
-        });
-        ROWS_MAX.min(usize::try_from(rows.sum::<u64>()).unwrap_or(ROWS_MAX))
-    })
 }

@@ -24,6 +24,7 @@ pub mod driver;
 mod executor;
 mod host_run;
 mod local;
+mod needs;
 pub mod record;
 mod roce;
 mod settings;
@@ -90,6 +91,23 @@ pub enum RunError {
         mtu: u32,
         /// What is to fit [bytes].
         need: u32,
+    },
+    /// More memory than the host has.
+    #[error(
+        "{} MB of memory for {queue_pairs} ends of queue pairs and {rows} rows of chunks, where {} MB can \
+         be had; give the plan fewer rounds or ranks, or the host fewer of them",
+        need.div_ceil(1_000_000),
+        available / 1_000_000
+    )]
+    Memory {
+        /// What the run takes [bytes].
+        need: u64,
+        /// What can be had [bytes].
+        available: u64,
+        /// Ends of queue pairs.
+        queue_pairs: u64,
+        /// Rows of both halves of chunks.
+        rows: u64,
     },
     /// Not what this moment of a run allows.
     #[error("{0}")]
