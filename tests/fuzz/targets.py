@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import jsonschema
 from ruamel.yaml import YAML
-from tests.fuzz import mutate
+from tests.fuzz import agents, mutate
 
 from fabricbench import _core
 from fabricbench.cli.main import run
@@ -184,8 +184,13 @@ def _beyond_schema(spec: Any) -> str:
     return "" if error is None else f"the engine takes what its schema refuses: {error.message[:300]}"
 
 
+def _judge_agent(case: Case, _folder: Path) -> str:
+    return agents.judge_calls(case.content)
+
+
 TARGETS: Final = {
     "plans": Target(_plan, _judge_plan),
     "overrides": Target(_overridden, _judge_plan),
     "specs": Target(_spec, _judge_spec),
+    "agents": Target(lambda draw: Case(agents.make_calls(draw)), _judge_agent),
 }

@@ -100,6 +100,7 @@ def test_an_agent_stops_and_frees_itself_when_its_controller_is_silent(lab: Lab,
     with RemoteAgent(host, None, b"r" * 16) as agent:
         agent.prepare(SPEC, "somebody", ["127.0.0.1"])
         agent.connect({})
+        agent.arm()
         agent.start(time.monotonic_ns() + 50_000_000)
     time.sleep(1.5)
     run = lab.planes[0].runs[0]

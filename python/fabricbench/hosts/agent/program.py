@@ -28,6 +28,8 @@ _WORKERS: Final = 8
 _CALLS_MAX: Final = 32
 _GRACE_S: Final = 1.0
 """After a signal the controller has so long to hear of it."""
+_STOP_S: Final = 5.0
+"""After so long an agent that is to end does not wait for calls any more."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,8 @@ class Agent:
     def end(self, reason: str) -> None:
         """Stop traffic, have the controller told why, and serve no more."""
         self.session.end(reason)
-        self._server.stop(_GRACE_S if self.session.held_by else None).wait()
+        # Without a grace gRPC itself would wait, and for ever where it has lost track of a call.
+        self._server.stop(_GRACE_S if self.session.held_by else 0).wait(_STOP_S)
         self._ending.set()
         self._guard.join()
 

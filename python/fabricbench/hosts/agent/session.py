@@ -64,6 +64,7 @@ class _Held:
     interface: Interface | None
     since: float
     heard: float
+    is_armed: bool = False
     is_started: bool = False
     before: Snapshot = field(default_factory=dict)
 
@@ -172,14 +173,17 @@ class Session:
         """Read the counters before the run."""
         held = self._own(run)
         held.before = snapshot(held.interface)
+        held.is_armed = True
 
     def start(self, run: bytes, at_ns: int) -> None:
         """Start at a time of CLOCK_MONOTONIC.
 
         Raises:
-            RefusedError: It has been started, or the time has passed.
+            RefusedError: It has been started or was not armed, or the time has passed.
         """
         held = self._own(run)
+        if not held.is_armed:
+            raise RefusedError("", "a start of a run that is not armed", "Prepare, Connect, Arm, then Start")
         late_ns = time.monotonic_ns() - at_ns
         if late_ns > 0:
             hint = "the controller waits longer where hosts are slow to answer: try again"
