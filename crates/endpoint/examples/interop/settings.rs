@@ -49,7 +49,8 @@ pub(crate) fn settings(mtu_bytes: u32, own: End, peer: End, memory_bytes: usize)
             ack_every: 16,
             window_packets: WINDOW_PACKETS,
             timeout: Span::from_us(100_000),
-            retry_count: 20,
+            // A virtual machine without hardware support may stand still for seconds.
+            retry_count: 300,
             recovery: Recovery::GoBackN,
         },
         number: number(own),
