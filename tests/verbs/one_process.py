@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
 from typing import Any
 
 from tests.endpoint.test_host_run import JOB, halves, planned, spec_of_jobs
@@ -56,5 +57,11 @@ def check(address: str) -> dict[str, Any]:
 
 if __name__ == "__main__":
     what, *arguments = json.loads(sys.argv[1])
-    told = {"carry_out": carry_out, "fail": fail, "refuse": refuse, "check": check}[what](*arguments)
+    asked: dict[str, Callable[..., dict[str, Any]]] = {
+        "carry_out": carry_out,
+        "fail": fail,
+        "refuse": refuse,
+        "check": check,
+    }
+    told = asked[what](*arguments)
     sys.stdout.write(json.dumps(told))

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.hosts import simulated
 from tests.verbs.machines import CONTROLLER, NETWORK, REPOSITORY, Machines, address, python
 
+from fabricbench.plan.load import load_plan
 from fabricbench.store import Workspace
 
 PATIENCE_S = 240.0
@@ -88,6 +92,35 @@ def fabric(machines: Machines, tmp_path_factory: pytest.TempPathFactory) -> Any:
     found.start()
     yield found
     found.end()
+
+
+@contextmanager
+def captured(machines: Machines, file: Path) -> Iterator[None]:
+    """Capture RoCE v2 between the machines into a file."""
+    command = [*machines.enter, "tcpdump", "-i", "br0", "-U", "-s", "128", "-w", str(file), "udp port 4791"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as capture:
+        assert capture.stderr
+        assert any("listening on br0" in line for line in capture.stderr)
+        yield
+        capture.terminate()
+
+
+def test_packets_have_the_source_ports_and_the_traffic_class_of_the_plan(
+    fabric: Fabric, tmp_path: Path
+) -> None:
+    where = ["--hosts", str(fabric.hosts), "--workspace", str(tmp_path / "workspace")]
+    override = "sweep.data_size=[64KB]"
+    with captured(fabric.machines, tmp_path / "capture.pcap"):
+        fabric.run("run", "jct-alltoall", "--backend", "hosts", *where, "-s", override)
+    shown = ["tcpdump", "-nn", "-v", "-r", str(tmp_path / "capture.pcap")]
+    told = subprocess.run(shown, check=True, capture_output=True, text=True).stdout
+    # DSCP 26 and ECT(0).
+    assert set(re.findall(r"\(tos (0x[0-9a-f]+)", told)) == {"0x6a"}
+    chunks = simulated(load_plan("jct-alltoall", (override,)).trials[0].spec_json).to_pylist()
+    between = [row for row in chunks if (row["src_host"] < 4) != (row["dst_host"] < 4)]
+    ports = set(map(int, re.findall(r"10\.9\.0\.\d\.(\d+) > ", told)))
+    # Soft-RoCE follows Linux' rule for the flow label, for data as for acknowledgements.
+    assert ports == {row["udp_source_port"] for row in between}
 
 
 def test_check_lists_the_driver(fabric: Fabric) -> None:
