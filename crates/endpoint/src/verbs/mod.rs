@@ -10,6 +10,7 @@
 //! receive queues; no completion time stamps.
 
 mod abi;
+mod completions;
 mod device;
 mod error;
 #[cfg(test)]
@@ -18,7 +19,8 @@ mod library;
 mod memory;
 mod queue;
 
+pub(crate) use completions::{Completion, CompletionQueue, Ended};
 pub(crate) use device::{Device, GidAt, Port, Verbs};
 pub use error::VerbsError;
 pub(crate) use memory::Registered;
-pub(crate) use queue::{Completion, CompletionQueue, Ended, Path, QueuePair, Timing, WorkList, Write};
+pub(crate) use queue::{Path, QueuePair, Timing, WorkList, Write};

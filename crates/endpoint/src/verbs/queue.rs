@@ -1,168 +1,19 @@
-//! Completion queues and queue pairs.
+//! Queue pairs, and what is posted to them.
 
-use super::abi::{self, CompChannel, Cq, Qp, QpAttr, QpCap, QpInitAttr, RecvWr, SendWr, Sge, Wc, mask};
+use super::abi::{self, Qp, QpAttr, QpCap, QpInitAttr, RecvWr, SendWr, Sge, mask};
 use super::device::none;
-use super::{Device, VerbsError};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::Errno;
-use std::ffi::CStr;
+use super::{CompletionQueue, VerbsError};
 use std::io;
-use std::mem::{self, MaybeUninit};
-use std::os::fd::BorrowedFd;
+use std::mem;
 use std::ptr::NonNull;
 use std::sync::Arc;
-use units::Span;
 
-/// Completions taken at once.
-const AT_ONCE: usize = 32;
 /// Hops of the IP header.
 const HOP_LIMIT: u8 = 64;
 /// Retries of a receiver that is not ready: 7 is without end (IBTA vol. 1, 9.7.5.2.8).
 const RNR_RETRIES: u8 = 7;
 /// About 10 us, the shortest that there is (IBTA vol. 1, table 45).
 const RNR_TIMER: u8 = 1;
-
-/// Work that has ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Completion {
-    /// As its request says.
-    pub(crate) id: u64,
-    /// How it has ended.
-    pub(crate) ended: Ended,
-}
-
-/// How work has ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ended {
-    /// A write is acknowledged, and so are those before it.
-    Acknowledged,
-    /// A write of a peer has arrived.
-    Written {
-        /// What it brought.
-        immediate: u32,
-        /// How much it wrote [bytes].
-        bytes: u32,
-    },
-    /// It has failed.
-    Failed {
-        /// `enum ibv_wc_status`.
-        status: u32,
-        /// The vendor's own number.
-        vendor: u32,
-    },
-}
-
-/// Where queue pairs tell what has ended.
-pub(crate) struct CompletionQueue {
-    device: Arc<Device>,
-    channel: NonNull<CompChannel>,
-    queue: NonNull<Cq>,
-}
-
-// SAFETY: handles of the library, which may be used by any thread.
-unsafe impl Send for CompletionQueue {}
-// SAFETY: as above; libibverbs locks what it changes.
-unsafe impl Sync for CompletionQueue {}
-
-impl CompletionQueue {
-    /// With room for so many entries.
-    pub(crate) fn new(device: &Arc<Device>, entries: u32) -> Result<Self, VerbsError> {
-        let library = &device.library;
-        // SAFETY: an open context.
-        let channel = unsafe { (library.create_comp_channel)(device.context()) };
-        let channel = NonNull::new(channel).ok_or_else(|| VerbsError::last("ibv_create_comp_channel"))?;
-        let count = i32::try_from(entries).unwrap_or(i32::MAX);
-        // SAFETY: an open context and its channel.
-        let queue = unsafe { (library.create_cq)(device.context(), count, none(), channel.as_ptr(), 0) };
-        let Some(queue) = NonNull::new(queue) else {
-            let error = VerbsError::last(format!("ibv_create_cq of {entries} entries"));
-            // SAFETY: made above, and unused.
-            unsafe { (library.destroy_comp_channel)(channel.as_ptr()) };
-            return Err(error);
-        };
-        Ok(Self { device: Arc::clone(device), channel, queue })
-    }
-
-    /// Adds some of what has ended; returns how many.
-    pub(crate) fn poll(&self, ended: &mut Vec<Completion>) -> io::Result<usize> {
-        let mut told = [MaybeUninit::<Wc>::uninit(); AT_ONCE];
-        // SAFETY: a queue of this device, and room for that many entries.
-        let count = unsafe {
-            let poll_cq = self.device.context.as_ref().ops.poll_cq;
-            poll_cq(self.queue.as_ptr(), AT_ONCE as i32, told.as_mut_ptr().cast())
-        };
-        let Ok(count) = usize::try_from(count) else {
-            return Err(io::Error::other(format!("ibv_poll_cq: {count}")));
-        };
-        // SAFETY: the provider has written so many.
-        ended.extend(told.iter().take(count).map(|entry| completion(unsafe { entry.assume_init_ref() })));
-        Ok(count)
-    }
-
-    /// The next entry wakes [`wait`](Self::wait); what ended before it does not.
-    pub(crate) fn arm(&self) -> io::Result<()> {
-        // SAFETY: a queue of this device.
-        let number = unsafe { (self.device.context.as_ref().ops.req_notify_cq)(self.queue.as_ptr(), 0) };
-        if number == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(number.abs())) }
-    }
-
-    /// Waits for an entry after [`arm`](Self::arm), no longer than `patience`.
-    pub(crate) fn wait(&self, patience: Span) -> io::Result<()> {
-        let nanoseconds = patience.0.div_ceil(1_000);
-        let timeout = Timespec {
-            tv_sec: (nanoseconds / 1_000_000_000) as i64,
-            tv_nsec: (nanoseconds % 1_000_000_000) as i64,
-        };
-        // SAFETY: the channel is open as long as this queue.
-        let channel = unsafe { BorrowedFd::borrow_raw(self.channel.as_ref().fd) };
-        match poll(&mut [PollFd::new(&channel, PollFlags::IN)], Some(&timeout)) {
-            Ok(0) | Err(Errno::INTR) => return Ok(()),
-            Ok(_) => {}
-            Err(error) => return Err(error.into()),
-        }
-        let (mut queue, mut context) = (none(), none());
-        // SAFETY: an event is there, so this does not block; there is room for what it tells.
-        let number = unsafe {
-            (self.device.library.get_cq_event)(self.channel.as_ptr(), &raw mut queue, &raw mut context)
-        };
-        if number != 0 {
-            return Err(io::Error::last_os_error());
-        }
-        // SAFETY: the event that was taken.
-        unsafe { (self.device.library.ack_cq_events)(self.queue.as_ptr(), 1) };
-        Ok(())
-    }
-
-    /// What the library calls a status.
-    pub(crate) fn status(&self, status: u32) -> String {
-        // SAFETY: returns a constant text for any number.
-        let text = unsafe { CStr::from_ptr((self.device.library.wc_status_str)(status)) };
-        text.to_string_lossy().into_owned()
-    }
-}
-
-impl Drop for CompletionQueue {
-    fn drop(&mut self) {
-        // SAFETY: made in `new`; queue pairs hold this queue, hence are gone.
-        unsafe {
-            (self.device.library.destroy_cq)(self.queue.as_ptr());
-            (self.device.library.destroy_comp_channel)(self.channel.as_ptr());
-        }
-    }
-}
-
-fn completion(told: &Wc) -> Completion {
-    let ended = match told.status {
-        abi::WC_SUCCESS
-            if told.opcode == abi::WC_RECV_RDMA_WITH_IMM && told.wc_flags & abi::WC_WITH_IMM != 0 =>
-        {
-            Ended::Written { immediate: u32::from_be(told.imm_data), bytes: told.byte_len }
-        }
-        abi::WC_SUCCESS => Ended::Acknowledged,
-        status => Ended::Failed { status, vendor: told.vendor_err },
-    };
-    Completion { id: told.wr_id, ended }
-}
 
 /// A write to the memory of a peer.
 #[derive(Clone, Copy, Debug)]
