@@ -129,7 +129,7 @@ class Hosts:
         self.file = folder / "hosts.yaml"
         self.file.write_text("\n".join(lines) + "\n")
         for number in range(count):
-            self._wait_until_up(number)
+            self.await_up(number)
 
     def start(self, number: int) -> subprocess.Popen[str]:
         command = [*PROGRAM, "agent", "--no-tls", "--listen", f"unix:{self.folder}/h{number}.sock"]
@@ -140,7 +140,8 @@ class Hosts:
         """Return how many UDP datagrams the agents have sent (proc(5), net/snmp)."""
         return self.network.sent_datagrams()
 
-    def _wait_until_up(self, number: int) -> None:
+    def await_up(self, number: int) -> None:
+        """Wait until an agent listens."""
         until = time.monotonic() + UP_S
         path = self.folder / f"h{number}.sock"
         while time.monotonic() < until:
