@@ -28,7 +28,7 @@ COLUMNS: Final[dict[str, tuple[Column, ...]]] = {
         Column('payload_bytes', 'int64', False, 'bytes', 'Payload.'),
         Column('start_ps', 'int64', True, 'ps', 'First byte offered to the NIC; null if it never was.'),
         Column('delivered_ps', 'int64', True, 'ps', 'Last byte delivered in order at the receiver; of a chunk whose queue pair failed that may still have happened.'),
-        Column('completed_ps', 'int64', True, 'ps', 'Last byte acknowledged at the sender, never before `delivered_ps`; of real hosts, whose clocks are known with an error, it may seem so by that.'),
+        Column('completed_ps', 'int64', True, 'ps', 'Last byte acknowledged at the sender, never before `delivered_ps` in a simulation. Of real hosts it may be: clocks are known with an error, and adapters (driver `verbs`) acknowledge before the host has looked.'),
         Column('fct_ps', 'int64', True, 'ps', 'Flow completion time: `completed_ps` - `start_ps`.'),
         Column('unloaded_ps', 'int64', True, 'ps', '`fct_ps` of the same chunk on an idle fabric; of open-loop traffic and of storage only.'),
         Column('tx_frames', 'int64', False, 'frames', 'Data frames sent, resent ones included.'),
