@@ -205,5 +205,5 @@ def test_the_simulator_refuses_a_spec_it_cannot_run(workspace: Workspace, plan: 
         Runner(workspace, backend_of(loaded), result_rows).run(dataclasses.replace(loaded, trials=[broken]))
     text = problem_text(caught.value)
     assert text is not None
-    assert "the engine refuses the trial: jobs" in text
+    assert "the backend refuses the trial: jobs" in text
     assert "hint:" in text

@@ -109,7 +109,7 @@ class HostsBackend:
         try:
             return self._hosts.for_plan(number for job in planned.run_spec["jobs"] for number in job["hosts"])
         except HostsRefusedError as error:
-            raise RefusedError(error.field, error.found, error.allowed) from error
+            raise RefusedError(error.field, error.found, error.allowed, error.hint) from error
 
     def run(self, planned: PlannedTrial, observer: Observer, *, threads: int | None) -> RunResult:  # noqa: ARG002
         """Run one trial; see `Backend.run`.

@@ -123,13 +123,15 @@ class RefusedError(Exception):
         field: Dotted path in the RunSpec, such as `jobs[0].hosts[3]`.
         found: What stands there.
         allowed: What may stand there.
+        hint: What to do; may be empty.
     """
 
-    def __init__(self, field: str, found: str, allowed: str) -> None:
+    def __init__(self, field: str, found: str, allowed: str, hint: str = "") -> None:
         super().__init__(f"{field}: found {found}; allowed: {allowed}")
         self.field = field
         self.found = found
         self.allowed = allowed
+        self.hint = hint
 
 
 class Backend(Protocol):

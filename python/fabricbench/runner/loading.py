@@ -159,7 +159,6 @@ def problem_text(error: Exception) -> str | None:
     if isinstance(error, BackendError):
         return f"error: {error}" + (f"\nhint: {error.hint}" if error.hint else "")
     if isinstance(error, RefusedError):
-        return (
-            f"error: the engine refuses the trial: {error}\nhint: `fabricbench plan check PLAN` checks a plan"
-        )
+        hint = error.hint or "`fabricbench plan check PLAN` checks a plan"
+        return f"error: the backend refuses the trial: {error}\nhint: {hint}"
     return None

@@ -64,10 +64,8 @@ class Asked:
                 yield each if each.place.source in (source, _REQUEST) else self._in_file(each)
         elif isinstance(error, RefusedError):
             path = _path_of(error.field)
-            hint = getattr(error.__cause__, "hint", "") or "the simulator may run it: leave `backend` out"
-            allowed = self._named(error.allowed)
-            allowed = f"hosts that {allowed} plays" if allowed == self.hosts else allowed
-            yield document.problem(path, self._named(error.found), allowed, hint)
+            hint = error.hint or "the simulator may run it: leave `backend` out"
+            yield document.problem(path, self._named(error.found), self._named(error.allowed), hint)
         elif isinstance(error, BackendError):
             hint = self._named(error.hint)
             if self.hosts is None and _takes_hosts(loaded.plan.backend):

@@ -101,7 +101,11 @@ def _locked_memory() -> Check:
     if limit == resource.RLIM_INFINITY:
         return Check("locked memory", State.OK, "unlimited")
     state = State.OK if limit >= _MEMLOCK_MIN_BYTES else State.WARNING
-    hint = "" if state is State.OK else "driver verbs needs more: `ulimit -l unlimited`, or LimitMEMLOCK="
+    hint = (
+        ""
+        if state is State.OK
+        else "driver verbs needs more: `ulimit -l unlimited`, or LimitMEMLOCK=infinity in its unit"
+    )
     return Check("locked memory", state, f"{limit >> 10} KiB", hint)
 
 

@@ -166,7 +166,8 @@ class Hosts:
             names = ", ".join(f"host{number}" for number in missing[:5])
             more = f" and {len(missing) - 5} more" if len(missing) > 5 else ""
             hint = "add hosts to the file, or give the plan fewer ranks"
-            raise RefusedError("jobs", f"ranks on {names}{more}, which nobody plays", str(self.path), hint)
+            found = f"ranks on {names}{more}, which nobody plays"
+            raise RefusedError("jobs", found, f"hosts that {self.path} plays", hint)
         chosen = ((each, tuple(sorted(wanted & set(each.plays)))) for each in self.hosts)
         return tuple(Host(each.entry, plays, each.driver, each.settings) for each, plays in chosen if plays)
 
