@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import random
 import socket
 import ssl
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -128,6 +131,42 @@ def test_an_expired_certificate_keeps_the_agent_from_starting(authority: Authori
     with pytest.raises(RefusedError, match="expired on") as info:
         folder.identity()
     assert "join again" in info.value.hint
+
+
+def fabricbench(*command: str | Path) -> subprocess.CompletedProcess[str]:
+    program = [sys.executable, "-m", "fabricbench", *map(str, command)]
+    return subprocess.run(program, check=False, capture_output=True, text=True, timeout=60)
+
+
+@pytest.mark.parametrize(
+    ("name", "of", "told"),
+    [
+        ("h0", "another", "whose certificate is refused: "),
+        ("h1", "authority", f"which is {agent_name('h0')}; allowed: {agent_name('h1')}"),
+    ],
+)
+def test_a_run_ends_with_status_2_where_certificates_do_not_fit(
+    tmp_path: Path, agent: Address, name: str, of: str, told: str
+) -> None:
+    Authority(tmp_path / of)
+    file, workspace = tmp_path / "hosts.yaml", tmp_path / "workspace"
+    entry = {"name": name, "agent": str(agent), "address": "127.0.0.1", "plays": list(range(8))}
+    file.write_text(json.dumps({"version": 1, "hosts": [entry]}))
+    backend = ("--backend", "hosts", "--hosts", file, "--authority", tmp_path / of)
+    finished = fabricbench("run", "jct-alltoall", *backend, "--workspace", workspace)
+    assert finished.returncode == 2, finished.stderr
+    assert told in finished.stderr
+    assert not list(workspace.glob("trials/*"))
+
+
+def test_an_agent_with_an_expired_certificate_ends_with_status_2(
+    authority: Authority, tmp_path: Path
+) -> None:
+    joined(authority, tmp_path / "agent", days=0)
+    finished = fabricbench("agent", "--folder", tmp_path / "agent", "--listen", f"127.0.0.1:{free_port()}")
+    assert finished.returncode == 2, finished.stderr
+    assert "expired on" in finished.stderr
+    assert "join again" in finished.stderr
 
 
 def test_without_a_certificate_nothing_is_served(authority: Authority, agent: Address) -> None:
