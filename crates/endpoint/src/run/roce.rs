@@ -8,6 +8,7 @@
 pub(super) mod memory;
 mod pair;
 mod paths;
+mod peers;
 
 use super::driver::{Driver, Event};
 use super::settings::TIMEOUT_MIN_PS;
@@ -17,12 +18,12 @@ use crate::{Clock, Endpoint, Loss, Options, PairId, TrafficClass};
 use jobs::{Jobs, cnp_interval, controller};
 use memory::Regions;
 use pair::{ReceivingPair, SendingPair};
-use serde::{Deserialize, Serialize};
+use peers::{Address, Peers};
 use spec::{LossRecovery, RunSpec, SpecError, TransportSpec};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::io;
-use std::net::{Ipv4Addr, SocketAddrV4};
+use std::net::SocketAddrV4;
 use std::sync::Arc;
 use transport::{Config, Controller, Reads, Recovery, Status};
 use units::{Rate, Seed, Span};
@@ -32,22 +33,6 @@ use wire::ipv4::Dscp;
 
 /// Numbers 0 and 1 of queue pairs are reserved (IBTA vol. 1, 10.2.4.5).
 const FIRST_QPN: u32 = 0x100;
-/// Windows of all queue pairs that send to a host together take that part of its socket's buffer: the kernel
-/// counts about twice what a packet carries, and bursts of other peers come on top.
-const BUFFER_SHARE: u64 = 4;
-/// The smallest window that this leads to [packets].
-const WINDOW_MIN: u32 = 8;
-
-/// What peers must know.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Address {
-    address: Ipv4Addr,
-    port: u16,
-    /// Room of the receiving socket, as the kernel counts.
-    receive_buffer_bytes: u64,
-}
-
 /// The driver.
 pub(super) struct Roce {
     spec: Arc<RunSpec>,
@@ -255,51 +240,6 @@ impl End {
 struct Peer {
     at: SocketAddrV4,
     window_packets: u32,
-}
-
-/// Where the hosts are, and what may be under way to each.
-struct Peers {
-    addresses: BTreeMap<u32, Address>,
-    /// Queue pairs that send to each socket: one for all hosts that an agent plays.
-    queue_pairs_to: BTreeMap<(Ipv4Addr, u16), u64>,
-}
-
-impl Peers {
-    fn new(jobs: &Jobs, peers: &BTreeMap<u32, Vec<u8>>) -> Result<Self, RunError> {
-        let read = |(&host, bytes): (&u32, &Vec<u8>)| match serde_json::from_slice(bytes) {
-            Ok(address) => Ok((host, address)),
-            Err(error) => Err(RunError::Host { host, why: format!("its address is none: {error}") }),
-        };
-        let addresses: BTreeMap<u32, Address> = peers.iter().map(read).collect::<Result<_, _>>()?;
-        let mut queue_pairs_to = BTreeMap::new();
-        jobs.each_queue_pair(|pair| {
-            if !pair.is_local()
-                && let Some(at) = addresses.get(&pair.dst_host.0)
-            {
-                *queue_pairs_to.entry((at.address, at.port)).or_insert(0) += 1;
-            }
-        });
-        Ok(Self { addresses, queue_pairs_to })
-    }
-
-    fn of(&self, host: u32) -> Result<&Address, RunError> {
-        let missing = || RunError::Host { host, why: "nothing is known of where it is".into() };
-        self.addresses.get(&host).ok_or_else(missing)
-    }
-
-    /// Where the agent receives that plays a host: several hosts may have one.
-    fn agent_of(&self, host: u32) -> Option<(Ipv4Addr, u16)> {
-        self.addresses.get(&host).map(|at| (at.address, at.port))
-    }
-
-    /// The largest window with which the packets of all queue pairs find room at a host.
-    fn window_packets(&self, host: u32, transport: &TransportSpec) -> Result<u32, RunError> {
-        let at = self.of(host)?;
-        let pairs = self.queue_pairs_to.get(&(at.address, at.port)).copied().unwrap_or(1);
-        let room = at.receive_buffer_bytes / BUFFER_SHARE / pairs;
-        let packets = u32::try_from(room / u64::from(transport.mtu_bytes)).unwrap_or(u32::MAX);
-        Ok(transport.window_packets.min(packets.max(WINDOW_MIN)))
-    }
 }
 
 impl Driver for Roce {

@@ -1,0 +1,69 @@
+//! Where the hosts are, and what may be under way to each.
+
+use crate::run::RunError;
+use jobs::Jobs;
+use serde::{Deserialize, Serialize};
+use spec::TransportSpec;
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
+
+/// Windows of all queue pairs that send to a host together take that part of its socket's buffer: the kernel
+/// counts about twice what a packet carries, and bursts of other peers come on top.
+const BUFFER_SHARE: u64 = 4;
+/// The smallest window that this leads to [packets].
+const WINDOW_MIN: u32 = 8;
+
+/// What peers must know.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Address {
+    pub(super) address: Ipv4Addr,
+    pub(super) port: u16,
+    /// Room of the receiving socket, as the kernel counts.
+    pub(super) receive_buffer_bytes: u64,
+}
+
+/// Where the hosts are, and what may be under way to each.
+pub(super) struct Peers {
+    addresses: BTreeMap<u32, Address>,
+    /// Queue pairs that send to each socket: one for all hosts that an agent plays.
+    queue_pairs_to: BTreeMap<(Ipv4Addr, u16), u64>,
+}
+
+impl Peers {
+    pub(super) fn new(jobs: &Jobs, peers: &BTreeMap<u32, Vec<u8>>) -> Result<Self, RunError> {
+        let read = |(&host, bytes): (&u32, &Vec<u8>)| match serde_json::from_slice(bytes) {
+            Ok(address) => Ok((host, address)),
+            Err(error) => Err(RunError::Host { host, why: format!("its address is none: {error}") }),
+        };
+        let addresses: BTreeMap<u32, Address> = peers.iter().map(read).collect::<Result<_, _>>()?;
+        let mut queue_pairs_to = BTreeMap::new();
+        jobs.each_queue_pair(|pair| {
+            if !pair.is_local()
+                && let Some(at) = addresses.get(&pair.dst_host.0)
+            {
+                *queue_pairs_to.entry((at.address, at.port)).or_insert(0) += 1;
+            }
+        });
+        Ok(Self { addresses, queue_pairs_to })
+    }
+
+    pub(super) fn of(&self, host: u32) -> Result<&Address, RunError> {
+        let missing = || RunError::Host { host, why: "nothing is known of where it is".into() };
+        self.addresses.get(&host).ok_or_else(missing)
+    }
+
+    /// Where the agent receives that plays a host: several hosts may have one.
+    pub(super) fn agent_of(&self, host: u32) -> Option<(Ipv4Addr, u16)> {
+        self.addresses.get(&host).map(|at| (at.address, at.port))
+    }
+
+    /// The largest window with which the packets of all queue pairs find room at a host.
+    pub(super) fn window_packets(&self, host: u32, transport: &TransportSpec) -> Result<u32, RunError> {
+        let at = self.of(host)?;
+        let pairs = self.queue_pairs_to.get(&(at.address, at.port)).copied().unwrap_or(1);
+        let room = at.receive_buffer_bytes / BUFFER_SHARE / pairs;
+        let packets = u32::try_from(room / u64::from(transport.mtu_bytes)).unwrap_or(u32::MAX);
+        Ok(transport.window_packets.min(packets.max(WINDOW_MIN)))
+    }
+}
