@@ -17,6 +17,7 @@ from tests.support.hosts import simulated
 from tests.verbs.machines import CONTROLLER, NETWORK, REPOSITORY, Machines, address, python
 
 from fabricbench.plan.load import load_plan
+from fabricbench.results.hosts import hosts_of
 from fabricbench.store import Workspace
 
 PATIENCE_S = 240.0
@@ -97,7 +98,19 @@ def fabric(machines: Machines, tmp_path_factory: pytest.TempPathFactory) -> Any:
 @contextmanager
 def captured(machines: Machines, file: Path) -> Iterator[None]:
     """Capture RoCE v2 between the machines into a file."""
-    command = [*machines.enter, "tcpdump", "-i", "br0", "-U", "-s", "128", "-w", str(file), "udp port 4791"]
+    command = [
+        *machines.enter,
+        "tcpdump",
+        "-i",
+        "br0",
+        "-U",
+        "--immediate-mode",
+        "-s",
+        "128",
+        "-w",
+        str(file),
+        "udp port 4791",
+    ]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as capture:
         assert capture.stderr
         assert any("listening on br0" in line for line in capture.stderr)
@@ -137,7 +150,7 @@ def test_eight_ranks_on_two_machines_verify_every_byte(fabric: Fabric, plan: str
     fabric.run("run", plan, "--backend", "hosts", *where, "-s", "sweep.data_size=[4MB]")
     (trial,) = Workspace.open(tmp_path / "workspace").trials()
     assert trial.status == "complete"
-    hosts = trial.engine["hosts"]
+    hosts = hosts_of(trial)
     assert [host["host"] for host in hosts] == ["m1", "m2"]
     for host in hosts:
         endpoint = host["endpoint"]
