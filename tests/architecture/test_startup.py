@@ -14,7 +14,7 @@ HEAVY = {
 NOT_FOR_A_SMALL_RUN = {
     *("alembic", "fastapi", "fsspec", "jinja2", "nbformat", "numpy", "plotly", "polars", "rich", "uvicorn"),
     *("cryptography", "grpc", "psycopg", "pyarrow.acero", "pyarrow.dataset"),
-    *("sqlalchemy.dialects.postgresql", "sqlalchemy.orm"),
+    "sqlalchemy",
 }
 
 
@@ -39,5 +39,5 @@ def test_a_heavy_import_would_be_seen(module: str) -> None:
 def test_a_small_run_loads_only_what_it_uses(tmp_path: Path) -> None:
     arguments = ["run", "jct-alltoall", "-s", "sweep.data_size=[16MB]", "--workspace", str(tmp_path)]
     loaded = modules_after(f"from fabricbench.cli.main import run; assert run({arguments}) == 0")
-    assert {"pyarrow.parquet", "sqlalchemy.dialects.sqlite"} <= loaded
+    assert {"pyarrow.parquet", "fabricbench.store.sqlite"} <= loaded
     assert loaded & NOT_FOR_A_SMALL_RUN == set()

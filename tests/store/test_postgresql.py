@@ -128,7 +128,7 @@ def test_a_writer_that_is_stopped_keeps_no_other_waiting(
             began = time.monotonic()
             run_trial(other, trial_facts(FIRST), FakeBackend())
             assert time.monotonic() - began < BUSY_TIMEOUT_S / 2
-            connection.execute(text("SELECT 1"))
+            connection.run("SELECT 1")
 
     with pytest.raises(StoreError, match="cannot be reached"):
         hold()
@@ -141,7 +141,7 @@ def test_a_connection_that_is_cut_is_told_as_such(tmp_path: Path, postgresql_url
         with workspace.database.writing() as connection, psycopg.connect(postgresql_url) as another:
             own = "datname = current_database() AND pid <> pg_backend_pid()"
             another.execute(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {own}")
-            connection.execute(text("SELECT 1"))
+            connection.run("SELECT 1")
 
     with pytest.raises(StoreError, match="cannot be reached"):
         be_cut_off()

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from fabricbench.backend.protocol import RunResult
 from fabricbench.store.observed import OF_THE_SIMULATOR
-from fabricbench.store.schema import SCHEMAS
+from fabricbench.store.schema import schema_of
 
 PS_PER_BYTE = 20
 
@@ -206,7 +206,7 @@ def port_row(node: str, tier: int, **given: Any) -> dict[str, Any]:
 
 
 def _zeros(table: str) -> dict[str, Any]:
-    return dict.fromkeys(SCHEMAS[table].names, 0)
+    return dict.fromkeys(schema_of(table).names, 0)
 
 
 def link_row(source: str, target: str, tier: int, busy_ps: int) -> dict[str, Any]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-
-from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError
+from typing import TYPE_CHECKING
 
 from fabricbench.store.database import Database
 from fabricbench.store.errors import StoreError
+
+if TYPE_CHECKING:
+    from sqlalchemy.engine import URL
 
 CATALOG_FILE = "catalog.sqlite"
 _FORMS = (
@@ -30,6 +31,9 @@ def catalog_database(workspace: Path, url: str | None = None, *, read_only: bool
     """
     if not url:
         return _sqlite(workspace / CATALOG_FILE, read_only=read_only)
+    from sqlalchemy.engine import make_url
+    from sqlalchemy.exc import ArgumentError
+
     try:
         parsed = make_url(url)
     except ArgumentError as error:

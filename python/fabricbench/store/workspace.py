@@ -35,9 +35,8 @@ from fabricbench.store.swap import PARTIAL, RecordSwap
 from fabricbench.store.trial import Trial, TrialFacts, to_json
 
 if TYPE_CHECKING:
-    from sqlalchemy.engine import Connection
-
     from fabricbench.store.location import Location
+    from fabricbench.store.sql.connection import Connection
     from fabricbench.store.writer import TrialWriter
 
 DEFAULT_FOLDER = "fabricbench-workspace"

@@ -18,8 +18,8 @@ from fabricbench.store.trial import TrialFacts, to_json
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from sqlalchemy.engine import Connection
 
+    from fabricbench.store.sql.connection import Connection
     from fabricbench.store.swap import RecordSwap
     from fabricbench.store.workspace import Workspace
 
