@@ -277,10 +277,10 @@ def _as_overrides(**options: str | int | None) -> dict[str, str]:
 
 def render(jobs: list[JobReport], output: Format) -> str:
     """Return jobs in a format."""
-    from fabricbench.report import formats, terminal
+    if output is Format.TABLE:
+        from fabricbench.report import terminal
 
-    if output is Format.JSON:
-        return formats.trials_json(jobs)
-    if output is Format.CSV:
-        return formats.trials_csv(jobs)
-    return terminal.run_table(jobs, colour=has_colour())
+        return terminal.run_table(jobs, colour=has_colour())
+    from fabricbench.report import formats
+
+    return formats.trials_json(jobs) if output is Format.JSON else formats.trials_csv(jobs)

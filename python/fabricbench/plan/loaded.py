@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from fabricbench import units
 from fabricbench.plan import engine
@@ -21,6 +21,8 @@ from fabricbench.words import counted
 
 class PlanSummary(BaseModel):
     """What a list says about a plan. `ranks` counts those of all jobs, `hosts` those of the fabric."""
+
+    model_config = ConfigDict(defer_build=True)
 
     name: str
     title: str
