@@ -141,6 +141,10 @@ validation: $(STAMPS)/extension ## Run the shipped plans and write the tables of
 bench: ## Time whole runs of the simulator: packet-hops per second, memory (B="B1 B5 --runs 5" chooses)
 	cargo bench --quiet -p fabricbench-sim --bench fabric -- $(B)
 
+.PHONY: bench-start
+bench-start: $(STAMPS)/extension ## Time whole processes of the smallest commands and runs: processor time (B="--runs 40")
+	@$(BIN)/python tools/time_start.py $(B)
+
 .PHONY: bench-endpoint
 bench-endpoint: $(STAMPS)/requirements ## Time queue pairs between two network namespaces beside bare sockets (needs root)
 	@$(BIN)/python tools/bench_endpoint.py $(B)
