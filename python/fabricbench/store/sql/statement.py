@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from copy import copy
 from typing import Self
 
 from fabricbench.store.sql.expression import (
@@ -18,12 +18,22 @@ from fabricbench.store.sql.expression import (
 from fabricbench.store.sql.table import Column, Source, Table
 
 
-class Query:
-    """Something that finds rows, and can be selected from."""
+class Statement:
+    """A statement, or the beginning of one."""
 
     def render(self, parameters: Parameters) -> str:
         """Return it as text, and hand over its values."""
         raise NotImplementedError
+
+    def _with(self, **changes: object) -> Self:
+        """Return the same with other attributes."""
+        other = copy(self)
+        vars(other).update(changes)
+        return other
+
+
+class Query(Statement):
+    """Something that finds rows, and can be selected from."""
 
     def _columns(self) -> list[Column]:
         raise NotImplementedError
@@ -43,46 +53,46 @@ class _Subquery(Source):
         return f"({self._query.render(parameters)}) AS {quoted(self.name)}"
 
 
-@dataclass(frozen=True)
 class Select(Query):
     """A query; each method returns one that says more."""
 
-    _selected: tuple[Expression, ...]
-    _sources: tuple[Source, ...]
-    _conditions: tuple[Condition, ...] = ()
-    _order: tuple[Expression, ...] = ()
-    _groups: tuple[Expression, ...] = ()
-    _is_distinct: bool = False
-    _limit: int | None = None
-    _offset: int = 0
+    def __init__(self, selected: tuple[Expression, ...], sources: tuple[Source, ...]) -> None:
+        self._selected = selected
+        self._sources = sources
+        self._conditions: tuple[Condition, ...] = ()
+        self._order: tuple[Expression, ...] = ()
+        self._groups: tuple[Expression, ...] = ()
+        self._is_distinct = False
+        self._limit: int | None = None
+        self._offset = 0
 
     def select_from(self, source: Source) -> Self:
         """Find what is selected in these rows, of which no column is."""
-        return replace(self, _sources=(source,))
+        return self._with(_sources=(source,))
 
     def where(self, *conditions: Condition) -> Self:
         """Find only rows that meet these conditions, too."""
-        return replace(self, _conditions=(*self._conditions, *conditions))
+        return self._with(_conditions=(*self._conditions, *conditions))
 
     def order_by(self, *order: Expression) -> Self:
         """Order by these."""
-        return replace(self, _order=order)
+        return self._with(_order=order)
 
     def group_by(self, *groups: Expression) -> Self:
         """Make one row of those that have these values in common."""
-        return replace(self, _groups=groups)
+        return self._with(_groups=groups)
 
     def distinct(self) -> Self:
         """Find equal rows once."""
-        return replace(self, _is_distinct=True)
+        return self._with(_is_distinct=True)
 
     def limit(self, count: int) -> Self:
         """Find at most so many rows."""
-        return replace(self, _limit=count)
+        return self._with(_limit=count)
 
     def offset(self, count: int) -> Self:
         """Leave out so many rows before them; together with `limit`."""
-        return replace(self, _offset=count)
+        return self._with(_offset=count)
 
     def render(self, parameters: Parameters) -> str:
         """Return it as text, and hand over its values."""
@@ -112,11 +122,11 @@ def select(*wanted: Expression | Source) -> Select:
     return Select(tuple(selected), tuple(sources.values()))
 
 
-@dataclass(frozen=True)
 class Union(Query):
     """The rows of several queries, which have the same columns."""
 
-    _queries: tuple[Select, ...]
+    def __init__(self, queries: tuple[Select, ...]) -> None:
+        self._queries = queries
 
     def render(self, parameters: Parameters) -> str:
         """Return it as text, and hand over its values."""
@@ -131,24 +141,24 @@ def union_all(*queries: Select) -> Union:
     return Union(queries)
 
 
-@dataclass(frozen=True)
-class Insert:
+class Insert(Statement):
     """Adds a row, or those that a query finds.
 
     Attributes:
         table: Where to.
     """
 
-    table: Table
-    _names: tuple[str, ...]
-    _from: tuple[object, ...] | Select
+    def __init__(self, table: Table, names: tuple[str, ...], source: tuple[object, ...] | Select) -> None:
+        self.table = table
+        self._names = names
+        self._source = source
 
     def render(self, parameters: Parameters) -> str:
         """Return it as text, and hand over its values."""
         into = f"INSERT INTO {quoted(self.table.name)} ({', '.join(map(quoted, self._names))})"
-        if isinstance(self._from, Select):
-            return f"{into} {self._from.render(parameters)}"
-        return f"{into} VALUES ({', '.join(map(parameters.add, self._from))})"
+        if isinstance(self._source, Select):
+            return f"{into} {self._source.render(parameters)}"
+        return f"{into} VALUES ({', '.join(map(parameters.add, self._source))})"
 
 
 def insert(table: Table, values: Mapping[str, object]) -> Insert:
@@ -161,21 +171,21 @@ def insert_found(table: Table, names: Sequence[str], query: Select) -> Insert:
     return Insert(table, tuple(names), query)
 
 
-@dataclass(frozen=True)
-class Update:
+class Update(Statement):
     """Changes rows; each method returns one that says more."""
 
-    _table: Table
-    _values: Mapping[str, object] = field(default_factory=dict)
-    _conditions: tuple[Condition, ...] = ()
+    def __init__(self, table: Table) -> None:
+        self._table = table
+        self._values: Mapping[str, object] = {}
+        self._conditions: tuple[Condition, ...] = ()
 
     def where(self, *conditions: Condition) -> Self:
         """Change only rows that meet these conditions, too."""
-        return replace(self, _conditions=(*self._conditions, *conditions))
+        return self._with(_conditions=(*self._conditions, *conditions))
 
     def values(self, values: Mapping[str, object]) -> Self:
         """Put these in."""
-        return replace(self, _values={**self._values, **values})
+        return self._with(_values={**self._values, **values})
 
     def render(self, parameters: Parameters) -> str:
         """Return it as text, and hand over its values."""
@@ -190,16 +200,16 @@ def update(table: Table) -> Update:
     return Update(table)
 
 
-@dataclass(frozen=True)
-class Delete:
+class Delete(Statement):
     """Removes rows."""
 
-    _table: Table
-    _conditions: tuple[Condition, ...] = ()
+    def __init__(self, table: Table) -> None:
+        self._table = table
+        self._conditions: tuple[Condition, ...] = ()
 
     def where(self, *conditions: Condition) -> Self:
         """Remove only rows that meet these conditions, too."""
-        return replace(self, _conditions=(*self._conditions, *conditions))
+        return self._with(_conditions=(*self._conditions, *conditions))
 
     def render(self, parameters: Parameters) -> str:
         """Return it as text, and hand over its values."""
