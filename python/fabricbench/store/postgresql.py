@@ -49,14 +49,15 @@ class PostgresqlDatabase(Database):
             StoreError: The driver is not installed.
         """
         self.place = url.set(drivername="postgresql").render_as_string(hide_password=True)
-        self._url = url
+        self._url = url.set(drivername=_DRIVER)
         try:
             import psycopg
         except ModuleNotFoundError as error:
             hint = "pip install 'fabricbench[postgresql]'"
             raise StoreError(self.place, "the driver of PostgreSQL is not installed", hint) from error
-        address = url.set(drivername="postgresql").render_as_string(hide_password=False)
-        self._connect = partial(psycopg.connect, address)
+        dialect = self._url.get_dialect()()
+        arguments, settings = dialect.create_connect_args(self._url)
+        self._connect = partial(psycopg.connect, *arguments, **settings)
 
     @contextmanager
     def _transaction(self, *, exclusive: bool) -> Iterator[Connection]:
@@ -80,7 +81,7 @@ class PostgresqlDatabase(Database):
             for text in _beginning(exclusive=True):
                 connection.exec_driver_sql(text)
 
-        engine = create_engine(self._url.set(drivername=_DRIVER), poolclass=NullPool)
+        engine = create_engine(self._url, poolclass=NullPool)
         event.listen(engine, "begin", begin)
         return engine
 
