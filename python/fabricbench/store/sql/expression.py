@@ -194,6 +194,8 @@ def row_number(partition_by: Expression, order_by: Expression) -> Expression:
 
 
 def _binary(left: Expression, operator: str, right: object) -> Condition:
+    if right is None:
+        raise AssertionError("nothing compares with null; `is_not_null` asks for it")
     return Condition(lambda parameters: f"{left.render(parameters)} {operator} {rendered(right, parameters)}")
 
 
