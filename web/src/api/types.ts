@@ -285,6 +285,8 @@ export interface EngineHost {
   clock_error_ns: number;
   /** How much further its clock was ahead at the end; earlier records do not tell. */
   clock_drift_ns?: number;
+  /** Who says when its chunks end: `adapter`, `software` or both; earlier records do not tell. */
+  completion_times?: string;
   /** What its endpoint counted, by name. */
   endpoint: Record<string, number>;
   counters: HostCounter[];
