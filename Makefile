@@ -153,10 +153,10 @@ loopback: ## Send 1 GB over UDP sockets of this host with one packet in 100 lost
 	done
 
 .PHONY: verbs-lab
-verbs-lab: $(STAMPS)/extension $(STAMPS)/requirements-dev ## Try driver verbs on soft-RoCE in virtual machines (FABRICBENCH_RDMA_VM=)
+verbs-lab: $(STAMPS)/extension $(STAMPS)/requirements-dev ## Try driver verbs on soft-RoCE, and a time of day that jumps, in virtual machines (FABRICBENCH_RDMA_VM=)
 	@test -n "$$FABRICBENCH_RDMA_VM" || { echo "error: FABRICBENCH_RDMA_VM names no lab" >&2; \
 		echo "hint: a folder with vm.sh, see tests/verbs/machines.py" >&2; exit 2; }
-	$(BIN)/pytest -q tests/verbs
+	$(BIN)/pytest -q tests/verbs tests/hosts/test_time_of_day.py
 
 .PHONY: interop
 interop: $(STAMPS)/requirements-dev ## Exchange messages with Linux's soft-RoCE and perftest (FABRICBENCH_RDMA_VM=, needs root)
