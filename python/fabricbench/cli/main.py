@@ -17,6 +17,7 @@ from fabricbench.cli.calibrate import calibrate_command
 from fabricbench.cli.compare import compare_command
 from fabricbench.cli.doctor import doctor_command
 from fabricbench.cli.errors import OLD_PROCESSOR, exit_status
+from fabricbench.cli.explain import explain_command
 from fabricbench.cli.export import export_command
 from fabricbench.cli.importing import import_command
 from fabricbench.cli.plans import plan_check_command, plan_schema_command, plans_command
@@ -57,6 +58,7 @@ _add(app, "calibrate", calibrate_command)
 _add(app, "plans", plans_command)
 _add(app, "trials", trials_command)
 _add(app, "show", show_command)
+_add(app, "explain", explain_command)
 _add(app, "compare", compare_command)
 _add(app, "report", report_command)
 _add(app, "notebook", notebook_command)

@@ -1490,6 +1490,13 @@ export interface components {
              */
             verdict: string | null;
             /**
+             * Ranks
+             * @description Ranks of all jobs together.
+             */
+            ranks: number;
+            /** @description The job that fares worst against its run alone; null if unknown. */
+            worst: components["schemas"]["WorstJob"] | null;
+            /**
              * Jobs
              * @description Each job's metrics, as `trials --format json` has them.
              */
@@ -1545,6 +1552,19 @@ export interface components {
          * @enum {string}
          */
         View: "run" | "repeats" | "rounds" | "ranks" | "variants" | "tenants" | "sizes" | "trials" | "trials-page" | "tiles";
+        /**
+         * WorstJob
+         * @description The job of a trial that keeps least of its bus bandwidth alone.
+         */
+        WorstJob: {
+            /** Job */
+            job: string;
+            /**
+             * Kept Percent
+             * @description What it keeps; 0 if it completes alone and here does not.
+             */
+            kept_percent: number;
+        };
     };
     responses: never;
     parameters: never;

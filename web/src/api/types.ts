@@ -201,11 +201,23 @@ export interface Twins {
   }[];
 }
 
+/** What would take a cause away: `set` are fields of the plan, none where no setting does it. */
+export interface Remedy {
+  what: string;
+  set: string[];
+  /** The same as options of the command line. */
+  options: string;
+}
+
 export interface Finding {
   cause: string;
-  /** Share of the lost time that the cause explains, 0 to 1. */
+  /** Share of the lost time that the cause explains, 0 to 1; those of a job do not overlap. */
   explained: number | null;
   sentence: string;
+  where: string[];
+  /** What follows from it, and the same cause at other places. */
+  under: { cause: string; sentence: string }[];
+  remedies: Remedy[];
   evidence: Record<string, unknown> | { name: string; value: unknown }[];
 }
 
@@ -213,7 +225,7 @@ export interface CriterionResult {
   metric: string;
   limit?: string;
   value: number | null;
-  met: boolean | null;
+  passed: boolean;
   [more: string]: unknown;
 }
 
