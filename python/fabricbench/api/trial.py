@@ -86,6 +86,16 @@ class Trial(RecordFrames):
         return self._stored.facts.iteration
 
     @property
+    def axes(self) -> dict[str, Any]:
+        """The fields that the plan sweeps, by their dotted paths, each with its value as the plan has it.
+
+        Example:
+            >>> run[0].axes
+            {}
+        """
+        return dict(self._stored.facts.axes)
+
+    @property
     def data_size_bytes(self) -> int:
         """Data size of the sweep's step [bytes].
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from fabricbench.report.text_table import Row, Style, count, fixed, number
+from fabricbench.report.text_table import Column, Row, Style, count, fixed, number
+from fabricbench.results.axes import axis_heads
 from fabricbench.results.hosts import is_time, known_above_ms
 from fabricbench.results.made_by import SIMULATED, made
 from fabricbench.results.sizes import size_title
@@ -62,13 +63,19 @@ def label(job: JobReport, *, with_iteration: bool) -> str:
 
 
 def full_label(job: JobReport, *, with_iteration: bool) -> str:
-    """Write the label of a job with its variant where the plan has variants."""
-    variant = f", {job.trial.facts.variant}" if job.trial.facts.reference else ""
-    return label(job, with_iteration=with_iteration) + variant
+    """Write the label of a job with its swept values, and its variant where the plan has variants."""
+    variant = job.trial.facts.variant if job.trial.facts.reference else ""
+    parts = (label(job, with_iteration=with_iteration), job.axes, variant)
+    return ", ".join(part for part in parts if part)
+
+
+def axis_columns(names: Sequence[str]) -> list[Column]:
+    """Return a column for each swept field."""
+    return [Column(head, is_text=True) for head in axis_heads(names)]
 
 
 def published_rows(job: JobReport, metrics: Sequence[Metric]) -> Iterator[Row]:
-    """Yield the published values of a job and the deviation of ours, if there are any."""
+    """Yield the published values of a job and the deviation of ours, if there are any, after their names."""
     if job.deviations:
         known = {deviation.metric: deviation for deviation in job.deviations}
         found = [known.get(metric.name) for metric in metrics]

@@ -15,7 +15,7 @@ from fabricbench.report.terminal.cells import deviation_text, heading, sized, va
 from fabricbench.report.terminal.hosts import hosts_table
 from fabricbench.report.terminal.tenants import tenants_table
 from fabricbench.report.text_table import Column, Row, Style, render, styled
-from fabricbench.words import data_size
+from fabricbench.words import data_size, plan_value
 
 if TYPE_CHECKING:
     from fabricbench.analysis.compare import Deviation
@@ -52,6 +52,7 @@ def _trial_facts(trial: Trial) -> list[tuple[str, str]]:
         ("plan", f"{facts.plan}: {facts.title}" if facts.title else facts.plan),
         ("tag", facts.tag or "-"),
         ("variant, iteration", f"{facts.variant}, {facts.iteration}"),
+        *((name, plan_value(value)) for name, value in facts.axes),
         ("seed", str(facts.run_spec["seed"])),
         ("status", trial.status),
         ("backend", f"{facts.backend}, results {facts.backend_version}, engine {facts.engine_version}"),
