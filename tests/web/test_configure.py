@@ -52,7 +52,7 @@ def test_a_trial_is_configured_from_nothing_run_watched_and_read(page: Page) -> 
     page.get_by_role("button", name="Add").click()
     field(page, "jobs.0.collective").select_option("all-reduce")
     field(page, "jobs.0.ranks").fill("0-7")
-    section(page, "Data sizes")
+    section(page, "Sweep")
     field(page, "sweep.data_size").select_option("a list")
     page.get_by_label("Values of sweep.data_size").fill("1MB, 64MB")
     expect(page.get_by_text("2 trials, 8 ranks on 8 hosts")).to_be_visible()
