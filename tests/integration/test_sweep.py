@@ -100,6 +100,19 @@ def test_the_frame_of_a_run_can_be_grouped_by_the_fields(folder: Path) -> None:
     assert run[0].axes == {KMIN: "10KB", WINDOW: 16}
 
 
+def test_two_runs_are_compared_at_the_same_values(folder: Path, tmp_path: Path) -> None:
+    first = fb.workspace(folder / "fabricbench-workspace").trials(plan="thresholds")
+    plan = fb.load(folder / "plan.yaml")
+    sweep = {"data_size": "1MB", KMIN: ["100KB", "10KB"], WINDOW: [64]}
+    changes = {"sweep": sweep, "transport.ack_every": 4}
+    pairs = fb.compare(first, fb.run(plan.with_(changes), workspace=tmp_path)).filter(metric="ecn_ce_rx")
+    assert len(pairs) == 2
+    known = {tuple(trial.axes.values()): trial for trial in first if trial.data_size_bytes == 2**20}
+    marks = [known[kmin, 64].summary["ecn_ce_rx"][0] for kmin in ("10KB", "100KB")]
+    assert pairs["first"].to_list() == marks
+    assert marks[0] > marks[1]
+
+
 def test_a_run_of_some_values_is_resumed_as_part_of_the_sweep(tmp_path: Path) -> None:
     def run(*arguments: str) -> list[dict[str, object]]:
         found = called(tmp_path, "run", "plan.yaml", "--format", "json", *arguments)

@@ -66,6 +66,33 @@ def test_a_trial_is_configured_from_nothing_run_watched_and_read(page: Page) -> 
     expect(page.get_by_text("Bus bandwidth", exact=True)).to_be_visible()
 
 
+def test_a_field_is_swept_by_its_path_and_a_wrong_value_is_told_beside_it(page: Page) -> None:
+    page.get_by_role("link", name="Configure", exact=True).click()
+    page.get_by_role("button", name="Start from nothing").click()
+    write(
+        page,
+        "fabricbench: 1\nname: swept\nfabric:\n  topology: {kind: single-switch, hosts: 4}\n"
+        "jobs:\n  - {collective: all-reduce}\nsweep:\n  data_size: 1MB\n",
+    )
+    expect(page.get_by_text("1 trial, 4 ranks on 4 hosts")).to_be_visible()
+    section(page, "Sweep")
+    page.get_by_label("Field to sweep").fill("transport.window")
+    page.get_by_role("button", name="Sweep it").click()
+    values = page.get_by_label("Values of sweep.transport.window")
+    values.fill("16, many")
+    expect(page.get_by_label("swept fields").get_by_text('found "many"')).to_be_visible()
+    values.fill("16, 64")
+    expect(page.get_by_text("2 trials at 2 combinations, 4 ranks on 4 hosts")).to_be_visible()
+    assert "transport.window:" in editor_text(page)
+    page.get_by_role("button", name="Run", exact=True).click()
+    page.wait_for_url("**/runs/*")
+    expect(page.get_by_text("2 of 2")).to_be_visible()
+    trials = page.get_by_role("table", name="Trials of the run")
+    expect(trials.get_by_text("window 64")).to_be_visible()
+    trials.get_by_role("link").first.click()
+    expect(page.get_by_role("figure", name="Lines of the sweep")).to_be_visible()
+
+
 POINTS = "figure => figure.querySelector('.js-plotly-plot').data[0].x.length"
 """How many points the line of a chart has."""
 

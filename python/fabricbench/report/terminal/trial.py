@@ -15,6 +15,7 @@ from fabricbench.report.terminal.cells import deviation_text, heading, sized, va
 from fabricbench.report.terminal.hosts import hosts_table
 from fabricbench.report.terminal.tenants import tenants_table
 from fabricbench.report.text_table import Column, Row, Style, render, styled
+from fabricbench.results.axes import axes_label
 from fabricbench.words import data_size, plan_value
 
 if TYPE_CHECKING:
@@ -175,7 +176,9 @@ def _list_row(trial: Trial, job: JobReport | None, tagged: str) -> Row:
     started = trial.started_at[:16].replace("T", " ")
     size = job.size if job else data_size(facts.data_size_bytes)
     status = job.summary.status if job else trial.status
-    plan = facts.plan if facts.variant in ("", "base") else f"{facts.plan} ({facts.variant})"
+    variant = "" if facts.variant in ("", "base") else facts.variant
+    told = ", ".join(part for part in (variant, axes_label(trial)) if part)
+    plan = f"{facts.plan} ({told})" if told else facts.plan
     cells = [
         facts.id,
         plan,
