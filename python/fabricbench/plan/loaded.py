@@ -81,7 +81,11 @@ class LoadedPlan:
 
     def variant_of(self, trial: PlannedTrial) -> LoadedVariant:
         """Return the variant that a trial belongs to."""
-        return next(variant for variant in self.variants if variant.case == trial.case)
+        return self._by_case[trial.case]
+
+    @cached_property
+    def _by_case(self) -> dict[Case, LoadedVariant]:
+        return {variant.case: variant for variant in self.variants}
 
     @property
     def reference(self) -> str | None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import product
 from statistics import median
 from typing import TYPE_CHECKING
 
@@ -200,24 +199,22 @@ class Sweep:
 
     def _parts(self, dimensions: Sequence[Dimension]) -> list[tuple[str, list[int]]]:
         """Return the numbers of the jobs at each combination of values, and how it is told."""
+        found: dict[tuple[str, ...], list[int]] = {}
+        for number in range(len(self.jobs)):
+            found.setdefault(tuple(each.places[number] for each in dimensions), []).append(number)
         parts = []
-        for values in product(*(each.values for each in dimensions)):
+        for values, numbers in found.items():
             told = zip(dimensions, values, strict=True)
             about = ", ".join(each.label(value) for each, value in told if each.is_varied)
-            numbers = [
-                number
-                for number in range(len(self.jobs))
-                if tuple(each.places[number] for each in dimensions) == values
-            ]
-            parts += [(about, numbers)] if numbers else []
+            parts.append((about, numbers))
         return parts
 
     def _split(self, dimension: Dimension, numbers: Sequence[int]) -> list[tuple[str, list[int]]]:
         """Return the numbers of the jobs that have each value of a dimension."""
-        found = {
-            value: [each for each in numbers if dimension.places[each] == value] for value in dimension.values
-        }
-        return [(value, own) for value, own in found.items() if own]
+        found: dict[str, list[int]] = {}
+        for number in numbers:
+            found.setdefault(dimension.places[number], []).append(number)
+        return list(found.items())
 
     def _grid(
         self, rows: Dimension, columns: Dimension, numbers: Sequence[int]

@@ -85,10 +85,10 @@ def versus_rows(jobs: Sequence[JobReport]) -> list[VersusRow]:
     """Return the variants of one run side by side, by data size and then by job, in the order of the plan."""
     ordered = sorted(compared_jobs(jobs), key=lambda job: job.trial.facts.position)
     names = list(dict.fromkeys(job.summary.job for job in ordered))
-    axes = list(dict.fromkeys(job.axes for job in ordered))
+    axes = {text: index for index, text in enumerate(dict.fromkeys(job.axes for job in ordered))}
 
     def place(job: JobReport) -> tuple[int, int, int]:
-        return axes.index(job.axes), job.trial.facts.data_size_bytes, names.index(job.summary.job)
+        return axes[job.axes], job.trial.facts.data_size_bytes, names.index(job.summary.job)
 
     groups = groupby(sorted(ordered, key=place), key=place)
     return [_row(list(group)) for _, group in groups]
