@@ -221,6 +221,16 @@ def test_variants_are_compared_at_the_same_values(tmp_path: Path) -> None:
         assert pair["first"]["axes"] == pair["second"]["axes"]
 
 
+def test_the_heading_tells_what_is_swept_of_the_job(tmp_path: Path) -> None:
+    text = PLAN.partition(f"  {KMIN}")[0].replace("[256KB, 1MB]", "840KB")
+    text += "  fabric.topology.hosts_per_leaf: [2, 3]\n  jobs.0.collective: [all-to-all, all-gather]\n"
+    (tmp_path / "plan.yaml").write_text(text)
+    first, second, third, *_ = told(tmp_path, "run", "plan.yaml").splitlines()
+    assert first == "thresholds, job all: all-to-all parallel or all-gather ring, 4 to 6 ranks"
+    assert second.split()[:2] == ["topology", "jobs.0"]
+    assert third.split()[:2] == ["hosts_per_leaf", "collective"]
+
+
 def test_a_wrong_value_ends_with_status_2(tmp_path: Path) -> None:
     (tmp_path / "plan.yaml").write_text(PLAN.replace("50KB, ", "5 parsecs, "))
     finished = called(tmp_path, "run", "plan.yaml")

@@ -24,13 +24,16 @@ def axis_values(trial: Trial, names: Sequence[str]) -> list[str]:
 
 
 def axis_heads(names: Sequence[str]) -> list[tuple[str, str]]:
-    """Return the head of a column for each field: the part around it, and its own name."""
-    heads = [("", *name.split("."))[-2:] for name in names]
+    """Return the head of a column for each field: the part around it, with its number, and its own name."""
+    heads = list(map(_head, names))
     known = Counter(heads)
-    return [
-        (above, below) if known[above, below] == 1 else ("", name)
-        for (above, below), name in zip(heads, names, strict=True)
-    ]
+    return [head if known[head] == 1 else ("", name) for head, name in zip(heads, names, strict=True)]
+
+
+def _head(name: str) -> tuple[str, str]:
+    above, _, last = name.rpartition(".")
+    parts = above.split(".")
+    return ".".join(parts[-2:] if parts[-1].isdecimal() else parts[-1:]), last
 
 
 def short_names(names: Sequence[str]) -> dict[str, str]:

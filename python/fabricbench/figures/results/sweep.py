@@ -33,7 +33,7 @@ _ABOVE_PX = 66
 _LEGEND_PX = 26
 _BELOW_PX = 72
 _LEAST_RANGE = 0.02
-"""Share of the smallest value that colours cover at least, so that equal values look equal."""
+"""Share of the smallest value that colours and axes cover at least, so that equal values look equal."""
 _WHOLE_FROM = 10_000
 _MEDIANS = " Medians over the iterations."
 
@@ -138,7 +138,9 @@ def lines_plot(sweep: Sweep) -> Plot | None:
     panels = _Panels(len(shown), _PANELS_ACROSS, _PANEL_PX, [panel.about for panel in shown])
     figure = panels.figure(shared_yaxes=True, horizontal_spacing=0.04)
     names = list(dict.fromkeys(name for panel in shown for name in panel.lines))
-    upwards = theme.spread_axis(f"{metric.label}{unit}", min(known), max(known))
+    low, high = min(known), max(known)
+    margin = _LEAST_RANGE * low / 2 if high < (1 + _LEAST_RANGE) * low else 0
+    upwards = theme.spread_axis(f"{metric.label}{unit}", low - margin, high + margin)
     for panel, place in zip(shown, panels.places, strict=True):
         for trace in _lines(sweep, panel, names[:_LINES_MAX], is_first=panel is shown[0]):
             figure.add_trace(trace, **place)

@@ -29,15 +29,29 @@ def heads(metrics: Sequence[Metric]) -> list[tuple[str, str]]:
     ]
 
 
-def heading(job: JobReport, *, with_variant: bool = True) -> str:
-    """Write what a table of one job is about, and what made it unless that is the simulator."""
+def heading(job: JobReport, others: Sequence[JobReport] = (), *, with_variant: bool = True) -> str:
+    """Write what a table of one job is about, and what made it unless that is the simulator.
+
+    Args:
+        job: The job.
+        others: All jobs of the table; those at other swept values may differ in their collective and ranks.
+        with_variant: Whether the table is about one variant.
+    """
     facts, summary = job.trial.facts, job.summary
     tag = f" [{facts.tag}]" if facts.tag else ""
     variant = f"{facts.variant}, " if with_variant and facts.variant not in ("", "base") else ""
-    how = f" {summary.algorithm}" if summary.algorithm else ""
-    what = f"{variant}job {summary.job}: {summary.collective}{how}, {summary.ranks} ranks"
+    alike = others if facts.axes and others else [job]
+    what = f"{variant}job {summary.job}: {_what([each.summary for each in alike])}"
     other = [made(job.trial)] if made(job.trial) != SIMULATED else []
     return ", ".join([f"{facts.plan}{tag}", what, *round_text(job), *other])
+
+
+def _what(summaries: Sequence[Summary]) -> str:
+    """Write the collective and the ranks of a job; of collectives that differ each, of ranks the range."""
+    hows = (" ".join(part for part in (each.collective, each.algorithm) if part) for each in summaries)
+    ranks = sorted({each.ranks for each in summaries})
+    span = f"{ranks[0]}" if len(ranks) == 1 else f"{ranks[0]} to {ranks[-1]}"
+    return f"{' or '.join(dict.fromkeys(hows))}, {span} ranks"
 
 
 def round_text(job: JobReport) -> list[str]:

@@ -127,7 +127,10 @@ def _group_table(jobs: Sequence[JobReport], *, colour: bool) -> str:
         rows = [row for job in jobs for row in _rows(job, metrics, names, with_iteration=repeats)]
         size_head = Column(split_head(size_title([job.trial for job in jobs])), is_text=True)
         columns = [*axis_columns(names), size_head, *map(Column, heads(metrics))]
-        lines = [styled(heading(jobs[0]), Style.BOLD, colour=colour), render(columns, rows, colour=colour)]
+        lines = [
+            styled(heading(jobs[0], jobs), Style.BOLD, colour=colour),
+            render(columns, rows, colour=colour),
+        ]
     else:
         lines = variant_table(jobs, metrics, with_iteration=repeats, colour=colour)
     for job in jobs:

@@ -51,7 +51,7 @@ def variant_table(
     rows = [row for texts, group in groups for row in _group_rows(texts, list(group), shown)]
     reference = jobs[0].trial.facts.reference
     title = styled(
-        f"{heading(jobs[0], with_variant=False)}; ratios to {reference}", Style.BOLD, colour=colour
+        f"{heading(jobs[0], jobs, with_variant=False)}; ratios to {reference}", Style.BOLD, colour=colour
     )
     return [title, render(columns, rows, colour=colour)]
 
