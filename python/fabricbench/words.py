@@ -1,5 +1,6 @@
 """Words for every part: counts and sizes, what a user wrote on one line, names that were meant."""
 
+import json
 from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import Final
@@ -48,3 +49,13 @@ def close_match_hint(found: object, allowed: Iterable[object]) -> str:
     begun = [name for name in names if found and name.startswith(str(found))]
     close = begun if 0 < len(begun) <= _BEGUN_MAX else get_close_matches(str(found), names, n=1)
     return f"did you mean {' or '.join(f'`{name}`' for name in close)}?" if close else ""
+
+
+def plan_value(value: object) -> str:
+    """Write the value of a swept field: text as it is, everything else on one line as a plan has it."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False).replace('"', "")
+
+
+def axes_text(axes: Iterable[tuple[str, object]]) -> str:
+    """Write the values of swept fields: `fabric.switch.ecn.kmin 100KB, transport.window 64`."""
+    return ", ".join(f"{name} {plan_value(value)}" for name, value in axes)

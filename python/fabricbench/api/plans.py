@@ -8,8 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fabricbench.plan.document.validate import UNKNOWN_KEY
-from fabricbench.plan.errors import Place, PlanError, Problem, named_as_written
+from fabricbench.plan.errors import UNKNOWN_KEY, Place, PlanError, Problem, named_as_written
 from fabricbench.runner import loading
 from fabricbench.words import close_match_hint
 

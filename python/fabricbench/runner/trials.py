@@ -130,6 +130,7 @@ class Runner:
                     iteration=planned.iteration,
                     data_size_bytes=planned.data_size_bytes,
                     size_kind=planned.size_kind,
+                    axes=planned.case.axes,
                     tag=plan.tag,
                     run_spec=planned.run_spec,
                     published=row,

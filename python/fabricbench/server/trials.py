@@ -54,6 +54,7 @@ class TrialRow(BaseModel):
     plan: str
     title: str
     variant: str
+    axes: dict[str, Any] = Field(description="The fields that the plan sweeps, each with its value here.")
     iteration: int
     suite: str = Field(description="What the trials of one run of a plan have in common.")
     position: int
@@ -170,6 +171,7 @@ def _row(trial: Trial, jobs: list[JobReport], tags: list[str]) -> dict[str, Any]
         "plan": facts.plan,
         "title": facts.title,
         "variant": facts.variant,
+        "axes": dict(facts.axes),
         "iteration": facts.iteration,
         "suite": facts.suite,
         "position": facts.position,
@@ -240,7 +242,8 @@ def _engine(trial: Trial) -> dict[str, Any]:
 def _member(trial: Trial) -> dict[str, Any]:
     facts = trial.facts
     names = ("id", "variant", "iteration", "data_size_bytes", "size_kind", "position")
-    return {name: getattr(facts, name) for name in names} | {"status": trial.status}
+    member = {name: getattr(facts, name) for name in names}
+    return member | {"axes": dict(facts.axes), "status": trial.status}
 
 
 @router.patch("/trials/{trial_id}")

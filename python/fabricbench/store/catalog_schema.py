@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import DDL, BigInteger, Column, Index, Integer, MetaData, String, Table, Text, event
 
-REVISION = "0011"
+REVISION = "0012"
 """Revision of the catalog that this version reads and writes."""
 
 REVISION_TABLE = "alembic_version"
@@ -48,6 +48,7 @@ trials = Table(
     Column("published", Text, nullable=True),
     Column("criteria", Text, nullable=False, server_default="[]"),
     Column("size_kind", Text, nullable=False, server_default="data"),
+    Column("axes", Text, nullable=False, server_default="[]"),
     # By what and where.
     Column("backend", Text, nullable=False),
     Column("backend_version", Text, nullable=False, server_default=""),
@@ -120,6 +121,7 @@ OF_RUN = (
     "published",
     "criteria",
     "size_kind",
+    "axes",
 )
 """Columns of `trials` that depend on the run that a trial is part of, and not on the trial alone."""
 

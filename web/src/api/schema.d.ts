@@ -803,12 +803,12 @@ export interface components {
          * FigureName
          * @enum {string}
          */
-        FigureName: "ratio" | "tenant-busbw" | "tenant-fct" | "kept-share" | "bandwidth" | "ideal-share" | "twin" | "cdf" | "cdf-run" | "uplinks" | "timeline" | "progress" | "topology" | "links" | "latency" | "order" | "goodput" | "link-use" | "queues" | "voqs" | "thresholds" | "pauses" | "rates";
+        FigureName: "ratio" | "sweep-map" | "sweep-lines" | "tenant-busbw" | "tenant-fct" | "kept-share" | "bandwidth" | "ideal-share" | "twin" | "cdf" | "cdf-run" | "uplinks" | "timeline" | "progress" | "topology" | "links" | "latency" | "order" | "goodput" | "link-use" | "queues" | "voqs" | "thresholds" | "pauses" | "rates";
         /**
          * FigureSection
          * @enum {string}
          */
-        FigureSection: "variants" | "tenants" | "bandwidth" | "twin" | "fct" | "uplinks" | "timeline" | "links" | "latency" | "order" | "series";
+        FigureSection: "variants" | "sweep" | "tenants" | "bandwidth" | "twin" | "fct" | "uplinks" | "timeline" | "links" | "latency" | "order" | "series";
         /**
          * Health
          * @description Whether the server works.
@@ -1324,7 +1324,7 @@ export interface components {
             variants: string[];
             /**
              * Trials
-             * @description The first thousand: `id`, `backend`, `position`, `variant`, `iteration`, `data_size_bytes`, `size_kind`, `status` (`waiting` until it starts).
+             * @description The first thousand: `id`, `backend`, `position`, `variant`, `axes`, `iteration`, `data_size_bytes`, `size_kind`, `status` (`waiting` until it starts).
              */
             trials: {
                 [key: string]: unknown;
@@ -1446,6 +1446,13 @@ export interface components {
             title: string;
             /** Variant */
             variant: string;
+            /**
+             * Axes
+             * @description The fields that the plan sweeps, each with its value here.
+             */
+            axes: {
+                [key: string]: unknown;
+            };
             /** Iteration */
             iteration: number;
             /**

@@ -147,6 +147,7 @@ export interface ComparedTrial {
   tag: string;
   plan: string;
   variant: string;
+  axes?: Record<string, unknown>;
   iteration: number;
   job: string;
   data_size_bytes: number | null;
@@ -256,6 +257,7 @@ export interface Measured {
 export interface Sibling {
   id: string;
   variant: string;
+  axes?: Record<string, unknown>;
   iteration: number;
   data_size_bytes: number | null;
   position: number;

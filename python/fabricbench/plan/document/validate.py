@@ -10,12 +10,11 @@ from pydantic_core import ErrorDetails
 
 from fabricbench.plan.document.document import Document
 from fabricbench.plan.document.nodes import kind_name, shorten
-from fabricbench.plan.errors import FieldPath, Problem, dotted
+from fabricbench.plan.errors import UNKNOWN_KEY, FieldPath, Problem, dotted
 from fabricbench.plan.fields.base import PlanModel
 from fabricbench.plan.model import Plan
 from fabricbench.words import close_match_hint
 
-UNKNOWN_KEY: Final = "an unknown key"
 _TAGGED: Final[tuple[FieldPath, ...]] = (
     ("fabric", "topology"),
     ("fabric", "load_balancing"),
@@ -81,6 +80,8 @@ def _problem(details: ErrorDetails, document: Document, model: type[PlanModel]) 
         allowed = template.format(context[name]).replace("'", "")
     if kind == "literal_error":
         hint = close_match_hint(value, allowed.replace(" or ", ", ").split(", "))
+    if kind == "tuple_type" and loc[0] == "sweep" and isinstance(value, dict):
+        hint = "name the field by its whole path, with a list: fabric.switch.ecn.kmin: [100KB, 400KB]"
     if kind == "string_type" and not isinstance(value, list | dict | NoneType):
         hint = f'put it in quotes: "{value}"'
     found = f"{context['actual_length']} items" if kind == "too_long" else _shown(value)

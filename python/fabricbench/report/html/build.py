@@ -23,6 +23,7 @@ from fabricbench.report.html.model import Page, Section, Tone
 from fabricbench.report.html.page import write_page
 from fabricbench.report.html.recovery import recovery_section
 from fabricbench.report.html.summary import bandwidth_section, fct_section, summary_section
+from fabricbench.report.html.sweep import sweep_section
 from fabricbench.report.html.tcp import tcp_section
 from fabricbench.report.html.tenants import tenants_section
 from fabricbench.report.html.twins import twins_section
@@ -91,6 +92,7 @@ def build_page(
         sections=[
             *_present(variants.comparison()),
             summary_section(rows),
+            *_present(sweep_section(rows, focus)),
             *told(diagnosis_section(found) if found else None),
             *_present(tenants_section(rows, focus)),
             *told(recovery_section(found.recoveries, found.unreached) if found else None),

@@ -119,6 +119,7 @@ def _tenant_rows(job: JobReport, *, with_iteration: bool) -> Iterator[Row]:
             for metrics in (_OF_ROUNDS, _OF_CHUNKS)
         )
         is_first = summary is job.summary
-        head = [label(job, with_iteration=with_iteration), job.summary.job] if is_first else ["", ""]
+        size = ", ".join(part for part in (label(job, with_iteration=with_iteration), job.axes) if part)
+        head = [size, job.summary.job] if is_first else ["", ""]
         style = Style.PLAIN if summary.status == "complete" else Style.RED
         yield Row([*head, beside, *of_rounds, kept, *of_chunks], style)

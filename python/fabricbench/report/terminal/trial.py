@@ -17,7 +17,8 @@ from fabricbench.report.terminal.hosts import hosts_table
 from fabricbench.report.terminal.tenants import tenants_table
 from fabricbench.report.text_table import Column, Row, Style, render, styled
 from fabricbench.results.several import jobs_text, kept_of, total_ranks, worst_job
-from fabricbench.words import data_size
+from fabricbench.results.axes import axes_label
+from fabricbench.words import data_size, plan_value
 
 if TYPE_CHECKING:
     from fabricbench.analysis.compare import Deviation
@@ -55,6 +56,7 @@ def _trial_facts(trial: Trial) -> list[tuple[str, str]]:
         ("plan", f"{facts.plan}: {facts.title}" if facts.title else facts.plan),
         ("tag", facts.tag or "-"),
         ("variant, iteration", f"{facts.variant}, {facts.iteration}"),
+        *((name, plan_value(value)) for name, value in facts.axes),
         ("seed", str(facts.run_spec["seed"])),
         ("status", trial.status),
         ("backend", f"{facts.backend}, results {facts.backend_version}, engine {facts.engine_version}"),
@@ -195,7 +197,9 @@ def _list_row(trial: Trial, job: JobReport | None, tagged: str) -> Row:
     started = trial.started_at[:16].replace("T", " ")
     size = job.size if job else data_size(facts.data_size_bytes)
     status = job.summary.status if job else trial.status
-    plan = facts.plan if facts.variant in ("", "base") else f"{facts.plan} ({facts.variant})"
+    variant = "" if facts.variant in ("", "base") else facts.variant
+    told = ", ".join(part for part in (variant, axes_label(trial)) if part)
+    plan = f"{facts.plan} ({told})" if told else facts.plan
     cells = [
         facts.id,
         plan,

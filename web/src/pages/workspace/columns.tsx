@@ -6,6 +6,7 @@ import type { Metric, Trial } from '../../api/types';
 import type { GridColumn } from '../../components/Grid';
 import { StatusBadge } from '../../components/StatusBadge';
 import { worstText } from '../../format/jobs';
+import { caseText } from '../../format/axes';
 import { metricOf, metricText } from '../../format/metrics';
 import { dataSize, MISSING, moment, significant } from '../../format/numbers';
 
@@ -155,12 +156,13 @@ function MeasuredMark() {
 
 function variantText(trial: Trial) {
   const iteration = trial.iteration > 0 ? ` #${trial.iteration}` : '';
-  return trial.variant === 'base' && iteration === '' ? (
+  const text = `${caseText(trial) || 'base'}${iteration}`;
+  return text === 'base' ? (
     <Text span size="sm" className="muted">
       base
     </Text>
   ) : (
-    <span title={`${trial.variant}${iteration}`}>{`${trial.variant}${iteration}`}</span>
+    <span title={text}>{text}</span>
   );
 }
 
