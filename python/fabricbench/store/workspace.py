@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from sqlalchemy.engine import Connection
 
     from fabricbench.store.location import Location
-    from fabricbench.store.writer import TrialWriter
+    from fabricbench.store.writer import Attempt, TrialWriter
 
 DEFAULT_FOLDER = "fabricbench-workspace"
 WORKSPACE_VARIABLE = "FABRICBENCH_WORKSPACE"
@@ -289,10 +289,24 @@ class Workspace:
         """
         from fabricbench.store.writer import TrialWriter
 
+        return TrialWriter(self, facts, *self._running(facts, machine))
+
+    def begin_elsewhere(self, facts: TrialFacts, machine: Mapping[str, Any]) -> Attempt:
+        """Note that a trial starts whose record another process of this machine writes; see `begin`.
+
+        Raises:
+            StoreError: The workspace cannot be written, or the disk is full.
+        """
+        from fabricbench.store.writer import Attempt
+
+        return Attempt(self, facts, *self._running(facts, machine))
+
+    def _running(self, facts: TrialFacts, machine: Mapping[str, Any]) -> tuple[int, Path, str | None]:
+        """Note that a trial starts; return the number of the attempt, its folder and the URL it will have."""
         folder, url = self.new_record(facts.id)
         with self.database.writing() as connection:
             attempt = self.catalog.add_running(connection, facts, folder.name, url, machine)
-        return TrialWriter(self, facts, attempt, folder, url)
+        return attempt, folder, url
 
     def new_record(self, trial_id: str) -> tuple[Path, str | None]:
         """Return where to write a record, and the URL that it is going to have; none if it stays here.
