@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import inspect
+import os
 import sys
 import warnings
 from collections.abc import Callable, Sequence
@@ -15,6 +16,7 @@ from fabricbench.cli import hosts, lab, workspace
 from fabricbench.cli.agent import agent_command
 from fabricbench.cli.calibrate import calibrate_command
 from fabricbench.cli.compare import compare_command
+from fabricbench.cli.completion import VARIABLE, complete, completion_command
 from fabricbench.cli.doctor import doctor_command
 from fabricbench.cli.errors import OLD_PROCESSOR, exit_status
 from fabricbench.cli.export import export_command
@@ -70,6 +72,7 @@ app.add_typer(hosts_app, name="hosts")
 _add(app, "agent", agent_command)
 _add(app, "serve", serve_command)
 _add(app, "doctor", doctor_command)
+_add(app, "completion", completion_command)
 _add(workspace_app, "check", workspace.check_command)
 _add(workspace_app, "repair", workspace.repair_command)
 _add(workspace_app, "export", workspace.export_command)
@@ -121,6 +124,8 @@ def main() -> None:
     # The libraries make a hundred thousand objects that stay. Looking for garbage among them at every 700th
     # new one costs a small run a sixth of its time, and looking again before the end a tenth.
     gc.set_threshold(200_000, 20, 100)
+    if VARIABLE in os.environ:
+        sys.exit(complete(app))
     # Where polars warns of the processor, it would die of an instruction that is not there.
     warnings.filterwarnings("error", OLD_PROCESSOR, RuntimeWarning)
     status = run(sys.argv[1:])

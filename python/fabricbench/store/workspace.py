@@ -25,9 +25,15 @@ from uuid import uuid4
 from fabricbench.store.catalog import Catalog, UnreadableRow, is_deleted
 from fabricbench.store.catalog_schema import FINISHED
 from fabricbench.store.database import Database
-from fabricbench.store.databases import CATALOG_FILE, catalog_database
+from fabricbench.store.databases import catalog_database
 from fabricbench.store.errors import StoreError, UnknownTrialError, write_error
 from fabricbench.store.memberships import places
+from fabricbench.store.names import (
+    CATALOG_FILE,
+    CATALOG_URL_VARIABLE,
+    TABLES_URL_VARIABLE,
+    workspace_folder,
+)
 from fabricbench.store.recovery import recover
 from fabricbench.store.rows import TRIAL_ID
 from fabricbench.store.schema import TABLES
@@ -39,11 +45,6 @@ if TYPE_CHECKING:
 
     from fabricbench.store.location import Location
     from fabricbench.store.writer import Attempt, TrialWriter
-
-DEFAULT_FOLDER = "fabricbench-workspace"
-WORKSPACE_VARIABLE = "FABRICBENCH_WORKSPACE"
-CATALOG_URL_VARIABLE = "FABRICBENCH_CATALOG_URL"
-TABLES_URL_VARIABLE = "FABRICBENCH_TABLES_URL"
 
 _RECORDS = "trials"
 _COPIES = "copies"
@@ -354,11 +355,6 @@ class Workspace:
         with suppress(OSError):
             return any(TRIAL_ID.fullmatch(entry.name) for entry in self.records.iterdir())
         return False
-
-
-def workspace_folder(root: Path | None = None) -> Path:
-    """Return the folder of the workspace that `Workspace.open` would use."""
-    return root or Path(os.environ.get(WORKSPACE_VARIABLE) or DEFAULT_FOLDER)
 
 
 def tables_location(url: str | None = None) -> Location | None:
