@@ -80,9 +80,13 @@ def plans(incomplete: str) -> Iterator[tuple[str, str]]:
 
 def trials(context: typer.Context, incomplete: str) -> Iterator[tuple[str, str]]:
     """Yield the trials of the workspace that begin so, the newest first, each with its plan."""
-    from fabricbench.store.names import last_trials
+    from fabricbench.cli.config_file import read_config
+    from fabricbench.store.names import WORKSPACE_VARIABLE, last_trials
 
-    found = last_trials(context.params.get("workspace"))
+    root = context.params.get("workspace")
+    if root is None and not os.environ.get(WORKSPACE_VARIABLE) and "workspace" in (known := read_config()):
+        root = Path(str(known["workspace"]))
+    found = last_trials(root)
     for name, meaning in [("latest", "the trial that finished last"), *found] if found else ():
         if name.startswith(incomplete):
             yield name, meaning

@@ -12,11 +12,12 @@ from typing import Annotated
 
 import typer
 
-from fabricbench.cli import hosts, lab, workspace
+from fabricbench.cli import config, hosts, lab, workspace
 from fabricbench.cli.agent import agent_command
 from fabricbench.cli.calibrate import calibrate_command
 from fabricbench.cli.compare import compare_command
 from fabricbench.cli.completion import VARIABLE, complete, completion_command
+from fabricbench.cli.config_file import take_defaults
 from fabricbench.cli.doctor import doctor_command
 from fabricbench.cli.errors import OLD_PROCESSOR, exit_status
 from fabricbench.cli.export import export_command
@@ -42,6 +43,11 @@ _LAB_HELP = "Build a plan's fabric on this machine, out of network namespaces, f
 lab_app = typer.Typer(help=_LAB_HELP, short_help=_LAB_HELP)
 _HOSTS_HELP = "Let real hosts join, and look whether they can carry a run."
 hosts_app = typer.Typer(help=_HOSTS_HELP, short_help=_HOSTS_HELP)
+config_app = typer.Typer(
+    callback=config.list_command,
+    invoke_without_command=True,
+    short_help="Show, and set, the defaults of options that you give each time.",
+)
 plan_app = typer.Typer(help="Check a plan, or write the schema of plans.")
 
 
@@ -69,6 +75,7 @@ app.add_typer(plan_app, name="plan")
 app.add_typer(workspace_app, name="workspace")
 app.add_typer(lab_app, name="lab")
 app.add_typer(hosts_app, name="hosts")
+app.add_typer(config_app, name="config")
 _add(app, "agent", agent_command)
 _add(app, "serve", serve_command)
 _add(app, "doctor", doctor_command)
@@ -87,6 +94,10 @@ _add(lab_app, "exec", lab.exec_command)
 _add(hosts_app, "token", hosts.token_command)
 _add(hosts_app, "check", hosts.check_command)
 _add(hosts_app, "schema", hosts.schema_command)
+_add(config_app, "get", config.get_command)
+_add(config_app, "set", config.set_command)
+_add(config_app, "unset", config.unset_command)
+_add(config_app, "path", config.path_command)
 _add(plan_app, "check", plan_check_command)
 _add(plan_app, "schema", plan_schema_command)
 
@@ -113,6 +124,8 @@ def _program(
     context.obj = {"debug": debug}
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
+    elif context.invoked_subcommand not in ("config", "completion"):
+        take_defaults(context)
 
 
 def main() -> None:

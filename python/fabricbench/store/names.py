@@ -6,7 +6,6 @@ A shell asks for names while a user types: this reads the file of the catalog, a
 from __future__ import annotations
 
 import os
-import sqlite3
 from contextlib import closing
 from pathlib import Path
 from typing import Final
@@ -33,6 +32,8 @@ def last_trials(root: Path | None = None) -> list[tuple[str, str]]:
     file = workspace_folder(root) / CATALOG_FILE
     if os.environ.get(CATALOG_URL_VARIABLE) or not file.is_file():
         return []
+    import sqlite3
+
     try:
         with closing(
             sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True, timeout=0.2)
