@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fabricbench.api.bar import progress_bar
 from fabricbench.api.plans import Plan, load
 from fabricbench.api.samples import Sample
 from fabricbench.api.trial import Trial
@@ -133,7 +135,8 @@ def run(  # noqa: PLR0913 -- each by its name
             the current folder.
         variants: Names of the variants to run; all of the plan's by default.
         on_progress: Called when a trial begins and ends, and about ten times a second in between, with what
-            was sampled meanwhile. What it raises stops the run and comes out of it.
+            was sampled meanwhile. What it raises stops the run and comes out of it. Without it a notebook
+            shows a bar.
         threads: Worker threads, as many as help without it; the results do not depend on it.
         jobs: How many trials run at once at most, each in a process of its own; without it, as many as cores
             and memory allow, where that saves time. The results do not depend on it.
@@ -172,11 +175,12 @@ def run(  # noqa: PLR0913 -- each by its name
         loaded = loading.reload(chosen.loaded, limits=limits, chosen=variants)
     kept = workspace if isinstance(workspace, Workspace) else open_workspace(workspace, create=True)
     parts = [(loading.twin_of(loaded, limits, variants), True)] if twin else []
-    for part, is_kept in [*parts, (loaded, resume)]:
-        listener = _Listener(on_progress, len(part.trials)) if on_progress else Quiet()
-        carrier = loading.backend_of(part)
-        runner = Runner(kept.store, carrier, result_rows, listener, threads, is_kept, jobs)
-        outcome = runner.run(part)
-        if outcome.stopped_by is not None:
-            raise KeyboardInterrupt
+    with progress_bar() if on_progress is None else nullcontext(on_progress) as told:
+        for part, is_kept in [*parts, (loaded, resume)]:
+            listener = _Listener(told, len(part.trials)) if told else Quiet()
+            carrier = loading.backend_of(part)
+            runner = Runner(kept.store, carrier, result_rows, listener, threads, is_kept, jobs)
+            outcome = runner.run(part)
+            if outcome.stopped_by is not None:
+                raise KeyboardInterrupt
     return Trials([Trial(each, kept.store) for each in outcome.trials])
