@@ -49,7 +49,8 @@ class Control:
         self.is_cancelled = False
         self.is_over = False
         self.places = 1
-        Thread(target=self._listen, daemon=True).start()
+        self._thread = Thread(target=self._listen, daemon=True)
+        self._thread.start()
 
     def _listen(self) -> None:
         for line in sys.stdin:
@@ -60,6 +61,9 @@ class Control:
                 self.is_cancelled = True
                 break
         self.is_over = True
+        self._end()
+
+    def _end(self) -> None:
         os.kill(os.getpid(), signal.SIGTERM)
         time.sleep(_PATIENCE_S)
         os._exit(1)  # the next start finds this process gone and tidies up
