@@ -82,14 +82,18 @@ def test_the_processes_of_trials_end_with_that_of_their_run(folder: Path) -> Non
     assert not list((folder / "fabricbench-workspace/trials").iterdir())
 
 
-def test_one_that_runs_out_of_memory_is_told_and_the_other_kept(folder: Path) -> None:
+@pytest.mark.parametrize(("sent", "status"), [(signal.SIGKILL, 2), (signal.SIGSEGV, 1)])
+def test_a_process_that_is_gone_is_told_and_the_other_trial_kept(
+    folder: Path, sent: signal.Signals, status: int
+) -> None:
     with start(folder) as process:
         wait_for("two trials", lambda: len(partial(folder)) == 2)
-        os.kill(children(process.pid)[0], signal.SIGKILL)
+        os.kill(children(process.pid)[0], sent)
         output, errors = process.communicate(timeout=120)
-    assert (process.returncode, output) == (2, "")
+    assert (process.returncode, output) == (status, "")
     assert "note: trial 1 of 4, 1 MB, has failed; those beside it run to their end" in errors
-    assert "error: the process of trial 1 of 4 (1 MB) was ended by SIGKILL\nhint: " in errors
+    assert f"the process of trial 1 of 4 (1 MB) was ended by {sent.name}\nhint: " in errors
+    assert ("this is a bug in fabricbench" in errors) is (status == 1)
     assert statuses(folder) == ["failed", "complete"]
 
 

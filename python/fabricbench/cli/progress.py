@@ -115,6 +115,8 @@ class _Display(_Warning):
                 total=progress["total_bytes"],
                 completed=progress["delivered_bytes"],
                 detail=progress_text(progress),
+                # Done before those ahead of it, it waits for them.
+                visible=len(self._running) == 1 or progress["delivered_bytes"] < progress["total_bytes"],
             )
 
     def trial_finished(self, trial: Trial, number: int, *, resumed: bool) -> None:

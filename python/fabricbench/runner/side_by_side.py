@@ -17,7 +17,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, Pipe, wait
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from fabricbench.runner.messages import Done, Failed, Order, Setup, TrialProcessError
 from fabricbench.runner.trials import machine_facts
@@ -33,6 +33,9 @@ if TYPE_CHECKING:
     from fabricbench.runner.trials import Runner
     from fabricbench.store import Trial, TrialFacts
     from fabricbench.store.writer import Attempt
+
+_KILLED: Final = frozenset({signal.SIGKILL, signal.SIGTERM, signal.SIGHUP})
+"""Signals by which the system, short of memory, or a user ends a process."""
 
 
 @dataclass
@@ -71,16 +74,16 @@ class Worker:
     def __init__(self, setup: Setup) -> None:
         self.connection: Connection[Any, Any]
         self.connection, there = Pipe()
-        # Without -P the current folder would come before the library. Of a session of its own, it does not
-        # get the Ctrl-C of a terminal.
-        command = [sys.executable, "-P", "-m", "fabricbench.runner.worker", str(there.fileno())]
+        # It finds modules where this process does, also those of a backend that is not of fabricbench.
+        start = f"import sys; sys.path[:] = {sys.path!r}; from fabricbench.runner.worker import main; "
+        command = [sys.executable, "-P", "-c", f"{start}main({there.fileno()})"]
         quiet = subprocess.DEVNULL
+        # Of a session of its own, it does not get the Ctrl-C of a terminal.
         self.process = subprocess.Popen(
             command, stdin=quiet, stdout=quiet, pass_fds=[there.fileno()], start_new_session=True
         )
         there.close()
         self.task: Task | None = None
-        self._tell(sys.path)
         self._tell(setup)
 
     def begin(self, task: Task, order: Order) -> None:
@@ -107,12 +110,16 @@ class Worker:
         self.process.kill()
         self.process.wait()
 
-    def ending(self) -> str:
-        """Say how a process that is gone has ended."""
+    def ending(self, trial: str) -> Exception:
+        """Return the error that says how the process of a trial, which is gone, has ended."""
         status = self.process.wait()
         if status < 0:
-            return f"was ended by {signal.Signals(-status).name}"
-        return f"ended with exit status {status}"
+            how = f"was ended by {signal.Signals(-status).name}"
+        else:
+            how = f"ended with exit status {status}"
+        text = f"the process of {trial} {how}"
+        # A crash is our bug. With status 2 the core ends where memory runs out.
+        return TrialProcessError(text) if -status in _KILLED or status == 2 else RuntimeError(text)
 
 
 class SideBySide:
@@ -206,8 +213,7 @@ class SideBySide:
             self._fail(task, told.error)
         else:
             size = data_size(task.facts.data_size_bytes)
-            of_trial = f"the process of trial {task.number} of {self._count} ({size})"
-            self._fail(task, TrialProcessError(f"{of_trial} {worker.ending()}"))
+            self._fail(task, worker.ending(f"trial {task.number} of {self._count} ({size})"))
             worker.end()
 
     def _fail(self, task: Task, error: BaseException) -> None:

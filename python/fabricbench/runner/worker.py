@@ -9,7 +9,6 @@ from __future__ import annotations
 import gc
 import os
 import signal
-import sys
 import traceback
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
@@ -31,12 +30,11 @@ def main(descriptor: int) -> None:
     """Carry out what comes in over a connection.
 
     Args:
-        descriptor: Of the connection; the first that comes is where modules are, then a `Setup`.
+        descriptor: Of the connection; the first that comes is a `Setup`, then an `Order` for each trial.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process of the run
     gc.set_threshold(200_000, 20, 100)  # see fabricbench.cli.main
     connection: Connection[Any, Any] = Connection(descriptor)
-    sys.path[:] = connection.recv()
     setup = cast("Setup", connection.recv())
     orders: SimpleQueue[Order] = SimpleQueue()
     Thread(target=_listen, args=(connection, orders), daemon=True).start()
@@ -89,7 +87,3 @@ class _Observer:
 
     def rows(self, table: str, batch: pa.RecordBatch) -> None:
         self.record.write(table, batch)
-
-
-if __name__ == "__main__":
-    main(int(sys.argv[1]))

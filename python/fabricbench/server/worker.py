@@ -101,7 +101,7 @@ class Teller:
             id=facts.id,
             number=number,
             count=self._count,
-            running=len(self._running),
+            running=self._at_work,
             data_size_bytes=facts.data_size_bytes,
         )
 
@@ -126,7 +126,7 @@ class Teller:
             trial=self._running[number],
             number=number,
             count=self._count,
-            running=len(self._running),
+            running=self._at_work,
             share=self._share(),
             trial_share=share,
             left_s=wall_s * (1 - share) / share if share else None,
@@ -135,6 +135,11 @@ class Teller:
             else None,
             **{name: value for name, value in progress.items() if name != "samples"},
         )
+
+    @property
+    def _at_work(self) -> int:
+        """How many trials run; others may be done and wait for those ahead of them."""
+        return sum(self._shares.get(number, 0.0) < 1.0 for number in self._running)
 
     def _tell_samples(self, trial: str) -> None:
         points = self._samples.take()
