@@ -183,8 +183,8 @@ def take_defaults(context: typer.Context) -> None:
         return
     for key, value in found.items():
         setting = SETTINGS[key]
-        if setting.variable and not setting.option:
-            os.environ.setdefault(setting.variable, str(value))
+        if setting.variable and not setting.option and not os.environ.get(setting.variable):
+            os.environ[setting.variable] = str(value)
     context.default_map = _defaults(context.command, found)
 
 
