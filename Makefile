@@ -75,7 +75,19 @@ screenshots: $(STAMPS)/extension $(STAMPS)/requirements-dev $(STAMPS)/web ## Tak
 	$(BIN)/python tools/screenshots.py
 
 .PHONY: test
-test: test-rust test-python test-web ## Run every test
+test: test-needs test-rust test-python test-web ## Run every test
+
+# What is missing is told before anything is built, and not after a quarter of an hour as skipped tests.
+.PHONY: test-needs
+test-needs:
+	@echo "make test: the tests of the crates, of Python and of the web application; a quarter of an hour on two"
+	@echo "cores, and some minutes more where the extension has to be built"
+	@missing=(); \
+	command -v tshark >/dev/null || missing+=(tshark); \
+	{ command -v chromium || command -v chromium-browser; } >/dev/null || missing+=(chromium); \
+	test -z "$${missing[*]}" || { \
+		echo "warning: not installed: $${missing[*]}; the tests that need it are skipped" >&2; \
+		echo "hint: sudo apt-get install --no-install-recommends $${missing[*]}" >&2; }
 
 .PHONY: test-rust
 test-rust: $(STAMPS)/venv ## Run the tests of the Rust crates

@@ -1,10 +1,13 @@
 """Words for every part: counts and sizes, what a user wrote on one line, names that were meant."""
 
 import json
+import re
 from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import Final
 
+_JOINT: Final = re.compile("[-_ ]")
+_AMERICAN_IZE: Final = re.compile("iz(?=e|ing|ation)")
 _BEGUN_MAX: Final = 5
 """Most names that a beginning may stand for."""
 
@@ -41,6 +44,23 @@ def data_size(size_bytes: int) -> str:
         if size_bytes >= scale and (size_bytes * 100) % scale == 0:
             return f"{size_bytes / scale:.2f}".rstrip("0").rstrip(".") + f" {unit}"
     return f"{size_bytes} B"
+
+
+def same_name(written: object, allowed: Iterable[str]) -> str | None:
+    """Return the one name that was written with other hyphens, capitals or spelling; none if there is none.
+
+    `rail_optimized` is `rail-optimised`, and `AllReduce` is `all-reduce`.
+    """
+    if not isinstance(written, str):
+        return None
+    same = [name for name in allowed if _bare(name) == _bare(written)]
+    return same[0] if len(same) == 1 else None
+
+
+def _bare(name: str) -> str:
+    """Write a name without what tells no two of ours apart; American spelling as British."""
+    joined = _JOINT.sub("", name.lower())
+    return _AMERICAN_IZE.sub("is", joined).replace("neighbor", "neighbour")
 
 
 def close_match_hint(found: object, allowed: Iterable[object]) -> str:

@@ -110,6 +110,12 @@ class Plan:
     def __repr__(self) -> str:
         return f"<Plan {self.name}: {self._loaded.extent}>"
 
+    def _repr_html_(self) -> str:
+        """Return it for the cell of a notebook."""
+        from fabricbench.report.cell import plan_cell
+
+        return plan_cell(self.name, (self.title, self._loaded.extent), self.overrides, self.warnings)
+
 
 def _yaml(name: str, value: object) -> str:
     """Write the new value of a field as YAML, of which JSON is a part."""

@@ -247,3 +247,9 @@ class Trial(RecordFrames):
         variant = "" if self.variant == "base" else self.variant
         parts = [self.plan, variant, axes_label(self._stored), data_size(self.data_size_bytes)]
         return f"<Trial {self.id} {', '.join(part for part in parts if part)}: {self.status}>"
+
+    def _repr_html_(self) -> str:
+        """Return it for the cell of a notebook."""
+        from fabricbench.report.cell import trials_cell
+
+        return trials_cell(f"Trial {self.id}", stored_reports(self._stored, Beside(self._family)))

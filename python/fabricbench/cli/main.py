@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import inspect
+import os
 import sys
 import warnings
 from collections.abc import Callable, Sequence
@@ -11,10 +12,12 @@ from typing import Annotated
 
 import typer
 
-from fabricbench.cli import hosts, lab, workspace
+from fabricbench.cli import config, hosts, lab, workspace
 from fabricbench.cli.agent import agent_command
 from fabricbench.cli.calibrate import calibrate_command
 from fabricbench.cli.compare import compare_command
+from fabricbench.cli.completion import VARIABLE, complete, completion_command
+from fabricbench.cli.config_file import take_defaults
 from fabricbench.cli.doctor import doctor_command
 from fabricbench.cli.errors import OLD_PROCESSOR, exit_status
 from fabricbench.cli.explain import explain_command
@@ -41,6 +44,11 @@ _LAB_HELP = "Build a plan's fabric on this machine, out of network namespaces, f
 lab_app = typer.Typer(help=_LAB_HELP, short_help=_LAB_HELP)
 _HOSTS_HELP = "Let real hosts join, and look whether they can carry a run."
 hosts_app = typer.Typer(help=_HOSTS_HELP, short_help=_HOSTS_HELP)
+config_app = typer.Typer(
+    callback=config.list_command,
+    invoke_without_command=True,
+    short_help="Show, and set, the defaults of options that you give each time.",
+)
 plan_app = typer.Typer(help="Check a plan, or write the schema of plans.")
 
 
@@ -69,9 +77,11 @@ app.add_typer(plan_app, name="plan")
 app.add_typer(workspace_app, name="workspace")
 app.add_typer(lab_app, name="lab")
 app.add_typer(hosts_app, name="hosts")
+app.add_typer(config_app, name="config")
 _add(app, "agent", agent_command)
 _add(app, "serve", serve_command)
 _add(app, "doctor", doctor_command)
+_add(app, "completion", completion_command)
 _add(workspace_app, "check", workspace.check_command)
 _add(workspace_app, "repair", workspace.repair_command)
 _add(workspace_app, "export", workspace.export_command)
@@ -86,6 +96,10 @@ _add(lab_app, "exec", lab.exec_command)
 _add(hosts_app, "token", hosts.token_command)
 _add(hosts_app, "check", hosts.check_command)
 _add(hosts_app, "schema", hosts.schema_command)
+_add(config_app, "get", config.get_command)
+_add(config_app, "set", config.set_command)
+_add(config_app, "unset", config.unset_command)
+_add(config_app, "path", config.path_command)
 _add(plan_app, "check", plan_check_command)
 _add(plan_app, "schema", plan_schema_command)
 
@@ -112,6 +126,8 @@ def _program(
     context.obj = {"debug": debug}
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
+    elif context.invoked_subcommand not in ("config", "completion"):
+        take_defaults(context)
 
 
 def main() -> None:
@@ -123,6 +139,8 @@ def main() -> None:
     # The libraries make a hundred thousand objects that stay. Looking for garbage among them at every 700th
     # new one costs a small run a sixth of its time, and looking again before the end a tenth.
     gc.set_threshold(200_000, 20, 100)
+    if VARIABLE in os.environ:
+        sys.exit(complete(app))
     # Where polars warns of the processor, it would die of an instruction that is not there.
     warnings.filterwarnings("error", OLD_PROCESSOR, RuntimeWarning)
     status = run(sys.argv[1:])

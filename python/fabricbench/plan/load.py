@@ -18,7 +18,7 @@ from fabricbench.plan.document.nodes import kind_name
 from fabricbench.plan.document.overrides import apply_overrides
 from fabricbench.plan.document.published import PublishedTable, read_published
 from fabricbench.plan.document.shipped import NO_FILE, find_plan, find_published, published_tables
-from fabricbench.plan.document.validate import meaning, problems_of
+from fabricbench.plan.document.validate import meaning, problems_of, with_known_names
 from fabricbench.plan.errors import FieldPath, Place, PlanError, Problem, dotted
 from fabricbench.plan.expand import PlannedTrial, expand_variants, first_spec
 from fabricbench.plan.fabric.balancing import Pinned
@@ -252,17 +252,25 @@ def validate(document: Document, variant: str = BASE_VARIANT, variants: tuple[Va
         PlanError: With everything that is wrong with it, in the order of the file.
     """
     _check_version(document)
-    try:
-        plan = Plan.model_validate(document.data)
-    except ValidationError as error:
-        problems = with_cost(_in_order(problems_of(error, document)), document)
-        raise PlanError(problems) from None  # the problems say all of it, in the words of the plan
+    plan = _read(document.data, document)
     if variants:
         plan = plan.model_copy(update={"variants": variants})
     problems = with_cost(_in_order(check_plan(plan, document, variant)), document)
     if problems:
         raise PlanError(problems)
     return plan
+
+
+def _read(data: dict[str, Any], document: Document) -> Plan:
+    """Return the plan of some data; names that are spelt in another way are taken as those they are."""
+    try:
+        return Plan.model_validate(data)
+    except ValidationError as error:
+        renamed = with_known_names(data, error)
+        if renamed is not data:
+            return _read(renamed, document)
+        problems = with_cost(_in_order(problems_of(error, document)), document)
+        raise PlanError(problems) from None  # the problems say all of it, in the words of the plan
 
 
 def _check_version(document: Document) -> None:

@@ -9,8 +9,8 @@ from sqlalchemy.exc import ArgumentError
 
 from fabricbench.store.database import Database
 from fabricbench.store.errors import StoreError
+from fabricbench.store.names import CATALOG_FILE
 
-CATALOG_FILE = "catalog.sqlite"
 _FORMS = (
     "write sqlite:////folder/catalog.sqlite or postgresql://user@host/database, or leave it out for a "
     "file in the workspace"
