@@ -134,7 +134,7 @@ def of_version_1(members: Members) -> None:
     content = json.loads(members[0][1])
     del content["digest"]
     for row in content["trials"]:
-        for later in ("digests", "backend_version", "observed"):
+        for later in ("digests", "backend_version", "observed", "axes"):
             del row[later]
     first = (members[0][0], json.dumps(content | {"version": 1}).encode())
     members[:] = [first, *(each for each in members[1:] if Path(each[0].name).stem not in LATER_TABLES)]

@@ -54,7 +54,8 @@ def test_an_older_catalog_is_migrated_with_its_trials(tmp_path: Path, postgresql
         connection.execute(
             text(
                 "ALTER TABLE trials DROP COLUMN criteria, DROP COLUMN size_kind, DROP COLUMN reference, "
-                "DROP COLUMN tables, DROP COLUMN digests, DROP COLUMN backend_version, DROP COLUMN observed"
+                "DROP COLUMN tables, DROP COLUMN digests, DROP COLUMN backend_version, DROP COLUMN observed, "
+                "DROP COLUMN axes"
             )
         )
         connection.execute(text("DROP TABLE runs, tags, trash, memberships"))

@@ -251,7 +251,7 @@ def before_migration() -> None:
     for trial in (KEPT, "bbbb00000002"):
         run_trial(workspace, trial_facts(trial), FakeBackend())
     with workspace.database.writing() as connection:
-        later = {"trials": ("digests", "backend_version", "observed"), "runs": ("backend", "hosts")}
+        later = {"trials": ("digests", "backend_version", "observed", "axes"), "runs": ("backend", "hosts")}
         for table, columns in later.items():
             for column in columns:
                 connection.run(f"ALTER TABLE {table} DROP COLUMN {column}")

@@ -3,7 +3,7 @@
 //! Nearly all of that follows from numbers, so it is told when it is asked for and not stored.
 
 use crate::rank_connections::{Ends, RankConnections};
-use crate::schedules::schedule;
+use crate::schedules::{check_chunks, schedule};
 use spec::{JobSpec, RunSpec, SpecError};
 use std::ops::Range;
 use units::{HostId, Rank, Seed, StreamFamily, TransferId};
@@ -265,7 +265,7 @@ impl Jobs {
     /// Adds the collective of the next job; returns its queue pairs.
     ///
     /// # Errors
-    /// See [`schedule`].
+    /// See [`schedule`] and [`check_chunks`].
     pub fn add_collective(
         &mut self,
         spec: &RunSpec,
@@ -273,6 +273,7 @@ impl Jobs {
         job: &JobSpec,
     ) -> Result<Range<u32>, SpecError> {
         let schedule = schedule(spec, index, job)?;
+        check_chunks(index, self.chunks.into(), schedule.transfers().len() as u64, self.parts)?;
         let connections = RankConnections::new(&schedule, spec.transport.qp_mode);
         Ok(self.add(job, schedule, connections))
     }

@@ -3,8 +3,8 @@
 use spec::{ArrivalProcess, ArrivalsSpec, JobSpec, RunSpec, SpecError};
 use units::{Rank, Seed, Span};
 use workload::{
-    Arrivals, HANDSHAKE_TRANSFERS, MAX_TRANSFERS, Process, Schedule, Shape, Transfer, WorkloadError,
-    barrier_transfers, in_phases, with_rendezvous,
+    Arrivals, HANDSHAKE_TRANSFERS, LISTED_TRANSFERS_MAX, Process, Schedule, Shape, Transfer, WorkloadError,
+    barrier_transfers, check_transfers, in_phases, with_rendezvous,
 };
 
 /// What the schedule of a job is made for.
@@ -30,7 +30,7 @@ pub fn schedule(spec: &RunSpec, index: u32, job: &JobSpec) -> Result<Schedule, S
         let root = Rank((job.root + number) % shape.ranks);
         let round = round_schedule(spec, index, job, &Shape { root, ..shape.clone() })?;
         transfers += round.transfers().len() as u64 * u64::from(if number == 0 { cycle } else { 0 });
-        check_transfers(transfers).map_err(|error| job_refusal(index, job, &error))?;
+        check_transfers(transfers, LISTED_TRANSFERS_MAX).map_err(|error| job_refusal(index, job, &error))?;
         rounds.push(round);
     }
     Ok(in_phases(&rounds, barrier))
@@ -55,7 +55,7 @@ fn round_schedule(spec: &RunSpec, index: u32, job: &JobSpec, shape: &Shape) -> R
     let schedule = schedule.map_err(|error| job_refusal(index, job, &error))?;
     let Some(rendezvous) = job.rendezvous else { return Ok(schedule) };
     let transfers = schedule.transfers().len() as u64 * HANDSHAKE_TRANSFERS;
-    check_transfers(transfers).map_err(|error| job_refusal(index, job, &error))?;
+    check_transfers(transfers, LISTED_TRANSFERS_MAX).map_err(|error| job_refusal(index, job, &error))?;
     // Ranks of one host do not announce what they copy.
     let is_large = |transfer: &Transfer| {
         let is_local = job.hosts[transfer.src.index()] == job.hosts[transfer.dst.index()];
@@ -64,12 +64,21 @@ fn round_schedule(spec: &RunSpec, index: u32, job: &JobSpec, shape: &Shape) -> R
     Ok(with_rendezvous(&schedule, rendezvous.control_bytes, is_large))
 }
 
-/// That a schedule with more than the transfers of a collective is not too long.
-const fn check_transfers(transfers: u64) -> Result<(), WorkloadError> {
-    if transfers > MAX_TRANSFERS {
-        return Err(WorkloadError::TooManyTransfers { transfers, limit: MAX_TRANSFERS });
+/// Most chunks of all jobs, as they and their queue pairs are numbered in 32 bits.
+const CHUNKS_MAX: u64 = 1 << 31;
+
+/// That the chunks of all jobs can be numbered, if the jobs before job `index` have so many of them and this
+/// one so many transfers, each cut into `parts`; returns how many they are together.
+///
+/// # Errors
+/// When they cannot.
+pub fn check_chunks(index: u32, before: u64, transfers: u64, parts: u32) -> Result<u64, SpecError> {
+    let chunks = before.saturating_add(transfers.saturating_mul(parts.into()));
+    if chunks > CHUNKS_MAX {
+        let found = format!("{chunks} chunks with those of the jobs before it");
+        return Err(value(format!("jobs[{index}].hosts"), found, &format!("at most {CHUNKS_MAX}")));
     }
-    Ok(())
+    Ok(chunks)
 }
 
 /// Why a job has no schedule, for the field that says so.

@@ -123,3 +123,16 @@ fn scheduled_switches_where_they_do_not_fit() {
         text.starts_with("fabric.topology.kind: another one with scheduled switches; allowed: leaf-spine or")
     );
 }
+
+#[test]
+fn more_chunks_than_can_be_numbered() {
+    let text = refusal(|spec| {
+        spec.jobs[0].hosts = (0..1_500).map(|rank| rank % 8).collect();
+        (spec.jobs[0].collective, spec.jobs[0].algorithm) = ("all-reduce".into(), "ring".into());
+        spec.transport.qps_per_rank_pair = 1_024;
+    });
+    assert_eq!(
+        text,
+        "jobs[0].hosts: 4604928000 chunks with those of the jobs before it; allowed: at most 2147483648"
+    );
+}

@@ -72,7 +72,7 @@ pub enum WorkloadError {
     TooManyTransfers {
         /// Transfers needed.
         transfers: u64,
-        /// The limit, [`crate::MAX_TRANSFERS`].
+        /// The limit, [`crate::TRANSFERS_MAX`] or [`crate::LISTED_TRANSFERS_MAX`].
         limit: u64,
     },
 }

@@ -51,7 +51,9 @@ pub use open_loop::{Peer, open_loop_for};
 pub use parts::Parts;
 pub use pattern::Pattern;
 pub use phases::{barrier_transfers, in_phases};
-pub use registry::{MAX_TRANSFERS, check_schedule, find, patterns, schedule_for};
+pub use registry::{
+    LISTED_TRANSFERS_MAX, TRANSFERS_MAX, check_schedule, check_transfers, find, patterns, schedule_for,
+};
 pub use rendezvous::{HANDSHAKE_TRANSFERS, with_rendezvous};
 pub use schedule::{Message, Schedule, Successors, Transfer};
 pub use shape::Shape;

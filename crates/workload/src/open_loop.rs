@@ -1,7 +1,8 @@
 //! Open-loop traffic: ranks offer messages at given times, whatever became of those before.
 
 use crate::{
-    Arrivals, MAX_TRANSFERS, Pattern, Schedule, ScheduleBuilder, Shape, Transfer, WorkloadError, find,
+    Arrivals, LISTED_TRANSFERS_MAX, Pattern, Schedule, ScheduleBuilder, Shape, Transfer, WorkloadError,
+    check_transfers, find,
 };
 use units::{Rank, Seed, Span, Stream};
 
@@ -34,7 +35,7 @@ impl Peer {
 ///
 /// # Errors
 /// When there is no such pattern or it is no open-loop one, `shape` makes no sense, no message falls within
-/// the duration, or the schedule exceeds [`MAX_TRANSFERS`].
+/// the duration, or the schedule exceeds [`LISTED_TRANSFERS_MAX`].
 pub fn open_loop_for(
     collective: &str,
     algorithm: &str,
@@ -49,9 +50,7 @@ pub fn open_loop_for(
     let peers = peers_of(pattern, shape)?;
     let senders = peers.iter().flatten().count() as u64;
     let expected = arrivals.expected(shape.data_bytes).saturating_mul(senders);
-    if expected > MAX_TRANSFERS {
-        return Err(WorkloadError::TooManyTransfers { transfers: expected, limit: MAX_TRANSFERS });
-    }
+    check_transfers(expected, LISTED_TRANSFERS_MAX)?;
     let streams = |rank: u32| {
         let index = (u64::from(job) << 32) | u64::from(rank);
         (seed.stream("workload.arrivals", index), seed.stream("workload.peers", index))

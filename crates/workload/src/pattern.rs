@@ -24,6 +24,11 @@ pub trait Pattern: Sync {
     /// How many transfers the schedule has.
     fn transfers(&self, ranks: u32, data_bytes: u64) -> u64;
 
+    /// Whether the schedule is a list of its transfers; otherwise each follows from its number.
+    fn is_listed(&self) -> bool {
+        true
+    }
+
     /// How many (sender, receiver, channel) the transfers have: a queue pair each, if they are reused.
     fn connections(&self, ranks: u32, data_bytes: u64) -> u64 {
         self.transfers(ranks, data_bytes)

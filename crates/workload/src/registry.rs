@@ -7,8 +7,11 @@ use crate::patterns::{
 };
 use crate::{Pattern, Schedule, Shape, WorkloadError, shares};
 
-/// Most transfers of a schedule: 2^25 = 33,554,432, which take 1.3 GB, and 4 bytes for each dependency.
-pub const MAX_TRANSFERS: u64 = 1 << 25;
+/// Most transfers of a schedule that is a list: 2^25 = 33,554,432, which take 1.3 GB, and 4 bytes for each
+/// dependency.
+pub const LISTED_TRANSFERS_MAX: u64 = 1 << 25;
+/// Most transfers of any schedule, as they are numbered in 32 bits: 2^31 = 2,147,483,648.
+pub const TRANSFERS_MAX: u64 = 1 << 31;
 
 static PATTERNS: [&dyn Pattern; 26] = [
     &all_reduce::RING,
@@ -64,7 +67,8 @@ pub fn find(collective: &str, algorithm: &str) -> Result<&'static dyn Pattern, W
 /// # Errors
 /// When there is no such pattern, `shape` has under 2 ranks, a root that is not one of them or no data, the
 /// pattern does not [support](Pattern::supports) so many ranks, the data size is not a multiple of
-/// [`shares`], or the schedule exceeds [`MAX_TRANSFERS`].
+/// [`shares`], or the schedule exceeds [`TRANSFERS_MAX`], or
+/// [`LISTED_TRANSFERS_MAX`] where it is a list.
 pub fn schedule_for(collective: &str, algorithm: &str, shape: &Shape) -> Result<Schedule, WorkloadError> {
     Ok(check_schedule(collective, algorithm, shape)?.schedule(shape))
 }
@@ -85,11 +89,20 @@ pub fn check_schedule(
     if !data_bytes.is_multiple_of(shares) {
         return Err(WorkloadError::Indivisible { data_bytes, shares });
     }
-    let (transfers, limit) = (pattern.transfers(shape.ranks, data_bytes), MAX_TRANSFERS);
+    let limit = if pattern.is_listed() { LISTED_TRANSFERS_MAX } else { TRANSFERS_MAX };
+    check_transfers(pattern.transfers(shape.ranks, data_bytes), limit)?;
+    Ok(pattern)
+}
+
+/// That there are no more transfers than so many.
+///
+/// # Errors
+/// When there are.
+pub const fn check_transfers(transfers: u64, limit: u64) -> Result<(), WorkloadError> {
     if transfers > limit {
         return Err(WorkloadError::TooManyTransfers { transfers, limit });
     }
-    Ok(pattern)
+    Ok(())
 }
 
 fn known() -> String {
@@ -164,8 +177,25 @@ mod tests {
 
     #[test]
     fn a_schedule_that_does_not_fit_is_refused_before_it_is_built() {
-        let ranks = 6000;
+        let ranks = 1 << 16;
         let text = error("all-to-all", "parallel", &shape(ranks, ranks.into()));
-        assert_eq!(text, "35994000 transfers; a schedule has at most 33554432");
+        assert_eq!(text, "4294901760 transfers; a schedule has at most 2147483648");
+        let text = error("all-to-all", "bruck", &shape(1 << 21, 1 << 21));
+        assert_eq!(text, "44040192 transfers; a schedule has at most 33554432");
+    }
+
+    #[test]
+    fn a_schedule_that_is_no_list_needs_no_memory_for_its_transfers() {
+        let schedule = schedule_for("all-reduce", "ring", &shape(1 << 15, 1 << 15)).unwrap();
+        assert_eq!(schedule.transfers().len(), 2_147_418_112);
+        assert!(schedule.memory_bytes() < 100);
+    }
+
+    #[test]
+    fn only_what_is_a_list_says_so() {
+        for pattern in patterns() {
+            let schedule = pattern.schedule(&shape(4, 16));
+            assert_eq!(pattern.is_listed(), schedule.closed_form().is_none(), "{}", pattern.algorithm());
+        }
     }
 }

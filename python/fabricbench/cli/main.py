@@ -13,6 +13,8 @@ from typing import Annotated, Final
 
 import typer
 
+from fabricbench.cli.completion import VARIABLE, complete
+from fabricbench.cli.config_file import take_defaults
 from fabricbench.cli.errors import OLD_PROCESSOR, exit_status
 from fabricbench.cli.plain_values import PlainCommand, PlainGroup
 from fabricbench.words import one_line
@@ -26,6 +28,7 @@ _COMMANDS: Final[Mapping[str, str | Mapping[str, str]]] = {
     "plans": "plans:plans_command",
     "trials": "trials:trials_command",
     "show": "trials:show_command",
+    "explain": "explain:explain_command",
     "compare": "compare:compare_command",
     "report": "report:report_command",
     "notebook": "report:notebook_command",
@@ -53,17 +56,27 @@ _COMMANDS: Final[Mapping[str, str | Mapping[str, str]]] = {
         "check": "hosts:check_command",
         "schema": "hosts:schema_command",
     },
+    "config": {
+        "": "config:list_command",
+        "get": "config:get_command",
+        "set": "config:set_command",
+        "unset": "config:unset_command",
+        "path": "config:path_command",
+    },
     "agent": "agent:agent_command",
     "serve": "serve:serve_command",
     "doctor": "doctor:doctor_command",
+    "completion": "completion:completion_command",
 }
-"""Where each command is, in the order of the help: a module of this package and its function."""
+"""Where each command is, in the order of the help: a module of this package and its function; without a name,
+what a group does by itself."""
 
 _GROUPS: Final = {
     "plan": "Check a plan, or write the schema of plans.",
     "workspace": "Check, repair, export, import or purge the trials of a workspace.",
     "lab": "Build a plan's fabric on this machine, out of network namespaces, for real endpoints.",
     "hosts": "Let real hosts join, and look whether they can carry a run.",
+    "config": "Show, and set, the defaults of options that you give each time.",
 }
 """Help of commands that have commands of their own."""
 
@@ -106,7 +119,10 @@ def _add(app: typer.Typer, name: str, place: str | Mapping[str, str]) -> None:
     # Typer reads them twice, and would have them evaluated each time.
     command.__annotations__ = get_annotations(command, eval_str=True)
     paragraphs = [" ".join(each.split()) for each in cleandoc(command.__doc__ or "").split("\n\n")]
-    app.command(name, cls=PlainCommand, help="\n\n".join(paragraphs), short_help=paragraphs[0])(command)
+    if name:
+        app.command(name, cls=PlainCommand, help="\n\n".join(paragraphs), short_help=paragraphs[0])(command)
+    else:
+        app.callback(invoke_without_command=True, help="\n\n".join(paragraphs))(command)
 
 
 def _print_version(wanted: bool) -> None:
@@ -130,6 +146,8 @@ def _program(
     context.obj = {"debug": debug}
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
+    elif context.invoked_subcommand not in ("config", "completion"):
+        take_defaults(context)
 
 
 def main() -> None:
@@ -143,6 +161,8 @@ def main() -> None:
     gc.set_threshold(200_000, 20, 100)
     # The plans' models need no plugin of pydantic, which would be looked for among all that is installed.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
+    if VARIABLE in os.environ:
+        sys.exit(complete(program()))
     # Where polars warns of the processor, it would die of an instruction that is not there.
     warnings.filterwarnings("error", OLD_PROCESSOR, RuntimeWarning)
     status = run(sys.argv[1:])

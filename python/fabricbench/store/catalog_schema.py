@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fabricbench.store.sql.table import BIGINT, INTEGER, TEXT, Column, Index, Table, varchar
 
-REVISION = "0011"
+REVISION = "0012"
 """Revision of the catalog that this version reads and writes."""
 
 REVISION_TABLE = "alembic_version"
@@ -45,6 +45,7 @@ trials = Table(
     Column("published", TEXT, nullable=True),
     Column("criteria", TEXT, default="[]"),
     Column("size_kind", TEXT, default="data"),
+    Column("axes", TEXT, default="[]"),
     # By what and where.
     Column("backend", TEXT),
     Column("backend_version", TEXT, default=""),
@@ -116,6 +117,7 @@ OF_RUN = (
     "published",
     "criteria",
     "size_kind",
+    "axes",
 )
 """Columns of `trials` that depend on the run that a trial is part of, and not on the trial alone."""
 

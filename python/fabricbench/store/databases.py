@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 from fabricbench.store.database import Database
 from fabricbench.store.errors import StoreError
+from fabricbench.store.names import CATALOG_FILE
 
 if TYPE_CHECKING:
     from sqlalchemy.engine import URL
 
-CATALOG_FILE = "catalog.sqlite"
 _FORMS = (
     "write sqlite:////folder/catalog.sqlite or postgresql://user@host/database, or leave it out for a "
     "file in the workspace"

@@ -200,6 +200,11 @@ def _is_published(value: object) -> bool:
     return texts and _is_sound(value) and all(map(_is_scalar, value["values"].values()))
 
 
+def _is_axis(value: object) -> bool:
+    """Tell whether a value is a swept field with its value."""
+    return isinstance(value, list) and len(value) == 2 and isinstance(value[0], str) and _is_sound(value)
+
+
 def _is_observed(value: object) -> bool:
     """Tell whether a value says which tables a record holds, where they were seen and what they lack."""
     return isinstance(value, dict) and all(
@@ -226,6 +231,7 @@ _JSON: Final[Mapping[str, tuple[Callable[[object], bool], str]]] = {
     "results": (_is_results, "a list of objects with job, status and finite numbers"),
     "engine": (_is_object, "an object of finite numbers"),
     "machine": (_is_object, "an object"),
+    "axes": (_is_list_of(_is_axis), "a list of fields, each with its value"),
     "observed": (_is_observed, "an object with `at` and `unmeasured` of tables"),
     "digests": (_is_object, "an object with the digests of tables"),
 }

@@ -47,7 +47,7 @@ class QueuedRun:
         options: `overrides`, `variants`, `tags`, `threads`, `force`, `twin`, `resume` and `count` (of its
             trials).
         trials: The first of what it expands to: `id`, `backend`, `variant`, `iteration`, `data_size_bytes`,
-            `size_kind`.
+            `axes` (the values of swept fields), `size_kind`.
         owner: The user who asked for it; empty where there is one only.
         message: Why it ended as it did; empty if it is complete.
         cancel_requested: Whether somebody wants it to end.

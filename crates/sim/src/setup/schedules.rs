@@ -2,7 +2,7 @@
 
 use super::switches::check_pins;
 use super::{Fabric, Flows};
-use jobs::{job_refusal, schedule, shape};
+use jobs::{check_chunks, job_refusal, schedule, shape};
 use spec::{JobSpec, LoadBalancing, RunSpec, SpecError};
 
 /// Checks what the jobs will send, without making their chunks unless only those show whether it can be sent.
@@ -15,15 +15,18 @@ pub(crate) fn check_flows(spec: &RunSpec, fabric: &Fabric) -> Result<(), SpecErr
     if is_pinned || is_storage || !fabric.graph.is_joined_by_switches() {
         return check_pins(spec, fabric, &Flows::new(spec, fabric)?);
     }
-    spec.jobs.iter().zip(0..).try_for_each(|(job, index)| check_job(spec, index, job))
+    let parts = spec.transport.qps_per_rank_pair;
+    let add = |chunks, (job, index)| check_chunks(index, chunks, transfers(spec, index, job)?, parts);
+    spec.jobs.iter().zip(0..).try_fold(0, add).map(drop)
 }
 
-/// Checks that a job has a schedule; when open-loop messages are offered is drawn to know.
-fn check_job(spec: &RunSpec, index: u32, job: &JobSpec) -> Result<(), SpecError> {
+/// The transfers of the schedule of a job, if it has one; when open-loop messages are offered is drawn to
+/// know.
+fn transfers(spec: &RunSpec, index: u32, job: &JobSpec) -> Result<u64, SpecError> {
     if job.arrivals.is_some() || job.rendezvous.is_some() || job.root_shift || job.barrier {
-        return schedule(spec, index, job).map(drop);
+        return Ok(schedule(spec, index, job)?.transfers().len() as u64);
     }
     workload::check_schedule(&job.collective, &job.algorithm, &shape(spec, job))
-        .map(drop)
+        .map(|pattern| pattern.transfers(job.hosts.len() as u32, job.data_bytes))
         .map_err(|error| job_refusal(index, job, &error))
 }

@@ -26,6 +26,10 @@ impl Pattern for Parallel {
         super::ordered_pairs(ranks)
     }
 
+    fn is_listed(&self) -> bool {
+        false
+    }
+
     fn schedule(&self, shape: &Shape) -> Schedule {
         Schedule::closed(Pairs { ranks: shape.ranks, bytes: shape.share_bytes() })
     }

@@ -47,6 +47,10 @@ impl Pattern for NeighbourExchange {
         true
     }
 
+    fn is_listed(&self) -> bool {
+        false
+    }
+
     fn schedule(&self, shape: &Shape) -> Schedule {
         Schedule::closed(Exchanges { ranks: shape.ranks, block_bytes: shape.share_bytes() })
     }

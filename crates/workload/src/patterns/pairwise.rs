@@ -31,6 +31,10 @@ impl Pattern for Pairwise {
         super::ordered_pairs(ranks)
     }
 
+    fn is_listed(&self) -> bool {
+        false
+    }
+
     fn schedule(&self, shape: &Shape) -> Schedule {
         Schedule::closed(Shifts { ranks: shape.ranks, bytes: shape.share_bytes() }).blocking()
     }

@@ -73,6 +73,10 @@ impl Pattern for Ring {
         true
     }
 
+    fn is_listed(&self) -> bool {
+        false
+    }
+
     fn schedule(&self, shape: &Shape) -> Schedule {
         let parts = shape.parts(self.parts(shape.ranks, shape.data_bytes));
         Schedule::closed(Laps { ring: *self, ranks: shape.ranks, parts })
