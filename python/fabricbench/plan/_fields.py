@@ -176,6 +176,8 @@ FIELDS = (
     "sweep.message_size.end",
     "sweep.message_size.factor",
     "sweep.message_size.start",
+    "sweep.zip.data_size",
+    "sweep.zip.message_size",
     "tag",
     "tcp.0.ack_every",
     "tcp.0.algorithm",
