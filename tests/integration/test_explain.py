@@ -76,6 +76,31 @@ def test_remedies_are_tried_and_stay_in_the_workspace(root: Path, capsys: pytest
     assert f"-s fabric.switch.pfc=on helps most; `fabricbench compare {trial.id} {best.id}`" in text
 
 
+SWEPT = """
+fabricbench: 1
+name: swept
+fabric:
+  topology: {kind: single-switch, hosts: 4, host_link: 100Gbps}
+transport: {ack_every: 1}
+jobs:
+  - {name: test, collective: all-to-all}
+sweep: {transport.window: [1, 2], data_size: 1MB}
+"""
+
+
+def test_a_swept_trial_is_tried_with_its_own_values(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = root.parent / "swept.yaml"
+    path.write_text(SWEPT)
+    for trial in run_plan(root, path):
+        first, *others = in_json(capsys, root, trial.id, "--try")["tried"]
+        assert first["set"] == ["transport.window=8"]
+        assert first["helps"]
+        assert not others
+        found = Workspace.open(root).find(first["trial"])
+        changed = trial.facts.run_spec | {"transport": found.facts.run_spec["transport"]}
+        assert found.facts.run_spec == changed
+
+
 def test_a_remedy_at_the_cost_of_another_job_says_so(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     trial_of(root, PLANS["pfc-head-of-line-blocking"])
     assert "helps most, and slows job hog down" in explained(capsys, root, "--try")

@@ -1,17 +1,19 @@
 """The plan of one stored trial, to be loaded again with other settings: the same variant, size and seed."""
 
+from __future__ import annotations
+
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from fabricbench.plan.cost import Limits
-from fabricbench.plan.document.document import Document, read_text
-from fabricbench.plan.document.overrides import apply_overrides
 from fabricbench.plan.errors import Place, PlanError, Problem
-from fabricbench.plan.load import load_text
-from fabricbench.plan.loaded import LoadedPlan
 from fabricbench.plan.sweep.labels import BASE_VARIANT, shared_variant, solo_job
+
+if TYPE_CHECKING:
+    from fabricbench.plan.cost import Limits
+    from fabricbench.plan.document.document import Document
+    from fabricbench.plan.loaded import LoadedPlan
 
 _SOURCE: Final = "the plan of the trial"
 _ALONE: Final[dict[str, object]] = {"variants": [], "published": None}
@@ -29,6 +31,7 @@ class PlanOfTrial:
         iteration: Which repetition it is.
         data_size_bytes: Its size, of the kind that the plan sweeps.
         size_kind: That kind, `data` or `message`.
+        axes: The swept fields by their dotted paths, each with the trial's value.
     """
 
     text: str
@@ -37,6 +40,7 @@ class PlanOfTrial:
     iteration: int
     data_size_bytes: int
     size_kind: str
+    axes: tuple[tuple[str, Any], ...] = ()
 
     def load(self, changes: Sequence[str] = (), limits: Limits | None = None) -> LoadedPlan:
         """Load the plan with changes, each FIELD=VALUE, and with that one trial to be run.
@@ -44,6 +48,8 @@ class PlanOfTrial:
         Raises:
             PlanError: The plan cannot be carried out with the changes, or beyond the limits.
         """
+        from fabricbench.plan.load import load_text
+
         loaded = load_text(self.text, _SOURCE, (*self.overrides, *self._own(), *changes), limits)
         alone = solo_job(self.variant)
         found = [
@@ -79,23 +85,31 @@ class PlanOfTrial:
 
     @property
     def _document(self) -> Document:
-        overrides = (*self.overrides, *self._changes_of_variant())
+        return self._with((*self.overrides, *self._changes()))
+
+    def _with(self, overrides: Sequence[str]) -> Document:
+        from fabricbench.plan.document.document import read_text
+        from fabricbench.plan.document.overrides import apply_overrides
+
         return apply_overrides(read_text(self.text, _SOURCE), overrides)
 
     def _own(self) -> list[str]:
         """Return the overrides that leave one variant and one size of the plan."""
         document = self._document
-        own = [*self._changes_of_variant()]
+        own = self._changes()
         own += [f"{name}={json.dumps(left)}" for name, left in _ALONE.items() if document.value((name,))]
         if document.value(("sweep",)) is not None and solo_job(self.variant) is None:
             own.append(f"sweep={{{self.size_kind}_size: {self.data_size_bytes}B}}")
         return own
 
-    def _changes_of_variant(self) -> list[str]:
+    def _changes(self) -> list[str]:
+        """Return the overrides that make the plan that of the trial's variant and swept values."""
+        changes = (*self._changes_of_variant().items(), *self.axes)
+        return [f"{name}={json.dumps(value)}" for name, value in changes]
+
+    def _changes_of_variant(self) -> Mapping[str, Any]:
         label = shared_variant(self.variant)
         if label == BASE_VARIANT:
-            return []
-        document = apply_overrides(read_text(self.text, _SOURCE), self.overrides)
-        variants: list[dict[str, Any]] = document.value(("variants",)) or []
-        changes = next((each.get("set") for each in variants if each.get("name") == label), None)
-        return [f"{name}={json.dumps(value)}" for name, value in (changes or {}).items()]
+            return {}
+        variants: list[dict[str, Any]] = self._with(self.overrides).value(("variants",)) or []
+        return next((each.get("set") for each in variants if each.get("name") == label), None) or {}

@@ -88,7 +88,7 @@ def record_of(trial: Trial) -> Record:
     """Return a finished trial as `fabricbench.analysis` takes it."""
     facts = trial.facts
     size = (facts.data_size_bytes, facts.size_kind)
-    plan = plan_of(facts.plan_source, facts.overrides, facts.variant, facts.iteration, *size)
+    plan = plan_of(facts.plan_source, facts.overrides, facts.variant, facts.iteration, size, facts.axes)
     return Record(facts.run_spec, trial.summary or {}, trial.tables, plan)
 
 

@@ -98,12 +98,17 @@ def _together(first: Remedy, second: Remedy) -> Remedy | None:
 
 
 def plan_of(
-    text: str, overrides: Sequence[str], variant: str, iteration: int, data_size_bytes: int, size_kind: str
+    text: str,
+    overrides: Sequence[str],
+    variant: str,
+    iteration: int,
+    size: tuple[int, str],
+    axes: Sequence[tuple[str, Any]],
 ) -> PlanOfTrial:
     """Return the plan of a trial from what its workspace keeps of it; see `PlanOfTrial`."""
     from fabricbench.plan.again import PlanOfTrial
 
-    return PlanOfTrial(text, tuple(overrides), variant, iteration, data_size_bytes, size_kind)
+    return PlanOfTrial(text, tuple(overrides), variant, iteration, *size, tuple(axes))
 
 
 class _Known:
