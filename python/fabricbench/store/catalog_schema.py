@@ -127,7 +127,16 @@ memberships = Table(
     Column("number", INTEGER),
     Column("trial_id", varchar(12)),
     Column("placed_at", varchar(32), nullable=True),
-    *(Column(name, trials.c[name].type, nullable=trials.c[name].nullable) for name in OF_RUN),
+    *(
+        Column(
+            name,
+            trials.c[name].type,
+            nullable=trials.c[name].nullable,
+            # It was added to rows that there were; the others are as old as the table.
+            default=trials.c[name].default if name == "axes" else None,
+        )
+        for name in OF_RUN
+    ),
     key=("number",),
     is_counted=True,
     indexes=(Index("one_membership_per_suite", "trial_id", "suite", unique=True),),
