@@ -75,7 +75,19 @@ screenshots: $(STAMPS)/extension $(STAMPS)/requirements-dev $(STAMPS)/web ## Tak
 	$(BIN)/python tools/screenshots.py
 
 .PHONY: test
-test: test-rust test-python test-web ## Run every test
+test: test-needs test-rust test-python test-web ## Run every test
+
+# What is missing is told before anything is built, and not after a quarter of an hour as skipped tests.
+.PHONY: test-needs
+test-needs:
+	@echo "make test: the tests of the crates, of Python and of the web application; a quarter of an hour on two"
+	@echo "cores, and some minutes more where the extension has to be built"
+	@missing=(); \
+	command -v tshark >/dev/null || missing+=(tshark); \
+	{ command -v chromium || command -v chromium-browser; } >/dev/null || missing+=(chromium); \
+	test -z "$${missing[*]}" || { \
+		echo "warning: not installed: $${missing[*]}; the tests that need it are skipped" >&2; \
+		echo "hint: sudo apt-get install --no-install-recommends $${missing[*]}" >&2; }
 
 .PHONY: test-rust
 test-rust: $(STAMPS)/venv ## Run the tests of the Rust crates
@@ -141,6 +153,10 @@ validation: $(STAMPS)/extension ## Run the shipped plans and write the tables of
 bench: ## Time whole runs of the simulator: packet-hops per second, memory (B="B1 B5 --runs 5" chooses)
 	cargo bench --quiet -p fabricbench-sim --bench fabric -- $(B)
 
+.PHONY: bench-start
+bench-start: $(STAMPS)/extension ## Time whole processes of the smallest commands and runs: processor time (B="--runs 40")
+	@$(BIN)/python tools/time_start.py $(B)
+
 .PHONY: bench-endpoint
 bench-endpoint: $(STAMPS)/requirements ## Time queue pairs between two network namespaces beside bare sockets (needs root)
 	@$(BIN)/python tools/bench_endpoint.py $(B)
@@ -153,10 +169,10 @@ loopback: ## Send 1 GB over UDP sockets of this host with one packet in 100 lost
 	done
 
 .PHONY: verbs-lab
-verbs-lab: $(STAMPS)/extension $(STAMPS)/requirements-dev ## Try driver verbs on soft-RoCE in virtual machines (FABRICBENCH_RDMA_VM=)
+verbs-lab: $(STAMPS)/extension $(STAMPS)/requirements-dev ## Try driver verbs on soft-RoCE, and a time of day that jumps, in virtual machines (FABRICBENCH_RDMA_VM=)
 	@test -n "$$FABRICBENCH_RDMA_VM" || { echo "error: FABRICBENCH_RDMA_VM names no lab" >&2; \
 		echo "hint: a folder with vm.sh, see tests/verbs/machines.py" >&2; exit 2; }
-	$(BIN)/pytest -q tests/verbs
+	$(BIN)/pytest -q tests/verbs tests/hosts/test_time_of_day.py
 
 .PHONY: interop
 interop: $(STAMPS)/requirements-dev ## Exchange messages with Linux's soft-RoCE and perftest (FABRICBENCH_RDMA_VM=, needs root)

@@ -17,7 +17,7 @@ from typing import Any
 import typer
 
 from fabricbench.analysis.compare import PUBLISHED
-from fabricbench.cli.main import app
+from fabricbench.cli.main import program
 from fabricbench.figures.figure import Figure
 from fabricbench.figures.registry import FIGURES
 from fabricbench.metrics import METRICS, RATIOS, Metric, Scope
@@ -142,7 +142,7 @@ def _column(column: Column) -> str:
 
 def cli_page() -> str:
     """Return the reference of the command line."""
-    commands = [*_commands(typer.main.get_command(app), ())]
+    commands = [*_commands(typer.main.get_command(program()), ())]
     counted = Counter(record for path, command in commands for record in _records(path, command))
     common = [record for record, count in counted.items() if count >= _COMMON]
     parts = ["# Command line reference", "", _GENERATED, _INTRODUCTION, *_table(common)]

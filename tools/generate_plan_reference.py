@@ -1,7 +1,7 @@
-"""Writes the tables of docs/plan.md from the JSON Schema of the plan: no default stands in two places.
+"""Writes the tables of docs/plan.md, and the fields that shells complete, from the JSON Schema of the plan.
 
 python tools/generate_plan_reference.py            # write
-python tools/generate_plan_reference.py --check    # exit status 1 when the page is not what would be written
+python tools/generate_plan_reference.py --check    # exit status 1 when one is not what would be written
 """
 
 import argparse
@@ -19,6 +19,7 @@ from fabricbench.plan.transport.dcqcn import DCQCN, DcqcnPreset
 
 ROOT = Path(__file__).parent.parent
 TARGET = ROOT / "docs" / "plan.md"
+FIELDS = ROOT / "python" / "fabricbench" / "plan" / "_fields.py"
 BEGIN, END = "<!-- fields: begin (tools/generate_plan_reference.py) -->\n", "<!-- fields: end -->\n"
 PRESETS_BEGIN = "<!-- presets: begin (tools/generate_plan_reference.py) -->\n"
 PRESETS_END = "<!-- presets: end -->\n"
@@ -196,6 +197,27 @@ _WRITERS: dict[str, Callable[[int], str]] = {
 }
 
 
+def fields_module() -> str:
+    """Return the module with the path of every field of a plan that an override can give a single value."""
+    schema = plan_schema()
+    paths = sorted(set(_paths(schema, schema, "")))
+    return (
+        '"""The fields of a plan, as overrides name them; written by tools/generate_plan_reference.py."""\n\n'
+        "FIELDS = (\n" + "".join(f'    "{path}",\n' for path in paths) + ")\n"
+    )
+
+
+def _paths(schema: dict[str, Any], mapping: dict[str, Any], path: str) -> Iterator[str]:
+    """Yield the paths below a mapping; items of lists have the number of the first."""
+    for name, prop in mapping["properties"].items():
+        children = list(_mappings(schema, prop))
+        if not children or _values(prop) not in ("", "mapping", "list"):
+            yield f"{path}{name}"
+        item = ".0" if prop.get("type") == "array" else ""
+        for child in children:
+            yield from _paths(schema, child, f"{path}{name}{item}.")
+
+
 def page(old: str) -> str:
     """Return the page with its tables replaced."""
     text = _replaced(old, PRESETS_BEGIN, presets(), PRESETS_END)
@@ -210,17 +232,18 @@ def _replaced(text: str, begin: str, table: str, end: str) -> str:
 
 
 def main() -> int:
-    """Write the page, or check it."""
+    """Write the page and the module, or check them."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--check", action="store_true", help="change nothing; fail when the page is stale")
     check_only = parser.parse_args().check
-    old = TARGET.read_text(encoding="utf-8")
-    new = page(old)
-    if not check_only:
-        TARGET.write_text(new, encoding="utf-8")
-    elif new != old:
-        sys.stderr.write("error: docs/plan.md is stale\nhint: python tools/generate_plan_reference.py\n")
-        return 1
+    wanted = {TARGET: page(TARGET.read_text(encoding="utf-8")), FIELDS: fields_module()}
+    for file, text in wanted.items():
+        if not check_only:
+            file.write_text(text, encoding="utf-8")
+        elif not file.exists() or file.read_text(encoding="utf-8") != text:
+            hint = "python tools/generate_plan_reference.py"
+            sys.stderr.write(f"error: {file.relative_to(ROOT)} is stale\nhint: {hint}\n")
+            return 1
     return 0
 
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from fabricbench.api import Sample as Sample
     from fabricbench.api import StoreError as StoreError
     from fabricbench.api import Trial as Trial
+    from fabricbench.api import TrialProcessError as TrialProcessError
     from fabricbench.api import Trials as Trials
     from fabricbench.api import UnknownTrialError as UnknownTrialError
     from fabricbench.api import Workspace as Workspace
@@ -33,6 +34,7 @@ __all__ = [
     "Sample",
     "StoreError",
     "Trial",
+    "TrialProcessError",
     "Trials",
     "UnknownTrialError",
     "Workspace",

@@ -141,6 +141,7 @@ def run(
     spec_json: str,
     *,
     threads: int | None = None,
+    cores: int | None = None,
     path: Literal["auto", "exact"] = "auto",
     fast_forward: bool = True,
     on_progress: Callable[[Progress], None] | None,
@@ -151,6 +152,7 @@ def run(
     Args:
         spec_json: The RunSpec.
         threads: Worker threads, as many as help without it; the result does not depend on it.
+        cores: How many threads may help at most; without it as many as the machine has cores.
         path: `exact` keeps to the slower reference path; the result is the same.
         fast_forward: On one thread, skip what repeats; the result is the same.
         on_progress: Called about ten times a second and at the end. What it raises stops the run and comes

@@ -201,7 +201,7 @@ def _store(workspace: Workspace, made: Sequence[_Made], results: Results) -> Non
         for facts, summary, machine in made:
             writer = stack.enter_context(workspace.begin(facts, machine))
             tables = writer.close()
-            ready.append(writer.ready(summary, {}, results(facts, summary, tables)))
+            ready.append(writer.ready(summary, {}, writer.written(results(facts, summary, tables))))
         finish_together(workspace, ready)
 
 

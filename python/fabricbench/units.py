@@ -8,7 +8,7 @@ as every port speed does.
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Final
 
@@ -17,6 +17,9 @@ QUANTITY_MAX: Final = 2**63 - 1
 
 _TEXT_LENGTH_MAX: Final = 64
 _QUANTITY = re.compile(r"([+-]?)([0-9][0-9_]*)(?:\.([0-9]+))?\s*([A-Za-z\u00b5/%]*)", re.ASCII)
+_LETTERS: Final = frozenset("kKMGT")
+"""What a rate and a size may have in place of a unit."""
+_BYTES_PER_SECOND = re.compile("[kKMGT]?i?B(/s|ps)")
 _GREEK_MU, _MICRO_SIGN = "\u03bc", "\u00b5"
 
 
@@ -44,6 +47,7 @@ class Dimension:
         name: What it is, with its article.
         base: Its base unit in the plural.
         units: Size of each unit in base units, ascending; of equal units the first is the one written.
+        also: Other ways to write a unit, each with its size.
         example: A quantity as a user writes it.
         bare: Whether a number without a unit counts base units; if not, only 0 needs no unit.
     """
@@ -53,6 +57,11 @@ class Dimension:
     units: dict[str, int]
     example: str
     bare: bool = False
+    also: Mapping[str, int] = field(default_factory=dict)
+
+    def size(self, unit: str) -> int | None:
+        """Return how many base units one of a unit is; none if there is no such unit."""
+        return self.units.get(unit) or self.also.get(unit)
 
     @property
     def allowed(self) -> str:
@@ -64,12 +73,22 @@ class Dimension:
     @property
     def pattern(self) -> str:
         """Give the regular expression of the text form, for a JSON Schema."""
-        units = "|".join(self.units)
+        units = "|".join({**self.units, **self.also})
         return rf"^\s*\+?[0-9][0-9_]*(\.[0-9]+)?\s*({units}){'?' if self.bare else ''}\s*$"
 
 
 RATE: Final = Dimension(
-    "a rate", "bit/s", {"bps": 1, "kbps": 10**3, "Mbps": 10**6, "Gbps": 10**9, "Tbps": 10**12}, "400Gbps"
+    "a rate",
+    "bit/s",
+    {"bps": 1, "kbps": 10**3, "Mbps": 10**6, "Gbps": 10**9, "Tbps": 10**12},
+    "400Gbps",
+    also={"b/s": 1, "bit/s": 1, "k": 10**3, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
+    | {
+        prefix + suffix: 10**power
+        for power, prefixes in ((3, "kK"), (6, "mM"), (9, "gG"), (12, "tT"))
+        for prefix in prefixes
+        for suffix in ("bps", "b/s", "bit/s")
+    },
 )
 SIZE: Final = Dimension(
     "a size",
@@ -82,12 +101,14 @@ SIZE: Final = Dimension(
     },
     "16MB",
     bare=True,
+    also={"kB": 2**10, "k": 2**10, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40},
 )
 TIME: Final = Dimension(
     "a time",
     "picoseconds",
     {"ps": 1, "ns": 10**3, "us": 10**6, _MICRO_SIGN + "s": 10**6, "ms": 10**9, "s": 10**12},
     "2us",
+    also={"nsec": 10**3, "usec": 10**6, "msec": 10**9, "sec": 10**12},
 )
 LENGTH: Final = Dimension("a length", "millimetres", {"mm": 1, "cm": 10, "m": 10**3, "km": 10**6}, "30m")
 PROPAGATION: Final = Dimension(
@@ -190,15 +211,16 @@ def _integer_text(value: int, dimension: Dimension) -> str:
 
 def _unit_scale(unit: str, value: object, dimension: Dimension, *, is_zero: bool) -> int:
     """Return how many base units one `unit` is."""
-    if unit in dimension.units:
-        return dimension.units[unit]
+    scale = dimension.size(unit)
+    if scale is not None:
+        return scale
     if not unit and (dimension.bare or is_zero):
         return 1
     if not unit:
         hint = f'write the unit, such as "{value}{dimension.example.lstrip("0123456789")}"'
         raise UnitError(f"{describe(value)}, which has no unit", dimension.allowed, hint)
     for other in _DIMENSIONS:
-        if unit in other.units:
+        if other.size(unit) is not None and unit not in _LETTERS:
             raise UnitError(f"{describe(value)}, which is {other.name}", dimension.allowed)
     found = f'{describe(value)} with the unknown unit "{unit}"'
     raise UnitError(found, dimension.allowed, _unit_hint(unit, dimension))
@@ -206,6 +228,8 @@ def _unit_scale(unit: str, value: object, dimension: Dimension, *, is_zero: bool
 
 def _unit_hint(unit: str, dimension: Dimension) -> str:
     """Suggest the unit that was probably meant."""
+    if dimension is RATE and _BYTES_PER_SECOND.fullmatch(unit):
+        return "rates count bits: 8Gbps are 1 GB/s"
     by_case = {name.lower(): name for name in reversed(dimension.units)}
     close = get_close_matches(unit.lower(), by_case, n=1)
     return f'did you mean "{by_case[close[0]]}"?' if close else ""

@@ -1,9 +1,13 @@
 """Words for every part: counts and sizes, what a user wrote on one line, names that were meant."""
 
+import json
+import re
 from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import Final
 
+_JOINT: Final = re.compile("[-_ ]")
+_AMERICAN_IZE: Final = re.compile("iz(?=e|ing|ation)")
 _BEGUN_MAX: Final = 5
 """Most names that a beginning may stand for."""
 
@@ -42,9 +46,36 @@ def data_size(size_bytes: int) -> str:
     return f"{size_bytes} B"
 
 
+def same_name(written: object, allowed: Iterable[str]) -> str | None:
+    """Return the one name that was written with other hyphens, capitals or spelling; none if there is none.
+
+    `rail_optimized` is `rail-optimised`, and `AllReduce` is `all-reduce`.
+    """
+    if not isinstance(written, str):
+        return None
+    same = [name for name in allowed if _bare(name) == _bare(written)]
+    return same[0] if len(same) == 1 else None
+
+
+def _bare(name: str) -> str:
+    """Write a name without what tells no two of ours apart; American spelling as British."""
+    joined = _JOINT.sub("", name.lower())
+    return _AMERICAN_IZE.sub("is", joined).replace("neighbor", "neighbour")
+
+
 def close_match_hint(found: object, allowed: Iterable[object]) -> str:
     """Suggest the allowed names that begin with what was found, if they are few, or else the nearest one."""
     names = [str(name) for name in allowed]
     begun = [name for name in names if found and name.startswith(str(found))]
     close = begun if 0 < len(begun) <= _BEGUN_MAX else get_close_matches(str(found), names, n=1)
     return f"did you mean {' or '.join(f'`{name}`' for name in close)}?" if close else ""
+
+
+def plan_value(value: object) -> str:
+    """Write the value of a swept field: text as it is, everything else on one line as a plan has it."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False).replace('"', "")
+
+
+def axes_text(axes: Iterable[tuple[str, object]]) -> str:
+    """Write the values of swept fields: `fabric.switch.ecn.kmin 100KB, transport.window 64`."""
+    return ", ".join(f"{name} {plan_value(value)}" for name, value in axes)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from fabricbench.store.schema import SCHEMAS, conform
+from fabricbench.store.schema import conform, schema_of
 
 
 class MemoryTables:
@@ -21,7 +21,7 @@ class MemoryTables:
         rows = self._tables.get(table, [])
         for begin in range(0, len(rows), self._batch_rows):
             part = pa.RecordBatch.from_pylist(rows[begin : begin + self._batch_rows])
-            yield conform(table, part).select(list(columns or SCHEMAS[table].names))
+            yield conform(table, part).select(list(columns or schema_of(table).names))
 
 
 def run_summary(*jobs: dict[str, Any], lost: int = 0, **given: Any) -> dict[str, Any]:

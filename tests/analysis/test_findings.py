@@ -135,10 +135,19 @@ def test_reordering_counts_the_naks_that_no_loss_explains() -> None:
 def test_timeouts_say_how_long_the_chunk_with_most_waited() -> None:
     rows = chunks(20 * 10**9)
     rows[3]["timeouts"], rows[4]["timeouts"] = 5, 2
-    found = found_in(20 * 10**9, rows=rows, outcome={"chunks_failed": 1})
+    found = found_in(20 * 10**9, rows=rows, outcome={"chunks_failed": 1}, frames_lost={"link_down": 9})
     assert said(found) == {
+        "link-failure": "9 frames met a link that was down, or had no path left",
         "retransmission-timeout": "7 timeouts of 1 ms; one chunk alone waited for 5 of them, 5 ms; 1 chunk "
-        "ran out of retries"
+        "ran out of retries",
+    }
+
+
+def test_timeouts_without_a_loss_are_too_short() -> None:
+    found = found_in(20 * 10**9, rows=chunks(20 * 10**9, timeouts=1, retransmits=3))
+    assert said(found) == {
+        "timeout-too-short": "12 timeouts of 1 ms though no frame was lost: acknowledgements came later than "
+        "that, and 36 frames went twice"
     }
 
 

@@ -16,7 +16,7 @@ from fabricbench.analysis.twins import Side, Twin, twin_of, with_trend
 from fabricbench.analysis.twins.endpoints import COUNTERS
 from fabricbench.analysis.twins.trend import trend
 from fabricbench.metrics import JobKind
-from fabricbench.store.schema import SCHEMAS
+from fabricbench.store.schema import schema_of
 
 PS_PER_MS = 10**9
 RANKS = 4
@@ -29,7 +29,7 @@ class Tables:
         self._tables = tables
 
     def batches(self, table: str, columns: Sequence[str] | None = None) -> Any:
-        schema = SCHEMAS[table]
+        schema = schema_of(table)
         fields = [schema.field(name).with_nullable(True) for name in columns or schema.names]
         rows = [{field.name: row.get(field.name) for field in fields} for row in self._tables.get(table, ())]
         yield pa.RecordBatch.from_pylist(rows, schema=pa.schema(fields))

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 HEAVY = {
-    *("alembic", "cryptography", "fastapi", "grpc", "numpy", "plotly", "polars", "pyarrow", "pydantic"),
-    *("sqlalchemy", "uvicorn"),
+    *("alembic", "asyncio", "cryptography", "fastapi", "grpc", "numpy", "plotly", "polars", "pyarrow"),
+    *("pydantic", "ruamel", "sqlalchemy", "uvicorn"),
 }
 NOT_FOR_A_SMALL_RUN = {
     *("alembic", "fastapi", "fsspec", "jinja2", "nbformat", "numpy", "plotly", "polars", "rich", "uvicorn"),
-    *("cryptography", "grpc", "psycopg", "pyarrow.acero", "pyarrow.dataset"),
-    *("sqlalchemy.dialects.postgresql", "sqlalchemy.orm"),
+    *("asyncio", "cryptography", "grpc", "psycopg", "sqlalchemy"),
+    *("pyarrow.acero", "pyarrow.compute", "pyarrow.dataset"),
 }
 
 
@@ -25,19 +25,62 @@ def modules_after(statement: str) -> set[str]:
     return set(json.loads(finished.stdout.splitlines()[-1]))
 
 
-def test_importing_the_command_line_imports_nothing_heavy() -> None:
-    loaded = modules_after("import fabricbench.cli; fabricbench.cli.main")
+def modules_of(*arguments: str) -> set[str]:
+    """Name the modules that the program holds when it has done something."""
+    return modules_after(f"""
+import sys, fabricbench.cli
+sys.argv[1:] = {list(arguments)}
+try:
+    fabricbench.cli.main()
+except SystemExit as end:
+    assert not end.code
+""")
+
+
+@pytest.fixture(scope="module")
+def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a workspace with a small run."""
+    return tmp_path_factory.mktemp("startup")
+
+
+@pytest.fixture(scope="module")
+def loaded_by_run(workspace: Path) -> set[str]:
+    """Run something small; name what that has loaded."""
+    return modules_of("run", "jct-alltoall", "-s", "sweep.data_size=[16MB]", "--workspace", str(workspace))
+
+
+@pytest.mark.parametrize("arguments", [(), ("--help",), ("run", "--help"), ("workspace", "--help")])
+def test_help_loads_nothing_heavy(arguments: tuple[str, ...]) -> None:
+    loaded = modules_of(*arguments)
     assert "fabricbench" in loaded
     assert loaded & HEAVY == set()
 
 
-@pytest.mark.parametrize("module", ["pydantic", "sqlalchemy"])
+def test_a_command_loads_no_other() -> None:
+    loaded = modules_of("plans", "--help")
+    assert "fabricbench.cli.plans" in loaded
+    assert loaded & {"fabricbench.cli.run", "fabricbench.cli.lab", "fabricbench.cli.serve"} == set()
+
+
+@pytest.mark.parametrize("module", ["pydantic", "pyarrow", "sqlalchemy"])
 def test_a_heavy_import_would_be_seen(module: str) -> None:
     assert module in modules_after(f"import {module}") & HEAVY
 
 
-def test_a_small_run_loads_only_what_it_uses(tmp_path: Path) -> None:
-    arguments = ["run", "jct-alltoall", "-s", "sweep.data_size=[16MB]", "--workspace", str(tmp_path)]
-    loaded = modules_after(f"from fabricbench.cli.main import run; assert run({arguments}) == 0")
-    assert {"pyarrow.parquet", "sqlalchemy.dialects.sqlite"} <= loaded
+@pytest.mark.usefixtures("loaded_by_run")
+def test_a_list_of_trials_loads_nothing_heavy(workspace: Path) -> None:
+    loaded = modules_of("trials", "--format", "table", "--workspace", str(workspace))
+    assert "fabricbench.store.sqlite" in loaded
+    assert loaded & HEAVY == set()
+
+
+@pytest.mark.usefixtures("loaded_by_run")
+def test_showing_a_trial_loads_what_reads_its_tables(workspace: Path) -> None:
+    loaded = modules_of("show", "latest", "--workspace", str(workspace))
+    assert loaded & HEAVY == {"pyarrow"}
     assert loaded & NOT_FOR_A_SMALL_RUN == set()
+
+
+def test_a_small_run_loads_only_what_it_uses(loaded_by_run: set[str]) -> None:
+    assert {"pyarrow.parquet", "fabricbench.store.sqlite"} <= loaded_by_run
+    assert loaded_by_run & NOT_FOR_A_SMALL_RUN == set()

@@ -17,7 +17,7 @@ from tests.support.fake_backend import FakeBackend
 from tests.support.samples import PLAN, PROGRAM, call
 
 from fabricbench.cli.errors import exit_status
-from fabricbench.cli.main import app
+from fabricbench.cli.main import program
 
 
 @pytest.fixture
@@ -118,7 +118,7 @@ def _commands(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, .
 @pytest.mark.parametrize("columns", [72, 80, 120])
 def test_help_cuts_no_word_at_any_width(folder: Path, monkeypatch: pytest.MonkeyPatch, columns: int) -> None:
     monkeypatch.setenv("COLUMNS", str(columns))
-    for path in _commands(typer.main.get_command(app)):
+    for path in _commands(typer.main.get_command(program())):
         text = call(*path, "--help", cwd=folder).stdout
         assert "\u2026" not in text, path
         assert not re.search(r"\w\.\.\.$", text, re.MULTILINE), path

@@ -64,7 +64,7 @@ def test_without_a_terminal_that_is_all_that_is_told_and_once(
     with display() as listener:
         listener.trial_started(facts, 1, 2)
         for _ in range(2):
-            listener.trial_progressed(progress)
+            listener.trial_progressed(progress, 1)
     told = capsys.readouterr()
     assert told.out == ""
     assert re.fullmatch(r"warning: trial 1 of 2, 1 MB: 1G packet-hops so far, \d+ times its .*\n", told.err)

@@ -9,7 +9,10 @@ import ssl
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime, timedelta, tzinfo
 from pathlib import Path
+from typing import Self
 
 import grpc
 import pytest
@@ -19,7 +22,7 @@ from tests.hosts.planes import PlainPlane
 from fabricbench.hosts.addresses import Address, parse_address
 from fabricbench.hosts.agent.program import Agent, AgentSettings
 from fabricbench.hosts.agent.session import Policy
-from fabricbench.hosts.calls import METADATA
+from fabricbench.hosts.calls import METADATA, bind, server_credentials
 from fabricbench.hosts.certificates import AgentFolder, Authority, Identity, agent_name, new_request
 from fabricbench.hosts.control.hosts_file import Host, HostEntry
 from fabricbench.hosts.control.remote import RemoteAgent
@@ -131,6 +134,56 @@ def test_an_expired_certificate_keeps_the_agent_from_starting(authority: Authori
     with pytest.raises(RefusedError, match="expired on") as info:
         folder.identity()
     assert "join again" in info.value.hint
+
+
+def at_another_time(monkeypatch: pytest.MonkeyPatch, hours: int) -> None:
+    """Have certificates made and looked at as if it were hours later."""
+
+    class Shifted(datetime):
+        @classmethod
+        def now(cls, tz: tzinfo | None = None) -> Self:
+            return super().now(tz) + timedelta(hours=hours)
+
+    monkeypatch.setattr("fabricbench.hosts.certificates.datetime", Shifted)
+
+
+def test_a_time_of_day_before_its_certificate_keeps_the_agent_from_starting(
+    authority: Authority, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = joined(authority, tmp_path / "agent")
+    at_another_time(monkeypatch, -3)
+    with pytest.raises(RefusedError, match=r"certificate\.pem, valid from ") as info:
+        folder.identity()
+    assert info.value.hint.startswith("the time of day of this host is ")
+
+
+@pytest.mark.parametrize("hours", [3, -48])
+def test_a_time_of_day_that_differs_is_asked_for_where_the_agent_refuses(
+    authority: Authority, agent: Address, monkeypatch: pytest.MonkeyPatch, hours: int
+) -> None:
+    with monkeypatch.context() as shifted:
+        at_another_time(shifted, hours)
+        identity = authority.controller()
+    error = refused(agent, identity)
+    assert error.found == f"{agent}, which refuses this controller's certificate"
+    assert error.hint.startswith("is the time of day right here and at the host?")
+
+
+def test_a_time_of_day_that_differs_is_asked_for_where_the_controller_refuses(
+    authority: Authority, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as shifted:
+        at_another_time(shifted, 3)
+        early = joined(authority, tmp_path / "agent").identity()
+    assert early is not None
+    where = parse_address(f"127.0.0.1:{free_port()}")
+    server = grpc.server(ThreadPoolExecutor(1))
+    bind(server, where, server_credentials(early))
+    server.start()
+    error = refused(where, authority.controller())
+    server.stop(None).wait()
+    assert error.found.endswith("certificate is refused: certificate is not yet valid")
+    assert error.hint.startswith("is the time of day right here and at the host?")
 
 
 def fabricbench(*command: str | Path) -> subprocess.CompletedProcess[str]:

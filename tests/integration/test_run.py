@@ -23,7 +23,7 @@ def test_rows_reach_the_disk_while_the_run_goes_on(tmp_path: Path) -> None:
     class Watch(Quiet):
         sizes: list[int] = []  # noqa: RUF012 -- one instance
 
-        def trial_progressed(self, progress: Any) -> None:
+        def trial_progressed(self, progress: Any, number: int) -> None:  # noqa: ARG002
             if progress["delivered_bytes"] < progress["total_bytes"]:
                 self.sizes += [path.stat().st_size for path in tmp_path.glob("trials/.*/chunks.parquet")]
 

@@ -114,7 +114,10 @@ def test_quick_is_what_the_plan_says_it_is_and_other_overrides_come_after(tmp_pa
     [
         ("", "plan.yaml: quick: found nothing; allowed: quick: {FIELD: VALUE}, what --quick changes"),
         ("quick: 3\n", "quick: found 3; allowed: a mapping of fields"),
-        ("quick: {sweep.sizes: 1}\n", "-s sweep.sizes=1: sweep.sizes: found an unknown key"),
+        (
+            "quick: {sweep.sizes: 1}\n",
+            "-s sweep.sizes=1: sweep.sizes: found a field that no sweep can change",
+        ),
     ],
 )
 def test_a_plan_that_does_not_say_what_is_quick_is_refused(tmp_path: Path, text: str, expected: str) -> None:

@@ -46,7 +46,8 @@ def test_quantities_are_read_into_whole_base_units(parse: Parse, text: object, e
     ("parse", "value", "found", "hint"),
     [
         (units.parse_rate, "400GB", '"400GB", which is a size', ""),
-        (units.parse_rate, "400gbps", '"400gbps" with the unknown unit "gbps"', 'did you mean "Gbps"?'),
+        (units.parse_rate, "400gbs", '"400gbs" with the unknown unit "gbs"', 'did you mean "Gbps"?'),
+        (units.parse_size, "16 Gb/s", '"16 Gb/s", which is a rate', ""),
         (units.parse_rate, 400, "400, which has no unit", 'write the unit, such as "400Gbps"'),
         (units.parse_size, "16Mb", '"16Mb" with the unknown unit "Mb"', 'did you mean "MB"?'),
         (units.parse_size, "0.3B", '"0.3B", which is no whole number of bytes', ""),

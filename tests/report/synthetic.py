@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from fabricbench.store.schema import SCHEMAS
+from fabricbench.store.schema import schema_of
 
 RATE_BPS = 400_000_000_000
 PS_PER_BYTE = 20
@@ -129,7 +129,7 @@ def ports_of(links: pl.DataFrame) -> pl.DataFrame:
         node = str(link["from"])
         tier = 0 if node.startswith("host") else 1 if node.startswith("leaf") else 2
         rows.append(
-            dict.fromkeys(SCHEMAS["ports"].names, 0)
+            dict.fromkeys(schema_of("ports").names, 0)
             | dict.fromkeys(("flow_control_tx", "flow_control_rx", "credit_wait_ps"))
             | {
                 "node": node,

@@ -99,6 +99,17 @@ def test_show_and_report_have_facts_and_known_counters(trial: Trial) -> None:
     assert [len(part.rows) for part in (hosts, counters)] == [2, 1]  # type: ignore[union-attr]
 
 
+def test_it_is_told_which_times_are_those_of_adapters_and_how_sure_they_are(trial: Trial) -> None:
+    first, second = host("h0", 100_000), host("h1", 300_000)
+    stamps = {"completion_stamps": 1_200, "completion_stamps_refused": 0, "completion_clock_error_ns": 400}
+    first["endpoint"] |= stamps
+    second["endpoint"] |= stamps | {"completion_stamps_refused": 300}
+    text = hosts_table(replace(trial, engine={"hosts": [first, second]}))
+    assert "Times of two hosts are known to each other to 400.8 us." in text
+    assert "Chunks of h0 end when its adapter says, on its host's clock to 0.4 us. Chunks of h1" in text
+    assert "to 0.4 us, but for 300 of 1,500 whose time stamps could not be right." in text
+
+
 def test_a_time_below_the_error_of_the_clocks_is_told_as_that(trial: Trial) -> None:
     (job, *_) = stored_reports(trial, Beside())
     time, rate = BY_NAME["completion_time_ms"], BY_NAME["busbw_gb_per_s"]

@@ -60,3 +60,28 @@ def test_a_limited_address_space_limits() -> None:
     )
     finished = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)
     assert (1 << 29) < int(finished.stdout) < (1 << 30)
+
+
+def test_cores_are_those_it_may_run_on_or_what_a_group_gives(
+    system: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: set(range(16)))
+    assert machine.available_cores() == 16
+    write(system / "proc/self/cgroup", "0::/user/run\n")
+    write(system / "cgroup/user/run/cpu.max", "max 100000\n")
+    assert machine.available_cores() == 16
+    write(system / "cgroup/user/cpu.max", "250000 100000\n")
+    assert machine.available_cores() == 2
+    write(system / "cgroup/user/run/cpu.max", "50000 100000\n")
+    assert machine.available_cores() == 1
+
+
+def test_cores_of_a_group_of_version_1(system: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: set(range(16)))
+    write(system / "proc/self/cgroup", "4:cpu,cpuacct:/pod\n")
+    write(system / "cgroup/cpu/pod/cpu.cfs_quota_us", "-1\n")
+    write(system / "cgroup/cpu/pod/cpu.cfs_period_us", "100000\n")
+    assert machine.available_cores() == 16
+    write(system / "cgroup/cpu/cpu.cfs_quota_us", "400000\n")
+    write(system / "cgroup/cpu/cpu.cfs_period_us", "100000\n")
+    assert machine.available_cores() == 4

@@ -28,11 +28,14 @@ class Recorder:
     def trial_started(self, facts: TrialFacts, number: int, count: int) -> None:
         self.calls.append(("started", facts.data_size_bytes, number, count))
 
-    def trial_progressed(self, progress: Any) -> None:
+    def trial_progressed(self, progress: Any, number: int) -> None:  # noqa: ARG002
         self.calls.append(("progressed", progress["delivered_bytes"]))
 
-    def trial_finished(self, trial: Trial, *, resumed: bool) -> None:
+    def trial_finished(self, trial: Trial, number: int, *, resumed: bool) -> None:  # noqa: ARG002
         self.calls.append(("finished", trial.status, resumed))
+
+    def trial_failed(self, facts: TrialFacts, number: int, count: int) -> None:
+        self.calls.append(("failed", facts.data_size_bytes, number, count))
 
 
 @pytest.fixture
@@ -158,16 +161,16 @@ def test_without_resume_everything_runs_again(workspace: Workspace, plan: Path) 
     assert [trial.attempt for trial in second.trials] == [3, 4]
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_keeps_what_has_finished(workspace: Workspace, plan: Path, number: signal.Signals) -> None:
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_keeps_what_has_finished(workspace: Workspace, plan: Path, sent: signal.Signals) -> None:
     class StopAtSecond(Recorder):
-        def trial_progressed(self, progress: Any) -> None:  # noqa: ARG002 -- a listener's signature
+        def trial_progressed(self, progress: Any, number: int) -> None:  # noqa: ARG002 -- its signature
             if sum(call[0] == "started" for call in self.calls) == 2:
-                os.kill(os.getpid(), number)
+                os.kill(os.getpid(), sent)
 
     handler = signal.getsignal(signal.SIGTERM)
     outcome = run(workspace, plan, FakeBackend(), listener=StopAtSecond())
-    assert outcome.stopped_by == number
+    assert outcome.stopped_by == sent
     assert [trial.facts.data_size_bytes for trial in outcome.trials] == [1 << 20]
     assert [trial.status for trial in workspace.trials()] == ["complete", "interrupted"]
     assert workspace.trials()[1].message == "stopped by the user"

@@ -20,7 +20,9 @@ from fabricbench.backend.registry import BACKENDS, Registered
 from fabricbench.backend.sim import RESULTS
 from fabricbench.cli.main import run
 from fabricbench.store import Trial, Workspace
+from fabricbench.store.catalog_schema import trials
 from fabricbench.store.schema import RECORD_TABLES
+from fabricbench.store.sql.statement import delete
 
 SIZES = [1 << 20, 2 << 20]
 
@@ -105,7 +107,7 @@ def test_resuming_runs_what_the_backend_itself_has_not_run(lab: Path, loopback: 
         loopback.version = "1"
         for trial in trials_of(lab, "loopback")[2:]:
             with Workspace.open(lab / "workspace").database.writing() as connection:
-                connection.exec_driver_sql("DELETE FROM trials WHERE id = ?", (trial.id,))
+                connection.execute(delete(trials).where(trials.c.id == trial.id))
 
 
 def test_lists_name_the_backend_of_each_trial(told: Any) -> None:

@@ -33,6 +33,27 @@ def test_every_figure_of_a_list_can_be_drawn(
     assert {name: client.get(f"{trial}/{name}").status_code for name in listed} == dict.fromkeys(listed, 200)
 
 
+def test_a_run_of_swept_fields_has_its_figures_and_values(client_of: ClientOf, tmp_path: Path) -> None:
+    changes = {
+        "sweep": {"data_size": ["64KB", "256KB"], "transport.window": [16, 64], "transport.ack_every": [1, 4]}
+    }
+    run = fb.run(fb.load("jct-alltoall").with_(changes), workspace=tmp_path)
+    client = client_of(tmp_path)
+    path = f"/api/v1/trials/{run[0].id}"
+    listed = [figure["name"] for figure in client.get(f"{path}/figures").json()["figures"]]
+    assert listed[:2] == ["sweep-map", "sweep-lines"]
+    heat = client.get(f"{path}/figures/sweep-map").json()
+    assert [trace["x"] for trace in heat["data"]] == [["1", "4"], ["1", "4"]]
+    lines = client.get(f"{path}/figures/sweep-lines").json()
+    assert [trace["name"] for trace in lines["data"]] == ["ack_every 1", "ack_every 4"] * 2
+    detail = client.get(path).json()
+    assert detail["axes"] == {"transport.window": 16, "transport.ack_every": 1}
+    assert {tuple(each["axes"].values()) for each in detail["suite_trials"]} == {
+        (window, every) for window in (16, 64) for every in (1, 4)
+    }
+    assert client.get("/api/v1/trials").json()["trials"][0]["axes"].keys() == detail["axes"].keys()
+
+
 def test_figures_of_variants_and_of_jobs_alone_are_those_of_the_report(
     client_of: ClientOf, tmp_path: Path
 ) -> None:

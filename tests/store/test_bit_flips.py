@@ -14,6 +14,7 @@ from fabricbench.store.archive import read_archive, write_archive
 from fabricbench.store.catalog_schema import trials
 from fabricbench.store.inspection import damages
 from fabricbench.store.schema import TABLES
+from fabricbench.store.sql.statement import update
 
 TRIAL = "aaaa00000001"
 TABLE_FLIPS, OLD_FLIPS, ARCHIVE_FLIPS = 600, 100, 300
@@ -49,7 +50,7 @@ def test_a_flip_in_a_table_of_an_earlier_version_is_told_or_read_and_never_ends_
     workspace: Workspace,
 ) -> None:
     with workspace.database.writing() as connection:
-        connection.execute(trials.update().values(digests=None))
+        connection.execute(update(trials).values({"digests": None}))
     random, noticed = Random(2), 0
     for number in range(OLD_FLIPS):
         table = TABLES[number % len(TABLES)]

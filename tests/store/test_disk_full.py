@@ -9,12 +9,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from sqlalchemy.engine import Connection
 from tests.support.fake_backend import FakeBackend
 from tests.support.samples import run_trial, trial_facts
 from tests.support.small_disk import NoMountError, small_disk
 
 from fabricbench.store import DiskFullError, StoreError, Workspace
+from fabricbench.store.sql.connection import Connection
 from fabricbench.store.swap import RecordSwap
 
 FIRST, SECOND = "aaaa00000001", "bbbb00000002"

@@ -13,6 +13,7 @@ from fabricbench.cli.main import run as command_line
 from fabricbench.store import Workspace
 from fabricbench.store.catalog_schema import trials
 from fabricbench.store.inspection import damages, put_aside
+from fabricbench.store.sql.statement import update
 
 FIRST, SECOND = "aaaa00000001", "bbbb00000002"
 
@@ -68,7 +69,7 @@ def test_a_record_of_another_trial_is_damage(workspace: Workspace) -> None:
     (damage,) = damages(workspace)
     assert (damage.trial_id, damage.found[:39]) == (SECOND, "table links: it is not what was written")
     with workspace.database.writing() as connection:
-        connection.execute(trials.update().values(digests=None))
+        connection.execute(update(trials).values({"digests": None}))
     (damage,) = damages(workspace)
     assert (damage.trial_id, damage.found) == (SECOND, f"table links: it is of trial {FIRST}")
 
@@ -76,8 +77,8 @@ def test_a_record_of_another_trial_is_damage(workspace: Workspace) -> None:
 def test_results_in_the_catalog_that_the_record_does_not_have_are_damage(workspace: Workspace) -> None:
     results = [{**row, "busbw_gb_per_s": 1.0} for row in workspace.find(SECOND).results]
     with workspace.database.writing() as connection:
-        changed = trials.update().where(trials.c.id == SECOND)
-        connection.execute(changed.values(results=json.dumps(results)))
+        changed = update(trials).where(trials.c.id == SECOND)
+        connection.execute(changed.values({"results": json.dumps(results)}))
     (damage,) = damages(workspace)
     assert (damage.trial_id, damage.found) == (SECOND, "the catalog has other results than table trials")
 

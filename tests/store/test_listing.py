@@ -14,6 +14,7 @@ from tests.support.samples import job_spec, run_spec, run_trial, trial_facts
 from fabricbench.store import Workspace
 from fabricbench.store.catalog_schema import trials
 from fabricbench.store.listing import TrialQuery, page
+from fabricbench.store.sql.statement import delete, insert, select
 from fabricbench.store.trial import to_json
 
 METRIC = "busbw_gb_per_s"
@@ -39,12 +40,11 @@ def with_results(folder: Path, texts: Sequence[str | None]) -> Workspace:
     """Copy the row of the trial for each text, which becomes its results; the texts number the ids."""
     workspace = Workspace.open(folder / "workspace")
     with workspace.database.writing() as connection:
-        row = dict(connection.execute(trials.select()).one()._mapping)
-        connection.execute(trials.delete())
+        row = connection.execute(select(trials)).one().mapping
+        connection.execute(delete(trials))
         del row["attempt"]
-        ids = [f"{number:012x}" for number in range(len(texts))]
-        made = [row | {"id": each, "results": text} for each, text in zip(ids, texts, strict=True)]
-        connection.execute(trials.insert(), made)
+        for number, text in enumerate(texts):
+            connection.execute(insert(trials, row | {"id": f"{number:012x}", "results": text}))
     return workspace
 
 

@@ -35,7 +35,14 @@ def without_runs(connection: sqlite3.Connection) -> None:
         connection.execute(f"DROP TABLE {table}")
 
 
+def before_axes(connection: sqlite3.Connection) -> None:
+    tables = connection.execute("SELECT name FROM sqlite_master WHERE name IN ('trials', 'memberships')")
+    for (table,) in tables.fetchall():
+        connection.execute(f"ALTER TABLE {table} DROP COLUMN axes")
+
+
 def before_hosts(connection: sqlite3.Connection) -> None:
+    before_axes(connection)
     for column in ("backend", "hosts"):
         connection.execute(f"ALTER TABLE runs DROP COLUMN {column}")
 
@@ -80,6 +87,7 @@ def test_an_older_catalog_is_migrated_with_its_trials(
 def test_a_catalog_of_before_criteria_keeps_its_trials_and_takes_new_ones(tmp_path: Path) -> None:
     run_trial(Workspace.open(tmp_path, create=True), trial_facts(), FakeBackend())
     connection = sqlite3.connect(tmp_path / "catalog.sqlite")
+    before_axes(connection)
     for column in ("criteria", "size_kind", "reference", "tables", "digests", "backend_version", "observed"):
         connection.execute(f"ALTER TABLE trials DROP COLUMN {column}")
     without_runs(connection)
@@ -96,6 +104,7 @@ def test_a_catalog_of_before_criteria_keeps_its_trials_and_takes_new_ones(tmp_pa
 def test_a_catalog_of_before_variants_takes_a_reference(tmp_path: Path) -> None:
     run_trial(Workspace.open(tmp_path, create=True), trial_facts(), FakeBackend())
     connection = sqlite3.connect(tmp_path / "catalog.sqlite")
+    before_axes(connection)
     for column in ("reference", "tables", "digests", "backend_version", "observed"):
         connection.execute(f"ALTER TABLE trials DROP COLUMN {column}")
     without_runs(connection)

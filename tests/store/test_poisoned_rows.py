@@ -10,7 +10,6 @@ from random import Random
 from typing import Any
 
 import pytest
-from sqlalchemy import select
 from tests.support.fake_backend import FakeBackend
 from tests.support.samples import call, run_trial, trial_facts
 
@@ -18,6 +17,7 @@ from fabricbench.store import StoreError, Workspace
 from fabricbench.store.catalog_schema import memberships, trials
 from fabricbench.store.inspection import damages
 from fabricbench.store.listing import TrialQuery, choices, counts, page
+from fabricbench.store.sql.statement import insert, select, update
 
 SOUND, POISONED = "aaaa00000001", "bbbb00000002"
 ROWS = 500
@@ -49,9 +49,10 @@ def multiply(workspace: Workspace) -> list[str]:
     """Copy the row of a trial many times, each with an id of its own."""
     ids = [f"cccc{number:08x}" for number in range(ROWS)]
     with workspace.database.writing() as connection:
-        row = dict(connection.execute(select(trials).where(trials.c.id == POISONED)).one()._mapping)
+        row = connection.execute(select(trials).where(trials.c.id == POISONED)).one().mapping
         del row["attempt"]
-        connection.execute(trials.insert(), [row | {"id": each} for each in ids])
+        for each in ids:
+            connection.execute(insert(trials, row | {"id": each}))
     return ids
 
 
@@ -73,7 +74,7 @@ def check_others(workspace: Workspace) -> None:
 
 def test_500_poisoned_rows_stand_in_nobodys_way(workspace: Workspace, tmp_path: Path) -> None:
     random = Random(1)
-    names = [column.name for column in trials.columns if column.name != "attempt"]
+    names = [column.name for column in trials.c if column.name != "attempt"]
     connection = sqlite3.connect(workspace.root / "catalog.sqlite")
     for number, trial_id in enumerate(multiply(workspace)):
         name, value = names[number % len(names)], random.choice(VALUES)
@@ -130,7 +131,7 @@ def test_a_row_that_cannot_be_read_is_listed_and_taken_out_by_repair(
 def test_a_row_of_a_run_that_a_trial_was_part_of_is_set_aside_alone(workspace: Workspace) -> None:
     run_trial(workspace, trial_facts(POISONED, plan="third", suite="1" * 12), FakeBackend())
     with workspace.database.writing() as connection:
-        connection.execute(memberships.update().values(criteria="[1]"))
+        connection.execute(update(memberships).values({"criteria": "[1]"}))
     assert [row.plan for row in workspace.unreadable()] == ["other"]
     assert workspace.find(POISONED).facts.plan == "third"
     assert workspace.trials(plan="other") == []
@@ -143,7 +144,7 @@ def test_a_poisoned_id_of_a_trial_that_was_running_removes_nothing(
 ) -> None:
     with workspace.database.writing() as connection:
         changed = {"status": "running", "pid": 0, "id": trial_id}
-        connection.execute(trials.update().where(trials.c.id == POISONED).values(changed))
+        connection.execute(update(trials).where(trials.c.id == POISONED).values(changed))
     again = Workspace.open(workspace.root)
     assert again.find(SOUND).tables.table("chunks").num_rows == 12
     assert (again.records / POISONED / "chunks.parquet").is_file()

@@ -54,7 +54,8 @@ def test_an_older_catalog_is_migrated_with_its_trials(tmp_path: Path, postgresql
         connection.execute(
             text(
                 "ALTER TABLE trials DROP COLUMN criteria, DROP COLUMN size_kind, DROP COLUMN reference, "
-                "DROP COLUMN tables, DROP COLUMN digests, DROP COLUMN backend_version, DROP COLUMN observed"
+                "DROP COLUMN tables, DROP COLUMN digests, DROP COLUMN backend_version, DROP COLUMN observed, "
+                "DROP COLUMN axes"
             )
         )
         connection.execute(text("DROP TABLE runs, tags, trash, memberships"))
@@ -128,7 +129,7 @@ def test_a_writer_that_is_stopped_keeps_no_other_waiting(
             began = time.monotonic()
             run_trial(other, trial_facts(FIRST), FakeBackend())
             assert time.monotonic() - began < BUSY_TIMEOUT_S / 2
-            connection.execute(text("SELECT 1"))
+            connection.run("SELECT 1")
 
     with pytest.raises(StoreError, match="cannot be reached"):
         hold()
@@ -141,7 +142,7 @@ def test_a_connection_that_is_cut_is_told_as_such(tmp_path: Path, postgresql_url
         with workspace.database.writing() as connection, psycopg.connect(postgresql_url) as another:
             own = "datname = current_database() AND pid <> pg_backend_pid()"
             another.execute(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {own}")
-            connection.execute(text("SELECT 1"))
+            connection.run("SELECT 1")
 
     with pytest.raises(StoreError, match="cannot be reached"):
         be_cut_off()

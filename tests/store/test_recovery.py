@@ -12,7 +12,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from sqlalchemy import update
 from tests.support.fake_backend import FakeBackend
 from tests.support.samples import run_trial, trial_facts
 
@@ -20,6 +19,7 @@ from fabricbench.store import Workspace
 from fabricbench.store.catalog_schema import trials
 from fabricbench.store.inspection import damages
 from fabricbench.store.process import ProcessIdentity
+from fabricbench.store.sql.statement import update
 from fabricbench.store.swap import RecordSwap
 
 FIRST, SECOND = "aaaa00000001", "bbbb00000002"
@@ -153,7 +153,7 @@ def test_a_process_is_known_by_host_number_and_start(
     workspace = Workspace.open(tmp_path, create=True)
     workspace.begin(trial_facts(FIRST), {})
     with workspace.database.writing() as connection:
-        connection.execute(update(trials).values(process_start="a-boot-long-ago:1", **process))
+        connection.execute(update(trials).values({"process_start": "a-boot-long-ago:1", **process}))
     assert [trial.status for trial in Workspace.open(tmp_path).trials()] == [expected]
 
 

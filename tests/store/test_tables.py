@@ -16,7 +16,7 @@ from tests.support.samples import run_spec, run_trial, trial_facts
 from fabricbench.store import StoreError, Workspace
 from fabricbench.store.identity import ROWS_PER_GROUP
 from fabricbench.store.observed import OF_THE_SIMULATOR
-from fabricbench.store.schema import RECORD_TABLES, SCHEMAS, TABLES, RecordSchemaError, conform
+from fabricbench.store.schema import RECORD_TABLES, TABLES, RecordSchemaError, conform, schema_of
 from fabricbench.store.tables import RecordWriter, TableFolder
 
 IN_ANOTHER_PROCESS = """
@@ -92,7 +92,7 @@ def test_rows_are_put_into_the_order_and_types_of_the_table() -> None:
     narrow = rows.set_column(
         rows.schema.get_field_index("pfc_rx"), "pfc_rx", rows.column("pfc_rx").cast(pa.uint32())
     )
-    assert conform("ports", narrow).schema == SCHEMAS["ports"]
+    assert conform("ports", narrow).schema == schema_of("ports")
     assert conform("ports", narrow).column("pfc_rx").to_pylist() == [3]
 
 
@@ -162,5 +162,7 @@ def test_what_was_not_measured_is_null_and_nothing_else_is(tmp_path: Path) -> No
     writer.close()
     schema = TableFolder(tmp_path / "record").schema("chunks")
     assert [
-        field.name for field in schema if field.nullable and not SCHEMAS["chunks"].field(field.name).nullable
+        field.name
+        for field in schema
+        if field.nullable and not schema_of("chunks").field(field.name).nullable
     ] == ["ecn_ce_rx"]

@@ -59,7 +59,7 @@ def test_trials_that_finish_together_are_there_all_or_none(workspace: Workspace,
         ]
         for writer in writers:
             writer.close()
-        ready = [writer.ready(old.summary or {}, {}, results) for writer in writers]
+        ready = [writer.ready(old.summary or {}, {}, writer.written(results)) for writer in writers]
         if fails:
             shutil.rmtree(writers[1].folder)
             with pytest.raises(StoreError):

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import os
+import signal
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from random import Random
 from typing import Any
 
 import pyarrow as pa
 
-from fabricbench.backend.protocol import RunResult
+from fabricbench.backend.protocol import RefusedError, RunResult
 from fabricbench.store.observed import OF_THE_SIMULATOR
-from fabricbench.store.schema import SCHEMAS
+from fabricbench.store.schema import schema_of
 
 PS_PER_BYTE = 20
 
@@ -126,6 +128,41 @@ class FakeBackend:
         return {"ports": batch(ports), "links": batch(links), "series": batch(series)}
 
 
+@dataclass
+class SharedFakeBackend(FakeBackend):
+    """One whose trials may run side by side; what befalls them goes by their data size.
+
+    Attributes:
+        gate: A folder in which each trial leaves a file called by its data size when it is done.
+        after: The name of the file that a trial waits for.
+        refused: Sizes that it refuses.
+        killed: Sizes whose process ends itself.
+        share: Cores that a trial may use, which its summary tells as `window_ps`.
+    """
+
+    gate: Path = Path()
+    after: Mapping[int, str] = field(default_factory=dict)
+    refused: tuple[int, ...] = ()
+    killed: tuple[int, ...] = ()
+    share: int = 0
+
+    def sharing(self, cores: int) -> SharedFakeBackend:
+        return replace(self, share=cores)
+
+    def run(self, planned: Any, observer: Any, *, threads: int | None) -> RunResult:
+        size = planned.data_size_bytes
+        while size in self.after and not (self.gate / self.after[size]).exists():
+            time.sleep(0.01)
+        if size in self.killed:
+            os.kill(os.getpid(), signal.SIGKILL)
+        if size in self.refused:
+            raise RefusedError("jobs", "a", "b", "do c")
+        result = super().run(planned, observer, threads=threads)
+        if self.gate != Path():
+            (self.gate / str(size)).touch()
+        return RunResult({**result.summary, "window_ps": self.share}, result.engine)
+
+
 def _progress(done: int, total: int) -> dict[str, Any]:
     return {
         "delivered_bytes": done,
@@ -206,7 +243,7 @@ def port_row(node: str, tier: int, **given: Any) -> dict[str, Any]:
 
 
 def _zeros(table: str) -> dict[str, Any]:
-    return dict.fromkeys(SCHEMAS[table].names, 0)
+    return dict.fromkeys(schema_of(table).names, 0)
 
 
 def link_row(source: str, target: str, tier: int, busy_ps: int) -> dict[str, Any]:

@@ -27,6 +27,7 @@ class Agents:
         hosts: The hosts of each agent.
         driver: What carries their chunks.
         settings: Settings of all of them, beside their addresses.
+        start_ns: The common start on the monotonic clock, once they are started.
     """
 
     spec_json: str
@@ -34,6 +35,7 @@ class Agents:
     driver: str = "roce"
     settings: Mapping[str, Any] = field(default_factory=dict)
     runs: list[_core.HostRun] = field(default_factory=list)
+    start_ns: int = 0
 
     def prepare(self) -> None:
         """Open the sockets of all agents, and connect them."""
@@ -48,9 +50,9 @@ class Agents:
             list(pool.map(lambda run: run.connect(peers), self.runs))
 
     def start(self) -> None:
-        at_ns = time.monotonic_ns() + LEAD_NS
+        self.start_ns = time.monotonic_ns() + LEAD_NS
         for run in self.runs:
-            run.start(at_ns)
+            run.start(self.start_ns)
 
     def keep_alive_until(self, is_over: Callable[[], bool]) -> None:
         """Keep all agents alive until something is so."""

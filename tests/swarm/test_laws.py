@@ -14,7 +14,7 @@ from tools.swarm.record import Record, Row, run_trial
 from tools.swarm.scenario import examine
 
 from fabricbench.runner import loading
-from fabricbench.store.schema import SCHEMAS
+from fabricbench.store.schema import schema_of
 
 RING = {
     "fabricbench": 1,
@@ -104,7 +104,7 @@ def _changed(record: Record, table: str, column: str, change: Callable[[Any], An
     rows = record.rows(table)
     rows[row][column] = change(rows[row][column])
     return dataclasses.replace(
-        record, arrow={**record.arrow, table: pa.Table.from_pylist(rows, SCHEMAS[table])}
+        record, arrow={**record.arrow, table: pa.Table.from_pylist(rows, schema_of(table))}
     )
 
 

@@ -1,22 +1,34 @@
 /* An RDMA adapter in one process, as libibverbs.so.1: queue pairs of the process are each other's peers, a posted
  * write is done at once, and its completions are there when the queue is asked. For tests of whoever calls it, and for
  * counting what that takes; it has the structures of the installed header. FAIL_AFTER=N lets write N and all later
- * ones fail. */
+ * ones fail.
+ *
+ * DEVICE_CLOCK="KHZ PPM BITS WRAP_MS" gives it a clock which runs PPM faster than KHZ, has so many bits, begins anew
+ * WRAP_MS after the device was opened, and stamps completions, which are there to be polled only VISIBLE_NS later. The
+ * file STAMPS has the true CLOCK_MONOTONIC of each stamp, and of when the clock begins anew [ns]. STAMPS_OFF_NS makes
+ * stamps wrong by so much, CLOCK_SET_MS lets the clock jump so long after the device was opened, and
+ * NO_STAMPED_QUEUE=1 refuses queues with stamps. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <infiniband/verbs.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <time.h>
 #include <unistd.h>
 
 #define PAIRS 4096
 #define ENTRIES 65536
 
 struct queue {
-    struct ibv_cq cq;
+    union {
+        struct ibv_cq cq;
+        struct ibv_cq_ex extended;
+    };
     struct ibv_wc entries[ENTRIES];
+    int64_t stamped_ns[ENTRIES];
     unsigned first, last, armed;
 };
 
@@ -37,11 +49,65 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 #undef ibv_query_port
 #undef ibv_reg_mr
 
+static struct {
+    int64_t khz, ppm, bits, wrap_ms, opened_ns, off_ns, visible_ns, set_ms;
+    FILE *stamps;
+} device_clock;
+
+static int64_t number_of(const char *name)
+{
+    return getenv(name) ? atoll(getenv(name)) : 0;
+}
+
+static int64_t monotonic_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * 1000000000ll + now.tv_nsec;
+}
+
+static uint64_t mask_of_clock(void)
+{
+    return device_clock.bits ? UINT64_MAX >> (64 - device_clock.bits) : 0;
+}
+
+/* The counter at a time. */
+static uint64_t ticks_at(int64_t at_ns)
+{
+    __int128 since_ns = at_ns - device_clock.opened_ns;
+    if (device_clock.set_ms && since_ns > device_clock.set_ms * 1000000)
+        since_ns += 700000000;
+    __int128 ticks = since_ns * device_clock.khz * (1000000 + device_clock.ppm) / 1000000000000ll;
+    return (uint64_t)(ticks - device_clock.wrap_ms * device_clock.khz) & mask_of_clock();
+}
+
+static void open_clock(void)
+{
+    const char *told = getenv("DEVICE_CLOCK");
+    if (device_clock.khz || !told || sscanf(told, "%ld %ld %ld %ld", &device_clock.khz, &device_clock.ppm, &device_clock.bits,
+                        &device_clock.wrap_ms) != 4)
+        return;
+    device_clock.opened_ns = monotonic_ns();
+    device_clock.off_ns = number_of("STAMPS_OFF_NS");
+    device_clock.visible_ns = number_of("VISIBLE_NS");
+    device_clock.set_ms = number_of("CLOCK_SET_MS");
+    device_clock.stamps = getenv("STAMPS") ? fopen(getenv("STAMPS"), "w") : NULL;
+    if (device_clock.stamps)
+        fprintf(device_clock.stamps, "anew %ld\n", device_clock.opened_ns + device_clock.wrap_ms * 1000000);
+}
+
 static void complete(struct ibv_cq *cq, struct ibv_wc entry)
 {
     struct queue *queue = (struct queue *)cq;
     if (queue->last - queue->first >= (unsigned)cq->cqe)
         abort(); /* an adapter would be in a fatal state */
+    if (device_clock.khz) {
+        int64_t now_ns = monotonic_ns();
+        queue->stamped_ns[queue->last % ENTRIES] = now_ns;
+        if (device_clock.stamps)
+            fprintf(device_clock.stamps, "%s %ld\n",
+                    entry.opcode == IBV_WC_RECV_RDMA_WITH_IMM ? "delivered" : "completed", now_ns);
+    }
     queue->entries[queue->last++ % ENTRIES] = entry;
     if (queue->armed) {
         queue->armed = 0;
@@ -127,6 +193,97 @@ static int poll_cq(struct ibv_cq *cq, int most, struct ibv_wc *into)
     return count;
 }
 
+/* Goes to the entry that is next, if it can be seen by now; whoever polls holds the lock until the end. */
+static int next_poll(struct ibv_cq_ex *cq)
+{
+    struct queue *queue = (struct queue *)cq;
+    if (queue->first == queue->last ||
+        monotonic_ns() < queue->stamped_ns[queue->first % ENTRIES] + device_clock.visible_ns)
+        return ENOENT;
+    struct ibv_wc *entry = &queue->entries[queue->first++ % ENTRIES];
+    cq->wr_id = entry->wr_id;
+    cq->status = entry->status;
+    return 0;
+}
+
+static int start_poll(struct ibv_cq_ex *cq, struct ibv_poll_cq_attr *asked)
+{
+    if (asked->comp_mask)
+        return EINVAL;
+    pthread_mutex_lock(&lock);
+    int error = next_poll(cq);
+    if (error)
+        pthread_mutex_unlock(&lock);
+    return error;
+}
+
+static void end_poll(struct ibv_cq_ex *cq)
+{
+    (void)cq;
+    pthread_mutex_unlock(&lock);
+}
+
+static struct ibv_wc *entry_of(struct ibv_cq_ex *cq)
+{
+    struct queue *queue = (struct queue *)cq;
+    return &queue->entries[(queue->first - 1) % ENTRIES];
+}
+
+static enum ibv_wc_opcode read_opcode(struct ibv_cq_ex *cq) { return entry_of(cq)->opcode; }
+static uint32_t read_vendor_err(struct ibv_cq_ex *cq) { return entry_of(cq)->vendor_err; }
+static uint32_t read_byte_len(struct ibv_cq_ex *cq) { return entry_of(cq)->byte_len; }
+static __be32 read_imm_data(struct ibv_cq_ex *cq) { return entry_of(cq)->imm_data; }
+static unsigned read_wc_flags(struct ibv_cq_ex *cq) { return entry_of(cq)->wc_flags; }
+
+static uint64_t read_completion_ts(struct ibv_cq_ex *cq)
+{
+    struct queue *queue = (struct queue *)cq;
+    return ticks_at(queue->stamped_ns[(queue->first - 1) % ENTRIES] + device_clock.off_ns);
+}
+
+static int query_rt_values(struct ibv_context *context, struct ibv_values_ex *values)
+{
+    (void)context;
+    if (values->comp_mask != IBV_VALUES_MASK_RAW_CLOCK)
+        return EINVAL;
+    values->raw_clock.tv_sec = 0;
+    values->raw_clock.tv_nsec = ticks_at(monotonic_ns());
+    return 0;
+}
+
+static int query_device_ex(struct ibv_context *context, const struct ibv_query_device_ex_input *input,
+                           struct ibv_device_attr_ex *told, size_t size)
+{
+    (void)context;
+    if (input || size < offsetof(struct ibv_device_attr_ex, device_cap_flags_ex))
+        return EINVAL;
+    memset(told, 0, size);
+    told->completion_timestamp_mask = mask_of_clock();
+    told->hca_core_clock = device_clock.khz;
+    return 0;
+}
+
+static struct ibv_cq_ex *create_cq_ex(struct ibv_context *context, struct ibv_cq_init_attr_ex *wanted)
+{
+    uint64_t flags = IBV_WC_EX_WITH_BYTE_LEN | IBV_WC_EX_WITH_IMM | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP;
+    if (getenv("NO_STAMPED_QUEUE") || wanted->wc_flags & ~flags || wanted->comp_mask || wanted->flags) {
+        errno = EOPNOTSUPP;
+        return NULL;
+    }
+    struct ibv_cq_ex *cq =
+        (void *)ibv_create_cq(context, wanted->cqe, wanted->cq_context, wanted->channel, wanted->comp_vector);
+    cq->start_poll = start_poll;
+    cq->next_poll = next_poll;
+    cq->end_poll = end_poll;
+    cq->read_opcode = read_opcode;
+    cq->read_vendor_err = read_vendor_err;
+    cq->read_byte_len = read_byte_len;
+    cq->read_imm_data = read_imm_data;
+    cq->read_wc_flags = read_wc_flags;
+    cq->read_completion_ts = read_completion_ts;
+    return cq;
+}
+
 static int req_notify_cq(struct ibv_cq *cq, int solicited)
 {
     (void)solicited;
@@ -150,7 +307,14 @@ const char *ibv_get_device_name(struct ibv_device *device) { return device->name
 
 struct ibv_context *ibv_open_device(struct ibv_device *device)
 {
-    struct ibv_context *context = calloc(1, sizeof *context);
+    open_clock();
+    struct verbs_context *around = calloc(1, sizeof *around);
+    struct ibv_context *context = &around->context;
+    around->sz = sizeof *around;
+    around->query_device_ex = query_device_ex;
+    around->create_cq_ex = create_cq_ex;
+    around->query_rt_values = query_rt_values;
+    context->abi_compat = device_clock.khz ? __VERBS_ABI_IS_EXTENDED : NULL;
     context->device = device;
     context->ops.poll_cq = poll_cq;
     context->ops.req_notify_cq = req_notify_cq;
@@ -161,7 +325,11 @@ struct ibv_context *ibv_open_device(struct ibv_device *device)
     return context;
 }
 
-int ibv_close_device(struct ibv_context *context) { free(context); return 0; }
+int ibv_close_device(struct ibv_context *context)
+{
+    free((char *)context - offsetof(struct verbs_context, context));
+    return 0;
+}
 
 int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *told)
 {

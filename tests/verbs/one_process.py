@@ -27,6 +27,21 @@ def carry_out(job: dict[str, Any], transport: dict[str, Any], settings: dict[str
     return {"counters": counters}
 
 
+def stamp(second_starts: str, settings: dict[str, Any]) -> dict[str, Any]:
+    """Run two jobs one after the other, and return counters and times on the monotonic clock [ns]."""
+    jobs = [JOB, JOB | {"ranks": "4-7", "start": second_starts}]
+    settings = {"address": "127.0.0.1", "verify": False} | settings
+    made = Agents(spec_of_jobs(*jobs, hosts=8), [[0, 1, 4, 5], [2, 3, 6, 7]], "verbs", settings=settings)
+    made.prepare()
+    counters = made.drain()
+    rows = made.rows()
+    times = {
+        name: sorted(made.start_ns + at / 1_000 for at in rows[f"{name}_ps"].to_pylist())
+        for name in ("delivered", "completed")
+    }
+    return {"counters": counters, "times": times}
+
+
 def fail(job: dict[str, Any], transport: dict[str, Any], settings: dict[str, Any]) -> dict[str, Any]:
     """Run a job that cannot end, and return what its agents say."""
     made = agents(job, transport, settings)
@@ -59,6 +74,7 @@ if __name__ == "__main__":
     what, *arguments = json.loads(sys.argv[1])
     asked: dict[str, Callable[..., dict[str, Any]]] = {
         "carry_out": carry_out,
+        "stamp": stamp,
         "fail": fail,
         "refuse": refuse,
         "check": check,

@@ -2,49 +2,12 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.endpoint.test_host_run import JOB, halves, spec_of_jobs
 from tests.support.hosts import Agents
-from tests.verbs.machines import REPOSITORY
-
-HEADER = Path("/usr/include/infiniband/verbs.h")
-Ask = Callable[..., dict[str, Any]]
-
-
-@pytest.fixture(scope="module")
-def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Build the adapter, and give the folder of its libibverbs."""
-    if not HEADER.exists():
-        pytest.skip(f"needs {HEADER} (package libibverbs-dev)")
-    folder = tmp_path_factory.mktemp("library")
-    command = ["cc", "-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC"]
-    target = folder / "libibverbs.so.1"
-    subprocess.run([*command, "-o", str(target), str(Path(__file__).with_name("adapter.c"))], check=True)
-    return folder
-
-
-@pytest.fixture
-def ask(library: Path) -> Ask:
-    """Give what asks a process with that adapter, in an environment."""
-
-    def asked(*what: Any, **environment: str) -> dict[str, Any]:
-        paths = f"{REPOSITORY / 'python'}:{REPOSITORY}"
-        given = os.environ | {"PYTHONPATH": paths, "LD_LIBRARY_PATH": str(library)} | environment
-        command = [sys.executable, "-m", "tests.verbs.one_process", json.dumps(what)]
-        done = subprocess.run(command, check=False, capture_output=True, text=True, env=given)
-        assert done.returncode == 0, done.stderr
-        told: dict[str, Any] = json.loads(done.stdout)
-        return told
-
-    return asked
+from tests.verbs.conftest import Ask
 
 
 @pytest.mark.parametrize("verify", [True, False])
@@ -113,6 +76,12 @@ def test_a_check_says_what_a_run_would(ask: Ask) -> None:
 
 @pytest.mark.parametrize("driver", ["roce", "tcp"])
 def test_other_drivers_have_none_of_its_settings(driver: str) -> None:
-    for settings in ({"device": "rxe0"}, {"gid_index": 1}, {"send_queue_depth": 64}, {"signal_every": 2}):
+    for settings in (
+        {"device": "rxe0"},
+        {"gid_index": 1},
+        {"send_queue_depth": 64},
+        {"signal_every": 2},
+        {"completion_time_stamps": False},
+    ):
         with pytest.raises(ValueError, match=f"driver {driver} has no setting {next(iter(settings))}"):
             Agents(spec_of_jobs(JOB, hosts=4), halves(4), driver, settings=settings).prepare()

@@ -52,7 +52,7 @@ def test_a_trial_is_configured_from_nothing_run_watched_and_read(page: Page) -> 
     page.get_by_role("button", name="Add").click()
     field(page, "jobs.0.collective").select_option("all-reduce")
     field(page, "jobs.0.ranks").fill("0-7")
-    section(page, "Data sizes")
+    section(page, "Sweep")
     field(page, "sweep.data_size").select_option("a list")
     page.get_by_label("Values of sweep.data_size").fill("1MB, 64MB")
     expect(page.get_by_text("2 trials, 8 ranks on 8 hosts")).to_be_visible()
@@ -64,6 +64,33 @@ def test_a_trial_is_configured_from_nothing_run_watched_and_read(page: Page) -> 
     page.get_by_role("table", name="Trials of the run").get_by_role("link").first.click()
     expect(page.get_by_role("heading", name="from-nothing")).to_be_visible()
     expect(page.get_by_text("Bus bandwidth", exact=True)).to_be_visible()
+
+
+def test_a_field_is_swept_by_its_path_and_a_wrong_value_is_told_beside_it(page: Page) -> None:
+    page.get_by_role("link", name="Configure", exact=True).click()
+    page.get_by_role("button", name="Start from nothing").click()
+    write(
+        page,
+        "fabricbench: 1\nname: swept\nfabric:\n  topology: {kind: single-switch, hosts: 4}\n"
+        "jobs:\n  - {collective: all-reduce}\nsweep:\n  data_size: 1MB\n",
+    )
+    expect(page.get_by_text("1 trial, 4 ranks on 4 hosts")).to_be_visible()
+    section(page, "Sweep")
+    page.get_by_label("Field to sweep").fill("transport.window")
+    page.get_by_role("button", name="Sweep it").click()
+    values = page.get_by_label("Values of sweep.transport.window")
+    values.fill("16, many")
+    expect(page.get_by_label("swept fields").get_by_text('found "many"')).to_be_visible()
+    values.fill("16, 64")
+    expect(page.get_by_text("2 trials at 2 combinations, 4 ranks on 4 hosts")).to_be_visible()
+    assert "transport.window:" in editor_text(page)
+    page.get_by_role("button", name="Run", exact=True).click()
+    page.wait_for_url("**/runs/*")
+    expect(page.get_by_text("2 of 2")).to_be_visible()
+    trials = page.get_by_role("table", name="Trials of the run")
+    expect(trials.get_by_text("window 64")).to_be_visible()
+    trials.get_by_role("link").first.click()
+    expect(page.get_by_role("figure", name="Lines of the sweep")).to_be_visible()
 
 
 POINTS = "figure => figure.querySelector('.js-plotly-plot').data[0].x.length"

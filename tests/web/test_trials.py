@@ -231,3 +231,46 @@ def test_failures_that_a_trial_ended_before_are_named(context: BrowserContext, t
         page.goto(f"{address}/trials/{trial.id}")
         told = page.get_by_role("alert").filter(has_text="never happened")
         expect(told).to_have_text("link down: leaf0-spine1 at 10 s never happened: the run had ended before")
+
+
+TENANTS = {
+    "fabricbench": 1,
+    "name": "tenants",
+    "fabric": {
+        "topology": {
+            "kind": "leaf-spine",
+            "leaves": 2,
+            "hosts_per_leaf": 4,
+            "spines": 2,
+            "host_link": "400Gbps",
+        }
+    },
+    "jobs": [
+        {"name": "noisy", "ranks": "2,3,6,7", "collective": "all-to-all", "data_size": "16MB"},
+        {"name": "ring", "ranks": "0,4,1,5", "collective": "all-reduce"},
+    ],
+    "sweep": {"data_size": "4MB"},
+    "solo": True,
+    "criteria": [
+        {"metric": "ideal_percent", "min": 99, "job": "ring"},
+        {"metric": "frames_lost", "max": 0, "job": "ring"},
+    ],
+}
+
+
+def test_of_several_jobs_the_one_that_is_shown_is_named(context: BrowserContext, tmp_path: Path) -> None:
+    trial = fb.run(fb.load(TENANTS), workspace=tmp_path)[-1]
+    with serving(tmp_path) as address:
+        page = context.new_page()
+        page.goto(f"{address}/?token={TOKEN}")
+        page.goto(f"{address}/trials?search=tenants")
+        row = rows(page, "Trials").filter(has_text="noisy (1 of 2)")
+        expect(row.get_by_text("ring 58.7 %")).to_be_visible()
+        expect(row.get_by_role("cell").nth(7)).to_have_text("8")
+        page.goto(f"{address}/trials/{trial.id}/summary")
+        expect(page.get_by_text("Figures of job ring, which fares worst: it keeps 58.7 %")).to_be_visible()
+        expect(page.get_by_text("Likely cause, job noisy")).to_be_visible()
+        expect(page.get_by_text("-s transport.qps_per_rank_pair=4").first).to_be_visible()
+        expect(page.get_by_text("not met", exact=True)).to_have_count(1)
+        expect(page.get_by_text("met", exact=True)).to_have_count(1)
+        page.close()

@@ -15,7 +15,7 @@ from fabricbench.backend.registry import get_backend
 from fabricbench.backend.sim import ENGINE_FACTS
 from fabricbench.results.jobs import result_rows
 from fabricbench.runner.trials import trial_id
-from fabricbench.store.schema import SCHEMAS, conform
+from fabricbench.store.schema import RECORD_TABLES, conform, schema_of
 
 if TYPE_CHECKING:
     from fabricbench.backend.protocol import Progress
@@ -213,12 +213,12 @@ def run_trial(
     planned: PlannedTrial, *, threads: int = 1, path: str = "auto", fast_forward: bool = True
 ) -> Record:
     """Run a trial in memory, results included."""
-    batches: dict[str, list[pa.RecordBatch]] = {name: [] for name in SCHEMAS}
+    batches: dict[str, list[pa.RecordBatch]] = {name: [] for name in RECORD_TABLES}
 
     backend = get_backend("sim", {"path": path, "fast_forward": fast_forward})
     result = backend.run(planned, _Collector(batches), threads=threads)
     summary = {**result.summary, **result.engine}
-    tables = {name: pa.Table.from_batches(rows, SCHEMAS[name]) for name, rows in batches.items()}
+    tables = {name: pa.Table.from_batches(rows, schema_of(name)) for name, rows in batches.items()}
     facts = SimpleNamespace(
         id=trial_id(planned, backend),
         plan="swarm",

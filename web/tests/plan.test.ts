@@ -23,6 +23,15 @@ jobs:
 `;
 
 describe('a plan changed field by field', () => {
+  it('takes an override of a swept field by its dotted name', () => {
+    const changes = ['sweep.fabric.switch.ecn.kmin=[1KB, 2KB]', 'sweep.zip.jobs.0.ranks=[0-3, 0-7]'];
+    expect(fieldsOf(withOverrides(PLAN, [...changes, 'sweep.data_size=1MB']))?.sweep).toEqual({
+      'fabric.switch.ecn.kmin': ['1KB', '2KB'],
+      zip: { 'jobs.0.ranks': ['0-3', '0-7'] },
+      data_size: '1MB',
+    });
+  });
+
   it('keeps its comments and layout', () => {
     expect(withField(PLAN, ['transport', 'mtu'], 1024)).toBe(PLAN.replace('4096', '1024'));
     expect(withField(PLAN, ['name'], 'y')).toBe(PLAN.replace('name: x', 'name: y'));

@@ -90,12 +90,16 @@ fn estimate<'py>(py: Python<'py>, spec_json: &str) -> PyResult<Bound<'py, PyAny>
 }
 
 /// Carries a spec out; tables and progress go to the callbacks.
+///
+/// Without `threads` it takes as many as help, up to `cores`, which is all of the machine unless given.
 #[pyfunction]
-#[pyo3(signature = (spec_json, *, threads = None, path = "auto", fast_forward = true, on_progress = None, on_batch))]
+#[pyo3(signature = (spec_json, *, threads = None, cores = None, path = "auto", fast_forward = true, on_progress = None, on_batch))]
+#[expect(clippy::too_many_arguments, reason = "keywords of Python, each with a default")]
 fn run<'py>(
     py: Python<'py>,
     spec_json: &str,
     threads: Option<usize>,
+    cores: Option<usize>,
     path: &str,
     fast_forward: bool,
     on_progress: Option<Py<PyAny>>,
@@ -103,7 +107,7 @@ fn run<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let spec = parse(py, spec_json)?;
     let path = parse_path(path)?;
-    let available = available_parallelism().map_or(1, NonZero::get);
+    let available = cores.unwrap_or_else(|| available_parallelism().map_or(1, NonZero::get));
     let threads =
         threads.unwrap_or_else(|| py.detach(|| sim::helpful_threads(&spec, fast_forward, available)));
     let options = Options { threads: threads.max(1), path, fast_forward };

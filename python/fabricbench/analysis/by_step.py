@@ -16,10 +16,13 @@ if TYPE_CHECKING:
 PREAMBLE_AND_GAP_BYTES = 20
 """What each frame occupies on a link besides its bytes (IEEE 802.3)."""
 
-_TOTALS = ("tx_frames", "rx_frames", "retransmits", "naks", "timeouts", "out_of_order", "cnp_rx")
+_TOTALS = (
+    *("tx_frames", "rx_frames", "retransmits", "naks", "timeouts", "out_of_order", "cnp_rx"),
+    "payload_bytes",
+)
 _COLUMNS = (
     *("job", "round", "step", "part", "src_host", "dst_host", "start_ps", "completed_ps", "latency_min_ps"),
-    *("tx_bytes", *_TOTALS),
+    *("latency_max_ps", "tx_bytes", *_TOTALS),
 )
 _PLACE = ("job", "round", "step")
 _ROUND_BITS = 32
@@ -37,6 +40,7 @@ class Chunks:
     Attributes:
         steps: Steps of the algorithm.
         latency_min_ps: Smallest latency of a frame; none if none was accepted.
+        latency_max_ps: Largest.
         most_at_once: For each host the most chunks that came in to it in one step of a round.
         wire_sent: Bytes that the data frames sent by each host took on the wire, preamble and gap included.
         wire_received: The same of the data frames sent to each host.
@@ -51,6 +55,7 @@ class Chunks:
             line_ps: Time of a byte on the port of a host.
         """
         self.latency_min_ps: int | None = None
+        self.latency_max_ps: int | None = None
         self.steps = 0
         self._totals = dict.fromkeys(_TOTALS, 0)
         self._senders, self._receivers = _senders([]), _receivers([])
@@ -111,14 +116,17 @@ class Chunks:
         for name in _TOTALS:
             self._totals[name] += int(rows[name].sum())
         self.steps = max(self.steps, int(str(rows["step"].max())) + 1)
-        least = rows["latency_min_ps"].min()
-        known = [each for each in (self.latency_min_ps, least) if each is not None]
-        self.latency_min_ps = min((int(str(each)) for each in known), default=None)
+        self.latency_min_ps = min(_known(self.latency_min_ps, rows["latency_min_ps"].min()), default=None)
+        self.latency_max_ps = max(_known(self.latency_max_ps, rows["latency_max_ps"].max()), default=None)
 
     def _fold(self, sent: pl.DataFrame, received: pl.DataFrame, line_ps: float) -> None:
         """Add steps that are complete to the sums by host."""
         self._senders = _senders([self._senders, _costs(sent, received, line_ps)])
         self._receivers = _receivers([self._receivers, received.select("dst_host", "wire_bytes", "chunks")])
+
+
+def _known(*values: object) -> list[int]:
+    return [int(str(each)) for each in values if each is not None]
 
 
 class _OpenSteps:

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from fabricbench.analysis import kernels
 from fabricbench.analysis.distribution import total
 from fabricbench.analysis.operations import OperationFacts
 
@@ -46,10 +46,10 @@ class RateMoments:
 
     def add(self, fct_ps: pa.Array) -> None:
         """Take the completion times of some chunks."""
-        rates = pc.divide(1.0, fct_ps.cast(pa.float64(), safe=False))
+        rates = kernels.divide(1.0, kernels.as_float(fct_ps))
         self.count += len(fct_ps)
-        self.rate_sum += pc.sum(rates).as_py() or 0.0
-        self.square_sum += pc.sum(pc.multiply(rates, rates)).as_py() or 0.0
+        self.rate_sum += kernels.total(rates).as_py() or 0.0
+        self.square_sum += kernels.total(kernels.multiply(rates, rates)).as_py() or 0.0
 
     def fairness(self) -> float:
         """Return Jain's index of the rates."""
@@ -93,19 +93,21 @@ class ChunkFacts:
         if self.operations is not None:
             self.operations.add(rows)
         of_rounds = rows.column("round")
-        is_counted = pc.less(of_rounds, self.warm_up_rounds + self.rounds)
+        is_counted = kernels.less(of_rounds, self.warm_up_rounds + self.rounds)
         if self.warm_up_rounds:
-            is_counted = pc.and_(is_counted, pc.greater_equal(of_rounds, self.warm_up_rounds))
-        complete = rows.filter(pc.and_(pc.equal(rows.column("status"), "complete"), is_counted))
+            is_counted = kernels.and_(is_counted, kernels.greater_equal(of_rounds, self.warm_up_rounds))
+        complete = kernels.filtered(
+            rows, kernels.and_(kernels.equal(rows.column("status"), "complete"), is_counted)
+        )
         if not complete.num_rows:
             return
         self._add_ends(complete)
         fct_ps = complete.column("fct_ps")
         self.fct_ps.append(fct_ps)
         payload_bytes = complete.column("payload_bytes")
-        sizes = pc.unique(payload_bytes).to_pylist()
+        sizes = kernels.unique(payload_bytes).to_pylist()
         for size in sizes:
-            same = fct_ps if len(sizes) == 1 else fct_ps.filter(pc.equal(payload_bytes, size))
+            same = fct_ps if len(sizes) == 1 else kernels.filtered(fct_ps, kernels.equal(payload_bytes, size))
             self.rates.setdefault(size, RateMoments()).add(same)
 
     def _count(self, name: str, values: pa.Array) -> None:
@@ -115,14 +117,12 @@ class ChunkFacts:
 
     def _add_traffic(self, rows: pa.RecordBatch) -> None:
         payload_bytes = rows.column("payload_bytes")
-        is_in_time = pc.fill_null(pc.less_equal(rows.column("delivered_ps"), self.until_ps), fill_value=False)
+        is_in_time = kernels.coalesce(kernels.less_equal(rows.column("delivered_ps"), self.until_ps), False)
         self.offered_bytes += total(payload_bytes)
-        self.delivered_bytes += total(payload_bytes.filter(is_in_time))
-        complete = rows.filter(pc.equal(rows.column("status"), "complete"))
-        fct_ps = complete.column("fct_ps").cast(pa.float64(), safe=False)
-        self.slowdowns.append(
-            pc.divide(fct_ps, complete.column("unloaded_ps").cast(pa.float64(), safe=False))
-        )
+        self.delivered_bytes += total(kernels.filtered(payload_bytes, is_in_time))
+        complete = kernels.filtered(rows, kernels.equal(rows.column("status"), "complete"))
+        fct_ps = kernels.as_float(complete.column("fct_ps"))
+        self.slowdowns.append(kernels.divide(fct_ps, kernels.as_float(complete.column("unloaded_ps"))))
 
     def _add_ends(self, rows: pa.RecordBatch) -> None:
         for index, end_ps in _last_ends(rows):
@@ -134,16 +134,16 @@ class ChunkFacts:
         return [end - begin for begin, end in pairwise(ends)]
 
     def _add_latency(self, rows: pa.RecordBatch) -> None:
-        measured = rows.filter(pc.is_valid(rows.column("latency_mean_ps")))
+        measured = kernels.filtered(rows, kernels.is_valid(rows.column("latency_mean_ps")))
         if not measured.num_rows:
             return
         frames = measured.column("rx_frames")
-        self.latency_sum_ps += pc.sum(
-            pc.multiply(measured.column("latency_mean_ps"), frames.cast(pa.float64(), safe=False))
+        self.latency_sum_ps += kernels.total(
+            kernels.multiply(measured.column("latency_mean_ps"), kernels.as_float(frames))
         ).as_py()
         self.latency_frames += total(frames)
-        least = pc.min(measured.column("latency_min_ps")).as_py()
-        largest = pc.max(measured.column("latency_max_ps")).as_py()
+        least = kernels.least(measured.column("latency_min_ps")).as_py()
+        largest = kernels.largest(measured.column("latency_max_ps")).as_py()
         self.latency_min_ps = least if self.latency_min_ps is None else min(self.latency_min_ps, least)
         self.latency_max_ps = largest if self.latency_max_ps is None else max(self.latency_max_ps, largest)
 
@@ -165,10 +165,10 @@ class ChunkFacts:
 
 def _last_ends(rows: pa.RecordBatch) -> list[tuple[int, int]]:
     """Return each round and when the last of its chunks completed [ps]; rows at least one."""
-    span = pc.min_max(rows.column("round"))
+    span = kernels.min_max(rows.column("round"))
     first, last = span["min"].as_py(), span["max"].as_py()
     if first == last:  # and no need to load what groups rows, which takes 20 ms
-        return [(first, pc.max(rows.column("completed_ps")).as_py())]
+        return [(first, kernels.largest(rows.column("completed_ps")).as_py())]
     ends = pa.Table.from_batches([rows.select(["round", "completed_ps"])]).group_by("round")
     found = ends.aggregate([("completed_ps", "max")]).to_pylist()
     return [(row["round"], row["completed_ps_max"]) for row in found]
@@ -183,6 +183,8 @@ def gather(batches: Iterable[pa.RecordBatch], facts: Mapping[str, ChunkFacts]) -
     """
     for batch in batches:
         for job, job_facts in facts.items():
-            rows = batch if len(facts) == 1 else batch.filter(pc.equal(batch.column("job"), job))
+            rows = (
+                batch if len(facts) == 1 else kernels.filtered(batch, kernels.equal(batch.column("job"), job))
+            )
             if rows.num_rows:
                 job_facts.add(rows)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from fabricbench.analysis.summary import COMPLETE, Summary
 from fabricbench.metrics import METRICS, RATIOS, Direction, Metric
-from fabricbench.plan.jobs.storage import STORAGE
+from fabricbench.plan.jobs import STORAGE
 
 PUBLISHED: Sequence[Metric] = [metric for metric in METRICS if metric.published]
 """The metrics that published tables have."""

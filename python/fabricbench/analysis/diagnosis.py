@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 
-from fabricbench.analysis.causes import capacity, latency, load, pausing, recovery
+from fabricbench.analysis.causes import capacity, framing, latency, load, pausing, recovery
 from fabricbench.analysis.causes.finding import Finding
+from fabricbench.analysis.causes.remedies import with_remedies
+from fabricbench.analysis.causes.roots import roots
 from fabricbench.analysis.evidence import Case, Record, cases, ideal_job_ps
 
 HEALTHY_PERCENT = 95.0
@@ -22,6 +24,7 @@ CAUSES: Mapping[str, str] = MappingProxyType(
         "bit-errors": "bit errors",
         "fewer-uplinks": "fewer uplinks after a failure",
         "straggling-nic": "straggling NIC",
+        "lossy-fabric": "lossy fabric",
         "hash-collision": "hash collision",
         "oversubscription": "oversubscription",
         "incast": "incast",
@@ -31,6 +34,9 @@ CAUSES: Mapping[str, str] = MappingProxyType(
         "pfc-head-of-line-blocking": "PFC head-of-line blocking",
         "ecn-too-eager": "ECN too eager",
         "reordering-with-go-back-n": "reordering with go-back-N",
+        "timeout-too-short": "timeout too short",
+        "small-window": "window too small",
+        "short-packets": "short packets",
         "loss-with-go-back-n": "loss with go-back-N",
         "retransmission-timeout": "retransmission timeouts",
         "step-overhead": "step overhead",
@@ -38,7 +44,7 @@ CAUSES: Mapping[str, str] = MappingProxyType(
     }
 )
 """Every cause and its title, what comes first in the chain of events first: the order of findings whose
-effect does not follow from the counters."""
+effect does not follow from the counters. What was sent again and waited for is told under what led to it."""
 
 _SEARCHES: tuple[Callable[[Case], Iterator[Finding]], ...] = (
     pausing.stall,
@@ -53,6 +59,8 @@ _SEARCHES: tuple[Callable[[Case], Iterator[Finding]], ...] = (
     recovery.eager_marking,
     recovery.resending,
     recovery.timeouts,
+    framing.small_window,
+    framing.short_packets,
     latency.step_overhead,
     latency.startup_latency,
 )
@@ -62,10 +70,12 @@ def diagnose(record: Record) -> list[Finding]:
     """Return the likely causes for every job below `HEALTHY_PERCENT` of its ideal, incomplete or stalled.
 
     Jobs in the order of the spec; of each job the causes with a known effect first, the largest first, then
-    the others in the order of `CAUSES`. Nothing for a healthy job. An empty list for another one means that
-    no known cause has left evidence.
+    the others in the order of `CAUSES`. Symptoms stand under what led to them, and shares of a job do not
+    overlap. Nothing for a healthy job. An empty list for another one means that no known cause has left
+    evidence.
     """
-    return [finding for case in cases(record, unhealthy_jobs(record)) for finding in _of_job(case)]
+    found = [finding for case in cases(record, unhealthy_jobs(record)) for finding in _of_job(case)]
+    return with_remedies(found, record.run_spec, record.plan)
 
 
 def unhealthy_jobs(record: Record) -> list[str]:
@@ -92,9 +102,7 @@ def _is_healthy(record: Record, job: Mapping[str, object], outcome: Mapping[str,
 def _of_job(case: Case) -> list[Finding]:
     order = list(CAUSES)
     found = _without_fewer([finding for search in _SEARCHES for finding in search(case)])
-    return sorted(
-        found, key=lambda each: (each.explained is None, -(each.explained or 0.0), order.index(each.cause))
-    )
+    return roots(sorted(found, key=lambda each: order.index(each.cause)))
 
 
 def _without_fewer(found: list[Finding]) -> list[Finding]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-import pyarrow as pa
-import pyarrow.compute as pc
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 def nearest_rank(values: pa.ChunkedArray, shares: Sequence[float]) -> list[int]:
@@ -18,13 +19,14 @@ def nearest_rank(values: pa.ChunkedArray, shares: Sequence[float]) -> list[int]:
     Returns:
         One of the values for each share.
     """
+    from fabricbench.analysis import kernels
+
     count = len(values)
     if count == 1:
         return [values[0].as_py()] * len(shares)
     # Arrow counts positions from 0 to n - 1 and rounds to the nearest, so rounding errors do not matter.
     positions = [(rank_of(share, count) - 1) / (count - 1) for share in shares]
-    ranked: list[int] = pc.quantile(values, positions, interpolation="nearest").to_pylist()
-    return ranked
+    return kernels.quantile(values, positions)
 
 
 def rank_of(share: float, count: int) -> int:
@@ -39,4 +41,6 @@ def rank_of(share: float, count: int) -> int:
 
 def total(column: pa.Array) -> int:
     """Return the exact sum of an integer column; nulls count nothing."""
-    return int(pc.sum(column).as_py() or 0)
+    from fabricbench.analysis import kernels
+
+    return int(kernels.total(column).as_py() or 0)

@@ -12,6 +12,7 @@ from fabricbench.analysis.by_step import PREAMBLE_AND_GAP_BYTES, Chunks
 
 if TYPE_CHECKING:
     from fabricbench.analysis.summary import Tables
+    from fabricbench.plan.again import PlanOfTrial
 
 _PS_PER_S = 10**12
 _BYTES_PER_GB = 1e9
@@ -26,11 +27,13 @@ class Record:
         run_spec: The RunSpec.
         summary: The backend's RunSummary.
         tables: The record tables.
+        plan: The plan of the trial, for what may be changed in it; none where it is not known.
     """
 
     run_spec: Mapping[str, Any]
     summary: Mapping[str, Any]
     tables: Tables
+    plan: PlanOfTrial | None = None
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable
+from typing import TYPE_CHECKING
 
-import pyarrow as pa
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 PORT_COLUMNS = ("node", "tier", "pfc_rx", "queue_max_bytes")
 """Columns of `ports` that are read."""

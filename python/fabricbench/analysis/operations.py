@@ -6,12 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
 from fabricbench.analysis.distribution import nearest_rank, total
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from fabricbench.analysis.chunks import ChunkFacts
 
 _PS_PER_S = 1e12
@@ -54,6 +53,9 @@ class OperationFacts:
 
     def add(self, rows: pa.RecordBatch) -> None:
         """Take some rows of the job."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
         complete = rows.filter(pc.equal(rows.column("status"), "complete"))
         if not complete.num_rows:
             return
@@ -70,6 +72,8 @@ class OperationFacts:
 
 def operation_metrics(facts: ChunkFacts, *, is_complete: bool) -> dict[str, Any]:
     """Return the metrics of a storage job; of one that is not complete, no latency."""
+    import pyarrow as pa
+
     operations = facts.operations
     if operations is None or not operations.completed:
         return {}

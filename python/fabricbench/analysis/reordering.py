@@ -6,6 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from fabricbench.analysis.distribution import total
+
 if TYPE_CHECKING:
     from fabricbench.analysis.evidence import Record
 
@@ -53,11 +55,11 @@ class Reordering:
 
 def reorderings(record: Record) -> list[Reordering]:
     """Return the order of arrival of each job some of whose frames came late, in the order of the spec."""
-    import pyarrow.compute as pc
+    from fabricbench.analysis import kernels
 
     buckets: dict[str, list[Bucket]] = {}
     for batch in record.tables.batches("reordering"):
-        for row in batch.filter(pc.is_null(batch.column("qp"))).to_pylist():
+        for row in kernels.filtered(batch, kernels.is_null(batch.column("qp"))).to_pylist():
             bucket = Bucket(row["distance_min"], row["distance_max"], row["frames"])
             buckets.setdefault(row["job"], []).append(bucket)
     received = _received(record, buckets)
@@ -69,15 +71,15 @@ def reorderings(record: Record) -> list[Reordering]:
 
 
 def _received(record: Record, jobs: Iterable[str]) -> dict[str, int]:
-    import pyarrow.compute as pc
+    from fabricbench.analysis import kernels
 
     totals = dict.fromkeys(jobs, 0)
     if not totals:
         return totals
     for batch in record.tables.batches("chunks", ["job", "rx_frames"]):
         for name in totals:
-            own = batch.filter(pc.equal(batch.column("job"), name))
-            totals[name] += pc.sum(own.column("rx_frames")).as_py() or 0
+            own = kernels.filtered(batch, kernels.equal(batch.column("job"), name))
+            totals[name] += total(own.column("rx_frames"))
     return totals
 
 

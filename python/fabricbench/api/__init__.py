@@ -23,6 +23,7 @@ from fabricbench.api.trials import Trials
 from fabricbench.api.workspaces import Workspace, workspace
 from fabricbench.importing import MeasuredError
 from fabricbench.plan.errors import PlanError
+from fabricbench.runner.messages import TrialProcessError
 from fabricbench.store import StoreError, UnknownTrialError
 
 __all__ = [
@@ -33,6 +34,7 @@ __all__ = [
     "Sample",
     "StoreError",
     "Trial",
+    "TrialProcessError",
     "Trials",
     "UnknownTrialError",
     "Workspace",

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 def compare(first: Trial | Sequence[Trial], second: Trial | Sequence[Trial]) -> pl.DataFrame:
     """Set two trials, or the trials of two runs, against each other, metric by metric.
 
-    The trials of two runs are paired by data size and iteration, and where one was measured by collective and
-    ranks as well; those without a partner are left out.
+    The trials of two runs are paired by data size and iteration, and where both sweep fields by the values of
+    these as well; where one was measured by collective and ranks. Those without a partner are left out.
 
     Returns:
         One row for each job and metric: `data_size_bytes`, `iteration`, `job`, `metric`, `unit`, `first`,
@@ -52,15 +52,20 @@ def _all(trials: object) -> list[Trial]:
 
 
 def _matched(first: list[Trial], second: list[Trial]) -> list[tuple[Trial, Trial]]:
-    """Pair the only trials of both sides whatever they are, and others by size and iteration."""
+    """Pair the only trials of both sides whatever they are, others by swept values, size and iteration."""
     if len(first) == len(second) == 1:
         return [(first[0], second[0])]
     if any(trial.stored.is_printed for trial in (*first, *second)):
         known = {trial.stored.attempt: trial for trial in (*first, *second)}
         pairs = matched([trial.stored for trial in first], [trial.stored for trial in second])
         return [(known[one.attempt], known[other.attempt]) for one, other in pairs]
-    places = {(trial.data_size_bytes, trial.iteration): trial for trial in second}
-    keyed = [(trial, places.get((trial.data_size_bytes, trial.iteration))) for trial in first]
+    has_axes = all(any(trial.axes for trial in side) for side in (first, second))
+
+    def place(trial: Trial) -> tuple[object, ...]:
+        return trial.stored.facts.point if has_axes else (trial.data_size_bytes, trial.iteration)
+
+    places = {place(trial): trial for trial in second}
+    keyed = [(trial, places.get(place(trial))) for trial in first]
     return [(one, other) for one, other in keyed if other is not None]
 
 

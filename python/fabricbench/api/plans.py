@@ -8,8 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fabricbench.plan.document.validate import UNKNOWN_KEY
-from fabricbench.plan.errors import Place, PlanError, Problem, named_as_written
+from fabricbench.plan.errors import UNKNOWN_KEY, Place, PlanError, Problem, named_as_written
 from fabricbench.runner import loading
 from fabricbench.words import close_match_hint
 
@@ -110,6 +109,12 @@ class Plan:
 
     def __repr__(self) -> str:
         return f"<Plan {self.name}: {self._loaded.extent}>"
+
+    def _repr_html_(self) -> str:
+        """Return it for the cell of a notebook."""
+        from fabricbench.report.cell import plan_cell
+
+        return plan_cell(self.name, (self.title, self._loaded.extent), self.overrides, self.warnings)
 
 
 def _yaml(name: str, value: object) -> str:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fabricbench.api.bar import progress_bar
 from fabricbench.api.plans import Plan, load
 from fabricbench.api.samples import Sample
 from fabricbench.api.trial import Trial
@@ -16,7 +18,7 @@ from fabricbench.api.workspaces import workspace as open_workspace
 from fabricbench.plan.errors import named_as_written
 from fabricbench.results.jobs import result_rows
 from fabricbench.runner import loading
-from fabricbench.runner.trials import THREADS_MAX, Quiet, Runner
+from fabricbench.runner.trials import JOBS_MAX, THREADS_MAX, Quiet, Runner
 
 if TYPE_CHECKING:
     from fabricbench.backend import protocol
@@ -29,13 +31,15 @@ class Progress:
     """How far a run is.
 
     Attributes:
-        trial: Number of the trial that runs, from 1.
+        trial: Number of the trial that this is about, from 1; others may run beside it.
         trials: How many there are.
         data_size_bytes: Data size of that trial [bytes].
         trial_share: How much of its payload is delivered, from 0 to 1.
         simulated_ps: Simulated time of it so far [ps].
         samples: What was sampled since the last report, in order of time: goodput, queues, marks and pauses.
             128 at the most; where more were taken, neighbours are joined.
+        run_share: How much of the whole run is done, trials counted alike, from 0 to 1; without it, as if
+            trials ran one after the other.
 
     Example:
         >>> import fabricbench as fb
@@ -49,6 +53,7 @@ class Progress:
     trial_share: float
     simulated_ps: int
     samples: tuple[Sample, ...] = ()
+    run_share: float | None = None
 
     @property
     def share(self) -> float:
@@ -59,6 +64,8 @@ class Progress:
             >>> fb.Progress(trial=2, trials=4, data_size_bytes=1024, trial_share=0.5, simulated_ps=0).share
             0.375
         """
+        if self.run_share is not None:
+            return self.run_share
         return (self.trial - 1 + self.trial_share) / self.trials
 
 
@@ -67,15 +74,14 @@ class _Listener:
 
     def __init__(self, on_progress: Callable[[Progress], None], trials: int) -> None:
         self._on_progress = on_progress
-        self._trials = trials
-        self._number = 0
-        self._data_size_bytes = 0
+        self._sizes: dict[int, int] = {}
+        self._shares = [0.0] * trials
 
     def trial_started(self, facts: TrialFacts, number: int, count: int) -> None:  # noqa: ARG002
-        self._number, self._data_size_bytes = number, facts.data_size_bytes
-        self._tell(0.0, 0)
+        self._sizes[number] = facts.data_size_bytes
+        self._tell(number, 0.0, 0)
 
-    def trial_progressed(self, progress: protocol.Progress) -> None:
+    def trial_progressed(self, progress: protocol.Progress, number: int) -> None:
         total = progress["total_bytes"]
         samples = tuple(
             Sample(
@@ -89,25 +95,33 @@ class _Listener:
             for sample in progress["samples"]
         )
         share = progress["delivered_bytes"] / total if total else 0.0
-        self._tell(share, progress["sim_ps"], samples)
+        self._tell(number, share, progress["sim_ps"], samples)
 
-    def trial_finished(self, trial: StoredTrial, *, resumed: bool) -> None:
-        self._number += resumed  # it has not been started
-        self._data_size_bytes = trial.facts.data_size_bytes
-        self._tell(1.0, (trial.summary or {})["end_ps"])
+    def trial_finished(self, trial: StoredTrial, number: int, *, resumed: bool) -> None:  # noqa: ARG002
+        self._sizes[number] = trial.facts.data_size_bytes
+        self._tell(number, 1.0, (trial.summary or {})["end_ps"])
 
-    def _tell(self, share: float, simulated_ps: int, samples: tuple[Sample, ...] = ()) -> None:
-        place = self._number, self._trials, self._data_size_bytes
-        self._on_progress(Progress(*place, share, simulated_ps, samples))
+    def trial_failed(self, facts: TrialFacts, number: int, count: int) -> None:
+        """Do nothing: its error comes out of the run."""
+
+    def _tell(self, number: int, share: float, simulated_ps: int, samples: tuple[Sample, ...] = ()) -> None:
+        self._shares[number - 1] = share
+        place = number, len(self._shares), self._sizes[number]
+        self._on_progress(Progress(*place, share, simulated_ps, samples, run_share=self._run_share))
+
+    @property
+    def _run_share(self) -> float:
+        return sum(self._shares) / len(self._shares)
 
 
-def run(
+def run(  # noqa: PLR0913 -- each by its name
     plan: Plan | str | Path,
     *,
     workspace: Workspace | str | Path | None = None,
     variants: Sequence[str] = (),
     on_progress: Callable[[Progress], None] | None = None,
     threads: int | None = None,
+    jobs: int | None = None,
     resume: bool = False,
     force: bool = False,
     twin: bool = False,
@@ -121,8 +135,11 @@ def run(
             the current folder.
         variants: Names of the variants to run; all of the plan's by default.
         on_progress: Called when a trial begins and ends, and about ten times a second in between, with what
-            was sampled meanwhile. What it raises stops the run and comes out of it.
+            was sampled meanwhile. What it raises stops the run and comes out of it. Without it a notebook
+            shows a bar.
         threads: Worker threads, as many as help without it; the results do not depend on it.
+        jobs: How many trials run at once at most, each in a process of its own; without it, as many as cores
+            and memory allow, where that saves time. The results do not depend on it.
         resume: Leave out the trials that are in the workspace already.
         force: Run though a trial is estimated to need more than this machine's memory or an hour.
         twin: Also predict each trial by the simulator, unless its prediction is in the workspace;
@@ -132,10 +149,11 @@ def run(
         The trials, in the order of the plan.
 
     Raises:
-        ValueError: `threads` is not 1 to 1024.
+        ValueError: `threads` or `jobs` is not 1 to 1024.
         PlanError: The plan cannot be carried out, or is estimated to be beyond this machine; or `twin` of
             a plan whose backend is the simulator.
         StoreError: The workspace cannot be written, or the disk is full.
+        TrialProcessError: The process of a trial that ran beside others is gone.
         KeyboardInterrupt: The user stopped the run; the trials that finished stay in the workspace.
 
     Example:
@@ -148,19 +166,21 @@ def run(
         >>> seen[-1].share
         1.0
     """
-    if threads is not None and not 1 <= threads <= THREADS_MAX:
-        raise ValueError(f"threads: found {threads}; allowed: 1 to {THREADS_MAX}")
+    for name, found, most in (("threads", threads, THREADS_MAX), ("jobs", jobs, JOBS_MAX)):
+        if found is not None and not 1 <= found <= most:
+            raise ValueError(f"{name}: found {found}; allowed: 1 to {most}")
     chosen = plan if isinstance(plan, Plan) else load(plan)
     limits = None if force else loading.machine_limits()
     with named_as_written({}, variants):
         loaded = loading.reload(chosen.loaded, limits=limits, chosen=variants)
     kept = workspace if isinstance(workspace, Workspace) else open_workspace(workspace, create=True)
     parts = [(loading.twin_of(loaded, limits, variants), True)] if twin else []
-    for part, is_kept in [*parts, (loaded, resume)]:
-        listener = _Listener(on_progress, len(part.trials)) if on_progress else Quiet()
-        carrier = loading.backend_of(part)
-        runner = Runner(kept.store, carrier, result_rows, listener, threads=threads, resume=is_kept)
-        outcome = runner.run(part)
-        if outcome.stopped_by is not None:
-            raise KeyboardInterrupt
+    with progress_bar() if on_progress is None else nullcontext(on_progress) as told:
+        for part, is_kept in [*parts, (loaded, resume)]:
+            listener = _Listener(told, len(part.trials)) if told else Quiet()
+            carrier = loading.backend_of(part)
+            runner = Runner(kept.store, carrier, result_rows, listener, threads, is_kept, jobs)
+            outcome = runner.run(part)
+            if outcome.stopped_by is not None:
+                raise KeyboardInterrupt
     return Trials([Trial(each, kept.store) for each in outcome.trials])

@@ -86,6 +86,16 @@ class Trial(RecordFrames):
         return self._stored.facts.iteration
 
     @property
+    def axes(self) -> dict[str, Any]:
+        """The fields that the plan sweeps, by their dotted paths, each with its value as the plan has it.
+
+        Example:
+            >>> run[0].axes
+            {}
+        """
+        return dict(self._stored.facts.axes)
+
+    @property
     def data_size_bytes(self) -> int:
         """Data size of the sweep's step [bytes].
 
@@ -231,8 +241,15 @@ class Trial(RecordFrames):
         return family if self.id in {each.id for each in family} else [*family, self._stored]
 
     def __repr__(self) -> str:
+        from fabricbench.results.axes import axes_label
         from fabricbench.words import data_size
 
         variant = "" if self.variant == "base" else self.variant
-        parts = [self.plan, variant, data_size(self.data_size_bytes)]
+        parts = [self.plan, variant, axes_label(self._stored), data_size(self.data_size_bytes)]
         return f"<Trial {self.id} {', '.join(part for part in parts if part)}: {self.status}>"
+
+    def _repr_html_(self) -> str:
+        """Return it for the cell of a notebook."""
+        from fabricbench.report.cell import trials_cell
+
+        return trials_cell(f"Trial {self.id}", stored_reports(self._stored, Beside(self._family)))

@@ -173,3 +173,12 @@ class Trials(RecordFrames, Sequence[Trial]):
         more = len(self._trials) - len(lines)
         rest = [f"  and {more} more"] if more else []
         return "\n".join([f"<{counted(len(self), 'trial')}>", *lines, *rest])
+
+    def _repr_html_(self) -> str:
+        """Return them for the cell of a notebook."""
+        from fabricbench.report.cell import trials_cell
+        from fabricbench.results.jobs import reports_of_run
+
+        return trials_cell(
+            counted(len(self), "trial"), reports_of_run([trial.stored for trial in self._trials])
+        )

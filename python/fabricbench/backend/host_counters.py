@@ -24,6 +24,11 @@ _OF_ENDPOINT: Final = {
     "post_calls": ("calls", "Calls that handed requests to the adapter."),
     "writes": ("requests", "WRITE requests handed to the adapter."),
     "completions": ("completions", "Completions that the adapter reported."),
+    "completion_stamps": ("completions", "Completions of chunks with the time that the adapter says."),
+    "completion_stamps_refused": (
+        "completions",
+        "Completions of chunks whose time by the adapter could not be right: they have that of software.",
+    ),
     "failed_queue_pairs": ("queue pairs", "Queue pairs that failed."),
     "failed_chunks": ("chunks", "Chunks whose queue pair or connection failed."),
     "unknown_chunks": ("chunks", "Chunks that arrived and are not of the run."),

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from fabricbench.hosts.control.run import HostResult, Step
     from fabricbench.plan.expand import PlannedTrial
 
-RESULTS: Final = "2"
+RESULTS: Final = "3"
 """Version of the results; with it goes a digest of the hosts, for others measure the same plan otherwise."""
 
 _NO_HOSTS: Final = "no hosts to run on"
@@ -77,7 +77,7 @@ class HostsBackend:
 
     @property
     def observed(self) -> Mapping[str, Observation]:
-        """Chunks, as software at both ends saw them, without what its driver cannot see, and counters."""
+        """Chunks, as both ends saw them, without what their driver cannot see, and counters."""
         from fabricbench import _core
 
         return {
@@ -270,10 +270,19 @@ def _host_facts(result: HostResult) -> dict[str, Any]:
         "clock_offset_ns": result.clock.offset_ns,
         "clock_drift_ns": result.clock.drift_ns,
         "clock_error_ns": result.clock.error_ns,
+        "completion_times": _completion_times(result.collected.counters.endpoint),
         "endpoint": {
             name: _number(value) for name, value in sorted(result.collected.counters.endpoint.items())
         },
     }
+
+
+def _completion_times(endpoint: Mapping[str, float]) -> str:
+    """Return who says when chunks of a host are delivered and completed: `adapter`, `software`, or both."""
+    used, refused = (endpoint.get(name, 0) for name in ("completion_stamps", "completion_stamps_refused"))
+    if not used:
+        return "software"
+    return "adapter and software" if refused else "adapter"
 
 
 def _number(value: float) -> float | int:

@@ -1,13 +1,16 @@
-"""What this machine can still give: memory, as far as the system tells."""
+"""What this machine can give: memory and cores, as far as the system tells."""
 
 from __future__ import annotations
 
+import os
 import resource
 from collections.abc import Iterator
 from pathlib import Path
 
 _PROC = Path("/proc")
 _CGROUPS = Path("/sys/fs/cgroup")
+_MEMORY_OF_VERSION_1 = ("memory.limit_in_bytes", "memory.usage_in_bytes")
+_CORES_OF_VERSION_1 = ("cpu.cfs_quota_us", "cpu.cfs_period_us")
 
 
 def available_memory_bytes() -> int | None:
@@ -17,6 +20,11 @@ def available_memory_bytes() -> int | None:
     """
     known = [bytes_ for bytes_ in (_free(), _address_space(), *_control_groups()) if bytes_ is not None]
     return max(min(known), 0) if known else None
+
+
+def available_cores() -> int:
+    """Return how many cores this process may keep busy: those that it may run on, or its groups' share."""
+    return min([len(os.sched_getaffinity(0)), *_quotas()])
 
 
 def _free() -> int | None:
@@ -39,23 +47,40 @@ def _kib(file: Path, key: str) -> int | None:
 
 def _control_groups() -> Iterator[int | None]:
     """Yield what each control group of this process, and each around it, leaves; of version 1 and 2."""
+    for group, version in _groups("memory"):
+        names = ("memory.max", "memory.current") if version == 2 else _MEMORY_OF_VERSION_1
+        limit, usage = (_number(group / name) for name in names)
+        if limit is not None and usage is not None:
+            yield limit - usage + _cached(group)
+
+
+def _quotas() -> Iterator[int]:
+    """Yield the cores that each control group of this process, and each around it, gives it."""
+    for group, version in _groups("cpu"):
+        if version == 2:
+            quota, _, period = (_text(group / "cpu.max") or "").strip().partition(" ")
+        else:
+            quota, period = ((_text(group / name) or "").strip() for name in _CORES_OF_VERSION_1)
+        if quota.isdecimal() and period.isdecimal():  # "max" and -1 are no limit
+            yield max(1, int(quota) // max(1, int(period)))
+
+
+def _groups(controller: str) -> Iterator[tuple[Path, int]]:
+    """Yield the control groups of this process for a controller and those around them, with their version."""
     for line in (_text(_PROC / "self/cgroup") or "").splitlines():
         _, controllers, path = line.split(":", 2)
         if controllers == "":
-            yield from _around(_CGROUPS, path, "memory.max", "memory.current")
-        elif "memory" in controllers.split(","):
-            yield from _around(_CGROUPS / "memory", path, "memory.limit_in_bytes", "memory.usage_in_bytes")
-
-
-def _around(root: Path, path: str, limit_name: str, usage_name: str) -> Iterator[int | None]:
-    # In a container the path is that of the host; what is mounted at the root is then the group itself.
-    folder = root / path.lstrip("/")
-    for group in (folder, *folder.parents):
-        limit, usage = _number(group / limit_name), _number(group / usage_name)
-        if limit is not None and usage is not None:
-            yield limit - usage + _cached(group)
-        if group == root:
-            return
+            root, version = _CGROUPS, 2
+        elif controller in controllers.split(","):
+            root, version = _CGROUPS / controller, 1
+        else:
+            continue
+        # In a container the path is that of the host; what is mounted at the root is then the group itself.
+        folder = root / path.lstrip("/")
+        for group in (folder, *folder.parents):
+            yield group, version
+            if group == root:
+                break
 
 
 def _cached(group: Path) -> int:

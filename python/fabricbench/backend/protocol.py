@@ -172,6 +172,17 @@ class Backend(Protocol):
 
 
 @runtime_checkable
+class SharingCores(Protocol):
+    """A backend that can carry out several trials side by side, each in a process of its own.
+
+    It is handed to these processes by pickle.
+    """
+
+    def sharing(self, cores: int) -> Backend:
+        """Return it as it carries out a trial that may use so many cores of this machine."""
+
+
+@runtime_checkable
 class Announcing(Protocol):
     """A backend that can say before it runs what of a trial applies, and what does not."""
 

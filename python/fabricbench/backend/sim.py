@@ -46,6 +46,7 @@ class SimBackend:
         path: `auto` chooses the fast path where it gives the same result; `exact` keeps to the reference
             path.
         fast_forward: On one thread, skip what repeats; the result is the same.
+        cores: How many threads may help at most; as many as the machine has cores if none.
     """
 
     name = "sim"
@@ -55,6 +56,13 @@ class SimBackend:
     def __init__(self, path: Literal["auto", "exact"] = "auto", *, fast_forward: bool = True) -> None:
         self.path = path
         self.fast_forward = fast_forward
+        self.cores: int | None = None
+
+    def sharing(self, cores: int) -> SimBackend:
+        """Return it for a trial beside others; see `SharingCores.sharing`."""
+        backend = SimBackend(self.path, fast_forward=self.fast_forward)
+        backend.cores = cores
+        return backend
 
     @property
     def engine_version(self) -> str:
@@ -77,6 +85,7 @@ class SimBackend:
             summary = _core.run(
                 planned.spec_json,
                 threads=threads,
+                cores=self.cores,
                 path=self.path,
                 fast_forward=self.fast_forward,
                 on_progress=cast("Callable[[CoreProgress], None]", observer.progressed),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from fabricbench.cli import completion
 from fabricbench.cli.options import FormatOption, WorkspaceOption
 from fabricbench.cli.output import Format, has_colour, write
 
@@ -29,7 +30,9 @@ def compare_command(
     trials: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="TRIAL...", help="Two trials or more, as for `show`; with --by one, `latest` by default."
+            metavar="TRIAL...",
+            autocompletion=completion.trials,
+            help="Two trials or more, as for `show`; with --by one, `latest` by default.",
         ),
     ] = None,
     by: Annotated[

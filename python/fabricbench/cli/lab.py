@@ -16,6 +16,7 @@ from fabricbench.words import counted
 
 if TYPE_CHECKING:
     from fabricbench.lab.blueprint import Blueprint
+    from fabricbench.lab.errors import LabError
     from fabricbench.lab.state import Lab
     from fabricbench.plan.loaded import LoadedPlan
 
@@ -102,24 +103,31 @@ def blueprint_of_loaded(loaded: LoadedPlan, scale: int, name: str | None = None)
     """Return the lab of a plan that is loaded; its trials must agree about the fabric.
 
     Raises:
-        LabError: The fabric differs among variants, or no lab can have it.
+        LabError: The fabric differs among variants or swept values, or no lab can have it.
     """
     from fabricbench.lab.blueprint import blueprint
-    from fabricbench.lab.errors import LabError
     from fabricbench.plan import engine
 
     trials = [trial for trial in loaded.trials if not trial.is_solo] or loaded.trials
     first = trials[0]
     for trial in trials:
         if trial.run_spec["fabric"] != first.run_spec["fabric"]:
-            names = ", ".join(each.name for each in loaded.plan.variants)
-            raise LabError(
-                f"the variants of {loaded.plan.name} have different fabrics",
-                f"choose one by --variant: {names}",
-            )
+            raise _different_fabrics(loaded, trial.case.axes != first.case.axes)
     described = engine.describe(first.spec_json)
     return blueprint(
         name or _default_name(loaded.plan.name), loaded.plan.name, first.run_spec, described, scale
+    )
+
+
+def _different_fabrics(loaded: LoadedPlan, is_swept: bool) -> LabError:
+    from fabricbench.lab.errors import LabError
+
+    if is_swept:
+        hint = "give each swept field of the fabric one value: -s 'sweep.FIELD=[VALUE]'"
+        return LabError(f"the swept values of {loaded.plan.name} give different fabrics", hint)
+    names = ", ".join(each.name for each in loaded.plan.variants)
+    return LabError(
+        f"the variants of {loaded.plan.name} have different fabrics", f"choose one by --variant: {names}"
     )
 
 

@@ -3,89 +3,126 @@
 from __future__ import annotations
 
 import gc
-import inspect
+import os
 import sys
 import warnings
-from collections.abc import Callable, Sequence
-from typing import Annotated
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from inspect import cleandoc, get_annotations
+from typing import Annotated, Final
 
 import typer
 
-from fabricbench.cli import hosts, lab, workspace
-from fabricbench.cli.agent import agent_command
-from fabricbench.cli.calibrate import calibrate_command
-from fabricbench.cli.compare import compare_command
-from fabricbench.cli.doctor import doctor_command
+from fabricbench.cli.completion import VARIABLE, complete
+from fabricbench.cli.config_file import take_defaults
 from fabricbench.cli.errors import OLD_PROCESSOR, exit_status
-from fabricbench.cli.export import export_command
-from fabricbench.cli.importing import import_command
-from fabricbench.cli.plans import plan_check_command, plan_schema_command, plans_command
-from fabricbench.cli.report import capture_command, notebook_command, report_command
-from fabricbench.cli.run import run_command
-from fabricbench.cli.serve import serve_command
-from fabricbench.cli.trials import show_command, trials_command
+from fabricbench.cli.plain_values import PlainCommand, PlainGroup
 from fabricbench.words import one_line
 
-app = typer.Typer(
-    name="fabricbench",
-    help="Open test platform for AI network fabrics: collectives over RoCEv2, simulated packet by packet.",
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-    rich_markup_mode=None,  # its tables cut long words; plain text wraps at any width
+_HELP: Final = (
+    "Open test platform for AI network fabrics: collectives over RoCEv2, simulated packet by packet."
 )
-_WORKSPACE_HELP = "Check, repair, export, import or purge the trials of a workspace."
-workspace_app = typer.Typer(help=_WORKSPACE_HELP, short_help=_WORKSPACE_HELP)
-_LAB_HELP = "Build a plan's fabric on this machine, out of network namespaces, for real endpoints."
-lab_app = typer.Typer(help=_LAB_HELP, short_help=_LAB_HELP)
-_HOSTS_HELP = "Let real hosts join, and look whether they can carry a run."
-hosts_app = typer.Typer(help=_HOSTS_HELP, short_help=_HOSTS_HELP)
-plan_app = typer.Typer(help="Check a plan, or write the schema of plans.")
+_COMMANDS: Final[Mapping[str, str | Mapping[str, str]]] = {
+    "run": "run:run_command",
+    "calibrate": "calibrate:calibrate_command",
+    "plans": "plans:plans_command",
+    "trials": "trials:trials_command",
+    "show": "trials:show_command",
+    "explain": "explain:explain_command",
+    "compare": "compare:compare_command",
+    "report": "report:report_command",
+    "notebook": "report:notebook_command",
+    "export": "export:export_command",
+    "import": "importing:import_command",
+    "capture": "report:capture_command",
+    "plan": {"check": "plans:plan_check_command", "schema": "plans:plan_schema_command"},
+    "workspace": {
+        "check": "workspace:check_command",
+        "repair": "workspace:repair_command",
+        "export": "workspace:export_command",
+        "import": "workspace:import_command",
+        "purge": "workspace:purge_command",
+    },
+    "lab": {
+        "up": "lab:up_command",
+        "down": "lab:down_command",
+        "list": "lab:list_command",
+        "show": "lab:show_command",
+        "counters": "lab:counters_command",
+        "exec": "lab:exec_command",
+    },
+    "hosts": {
+        "token": "hosts:token_command",
+        "check": "hosts:check_command",
+        "schema": "hosts:schema_command",
+    },
+    "config": {
+        "": "config:list_command",
+        "get": "config:get_command",
+        "set": "config:set_command",
+        "unset": "config:unset_command",
+        "path": "config:path_command",
+    },
+    "agent": "agent:agent_command",
+    "serve": "serve:serve_command",
+    "doctor": "doctor:doctor_command",
+    "completion": "completion:completion_command",
+}
+"""Where each command is, in the order of the help: a module of this package and its function; without a name,
+what a group does by itself."""
+
+_GROUPS: Final = {
+    "plan": "Check a plan, or write the schema of plans.",
+    "workspace": "Check, repair, export, import or purge the trials of a workspace.",
+    "lab": "Build a plan's fabric on this machine, out of network namespaces, for real endpoints.",
+    "hosts": "Let real hosts join, and look whether they can carry a run.",
+    "config": "Show, and set, the defaults of options that you give each time.",
+}
+"""Help of commands that have commands of their own."""
 
 
-def _add(group: typer.Typer, name: str, command: Callable[..., object]) -> None:
-    """Add a command whose help has a line for each paragraph, which the terminal breaks where it ends.
+def program(arguments: Sequence[str] = ()) -> typer.Typer:
+    """Return the program.
+
+    Args:
+        arguments: What it is going to be given: where they name a command, only that one is loaded.
+    """
+    app = typer.Typer(
+        cls=PlainGroup,
+        name="fabricbench",
+        help=_HELP,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+        rich_markup_mode=None,  # its tables cut long words; plain text wraps at any width
+    )
+    app.callback(invoke_without_command=True)(_program)
+    named = next((each for each in arguments if not each.startswith("-")), "")
+    for name in (named,) if named in _COMMANDS else _COMMANDS:
+        _add(app, name, _COMMANDS[name])
+    return app
+
+
+def _add(app: typer.Typer, name: str, place: str | Mapping[str, str]) -> None:
+    """Add a command, or a group of them, whose help has a line for each paragraph, which the terminal breaks.
 
     The list of commands has the first paragraph whole.
     """
-    paragraphs = [" ".join(each.split()) for each in inspect.cleandoc(command.__doc__ or "").split("\n\n")]
-    group.command(name, help="\n\n".join(paragraphs), short_help=paragraphs[0])(command)
-
-
-_add(app, "run", run_command)
-_add(app, "calibrate", calibrate_command)
-_add(app, "plans", plans_command)
-_add(app, "trials", trials_command)
-_add(app, "show", show_command)
-_add(app, "compare", compare_command)
-_add(app, "report", report_command)
-_add(app, "notebook", notebook_command)
-_add(app, "export", export_command)
-_add(app, "import", import_command)
-_add(app, "capture", capture_command)
-app.add_typer(plan_app, name="plan")
-app.add_typer(workspace_app, name="workspace")
-app.add_typer(lab_app, name="lab")
-app.add_typer(hosts_app, name="hosts")
-_add(app, "agent", agent_command)
-_add(app, "serve", serve_command)
-_add(app, "doctor", doctor_command)
-_add(workspace_app, "check", workspace.check_command)
-_add(workspace_app, "repair", workspace.repair_command)
-_add(workspace_app, "export", workspace.export_command)
-_add(workspace_app, "import", workspace.import_command)
-_add(workspace_app, "purge", workspace.purge_command)
-_add(lab_app, "up", lab.up_command)
-_add(lab_app, "down", lab.down_command)
-_add(lab_app, "list", lab.list_command)
-_add(lab_app, "show", lab.show_command)
-_add(lab_app, "counters", lab.counters_command)
-_add(lab_app, "exec", lab.exec_command)
-_add(hosts_app, "token", hosts.token_command)
-_add(hosts_app, "check", hosts.check_command)
-_add(hosts_app, "schema", hosts.schema_command)
-_add(plan_app, "check", plan_check_command)
-_add(plan_app, "schema", plan_schema_command)
+    if not isinstance(place, str):
+        group = typer.Typer(cls=PlainGroup, help=_GROUPS[name], short_help=_GROUPS[name])
+        for each, its_place in place.items():
+            _add(group, each, its_place)
+        app.add_typer(group, name=name)
+        return
+    module, _, function = place.partition(":")
+    command = getattr(import_module(f"fabricbench.cli.{module}"), function)
+    # Typer reads them twice, and would have them evaluated each time.
+    command.__annotations__ = get_annotations(command, eval_str=True)
+    paragraphs = [" ".join(each.split()) for each in cleandoc(command.__doc__ or "").split("\n\n")]
+    if name:
+        app.command(name, cls=PlainCommand, help="\n\n".join(paragraphs), short_help=paragraphs[0])(command)
+    else:
+        app.callback(invoke_without_command=True, help="\n\n".join(paragraphs))(command)
 
 
 def _print_version(wanted: bool) -> None:
@@ -97,7 +134,6 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback(invoke_without_command=True)
 def _program(
     context: typer.Context,
     _version: Annotated[
@@ -110,6 +146,8 @@ def _program(
     context.obj = {"debug": debug}
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
+    elif context.invoked_subcommand not in ("config", "completion"):
+        take_defaults(context)
 
 
 def main() -> None:
@@ -121,6 +159,10 @@ def main() -> None:
     # The libraries make a hundred thousand objects that stay. Looking for garbage among them at every 700th
     # new one costs a small run a sixth of its time, and looking again before the end a tenth.
     gc.set_threshold(200_000, 20, 100)
+    # The plans' models need no plugin of pydantic, which would be looked for among all that is installed.
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
+    if VARIABLE in os.environ:
+        sys.exit(complete(program()))
     # Where polars warns of the processor, it would die of an instruction that is not there.
     warnings.filterwarnings("error", OLD_PROCESSOR, RuntimeWarning)
     status = run(sys.argv[1:])
@@ -133,7 +175,9 @@ def run(arguments: list[str]) -> int:
     debug = "--debug" in arguments
     try:
         _check_text(arguments)
-        status = typer.main.get_command(app)(arguments, prog_name="fabricbench", standalone_mode=False)
+        status = typer.main.get_command(program(arguments))(
+            arguments, prog_name="fabricbench", standalone_mode=False
+        )
         sys.stdout.flush()
     except BaseException as error:  # noqa: BLE001 -- the one place that turns every error into a status
         return exit_status(error, debug=debug)

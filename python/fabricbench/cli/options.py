@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from fabricbench.cli import completion
 from fabricbench.cli.output import Format
 
 WorkspaceOption = Annotated[
@@ -19,10 +20,19 @@ WorkspaceOption = Annotated[
         help="Folder of the trials.",
     ),
 ]
-PlanArgument = Annotated[str, typer.Argument(metavar="PLAN", help="A shipped plan's name, or a file.")]
+PlanArgument = Annotated[
+    str,
+    typer.Argument(metavar="PLAN", autocompletion=completion.plans, help="A shipped plan's name, or a file."),
+]
 OverridesOption = Annotated[
     list[str] | None,
-    typer.Option("-s", "--set", metavar="FIELD=VALUE", help="Change a field, such as transport.ack_every=4."),
+    typer.Option(
+        "-s",
+        "--set",
+        metavar="FIELD=VALUE",
+        autocompletion=completion.fields,
+        help="Change a field, such as transport.ack_every=4.",
+    ),
 ]
 VariantsOption = Annotated[
     list[str] | None,
@@ -33,7 +43,9 @@ VariantsOption = Annotated[
 TrialArgument = Annotated[
     str,
     typer.Argument(
-        metavar="TRIAL", help="An id or its beginning, `latest` or `latest~1`, or a plan for its last trial."
+        metavar="TRIAL",
+        autocompletion=completion.trials,
+        help="An id or its beginning, `latest` or `latest~1`, or a plan for its last trial.",
     ),
 ]
 FormatOption = Annotated[Format, typer.Option("--format", help="How to write the results.")]

@@ -5,10 +5,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
+    from rich.progress import TaskID
 
     from fabricbench.backend.protocol import Progress
     from fabricbench.runner.trials import Listener
@@ -46,35 +48,44 @@ def _bar() -> Bar:
     return Progress(*columns, console=Console(stderr=True), transient=True)
 
 
+@dataclass
+class _Running:
+    """A trial that runs: its name, its run spec, and once that was asked the packet-hops of its estimate."""
+
+    name: str
+    spec: Mapping[str, Any]
+    hops: int | None = None
+    is_told: bool = False
+    task: TaskID | None = None
+
+
 class _Warning:
-    """Says once of a trial that it is far beyond its estimate, and why."""
+    """Says once of a trial that it is far beyond its estimate, and why; or that it failed beside others."""
 
     def __init__(self) -> None:
-        self._name = ""
-        self._is_told = False
-        self._spec: Mapping[str, Any] = {}
-        self._hops: int | None = None
+        self._running: dict[int, _Running] = {}
 
     def trial_started(self, facts: TrialFacts, number: int, count: int) -> None:
-        from fabricbench.plan.sweep.labels import solo_job
-        from fabricbench.words import data_size
+        self._running[number] = _Running(_name(facts, number, count), facts.run_spec)
 
-        alone = solo_job(facts.variant)
-        self._name = f"trial {number} of {count}, {data_size(facts.data_size_bytes)}"
-        self._name += f", {alone} alone" if alone else ""
-        self._is_told, self._spec, self._hops = False, facts.run_spec, None
-
-    def trial_progressed(self, progress: Progress) -> None:
-        if self._is_told or progress.get("packet_hops", 0) < _LEAST_HOPS:
+    def trial_progressed(self, progress: Progress, number: int) -> None:
+        trial = self._running[number]
+        if trial.is_told or progress.get("packet_hops", 0) < _LEAST_HOPS:
             return
-        if self._hops is None:
-            self._hops = _estimated_hops(self._spec)
-        if text := beyond_text(progress, self._hops):
-            self._is_told = True
-            self._tell(f"warning: {self._name}: {text}")
+        if trial.hops is None:
+            trial.hops = _estimated_hops(trial.spec)
+        if text := beyond_text(progress, trial.hops):
+            trial.is_told = True
+            self._tell(f"warning: {trial.name}: {text}")
 
-    def trial_finished(self, trial: Trial, *, resumed: bool) -> None:
-        """Do nothing: the next trial starts at once."""
+    def trial_finished(self, trial: Trial, number: int, *, resumed: bool) -> None:  # noqa: ARG002
+        """Forget the trial."""
+        self._running.pop(number, None)
+
+    def trial_failed(self, facts: TrialFacts, number: int, count: int) -> None:
+        self._running.pop(number, None)
+        if self._running:
+            self._tell(f"note: {_name(facts, number, count)}, has failed; those beside it run to their end")
 
     def _tell(self, text: str) -> None:
         sys.stderr.write(f"{text}\n")
@@ -82,28 +93,60 @@ class _Warning:
 
 
 class _Display(_Warning):
-    """Shows the trial that runs: which of how many, bytes delivered, simulated time, speed, time left."""
+    """Shows each trial that runs: which of how many, bytes delivered, simulated time, speed, time left."""
 
     def __init__(self, bar: Bar) -> None:
         super().__init__()
         self._bar = bar
-        self._task = bar.add_task("starting", total=None, detail="")
+        self._idle: list[TaskID] = [bar.add_task("starting", total=None, detail="")]
 
     def trial_started(self, facts: TrialFacts, number: int, count: int) -> None:
         super().trial_started(facts, number, count)
-        self._bar.reset(self._task, description=self._name, total=None, detail="")
+        trial = self._running[number]
+        trial.task = self._idle.pop() if self._idle else self._bar.add_task(trial.name, total=None, detail="")
+        self._bar.reset(trial.task, description=trial.name, total=None, detail="", visible=True)
 
-    def trial_progressed(self, progress: Progress) -> None:
-        super().trial_progressed(progress)
-        self._bar.update(
-            self._task,
-            total=progress["total_bytes"],
-            completed=progress["delivered_bytes"],
-            detail=progress_text(progress),
-        )
+    def trial_progressed(self, progress: Progress, number: int) -> None:
+        super().trial_progressed(progress, number)
+        task = self._running[number].task
+        if task is not None:
+            self._bar.update(
+                task,
+                total=progress["total_bytes"],
+                completed=progress["delivered_bytes"],
+                detail=progress_text(progress),
+                # Done before those ahead of it, it waits for them.
+                visible=len(self._running) == 1 or progress["delivered_bytes"] < progress["total_bytes"],
+            )
+
+    def trial_finished(self, trial: Trial, number: int, *, resumed: bool) -> None:
+        self._hide(number)
+        super().trial_finished(trial, number, resumed=resumed)
+
+    def trial_failed(self, facts: TrialFacts, number: int, count: int) -> None:
+        self._hide(number)
+        super().trial_failed(facts, number, count)
+
+    def _hide(self, number: int) -> None:
+        """Take the line of a trial away while others have theirs; the last stays until the next begins."""
+        trial = self._running.get(number)
+        if trial is None or trial.task is None:
+            return
+        self._idle.append(trial.task)
+        if len(self._running) > 1:
+            self._bar.update(trial.task, visible=False)
 
     def _tell(self, text: str) -> None:
         self._bar.console.print(text, highlight=False, markup=False)
+
+
+def _name(facts: TrialFacts, number: int, count: int) -> str:
+    from fabricbench.plan.sweep.labels import solo_job
+    from fabricbench.words import data_size
+
+    alone = solo_job(facts.variant)
+    size = f"trial {number} of {count}, {data_size(facts.data_size_bytes)}"
+    return f"{size}, {alone} alone" if alone else size
 
 
 def _estimated_hops(run_spec: Mapping[str, Any]) -> int:

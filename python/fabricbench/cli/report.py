@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from fabricbench.cli import completion
 from fabricbench.cli.options import (
     ForceOption,
     OverridesOption,
@@ -35,7 +36,10 @@ def report_command(
     beside: Annotated[
         str | None,
         typer.Option(
-            "--with", metavar="TRIAL", help="Set the run of this trial beside, such as a measured one."
+            "--with",
+            metavar="TRIAL",
+            autocompletion=completion.trials,
+            help="Set the run of this trial beside, such as a measured one.",
         ),
     ] = None,
     workspace: WorkspaceOption = None,

@@ -24,7 +24,7 @@ from fabricbench.cli.options import (
 )
 from fabricbench.cli.output import Format, has_colour, note, warn, write
 from fabricbench.runner.loading import TIME_LIMIT_MIN
-from fabricbench.runner.trials import THREADS_MAX
+from fabricbench.runner.trials import JOBS_MAX, THREADS_MAX
 from fabricbench.words import counted
 
 if TYPE_CHECKING:
@@ -81,6 +81,16 @@ def run_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
             min=1,
             max=THREADS_MAX,
             help="Worker threads; as many as help by default. The results do not depend on it.",
+        ),
+    ] = None,
+    jobs: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            max=JOBS_MAX,
+            metavar="N",
+            help="Trials at once; as many as cores and memory allow by default, one on hosts. The results do "
+            "not depend on it.",
         ),
     ] = None,
     tag: Annotated[str | None, typer.Option(help="A label to find the trials again.")] = None,
@@ -167,26 +177,26 @@ def run_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
         with display() as listener:
 
             def carry_out(one: LoadedPlan, by: Backend, *, resume: bool) -> Outcome:
-                return Runner(store, by, result_rows, listener, threads=threads, resume=resume).run(one)
+                return Runner(store, by, result_rows, listener, threads, resume, jobs).run(one)
 
             outcome = carry_out(predicted, predictor, resume=True) if predicted and predictor else None
             if outcome is None or outcome.stopped_by is None:
                 outcome = carry_out(loaded, carrier, resume=resume)
     suite = store.suite(outcome.trials[-1]) if outcome.trials else []
-    jobs = reports_of_run(outcome.trials, suite)
+    reports = reports_of_run(outcome.trials, suite)
     if twin and outcome.stopped_by is None:
         write(_twins(store, outcome, output))
-    elif jobs or output is not Format.TABLE:
-        write(render(jobs, output))
+    elif reports or output is not Format.TABLE:
+        write(render(reports, output))
     if outcome.stopped_by is not None:
         kept = f"{len(outcome.trials)} of {counted(outcome.count, 'trial')} finished and stay in {store.root}"
         note(f"interrupted: {kept}\nhint: the same command with --resume runs the rest")
         raise typer.Exit(128 + outcome.stopped_by)
-    if any(job.is_rejected for job in jobs):
+    if any(job.is_rejected for job in reports):
         if twin or output is not Format.TABLE:
             from fabricbench.report.criteria import verdict_line
 
-            note(verdict_line(jobs))
+            note(verdict_line(reports))
         raise typer.Exit(NOT_MET)
 
 
@@ -277,10 +287,10 @@ def _as_overrides(**options: str | int | None) -> dict[str, str]:
 
 def render(jobs: list[JobReport], output: Format) -> str:
     """Return jobs in a format."""
-    from fabricbench.report import formats, terminal
+    if output is Format.TABLE:
+        from fabricbench.report import terminal
 
-    if output is Format.JSON:
-        return formats.trials_json(jobs)
-    if output is Format.CSV:
-        return formats.trials_csv(jobs)
-    return terminal.run_table(jobs, colour=has_colour())
+        return terminal.run_table(jobs, colour=has_colour())
+    from fabricbench.report import formats
+
+    return formats.trials_json(jobs) if output is Format.JSON else formats.trials_csv(jobs)

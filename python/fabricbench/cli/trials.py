@@ -23,7 +23,6 @@ def trials_command(
 
     A plan that is neither shipped nor in the workspace is an error.
     """
-    from fabricbench.report import formats, terminal
     from fabricbench.results.jobs import Beside, stored_reports
     from fabricbench.store import Workspace
     from fabricbench.store.listing import beside
@@ -36,11 +35,18 @@ def trials_command(
     finished = [trial for trial in found if trial.is_finished]
     others = Beside(beside(store, finished))
     jobs = [job for trial in finished for job in stored_reports(trial, others)]
-    if output is Format.JSON:
-        write(formats.list_json(found, jobs, tags_of(store, found)))
-    elif output is Format.CSV:
-        write(formats.list_csv(found, jobs))
+    if output is not Format.TABLE:
+        from fabricbench.report import formats
+
+        is_json = output is Format.JSON
+        write(
+            formats.list_json(found, jobs, tags_of(store, found))
+            if is_json
+            else formats.list_csv(found, jobs)
+        )
     elif found:
+        from fabricbench.report import terminal
+
         write(terminal.trial_list(found, jobs, tags_of(store, found), colour=has_colour()))
     if not found:
         note(f"no such trials in {store.root}" if plan or tag else f"no trials in {store.root}")

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from fabricbench.cli import completion
 from fabricbench.cli.errors import USER_ERROR
 from fabricbench.cli.options import WorkspaceOption
 from fabricbench.cli.output import note, write
@@ -67,7 +68,12 @@ def export_command(
     ],
     trial: Annotated[
         list[str] | None,
-        typer.Argument(metavar="TRIAL", help="Which trials; all by default.", show_default=False),
+        typer.Argument(
+            metavar="TRIAL",
+            autocompletion=completion.trials,
+            help="Which trials; all by default.",
+            show_default=False,
+        ),
     ] = None,
     plan: Annotated[str | None, typer.Option(metavar="NAME", help="Only trials of this plan.")] = None,
     tag: Annotated[str | None, typer.Option(help="Only trials with this tag.")] = None,

@@ -15,6 +15,7 @@ from fabricbench.figures.links.matrix import MATRIX_FIGURE
 from fabricbench.figures.links.uplinks import UPLINKS_FIGURE
 from fabricbench.figures.results.bandwidth import BANDWIDTH_FIGURES
 from fabricbench.figures.results.fct import FCT_FIGURES
+from fabricbench.figures.results.sweep import SWEEP_FIGURES
 from fabricbench.figures.results.tenants import BESIDE_FIGURES, KEPT_FIGURE
 from fabricbench.figures.results.twins import TWIN_FIGURE
 from fabricbench.figures.results.variants import RATIO_FIGURE
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 _FIGURES: Final = (
     RATIO_FIGURE,
+    *SWEEP_FIGURES,
     *BESIDE_FIGURES,
     KEPT_FIGURE,
     *BANDWIDTH_FIGURES,

@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 
 METADATA: Final = ((PROTOCOL_KEY, PROTOCOL),)
 _CONNECT_S: Final = 3.0
+_NOT_NOW: Final = (9, 10)
+"""Certificates that are not valid yet, or not any more (X509_STORE_CTX_get_error(3))."""
+_TIME: Final = "is the time of day right here and at the host?"
+_JOIN: Final = "have the host join again: `fabricbench hosts token NAME`"
 
 
 def channel(address: Address, identity: Identity | None, name: str) -> grpc.Channel:
@@ -150,25 +154,24 @@ def _is_tls(details: str) -> bool:
 
 
 def tls_problem(address: Address, identity: Identity, name: str) -> RefusedError | None:
-    """Say what is wrong with the certificate of what listens at an address; gRPC tells only that it failed.
+    """Say whose certificate is refused, that of what listens at an address or ours; gRPC does not tell.
 
     Returns:
-        Nothing if its certificate is good, or nothing answers.
+        Nothing if both are good, or nothing answers.
     """
     import socket
 
     from fabricbench.hosts.certificates import common_name
 
-    context = ssl.create_default_context(cadata=identity.authority.decode())
-    context.check_hostname = False
     try:
         with (
             socket.create_connection((address.host, address.port), _CONNECT_S) as plain,
-            context.wrap_socket(plain, server_hostname=name) as secured,
+            _context(identity).wrap_socket(plain, server_hostname=name) as secured,
         ):
             shown = ssl.DER_cert_to_PEM_cert(secured.getpeercert(binary_form=True) or b"").encode()
+            is_refused = _is_refused(secured)
     except ssl.SSLCertVerificationError as error:
-        hint = "have the host join again: `fabricbench hosts token NAME`"
+        hint = _JOIN if error.verify_code not in _NOT_NOW else f"{_TIME} If so, {_JOIN}"
         found = f"{address}, whose certificate is refused: {error.verify_message}"
         return RefusedError("", found, "one of this controller's authority", hint)
     except ssl.SSLError as error:
@@ -179,4 +182,35 @@ def tls_problem(address: Address, identity: Identity, name: str) -> RefusedError
     if (found := common_name(shown)) != name:
         hint = "the file of hosts names another host, or its address"
         return RefusedError("", f"{address}, which is {found}", name, hint)
+    if is_refused:
+        found = f"{address}, which refuses this controller's certificate"
+        return RefusedError("", found, "an agent that accepts it", f"{_TIME} If so, {_JOIN}")
     return None
+
+
+def _context(identity: Identity) -> ssl.SSLContext:
+    """Return how to call an agent over TLS, as gRPC would."""
+    import tempfile
+
+    context = ssl.create_default_context(cadata=identity.authority.decode())
+    context.check_hostname = False
+    context.set_alpn_protocols(["h2"])
+    with tempfile.NamedTemporaryFile() as file:  # for this user only; a context reads keys from files alone
+        file.write(identity.certificate + identity.key)
+        file.flush()
+        context.load_cert_chain(file.name)
+    return context
+
+
+def _is_refused(secured: ssl.SSLSocket) -> bool:
+    """Tell whether the other end does not accept our certificate.
+
+    It looks at that once the handshake has ended for us (RFC 8446, 2). A server of gRPC then ends the
+    connection, with an alert or without, or is the first to speak (RFC 9113, 3.4).
+    """
+    try:
+        return not secured.recv(1)
+    except TimeoutError:
+        return False
+    except OSError:
+        return True

@@ -231,7 +231,7 @@ class AgentFolder:
         """Return what the agent shows; none if it has not joined.
 
         Raises:
-            RefusedError: A certificate has expired or is not of the key.
+            RefusedError: A certificate has expired, is not valid yet, or is not of the key.
         """
         files = [self.folder / name for name in (_KEY, _CERTIFICATE, _AUTHORITY)]
         if not all(file.exists() for file in files):
@@ -246,7 +246,12 @@ class AgentFolder:
             raise RefusedError("", found, "", hint) from error
         if not is_own:
             raise RefusedError("", f"{files[1]}, a certificate of another key", f"one of {files[0]}", hint)
-        if expires < datetime.now(UTC):
+        now = datetime.now(UTC)
+        if now < own.not_valid_before_utc:
+            found = f"{files[1]}, valid from {own.not_valid_before_utc:%Y-%m-%d %H:%M} UTC on"
+            early = f"the time of day of this host is {now:%Y-%m-%d %H:%M} UTC: is it right?"
+            raise RefusedError("", found, "a valid certificate", early)
+        if expires < now:
             raise RefusedError("", f"{files[1]}, expired on {expires:%Y-%m-%d}", "a valid certificate", hint)
         return identity
 

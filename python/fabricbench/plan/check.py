@@ -12,6 +12,7 @@ from fabricbench.plan.jobs.tcp import check_tcp
 from fabricbench.plan.model import Plan
 from fabricbench.plan.scale import scale_warnings
 from fabricbench.plan.sweep.check import check_shares, check_sizes
+from fabricbench.plan.sweep.fields import check_fields
 from fabricbench.plan.sweep.labels import BASE_VARIANT
 from fabricbench.plan.sweep.variants import check_variants
 from fabricbench.plan.transport.check import check_transport
@@ -30,6 +31,7 @@ def check_plan(plan: Plan, document: Document, variant: str = BASE_VARIANT) -> I
     problems += check_criteria(plan, document, variant)
     if variant == BASE_VARIANT:
         problems += check_variants(plan, document)
+        problems += check_fields(plan, document)
     # Shares are only known once the ranks, the collectives and the sizes are.
     yield from problems or check_shares(plan, document)
 

@@ -7,7 +7,7 @@ engine's list of algorithms is the only one; the plan keeps none.
 from functools import cache
 from typing import TYPE_CHECKING
 
-from fabricbench.plan.jobs.storage import STORAGE
+from fabricbench.plan.jobs import STORAGE
 
 if TYPE_CHECKING:
     # For the rest of the plan to name; only with an alias is a name exported to type checkers.

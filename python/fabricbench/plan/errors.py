@@ -12,6 +12,9 @@ _PLACE_LENGTH_MAX: Final = 500
 _FIELD_LENGTH_MAX: Final = 200
 _WORDS_LENGTH_MAX: Final = 2_000
 
+UNKNOWN_KEY: Final = "an unknown key"
+"""What is found where a mapping has no such field."""
+
 FieldPath = tuple[str | int, ...]
 """Keys and list indices from the top of a plan down to a field."""
 

@@ -14,7 +14,8 @@ from fabricbench.plan.fabric.pins import resolve_pins
 from fabricbench.plan.jobs.expand import job_specs, tcp_specs
 from fabricbench.plan.model import Plan
 from fabricbench.plan.scale import scaled
-from fabricbench.plan.sweep.labels import BASE_VARIANT, solo_job, solo_variant
+from fabricbench.plan.sweep.cases import AS_IT_STANDS, Case
+from fabricbench.plan.sweep.labels import solo_job, solo_variant
 from fabricbench.plan.sweep.sizes import shown_size, size_kind, trial_sizes
 
 _SEED_BITS: Final = 63
@@ -37,6 +38,7 @@ class PlannedTrial:
             own.
         size_kind: What that size is: `data` or `message`; see `fabricbench.plan.sweep.sizes`.
         run_spec: What is to be run; complete. Trials share its parts: never change it.
+        case: The variant in which all jobs run, and the values of swept fields.
     """
 
     index: int
@@ -45,6 +47,7 @@ class PlannedTrial:
     data_size_bytes: int
     size_kind: str
     run_spec: RunSpec
+    case: Case = AS_IT_STANDS
 
     @property
     def is_solo(self) -> bool:
@@ -59,27 +62,27 @@ class PlannedTrial:
 
 def expand(plan: Plan) -> list[PlannedTrial]:
     """Return the trials of a plan that has been checked, without its variants; see `expand_variants`."""
-    return expand_variants({BASE_VARIANT: plan})
+    return expand_variants({AS_IT_STANDS: plan})
 
 
-def expand_variants(plans: Mapping[str, Plan]) -> list[PlannedTrial]:
-    """Return the trials of the variants of a plan: by data size, then by iteration, then by variant.
+def expand_variants(plans: Mapping[Case, Plan]) -> list[PlannedTrial]:
+    """Return the trials of a plan: by combination of swept values, data size, iteration, and then variant.
 
     Where the plan wants each job alone as well, those trials come before the one they stand beside, and
     each once: a job whose size does not change is the same run beside every size of the others, and one that
     no variant changes the same run in all of them, under the first.
 
     Args:
-        plans: For the label of each variant the plan with its changes; all have the same number of sizes and
-            iterations.
+        plans: For each variant at each combination the plan with its changes; all have the same number of
+            sizes and iterations.
     """
-    found = sorted((each for name, plan in plans.items() for each in _found(plan, name)), key=_Found.order)
+    found = sorted((each for case, plan in plans.items() for each in _found(plan, case)), key=_Found.order)
     trials: list[PlannedTrial] = []
     known: set[str] = set()
     for each in found:
         cast = each.cast
         sized = (each.size, each.size_kind)
-        trial = PlannedTrial(len(trials), cast.variant, cast.iteration, *sized, each.run_spec)
+        trial = PlannedTrial(len(trials), cast.variant, cast.iteration, *sized, each.run_spec, each.case)
         if not cast.is_solo or trial.spec_json not in known:
             trials.append(trial)
             known.add(trial.spec_json)
@@ -90,21 +93,22 @@ def expand_variants(plans: Mapping[str, Plan]) -> list[PlannedTrial]:
 class _Found:
     """A trial before it is known which others there are; `step` is the place of its size in the sweep."""
 
+    case: Case
     step: int
     cast: "_Cast"
     size: int
     size_kind: str
     run_spec: RunSpec
 
-    def order(self) -> tuple[int, int]:
+    def order(self) -> tuple[int, int, int]:
         """Return what trials are ordered by; those of one key stay in the order of the variants."""
-        return self.step, self.cast.iteration
+        return self.case.number, self.step, self.cast.iteration
 
 
-def _found(plan: Plan, variant: str) -> Iterator[_Found]:
-    """Yield the trials of one variant."""
+def _found(plan: Plan, case: Case) -> Iterator[_Found]:
+    """Yield the trials of one variant at one combination."""
     # Which queue pairs there are may depend on the seed, never on the data size.
-    casts = [cast for iteration in range(plan.iterations) for cast in _casts(plan, variant, iteration)]
+    casts = [cast for iteration in range(plan.iterations) for cast in _casts(plan, case.variant, iteration)]
     transport, observe = _transport(plan), plan.observe.run_spec()
     for step, size in enumerate(trial_sizes(plan)):
         for cast in casts:
@@ -118,7 +122,7 @@ def _found(plan: Plan, variant: str) -> Iterator[_Found]:
                 "observe": observe,
             }
             own_size = shown_size(plan, plan.jobs[cast.jobs[0]], size) if cast.is_solo else size
-            yield _Found(step, cast, own_size, size_kind(plan), scaled(spec, plan.scale))
+            yield _Found(case, step, cast, own_size, size_kind(plan), scaled(spec, plan.scale))
 
 
 @dataclass(frozen=True)

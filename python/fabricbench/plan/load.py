@@ -18,7 +18,7 @@ from fabricbench.plan.document.nodes import kind_name
 from fabricbench.plan.document.overrides import apply_overrides
 from fabricbench.plan.document.published import PublishedTable, read_published
 from fabricbench.plan.document.shipped import NO_FILE, find_plan, find_published, published_tables
-from fabricbench.plan.document.validate import meaning, problems_of
+from fabricbench.plan.document.validate import meaning, problems_of, with_known_names
 from fabricbench.plan.errors import FieldPath, Place, PlanError, Problem, dotted
 from fabricbench.plan.expand import PlannedTrial, expand_variants, first_spec
 from fabricbench.plan.fabric.balancing import Pinned
@@ -152,11 +152,11 @@ def _load(
     _check_chosen(chosen, plan)
     variants = _each(documents, lambda one: _loaded(one, plan, path))
     wanted = [one for one in documents if not chosen or one.label in chosen]
-    plans = {variant.label: variant.plan for variant in variants}
-    _each(wanted, lambda one: _check_runnable(one, plans[one.label], limits))
+    plans = {variant.case: variant.plan for variant in variants}
+    _each(wanted, lambda one: _check_runnable(one, plans[one.case], limits))
     trials = expand_variants(plans)
     _check_differences(documents, trials)
-    warnings = [one.told(each) for one in wanted for each in plan_warnings(plans[one.label], one.document)]
+    warnings = [(one, each) for one in wanted for each in plan_warnings(plans[one.case], one.document)]
     labels = {one.label for one in wanted}
     loaded = LoadedPlan(
         plan,
@@ -167,7 +167,7 @@ def _load(
         tuple(variants),
         [trial for trial in trials if shared_variant(trial.variant) in labels],
         tuple(trials),
-        tuple(_in_order(warnings)),
+        tuple(_in_order(told_once(warnings, wanted))),
     )
     if limits is not None:
         _check_limits(wanted, loaded, limits)
@@ -188,15 +188,15 @@ def _each(documents: Sequence[VariantDocument], of: Callable[[VariantDocument], 
         except PlanError as error:
             problems += ((one, problem) for problem in error.problems)
     if problems:
-        raise PlanError(told_once(problems, len(documents)))
+        raise PlanError(told_once(problems, documents))
     return found
 
 
 def _loaded(one: VariantDocument, plan: Plan, path: Path) -> LoadedVariant:
     """Check a variant by itself; the plan as it stands has been checked."""
-    if one.label != BASE_VARIANT:
+    if not one.is_plan:
         plan = validate(one.document, one.label, plan.variants)
-    return LoadedVariant(one.label, plan, _published(plan, path, one.document))
+    return LoadedVariant(one.case, plan, _published(plan, path, one.document))
 
 
 def _check_chosen(chosen: Sequence[str], plan: Plan) -> None:
@@ -219,8 +219,8 @@ def _check_chosen(chosen: Sequence[str], plan: Plan) -> None:
 
 def _check_differences(documents: Sequence[VariantDocument], trials: Sequence[PlannedTrial]) -> None:
     """Check that no variant runs the same as another."""
-    specs = {trial.variant: trial.spec_json for trial in reversed(trials) if not trial.is_solo}
-    problems = list(check_differences(documents, [specs[one.label] for one in documents]))
+    specs = {trial.case: trial.spec_json for trial in reversed(trials) if not trial.is_solo}
+    problems = list(check_differences(documents, [specs[one.case] for one in documents]))
     if problems:
         raise PlanError(problems)
 
@@ -229,10 +229,10 @@ def _check_limits(documents: Sequence[VariantDocument], loaded: LoadedPlan, limi
     """Check that no trial of a variant would cost more than it may."""
     estimated = defaultdict(list)
     for trial, estimate in zip(loaded.trials, loaded.estimates, strict=True):
-        estimated[shared_variant(trial.variant)].append((trial, estimate))
+        estimated[trial.case].append((trial, estimate))
 
     def check(one: VariantDocument) -> None:
-        own = estimated[one.label]
+        own = estimated[one.case]
         beyond = list(problems_beyond(own, limits, one.document, len(loaded.suite)))
         if beyond:
             raise PlanError(beyond)
@@ -252,17 +252,25 @@ def validate(document: Document, variant: str = BASE_VARIANT, variants: tuple[Va
         PlanError: With everything that is wrong with it, in the order of the file.
     """
     _check_version(document)
-    try:
-        plan = Plan.model_validate(document.data)
-    except ValidationError as error:
-        problems = with_cost(_in_order(problems_of(error, document)), document)
-        raise PlanError(problems) from None  # the problems say all of it, in the words of the plan
+    plan = _read(document.data, document)
     if variants:
         plan = plan.model_copy(update={"variants": variants})
     problems = with_cost(_in_order(check_plan(plan, document, variant)), document)
     if problems:
         raise PlanError(problems)
     return plan
+
+
+def _read(data: dict[str, Any], document: Document) -> Plan:
+    """Return the plan of some data; names that are spelt in another way are taken as those they are."""
+    try:
+        return Plan.model_validate(data)
+    except ValidationError as error:
+        renamed = with_known_names(data, error)
+        if renamed is not data:
+            return _read(renamed, document)
+        problems = with_cost(_in_order(problems_of(error, document)), document)
+        raise PlanError(problems) from None  # the problems say all of it, in the words of the plan
 
 
 def _check_version(document: Document) -> None:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from fabricbench import units
 from fabricbench.plan import engine
@@ -13,7 +13,7 @@ from fabricbench.plan.document.published import PublishedTable
 from fabricbench.plan.errors import Problem
 from fabricbench.plan.expand import PlannedTrial
 from fabricbench.plan.model import SIMULATOR, Plan
-from fabricbench.plan.sweep.labels import shared_variant
+from fabricbench.plan.sweep.cases import Case
 from fabricbench.plan.sweep.sizes import size_kind
 from fabricbench.plan.sweep.variants import reference_variant
 from fabricbench.words import counted
@@ -21,6 +21,8 @@ from fabricbench.words import counted
 
 class PlanSummary(BaseModel):
     """What a list says about a plan. `ranks` counts those of all jobs, `hosts` those of the fabric."""
+
+    model_config = ConfigDict(defer_build=True)
 
     name: str
     title: str
@@ -35,17 +37,22 @@ class PlanSummary(BaseModel):
 
 @dataclass(frozen=True)
 class LoadedVariant:
-    """A variant of a plan, or the only one of a plan without variants.
+    """A variant of a plan at one combination of swept values, or the only one of a plan without either.
 
     Attributes:
-        label: Its name; `base` for a plan without variants.
+        case: Its name, which is `base` for a plan without variants, and the combination.
         plan: The plan with its changes.
         published: The published results that stand beside ours, if it names any.
     """
 
-    label: str
+    case: Case
     plan: Plan
     published: PublishedTable | None
+
+    @property
+    def label(self) -> str:
+        """Label of the variant."""
+        return self.case.variant
 
 
 @dataclass(frozen=True)
@@ -58,7 +65,7 @@ class LoadedPlan:
         source: Its name in errors.
         text: The text of that file, as written.
         overrides: The overrides applied to it.
-        variants: Its variants.
+        variants: Its variants, each at every combination of swept values.
         trials: The trials to run: all, or those of the chosen variants.
         suite: All trials, whichever are to run.
         warnings: What can be carried out, but is hardly meant.
@@ -76,8 +83,11 @@ class LoadedPlan:
 
     def variant_of(self, trial: PlannedTrial) -> LoadedVariant:
         """Return the variant that a trial belongs to."""
-        label = shared_variant(trial.variant)
-        return next(variant for variant in self.variants if variant.label == label)
+        return self._by_case[trial.case]
+
+    @cached_property
+    def _by_case(self) -> dict[Case, LoadedVariant]:
+        return {variant.case: variant for variant in self.variants}
 
     @property
     def reference(self) -> str | None:
@@ -108,12 +118,12 @@ class LoadedPlan:
         """
         if self.plan.backend != SIMULATOR:
             return [None] * len(self.trials)
-        known: dict[tuple[str, int], engine.Estimate | None] = {}
-        for trial in self.trials:
-            key = (trial.variant, trial.data_size_bytes)
+        known: dict[tuple[object, ...], engine.Estimate | None] = {}
+        keys = [(trial.variant, trial.case, trial.data_size_bytes) for trial in self.trials]
+        for key, trial in zip(keys, self.trials, strict=True):
             if key not in known:
                 known[key] = engine.estimate(trial.spec_json)
-        return [known[trial.variant, trial.data_size_bytes] for trial in self.trials]
+        return [known[key] for key in keys]
 
     @property
     def cost(self) -> str:
@@ -126,6 +136,8 @@ class LoadedPlan:
         summary = self.summary
         trials = counted(summary.trials, "trial")
         trials += f" of {counted(len(summary.variants), 'variant')}" if summary.variants else ""
+        combinations = len({trial.case.number for trial in self.trials})
+        trials += f" at {combinations} combinations" if combinations > 1 else ""
         smallest = units.human_size(summary.data_size_min_bytes)
         largest = units.human_size(summary.data_size_max_bytes)
         sizes = smallest if smallest == largest else f"{smallest} to {largest}"

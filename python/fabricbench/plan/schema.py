@@ -3,7 +3,7 @@
 from typing import Any
 
 from fabricbench.plan import engine
-from fabricbench.plan.jobs.storage import STORAGE
+from fabricbench.plan.jobs import STORAGE
 from fabricbench.plan.model import Plan
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"

@@ -97,7 +97,8 @@ def _run_label(trials: Sequence[Trial]) -> str:
 def matched(first: Sequence[Trial], second: Sequence[Trial]) -> list[tuple[Trial, Trial]]:
     """Pair the trials of two runs that do the same: collective, ranks and data size of their first job.
 
-    Of several that do, the one of the same iteration is taken, and of those the one of the same variant.
+    Of several that do, the one of the same swept values is taken, of those the one of the same iteration, and
+    of those the one of the same variant.
     """
     pairs = []
     for trial in first:
@@ -112,9 +113,9 @@ def _work(trial: Trial) -> tuple[object, ...]:
     return row["collective"], row["ranks"], row["data_size_bytes"]
 
 
-def _distance(trial: Trial, other: Trial) -> tuple[bool, bool]:
-    facts = other.facts
-    return facts.iteration != trial.facts.iteration, facts.variant != trial.facts.variant
+def _distance(trial: Trial, other: Trial) -> tuple[bool, bool, bool]:
+    one, two = trial.facts, other.facts
+    return one.axes != two.axes, one.iteration != two.iteration, one.variant != two.variant
 
 
 def of_variants(trials: Sequence[Trial], focus: Trial, reference: str | None = None) -> Comparison:
@@ -147,21 +148,17 @@ def of_variants(trials: Sequence[Trial], focus: Trial, reference: str | None = N
 
 
 def same_point(trial: Trial, other: Trial) -> bool:
-    """Tell whether two trials of a run have the same size and iteration."""
-    return _point(trial) == _point(other)
-
-
-def _point(trial: Trial) -> tuple[int, int]:
-    return trial.facts.data_size_bytes, trial.facts.iteration
+    """Tell whether two trials of a run have the same swept values, size and iteration."""
+    return trial.facts.point == other.facts.point
 
 
 def _pairs(jobs: Sequence[JobReport], reference: str, variant: str) -> list[JobPair]:
     """Return each job of a variant beside that of the reference."""
     known = {
-        (_point(job.trial), job.summary.job): job for job in jobs if job.trial.facts.variant == reference
+        (job.trial.facts.point, job.summary.job): job for job in jobs if job.trial.facts.variant == reference
     }
     found = [
-        (known.get((_point(job.trial), job.summary.job)), job)
+        (known.get((job.trial.facts.point, job.summary.job)), job)
         for job in jobs
         if job.trial.facts.variant == variant
     ]

@@ -7,7 +7,6 @@ import shutil
 from typing import IO, TYPE_CHECKING
 
 from fabricbench.report import spreadsheet
-from fabricbench.report.formats import COMPARISON_COLUMNS
 
 if TYPE_CHECKING:
     from fabricbench.report.comparison import Comparison
@@ -36,7 +35,7 @@ def export_comparison(found: Comparison, file_format: str, stream: IO[bytes]) ->
     import pyarrow as pa
     from pyarrow import parquet
 
-    from fabricbench.report.formats import comparison_csv, comparison_rows
+    from fabricbench.report.formats import comparison_columns, comparison_csv, comparison_rows
 
     if file_format == "csv":
         stream.write(comparison_csv(found).encode())
@@ -45,7 +44,7 @@ def export_comparison(found: Comparison, file_format: str, stream: IO[bytes]) ->
     else:
         types = {"first": pa.float64(), "second": pa.float64(), "ratio": pa.float64()}
         types |= dict.fromkeys(("data_size_bytes", "iteration"), pa.int64())
-        schema = pa.schema([(name, types.get(name, pa.string())) for name in COMPARISON_COLUMNS])
+        schema = pa.schema([(name, types.get(name, pa.string())) for name in comparison_columns(found)])
         table = pa.Table.from_pylist(comparison_rows(found), schema=schema)
         parquet.write_table(table, pa.PythonFile(stream, "w"))
 

@@ -17,6 +17,8 @@ from fabricbench.metrics import BY_NAME, METRICS, RATIOS, Scope
 from fabricbench.report import spreadsheet
 from fabricbench.report.measured import measured_object
 from fabricbench.report.tcp import results_of
+from fabricbench.results.axes import axis_names
+from fabricbench.words import plan_value
 
 if TYPE_CHECKING:
     from fabricbench.analysis.summary import Summary
@@ -89,7 +91,8 @@ def _trials_content(jobs: Sequence[JobReport]) -> dict[str, Any]:
 
 def trial_object(job: JobReport) -> dict[str, Any]:
     """Return a job of a trial as its JSON object."""
-    content = _identity(job.trial) | _nested(job.summary) | _sizes(job.summary)
+    content = _identity(job.trial) | {"axes": dict(job.trial.facts.axes)}
+    content |= _nested(job.summary) | _sizes(job.summary)
     content["published"] = {
         deviation.metric: {"value": deviation.published, "deviation_percent": deviation.deviation_percent}
         for deviation in job.deviations
@@ -159,17 +162,26 @@ def engine_totals(trials: Sequence[Trial]) -> dict[str, Any]:
 
 
 def trials_csv(jobs: Sequence[JobReport]) -> str:
-    """Return one line for each job of each trial; the columns are always the same."""
-    return rows_csv(flat_columns(), [flat_row(job) for job in jobs])
+    """Return one line for each job of each trial; the columns are always the same, then one for each axis."""
+    return rows_csv(flat_columns(jobs), [flat_row(job) for job in jobs])
 
 
-def flat_columns() -> list[str]:
-    """Return the columns of a job as one flat row, in their order."""
+def flat_columns(jobs: Sequence[JobReport]) -> list[str]:
+    """Return the columns of jobs as flat rows, in their order: those of swept fields are the last."""
     names = [*_IDENTITY, *COLUMNS]
     for metric in PUBLISHED:
         names += [f"published_{metric.name}", f"deviation_percent_{metric.name}"]
     names += ["alone_trial", "kept_percent", *(f"alone_{name}" for name in _ALONE), "verdict"]
-    return [*names, "message_size_bytes", "reference_trial", *RATIOS]
+    return [*names, "message_size_bytes", "reference_trial", *RATIOS, *axis_names(_trials(jobs))]
+
+
+def _trials(jobs: Sequence[JobReport]) -> list[Trial]:
+    return [job.trial for job in jobs]
+
+
+def _axes(trial: Trial) -> dict[str, str]:
+    """Return the values of swept fields in words."""
+    return {name: plan_value(value) for name, value in trial.facts.axes}
 
 
 def flat_row(job: JobReport) -> dict[str, Any]:
@@ -184,7 +196,7 @@ def flat_row(job: JobReport) -> dict[str, Any]:
         row |= {f"alone_{name}": job.alone.summary.value(name) for name in _ALONE}
     if job.against:
         row |= {"reference_trial": job.against.trial.id} | dict(job.against.ratios)
-    return row
+    return row | _axes(job.trial)
 
 
 def list_json(trials: Sequence[Trial], jobs: Sequence[JobReport], tags: Mapping[str, Sequence[str]]) -> str:
@@ -194,6 +206,7 @@ def list_json(trials: Sequence[Trial], jobs: Sequence[JobReport], tags: Mapping[
         jobs_of.setdefault(job.trial.attempt, []).append(job)
     content = [
         _state(trial)
+        | {"axes": dict(trial.facts.axes)}
         | {"tags": list(tags.get(trial.id, ()))}
         | {"jobs": [trial_object(job) for job in jobs_of.get(trial.attempt, [])]}
         for trial in trials
@@ -204,9 +217,9 @@ def list_json(trials: Sequence[Trial], jobs: Sequence[JobReport], tags: Mapping[
 def list_csv(trials: Sequence[Trial], jobs: Sequence[JobReport]) -> str:
     """Return a list of trials: one line for each job of a finished trial, one for each other trial."""
     rows = [flat_row(job) | _state(job.trial) | _sizes(job.summary) for job in jobs]
-    rows += [_state(trial) for trial in trials if not trial.is_finished]
+    rows += [_state(trial) | _axes(trial) for trial in trials if not trial.is_finished]
     names = [*_STATE, *(name for name in COLUMNS if name not in _STATE)]
-    names += ["verdict", "message_size_bytes"]
+    names += ["verdict", "message_size_bytes", *axis_names(trials)]
     return rows_csv(names, [{name: row.get(name) for name in names} for row in rows])
 
 
@@ -245,7 +258,10 @@ def comparison_json(found: Comparison) -> str:
 
 
 def _paired(job: JobReport) -> dict[str, Any]:
-    return _identity(job.trial) | {"job": job.summary.job, "data_size_bytes": job.summary.data_size_bytes}
+    axes = {"axes": dict(job.trial.facts.axes)}
+    return (
+        _identity(job.trial) | axes | {"job": job.summary.job, "data_size_bytes": job.summary.data_size_bytes}
+    )
 
 
 COMPARISON_COLUMNS = (
@@ -259,17 +275,23 @@ COMPARISON_COLUMNS = (
 
 def comparison_csv(found: Comparison) -> str:
     """Return one line for each pair of jobs and metric."""
-    return rows_csv(COMPARISON_COLUMNS, comparison_rows(found))
+    return rows_csv(comparison_columns(found), comparison_rows(found))
+
+
+def comparison_columns(found: Comparison) -> list[str]:
+    """Return `COMPARISON_COLUMNS`, and one for each swept field, whose values are those of the second."""
+    return [*COMPARISON_COLUMNS, *axis_names([pair.second.trial for pair in found.pairs])]
 
 
 def comparison_rows(found: Comparison) -> list[dict[str, Any]]:
-    """Return a flat row for each pair of jobs and metric, with `COMPARISON_COLUMNS`."""
+    """Return a flat row for each pair of jobs and metric, with `comparison_columns`."""
     rows = [
-        change_row(pair.first.summary.job, change) | _pair_row(pair)
+        change_row(pair.first.summary.job, change) | _pair_row(pair) | _axes(pair.second.trial)
         for pair in found.pairs
         for change in pair.changes
     ]
-    return [{name: row[name] for name in COMPARISON_COLUMNS} for row in rows]
+    names = comparison_columns(found)
+    return [{name: row.get(name) for name in names} for row in rows]
 
 
 def _pair_row(pair: JobPair) -> dict[str, Any]:

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from fabricbench.analysis.results import COLUMNS
 from fabricbench.report.formats import (
-    COMPARISON_COLUMNS,
     change_row,
+    comparison_columns,
     comparison_rows,
     flat_columns,
     flat_row,
 )
+from fabricbench.results.axes import axis_names
 
 if TYPE_CHECKING:
     import polars as pl
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from fabricbench.report.comparison import Comparison, JobPair
     from fabricbench.report.twins import TwinGroup
     from fabricbench.results.jobs import JobReport
+    from fabricbench.store import Trial
 
 _TEXTS = (
     "id",
@@ -36,21 +38,41 @@ _INTEGERS = ("iteration", "message_size_bytes")
 
 
 def summary_frame(jobs: Sequence[JobReport]) -> pl.DataFrame:
-    """Return one row for each job of each trial: the columns of `run --format csv`, always the same."""
+    """Return one row for each job of each trial: the columns of `run --format csv`.
+
+    They are always the same, and after them one for each swept field, by its dotted path: of numbers where
+    all values are such, otherwise of texts.
+    """
     import polars as pl
 
     types = {"str": pl.String, "str | None": pl.String, "int": pl.Int64, "int | None": pl.Int64}
     types |= {"float | None": pl.Float64}
     declared = {name: types[declared] for name, declared in COLUMNS.items()}
     declared |= dict.fromkeys(_TEXTS, pl.String) | dict.fromkeys(_INTEGERS, pl.Int64)
+    rows = [flat_row(job) for job in jobs]
+    declared |= _axis_types([job.trial for job in jobs], rows)
     schema = {
         name: declared.get(name) or declared.get(name.removeprefix("alone_"), pl.Float64)
-        for name in flat_columns()
+        for name in flat_columns(jobs)
     }
-    rows = [flat_row(job) for job in jobs]
     return pl.DataFrame(
         [{name: row.get(name) for name in schema} for row in rows], schema=schema, strict=False
     )
+
+
+def _axis_types(trials: Sequence[Trial], rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Return the type of the column of each swept field, and give rows numbers where all values are such."""
+    import polars as pl
+
+    found: dict[str, Any] = {}
+    for name in axis_names(trials):
+        kinds = {type(value) for trial in trials for each, value in trial.facts.axes if each == name}
+        number = int if kinds == {int} else float
+        found[name] = (pl.Int64 if kinds == {int} else pl.Float64) if kinds <= {int, float} else pl.String
+        for row in rows if kinds <= {int, float} else ():
+            if row.get(name) is not None:
+                row[name] = number(row[name])
+    return found
 
 
 def variants_frame(found: Comparison) -> pl.DataFrame:
@@ -59,8 +81,10 @@ def variants_frame(found: Comparison) -> pl.DataFrame:
 
     numbers = dict.fromkeys(("first", "second", "ratio"), pl.Float64)
     integers = dict.fromkeys(("data_size_bytes", "iteration"), pl.Int64)
-    schema = {name: (numbers | integers).get(name, pl.String) for name in COMPARISON_COLUMNS}
-    return pl.DataFrame(comparison_rows(found), schema=schema, strict=False)
+    rows = comparison_rows(found)
+    axes = _axis_types([pair.second.trial for pair in found.pairs], rows)
+    schema = {name: (numbers | integers | axes).get(name, pl.String) for name in comparison_columns(found)}
+    return pl.DataFrame(rows, schema=schema, strict=False)
 
 
 def twins_frame(groups: Sequence[TwinGroup]) -> pl.DataFrame:

@@ -27,11 +27,28 @@ COUNTERS: Final = (
 
 
 def clock_text(trial: Trial) -> str:
-    """Say how far times of two hosts of a trial can be compared; empty where there are not two."""
+    """Say how far times of two hosts of a trial can be compared, and which are those of adapters."""
     error_ms = clock_error_ms(trial)
-    if error_ms is None:
+    between = (
+        f"Times of two hosts are known to each other to {1000 * error_ms:,.1f} us."
+        if error_ms is not None
+        else ""
+    )
+    texts = [between, *(_stamps_text(host) for host in trial.engine.get("hosts") or ())]
+    return " ".join(text for text in texts if text)
+
+
+def _stamps_text(host: Mapping[str, Any]) -> str:
+    """Say of a host whose adapter stamps completions how sure they are, and whether they were used."""
+    endpoint = host["endpoint"]
+    if "completion_stamps" not in endpoint:
         return ""
-    return f"Times of two hosts are known to each other to {1000 * error_ms:,.1f} us."
+    used, refused = endpoint["completion_stamps"], endpoint["completion_stamps_refused"]
+    error_us = endpoint["completion_clock_error_ns"] / 1e3
+    told = f"Chunks of {host['host']} end when its adapter says, on its host's clock to {error_us:,.1f} us"
+    if refused:
+        told += f", but for {refused:,} of {used + refused:,} whose time stamps could not be right"
+    return told + "."
 
 
 def rows_of(trial: Trial) -> tuple[list[list[str]], list[list[str]]]:

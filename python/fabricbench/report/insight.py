@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from fabricbench.analysis.causes.finding import Finding
+from fabricbench.analysis.causes.finding import Finding, Remedy
+from fabricbench.analysis.causes.remedies import plan_of
 from fabricbench.analysis.diagnosis import CAUSES, diagnose, unfinished_jobs, unhealthy_jobs
 from fabricbench.analysis.evidence import Record
 from fabricbench.analysis.failures import Recovery, Step, recoveries, steps
@@ -85,15 +86,24 @@ def insight_of(trial: Trial) -> Insight | None:
 
 def record_of(trial: Trial) -> Record:
     """Return a finished trial as `fabricbench.analysis` takes it."""
-    return Record(trial.facts.run_spec, trial.summary or {}, trial.tables)
+    facts = trial.facts
+    size = (facts.data_size_bytes, facts.size_kind)
+    plan = plan_of(facts.plan_source, facts.overrides, facts.variant, facts.iteration, size, facts.axes)
+    return Record(facts.run_spec, trial.summary or {}, trial.tables, plan)
 
 
 def finding_text(finding: Finding) -> str:
     """Write a finding in one line: its cause, what it found, and how much of the lost time it explains."""
     text = f"{CAUSES[finding.cause]}: {finding.sentence}"
-    if finding.explained is None:
-        return text
-    return f"{text} (explains {100 * finding.explained:.0f} % of the time lost against the ideal)"
+    return text if finding.explained is None else f"{text} ({explained_text(finding)})"
+
+
+def explained_text(finding: Finding) -> str:
+    """Write how much of the lost time a cause explains."""
+    share = 100 * (finding.explained or 0.0)
+    return (
+        f"explains {'less than 1' if 0 < share < 1 else f'{share:.0f}'} % of the time lost against the ideal"
+    )
 
 
 def finding_object(finding: Finding) -> dict[str, Any]:
@@ -102,8 +112,16 @@ def finding_object(finding: Finding) -> dict[str, Any]:
         "cause": finding.cause,
         "explained": finding.explained,
         "sentence": finding.sentence,
+        "where": list(finding.where),
         "evidence": dict(finding.evidence),
+        "under": [{"cause": each.cause, "sentence": each.sentence} for each in finding.under],
+        "remedies": [remedy_object(each) for each in finding.remedies],
     }
+
+
+def remedy_object(remedy: Remedy) -> dict[str, Any]:
+    """Return a remedy as its JSON object; `set` is empty where no setting does it."""
+    return {"what": remedy.what, "set": list(remedy.changes), "options": remedy.options}
 
 
 def distribution_object(distribution: EgressDistribution) -> dict[str, Any]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Sequence
 
-from fabricbench.analysis.causes.finding import Finding, time_words
+from fabricbench.analysis.causes.finding import Finding, Remedy, time_words
+from fabricbench.analysis.diagnosis import CAUSES
 from fabricbench.analysis.failures import Recovery
 from fabricbench.analysis.reordering import Reordering
 from fabricbench.analysis.uplinks import EgressDistribution
@@ -16,6 +17,7 @@ from fabricbench.words import counted
 NO_CAUSE = "no known cause has left evidence in the counters"
 _WIDTH = 110
 _MAX_FINDINGS = 8
+MAX_UNDER = 3
 _MAX_SWITCHES = 32
 _MAX_PORTS = 8
 _MAX_RECOVERIES = 12
@@ -26,34 +28,73 @@ def insight_text(found: Insight, *, colour: bool = False) -> str:
 
     Lists are cut where they are long, and say so; JSON output has all of them.
     """
-    sections = [_why(found, job) for job in found.unhealthy]
-    sections += [
+    sections = [
         _recoveries(found),
         _uplinks(found.distributions),
         _losses(found),
         _pauses(found),
         _orders(found.orders),
     ]
-    return "\n\n".join(
-        "\n".join([styled(title, Style.BOLD, colour=colour), *lines]) for title, lines in sections if lines
-    )
+    parts = (why_text(found, colour=colour), _titled(sections, colour=colour))
+    return "\n\n".join(part for part in parts if part)
+
+
+def why_text(found: Insight, *, colour: bool = False) -> str:
+    """Return the likely causes of each job that needs an explanation, with their remedies."""
+    return _titled([_why(found, job) for job in found.unhealthy], colour=colour)
 
 
 _Section = tuple[str, list[str]]
 
 
+def _titled(sections: Sequence[_Section], *, colour: bool) -> str:
+    return "\n\n".join(
+        "\n".join([styled(title, Style.BOLD, colour=colour), *lines]) for title, lines in sections if lines
+    )
+
+
 def _why(found: Insight, job: str) -> _Section:
     findings = found.of_job(job)
-    texts = [_wrapped(finding) for finding in findings[:_MAX_FINDINGS]] or [f"  {NO_CAUSE}"]
+    texts = [line for finding in findings[:_MAX_FINDINGS] for line in cause_lines(finding)] or [
+        f"  {NO_CAUSE}"
+    ]
     if len(findings) > _MAX_FINDINGS:
         texts.append(f"  and {len(findings) - _MAX_FINDINGS} more; --format json has all")
     state = "did not complete" if job in found.unfinished else "is below 95 % of its ideal"
     return f"why job {job} {state}, likely causes", texts
 
 
-def _wrapped(finding: Finding) -> str:
+def cause_lines(finding: Finding) -> list[str]:
+    """Return a cause, what stands under it and what to do about it, in lines of a terminal."""
+    lines = [_wrapped(finding_text(finding), "- ")]
+    under = [under_text(finding, each) for each in finding.under[:MAX_UNDER]]
+    if len(finding.under) > MAX_UNDER:
+        under.append(f"and {len(finding.under) - MAX_UNDER} more; --format json has all")
+    lines += [_wrapped(text, "  - ") for text in under]
+    return lines + [line for each in finding.remedies for line in _remedy_lines(each)]
+
+
+def _remedy_lines(remedy: Remedy) -> list[str]:
+    """Write a remedy; what is to be typed is never broken."""
+    line = f"  remedy: {remedy.text}"
+    if len(line) <= _WIDTH or not remedy.changes:
+        return [_wrapped(f"remedy: {remedy.text}", "  ")]
+    return [f"  remedy: {remedy.what}:", f"    `{remedy.options}`"]
+
+
+def under_text(finding: Finding, below: Finding) -> str:
+    """Write a symptom with its name; the same cause at another place does not repeat it."""
+    return below.sentence if below.cause == finding.cause else f"{CAUSES[below.cause]}: {below.sentence}"
+
+
+def _wrapped(text: str, indent: str) -> str:
     return textwrap.fill(
-        finding_text(finding), _WIDTH, initial_indent="- ", subsequent_indent="  ", break_on_hyphens=False
+        text,
+        _WIDTH,
+        initial_indent=indent,
+        subsequent_indent=" " * len(indent),
+        break_on_hyphens=False,
+        break_long_words=False,
     )
 
 

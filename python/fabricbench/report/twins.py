@@ -12,6 +12,7 @@ from fabricbench.analysis.isolation import is_solo
 from fabricbench.analysis.results import summary_of
 from fabricbench.analysis.twins import Side, Trend, Twin, twin_of, with_trend
 from fabricbench.report.formats import rows_csv
+from fabricbench.results.axes import axes_label
 from fabricbench.results.hosts import clock_error_ms
 from fabricbench.results.made_by import made
 from fabricbench.results.sizes import shown_size
@@ -59,7 +60,7 @@ class TwinRow:
 
 @dataclass(frozen=True)
 class TwinGroup:
-    """One job of one variant at every size.
+    """One job of one variant, at one combination of swept values, at every size.
 
     Attributes:
         rows: In the order of the plan.
@@ -74,6 +75,7 @@ class TwinGroup:
         """What was measured, and by which backend."""
         facts, job = self.rows[0].measured.facts, self.rows[0].twin.measured
         variant = "" if facts.variant in ("", "base") else f"{facts.variant}, "
+        variant += f"{axes}, " if (axes := axes_label(self.rows[0].measured)) else ""
         how = f"{variant}job {job.job}: {job.collective}, {job.ranks} ranks"
         return f"{facts.plan}, {how}, {made(self.rows[0].measured)} beside the simulator"
 
@@ -100,9 +102,10 @@ def twins_of(run: Sequence[Trial], others: Sequence[Trial]) -> list[TwinGroup]:
         raise NoTwinError("the run was simulated, and no other backend measured a trial of it")
     known = _first_of_each([each for each in (*own, *others) if each.is_predicted])
     rows = [row for trial in measured for row in _rows(trial, known.get(_spec(trial)))]
-    groups: dict[tuple[str, str], list[TwinRow]] = {}
+    groups: dict[tuple[str, str, str], list[TwinRow]] = {}
     for row in rows:
-        groups.setdefault((row.measured.facts.variant, row.twin.measured.job), []).append(row)
+        key = (row.measured.facts.variant, axes_label(row.measured), row.twin.measured.job)
+        groups.setdefault(key, []).append(row)
     return [_group(own_rows) for own_rows in groups.values()]
 
 
@@ -155,6 +158,7 @@ def _object(row: TwinRow) -> dict[str, Any]:
     return {
         "job": twin.measured.job,
         "variant": facts.variant,
+        "axes": dict(facts.axes),
         "data_size_bytes": twin.measured.data_size_bytes,
         "size": row.size,
         "iteration": facts.iteration,

@@ -41,10 +41,15 @@ _OF_TIMES: Final = (
 def clock_error_ms(trial: Trial) -> float | None:
     """Return to how much times of two hosts of a trial are known to each other [ms]; none without two.
 
-    Each is known on the controller's clock to an error of its own: it is the sum of the two largest.
+    Each is known on the controller's clock to an error of its own, with that of an adapter's clock if that
+    says when chunks end: it is the sum of the two largest.
     """
     hosts = trial.engine.get("hosts") or ()
-    errors_ns = [host["clock_error_ns"] for host in hosts if host.get("clock_error_ns") is not None]
+    errors_ns = [
+        host["clock_error_ns"] + host["endpoint"].get("completion_clock_error_ns", 0)
+        for host in hosts
+        if host.get("clock_error_ns") is not None
+    ]
     return sum(sorted(errors_ns)[-2:]) / 1e6 if len(errors_ns) > 1 else None
 
 

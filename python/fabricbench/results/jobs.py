@@ -12,6 +12,7 @@ from fabricbench.analysis.results import result_table, summary_of
 from fabricbench.analysis.summary import Summary, summarise
 from fabricbench.analysis.verdict import FAIL, Judgement, judge, verdict
 from fabricbench.results.alone import Alone, Solos
+from fabricbench.results.axes import axes_label
 from fabricbench.results.references import Against, References
 from fabricbench.results.sizes import shown_bytes, shown_size
 
@@ -51,6 +52,11 @@ class JobReport:
     def size(self) -> str:
         """The size of the job, with that of the sweep where it has one of its own at each of several."""
         return shown_size(self.trial, self.summary, with_sweep=self.is_fixed)
+
+    @property
+    def axes(self) -> str:
+        """The values of the fields that the plan sweeps, in words; empty if it sweeps none."""
+        return axes_label(self.trial)
 
     @property
     def job_spec(self) -> Mapping[str, Any]:

@@ -55,6 +55,5 @@ class References:
         }
 
 
-def _key(trial: Trial) -> tuple[str, int, int]:
-    facts = trial.facts
-    return facts.suite, facts.data_size_bytes, facts.iteration
+def _key(trial: Trial) -> tuple[str, object]:
+    return trial.facts.suite, trial.facts.point

@@ -25,19 +25,20 @@ class ResultRow:
 
     Attributes:
         report: The job.
-        series: What rows of one curve have in common: variant and job, as far as there are several.
+        series: What rows of one curve have in common: swept values, variant and job, as far as there are
+            several.
         iteration: Which iteration, where there are several; otherwise empty.
         is_focus: Whether figures of one trial show this trial.
-        is_only_series: Whether there is no other series.
         of_trial: What `series` has of the trial, without the job.
+        told: What `series` has beside swept values.
     """
 
     report: JobReport
     series: str
     iteration: str
     is_focus: bool
-    is_only_series: bool = False
     of_trial: str = ""
+    told: str = ""
 
     @property
     def trial(self) -> Trial:
@@ -71,13 +72,18 @@ class ResultRow:
 
     @property
     def label(self) -> str:
-        """Size, series and iteration, the latter two where there are several."""
-        return ", ".join(part for part in (self.size, self.part) if part)
+        """Size, swept values, series and iteration, the latter two where there are several."""
+        return ", ".join(part for part in (self.size, self.axes, self.part) if part)
 
     @property
     def size(self) -> str:
         """Data size or message size, as the plan swept them."""
         return self.report.size
+
+    @property
+    def axes(self) -> str:
+        """The values of swept fields, in words; empty if none is swept."""
+        return self.report.axes
 
     @property
     def published_metrics(self) -> Collection[str]:
@@ -91,9 +97,8 @@ class ResultRow:
 
     @property
     def part(self) -> str:
-        """What tells the row from others of its size; empty if nothing does."""
-        series = "" if self.is_only_series else self.series
-        return ", ".join(part for part in (series, self.iteration) if part)
+        """What tells the row from others of its size and swept values; empty if nothing does."""
+        return ", ".join(part for part in (self.told, self.iteration) if part)
 
 
 def trial_label(rows: Sequence[ResultRow]) -> str:
@@ -131,20 +136,21 @@ def rows_of(trials: Sequence[Trial], focus: Trial, beside: Beside) -> list[Resul
     for trial in trials:
         kind = made(trial)
         has_name = many_variants and not (many_kinds and trial.facts.variant == "base")
-        told = ((trial.facts.plan, many_plans), (kind, many_kinds), (trial.facts.variant, has_name))
-        of_trial = [word for word, is_told in told if is_told]
+        words = ((trial.facts.plan, many_plans), (kind, many_kinds), (trial.facts.variant, has_name))
+        of_trial = [word for word, is_told in words if is_told]
         iteration = f"iteration {trial.facts.iteration}" if many_iterations else ""
         reports = stored_reports(trial, beside)
         for report in reports:
-            parts = [*of_trial, *([report.summary.job] if len(reports) > 1 else [])]
+            told = [*of_trial, *([report.summary.job] if len(reports) > 1 else [])]
+            parts = [*([report.axes] if report.axes else []), *told]
             rows.append(
                 ResultRow(
                     report,
                     series=", ".join(parts) or kind,
                     iteration=iteration,
                     is_focus=trial.id == focus.id,
-                    is_only_series=not parts,
-                    of_trial=", ".join(of_trial),
+                    of_trial=", ".join(part for part in (report.axes, *of_trial) if part),
+                    told=", ".join(told),
                 )
             )
     return rows

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from fabricbench.analysis.isolation import Spread, spread
 from fabricbench.analysis.sharing import Placement, placements
 from fabricbench.metrics import PAUSES
+from fabricbench.results.axes import axes_label
 from fabricbench.results.sizes import shown_size
 from fabricbench.words import counted
 
@@ -72,6 +73,7 @@ def kept_rows(results: Iterable[tuple[Trial, Summary, Alone | None]]) -> list[Ke
         placement = of_trial.get(trial.id, {}).get(summary.job)
         size = f", {shown_size(trial, summary)}" if many_sizes else ""
         variant = f", {trial.facts.variant}" if many_variants else ""
+        variant += f", {axes}" if (axes := axes_label(trial)) else ""
         rows.append(
             KeptRow(
                 f"{summary.job}{variant}{size}",

@@ -45,10 +45,10 @@ class VariantResult:
 
 @dataclass(frozen=True)
 class VersusRow:
-    """A job at one size under all variants.
+    """A job at one size, and one combination of swept values, under all variants.
 
     Attributes:
-        size: Data size or message size of the job, as the plan swept it.
+        size: Data size or message size of the job, as the plan swept it, with the values of swept fields.
         job: Its name.
         ratio: Name of the ratio that is shown.
         reference: Name of the reference variant.
@@ -85,8 +85,12 @@ def versus_rows(jobs: Sequence[JobReport]) -> list[VersusRow]:
     """Return the variants of one run side by side, by data size and then by job, in the order of the plan."""
     ordered = sorted(compared_jobs(jobs), key=lambda job: job.trial.facts.position)
     names = list(dict.fromkeys(job.summary.job for job in ordered))
-    keyed = sorted(ordered, key=lambda job: (job.trial.facts.data_size_bytes, names.index(job.summary.job)))
-    groups = groupby(keyed, key=lambda job: (job.trial.facts.data_size_bytes, job.summary.job))
+    axes = {text: index for index, text in enumerate(dict.fromkeys(job.axes for job in ordered))}
+
+    def place(job: JobReport) -> tuple[int, int, int]:
+        return axes[job.axes], job.trial.facts.data_size_bytes, names.index(job.summary.job)
+
+    groups = groupby(sorted(ordered, key=place), key=place)
     return [_row(list(group)) for _, group in groups]
 
 
@@ -98,7 +102,8 @@ def _row(jobs: Sequence[JobReport]) -> VersusRow:
     ]
     first = jobs[0]
     reference = first.trial.facts.reference or ""
-    return VersusRow(first.size, first.summary.job, ratio, reference, results)
+    size = ", ".join(part for part in (first.size, first.axes) if part)
+    return VersusRow(size, first.summary.job, ratio, reference, results)
 
 
 def _result(variant: str, jobs: Sequence[JobReport], ratio: str) -> VariantResult:

@@ -1,4 +1,4 @@
-"""Runs the trials of a plan, one after the other, into a workspace."""
+"""Runs the trials of a plan, one after the other or side by side, into a workspace."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import hashlib
 import os
 import platform
 import signal
+import time
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
@@ -18,12 +20,15 @@ if TYPE_CHECKING:
     from fabricbench.backend.protocol import Backend, Progress, RunResult
     from fabricbench.plan.expand import PlannedTrial
     from fabricbench.plan.loaded import LoadedPlan
+    from fabricbench.runner.places import Pace, Places
     from fabricbench.store import Trial, TrialFacts, Workspace
     from fabricbench.store.tables import TableFolder
     from fabricbench.store.writer import TrialWriter
 
 THREADS_MAX = 1024
 """Most worker threads that may be asked for."""
+JOBS_MAX = 1024
+"""Most trials at once that may be asked for."""
 
 Results = Callable[["TrialFacts", Mapping[str, Any], "TableFolder"], "pa.Table"]
 """Computes the rows of the table `trials` from what was run, the backend's summary and the record."""
@@ -33,13 +38,16 @@ class Listener(Protocol):
     """Told what the runner does; a display implements it."""
 
     def trial_started(self, facts: TrialFacts, number: int, count: int) -> None:
-        """Trial `number` (from 1) of `count` begins."""
+        """Trial `number` (from 1) of `count` begins; others may be running."""
 
-    def trial_progressed(self, progress: Progress) -> None:
-        """The trial that began last is so far."""
+    def trial_progressed(self, progress: Progress, number: int) -> None:
+        """A trial that has begun is so far."""
 
-    def trial_finished(self, trial: Trial, *, resumed: bool) -> None:
-        """A trial has its record; `resumed` if it had it before."""
+    def trial_finished(self, trial: Trial, number: int, *, resumed: bool) -> None:
+        """A trial has its record; `resumed` if it had it before. Told in the order of the plan."""
+
+    def trial_failed(self, facts: TrialFacts, number: int, count: int) -> None:
+        """A trial beside others has failed; they go on, and then its error comes out of the run."""
 
 
 class Quiet:
@@ -48,10 +56,13 @@ class Quiet:
     def trial_started(self, facts: TrialFacts, number: int, count: int) -> None:
         """Do nothing."""
 
-    def trial_progressed(self, progress: Progress) -> None:
+    def trial_progressed(self, progress: Progress, number: int) -> None:
         """Do nothing."""
 
-    def trial_finished(self, trial: Trial, *, resumed: bool) -> None:
+    def trial_finished(self, trial: Trial, number: int, *, resumed: bool) -> None:
+        """Do nothing."""
+
+    def trial_failed(self, facts: TrialFacts, number: int, count: int) -> None:
         """Do nothing."""
 
 
@@ -81,6 +92,9 @@ class Runner:
         listener: Told what happens.
         threads: Worker threads of the backend; as many as help if none.
         resume: Leave out the trials that are complete already.
+        jobs: How many trials run at once at most; if none, as many as cores and memory allow, where that
+            saves time. Each then has a process of its own.
+        allowed: Asked before each trial how many may run at once just now.
     """
 
     workspace: Workspace
@@ -89,6 +103,8 @@ class Runner:
     listener: Listener = field(default_factory=Quiet)
     threads: int | None = None
     resume: bool = False
+    jobs: int | None = 1
+    allowed: Callable[[], int] | None = None
 
     def run(self, loaded: LoadedPlan) -> Outcome:
         """Run every trial of a plan.
@@ -97,17 +113,57 @@ class Runner:
 
         Raises:
             StoreError: The workspace cannot be written, or the disk is full.
+            TrialProcessError: The process of a trial beside others is gone.
         """
         done: list[Trial] = []
-        count = len(loaded.trials)
         with Interrupts() as interrupts:
             try:
-                for number, (planned, facts) in enumerate(self._facts(loaded), 1):
-                    interrupts.check()
-                    done.append(self._one(planned, facts, (number, count), interrupts))
+                self._run(loaded, done, interrupts)
             except KeyboardInterrupt:
-                return Outcome(done, count, interrupts.received or signal.SIGINT)
-        return Outcome(done, count)
+                return Outcome(done, len(loaded.trials), interrupts.received or signal.SIGINT)
+        return Outcome(done, len(loaded.trials))
+
+    def _run(self, loaded: LoadedPlan, done: list[Trial], interrupts: Interrupts) -> None:
+        """Run the trials one after the other, from where it pays on side by side; put them into `done`."""
+        left, count = deque(self._facts(loaded)), len(loaded.trials)
+        pace = self._pace(loaded)
+        while left:
+            interrupts.check()
+            if pace is not None and pace.is_side_by_side(len(done)):
+                self._side_by_side(loaded, left, pace.places, done, interrupts)
+                return
+            planned, facts = left.popleft()
+            begun_at = time.monotonic()
+            trial, resumed = self._one(planned, facts, (len(done) + 1, count), interrupts)
+            if pace is not None and not resumed:
+                pace.took(len(done), time.monotonic() - begun_at)
+            done.append(trial)
+
+    def _pace(self, loaded: LoadedPlan) -> Pace | None:
+        if self.jobs == 1 or len(loaded.trials) == 1:
+            return None
+        from fabricbench.runner.places import pace_of
+
+        own = {"threads": self.threads, "jobs": self.jobs}
+        return pace_of(loaded, self.backend, **own, allowed=self.allowed)
+
+    def _side_by_side(
+        self,
+        loaded: LoadedPlan,
+        left: Sequence[tuple[PlannedTrial, TrialFacts]],
+        places: Places,
+        done: list[Trial],
+        interrupts: Interrupts,
+    ) -> None:
+        from fabricbench.runner.side_by_side import SideBySide, Task
+
+        first = len(done)
+        known = zip(left, loaded.estimates[first:], strict=True)
+        tasks = [
+            Task(planned, facts, number, estimate["memory_bytes"] if estimate else None)
+            for number, ((planned, facts), estimate) in enumerate(known, first + 1)
+        ]
+        SideBySide(self, tasks, places, done).run(interrupts)
 
     def _facts(self, loaded: LoadedPlan) -> Iterator[tuple[PlannedTrial, TrialFacts]]:
         from fabricbench.store import TrialFacts
@@ -130,6 +186,7 @@ class Runner:
                     iteration=planned.iteration,
                     data_size_bytes=planned.data_size_bytes,
                     size_kind=planned.size_kind,
+                    axes=planned.case.axes,
                     tag=plan.tag,
                     run_spec=planned.run_spec,
                     published=row,
@@ -144,25 +201,32 @@ class Runner:
 
     def _one(
         self, planned: PlannedTrial, facts: TrialFacts, number_of: tuple[int, int], interrupts: Interrupts
-    ) -> Trial:
-        """Return the trial, the first of so many, run now unless it is to be resumed and has its record."""
-        trial = self.workspace.resume(facts) if self.resume else None
+    ) -> tuple[Trial, bool]:
+        """Return a trial, one of so many, and whether it had its record already; if not, it is run."""
+        trial = self.kept(facts)
+        number, count = number_of
         resumed = trial is not None
         if trial is None:
-            self.listener.trial_started(facts, *number_of)
+            self.listener.trial_started(facts, number, count)
             with self.workspace.begin(facts, machine_facts()) as writer:
-                result = self._execute(planned, writer, interrupts)
+                result = self._execute(planned, number, writer, interrupts)
                 tables = writer.close()
                 summary = dict(result.summary)
                 writer.finish(summary, result.engine, self.results(facts, summary, tables))
             trial = self.workspace.find(facts.id)
-        self.listener.trial_finished(trial, resumed=resumed)
-        return trial
+        self.listener.trial_finished(trial, number, resumed=resumed)
+        return trial, resumed
 
-    def _execute(self, planned: PlannedTrial, writer: TrialWriter, interrupts: Interrupts) -> RunResult:
+    def kept(self, facts: TrialFacts) -> Trial | None:
+        """Return the trial if it has its record already and the run is to leave it out."""
+        return self.workspace.resume(facts) if self.resume else None
+
+    def _execute(
+        self, planned: PlannedTrial, number: int, writer: TrialWriter, interrupts: Interrupts
+    ) -> RunResult:
         """Have the backend run the trial, and look for signals whenever it reports."""
         with interrupts.allowed():
-            observer = _Observer(self.listener, writer, interrupts)
+            observer = _Observer(self.listener, number, writer, interrupts)
             return self.backend.run(planned, observer, threads=self.threads)
 
 
@@ -171,12 +235,13 @@ class _Observer:
     """Hands on what a backend reports, and looks for signals whenever it does."""
 
     listener: Listener
+    number: int
     writer: TrialWriter
     interrupts: Interrupts
 
     def progressed(self, progress: Progress) -> None:
         self.interrupts.check()
-        self.listener.trial_progressed(progress)
+        self.listener.trial_progressed(progress, self.number)
 
     def rows(self, table: str, batch: pa.RecordBatch) -> None:
         self.interrupts.check()

@@ -37,6 +37,7 @@ class Phase:
                 "backend": self.backend.name,
                 "position": trial.index,
                 "variant": trial.variant,
+                "axes": dict(trial.case.axes),
                 "iteration": trial.iteration,
                 "data_size_bytes": trial.data_size_bytes,
                 "size_kind": trial.size_kind,

@@ -75,7 +75,7 @@ class RunDetail(Run):
     overrides: list[str]
     variants: list[str]
     trials: list[dict[str, Any]] = Field(
-        description="The first thousand: `id`, `backend`, `position`, `variant`, `iteration`, "
+        description="The first thousand: `id`, `backend`, `position`, `variant`, `axes`, `iteration`, "
         "`data_size_bytes`, `size_kind`, `status` (`waiting` until it starts)."
     )
 

@@ -1,5 +1,7 @@
 """Starts a worker process for each run that waits, as many at once as there are places, and hears them out.
 
+Places that no other run needs are for the trials of those that run, side by side.
+
 The queue is in the catalog: what a killed server leaves there the next one finds. Workers notice that their
 server is gone by the end of their input; the runs of workers that are gone are marked as interrupted here.
 """
@@ -68,6 +70,7 @@ class WorkerProcess:
         )
         self.run_id: str | None = None
         self.has_claimed = False
+        self._places = 0
         _, self._memory_bytes = limits
         self._on_event, self._on_end = on_event, on_end
         self._said: deque[str] = deque(maxlen=_LAST_LINES)
@@ -93,6 +96,12 @@ class WorkerProcess:
     def cancel(self) -> None:
         """Have the run end."""
         self._say("cancel\n")
+
+    def give_places(self, places: int) -> None:
+        """Let so many trials of the run be carried out at once."""
+        if places != self._places:
+            self._places = places
+            self._say(f"places {places}\n")
 
     def end(self) -> None:
         """Have the run end since the server does."""
@@ -212,6 +221,7 @@ class Scheduler:
         for run_id in self.queue.cancelled(list(running)) if running else ():
             running[run_id].cancel()
         self._fill()
+        self._share_places()
 
     def _fill(self) -> None:
         """Start a worker for each run that waits, as far as there are places."""
@@ -227,6 +237,11 @@ class Scheduler:
             worker = WorkerProcess(root, self.hosts_files, limits, self._heard, self.wake)
             with self._lock:
                 self._workers.append(worker)
+
+    def _share_places(self) -> None:
+        """Let the trials of each run have as many places as those of another."""
+        for worker in self._workers:
+            worker.give_places(self._settings.workers // len(self._workers))
 
     def _heard(self, run_id: str, content: dict[str, object]) -> None:
         kind = str(content.pop("event"))

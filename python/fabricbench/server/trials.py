@@ -14,6 +14,7 @@ from fabricbench.report.formats import shown_json, trial_object
 from fabricbench.report.insight import insight_of
 from fabricbench.results.hosts import hosts_of
 from fabricbench.results.jobs import Beside, JobReport, measured_reports, stored_reports
+from fabricbench.results.several import kept_of, total_ranks, worst_job
 from fabricbench.server.errors import ERRORS, ApiError, not_found
 from fabricbench.server.state import ServerState, state_of
 from fabricbench.store import Trial
@@ -36,6 +37,13 @@ SortKey = StrEnum(  # type: ignore[misc]
 _NEWEST = SortKey("started_at")
 
 
+class WorstJob(BaseModel):
+    """The job of a trial that keeps least of its bus bandwidth alone."""
+
+    job: str
+    kept_percent: float = Field(description="What it keeps; 0 if it completes alone and here does not.")
+
+
 class TrialRow(BaseModel):
     """A trial in a list: what was run, how it ended, and the metrics of each job."""
 
@@ -46,6 +54,7 @@ class TrialRow(BaseModel):
     plan: str
     title: str
     variant: str
+    axes: dict[str, Any] = Field(description="The fields that the plan sweeps, each with its value here.")
     iteration: int
     suite: str = Field(description="What the trials of one run of a plan have in common.")
     position: int
@@ -60,6 +69,10 @@ class TrialRow(BaseModel):
     ended_at: str | None
     tags: list[str]
     verdict: str | None = Field(description="`pass` or `fail` by the plan's criteria; null without any.")
+    ranks: int = Field(description="Ranks of all jobs together.")
+    worst: WorstJob | None = Field(
+        description="The job that fares worst against its run alone; null if unknown."
+    )
     jobs: list[dict[str, Any]] = Field(description="Each job's metrics, as `trials --format json` has them.")
 
 
@@ -158,6 +171,7 @@ def _row(trial: Trial, jobs: list[JobReport], tags: list[str]) -> dict[str, Any]
         "plan": facts.plan,
         "title": facts.title,
         "variant": facts.variant,
+        "axes": dict(facts.axes),
         "iteration": facts.iteration,
         "suite": facts.suite,
         "position": facts.position,
@@ -172,8 +186,15 @@ def _row(trial: Trial, jobs: list[JobReport], tags: list[str]) -> dict[str, Any]
         "ended_at": trial.ended_at,
         "tags": tags,
         "verdict": "fail" if "fail" in verdicts else "pass" if verdicts else None,
+        "ranks": total_ranks(trial),
+        "worst": _worst(jobs),
         "jobs": [trial_object(job) for job in jobs],
     }
+
+
+def _worst(jobs: list[JobReport]) -> dict[str, Any] | None:
+    job = worst_job(jobs)
+    return None if job is None else {"job": job.summary.job, "kept_percent": kept_of(job)}
 
 
 @router.get("/trials/{trial_id}")
@@ -221,7 +242,8 @@ def _engine(trial: Trial) -> dict[str, Any]:
 def _member(trial: Trial) -> dict[str, Any]:
     facts = trial.facts
     names = ("id", "variant", "iteration", "data_size_bytes", "size_kind", "position")
-    return {name: getattr(facts, name) for name in names} | {"status": trial.status}
+    member = {name: getattr(facts, name) for name in names}
+    return member | {"axes": dict(facts.axes), "status": trial.status}
 
 
 @router.patch("/trials/{trial_id}")

@@ -70,7 +70,7 @@ def _tables() -> list[dict[str, Any]]:
         except PlanError:  # GET /api/v1/plans says why
             continue
         for variant in loaded.variants:
-            if variant.published is not None:
+            if variant.published is not None and variant.case.number == 0:
                 table = variant.published
                 about = {
                     "plan": name,

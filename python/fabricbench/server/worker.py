@@ -1,7 +1,8 @@
 """A worker process: claims the run that has waited longest, carries it out and ends.
 
-It takes its orders from standard input: a line `cancel` ends the run, and so does the end of the input,
-which comes when the server is gone. It tells what happens by JSON lines on its standard output.
+It takes its orders from standard input: a line `places 3` says how many of its trials may run at once, a line
+`cancel` ends the run, and so does the end of the input, which comes when the server is gone. It tells what
+happens by JSON lines on its standard output.
 """
 
 from __future__ import annotations
@@ -47,63 +48,86 @@ class Control:
     def __init__(self) -> None:
         self.is_cancelled = False
         self.is_over = False
-        Thread(target=self._listen, daemon=True).start()
+        self.places = 1
+        self._thread = Thread(target=self._listen, daemon=True)
+        self._thread.start()
 
     def _listen(self) -> None:
         for line in sys.stdin:
-            if line.strip() == "cancel":
+            order, _, number = line.strip().partition(" ")
+            if order == "places":
+                self.places = int(number)
+            if order == "cancel":
                 self.is_cancelled = True
                 break
         self.is_over = True
+        self._end()
+
+    def _end(self) -> None:
         os.kill(os.getpid(), signal.SIGTERM)
         time.sleep(_PATIENCE_S)
         os._exit(1)  # the next start finds this process gone and tidies up
 
 
 class Teller:
-    """Tells the server what the runner does, progress a few times a second."""
+    """Tells the server what the runner does, progress a few times a second.
+
+    Where trials run side by side, progress and samples are those of the first of them.
+    """
 
     def __init__(self, run: QueuedRun, store: Workspace) -> None:
         self._store = store
         self._tags = run.options["tags"]
         sizes = [trial["data_size_bytes"] for trial in run.trials]
         self._weights = sizes + [sizes[-1]] * (run.options["count"] - len(sizes))
-        self._before, self._number, self._count = 0, 0, len(self._weights)
-        self._trial = ""
+        self._before, self._count = 0, len(self._weights)
+        self._running: dict[int, str] = {}
+        self._shares: dict[int, float] = {}
         self._told_at = 0.0
         self._samples = Samples()
 
-    def next_phase(self) -> None:
-        """Number the trials that come now after those that there were."""
-        self._before = self._number
+    def next_phase(self, trials: int) -> None:
+        """Number the trials that come now after those of the phase before."""
+        self._before += trials
 
     def trial_started(self, facts: TrialFacts, number: int, count: int) -> None:  # noqa: ARG002 -- of a phase
         """Tell which trial begins."""
-        self._number, self._trial = self._before + number, facts.id
-        self._samples = Samples()
-        size_bytes = facts.data_size_bytes
-        tell("trial_started", id=facts.id, number=self._number, count=self._count, data_size_bytes=size_bytes)
+        number += self._before
+        self._running[number] = facts.id
+        if len(self._running) == 1:
+            self._samples = Samples()
+        tell(
+            "trial_started",
+            id=facts.id,
+            number=number,
+            count=self._count,
+            running=self._at_work,
+            data_size_bytes=facts.data_size_bytes,
+        )
 
-    def trial_progressed(self, progress: Progress) -> None:
+    def trial_progressed(self, progress: Progress, number: int) -> None:
         """Report the progress, unless that was done just now."""
+        number += self._before
+        total = progress["total_bytes"]
+        self._shares[number] = progress["delivered_bytes"] / total if total else 0.0
+        if number != min(self._running):
+            return
         self._samples.add(progress["samples"])
         if time.monotonic() - self._told_at < _TELL_S:
             return
         self._told_at = time.monotonic()
-        self._tell_progress(progress)
-        points = self._samples.take()
-        if points:
-            tell("samples", trial=self._trial, points=points)
+        self._tell_progress(progress, number)
+        self._tell_samples(self._running[number])
 
-    def _tell_progress(self, progress: Mapping[str, Any]) -> None:
-        wall_s, total = progress["wall_s"], progress["total_bytes"]
-        share = progress["delivered_bytes"] / total if total else 0.0
+    def _tell_progress(self, progress: Mapping[str, Any], number: int) -> None:
+        wall_s, share = progress["wall_s"], self._shares[number]
         tell(
             "progress",
-            trial=self._trial,
-            number=self._number,
+            trial=self._running[number],
+            number=number,
             count=self._count,
-            share=self._share(share),
+            running=self._at_work,
+            share=self._share(),
             trial_share=share,
             left_s=wall_s * (1 - share) / share if share else None,
             hops_per_s=round(progress["packet_hops"] / wall_s)
@@ -112,24 +136,36 @@ class Teller:
             **{name: value for name, value in progress.items() if name != "samples"},
         )
 
-    def _share(self, of_trial: float) -> float:
-        """Return how much of the run is done, each trial weighing as much as its data."""
-        before: int = sum(self._weights[: self._number - 1])
-        weight = self._weights[self._number - 1] if self._number <= len(self._weights) else 0
-        total: int = sum(self._weights)
-        return min(1.0, (before + weight * of_trial) / max(1, total))
+    @property
+    def _at_work(self) -> int:
+        """How many trials run; others may be done and wait for those ahead of them."""
+        return sum(self._shares.get(number, 0.0) < 1.0 for number in self._running)
 
-    def trial_finished(self, trial: Trial, *, resumed: bool) -> None:
-        """Give the trial its tags and tell that it has finished."""
-        self._number += resumed  # it has not been started
-        if self._tags:
-            change_tags(self._store, [trial.id], add=self._tags)
+    def _tell_samples(self, trial: str) -> None:
         points = self._samples.take()
         if points:
-            tell("samples", trial=trial.id, points=points)
-        tell(
-            "trial", id=trial.id, number=self._number, count=self._count, status=trial.status, resumed=resumed
-        )
+            tell("samples", trial=trial, points=points)
+
+    def _share(self) -> float:
+        """Return how much of the run is done, each trial weighing as much as its data."""
+        done = sum(self._weights[number - 1] * share for number, share in self._shares.items())
+        return min(1.0, float(done / max(1, sum(self._weights))))
+
+    def trial_finished(self, trial: Trial, number: int, *, resumed: bool) -> None:
+        """Give the trial its tags and tell that it has finished."""
+        number += self._before
+        if self._tags:
+            change_tags(self._store, [trial.id], add=self._tags)
+        if number in self._running and number == min(self._running):
+            self._tell_samples(trial.id)
+            self._samples = Samples()
+        self._running.pop(number, None)
+        self._shares[number] = 1.0
+        tell("trial", id=trial.id, number=number, count=self._count, status=trial.status, resumed=resumed)
+
+    def trial_failed(self, facts: TrialFacts, number: int, count: int) -> None:  # noqa: ARG002
+        """Leave the trial out of what is told; its error becomes the message of the run."""
+        self._running.pop(number + self._before, None)
 
 
 def tell(event: str, **content: Any) -> None:
@@ -182,7 +218,7 @@ def _carried_out(
     limits = None if run.options["force"] else loading.machine_limits(time_limit_min)
     try:
         phases = _phases(run, hosts_files, limits)
-        finished, is_whole = _run(phases, run, store)
+        finished, is_whole = _run(phases, run, store, control)
         signal.signal(signal.SIGTERM, signal.SIG_IGN)  # there is only the end to note
     except StoreError as error:
         return FAILED, f"{error.found}; {error.hint}"
@@ -208,7 +244,7 @@ def _phases(run: QueuedRun, hosts_files: HostsFiles, limits: Limits | None) -> l
     return phases_of(loaded, settings, limits, chosen, twin=run.options.get("twin", False))
 
 
-def _run(phases: Sequence[Phase], run: QueuedRun, store: Workspace) -> tuple[int, bool]:
+def _run(phases: Sequence[Phase], run: QueuedRun, store: Workspace, control: Control) -> tuple[int, bool]:
     """Run the trials of every phase; return how many have finished, and whether nobody ended it early."""
     teller = Teller(run, store)
     threads, resume = run.options["threads"], run.options.get("resume", False)
@@ -218,12 +254,13 @@ def _run(phases: Sequence[Phase], run: QueuedRun, store: Workspace) -> tuple[int
             if between.received is not None:
                 return finished, False
             again = resume or phase.is_prediction
-            runner = Runner(store, phase.backend, result_rows, teller, threads=threads, resume=again)
+            runner = Runner(store, phase.backend, result_rows, teller, threads, again, jobs=None)
+            runner.allowed = lambda: control.places
             outcome = runner.run(phase.loaded)
             finished += len(outcome.trials)
             if outcome.stopped_by is not None:
                 return finished, False
-            teller.next_phase()
+            teller.next_phase(outcome.count)
     return finished, True
 
 

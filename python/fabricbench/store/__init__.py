@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 from fabricbench.store.errors import DiskFullError, StoreError, UnknownTrialError
 
 if TYPE_CHECKING:
+    from fabricbench.store.names import workspace_folder
     from fabricbench.store.trial import Trial, TrialFacts
-    from fabricbench.store.workspace import Workspace, holds_workspace, tables_location, workspace_folder
+    from fabricbench.store.workspace import Workspace, holds_workspace, tables_location
 
 _LATER = {
     "Trial": "fabricbench.store.trial",
@@ -19,7 +20,7 @@ _LATER = {
     "Workspace": "fabricbench.store.workspace",
     "holds_workspace": "fabricbench.store.workspace",
     "tables_location": "fabricbench.store.workspace",
-    "workspace_folder": "fabricbench.store.workspace",
+    "workspace_folder": "fabricbench.store.names",
 }
 
 __all__ = [

@@ -20,8 +20,6 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
 
-from sqlalchemy import Column, delete, select
-
 from fabricbench.store.catalog_schema import FINISHED, OF_RUN, memberships, trash, trials
 from fabricbench.store.errors import StoreError, write_error
 from fabricbench.store.identity import Identity, digest_of, digests_of
@@ -31,13 +29,14 @@ from fabricbench.store.memberships import NEWEST_FIRST, add_place, places
 from fabricbench.store.observed import LATER_TABLES, OF_THE_SIMULATOR
 from fabricbench.store.rows import RowError, checked_row
 from fabricbench.store.schema import TABLES
+from fabricbench.store.sql.statement import delete, select
+from fabricbench.store.sql.table import Column
 from fabricbench.store.tables import damaged, sync
 from fabricbench.store.trial import IMPORTED, Trial, to_json
 from fabricbench.store.workspace import Workspace
 
 if TYPE_CHECKING:
-    from sqlalchemy.engine import Connection
-
+    from fabricbench.store.sql.connection import Connection
     from fabricbench.store.swap import RecordSwap
 
 VERSION: Final = 3
@@ -46,8 +45,8 @@ _ROWS: Final = "trials.json"
 _TABLE: Final = re.compile(r"trials/([0-9a-f]{12})/([a-z]+)\.parquet")
 _ROWS_BYTES_MAX: Final = 256 << 20
 _DIGEST: Final = re.compile("[0-9a-f]{64}")
-_TRIAL: Final = {column.name: column for column in trials.columns if column.name not in {"attempt", "tables"}}
-_MEMBERSHIP: Final = {column.name: column for column in memberships.columns if column.name != "number"}
+_TRIAL: Final = {column.name: column for column in trials.c if column.name not in {"attempt", "tables"}}
+_MEMBERSHIP: Final = {column.name: column for column in memberships.c if column.name != "number"}
 
 _SHOWN: Final = 80
 _LATER: Final = {"digests"}
@@ -124,7 +123,7 @@ def _catalog_rows(workspace: Workspace, plan: str | None) -> dict[int, list[Row]
     found: dict[int, list[Row]] = {}
     with workspace.database.reading() as connection:
         for row in connection.execute(query):
-            found.setdefault(row.attempt, []).append(dict(row._mapping))
+            found.setdefault(row.attempt, []).append(row.mapping)
     return found
 
 
@@ -220,14 +219,14 @@ def _rows(archive: Members, path: Path) -> tuple[dict[str, Row], dict[str, list[
     return {row["id"]: row for row in noted["trials"]}, earlier
 
 
-def _check(row: dict[str, Any], columns: Mapping[str, Column[Any]], path: Path) -> None:
+def _check(row: dict[str, Any], columns: Mapping[str, Column], path: Path) -> None:
     """Check a row, and give it the columns that earlier versions did not have.
 
     Raises:
         StoreError: It does not fit its table of the catalog, or cannot be what it says.
     """
     later = {name for name in _LATER if name in columns} | {
-        name for name, column in columns.items() if column.server_default is not None
+        name for name, column in columns.items() if column.default is not None
     }
     if set(row) - set(columns) or set(columns) - set(row) - later:
         found = f"a row has columns {', '.join(sorted(set(row) ^ set(columns)))[:_SHOWN]} too many or too few"

@@ -10,9 +10,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import ColumnElement, FromClause, Select, delete, func, or_, select, update
-from sqlalchemy.engine import Connection, Row
-
 from fabricbench.store.catalog_schema import (
     FAILED,
     FINISHED,
@@ -29,6 +26,10 @@ from fabricbench.store.identity import Identity
 from fabricbench.store.memberships import NEWEST_FIRST, Place, forget, keep_place, places
 from fabricbench.store.process import ProcessIdentity
 from fabricbench.store.rows import RowError, is_record_url
+from fabricbench.store.sql.connection import Connection, Row
+from fabricbench.store.sql.expression import Condition, any_of, call
+from fabricbench.store.sql.statement import Select, delete, insert, select, update
+from fabricbench.store.sql.table import Source
 from fabricbench.store.tables import TableFolder
 from fabricbench.store.trial import Trial, TrialFacts, row_of, to_json, trial_of
 
@@ -101,13 +102,13 @@ class Catalog:
         if states:
             query = query.where(places.c.status.in_(states))
         if prefix:
-            query = query.where(places.c.id.startswith(prefix, autoescape=True))
+            query = query.where(places.c.id.startswith(prefix))
         if solo:
             query = query.where(places.c.variant.contains("solo/"))
         rows = connection.execute(query.order_by(places.c.attempt, NEWEST_FIRST)).all()
         return self._readable(_first_places(rows))
 
-    def where(self, connection: Connection, condition: ColumnElement[bool]) -> list[Trial]:
+    def where(self, connection: Connection, condition: Condition) -> list[Trial]:
         """Return the trials that meet a condition on `places`, oldest attempt first.
 
         A trial that several runs have in common is returned as a part of each that matches, the newest first.
@@ -137,7 +138,7 @@ class Catalog:
         found = select(places).where(places.c.plan == plan, places.c.status.in_(FINISHED))
         return self._nth(connection, found.where(~is_deleted(places)).order_by(*last), 0)
 
-    def _nth(self, connection: Connection, query: Select[Any], number: int) -> Trial | None:
+    def _nth(self, connection: Connection, query: Select, number: int) -> Trial | None:
         """Return a trial of a query by its place among those that can be read, from 0."""
         for offset in itertools.count(0, _PAGE_ROWS):
             rows = connection.execute(query.offset(offset).limit(_PAGE_ROWS)).all()
@@ -154,17 +155,17 @@ class Catalog:
         found = []
         for row in connection.execute(select(places).order_by(places.c.attempt, NEWEST_FIRST)):
             try:
-                trial_of(dict(row._mapping), self._tables)
+                trial_of(row.mapping, self._tables)
             except RowError as error:
                 found.append(UnreadableRow(row.attempt, row.number, row.id, row.plan, str(error)))
         return found
 
-    def _readable(self, rows: Iterable[Row[Any]]) -> list[Trial]:
+    def _readable(self, rows: Iterable[Row]) -> list[Trial]:
         """Return the trials of rows; a row that cannot be read does not stand in the way of the others."""
         found = []
         for row in rows:
             with suppress(RowError):
-                found.append(trial_of(dict(row._mapping), self._tables))
+                found.append(trial_of(row.mapping, self._tables))
         return found
 
     def add_running(
@@ -201,10 +202,7 @@ class Catalog:
             "started_at": now(),
             "machine": to_json(machine),
         }
-        key = connection.execute(trials.insert().values(row_of(facts) | values)).inserted_primary_key
-        if key is None:
-            raise AssertionError("an INSERT into trials gave no key")
-        return int(key[0])
+        return connection.added(insert(trials, row_of(facts) | values))
 
     def add_coming(
         self, connection: Connection, row: Mapping[str, Any], folder: str, tables: str | None
@@ -218,10 +216,7 @@ class Catalog:
         values: dict[str, Any] = {"status": RUNNING, "message": "", "folder": folder, "tables": tables}
         values |= {"host": process.host, "pid": process.pid, "process_start": process.start}
         values |= dict.fromkeys(("ended_at", "summary", "results", "engine", "digests"))
-        key = connection.execute(trials.insert().values({**row, **values})).inserted_primary_key
-        if key is None:
-            raise AssertionError("an INSERT into trials gave no key")
-        return int(key[0])
+        return connection.added(insert(trials, {**row, **values}))
 
     def take(self, connection: Connection, attempt: int, row: Mapping[str, Any]) -> None:
         """Note that a trial that ran elsewhere is there, in place of attempts here that left no record."""
@@ -230,7 +225,7 @@ class Catalog:
         kept = {name: value for name, value in row.items() if name not in {"folder", "tables"}}
         connection.execute(update(trials).where(trials.c.attempt == attempt).values(kept))
 
-    def remove(self, connection: Connection, *conditions: ColumnElement[bool]) -> None:
+    def remove(self, connection: Connection, *conditions: Condition) -> None:
         """Remove attempts, and what the trash has of them: their numbers may be given again."""
         numbers = select(trials.c.attempt).where(*conditions)
         connection.execute(delete(trash).where(trash.c.attempt.in_(numbers)))
@@ -263,14 +258,14 @@ class Catalog:
         values |= {name: to_json(value) for name, value in outcome.items()}
         connection.execute(update(trials).where(trials.c.attempt == attempt).values(values))
 
-    def _keep_tags(self, connection: Connection, *conditions: ColumnElement[bool]) -> None:
+    def _keep_tags(self, connection: Connection, *conditions: Condition) -> None:
         """Give the tags that attempts have from their plans to their trials, which outlive them."""
-        short = func.length(trials.c.tag).between(1, TAG_LENGTH_MAX)
+        short = call("length", trials.c.tag).between(1, TAG_LENGTH_MAX)
         rows = connection.execute(select(trials.c.id, trials.c.tag).where(short, *conditions).distinct())
         for trial_id, tag in rows.all():
             same = (tags.c.trial_id == trial_id, tags.c.tag == tag)
             connection.execute(delete(tags).where(*same))
-            connection.execute(tags.insert().values(trial_id=trial_id, tag=tag))
+            connection.execute(insert(tags, {"trial_id": trial_id, "tag": tag}))
 
     def give_up(
         self,
@@ -293,7 +288,7 @@ class Catalog:
         values = {name: value for name, value in row_of(facts).items() if name in OF_RUN}
         connection.execute(update(trials).where(trials.c.attempt == trial.attempt).values(values))
 
-    def abandoned(self, connection: Connection) -> list[Row[Any]]:
+    def abandoned(self, connection: Connection) -> list[Row]:
         """Return the running attempts whose process is gone."""
         rows = connection.execute(select(trials).where(trials.c.status == RUNNING)).all()
         return [row for row in rows if not ProcessIdentity.of_row(row).may_be_alive()]
@@ -302,9 +297,9 @@ class Catalog:
         """Return the names of the temporary folders that running attempts own."""
         return set(connection.execute(select(trials.c.folder).where(trials.c.status == RUNNING)).scalars())
 
-    def remote_records(self, connection: Connection, *conditions: ColumnElement[bool]) -> set[str]:
+    def remote_records(self, connection: Connection, *conditions: Condition) -> set[str]:
         """Return the URLs of records, finished or being written, of the attempts that meet the conditions."""
-        query = select(trials.c.tables).where(trials.c.tables.is_not(None), *conditions)
+        query = select(trials.c.tables).where(trials.c.tables.is_not_null(), *conditions)
         return {url for url in connection.execute(query).scalars() if is_record_url(url)}
 
     def is_finished(self, connection: Connection, attempt: int) -> bool:
@@ -326,19 +321,19 @@ class Catalog:
         return RemoteTables(row["tables"], self._copies, identity)
 
 
-def _first_places(rows: Sequence[Row[Any]]) -> list[Row[Any]]:
+def _first_places(rows: Sequence[Row]) -> list[Row]:
     """Return the first row of each attempt."""
     return list({row.attempt: row for row in reversed(rows)}.values())[::-1]
 
 
-def is_deleted(table: FromClause) -> ColumnElement[bool]:
+def is_deleted(table: Source) -> Condition:
     """Return the condition that an attempt, in `trials` or `places`, is in the trash."""
     return table.c.attempt.in_(select(trash.c.attempt))
 
 
-def has_tag(tag: str) -> ColumnElement[bool]:
+def has_tag(tag: str) -> Condition:
     """Return the condition on `places` that a trial has a tag, that of its plan or one of its own."""
-    return or_(places.c.tag == tag, places.c.id.in_(select(tags.c.trial_id).where(tags.c.tag == tag)))
+    return any_of(places.c.tag == tag, places.c.id.in_(select(tags.c.trial_id).where(tags.c.tag == tag)))
 
 
 def now() -> str:

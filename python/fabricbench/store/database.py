@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sqlalchemy import text
-from sqlalchemy.exc import DBAPIError
-
-from fabricbench.store.catalog_schema import REVISION, REVISION_TABLE, metadata
+from fabricbench.store.catalog_schema import REVISION, REVISION_TABLE, TABLES
 from fabricbench.store.errors import StoreError
 
 if TYPE_CHECKING:
-    from sqlalchemy.engine import Connection, Engine
+    from sqlalchemy.engine import Engine
+
+    from fabricbench.store.sql.connection import Connection
 
 BUSY_TIMEOUT_S = 60
 """How long a transaction waits for that of another process; each lasts milliseconds."""
@@ -32,10 +31,6 @@ class Database(ABC):
     damaged_hint: str
     """What to do about a catalog that is not what it should be."""
 
-    def __init__(self, engine: Engine) -> None:
-        """Take an engine that opens a connection for each transaction; `open` comes before any other."""
-        self._engine = engine
-
     @contextmanager
     def reading(self) -> Iterator[Connection]:
         """Open a transaction that only reads.
@@ -43,7 +38,7 @@ class Database(ABC):
         Raises:
             StoreError: The catalog is corrupted, foreign, locked for too long or cannot be read.
         """
-        with self._errors(), self._engine.connect() as connection, connection.begin():
+        with self._errors(), self._transaction(exclusive=False) as connection:
             yield connection
 
     @contextmanager
@@ -54,21 +49,23 @@ class Database(ABC):
             StoreError: The catalog is corrupted, foreign, locked for too long or cannot be written, or the
                 disk is full.
         """
-        with self._errors(), self._engine.connect() as connection:
-            exclusive = connection.execution_options(exclusive=True)
-            with exclusive.begin():
-                yield exclusive
-
-    @contextmanager
-    def _errors(self) -> Iterator[None]:
-        try:
-            yield
-        except DBAPIError as error:
-            raise self._translate(error) from error
+        with self._errors(), self._transaction(exclusive=True) as connection:
+            yield connection
 
     @abstractmethod
-    def _translate(self, error: DBAPIError) -> StoreError:
-        """Say what a database error means for the user."""
+    def _transaction(self, *, exclusive: bool) -> AbstractContextManager[Connection]:
+        """Open a connection with a transaction, commit it at the end, and roll it back after an error.
+
+        No connection is kept open across a long run.
+        """
+
+    @abstractmethod
+    def _errors(self) -> AbstractContextManager[None]:
+        """Say what errors of the database mean for the user.
+
+        Raises:
+            StoreError: There was one.
+        """
 
     def open(self, *, has_records: bool) -> None:
         """Check the catalog, make it if there is none and migrate it if it is an older one.
@@ -104,27 +101,25 @@ class Database(ABC):
     def _revision(self) -> str | None:
         """Return the revision of the catalog, or None if there is no table at all."""
         with self.reading() as connection:
-            if not self._tables(connection):
+            if not self._has_tables(connection):
                 return None
-            revision = connection.execute(text(f"SELECT version_num FROM {REVISION_TABLE}")).scalar()
+            revision = connection.run(f"SELECT version_num FROM {REVISION_TABLE}").scalar()
         if not isinstance(revision, str):
             raise StoreError(self.place, "the catalog does not tell its revision", self.damaged_hint)
         return revision
 
-    def _tables(self, connection: Connection) -> list[str]:
-        from sqlalchemy import inspect
-
-        return inspect(connection).get_table_names()
+    @abstractmethod
+    def _has_tables(self, connection: Connection) -> bool:
+        """Tell whether there is any table."""
 
     def _create(self) -> str:
         with self.writing() as connection:
-            if not self._tables(connection):
-                metadata.create_all(connection)
-                connection.execute(
-                    text(f"CREATE TABLE {REVISION_TABLE} (version_num VARCHAR(32) NOT NULL PRIMARY KEY)")
+            if not self._has_tables(connection):
+                connection.make(TABLES)
+                connection.run(
+                    f"CREATE TABLE {REVISION_TABLE} (version_num VARCHAR(32) NOT NULL PRIMARY KEY)"
                 )
-                insert = text(f"INSERT INTO {REVISION_TABLE} VALUES (:revision)")
-                connection.execute(insert, {"revision": REVISION})
+                connection.run(f"INSERT INTO {REVISION_TABLE} VALUES ('{REVISION}')")
                 return REVISION
         # Another process made it in the meantime.
         return self._revision() or REVISION
@@ -138,5 +133,15 @@ class Database(ABC):
                 f"the catalog has revision {revision}; this fabricbench knows revisions up to {REVISION}",
                 "use the version of fabricbench that wrote the workspace, or a newer one",
             )
-        with self.writing() as connection:
-            upgrade(connection)
+        from sqlalchemy.exc import DBAPIError
+
+        with self._errors():
+            try:
+                with self._migrating().begin() as connection:
+                    upgrade(connection)
+            except DBAPIError as error:
+                raise (error.orig or error) from error
+
+    @abstractmethod
+    def _migrating(self) -> Engine:
+        """Return what opens a transaction for alembic, which excludes every other writer."""

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-
-from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError
+from typing import TYPE_CHECKING
 
 from fabricbench.store.database import Database
 from fabricbench.store.errors import StoreError
+from fabricbench.store.names import CATALOG_FILE
 
-CATALOG_FILE = "catalog.sqlite"
+if TYPE_CHECKING:
+    from sqlalchemy.engine import URL
+
 _FORMS = (
     "write sqlite:////folder/catalog.sqlite or postgresql://user@host/database, or leave it out for a "
     "file in the workspace"
@@ -30,6 +31,9 @@ def catalog_database(workspace: Path, url: str | None = None, *, read_only: bool
     """
     if not url:
         return _sqlite(workspace / CATALOG_FILE, read_only=read_only)
+    from sqlalchemy.engine import make_url
+    from sqlalchemy.exc import ArgumentError
+
     try:
         parsed = make_url(url)
     except ArgumentError as error:

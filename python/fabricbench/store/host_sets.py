@@ -7,13 +7,12 @@ from collections.abc import Collection, Iterable
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
-from sqlalchemy import select
-
 from fabricbench.store.catalog_schema import QUEUED, RUNNING, runs
+from fabricbench.store.sql.statement import select
 from fabricbench.store.trial import to_json
 
 if TYPE_CHECKING:
-    from sqlalchemy.engine import Connection
+    from fabricbench.store.sql.connection import Connection
 
 
 @dataclass(frozen=True)
@@ -50,7 +49,7 @@ class HostSet:
 
 def obstacles_in(connection: Connection, offered: Collection[HostSet]) -> dict[str, str]:
     """Return what keeps the queued runs of a catalog from starting here; see `obstacles`."""
-    query = select(runs.c.id, runs.c.hosts).where(runs.c.hosts.is_not(None))
+    query = select(runs.c.id, runs.c.hosts).where(runs.c.hosts.is_not_null())
     waiting = query.where(runs.c.state == QUEUED).order_by(runs.c.queued_at, runs.c.number)
     rows = [(row.id, row.hosts) for row in connection.execute(waiting)]
     if not rows:  # most runs are for no hosts

@@ -7,12 +7,12 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
-
-import pyarrow as pa
-import pyarrow.parquet as pq
+from typing import TYPE_CHECKING, Any, Final
 
 from fabricbench.store.observed import LATER_TABLES
+
+if TYPE_CHECKING:
+    import pyarrow.parquet as pq
 
 METADATA_PREFIX: Final = "fabricbench."
 ROWS_PER_GROUP: Final = 65_536
@@ -23,9 +23,6 @@ _EXPANDED_FREE_BYTES: Final = 64 << 20
 """How many bytes of rows a file may hold: so many, and so many times its size; ours have far fewer."""
 _FOOTER_BYTES_MAX: Final = 64 << 20
 _FOOTER_ITEMS_MAX: Final = 1 << 20
-
-UNREADABLE: Final = (OSError, pa.ArrowException, ValueError, OverflowError, MemoryError)
-"""What reading a damaged Parquet file raises."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +69,7 @@ class Identity:
                 return self._stranger(file.schema_arrow.metadata or {}, table)
         except FileNotFoundError:
             raise
-        except UNREADABLE as error:
+        except unreadable() as error:
             return f"it cannot be read: {' '.join(str(error).split())}"
 
     def _stranger(self, metadata: Mapping[bytes, bytes], table: str) -> str:
@@ -92,12 +89,21 @@ class Identity:
         return ""
 
 
+def unreadable() -> tuple[type[Exception], ...]:
+    """Return what reading a damaged Parquet file raises."""
+    import pyarrow as pa
+
+    return (OSError, pa.ArrowException, ValueError, OverflowError, MemoryError)
+
+
 def opened_table(path: Path, *, checksums: bool = True) -> pq.ParquetFile:
     """Open a table whose footer may be damaged; what it declares is bounded.
 
     Raises:
-        UNREADABLE: It is missing or cannot be read.
+        OSError: It is missing or cannot be read; any other of `unreadable()` where it is damaged.
     """
+    import pyarrow.parquet as pq
+
     return pq.ParquetFile(
         path,
         page_checksum_verification=checksums,

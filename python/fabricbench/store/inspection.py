@@ -8,15 +8,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from sqlalchemy import delete, select
-
 from fabricbench.store.catalog import UnreadableRow
 from fabricbench.store.catalog_schema import FINISHED, INTERRUPTED, RUNNING, memberships, trials
 from fabricbench.store.errors import write_error
-from fabricbench.store.identity import UNREADABLE, Identity, excess, opened_table
+from fabricbench.store.identity import Identity, excess, opened_table, unreadable
 from fabricbench.store.location import ASIDE, Location, place_and_name
 from fabricbench.store.rows import RECORD_NAME, TRIAL_ID
 from fabricbench.store.schema import TABLES, TRIALS
+from fabricbench.store.sql.statement import delete, select
 from fabricbench.store.tables import sync
 from fabricbench.store.trial import Trial
 from fabricbench.store.workspace import Workspace
@@ -131,7 +130,7 @@ def table_problem(path: Path, table: str, identity: Identity) -> str:
                 return f"table {table}: {found}"
             for _ in file.iter_batches():
                 pass
-    except UNREADABLE as error:
+    except unreadable() as error:
         return f"table {table}: it cannot be read: {' '.join(str(error).split())}"
     return ""
 
@@ -177,7 +176,7 @@ def take_out(workspace: Workspace, row: UnreadableRow) -> Path:
             kept = connection.execute(select(memberships).where(memberships.c.number == row.number)).first()
             connection.execute(delete(memberships).where(memberships.c.number == row.number))
         if kept is not None:
-            _write_row(target, dict(kept._mapping))
+            _write_row(target, kept.mapping)
     return target
 
 

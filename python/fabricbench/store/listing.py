@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
-
-from sqlalchemy import ColumnElement, Numeric, String, and_, case, cast, func, or_, select
+from typing import TYPE_CHECKING
 
 from fabricbench.store.catalog import has_tag, is_deleted
 from fabricbench.store.catalog_schema import FINISHED, tags, trials
 from fabricbench.store.memberships import newest, places
+from fabricbench.store.sql.expression import Condition, Expression, any_of, call, case, cast, count
+from fabricbench.store.sql.statement import Select, select
+from fabricbench.store.sql.table import TEXT, Columns
 
 if TYPE_CHECKING:
-    from sqlalchemy import Select
-    from sqlalchemy.sql.base import ReadOnlyColumnCollection
-
     from fabricbench.store.trial import Trial
     from fabricbench.store.workspace import Workspace
 
@@ -81,19 +79,17 @@ def page(workspace: Workspace, query: TrialQuery) -> tuple[int, list[Trial]]:
         StoreError: The catalog cannot be read.
     """
     with workspace.database.reading() as connection:
-        value = (
-            places.c[query.sort] if query.sort in COLUMNS else _metric(query.sort, connection.dialect.name)
-        )
+        value = places.c[query.sort] if query.sort in COLUMNS else _metric(query.sort, connection.dialect)
         found = select(places.c.attempt, places.c.number, value.label("value"), newest())
-        rows = found.where(*_conditions(query)).subquery()
+        rows = found.where(*_conditions(query)).subquery("found")
         matching = select(rows.c.attempt, rows.c.number).where(rows.c.age == 1)
-        total = connection.execute(select(func.count()).select_from(matching.subquery())).scalar() or 0
+        total = connection.execute(select(count()).select_from(matching.subquery("matching"))).scalar() or 0
         wanted = _ordered(matching, rows.c, query).offset(query.offset).limit(query.limit)
         chosen = [(row.attempt, row.number) for row in connection.execute(wanted)]
         return int(total), workspace.catalog.at(connection, chosen)
 
 
-def _metric(name: str, dialect: str) -> ColumnElement[Any]:
+def _metric(name: str, dialect: str) -> Expression:
     """Return a metric of a trial's first job: null where it has no number, also in a row that is set aside.
 
     SQLite reads JSON, and tells first whether text is any. PostgreSQL can tell that from version 16 on only,
@@ -102,15 +98,15 @@ def _metric(name: str, dialect: str) -> ColumnElement[Any]:
     """
     results = places.c.results
     if dialect == "postgresql":
-        first = func.split_part(results, f'"{name}":', 2)
-        return cast(func.substring(first, _NUMBER), Numeric)
+        first = call("split_part", results, f'"{name}":', 2)
+        return cast(call("substring", first, _NUMBER), "NUMERIC")
     path = f'$[0]."{name}"'
-    is_json = and_(func.typeof(results) == "text", func.json_valid(results) == 1)
-    kind = case((is_json, func.json_type(results, path)))
-    return case((kind.in_(("integer", "real")), func.json_extract(results, path)))
+    is_json = (call("typeof", results) == "text") & (call("json_valid", results) == 1)
+    kind = case(is_json, call("json_type", results, path))
+    return case(kind.in_(("integer", "real")), call("json_extract", results, path))
 
 
-def _conditions(query: TrialQuery) -> list[ColumnElement[bool]]:
+def _conditions(query: TrialQuery) -> list[Condition]:
     equal = {name: getattr(query, name) for name in ("plan", "status", "variant", "backend", "suite")}
     conditions = [places.c[name] == value for name, value in equal.items() if value is not None]
     if query.tag is not None:
@@ -119,15 +115,13 @@ def _conditions(query: TrialQuery) -> list[ColumnElement[bool]]:
     return [*conditions, is_deleted(places) if query.deleted else ~is_deleted(places)]
 
 
-def _has_word(word: str) -> ColumnElement[bool]:
-    tagged = select(tags.c.trial_id).where(func.lower(tags.c.tag).contains(word, autoescape=True))
-    found = [func.lower(cast(places.c[name], String)).contains(word, autoescape=True) for name in _SEARCHED]
-    return or_(*found, places.c.id.in_(tagged))
+def _has_word(word: str) -> Condition:
+    tagged = select(tags.c.trial_id).where(call("lower", tags.c.tag).contains(word))
+    found = [call("lower", cast(places.c[name], TEXT)).contains(word) for name in _SEARCHED]
+    return any_of(*found, places.c.id.in_(tagged))
 
 
-def _ordered(
-    statement: Select[Any], rows: ReadOnlyColumnCollection[str, Any], query: TrialQuery
-) -> Select[Any]:
+def _ordered(statement: Select, rows: Columns, query: TrialQuery) -> Select:
     if query.descending:
         return statement.order_by(rows.value.desc().nulls_last(), rows.attempt.desc())
     return statement.order_by(rows.value.asc().nulls_last(), rows.attempt.asc())
@@ -177,6 +171,6 @@ def counts(workspace: Workspace) -> dict[str, int]:
     Raises:
         StoreError: The catalog cannot be read.
     """
-    query = select(trials.c.status, func.count()).where(~is_deleted(trials)).group_by(trials.c.status)
+    query = select(trials.c.status, count()).where(~is_deleted(trials)).group_by(trials.c.status)
     with workspace.database.reading() as connection:
         return {status: int(count) for status, count in connection.execute(query) if _is_text(status)}

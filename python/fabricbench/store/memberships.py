@@ -9,16 +9,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import Integer, cast, delete, func, null, select, union_all
-
 from fabricbench.store.catalog_schema import FINISHED, OF_RUN, memberships, trials
+from fabricbench.store.sql.expression import Condition, Labelled, cast, null, row_number
+from fabricbench.store.sql.statement import delete, insert, insert_found, select, union_all
+from fabricbench.store.sql.table import INTEGER
 
 if TYPE_CHECKING:
-    from sqlalchemy import ColumnElement
-    from sqlalchemy.engine import Connection
+    from fabricbench.store.sql.connection import Connection
 
 places = union_all(
-    select(*trials.c, trials.c.ended_at.label("placed_at"), cast(null(), Integer).label("number")),
+    select(trials, trials.c.ended_at.label("placed_at"), cast(null(), INTEGER).label("number")),
     select(
         *(memberships.c[column.name] if column.name in OF_RUN else column for column in trials.c),
         memberships.c.placed_at,
@@ -38,12 +38,12 @@ NEWEST_FIRST: Final = places.c.number.desc().nulls_first()
 """The order of the places of one attempt."""
 
 
-def newest() -> ColumnElement[int]:
+def newest() -> Labelled:
     """Return a column that numbers, from 1, the places that an attempt has among those that are selected."""
-    return func.row_number().over(partition_by=places.c.attempt, order_by=NEWEST_FIRST).label("age")
+    return row_number(partition_by=places.c.attempt, order_by=NEWEST_FIRST).label("age")
 
 
-def keep_place(connection: Connection, trial_id: str, suite: str, *conditions: ColumnElement[bool]) -> None:
+def keep_place(connection: Connection, trial_id: str, suite: str, *conditions: Condition) -> None:
     """Keep what a trial is part of now, if that is not the suite that takes it over.
 
     Args:
@@ -55,7 +55,7 @@ def keep_place(connection: Connection, trial_id: str, suite: str, *conditions: C
     forget(connection, trial_id, suite)
     chosen = select(trials.c.id, trials.c.ended_at, *(trials.c[name] for name in OF_RUN))
     others = chosen.where(trials.c.id == trial_id, trials.c.suite != suite, *conditions)
-    connection.execute(memberships.insert().from_select(["trial_id", "placed_at", *OF_RUN], others))
+    connection.execute(insert_found(memberships, ("trial_id", "placed_at", *OF_RUN), others))
 
 
 def forget(connection: Connection, trial_id: str, suite: str | None = None) -> None:
@@ -75,4 +75,4 @@ def add_place(connection: Connection, trial_id: str, row: Mapping[str, Any]) -> 
     known = select(places.c.attempt).where(places.c.id == trial_id, places.c.suite == row["suite"])
     if connection.execute(known).first() is None:
         values = {name: row[name] for name in (*OF_RUN, "placed_at")}
-        connection.execute(memberships.insert().values(trial_id=trial_id, **values))
+        connection.execute(insert(memberships, {"trial_id": trial_id} | values))

@@ -33,10 +33,10 @@ def _folder_without_rows() -> Path:
 
     from pyarrow import parquet
 
-    from fabricbench.store.schema import SCHEMAS
+    from fabricbench.store.schema import schema_of
 
     folder = Path(tempfile.mkdtemp(prefix="fabricbench-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     for table in LATER_TABLES:
-        parquet.write_table(SCHEMAS[table].empty_table(), folder / f"{table}.parquet")
+        parquet.write_table(schema_of(table).empty_table(), folder / f"{table}.parquet")
     return folder

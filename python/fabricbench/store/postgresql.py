@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from sqlalchemy import create_engine, event
-from sqlalchemy.engine import URL, Connection
-from sqlalchemy.exc import DBAPIError
-from sqlalchemy.pool import NullPool
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from functools import partial
+from typing import TYPE_CHECKING
 
 from fabricbench.store.database import BUSY_TIMEOUT_S, Database
 from fabricbench.store.errors import StoreError
+from fabricbench.store.sql.connection import Connection
+
+if TYPE_CHECKING:
+    import psycopg
+    from sqlalchemy.engine import URL, Engine
 
 _DRIVER = "postgresql+psycopg"
 _WRITERS = 0x6661_6272_6963
@@ -46,14 +49,54 @@ class PostgresqlDatabase(Database):
             StoreError: The driver is not installed.
         """
         self.place = url.set(drivername="postgresql").render_as_string(hide_password=True)
+        self._url = url.set(drivername=_DRIVER)
         try:
-            # One transaction at a time: a connection for each, none kept open across a long run.
-            engine = create_engine(url.set(drivername=_DRIVER), poolclass=NullPool)
+            import psycopg
         except ModuleNotFoundError as error:
             hint = "pip install 'fabricbench[postgresql]'"
             raise StoreError(self.place, "the driver of PostgreSQL is not installed", hint) from error
-        event.listen(engine, "begin", _begin)
-        super().__init__(engine)
+        dialect = self._url.get_dialect()()
+        arguments, settings = dialect.create_connect_args(self._url)
+        self._connect = partial(psycopg.connect, *arguments, **settings)
+
+    @contextmanager
+    def _transaction(self, *, exclusive: bool) -> Iterator[Connection]:
+        with closing(self._connect()) as driver:
+            try:
+                for text in _beginning(exclusive=exclusive):
+                    driver.execute(text)
+                yield Connection(driver, "postgresql")
+            except BaseException:
+                with suppress(Exception):  # the first error is what tells
+                    driver.rollback()
+                raise
+            driver.commit()
+
+    def _migrating(self) -> Engine:
+        from sqlalchemy import create_engine, event
+        from sqlalchemy.engine import Connection as Opened
+        from sqlalchemy.pool import NullPool
+
+        def begin(connection: Opened) -> None:
+            for text in _beginning(exclusive=True):
+                connection.exec_driver_sql(text)
+
+        engine = create_engine(self._url, poolclass=NullPool)
+        event.listen(engine, "begin", begin)
+        return engine
+
+    def _has_tables(self, connection: Connection) -> bool:
+        found = connection.run("SELECT 1 FROM pg_tables WHERE schemaname = current_schema()")
+        return found.first() is not None
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        import psycopg
+
+        try:
+            yield
+        except psycopg.Error as error:
+            raise self._translate(error) from error
 
     def _check(self, *, has_records: bool) -> None:
         """Do nothing: the server looks after its files."""
@@ -61,10 +104,10 @@ class PostgresqlDatabase(Database):
     def _prepare_new(self) -> None:
         """Do nothing: a database is there before a catalog."""
 
-    def _translate(self, error: DBAPIError) -> StoreError:
-        original: Any = error.orig
-        state: str = getattr(original, "sqlstate", None) or ""
-        reason = " ".join(str(original).split())
+    def _translate(self, error: psycopg.Error) -> StoreError:
+        """Say what a database error means for the user."""
+        state = error.sqlstate or ""
+        reason = " ".join(str(error).split())
         if state == _LOCK_NOT_AVAILABLE:
             found = f"another process has held the catalog for {BUSY_TIMEOUT_S} s"
             return StoreError(self.place, found, "wait for the other run, or use another catalog")
@@ -82,11 +125,14 @@ class PostgresqlDatabase(Database):
         )
 
 
-def _begin(connection: Connection) -> None:
-    """Let one writer in at a time, so that what was read still holds when writing."""
-    if connection.get_execution_options().get("exclusive"):
-        connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{BUSY_TIMEOUT_S}s'")
-        connection.exec_driver_sql(f"SET LOCAL idle_in_transaction_session_timeout = '{_PAUSE_MAX_S}s'")
-        connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_WRITERS})")
+def _beginning(*, exclusive: bool) -> Iterator[str]:
+    """Yield what begins a transaction.
+
+    One writer is let in at a time, so that what was read still holds when writing.
+    """
+    if exclusive:
+        yield f"SET LOCAL lock_timeout = '{BUSY_TIMEOUT_S}s'"
+        yield f"SET LOCAL idle_in_transaction_session_timeout = '{_PAUSE_MAX_S}s'"
+        yield f"SELECT pg_advisory_xact_lock({_WRITERS})"
     else:
-        connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        yield "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY"

@@ -6,10 +6,10 @@ import os
 import platform
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from sqlalchemy.engine import Row
+    from fabricbench.store.sql.connection import Row
 
 _PROC = Path("/proc")
 _PID_MAX = 2**22
@@ -36,7 +36,7 @@ class ProcessIdentity:
         return cls(platform.node(), os.getpid(), _start_of(os.getpid()) or "")
 
     @classmethod
-    def of_row(cls, row: Row[Any]) -> ProcessIdentity:
+    def of_row(cls, row: Row) -> ProcessIdentity:
         """Read what the catalog says; a number that is none is that of no process."""
         return cls(row.host, row.pid if isinstance(row.pid, int) else 0, row.process_start)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from fabricbench.store.catalog import Catalog
 from fabricbench.store.catalog_schema import INTERRUPTED
@@ -14,7 +14,7 @@ from fabricbench.store.rows import TRIAL_ID, is_record_url
 from fabricbench.store.swap import PARTIAL, REPLACED
 
 if TYPE_CHECKING:
-    from sqlalchemy.engine import Connection, Row
+    from fabricbench.store.sql.connection import Connection, Row
 
 
 def recover(database: Database, catalog: Catalog, records: Path) -> list[str]:
@@ -45,7 +45,7 @@ def recover(database: Database, catalog: Catalog, records: Path) -> list[str]:
     return uploaded
 
 
-def _take_back(connection: Connection, catalog: Catalog, records: Path, attempt: Row[Any]) -> None:
+def _take_back(connection: Connection, catalog: Catalog, records: Path, attempt: Row) -> None:
     """Undo what an attempt has renamed and never committed."""
     replaced = records / Path(str(attempt.folder)).with_suffix(REPLACED).name
     is_its_own = replaced.name.startswith(f".{attempt.id}.")

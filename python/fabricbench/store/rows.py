@@ -13,8 +13,6 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import Any, Final, NoReturn
 
-from sqlalchemy import Column, Integer, String, Text
-
 from fabricbench.store.catalog_schema import (
     COMPLETE,
     FAILED,
@@ -24,6 +22,7 @@ from fabricbench.store.catalog_schema import (
     RUNNING,
     trials,
 )
+from fabricbench.store.sql.table import Column
 
 TRIAL_ID: Final = re.compile(r"[0-9a-f]{12}")
 RECORD_NAME: Final = re.compile(r"([0-9a-f]{12})\.[0-9a-f]{12}")
@@ -52,7 +51,7 @@ def checked_row(row: Mapping[str, Any], columns: Iterable[str] | None = None) ->
     Raises:
         RowError: A value is of another type, out of range, or not the JSON that its column holds.
     """
-    wanted = list(trials.columns.keys() if columns is None else columns)
+    wanted = [column.name for column in trials.c] if columns is None else list(columns)
     for name in wanted:
         _check_type(trials.c[name], row[name])
     for name in wanted:
@@ -69,13 +68,13 @@ def is_record_url(url: object) -> bool:
     return isinstance(url, str) and RECORD_NAME.fullmatch(url.rpartition("/")[2]) is not None
 
 
-def _check_type(column: Column[Any], value: object) -> None:
+def _check_type(column: Column, value: object) -> None:
     """Check the type of a value, and that either database can hold it."""
     if value is None:
         if not column.nullable:
             raise _wrong(column.name, value, "a value")
         return
-    if isinstance(column.type, Integer):
+    if column.is_integer:
         most = _INT64_MAX if column.name == "data_size_bytes" else _INT32_MAX
         if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= most:
             raise _wrong(column.name, value, f"an integer from 0 to {most:,}")
@@ -83,10 +82,8 @@ def _check_type(column: Column[Any], value: object) -> None:
     _check_text(column, value)
 
 
-def _check_text(column: Column[Any], value: object) -> None:
-    most = (
-        column.type.length if isinstance(column.type, String) and not isinstance(column.type, Text) else None
-    )
+def _check_text(column: Column, value: object) -> None:
+    most = column.length
     if not isinstance(value, str) or (most is not None and len(value) > most):
         raise _wrong(column.name, value, "a text" + (f" of at most {most} characters" if most else ""))
     try:
@@ -203,6 +200,11 @@ def _is_published(value: object) -> bool:
     return texts and _is_sound(value) and all(map(_is_scalar, value["values"].values()))
 
 
+def _is_axis(value: object) -> bool:
+    """Tell whether a value is a swept field with its value."""
+    return isinstance(value, list) and len(value) == 2 and isinstance(value[0], str) and _is_sound(value)
+
+
 def _is_observed(value: object) -> bool:
     """Tell whether a value says which tables a record holds, where they were seen and what they lack."""
     return isinstance(value, dict) and all(
@@ -229,6 +231,7 @@ _JSON: Final[Mapping[str, tuple[Callable[[object], bool], str]]] = {
     "results": (_is_results, "a list of objects with job, status and finite numbers"),
     "engine": (_is_object, "an object of finite numbers"),
     "machine": (_is_object, "an object"),
+    "axes": (_is_list_of(_is_axis), "a list of fields, each with its value"),
     "observed": (_is_observed, "an object with `at` and `unmeasured` of tables"),
     "digests": (_is_object, "an object with the digests of tables"),
 }

@@ -13,17 +13,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from sqlalchemy import func, select, update
-
 from fabricbench.store.catalog import now
 from fabricbench.store.catalog_schema import COMPLETE, FAILED, INTERRUPTED, QUEUED, RUNNING, runs, trials
 from fabricbench.store.host_sets import HostSet, obstacles_in
 from fabricbench.store.process import ProcessIdentity
+from fabricbench.store.sql.expression import count
+from fabricbench.store.sql.statement import insert, select, update
 from fabricbench.store.trial import to_json
 
 if TYPE_CHECKING:
-    from sqlalchemy.engine import Connection, Row
-
+    from fabricbench.store.sql.connection import Connection, Row
     from fabricbench.store.workspace import Workspace
 
 CANCELLED = "cancelled"
@@ -48,7 +47,7 @@ class QueuedRun:
         options: `overrides`, `variants`, `tags`, `threads`, `force`, `twin`, `resume` and `count` (of its
             trials).
         trials: The first of what it expands to: `id`, `backend`, `variant`, `iteration`, `data_size_bytes`,
-            `size_kind`.
+            `axes` (the values of swept fields), `size_kind`.
         owner: The user who asked for it; empty where there is one only.
         message: Why it ended as it did; empty if it is complete.
         cancel_requested: Whether somebody wants it to end.
@@ -120,7 +119,7 @@ class RunQueue:
         row |= {"owner": owner, "backend": backend, "hosts": hosts.as_json() if hosts else None}
         values = row | _NOBODY | {"cancel_requested": 0, "created_at": at, "queued_at": at}
         with self._database.writing() as connection:
-            connection.execute(runs.insert().values(values))
+            connection.execute(insert(runs, values))
             return _one(connection, row["id"])
 
     def find(self, run_id: str) -> QueuedRun | None:
@@ -144,7 +143,7 @@ class RunQueue:
         conditions = [runs.c.state.in_(states)] if states else []
         query = select(runs).where(*conditions).order_by(runs.c.number.desc()).offset(offset).limit(limit)
         with self._database.reading() as connection:
-            total = connection.execute(select(func.count()).select_from(runs).where(*conditions)).scalar()
+            total = connection.execute(select(count()).select_from(runs).where(*conditions)).scalar()
             found = [_readable(row) for row in connection.execute(query)]
         return int(total or 0), [run for run in found if run is not None]
 
@@ -164,7 +163,7 @@ class RunQueue:
         Raises:
             StoreError: The catalog cannot be read.
         """
-        query = select(runs.c.state, func.count()).group_by(runs.c.state)
+        query = select(runs.c.state, count()).group_by(runs.c.state)
         with self._database.reading() as connection:
             return {state: int(count) for state, count in connection.execute(query)}
 
@@ -242,7 +241,9 @@ class RunQueue:
             queued = runs.c.state == QUEUED
             connection.execute(update(runs).where(runs.c.id == run_id, queued).values(ended))
             running = runs.c.state == RUNNING
-            connection.execute(update(runs).where(runs.c.id == run_id, running).values(cancel_requested=1))
+            connection.execute(
+                update(runs).where(runs.c.id == run_id, running).values({"cancel_requested": 1})
+            )
             row = connection.execute(select(runs).where(runs.c.id == run_id)).first()
         return _run_of(row) if row is not None else None
 
@@ -289,7 +290,7 @@ class RunQueue:
         ids, some = list(always), _IDS_AT_ONCE
         wanted = [trials.c.started_at >= since]
         wanted += [trials.c.id.in_(ids[first : first + some]) for first in range(0, len(ids), some)]
-        rows: dict[int, Row[Any]] = {}
+        rows: dict[int, Row] = {}
         with self._database.reading() as connection:
             for condition in wanted:
                 rows |= {row.attempt: row for row in connection.execute(select(*columns).where(condition))}
@@ -321,7 +322,7 @@ def _this_process() -> dict[str, Any]:
     return {"host": process.host, "pid": process.pid, "process_start": process.start}
 
 
-def _abandoned(connection: Connection) -> list[Row[Any]]:
+def _abandoned(connection: Connection) -> list[Row]:
     rows = connection.execute(select(runs).where(runs.c.state == RUNNING)).all()
     return [row for row in rows if not ProcessIdentity.of_row(row).may_be_alive()]
 
@@ -330,7 +331,7 @@ def _one(connection: Connection, run_id: str) -> QueuedRun:
     return _run_of(connection.execute(select(runs).where(runs.c.id == run_id)).one())
 
 
-def _readable(row: Row[Any]) -> QueuedRun | None:
+def _readable(row: Row) -> QueuedRun | None:
     """Return a run; none if its row has been spoilt, which must not keep others from being shown."""
     try:
         return _run_of(row)
@@ -338,7 +339,7 @@ def _readable(row: Row[Any]) -> QueuedRun | None:
         return None
 
 
-def _run_of(row: Row[Any]) -> QueuedRun:
+def _run_of(row: Row) -> QueuedRun:
     values = {name: getattr(row, name) for name in QueuedRun.__dataclass_fields__}
     values |= {"options": json.loads(row.options), "trials": json.loads(row.trials)}
     values |= {"hosts": HostSet.read(row.hosts)}

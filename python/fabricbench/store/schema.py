@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-
-import pyarrow as pa
+from functools import cache
+from typing import TYPE_CHECKING
 
 from fabricbench.store.columns import COLUMNS
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 TRIALS = "trials"
 
@@ -16,23 +19,30 @@ RECORD_TABLES = tuple(COLUMNS)
 TABLES = (*RECORD_TABLES, TRIALS)
 """Tables of a stored trial: those of the backend and the results computed from them."""
 
-SCHEMAS: dict[str, pa.Schema] = {
-    table: pa.schema(
-        [pa.field(each.name, pa.type_for_alias(each.type), nullable=each.is_nullable) for each in columns]
-    )
-    for table, columns in COLUMNS.items()
-}
-"""Columns of each table that a backend writes."""
-
 
 class RecordSchemaError(Exception):
     """A backend handed over rows that do not have a table's columns: a fault of the backend."""
 
 
+@cache
+def schema_of(table: str) -> pa.Schema:
+    """Return the columns of a table that a backend writes."""
+    import pyarrow as pa
+
+    return pa.schema(
+        [
+            pa.field(each.name, pa.type_for_alias(each.type), nullable=each.is_nullable)
+            for each in COLUMNS[table]
+        ]
+    )
+
+
 def observed_schema(table: str, unmeasured: Collection[str] = ()) -> pa.Schema:
     """Return the columns of a table some of which were not measured, and so may be null."""
+    import pyarrow as pa
+
     return pa.schema(
-        [field.with_nullable(True) if field.name in unmeasured else field for field in SCHEMAS[table]]
+        [field.with_nullable(True) if field.name in unmeasured else field for field in schema_of(table)]
     )
 
 
@@ -48,7 +58,9 @@ def conform(table: str, batch: pa.RecordBatch, unmeasured: Collection[str] = ())
         RecordSchemaError: There is no such table, a column is missing or too many, a value does not fit, is
             null where something was measured, or is there where nothing was.
     """
-    if table not in SCHEMAS:
+    import pyarrow as pa
+
+    if table not in RECORD_TABLES:
         raise RecordSchemaError(f"table {table!r} is none of {', '.join(RECORD_TABLES)}")
     schema = observed_schema(table, unmeasured)
     missing = set(schema.names) - set(batch.schema.names)
@@ -58,7 +70,7 @@ def conform(table: str, batch: pa.RecordBatch, unmeasured: Collection[str] = ())
             f"table {table!r}: missing columns {sorted(missing)}, unknown {sorted(unknown)}"
         )
     try:
-        columns = [batch.column(field.name).cast(field.type) for field in schema]
+        columns = [_as_type(batch.column(field.name), field.type) for field in schema]
     except pa.ArrowInvalid as error:
         raise RecordSchemaError(f"table {table!r}: {error}") from error
     for field, column in zip(schema, columns, strict=True):
@@ -69,3 +81,8 @@ def conform(table: str, batch: pa.RecordBatch, unmeasured: Collection[str] = ())
                 f"table {table!r}: a value in column {field.name!r}, which was not measured"
             )
     return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _as_type(column: pa.Array, wanted: pa.DataType) -> pa.Array:
+    """Return a column as one of a type; what is one already needs no kernels, which take long to load."""
+    return column if column.type == wanted else column.cast(wanted)

@@ -5,24 +5,22 @@ from __future__ import annotations
 import sqlite3
 import time
 import weakref
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from shutil import rmtree
 from tempfile import mkdtemp
-from typing import TYPE_CHECKING, Any, NoReturn
-
-from sqlalchemy import create_engine, event
-from sqlalchemy.engine import URL, Connection
-from sqlalchemy.exc import DBAPIError
-from sqlalchemy.pool import NullPool
+from typing import TYPE_CHECKING, NoReturn
 
 from fabricbench.store.database import BUSY_TIMEOUT_S, Database
 from fabricbench.store.errors import DiskFullError, StoreError, has_little_room
+from fabricbench.store.sql.connection import Connection
 
 if TYPE_CHECKING:
-    from sqlalchemy.engine.interfaces import DBAPIConnection
+    from sqlalchemy.engine import Engine
 
+_BEGIN = {False: "BEGIN", True: "BEGIN IMMEDIATE"}
 _CHECKPOINT_S = 0.5
 _SQLITE_MAGIC = b"SQLite format 3\x00"
 _NOT_OURS = {"SQLITE_NOTADB", "SQLITE_CORRUPT"}
@@ -44,21 +42,55 @@ class SqliteDatabase(Database):
     def __init__(self, path: Path) -> None:
         """Name the file, which may not be there yet."""
         self.place = path
-        # One transaction at a time: a connection for each, none kept open across a long run.
-        engine = create_engine(
-            URL.create("sqlite", database=str(path)), poolclass=NullPool, creator=self._connect
-        )
-        event.listen(engine, "connect", _prepare_sqlite)
-        event.listen(engine, "begin", _begin_sqlite)
-        super().__init__(engine)
 
     def _connect(self) -> sqlite3.Connection:
         return sqlite3.connect(self.place, timeout=BUSY_TIMEOUT_S)
 
-    def _translate(self, error: DBAPIError) -> StoreError:
+    def _opened(self) -> sqlite3.Connection:
+        """Open a connection that leaves transactions to us: the driver's own would start them too late."""
+        connection = self._connect()
+        connection.isolation_level = None
+        # A text that is no UTF-8 is read as what no text can be, rather than ending the whole query.
+        connection.text_factory = partial(str, encoding="utf-8", errors="surrogateescape")
+        return connection
+
+    @contextmanager
+    def _transaction(self, *, exclusive: bool) -> Iterator[Connection]:
+        with closing(self._opened()) as driver:
+            # With the write lock from the start, what was read still holds when writing.
+            driver.execute(_BEGIN[exclusive])
+            try:
+                yield Connection(driver, "sqlite")
+            except BaseException:
+                with suppress(sqlite3.Error):  # the first error is what tells
+                    driver.rollback()
+                raise
+            driver.commit()
+
+    def _migrating(self) -> Engine:
+        from sqlalchemy import create_engine, event
+        from sqlalchemy.pool import NullPool
+
+        engine = create_engine("sqlite://", poolclass=NullPool, creator=self._opened)
+        event.listen(engine, "begin", lambda connection: connection.exec_driver_sql(_BEGIN[True]))
+        return engine
+
+    def _has_tables(self, connection: Connection) -> bool:
+        found = connection.run(
+            "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite!_%' ESCAPE '!'"
+        )
+        return found.first() is not None
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise self._translate(error) from error
+
+    def _translate(self, error: sqlite3.Error) -> StoreError:
         """Say what a database error means for the user."""
-        original: Any = error.orig
-        code: str = getattr(original, "sqlite_errorname", "")
+        code: str = getattr(error, "sqlite_errorname", "")
         is_failure = code.startswith("SQLITE_IOERR")
         # SQLite shares an index of its log through a mapped file; no room for that is an I/O error to it.
         if code.startswith("SQLITE_FULL") or (is_failure and has_little_room(self.place)):
@@ -67,14 +99,12 @@ class SqliteDatabase(Database):
             found = f"another process has held the catalog for {BUSY_TIMEOUT_S} s"
             return StoreError(self.place, found, "wait for the other run, or use another --workspace")
         if any(code.startswith(prefix) for prefix in _NO_WRITING):
-            return StoreError(
-                self.place, f"cannot be opened for writing: {original}", "check its permissions"
-            )
+            return StoreError(self.place, f"cannot be opened for writing: {error}", "check its permissions")
         if any(code.startswith(prefix) for prefix in _NOT_OURS):
-            return StoreError(self.place, f"the catalog is corrupted: {original}", self.damaged_hint)
+            return StoreError(self.place, f"the catalog is corrupted: {error}", self.damaged_hint)
         if is_failure:
-            return StoreError(self.place, f"the disk failed: {original}", "check the disk and its free space")
-        found = f"not the catalog of a fabricbench workspace, or a damaged one: {original}"
+            return StoreError(self.place, f"the disk failed: {error}", "check the disk and its free space")
+        found = f"not the catalog of a fabricbench workspace, or a damaged one: {error}"
         return StoreError(self.place, found, self.damaged_hint)
 
     def _check(self, *, has_records: bool) -> None:
@@ -120,9 +150,9 @@ class SqliteDatabase(Database):
             while True:
                 try:
                     self._switch_to_wal()
-                except DBAPIError as error:
+                except sqlite3.Error as error:
                     # The switch does not wait for others, unlike a transaction.
-                    busy = getattr(error.orig, "sqlite_errorname", "").startswith("SQLITE_BUSY")
+                    busy = getattr(error, "sqlite_errorname", "").startswith("SQLITE_BUSY")
                     if not busy or time.monotonic() > deadline:
                         raise
                     time.sleep(0.05)
@@ -130,10 +160,9 @@ class SqliteDatabase(Database):
                     return
 
     def _switch_to_wal(self) -> None:
-        with self._engine.connect() as connection:
-            autocommit = connection.execution_options(isolation_level="AUTOCOMMIT")
-            if autocommit.exec_driver_sql("PRAGMA journal_mode").scalar() != "wal":
-                autocommit.exec_driver_sql("PRAGMA journal_mode = WAL")
+        with closing(self._opened()) as driver:
+            if driver.execute("PRAGMA journal_mode").fetchone() != ("wal",):
+                driver.execute("PRAGMA journal_mode = WAL")
 
 
 class ReadOnlySqliteDatabase(SqliteDatabase):
@@ -171,22 +200,6 @@ class ReadOnlySqliteDatabase(SqliteDatabase):
             StoreError: Always.
         """
         raise StoreError(self.place.parent, "no permission to write", "name another folder with --workspace")
-
-
-def _prepare_sqlite(connection: DBAPIConnection, _record: object) -> None:
-    """Leave transactions to us: the driver's own would start them too late."""
-    if isinstance(connection, sqlite3.Connection):
-        connection.isolation_level = None
-        # A text that is no UTF-8 is read as what no text can be, rather than ending the whole query.
-        connection.text_factory = partial(str, encoding="utf-8", errors="surrogateescape")
-
-
-def _begin_sqlite(connection: Connection) -> None:
-    """Take the write lock at the start, so that what was read still holds when writing."""
-    options = connection.get_execution_options()
-    if options.get("isolation_level") == "AUTOCOMMIT":
-        return
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if options.get("exclusive") else "BEGIN")
 
 
 def _size_in_header(header: bytes) -> int:

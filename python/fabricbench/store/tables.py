@@ -6,22 +6,22 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
-
-import pyarrow as pa
-import pyarrow.parquet as pq
+from typing import TYPE_CHECKING, Any
 
 from fabricbench.store.errors import StoreError, write_error
 from fabricbench.store.identity import (
     METADATA_PREFIX,
     ROWS_PER_GROUP,
-    UNREADABLE,
     Identity,
     digests_in,
     opened_table,
+    unreadable,
 )
 from fabricbench.store.observed import file_without_rows
 from fabricbench.store.schema import RECORD_TABLES, TABLES, RecordSchemaError, conform, observed_schema
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 _BUFFER_BYTES = 1 << 16
 """What is smaller is written together: Parquet writes each page, and the header of each, by itself."""
@@ -31,6 +31,9 @@ class TableWriter:
     """Writes one table, row group by row group. It holds at most one row group in memory."""
 
     def __init__(self, path: Path, schema: pa.Schema) -> None:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
         self._path = path
         self._schema = schema
         self._pending: list[pa.RecordBatch] = []
@@ -61,6 +64,8 @@ class TableWriter:
                 self._write_group()
 
     def _write_group(self) -> None:
+        import pyarrow as pa
+
         # The schema of the file carries metadata that the batches do not have.
         columns = pa.Table.from_batches(self._pending).combine_chunks().columns
         self._pending, self._pending_rows = [], 0
@@ -77,6 +82,8 @@ class TableWriter:
 
     def abandon(self) -> None:
         """Let go of the file as it is; it is going to be removed."""
+        import pyarrow as pa
+
         try:
             self._writer.close()
             self._file.close()
@@ -268,6 +275,8 @@ class TableFolder:
             StoreError: The file is missing, damaged, or of another trial.
         """
         batches = list(self.batches(table, columns))
+        import pyarrow as pa
+
         if batches:
             return pa.Table.from_batches(batches)
         schema = self.schema(table)
@@ -292,7 +301,7 @@ def _readable(path: Path) -> Iterator[None]:
         yield
     except FileNotFoundError as error:
         raise half_written(path, "the file is missing") from error
-    except UNREADABLE as error:
+    except unreadable() as error:
         raise damaged(path, f"it cannot be read: {error}") from error
 
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from sqlalchemy import delete, select, update
-
 from fabricbench.store.catalog_schema import FINISHED, memberships, tags, trials
+from fabricbench.store.sql.statement import delete, insert, select, update
 
 if TYPE_CHECKING:
     from fabricbench.store.trial import Trial
@@ -46,7 +45,8 @@ def change_tags(
     with workspace.database.writing() as connection:
         connection.execute(delete(tags).where(tags.c.trial_id.in_(ids), tags.c.tag.in_([*gone, *new])))
         for table, trial_id in ((trials, trials.c.id), (memberships, memberships.c.trial_id)):
-            connection.execute(update(table).where(trial_id.in_(ids), table.c.tag.in_(gone)).values(tag=""))
-        rows = [{"trial_id": trial_id, "tag": tag} for trial_id in ids for tag in new if tag not in gone]
-        if rows:
-            connection.execute(tags.insert(), rows)
+            connection.execute(
+                update(table).where(trial_id.in_(ids), table.c.tag.in_(gone)).values({"tag": ""})
+            )
+        for row in [{"trial_id": each, "tag": tag} for each in ids for tag in new if tag not in gone]:
+            connection.execute(insert(tags, row))

@@ -5,16 +5,14 @@ from __future__ import annotations
 import shutil
 from typing import TYPE_CHECKING
 
-from sqlalchemy import delete, select
-
 from fabricbench.store.catalog import now
 from fabricbench.store.catalog_schema import RUNNING, tags, trash, trials
 from fabricbench.store.memberships import forget
 from fabricbench.store.rows import TRIAL_ID
+from fabricbench.store.sql.statement import delete, insert, select
 
 if TYPE_CHECKING:
-    from sqlalchemy.engine import Connection
-
+    from fabricbench.store.sql.connection import Connection
     from fabricbench.store.workspace import Workspace
 
 
@@ -35,16 +33,16 @@ def delete_trial(workspace: Workspace, trial_id: str) -> bool:
     known = select(trash.c.attempt)
     with workspace.database.writing() as connection:
         query = select(trials.c.attempt, trials.c.status).where(
-            trials.c.id == trial_id, trials.c.attempt.not_in(known)
+            trials.c.id == trial_id, ~trials.c.attempt.in_(known)
         )
         found = connection.execute(query).all()
         if any(row.status == RUNNING for row in found):
             raise TrialRunsError(trial_id)
         at = now()
-        rows = [{"attempt": row.attempt, "trial_id": trial_id, "deleted_at": at} for row in found]
-        if rows:
-            connection.execute(trash.insert(), rows)
-    return bool(rows)
+        for row in found:
+            values = {"attempt": row.attempt, "trial_id": trial_id, "deleted_at": at}
+            connection.execute(insert(trash, values))
+    return bool(found)
 
 
 def restore_trial(workspace: Workspace, trial_id: str) -> bool:

@@ -51,6 +51,8 @@ class TrialFacts:
         reference: Name of the variant that the others of the plan are compared with; none without variants.
         observed: What the record holds, as its backend says: for each table that has rows `at`, where they
             were seen (`fabric`, `device` or `endpoint`), and `unmeasured`, the columns that are null.
+        axes: The swept fields by their dotted paths, in the order of the plan, each with its value as the
+            plan has it; empty of a plan that sweeps none.
     """
 
     id: str
@@ -73,6 +75,12 @@ class TrialFacts:
     engine_version: str
     reference: str | None = None
     observed: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    axes: tuple[tuple[str, Any], ...] = ()
+
+    @property
+    def point(self) -> tuple[str, int, int]:
+        """Swept values, size and iteration: what the variants of a run have in common."""
+        return to_json(self.axes), self.data_size_bytes, self.iteration
 
 
 @dataclass(frozen=True)
@@ -138,6 +146,7 @@ def row_of(facts: TrialFacts) -> dict[str, Any]:
     row["observed"] = to_json(facts.observed)
     row["overrides"] = to_json(list(facts.overrides))
     row["criteria"] = to_json(list(facts.criteria))
+    row["axes"] = to_json(facts.axes)
     row["published"] = to_json(facts.published) if facts.published is not None else None
     return row
 
@@ -155,6 +164,7 @@ def trial_of(row: Mapping[str, Any], tables_of: Callable[[Mapping[str, Any]], Ta
     parsed = checked_row(row)
     facts = {name: parsed.get(name, row[name]) for name in TrialFacts.__dataclass_fields__}
     facts |= {name: tuple(parsed[name]) for name in ("overrides", "criteria")}
+    facts["axes"] = tuple((name, value) for name, value in parsed["axes"])
     return Trial(
         attempt=row["attempt"],
         facts=TrialFacts(**facts),

@@ -25,9 +25,15 @@ from uuid import uuid4
 from fabricbench.store.catalog import Catalog, UnreadableRow, is_deleted
 from fabricbench.store.catalog_schema import FINISHED
 from fabricbench.store.database import Database
-from fabricbench.store.databases import CATALOG_FILE, catalog_database
+from fabricbench.store.databases import catalog_database
 from fabricbench.store.errors import StoreError, UnknownTrialError, write_error
 from fabricbench.store.memberships import places
+from fabricbench.store.names import (
+    CATALOG_FILE,
+    CATALOG_URL_VARIABLE,
+    TABLES_URL_VARIABLE,
+    workspace_folder,
+)
 from fabricbench.store.recovery import recover
 from fabricbench.store.rows import TRIAL_ID
 from fabricbench.store.schema import TABLES
@@ -35,15 +41,9 @@ from fabricbench.store.swap import PARTIAL, RecordSwap
 from fabricbench.store.trial import Trial, TrialFacts, to_json
 
 if TYPE_CHECKING:
-    from sqlalchemy.engine import Connection
-
     from fabricbench.store.location import Location
-    from fabricbench.store.writer import TrialWriter
-
-DEFAULT_FOLDER = "fabricbench-workspace"
-WORKSPACE_VARIABLE = "FABRICBENCH_WORKSPACE"
-CATALOG_URL_VARIABLE = "FABRICBENCH_CATALOG_URL"
-TABLES_URL_VARIABLE = "FABRICBENCH_TABLES_URL"
+    from fabricbench.store.sql.connection import Connection
+    from fabricbench.store.writer import Attempt, TrialWriter
 
 _RECORDS = "trials"
 _COPIES = "copies"
@@ -289,10 +289,24 @@ class Workspace:
         """
         from fabricbench.store.writer import TrialWriter
 
+        return TrialWriter(self, facts, *self._running(facts, machine))
+
+    def begin_elsewhere(self, facts: TrialFacts, machine: Mapping[str, Any]) -> Attempt:
+        """Note that a trial starts whose record another process of this machine writes; see `begin`.
+
+        Raises:
+            StoreError: The workspace cannot be written, or the disk is full.
+        """
+        from fabricbench.store.writer import Attempt
+
+        return Attempt(self, facts, *self._running(facts, machine))
+
+    def _running(self, facts: TrialFacts, machine: Mapping[str, Any]) -> tuple[int, Path, str | None]:
+        """Note that a trial starts; return the number of the attempt, its folder and the URL it will have."""
         folder, url = self.new_record(facts.id)
         with self.database.writing() as connection:
             attempt = self.catalog.add_running(connection, facts, folder.name, url, machine)
-        return TrialWriter(self, facts, attempt, folder, url)
+        return attempt, folder, url
 
     def new_record(self, trial_id: str) -> tuple[Path, str | None]:
         """Return where to write a record, and the URL that it is going to have; none if it stays here.
@@ -340,11 +354,6 @@ class Workspace:
         with suppress(OSError):
             return any(TRIAL_ID.fullmatch(entry.name) for entry in self.records.iterdir())
         return False
-
-
-def workspace_folder(root: Path | None = None) -> Path:
-    """Return the folder of the workspace that `Workspace.open` would use."""
-    return root or Path(os.environ.get(WORKSPACE_VARIABLE) or DEFAULT_FOLDER)
 
 
 def tables_location(url: str | None = None) -> Location | None:

@@ -18,17 +18,17 @@ from fabricbench.store.trial import TrialFacts, to_json
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from sqlalchemy.engine import Connection
 
+    from fabricbench.store.sql.connection import Connection
     from fabricbench.store.swap import RecordSwap
     from fabricbench.store.workspace import Workspace
 
 
-class TrialWriter:
-    """Takes the rows of a running trial; as a context manager it cleans up whatever happens.
+class Attempt:
+    """An attempt at a trial, which the catalog has as running until it is `ready` and put in place.
 
-    Call `write` while running, then `close`, then `finish`. Leaving the block before `finish` marks the
-    attempt as interrupted (KeyboardInterrupt) or failed and removes its rows.
+    Another process may write its record: by `open_record`, and `written` when all rows are in. If nothing
+    comes of it, `give_up` removes its rows.
     """
 
     def __init__(
@@ -40,29 +40,8 @@ class TrialWriter:
         self._facts = facts
         self._attempt = attempt
         self._folder = folder
-        self._record: RecordWriter | None = None
         self._is_finished = False
         self._is_in_doubt = False
-
-    def __enter__(self) -> Self:
-        """Open the tables.
-
-        Raises:
-            StoreError: The folder cannot be written, or the disk is full.
-        """
-        try:
-            self._record = RecordWriter(self._folder, _metadata(self._facts), self._facts.observed)
-        except StoreError as error:
-            self._give_up(error)
-            raise
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Give the attempt up unless it has finished."""
-        if not self._is_finished and not self._is_in_doubt:
-            self._give_up(error)
 
     @property
     def attempt(self) -> int:
@@ -73,6 +52,107 @@ class TrialWriter:
     def folder(self) -> Path:
         """Where the record is written until it is put in its place."""
         return self._folder
+
+    def ready(
+        self, summary: Mapping[str, Any], engine: Mapping[str, Any], record: WrittenRecord
+    ) -> ReadyTrial:
+        """Take the record that is whole now and only has to be put in place; see `finish_together`.
+
+        A record that is going to lie at a URL is uploaded here.
+
+        Raises:
+            StoreError: The place of the URL cannot be written.
+        """
+        self._is_uploaded = self._url is not None
+        swap = self._workspace.swap(self._facts.id, self._folder, self._url)
+        return ReadyTrial(self, swap, summary, engine, record)
+
+    def note_end(self, connection: Connection, ready: ReadyTrial) -> set[str]:
+        """Note in the catalog how the trial ended.
+
+        Returns:
+            The URLs of the records that this one replaces.
+        """
+        summary = ready.summary
+        reasons = (f"{job['name']}: {job['reason']}" for job in summary["jobs"] if job["reason"])
+        catalog = self._workspace.catalog
+        replaced = catalog.remote_records(
+            connection, trials.c.id == self._facts.id, trials.c.status.in_(FINISHED)
+        )
+        catalog.finish(
+            connection,
+            self._attempt,
+            self._facts,
+            status=COMPLETE if summary["status"] == COMPLETE else INCOMPLETE,
+            message="; ".join(reasons),
+            outcome={
+                "summary": summary,
+                "results": ready.record.results,
+                "engine": ready.engine,
+                "digests": ready.record.digests,
+            },
+        )
+        return replaced
+
+    def mark_finished(self) -> None:
+        """Take note that the record is in place."""
+        self._is_finished = True
+
+    def leave_in_doubt(self) -> None:
+        """Touch nothing any more: only the catalog, out of reach now, can tell how the trial ended.
+
+        Its row says either that the trial has finished, or `running`, as does that of a process that is
+        killed: the next start puts right what does not fit.
+        """
+        self._is_in_doubt = True
+
+    def give_up(self, error: BaseException | None) -> None:
+        """Unless the trial has finished, remove the rows, which may free the disk, then note why.
+
+        It counts as interrupted by KeyboardInterrupt, and as failed by any other error.
+        """
+        if self._is_finished or self._is_in_doubt:
+            return
+        shutil.rmtree(self._folder, ignore_errors=True)
+        is_interrupt = isinstance(error, KeyboardInterrupt)
+        status = INTERRUPTED if is_interrupt else FAILED
+        message = "stopped by the user" if is_interrupt else f"{type(error).__name__}: {error}"
+        try:
+            with self._workspace.database.writing() as connection:
+                self._workspace.catalog.give_up(connection, self._attempt, status, message)
+        except StoreError:
+            # Not even the note fits. The row says `running` until the next start finds this process gone.
+            return
+        if self._is_uploaded:
+            self._workspace.remove_records([self._url])
+
+
+class TrialWriter(Attempt):
+    """An attempt whose rows this process writes; as a context manager it cleans up whatever happens.
+
+    Call `write` while running, then `close`, then `finish`. Leaving the block before `finish` gives it up.
+    """
+
+    _record: RecordWriter | None = None
+
+    def __enter__(self) -> Self:
+        """Open the tables.
+
+        Raises:
+            StoreError: The folder cannot be written, or the disk is full.
+        """
+        try:
+            self._record = open_record(self._folder, self._facts)
+        except StoreError as error:
+            self.give_up(error)
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Give the attempt up unless it has finished."""
+        self.give_up(error)
 
     @property
     def _tables(self) -> RecordWriter:
@@ -109,89 +189,59 @@ class TrialWriter:
         Raises:
             StoreError: The disk is full or failing, or the catalog cannot be written.
         """
-        finish_together(self._workspace, [self.ready(summary, engine, results)])
+        finish_together(self._workspace, [self.ready(summary, engine, self.written(results))])
 
-    def ready(self, summary: Mapping[str, Any], engine: Mapping[str, Any], results: pa.Table) -> ReadyTrial:
-        """Write the results, so that the record is whole and only has to be put in place; see `finish`.
-
-        A record that is going to lie at a URL is uploaded here.
+    def written(self, results: pa.Table) -> WrittenRecord:
+        """Write the results, so that the record is whole.
 
         Raises:
-            StoreError: The disk is full or failing, or the place of the URL cannot be written.
+            StoreError: The disk is full or failing.
         """
-        self._tables.write_results(TRIALS, results)
-        digests = self._tables.digests()
-        self._is_uploaded = self._url is not None
-        swap = self._workspace.swap(self._facts.id, self._folder, self._url)
-        return ReadyTrial(self, swap, summary, engine, results.to_pylist(), digests)
+        return written(self._tables, results)
 
-    def note_end(self, connection: Connection, ready: ReadyTrial) -> set[str]:
-        """Note in the catalog how the trial ended.
-
-        Returns:
-            The URLs of the records that this one replaces.
-        """
-        summary = ready.summary
-        reasons = (f"{job['name']}: {job['reason']}" for job in summary["jobs"] if job["reason"])
-        catalog = self._workspace.catalog
-        replaced = catalog.remote_records(
-            connection, trials.c.id == self._facts.id, trials.c.status.in_(FINISHED)
-        )
-        catalog.finish(
-            connection,
-            self._attempt,
-            self._facts,
-            status=COMPLETE if summary["status"] == COMPLETE else INCOMPLETE,
-            message="; ".join(reasons),
-            outcome={
-                "summary": summary,
-                "results": ready.results,
-                "engine": ready.engine,
-                "digests": ready.digests,
-            },
-        )
-        return replaced
-
-    def mark_finished(self) -> None:
-        """Take note that the record is in place."""
-        self._is_finished = True
-
-    def leave_in_doubt(self) -> None:
-        """Touch nothing any more: only the catalog, out of reach now, can tell how the trial ended.
-
-        Its row says either that the trial has finished, or `running`, as does that of a process that is
-        killed: the next start puts right what does not fit.
-        """
-        self._is_in_doubt = True
-
-    def _give_up(self, error: BaseException | None) -> None:
-        """Remove the rows, which may free the disk that was full, then note why."""
-        if self._record is not None:
+    def give_up(self, error: BaseException | None) -> None:
+        """Let go of the tables as well."""
+        if self._record is not None and not self._is_finished and not self._is_in_doubt:
             self._record.abandon()
-        shutil.rmtree(self._folder, ignore_errors=True)
-        is_interrupt = isinstance(error, KeyboardInterrupt)
-        status = INTERRUPTED if is_interrupt else FAILED
-        message = "stopped by the user" if is_interrupt else f"{type(error).__name__}: {error}"
-        try:
-            with self._workspace.database.writing() as connection:
-                self._workspace.catalog.give_up(connection, self._attempt, status, message)
-        except StoreError:
-            # Not even the note fits. The row says `running` until the next start finds this process gone.
-            return
-        if self._is_uploaded:
-            self._workspace.remove_records([self._url])
+        super().give_up(error)
+
+
+@dataclass(frozen=True)
+class WrittenRecord:
+    """What the catalog is told of a record that is whole: rows of metrics, and the digests of its files."""
+
+    results: Sequence[Mapping[str, Any]]
+    digests: Mapping[str, str]
+
+
+def open_record(folder: Path, facts: TrialFacts) -> RecordWriter:
+    """Open the tables of a trial in the folder of its attempt.
+
+    Raises:
+        StoreError: The folder cannot be written, or the disk is full.
+    """
+    return RecordWriter(folder, _metadata(facts), facts.observed)
+
+
+def written(record: RecordWriter, results: pa.Table) -> WrittenRecord:
+    """Write the results of a record whose other tables are closed, so that it is whole.
+
+    Raises:
+        StoreError: The disk is full or failing.
+    """
+    record.write_results(TRIALS, results)
+    return WrittenRecord(results.to_pylist(), record.digests())
 
 
 @dataclass(frozen=True)
 class ReadyTrial:
     """A trial whose record is written and not yet in its place."""
 
-    writer: TrialWriter
+    attempt: Attempt
     swap: RecordSwap
     summary: Mapping[str, Any]
     engine: Mapping[str, Any]
-    results: Sequence[Mapping[str, Any]]
-    digests: Mapping[str, str]
+    record: WrittenRecord
 
 
 def finish_together(workspace: Workspace, ready: Sequence[ReadyTrial]) -> None:
@@ -205,23 +255,23 @@ def finish_together(workspace: Workspace, ready: Sequence[ReadyTrial]) -> None:
     try:
         with workspace.database.writing() as connection:
             for trial in ready:
-                replaced |= trial.writer.note_end(connection, trial)
+                replaced |= trial.attempt.note_end(connection, trial)
                 trial.swap.apply()
             is_committing = True
     except BaseException:
         # An error of the commit itself leaves open whether it took place; one before it does not.
-        attempts = [trial.writer.attempt for trial in ready]
+        attempts = [trial.attempt.attempt for trial in ready]
         is_noted = workspace.has_ended(attempts) if is_committing else False
         if is_noted is None:
             for trial in ready:
-                trial.writer.leave_in_doubt()
+                trial.attempt.leave_in_doubt()
         if not is_noted:
             if is_noted is False:
                 for trial in reversed(ready):
                     trial.swap.undo()
             raise
     for trial in ready:
-        trial.writer.mark_finished()
+        trial.attempt.mark_finished()
         trial.swap.discard()
     workspace.remove_records(replaced)
 

@@ -38,7 +38,8 @@ export function useRunEvents(id: string, following: boolean): Live {
     on('progress', (data) => setLive((before) => ({ ...before, progress: data as Progress })));
     on('samples', (data) => setLive((before) => withSamples(before, data as Samples)));
     on('trial_started', (data) => {
-      setLive((before) => ({ ...before, trial: (data as { id: string }).id, ...NO_POINTS }));
+      const { id: trial, running } = data as { id: string; running: number };
+      if (running === 1) setLive((before) => ({ ...before, trial, ...NO_POINTS }));
       again();
     });
     on('trial', () => {

@@ -803,12 +803,12 @@ export interface components {
          * FigureName
          * @enum {string}
          */
-        FigureName: "ratio" | "tenant-busbw" | "tenant-fct" | "kept-share" | "bandwidth" | "ideal-share" | "twin" | "cdf" | "cdf-run" | "uplinks" | "timeline" | "progress" | "topology" | "links" | "latency" | "order" | "goodput" | "link-use" | "queues" | "voqs" | "thresholds" | "pauses" | "rates";
+        FigureName: "ratio" | "sweep-map" | "sweep-lines" | "tenant-busbw" | "tenant-fct" | "kept-share" | "bandwidth" | "ideal-share" | "twin" | "cdf" | "cdf-run" | "uplinks" | "timeline" | "progress" | "topology" | "links" | "latency" | "order" | "goodput" | "link-use" | "queues" | "voqs" | "thresholds" | "pauses" | "rates";
         /**
          * FigureSection
          * @enum {string}
          */
-        FigureSection: "variants" | "tenants" | "bandwidth" | "twin" | "fct" | "uplinks" | "timeline" | "links" | "latency" | "order" | "series";
+        FigureSection: "variants" | "sweep" | "tenants" | "bandwidth" | "twin" | "fct" | "uplinks" | "timeline" | "links" | "latency" | "order" | "series";
         /**
          * Health
          * @description Whether the server works.
@@ -1324,7 +1324,7 @@ export interface components {
             variants: string[];
             /**
              * Trials
-             * @description The first thousand: `id`, `backend`, `position`, `variant`, `iteration`, `data_size_bytes`, `size_kind`, `status` (`waiting` until it starts).
+             * @description The first thousand: `id`, `backend`, `position`, `variant`, `axes`, `iteration`, `data_size_bytes`, `size_kind`, `status` (`waiting` until it starts).
              */
             trials: {
                 [key: string]: unknown;
@@ -1446,6 +1446,13 @@ export interface components {
             title: string;
             /** Variant */
             variant: string;
+            /**
+             * Axes
+             * @description The fields that the plan sweeps, each with its value here.
+             */
+            axes: {
+                [key: string]: unknown;
+            };
             /** Iteration */
             iteration: number;
             /**
@@ -1489,6 +1496,13 @@ export interface components {
              * @description `pass` or `fail` by the plan's criteria; null without any.
              */
             verdict: string | null;
+            /**
+             * Ranks
+             * @description Ranks of all jobs together.
+             */
+            ranks: number;
+            /** @description The job that fares worst against its run alone; null if unknown. */
+            worst: components["schemas"]["WorstJob"] | null;
             /**
              * Jobs
              * @description Each job's metrics, as `trials --format json` has them.
@@ -1545,6 +1559,19 @@ export interface components {
          * @enum {string}
          */
         View: "run" | "repeats" | "rounds" | "ranks" | "variants" | "tenants" | "sizes" | "trials" | "trials-page" | "tiles";
+        /**
+         * WorstJob
+         * @description The job of a trial that keeps least of its bus bandwidth alone.
+         */
+        WorstJob: {
+            /** Job */
+            job: string;
+            /**
+             * Kept Percent
+             * @description What it keeps; 0 if it completes alone and here does not.
+             */
+            kept_percent: number;
+        };
     };
     responses: never;
     parameters: never;

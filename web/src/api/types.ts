@@ -147,6 +147,7 @@ export interface ComparedTrial {
   tag: string;
   plan: string;
   variant: string;
+  axes?: Record<string, unknown>;
   iteration: number;
   job: string;
   data_size_bytes: number | null;
@@ -201,11 +202,23 @@ export interface Twins {
   }[];
 }
 
+/** What would take a cause away: `set` are fields of the plan, none where no setting does it. */
+export interface Remedy {
+  what: string;
+  set: string[];
+  /** The same as options of the command line. */
+  options: string;
+}
+
 export interface Finding {
   cause: string;
-  /** Share of the lost time that the cause explains, 0 to 1. */
+  /** Share of the lost time that the cause explains, 0 to 1; those of a job do not overlap. */
   explained: number | null;
   sentence: string;
+  where: string[];
+  /** What follows from it, and the same cause at other places. */
+  under: { cause: string; sentence: string }[];
+  remedies: Remedy[];
   evidence: Record<string, unknown> | { name: string; value: unknown }[];
 }
 
@@ -213,7 +226,7 @@ export interface CriterionResult {
   metric: string;
   limit?: string;
   value: number | null;
-  met: boolean | null;
+  passed: boolean;
   [more: string]: unknown;
 }
 
@@ -244,6 +257,7 @@ export interface Measured {
 export interface Sibling {
   id: string;
   variant: string;
+  axes?: Record<string, unknown>;
   iteration: number;
   data_size_bytes: number | null;
   position: number;
@@ -285,6 +299,8 @@ export interface EngineHost {
   clock_error_ns: number;
   /** How much further its clock was ahead at the end; earlier records do not tell. */
   clock_drift_ns?: number;
+  /** Who says when its chunks end: `adapter`, `software` or both; earlier records do not tell. */
+  completion_times?: string;
   /** What its endpoint counted, by name. */
   endpoint: Record<string, number>;
   counters: HostCounter[];

@@ -1,7 +1,7 @@
 import { Badge } from '@mantine/core';
 
 const COLOURS: Record<string, string> = {
-  complete: 'teal',
+  complete: 'gray',
   imported: 'grape',
   running: 'blue',
   queued: 'gray',
@@ -12,7 +12,10 @@ const COLOURS: Record<string, string> = {
   failed: 'red',
 };
 
-/** The state of a trial or run; the word says it, the colour only helps. */
+/**
+ * The state of a trial or run; the word says it, the colour only helps. None is green: that something is
+ * complete is no verdict, which only criteria and comparisons give.
+ */
 export function StatusBadge({ status, title }: { status: string; title?: string | undefined }) {
   return (
     <Badge color={COLOURS[status] ?? 'gray'} title={title}>

@@ -4,6 +4,7 @@ use super::RunError;
 use super::driver::{Driver, Event};
 use super::host_run::Control;
 use super::local::Local;
+use super::prompt::Prompt;
 use super::record::Recorder;
 use super::share::{Post, Share};
 use crate::Clock;
@@ -46,6 +47,7 @@ pub(super) struct Executor {
     failed_chunks: u64,
     unknown_chunks: u64,
     delivered_bytes: u64,
+    /// From the start until the first packet was sent.
     start_skew: Span,
     is_drained: bool,
     /// When something happened last.
@@ -83,7 +85,11 @@ impl Executor {
 
     /// Carries the run out from `start` on, until somebody ends it.
     pub(super) fn run(&mut self, start: Instant, control: &Control) {
-        let outcome = self.wait_for_start(start, control).and_then(|goes_on| match goes_on {
+        self.last_event = start;
+        self.recorder.start(start);
+        // What is to be posted first is found before the start.
+        self.share.start(start);
+        let outcome = self.begin(start, control).and_then(|goes_on| match goes_on {
             true => self.carry_out(start, control),
             false => Ok(()),
         });
@@ -92,6 +98,19 @@ impl Executor {
         }
         self.driver.stopped();
         self.tell(start, control);
+    }
+
+    /// Waits for the start and sends first what is to be posted first: hosts that share processors then begin
+    /// one after the other, none behind all that another has to send. False if the start never comes.
+    fn begin(&mut self, start: Instant, control: &Control) -> Result<bool, RunError> {
+        let _prompt = Prompt::new();
+        let goes_on = self.wait_for_start(start, control)?;
+        if goes_on {
+            self.post(1);
+            self.driver.poll(Span::ZERO, &mut self.events)?;
+            self.start_skew = self.clock.now().since(start);
+        }
+        Ok(goes_on)
     }
 
     /// What arrives before the start, from peers whose clock is ahead, is taken in. False if it never comes.
@@ -112,15 +131,11 @@ impl Executor {
     }
 
     fn carry_out(&mut self, start: Instant, control: &Control) -> Result<(), RunError> {
-        self.start_skew = self.clock.now().since(start);
-        self.last_event = start;
-        self.recorder.start(start);
-        self.share.start(start);
         while !control.must_end() {
             let now = self.clock.now();
             self.take_events(now);
             self.share.advance(now);
-            self.post();
+            self.post(usize::MAX);
             if now.since(self.told) >= TELL_EVERY {
                 self.tell(start, control);
             }
@@ -164,8 +179,10 @@ impl Executor {
         }
     }
 
-    fn post(&mut self) {
-        while let Some(post) = self.share.next_post() {
+    /// Posts chunks whose turn has come, at most so many.
+    fn post(&mut self, chunks_max: usize) {
+        for _ in 0..chunks_max {
+            let Some(post) = self.share.next_post() else { break };
             self.recorder.on_posted(&post, self.clock.now());
             self.under_way += 1;
             if self.is_local(&post) {

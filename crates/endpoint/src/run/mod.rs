@@ -25,6 +25,7 @@ mod executor;
 mod host_run;
 mod local;
 mod needs;
+mod prompt;
 pub mod record;
 mod roce;
 mod settings;

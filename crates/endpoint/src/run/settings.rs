@@ -65,6 +65,10 @@ pub struct Settings {
     /// default 1. The last of those that are posted together is always told. Driver `verbs` only.
     #[serde(default = "signal_every")]
     pub signal_every: u32,
+    /// Chunks are delivered and completed when the adapter says, if it stamps completions; default true. Driver
+    /// `verbs` only.
+    #[serde(default = "completion_time_stamps")]
+    pub completion_time_stamps: bool,
 }
 
 /// From 1 ms, which the kernel counts in, to an hour.
@@ -86,6 +90,10 @@ const fn send_queue_depth() -> u32 {
 
 const fn signal_every() -> u32 {
     1
+}
+
+const fn completion_time_stamps() -> bool {
+    true
 }
 
 const fn dscp() -> u8 {
@@ -158,6 +166,7 @@ impl Settings {
             ("gid_index", self.gid_index.is_some()),
             ("send_queue_depth", self.send_queue_depth != send_queue_depth()),
             ("signal_every", self.signal_every != signal_every()),
+            ("completion_time_stamps", self.completion_time_stamps != completion_time_stamps()),
         ];
         let of_others: Vec<(&str, bool)> = match driver {
             // The lab sets `batch_packets_max` whatever the driver.

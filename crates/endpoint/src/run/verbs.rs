@@ -3,46 +3,49 @@
 //! A chunk is RDMA WRITEs of at most the plan's message size, the last of which brings the number of the chunk as
 //! immediate value. In the order in which data passes them: `adapter` chooses device, port and GID; `making`
 //! makes queue pairs, `address` is what hosts tell each other of them; `work` makes writes of chunks,
-//! of which few ask to be told of their end, and `sending` posts them; `receiving` takes in what has arrived, and compares it where somebody looks.
+//! of which few ask to be told of their end, and `sending` posts them; `collecting` takes in what has ended, and
+//! `receiving` what of it has arrived, and compares it where somebody looks.
 //!
 //! # What is measured
-//! A chunk is delivered when the thread of the receiver has taken the completion of its last write from the
-//! adapter, and completed when that of the sender has: the adapter's own time is up to a wake-up earlier. Frames,
-//! losses and marks of a chunk are the adapter's affair: its counters tell of all queue pairs together.
+//! A chunk is delivered when the adapter of the receiver has stamped the completion of its last write, and
+//! completed when that of the sender has (`stamps`, `line`). Adapters without time stamps: when the thread of the
+//! host has taken the completion from them, up to a wake-up later. Frames, losses and marks of a chunk are the
+//! adapter's affair: its counters tell of all queue pairs together.
 //!
 //! # What is left out
-//! Windows and rate control of the plan: those of the adapter apply. Inline data, and completion time stamps of
-//! the adapter.
+//! Windows and rate control of the plan: those of the adapter apply. Inline data.
 
 mod adapter;
 mod address;
+mod collecting;
+mod line;
 mod making;
 mod receiving;
 mod sending;
+mod stamps;
 mod work;
 
 use super::driver::{Driver, Event, SentCounts};
-use super::share::{LocalPair, Post, planned_bytes};
+use super::share::{LocalPair, Post};
 use super::turns::Turns;
 use super::{RunError, Settings};
 use crate::Clock;
 use crate::limit::RateLimit;
-use crate::verbs::{Completion, CompletionQueue, Ended, Registered, Timing, WorkList};
+use crate::verbs::{Completion, CompletionQueue, Registered, Timing, WorkList};
 pub(super) use adapter::why_not;
 use adapter::{Adapter, timeout, timing, traffic_class};
 use jobs::Jobs;
 use receiving::Receiver;
 use sending::Sender;
 use spec::RunSpec;
+use stamps::Stamps;
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
-use units::{Instant, Span};
+use units::Span;
 
 /// Requests posted by one call.
 const LIST: usize = 64;
-/// So long it looks for completions again and again before it sleeps: a wake-up takes as long.
-const SPIN: Span = Span::from_us(20);
 /// A timeout of the adapter may take so many times what it was set to (IBTA vol. 1, 9.7.6.1.3).
 const TIMEOUT_SLACK: u64 = 4;
 /// Receives of an end that sends, for what a receiver that looks at messages tells: one at a time.
@@ -57,6 +60,8 @@ pub(super) struct RdmaVerbs {
     senders: Vec<Option<Sender>>,
     receivers: Vec<Receiver>,
     made: Option<Made>,
+    /// Of completions, where the adapter has them.
+    stamps: Option<Stamps>,
     adapter: Adapter,
     spec: Arc<RunSpec>,
     jobs: Arc<Jobs>,
@@ -108,6 +113,7 @@ impl RdmaVerbs {
             senders: Vec::new(),
             receivers: Vec::new(),
             made: None,
+            stamps: None,
             adapter,
             spec: Arc::clone(spec),
             jobs: Arc::clone(jobs),
@@ -133,7 +139,8 @@ impl RdmaVerbs {
             let Some(place) = self.to_send.next() else { return };
             let Some(sender) = &mut self.senders[place as usize] else { continue };
             let most_bytes = if self.limit.is_some() { 1 } else { u64::MAX };
-            let posted = sender.go(&mut self.list, most_bytes);
+            let posted_at = self.stamps.is_some().then(|| self.clock.now());
+            let posted = sender.go(&mut self.list, most_bytes, posted_at);
             (self.counts.posts, self.counts.writes) =
                 (self.counts.posts + 1, self.counts.writes + self.list.len() as u64);
             match posted {
@@ -155,82 +162,6 @@ impl RdmaVerbs {
         self.limit.as_ref().map_or(Span::ZERO, |limit| limit.ready_at().since(self.clock.now()))
     }
 
-    /// Takes in what has ended.
-    fn collect(&mut self, events: &mut Vec<Event>) -> io::Result<()> {
-        let Some(made) = &self.made else { return Ok(()) };
-        self.ended.clear();
-        if made.completions.poll(&mut self.ended)? == 0 {
-            return Ok(());
-        }
-        let at = self.clock.now();
-        self.counts.completions += self.ended.len() as u64;
-        for place in 0..self.ended.len() {
-            let Completion { id, ended } = self.ended[place];
-            let (place, is_receiver) = ((id >> PLACE_SHIFT) as u32, id & IS_RECEIVER != 0);
-            match (ended, is_receiver) {
-                (Ended::Failed { status, vendor }, _) => self.on_failed(id, status, vendor, events),
-                (Ended::Acknowledged, false) => self.on_acknowledged(place, id as u32, at, events),
-                (Ended::Acknowledged, true) => self.on_told(place)?,
-                (Ended::Written { immediate, .. }, false) => self.on_credit(place, immediate, events),
-                (Ended::Written { immediate, bytes }, true) => {
-                    self.on_written(place, (immediate, bytes), at, events)?;
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn on_acknowledged(&mut self, place: u32, request: u32, at: Instant, events: &mut Vec<Event>) {
-        if let Some(Some(sender)) = self.senders.get_mut(place as usize) {
-            sender.work.on_acknowledged(request, at, events);
-            if sender.work.can_go() {
-                self.to_send.add(place);
-            }
-        }
-    }
-
-    fn on_credit(&mut self, place: u32, looked: u32, events: &mut Vec<Event>) {
-        let Some(Some(sender)) = self.senders.get_mut(place as usize) else { return };
-        if let Err(error) = sender.on_credit(looked) {
-            self.fail(place, &error.to_string(), events);
-        } else if sender.work.can_go() {
-            self.to_send.add(place);
-        }
-    }
-
-    fn on_told(&mut self, place: u32) -> io::Result<()> {
-        self.receivers.get_mut(place as usize).map_or(Ok(()), |receiver| receiver.on_told(&mut self.list))
-    }
-
-    fn on_written(
-        &mut self,
-        place: u32,
-        told: (u32, u32),
-        at: Instant,
-        events: &mut Vec<Event>,
-    ) -> io::Result<()> {
-        let (Some(receiver), Some(made)) = (self.receivers.get_mut(place as usize), &self.made) else {
-            return Ok(());
-        };
-        let planned = planned_bytes(&self.jobs, receiver.number, told.0);
-        events.extend(receiver.on_written(told, planned, &made.target, at));
-        receiver.post_receives()?;
-        receiver.tell(&mut self.list)
-    }
-
-    fn on_failed(&mut self, id: u64, status: u32, vendor: u32, events: &mut Vec<Event>) {
-        let Some(made) = &self.made else { return };
-        let why = format!("{} (status {status}, vendor's {vendor:#x})", made.completions.status(status));
-        let place = (id >> PLACE_SHIFT) as u32;
-        if id & IS_RECEIVER == 0 {
-            self.fail(place, &why, events);
-        } else if self.why_failed.is_empty() {
-            // Its sender tells what becomes of chunks.
-            let number = self.receivers.get(place as usize).map_or(0, |receiver| receiver.number);
-            self.why_failed = format!("receiving on queue pair {number}: {why}");
-        }
-    }
-
     /// A queue pair that begins here has failed.
     fn fail(&mut self, place: u32, why: &str, events: &mut Vec<Event>) {
         let Some(Some(sender)) = self.senders.get_mut(place as usize) else { return };
@@ -240,27 +171,6 @@ impl RdmaVerbs {
                 self.why_failed = format!("sending on {}: {why}", sender.name);
             }
         }
-    }
-
-    /// Looks for a while whether something has ended, then sleeps until it has.
-    fn wait(&mut self, patience: Span, events: &mut Vec<Event>) -> io::Result<()> {
-        let began = self.clock.now();
-        while self.clock.now().since(began) < SPIN.min(patience) {
-            self.collect(events)?;
-            if !self.is_idle(events) {
-                return Ok(());
-            }
-        }
-        let Some(left) = patience.0.checked_sub(SPIN.0).filter(|left| *left > 0) else { return Ok(()) };
-        let Some(made) = &self.made else { return Ok(()) };
-        made.completions.arm()?;
-        self.collect(events)?;
-        if self.is_idle(events) {
-            self.counts.sleeps += 1;
-            self.made.as_ref().map_or(Ok(()), |made| made.completions.wait(Span(left)))?;
-            self.collect(events)?;
-        }
-        Ok(())
     }
 
     /// Nothing has happened, and nothing can be sent.
@@ -299,6 +209,9 @@ impl Driver for RdmaVerbs {
     }
 
     fn poll(&mut self, patience: Span, events: &mut Vec<Event>) -> io::Result<()> {
+        if let Some(stamps) = &mut self.stamps {
+            stamps.keep(self.clock.now());
+        }
         let seen = SentCounts::default();
         events.extend(self.refused.drain(..).map(|send| Event::Failed { send, seen }));
         self.send(events);
@@ -319,6 +232,9 @@ impl Driver for RdmaVerbs {
         // The adapter would go on with what was posted. One that cannot be told so is stopped when it is given
         // back, at the end of the run.
         self.senders.iter().flatten().for_each(|sender| drop(sender.queue_pair.stop()));
+        if let Some(stamps) = &mut self.stamps {
+            stamps.read();
+        }
     }
 
     fn why_failed(&self) -> &str {
@@ -326,7 +242,7 @@ impl Driver for RdmaVerbs {
     }
 
     fn counters(&self) -> Vec<(&'static str, u64)> {
-        vec![
+        let own = [
             ("queue_pairs", self.counts.queue_pairs),
             ("gid_index", self.adapter.gid.index.into()),
             ("traffic_class", traffic_class(self.settings.dscp).into()),
@@ -340,6 +256,7 @@ impl Driver for RdmaVerbs {
             ("sleeps", self.counts.sleeps),
             ("failed_queue_pairs", self.counts.failed_queue_pairs),
             ("wrong_bytes", self.receivers.iter().map(Receiver::wrong_bytes).sum()),
-        ]
+        ];
+        own.into_iter().chain(self.stamps.iter().flat_map(Stamps::counters)).collect()
     }
 }

@@ -1,5 +1,5 @@
 //! Structures and constants of libibverbs' stable ABI (`infiniband/verbs.h` of rdma-core), as far as they are
-//! used. `layout.rs` compares them with an installed header.
+//! used; `extended.rs` has what newer versions added for time stamps. `layout.rs` compares them with an installed header.
 
 use libc::{c_char, c_int, c_uint, c_void, pthread_cond_t, pthread_mutex_t};
 
@@ -31,7 +31,7 @@ pub(super) struct Context {
     async_fd: c_int,
     num_comp_vectors: c_int,
     mutex: pthread_mutex_t,
-    abi_compat: Unused,
+    pub(super) abi_compat: Unused,
 }
 
 #[repr(C)]

@@ -2,6 +2,9 @@
 
 use super::abi::{self, CompChannel, Cq, Wc};
 use super::device::none;
+use super::extended::{
+    self, CqEx, CqInitAttrEx, PollCqAttr, WITH_BYTE_LEN, WITH_COMPLETION_TIMESTAMP, WITH_IMM,
+};
 use super::{Device, VerbsError};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -14,7 +17,7 @@ use std::sync::Arc;
 use units::Span;
 
 /// Completions taken at once.
-const AT_ONCE: usize = 32;
+pub(crate) const AT_ONCE: usize = 32;
 
 /// Work that has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,6 +26,8 @@ pub(crate) struct Completion {
     pub(crate) id: u64,
     /// How it has ended.
     pub(crate) ended: Ended,
+    /// The device's time of it, of a queue that has them.
+    pub(crate) ticks: u64,
 }
 
 /// How work has ended.
@@ -51,6 +56,8 @@ pub(crate) struct CompletionQueue {
     pub(super) device: Arc<Device>,
     channel: NonNull<CompChannel>,
     pub(super) queue: NonNull<Cq>,
+    /// The same queue, where it has time stamps.
+    stamped: Option<NonNull<CqEx>>,
 }
 
 // SAFETY: handles of the library, which may be used by any thread.
@@ -59,26 +66,32 @@ unsafe impl Send for CompletionQueue {}
 unsafe impl Sync for CompletionQueue {}
 
 impl CompletionQueue {
-    /// With room for so many entries.
-    pub(crate) fn new(device: &Arc<Device>, entries: u32) -> Result<Self, VerbsError> {
+    /// With room for so many entries, and with time stamps if they are wanted and the device can.
+    pub(crate) fn new(device: &Arc<Device>, entries: u32, with_stamps: bool) -> Result<Self, VerbsError> {
         let library = &device.library;
         // SAFETY: an open context.
         let channel = unsafe { (library.create_comp_channel)(device.context()) };
         let channel = NonNull::new(channel).ok_or_else(|| VerbsError::last("ibv_create_comp_channel"))?;
-        let count = i32::try_from(entries).unwrap_or(i32::MAX);
-        // SAFETY: an open context and its channel.
-        let queue = unsafe { (library.create_cq)(device.context(), count, none(), channel.as_ptr(), 0) };
-        let Some(queue) = NonNull::new(queue) else {
+        let stamped = with_stamps.then(|| create_stamped(device, entries, channel)).flatten();
+        let Some(queue) = stamped.map(NonNull::cast).or_else(|| create(device, entries, channel)) else {
             let error = VerbsError::last(format!("ibv_create_cq of {entries} entries"));
             // SAFETY: made above, and unused.
             unsafe { (library.destroy_comp_channel)(channel.as_ptr()) };
             return Err(error);
         };
-        Ok(Self { device: Arc::clone(device), channel, queue })
+        Ok(Self { device: Arc::clone(device), channel, queue, stamped })
     }
 
-    /// Adds some of what has ended; returns how many.
+    /// Its completions have time stamps.
+    pub(crate) const fn has_stamps(&self) -> bool {
+        self.stamped.is_some()
+    }
+
+    /// Adds what has ended, at most [`AT_ONCE`]; returns how many.
     pub(crate) fn poll(&self, ended: &mut Vec<Completion>) -> io::Result<usize> {
+        if let Some(queue) = self.stamped {
+            return poll_stamped(queue, ended);
+        }
         let mut told = [MaybeUninit::<Wc>::uninit(); AT_ONCE];
         // SAFETY: a queue of this device, and room for that many entries.
         let count = unsafe {
@@ -155,5 +168,77 @@ fn completion(told: &Wc) -> Completion {
         abi::WC_SUCCESS => Ended::Acknowledged,
         status => Ended::Failed { status, vendor: told.vendor_err },
     };
-    Completion { id: told.wr_id, ended }
+    Completion { id: told.wr_id, ended, ticks: 0 }
+}
+
+fn create(device: &Device, entries: u32, channel: NonNull<CompChannel>) -> Option<NonNull<Cq>> {
+    let count = i32::try_from(entries).unwrap_or(i32::MAX);
+    // SAFETY: an open context and its channel.
+    NonNull::new(unsafe { (device.library.create_cq)(device.context(), count, none(), channel.as_ptr(), 0) })
+}
+
+fn create_stamped(device: &Device, entries: u32, channel: NonNull<CompChannel>) -> Option<NonNull<CqEx>> {
+    let mut wanted = CqInitAttrEx {
+        cqe: entries,
+        cq_context: none(),
+        channel: channel.as_ptr(),
+        comp_vector: 0,
+        // Not in wall clock time, too: that may jump, and polling may then fail for a moment.
+        wc_flags: WITH_BYTE_LEN | WITH_IMM | WITH_COMPLETION_TIMESTAMP,
+        comp_mask: 0,
+        flags: 0,
+        parent_domain: none(),
+    };
+    // SAFETY: an open context, its channel, and what is wanted of it.
+    NonNull::new(unsafe { extended::create_cq_ex(device.context())?(device.context(), &raw mut wanted) })
+}
+
+fn poll_stamped(queue: NonNull<CqEx>, ended: &mut Vec<Completion>) -> io::Result<usize> {
+    let (queue, mut asked) = (queue.as_ptr(), PollCqAttr { comp_mask: 0 });
+    // SAFETY: a queue of an open device.
+    let mut number = unsafe { ((*queue).start_poll)(queue, &raw mut asked) };
+    if number != 0 {
+        return if number == libc::ENOENT { Ok(0) } else { Err(poll_failed("ibv_start_poll", number)) };
+    }
+    let mut count = 0;
+    while number == 0 && count < AT_ONCE {
+        // SAFETY: the queue is at a completion.
+        ended.push(unsafe { stamped_completion(queue) });
+        count += 1;
+        if count < AT_ONCE {
+            // SAFETY: polling has begun.
+            number = unsafe { ((*queue).next_poll)(queue) };
+        }
+    }
+    // SAFETY: polling has begun, and ends here.
+    unsafe { ((*queue).end_poll)(queue) };
+    if number == 0 || number == libc::ENOENT { Ok(count) } else { Err(poll_failed("ibv_next_poll", number)) }
+}
+
+fn poll_failed(call: &str, number: i32) -> io::Error {
+    io::Error::other(format!("{call}: {}", io::Error::from_raw_os_error(number.abs())))
+}
+
+/// The completion that an extended queue is at.
+///
+/// # Safety
+/// It is at one.
+unsafe fn stamped_completion(queue: *mut CqEx) -> Completion {
+    // SAFETY: as promised; what is read was asked for when the queue was made, or is always there.
+    unsafe {
+        let (id, status) = ((*queue).wr_id, (*queue).status);
+        if status != abi::WC_SUCCESS {
+            let vendor = ((*queue).read_vendor_err)(queue);
+            return Completion { id, ended: Ended::Failed { status, vendor }, ticks: 0 };
+        }
+        let is_written = ((*queue).read_opcode)(queue) == abi::WC_RECV_RDMA_WITH_IMM
+            && ((*queue).read_wc_flags)(queue) & abi::WC_WITH_IMM != 0;
+        let ended = if is_written {
+            let immediate = u32::from_be(((*queue).read_imm_data)(queue));
+            Ended::Written { immediate, bytes: ((*queue).read_byte_len)(queue) }
+        } else {
+            Ended::Acknowledged
+        };
+        Completion { id, ended, ticks: ((*queue).read_completion_ts)(queue) }
+    }
 }

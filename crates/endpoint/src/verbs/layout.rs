@@ -1,6 +1,7 @@
 //! That structures have the layout of the installed header of libibverbs, where there is one.
 
 use super::abi::*;
+use super::extended::*;
 use std::fmt::Write as _;
 use std::mem::{offset_of, size_of};
 use std::process::Command;
@@ -12,6 +13,19 @@ macro_rules! places {
             (format!("sizeof({})", $c_type), size_of::<$type>()),
             $((format!("offsetof({}, {})", $c_type, $c_field), offset_of!($type, $($field).+)),)*
         )*]
+    };
+}
+
+/// The same of members of structures that grow at their end, or at their beginning.
+macro_rules! members {
+    ($c_type:literal as $type:ty { $($field:ident),* }) => {
+        vec![$((format!("offsetof({}, {})", $c_type, stringify!($field)), offset_of!($type, $field)),)*]
+    };
+    ($c_type:literal as $type:ty { $($field:ident),* } from the end) => {
+        vec![$((
+            format!("sizeof({0}) - offsetof({0}, {1})", $c_type, stringify!($field)),
+            size_of::<$type>() - offset_of!($type, $field),
+        ),)*]
     };
 }
 
@@ -65,7 +79,36 @@ fn places() -> Vec<(String, usize)> {
             "byte_len" = byte_len, "imm_data" = imm_data, "qp_num" = qp_num, "wc_flags" = wc_flags
         }
     };
+    places.extend(extended_places());
     places.extend(constants().into_iter().map(|(name, value)| (name.into(), value)));
+    places
+}
+
+fn extended_places() -> Vec<(String, usize)> {
+    let mut places = places! {
+        "struct ibv_cq_init_attr_ex" as CqInitAttrEx {
+            "cqe" = cqe, "cq_context" = cq_context, "channel" = channel, "comp_vector" = comp_vector,
+            "wc_flags" = wc_flags, "comp_mask" = comp_mask, "flags" = flags, "parent_domain" = parent_domain
+        }
+        "struct ibv_values_ex" as ValuesEx { "comp_mask" = comp_mask, "raw_clock.tv_nsec" = raw_clock.tv_nsec }
+        "struct ibv_poll_cq_attr" as PollCqAttr { "comp_mask" = comp_mask }
+    };
+    places.extend(members! {
+        "struct verbs_context" as VerbsContext { query_rt_values, create_cq_ex, query_device_ex, context }
+        from the end
+    });
+    places.extend(members! {
+        "struct ibv_device_attr_ex" as DeviceAttrEx { completion_timestamp_mask, hca_core_clock }
+    });
+    places.extend(members! {
+        "struct ibv_cq_ex" as CqEx {
+            status, wr_id, start_poll, next_poll, end_poll, read_opcode, read_vendor_err, read_byte_len,
+            read_imm_data, read_wc_flags, read_completion_ts
+        }
+    });
+    places.push(("offsetof(struct verbs_context, context) - offsetof(struct verbs_context, sz)".into(), {
+        offset_of!(VerbsContext, context) - offset_of!(VerbsContext, size)
+    }));
     places
 }
 
@@ -87,6 +130,11 @@ fn constants() -> Vec<(&'static str, usize)> {
         ("IBV_WC_SUCCESS", WC_SUCCESS as usize),
         ("IBV_WC_RECV_RDMA_WITH_IMM", WC_RECV_RDMA_WITH_IMM as usize),
         ("IBV_WC_WITH_IMM", WC_WITH_IMM as usize),
+        ("IBV_WC_EX_WITH_BYTE_LEN", WITH_BYTE_LEN as usize),
+        ("IBV_WC_EX_WITH_IMM", WITH_IMM as usize),
+        ("IBV_WC_EX_WITH_COMPLETION_TIMESTAMP", WITH_COMPLETION_TIMESTAMP as usize),
+        ("IBV_VALUES_MASK_RAW_CLOCK", RAW_CLOCK as usize),
+        ("__VERBS_ABI_IS_EXTENDED", IS_EXTENDED),
         ("IBV_QP_STATE", mask::STATE as usize),
         ("IBV_QP_ACCESS_FLAGS", mask::ACCESS_FLAGS as usize),
         ("IBV_QP_PKEY_INDEX", mask::PKEY_INDEX as usize),

@@ -47,4 +47,6 @@ def _finding(case: Case, recovery: Recovery, kept: float) -> Finding:
         "lasted_ps": lasted_ps,
     }
     cost_ps = lasted_ps * (1 - kept)
-    return Finding("fewer-uplinks", case.job["name"], case.explained(cost_ps), sentence, evidence)
+    failed = [what.partition(": ")[2].split(",")[0] for what in step.what]
+    explained, where = case.explained(cost_ps), (*failed, worst.switch)
+    return Finding("fewer-uplinks", case.job["name"], explained, sentence, evidence, where)

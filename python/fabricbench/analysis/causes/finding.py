@@ -2,11 +2,36 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 _PS_UNITS = ((10**12, "s"), (10**9, "ms"), (10**6, "us"), (10**3, "ns"))
+
+
+@dataclass(frozen=True)
+class Remedy:
+    """What would take a cause away, or lessen it.
+
+    Attributes:
+        what: It in words.
+        changes: Fields of the plan with the values to set, each FIELD=VALUE as for `-s`; empty where no
+            setting does it.
+    """
+
+    what: str
+    changes: Sequence[str] = ()
+
+    @property
+    def options(self) -> str:
+        """The changes as they are typed: `-s FIELD=VALUE ...`."""
+        return " ".join(f"-s {shlex.quote(change)}" for change in self.changes)
+
+    @property
+    def text(self) -> str:
+        """What to do, in words and as options."""
+        return f"{self.what}: `{self.options}`" if self.changes else self.what
 
 
 @dataclass(frozen=True)
@@ -17,9 +42,13 @@ class Finding:
         cause: Its name, one of `fabricbench.analysis.diagnosis.CAUSES`.
         job: Name of the job.
         explained: Share of the time lost against the ideal that it explains, 0 to 1; none where that does not
-            follow from the counters, or the job never completed. Shares of several causes overlap.
+            follow from the counters, or the job never completed. Of what `diagnose` returns, the shares of
+            a job do not overlap.
         sentence: What was found, with its figures.
         evidence: The figures by name; numbers, texts, and lists of them. Names end with the unit.
+        where: The links, hosts, switches and queues that it concerns, the worst first.
+        under: What follows from it, and the same at other places; their shares are part of this one's.
+        remedies: What to do about it, the most promising first.
     """
 
     cause: str
@@ -27,6 +56,9 @@ class Finding:
     explained: float | None
     sentence: str
     evidence: Mapping[str, Any] = field(default_factory=dict)
+    where: Sequence[str] = ()
+    under: Sequence[Finding] = ()
+    remedies: Sequence[Remedy] = ()
 
 
 def time_words(time_ps: float) -> str:

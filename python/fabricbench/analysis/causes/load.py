@@ -30,7 +30,8 @@ _Group = tuple[str, list[Port]]
 def hash_collisions(case: Case) -> Iterator[Finding]:
     """Find uplinks, and links back down, that were given more than they can carry in the ideal run's time.
 
-    The explained effect is the time that the busiest of them needs beyond the ideal run.
+    The explained effect is the time that the busiest of them needs beyond the ideal run. What steps wait for
+    each other may be far more than that, and is then told as well.
     """
     found = [
         (worst, group)
@@ -42,9 +43,19 @@ def hash_collisions(case: Case) -> Iterator[Finding]:
     # Links down are overloaded by what came up on overloaded links; they are named where that is not so.
     for worst, group in [one for one in found if one[0].is_uplink] or found:
         explained = _explained(case, _excess(case, worst))
-        yield Finding("hash-collision", case.job["name"], explained, *_words(case, *group))
-    if not found:
+        yield Finding("hash-collision", case.job["name"], explained, *_words(case, *group), (worst.name,))
+    if not found or (not _is_held_up(case) and _steps_waited(case) > 2 * _excess(case, found[0][0])):
         yield from _step_collisions(case)
+
+
+def _is_held_up(case: Case) -> bool:
+    """Tell whether steps may have waited for what was lost, or for senders that slowed down."""
+    lost = sum(case.record.summary["frames_lost"].values())
+    return bool(lost or case.chunks.total("timeouts") or case.chunks.total("cnp_rx"))
+
+
+def _steps_waited(case: Case) -> float:
+    return case.chunks.stretched_ps if case.is_complete else 0.0
 
 
 def _explained(case: Case, excess_ps: float) -> float | None:
@@ -171,6 +182,7 @@ def _step_collisions(case: Case) -> Iterator[Finding]:
             "flows": list(users.flows) if users else [],
         }
         | _overlap(users),
+        tuple(port.name for port in shared),
     )
 
 
@@ -196,6 +208,7 @@ def oversubscription(case: Case) -> Iterator[Finding]:
             _explained(case, mean_ps - case.window_ps),
             sentence,
             evidence | {"ideal_ps": round(case.window_ps)},
+            (ports[0].node,),
         )
 
 
@@ -262,4 +275,5 @@ def _incast_finding(case: Case, port: Port, senders: int, use: float, theirs: fl
             "queue_max_bytes": port.queue_max_bytes,
             "inherent": is_inherent,
         },
+        (port.name,),
     )

@@ -63,7 +63,8 @@ def _blocking(case: Case, switch: str, held: list[Port], full: list[Port], elsew
         "pfc_rx": sum(port.pfc_rx for port in held),
         "bound_elsewhere": elsewhere,
     }
-    return Finding("pfc-head-of-line-blocking", case.job["name"], None, sentence, evidence)
+    where = tuple(port.name for port in full)
+    return Finding("pfc-head-of-line-blocking", case.job["name"], None, sentence, evidence, where)
 
 
 def straggling_nics(case: Case) -> Iterator[Finding]:
@@ -122,7 +123,7 @@ def _straggler(case: Case, host: int, pauses: int, rate_bps: float, needed_ps: f
     }
     sentence = f"the NIC of host{host} {' and '.join(parts)}"
     explained = case.explained(needed_ps - case.ideal_ps) if is_slow else None
-    return Finding("straggling-nic", case.job["name"], explained, sentence, evidence)
+    return Finding("straggling-nic", case.job["name"], explained, sentence, evidence, (f"host{host}",))
 
 
 def stall(case: Case) -> Iterator[Finding]:
@@ -137,7 +138,7 @@ def stall(case: Case) -> Iterator[Finding]:
         return
     if paused:
         sentence = f"nothing was delivered any more while pauses were renewed; {listed(paused, 4)}"
-        yield Finding("pfc-stall", case.job["name"], None, sentence, {"paused": paused})
+        yield Finding("pfc-stall", case.job["name"], None, sentence, {"paused": paused}, tuple(paused))
 
 
 def _deadlock(case: Case, circle: Circle, paused: list[str]) -> Finding:
@@ -157,7 +158,8 @@ def _deadlock(case: Case, circle: Circle, paused: list[str]) -> Finding:
         "paused": paused,
     }
     kind = "credit-deadlock" if is_of_credits else "pfc-deadlock"
-    return Finding(kind, case.job["name"], None, sentence, evidence)
+    where = tuple(f"{queue.switch} port {queue.port}" for queue in circle)
+    return Finding(kind, case.job["name"], None, sentence, evidence, where)
 
 
 def storms(case: Case) -> Iterator[Finding]:
@@ -172,4 +174,4 @@ def storms(case: Case) -> Iterator[Finding]:
         f"were paused and sent nothing for its detection time. It dropped {counted(frames, 'frame')}"
     )
     evidence = {"storms": count, "frames": frames, "ports": places}
-    yield Finding("pfc-storm", case.job["name"], None, sentence, evidence)
+    yield Finding("pfc-storm", case.job["name"], None, sentence, evidence, tuple(places))

@@ -16,7 +16,10 @@ from fabricbench.figures.plot import Plot
 from fabricbench.metrics import BUS_BANDWIDTH, IDEAL_SHARE
 from fabricbench.results.rows import ResultRow
 from fabricbench.results.sizes import shown_bytes, size_title
-from fabricbench.words import data_size
+from fabricbench.words import counted, data_size
+
+_CURVES_MAX = 14
+"""Curves of one plot: more have no colours that can be told apart."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +53,10 @@ def _plot(rows: Sequence[ResultRow], quantity: _Quantity) -> Plot | None:
     if not shown:
         return None
     figure = go.Figure()
-    for index, name in enumerate(dict.fromkeys(row.series for row in shown)):
+    every = list(dict.fromkeys(row.series for row in shown))
+    of_focus = next((row.series for row in shown if row.is_focus), every[0])
+    names = [name for index, name in enumerate(every) if index < _CURVES_MAX or name == of_focus]
+    for index, name in enumerate(names):
         own = sorted((row for row in shown if row.series == name), key=_size_bytes)
         figure.add_trace(_measured(quantity, name, own, theme.curve(index)))
     published = [row for row in shown if quantity.metric in row.published]
@@ -66,7 +72,10 @@ def _plot(rows: Sequence[ResultRow], quantity: _Quantity) -> Plot | None:
     figure.update_layout(
         theme.layout(height=380, margin=theme.margin(t=58, b=64), xaxis=size_axis, yaxis=quantity.axis)
     )
-    return Plot(figure, _caption(quantity, bool(published), len(rows) - len(measured)))
+    caption = _caption(quantity, bool(published), len(rows) - len(measured))
+    left = len(every) - len(names)
+    caption += f" Not drawn: {counted(left, 'more curve')}." if left else ""
+    return Plot(figure, caption, reduced=left > 0)
 
 
 def _size_bytes(row: ResultRow) -> int:

@@ -47,8 +47,9 @@ class _Pair:
     @property
     def curve(self) -> str:
         """What tells it from the other jobs of the run."""
-        facts, job = self.measured.trial.facts, self.measured.summary.job
-        return job if facts.variant in ("", "base") else f"{facts.variant}, {job}"
+        variant = self.measured.trial.facts.variant
+        parts = ("" if variant == "base" else variant, self.measured.axes, self.measured.summary.job)
+        return ", ".join(part for part in parts if part)
 
 
 def _value(row: ResultRow, metric: str) -> float:

@@ -23,8 +23,13 @@ _NODES_MAX: Final = 60_000
 DEPTH_MAX: Final = 32
 """Deepest nesting; the plan's own fields need 5."""
 _INTEGER_DIGITS_MAX: Final = 40
-_NO_TEXT: Final = re.compile("[^\t\n\r\\x20-\\x7e\\x85\\xa0-\\ud7ff\\ue000-\\ufffd\\U00010000-\\U0010ffff]")
-"""Characters that no YAML text may hold as they are (YAML 1.2.2, 5.1), and no value here as an escape."""
+_NO_TEXT: Final = re.compile(
+    "[\\x00-\\x08\\x0b\\x0c\\x0e-\\x1f\\x7f-\\x84\\x86-\\x9f\\ud800-\\udfff\\ufffe\\uffff]"
+)
+"""Characters that no YAML text may hold as they are (YAML 1.2.2, 5.1), and no value here as an escape.
+
+Their complement, as the standard has it, takes 5 ms to compile.
+"""
 _TAG_PREFIX: Final = "tag:yaml.org,2002:"
 
 

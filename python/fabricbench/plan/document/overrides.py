@@ -2,12 +2,13 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Final
 
 from fabricbench.plan.document.document import Document, read_value
 from fabricbench.plan.document.nodes import DEPTH_MAX, first_no_text, kind_name, shorten, told_character
 from fabricbench.plan.errors import FieldPath, Place, PlanError, Problem, dotted
 
+_OWN_KEYS_OF_SWEEP: Final = ("data_size", "message_size", "zip")
 _FORM = "FIELD=VALUE, such as transport.ack_every=4 or jobs.0.ranks=0-3"
 
 
@@ -79,6 +80,15 @@ def put(document: Document, parts: list[str], written: Written) -> Document:
     return _moved(document, data, path, written)
 
 
+def resolved(document: Document, name: str, place: Place) -> FieldPath:
+    """Return the path of the field that a dotted path names, with list items by their numbers.
+
+    Raises:
+        PlanError: It names a list item that is not there or a field inside a single value; at `place`.
+    """
+    return _replaced(document.data, name.split("."), Written(None, place, "{}: {{{}: ...}}"))[1]
+
+
 def _replaced(node: Any, parts: list[str], written: Written, done: FieldPath = ()) -> tuple[Any, FieldPath]:
     """Return a copy of `node` with the value at `parts` replaced, and the path of the value."""
     if not parts:
@@ -90,20 +100,22 @@ def _replaced(node: Any, parts: list[str], written: Written, done: FieldPath = (
     if node is not None and not isinstance(node, dict):
         raise PlanError([_inside_single_value(node, parts, written, done)])
     mapping: dict[str, Any] = node or {}
-    key, *rest = _changes_key(mapping, parts) if _is_changes(done) else parts
+    key, *rest = _dotted_key(mapping, parts) if _has_dotted_keys(done, parts) else parts
     child, path = _replaced(mapping.get(key), rest, written, (*done, key))
     return {**mapping, key: child}, path
 
 
-def _is_changes(path: FieldPath) -> bool:
-    """Tell whether a path is that of the fields that a variant changes."""
-    return len(path) == 3 and path[0] == "variants" and path[2] == "set"
+def _has_dotted_keys(path: FieldPath, parts: list[str]) -> bool:
+    """Tell whether keys at a path are dotted paths, as of the fields that a variant sets or a sweep has."""
+    if path == ("sweep",):
+        return parts[0] not in _OWN_KEYS_OF_SWEEP
+    return path == ("sweep", "zip") or (len(path) == 3 and path[0] == "variants" and path[2] == "set")
 
 
-def _changes_key(changes: Mapping[str, Any], parts: list[str]) -> list[str]:
+def _dotted_key(mapping: Mapping[str, Any], parts: list[str]) -> list[str]:
     """Return parts of which the first is a dotted path: one that is there, or else all of them."""
     for count in range(len(parts), 0, -1):
-        if ".".join(parts[:count]) in changes:
+        if ".".join(parts[:count]) in mapping:
             return [".".join(parts[:count]), *parts[count:]]
     return [".".join(parts)]
 

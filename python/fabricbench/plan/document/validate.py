@@ -10,12 +10,11 @@ from pydantic_core import ErrorDetails
 
 from fabricbench.plan.document.document import Document
 from fabricbench.plan.document.nodes import kind_name, shorten
-from fabricbench.plan.errors import FieldPath, Problem, dotted
+from fabricbench.plan.errors import UNKNOWN_KEY, FieldPath, Problem, dotted
 from fabricbench.plan.fields.base import PlanModel
 from fabricbench.plan.model import Plan
-from fabricbench.words import close_match_hint
+from fabricbench.words import close_match_hint, same_name
 
-UNKNOWN_KEY: Final = "an unknown key"
 _TAGGED: Final[tuple[FieldPath, ...]] = (
     ("fabric", "topology"),
     ("fabric", "load_balancing"),
@@ -38,6 +37,7 @@ _LIMITS: Final = {
     "too_short": ("min_length", "{} or more items"),
     "too_long": ("max_length", "at most {} items"),
 }
+_QUOTED: Final = re.compile("'([^']*)'")
 _WHERE_FROM: Final = re.compile(" (?:Default|Source):")
 _KINDS: Final = {
     "bool_type": "true or false",
@@ -81,6 +81,8 @@ def _problem(details: ErrorDetails, document: Document, model: type[PlanModel]) 
         allowed = template.format(context[name]).replace("'", "")
     if kind == "literal_error":
         hint = close_match_hint(value, allowed.replace(" or ", ", ").split(", "))
+    if kind == "tuple_type" and loc[0] == "sweep" and isinstance(value, dict):
+        hint = "name the field by its whole path, with a list: fabric.switch.ecn.kmin: [100KB, 400KB]"
     if kind == "string_type" and not isinstance(value, list | dict | NoneType):
         hint = f'put it in quotes: "{value}"'
     found = f"{context['actual_length']} items" if kind == "too_long" else _shown(value)
@@ -108,9 +110,40 @@ def _home_hint(key: str, model: type[PlanModel]) -> str:
     return f"`{key}` belongs to {' or '.join(sorted(set(homes)))}" if homes else ""
 
 
+def with_known_names(data: dict[str, Any], error: ValidationError) -> dict[str, Any]:
+    """Return data with the names that a validation did not know, but for their spelling, as they are.
+
+    It is the same object if there are none.
+    """
+    for details in error.errors(include_url=False):
+        path, value = _document_path(details["loc"]), details["input"]
+        names: list[str] = []
+        if details["type"] == "literal_error":
+            names = _QUOTED.findall(details["ctx"]["expected"])
+        elif details["type"] == "union_tag_invalid" and isinstance(value, dict):
+            path, value, names = (*path, "kind"), value.get("kind"), _kinds_at(path)
+        known = same_name(value, names)
+        if known is not None and known != value:
+            data = _replaced(data, path, known)
+    return data
+
+
+def _replaced(node: Any, path: FieldPath, value: object) -> Any:
+    """Return a copy of nested mappings and lists with another value at a path."""
+    if not path:
+        return value
+    copy: Any = dict(node) if isinstance(node, dict) else list(node)
+    copy[path[0]] = _replaced(copy[path[0]], path[1:], value)
+    return copy
+
+
+def _kinds_at(path: FieldPath) -> list[str]:
+    return [get_args(model.model_fields["kind"].annotation)[0] for model in _models_at(path)]
+
+
 def _unknown_kind(path: FieldPath, value: Any, document: Document) -> Problem:
     """Describe a mapping whose `kind` is missing or unknown."""
-    kinds = [get_args(model.model_fields["kind"].annotation)[0] for model in _models_at(path)]
+    kinds = _kinds_at(path)
     allowed = ", ".join(kinds)
     if not isinstance(value, dict):
         return document.problem(path, _shown(value), f"a mapping whose kind is {allowed}")

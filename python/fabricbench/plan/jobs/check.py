@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from fabricbench.plan import engine
 from fabricbench.plan.document.document import Document
 from fabricbench.plan.errors import FieldPath, Problem
+from fabricbench.plan.jobs import STORAGE
 from fabricbench.plan.jobs.check_storage import check_storage
 from fabricbench.plan.jobs.model import UNTIL_OTHERS_END, Job
 from fabricbench.plan.jobs.mpi import check_mpi
-from fabricbench.plan.jobs.storage import STORAGE
 from fabricbench.plan.model import Plan
 from fabricbench.plan.sweep.sizes import job_ranks
 from fabricbench.words import close_match_hint

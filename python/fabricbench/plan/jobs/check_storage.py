@@ -5,8 +5,9 @@ from collections.abc import Iterator
 from fabricbench import units
 from fabricbench.plan.document.document import Document
 from fabricbench.plan.errors import FieldPath, Problem
+from fabricbench.plan.jobs import STORAGE
 from fabricbench.plan.jobs.model import Job
-from fabricbench.plan.jobs.storage import LOGICAL_BLOCK_BYTES, STORAGE, Storage
+from fabricbench.plan.jobs.storage import LOGICAL_BLOCK_BYTES, Storage
 from fabricbench.plan.model import Plan
 from fabricbench.plan.sweep.sizes import own_size, sweep_sizes
 

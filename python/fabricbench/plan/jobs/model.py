@@ -17,6 +17,7 @@ from fabricbench.plan.fields.quantities import (
 )
 from fabricbench.plan.jobs.arrivals import Arrivals
 from fabricbench.plan.jobs.mpi import Rendezvous
+from fabricbench.plan.jobs.names import AlgorithmName, CollectiveName
 from fabricbench.plan.jobs.storage import Storage, fill_job
 
 UNTIL_OTHERS_END: Final = "until-others-end"
@@ -40,12 +41,12 @@ class Job(PlanModel):
             '`"0-28:4"`, a list, or `all`. Each host once (see `processes_per_host`).'
         ),
     )
-    collective: str = Field(
+    collective: CollectiveName = Field(
         description=(
             "What the ranks do together, such as `all-reduce`; `storage` with the field of that name."
         )
     )
-    algorithm: str | None = Field(
+    algorithm: AlgorithmName | None = Field(
         default=None,
         description="How they do it. Default: the first that the engine lists for the collective.",
     )

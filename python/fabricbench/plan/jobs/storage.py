@@ -10,8 +10,6 @@ from fabricbench.plan.fields.hosts import Hosts, parse_hosts
 from fabricbench.plan.fields.quantities import PPM, AnySize, Duration, Part, Rate, Size, Time, limits_of
 from fabricbench.units import UnitError
 
-STORAGE: Final = "storage"
-"""The collective of a storage job."""
 ALGORITHM: Final = "closed-loop"
 """How it is carried out."""
 LOGICAL_BLOCK_BYTES: Final = 512

@@ -23,6 +23,7 @@ from fabricbench.plan.fields.quantities import (
     parse_duration,
     parse_rate,
 )
+from fabricbench.plan.jobs.names import AlgorithmName, CollectiveName
 from fabricbench.words import close_match_hint
 
 if TYPE_CHECKING:
@@ -48,14 +49,14 @@ class Tcp(PlanModel):
             "TCP traffic."
         ),
     )
-    collective: str = Field(
+    collective: CollectiveName = Field(
         default="permutation",
         description=(
             "Each pair of sender and receiver of this collective has connections, such as of `permutation`, "
             "`all-to-all` or `incast`. Source: each host with one peer."
         ),
     )
-    algorithm: str | None = Field(
+    algorithm: AlgorithmName | None = Field(
         default=None, description="An algorithm of that collective. Default: the first that the engine lists."
     )
     root: int = Field(default=0, ge=0, description="Receiver of incast [rank].")

@@ -1,4 +1,7 @@
-"""Checks of data and message sizes: each job has one, not too many, and such that ranks can share them."""
+"""Checks of data and message sizes: each job has one, not too many, and such that ranks can share them.
+
+And of the number of trials, which swept fields multiply.
+"""
 
 from collections.abc import Iterator
 from typing import Final
@@ -9,8 +12,17 @@ from fabricbench.plan.document.document import Document
 from fabricbench.plan.errors import FieldPath, Problem
 from fabricbench.plan.jobs.model import Job
 from fabricbench.plan.model import Plan
+from fabricbench.plan.sweep.cases import combination_count
 from fabricbench.plan.sweep.model import SizeRange
-from fabricbench.plan.sweep.sizes import job_ranks, job_size, own_size, sweep_path, sweep_sizes
+from fabricbench.plan.sweep.sizes import (
+    job_ranks,
+    job_size,
+    own_size,
+    sweep_path,
+    sweep_paths,
+    sweep_sizes,
+    zips_sizes,
+)
 from fabricbench.words import plural
 
 TRIALS_MAX: Final = 10_000
@@ -25,29 +37,32 @@ def check_sizes(plan: Plan, document: Document) -> Iterator[Problem]:
     yield from problems
     if problems:
         return
+    swept = sweep_path(plan)
     for index, job in enumerate(plan.jobs):
-        if plan.sweep is None and own_size(job) is None:
+        if swept is None and own_size(job) is None:
             hint = "add `sweep: {data_size: 16MB}`, or `data_size` to the job"
             yield document.problem(
-                ("jobs", index, "data_size"), "nothing", "a data size, as there is no sweep", hint
+                ("jobs", index, "data_size"), "nothing", "a data size, as there is no sweep of sizes", hint
             )
             return
-    if plan.sweep is not None and all(own_size(job) is not None for job in plan.jobs):
+    if swept is not None and all(own_size(job) is not None for job in plan.jobs):
         found, hint = "a sweep that changes no job", "leave the sweep out, or the `data_size` of a job"
-        yield document.problem(sweep_path(plan), found, "a job without its own data_size", hint)
+        yield document.problem(swept, found, "a job without its own data_size", hint)
     yield from _check_trials(plan, document)
 
 
 def _check_size_fields(plan: Plan, document: Document) -> Iterator[Problem]:
     """Check that sizes are given once, as data sizes or as message sizes."""
-    sweep = plan.sweep
-    if sweep is not None and (sweep.data_size is None) == (sweep.message_size is None):
-        if sweep.data_size is None:
-            yield document.problem(("sweep",), "no sizes", "data_size or message_size")
-        else:
-            hint = "an override of `sweep` as a whole has one of them: sweep={data_size: 16MB}"
+    given = sweep_paths(plan)
+    if plan.sweep is not None and not given and not plan.sweep.names:
+        allowed = "data_size or message_size, or the path of a field with its values"
+        yield document.problem(("sweep",), "no sizes and no fields", allowed)
+    if len(given) > 1:
+        found, hint = "sizes that `sweep` has beside `zip`", ""
+        if given[0][-1] != given[1][-1]:
             found = "message sizes with data sizes"
-            yield document.problem(("sweep", "message_size"), found, "one of them", hint)
+            hint = "an override of `sweep` as a whole has one of them: sweep={data_size: 16MB}"
+        yield document.problem(given[1], found, "one of them", hint)
     for index, job in enumerate(plan.jobs):
         if job.data_bytes is not None and job.message_bytes is not None:
             path: FieldPath = ("jobs", index, "message_size")
@@ -57,36 +72,43 @@ def _check_size_fields(plan: Plan, document: Document) -> Iterator[Problem]:
 def _check_sweep_range(plan: Plan, document: Document) -> Iterator[Problem]:
     """Check that a range of sizes has any."""
     sizes = None if plan.sweep is None else plan.sweep.data_size or plan.sweep.message_size
-    if isinstance(sizes, SizeRange) and sizes.end_bytes < sizes.start_bytes:
+    path = sweep_path(plan)
+    if path and isinstance(sizes, SizeRange) and sizes.end_bytes < sizes.start_bytes:
         found = f"{units.format_size(sizes.end_bytes)}, below the start"
         allowed = f"{units.format_size(sizes.start_bytes)} or more"
-        yield document.problem((*sweep_path(plan), "end"), found, allowed)
+        yield document.problem((*path, "end"), found, allowed)
 
 
 def _check_trials(plan: Plan, document: Document) -> Iterator[Problem]:
     """Check the number of trials, and that no two are the same."""
-    sizes = sweep_sizes(plan)
+    sizes, path = (sweep_sizes(plan), sweep_path(plan)) if not zips_sizes(plan) else ([], None)
+    combinations = combination_count(plan.sweep)
     casts = (1 + len(plan.jobs) if plan.solo else 1) * max(1, len(plan.variants))
-    trials = max(1, len(sizes)) * plan.iterations * casts
+    trials = max(1, len(sizes)) * plan.iterations * casts * combinations
     if trials > TRIALS_MAX:
-        path: FieldPath = sweep_path(plan) if len(sizes) > plan.iterations else ("iterations",)
-        yield document.problem(path, f"{trials} trials", f"at most {TRIALS_MAX}: sizes times iterations")
+        counts: dict[int, FieldPath] = {len(sizes): path or ("sweep",), combinations: ("sweep",)}
+        most = max(counts)
+        at = counts[most] if most > plan.iterations else ("iterations",)
+        factors = "sizes times iterations" + (" times combinations" if combinations > 1 else "")
+        yield document.problem(at, f"{trials} trials", f"at most {TRIALS_MAX}: {factors}")
         return
     ranks = trials * sum(job_ranks(plan, job) for job in plan.jobs)
     if ranks > RANKS_MAX:
-        path = ("iterations",) if plan.iterations > 1 else ("jobs",)
-        yield document.problem(path, f"{ranks} ranks in {trials} trials", f"at most {RANKS_MAX}")
+        at = ("iterations",) if plan.iterations > 1 else ("jobs",)
+        yield document.problem(at, f"{ranks} ranks in {trials} trials", f"at most {RANKS_MAX}")
         return
     seen: set[int] = set()
-    for size, path in sizes:
+    for size, at in sizes:
         if size in seen:
             found = f"{units.format_size(size)} again"
-            yield document.problem(path, found, "each size once", "`iterations` repeats trials")
+            yield document.problem(at, found, "each size once", "`iterations` repeats trials")
         seen.add(size)
 
 
 def check_shares(plan: Plan, document: Document) -> Iterator[Problem]:
     """Check that every data size is an equal share for each rank, where the collective has such shares."""
+    if zips_sizes(plan):
+        return  # each size belongs to one combination, which is checked with it
     for index, job in enumerate(plan.jobs):
         sizes = sweep_sizes(plan) if own_size(job) is None else [(0, _own_size_path(job, index))]
         shares = engine.shares(job.collective, job_ranks(plan, job))

@@ -1,8 +1,9 @@
-"""The sweep of a plan: the data or message sizes of its trials."""
+"""The sweep of a plan: the data or message sizes of its trials, and the values of any other fields."""
 
-from typing import Annotated, Any
+from collections.abc import Mapping
+from typing import Annotated, Any, Final
 
-from pydantic import BeforeValidator, Discriminator, Field, Tag
+from pydantic import BeforeValidator, ConfigDict, Discriminator, Field, Tag
 
 from fabricbench.plan.document.nodes import shorten
 from fabricbench.plan.fields.base import PlanModel
@@ -48,8 +49,54 @@ Sizes = Annotated[
 """Sizes of a sweep: one, a list or a range."""
 
 
-class Sweep(PlanModel):
-    """What changes from trial to trial: `data_size` or `message_size`."""
+SIZE_FIELDS: Final = ("data_size", "message_size")
+"""The sizes that a sweep may have; every other key is the dotted path of a field."""
+
+
+def _as_list(value: object) -> object:
+    """Take a single value for a list of it; a mapping is refused, as nested fields may be meant."""
+    return value if isinstance(value, list | tuple | dict) else (value,)
+
+
+Values = Annotated[
+    tuple[Any, ...],
+    Field(strict=False, min_length=1),
+    BeforeValidator(_as_list, json_schema_input_type=list[Any] | str | float | bool),
+]
+"""Values of a swept field, as the plan would write each of them: a list, or one."""
+
+
+class FieldValues(PlanModel):
+    """Fields by their dotted paths, each with its values; what a path may be, the checks of a sweep say."""
+
+    model_config = ConfigDict(extra="allow")
+    __pydantic_extra__: dict[str, Values]
+
+    @property
+    def fields(self) -> Mapping[str, tuple[Any, ...]]:
+        """The values of each field, in the order in which they are written; sizes are not among them."""
+        return self.__pydantic_extra__
+
+
+class Zip(FieldValues):
+    """Fields whose values change together: the first of each, then the second of each."""
+
+    data_size: Annotated[tuple[Size, ...], Field(strict=False, min_length=1)] | None = Field(
+        default=None, description="Data sizes that change with the fields [size]."
+    )
+    message_size: Annotated[tuple[Size, ...], Field(strict=False, min_length=1)] | None = Field(
+        default=None, description="Message sizes that change with the fields [size]."
+    )
+
+    @property
+    def lists(self) -> Mapping[str, tuple[Any, ...]]:
+        """Every list of it, those of sizes included."""
+        sizes = {name: getattr(self, name) for name in SIZE_FIELDS}
+        return {name: values for name, values in sizes.items() if values is not None} | dict(self.fields)
+
+
+class Sweep(FieldValues):
+    """What changes from trial to trial: `data_size` or `message_size`, and fields by their dotted paths."""
 
     data_size: Sizes | None = Field(
         default=None,
@@ -66,3 +113,16 @@ class Sweep(PlanModel):
             "of other collectives the data size. Source: Intel MPI Benchmarks, OSU micro-benchmarks."
         ),
     )
+    zipped: Zip | None = Field(
+        default=None,
+        alias="zip",
+        description=(
+            "Lists of equal length, by the dotted paths of fields, whose values change together; fields "
+            "beside it are combined with all of them."
+        ),
+    )
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The dotted paths of every swept field, in order."""
+        return (*self.fields, *(self.zipped.fields if self.zipped else ()))

@@ -11,7 +11,7 @@ from fabricbench.plan import engine
 from fabricbench.plan.errors import FieldPath
 from fabricbench.plan.jobs.model import Job
 from fabricbench.plan.model import Plan
-from fabricbench.plan.sweep.model import SizeRange
+from fabricbench.plan.sweep.model import SIZE_FIELDS, SizeRange
 
 DATA: Final = "data"
 """The sizes of a plan's trials are data sizes."""
@@ -21,28 +21,46 @@ MESSAGE: Final = "message"
 
 def size_kind(plan: Plan) -> str:
     """Return what the sizes of a plan's trials are: `DATA` or `MESSAGE`."""
-    if plan.sweep is not None:
-        return MESSAGE if plan.sweep.data_size is None else DATA
+    path = sweep_path(plan)
+    if path is not None:
+        return MESSAGE if path[-1] == "message_size" else DATA
     return MESSAGE if plan.jobs[0].message_bytes is not None else DATA
 
 
-def sweep_path(plan: Plan) -> FieldPath:
-    """Return the field of the sweep's sizes."""
-    return ("sweep", f"{size_kind(plan)}_size")
+def sweep_path(plan: Plan) -> FieldPath | None:
+    """Return the field of the sweep's sizes; none where it has none."""
+    return next(iter(sweep_paths(plan)), None)
+
+
+def sweep_paths(plan: Plan) -> list[FieldPath]:
+    """Return every field of the sweep that gives sizes: one at most in a plan that has been checked."""
+    return [path for path, _ in _swept(plan)]
+
+
+def zips_sizes(plan: Plan) -> bool:
+    """Tell whether the sizes of the sweep change with its fields."""
+    path = sweep_path(plan)
+    return path is not None and "zip" in path
 
 
 def sweep_sizes(plan: Plan) -> list[tuple[int, FieldPath]]:
-    """Return the sizes of the sweep [bytes], each with its field; none without a sweep."""
-    if plan.sweep is None:
-        return []
-    sizes, path = plan.sweep.data_size or plan.sweep.message_size, sweep_path(plan)
-    if sizes is None:
-        return []
+    """Return the sizes of the sweep [bytes], each with its field; none without any."""
+    path, sizes = next(_swept(plan), ((), ()))
     if isinstance(sizes, SizeRange):
         return [(size, (*path, "start")) for size in _geometric(sizes)]
     if isinstance(sizes, int):
         return [(sizes, path)]
     return [(size, (*path, index)) for index, size in enumerate(sizes)]
+
+
+def _swept(plan: Plan) -> Iterator[tuple[FieldPath, SizeRange | int | tuple[int, ...]]]:
+    """Yield each list of sizes of the sweep with its field; a checked plan has one at most."""
+    zipped = plan.sweep.zipped if plan.sweep else None
+    for path, group in ((("sweep",), plan.sweep), (("sweep", "zip"), zipped)):
+        for name in SIZE_FIELDS:
+            sizes = getattr(group, name, None)
+            if sizes is not None:
+                yield (*path, name), sizes
 
 
 def trial_sizes(plan: Plan) -> list[int]:

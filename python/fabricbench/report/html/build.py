@@ -19,16 +19,18 @@ from fabricbench.report.html.causes import (
 from fabricbench.report.html.detail import trial_sections
 from fabricbench.report.html.hosts import hosts_section
 from fabricbench.report.html.measured import measured_page
-from fabricbench.report.html.model import Page, Section
+from fabricbench.report.html.model import Page, Section, Tone
 from fabricbench.report.html.page import write_page
 from fabricbench.report.html.recovery import recovery_section
 from fabricbench.report.html.summary import bandwidth_section, fct_section, summary_section
+from fabricbench.report.html.sweep import sweep_section
 from fabricbench.report.html.tcp import tcp_section
 from fabricbench.report.html.tenants import tenants_section
 from fabricbench.report.html.twins import twins_section
 from fabricbench.report.html.variant_details import RunVariants
 from fabricbench.report.insight import insight_of
 from fabricbench.results.rows import ResultRow, result_rows, trial_label
+from fabricbench.results.several import jobs_text
 from fabricbench.words import counted
 
 if TYPE_CHECKING:
@@ -85,11 +87,12 @@ def build_page(
         name=focus.facts.plan,
         title=focus.facts.title or focus.facts.plan,
         verdict=_verdict(rows, cause_words(found, with_jobs=len(own) > 1) if found else "", label),
-        good=all(row.summary.status == "complete" for row in rows) and not _not_met(rows),
+        tone=_tone(rows),
         focus=f"Detailed plots: {label}, trial {focus.id}",
         sections=[
             *_present(variants.comparison()),
             summary_section(rows),
+            *_present(sweep_section(rows, focus)),
             *told(diagnosis_section(found) if found else None),
             *_present(tenants_section(rows, focus)),
             *told(recovery_section(found.recoveries, found.unreached) if found else None),
@@ -115,8 +118,18 @@ def _present(section: Section | None) -> list[Section]:
 
 
 def _verdict(rows: Sequence[ResultRow], causes: str, label: str) -> str:
-    """Say in one line how the run ended, and why the focus trial is slow if it is."""
-    return f"{_ending(rows)}; likely cause at {label}: {causes}" if causes else _ending(rows)
+    """Say in one line how the run ended, how the jobs of the focus trial fare, and why they are slow."""
+    jobs = jobs_text([row.report for row in rows if row.is_focus])
+    parts = [_ending(rows), *([f"{label}: {jobs}"] if jobs else [])]
+    parts += [f"likely cause at {label}: {causes}"] if causes else []
+    return "; ".join(parts)
+
+
+def _tone(rows: Sequence[ResultRow]) -> Tone:
+    """Say whether the run passed or failed; neither where no criterion judges it."""
+    if _not_met(rows) or any(row.summary.status != "complete" for row in rows):
+        return "bad"
+    return "good" if any(row.judgements for row in rows) else ""
 
 
 def _not_met(rows: Sequence[ResultRow]) -> int:

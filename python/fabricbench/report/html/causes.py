@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from fabricbench.analysis.causes.finding import listed
@@ -12,7 +11,7 @@ from fabricbench.figures.links.uplinks import MAX_SWITCHES, UPLINKS_FIGURE, most
 from fabricbench.figures.scales import byte_counts_text, time_text
 from fabricbench.report.html.figures import plot_parts
 from fabricbench.report.html.model import Cell, Column, NotePart, Part, Row, Section, TablePart
-from fabricbench.report.insight_text import NO_CAUSE
+from fabricbench.report.insight_text import MAX_UNDER, NO_CAUSE, under_text
 from fabricbench.report.text_table import fixed
 from fabricbench.words import plural
 
@@ -21,8 +20,6 @@ if TYPE_CHECKING:
     from fabricbench.figures.subject import Subject
     from fabricbench.report.insight import Insight
 
-_LOSSES = ("headroom-overrun", "buffer-overrun", "host-overrun")
-_AFTER_LOSS = ("loss-with-go-back-n", "retransmission-timeout")
 MAX_CAUSE_ROWS = 40
 MAX_CAUSES_OF_JOB = 8
 """As many as `show` tells in the terminal."""
@@ -30,26 +27,15 @@ MAX_PAUSED_ROWS = 24
 
 
 def cause_words(found: Insight, *, with_jobs: bool = False) -> str:
-    """Return the leading causes of the jobs that need one, as a part of the verdict; empty if none does.
-
-    What a loss led to, such as timeouts, stands with the loss.
-    """
+    """Return the first cause of each job that needs one, as a part of the verdict; empty if none does."""
     jobs_of: dict[str, list[str]] = {}
     for job in found.unhealthy:
         if findings := found.of_job(job):
-            jobs_of.setdefault(_leading(findings), []).append(job)
+            jobs_of.setdefault(CAUSES[findings[0].cause], []).append(job)
     if not with_jobs:
         return ", ".join(jobs_of)
     words = {cause: f"{plural(len(jobs), 'job')} {listed(jobs)}" for cause, jobs in jobs_of.items()}
     return ", ".join(f"{cause} ({jobs})" for cause, jobs in words.items())
-
-
-def _leading(findings: Sequence[Finding]) -> str:
-    first = findings[0].cause
-    losses = [each.cause for each in findings if each.cause in _LOSSES]
-    if first in _AFTER_LOSS and losses:
-        return f"{CAUSES[first]} after {CAUSES[losses[0]]}"
-    return CAUSES[first]
 
 
 def diagnosis_section(found: Insight) -> Section | None:
@@ -61,13 +47,15 @@ def diagnosis_section(found: Insight) -> Section | None:
         shown = shown_findings(found)
         columns = [Column("job", numeric=False), Column("cause", numeric=False)]
         columns += [Column("explains", "% of time lost"), Column("evidence", numeric=False)]
+        columns += [Column("what to do", numeric=False)]
         rows = [
             Row(
                 [
                     Cell(finding.job),
                     Cell(CAUSES[finding.cause]),
                     Cell("–" if finding.explained is None else f"{100 * finding.explained:.0f}"),
-                    Cell(finding.sentence),
+                    Cell(finding.sentence, [under_text(finding, each) for each in finding.under[:MAX_UNDER]]),
+                    Cell(*_remedy_lines(finding)),
                 ]
             )
             for finding in shown
@@ -76,6 +64,11 @@ def diagnosis_section(found: Insight) -> Section | None:
     silent = [job for job in found.unhealthy if not found.of_job(job)]
     parts += [NotePart(f"Job {job}: {NO_CAUSE}.") for job in silent]
     return Section("diagnosis", "Why", parts)
+
+
+def _remedy_lines(finding: Finding) -> tuple[str, list[str]]:
+    texts = [f"{each.what}: {each.options}" if each.changes else each.what for each in finding.remedies]
+    return (texts[0], texts[1:]) if texts else ("–", [])
 
 
 def shown_findings(found: Insight) -> list[Finding]:
@@ -88,8 +81,9 @@ def shown_findings(found: Insight) -> list[Finding]:
 def _cause_caption(shown: int, total: int) -> str:
     text = (
         "Likely causes of jobs below 95 % of their ideal, incomplete or stalled, found in the counters. Time "
-        "lost is what the job took longer than its ideal; shares overlap, and a dash means that the effect "
-        "does not follow from the counters."
+        "lost is what the job took longer than its ideal; shares do not overlap, and a dash means that the "
+        "effect does not follow from the counters. In small what follows from a cause, or where else it is. "
+        "`fabricbench explain TRIAL --try` runs what to do and shows the gain."
     )
     if shown < total:
         text += (

@@ -48,7 +48,7 @@ def measured_page(rows: Sequence[ResultRow], focus: Trial, label: str) -> Page:
         name=focus.facts.plan,
         title=focus.facts.title,
         verdict=f"measured: {count}{ending}",
-        good=not broken,
+        tone="bad" if broken else "",
         focus=f"In full: {label}, trial {focus.id}",
         sections=[
             summary_section(rows),

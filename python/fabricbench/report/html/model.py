@@ -121,7 +121,8 @@ class Page:
         name: Name of the plan.
         title: Its title.
         verdict: One line: how the run ended.
-        good: Whether every trial completed and met its criteria.
+        tone: `good` if every criterion of the plan is met, `bad` if one is not or a trial did not complete;
+            otherwise neither: that a trial completed is no verdict.
         focus: Which trial the detailed plots show, in words.
         sections: From top to bottom.
         footer: Program and version.
@@ -130,7 +131,7 @@ class Page:
     name: str
     title: str
     verdict: str
-    good: bool
+    tone: Tone
     focus: str
     sections: Sequence[Section] = field(default_factory=list)
     footer: str = ""

@@ -25,6 +25,7 @@ from fabricbench.report.html.model import (
 )
 from fabricbench.report.measured import NO_CHUNKS
 from fabricbench.report.terminal.cells import value_text
+from fabricbench.results.axes import axis_heads, axis_names, axis_values
 from fabricbench.results.sizes import size_title
 
 if TYPE_CHECKING:
@@ -39,19 +40,21 @@ _MAX_REASONS = 20
 def summary_section(rows: Sequence[ResultRow]) -> Section:
     """Give the table of all trials, with published values and deviations below ours."""
     has_parts = any(row.part for row in rows)
-    columns = [Column(size_title([row.trial for row in rows]))]
+    names = axis_names([row.trial for row in rows])
+    columns = [Column(below, above) for above, below in axis_heads(names)]
+    columns.append(Column(size_title([row.trial for row in rows])))
     columns += [Column("", numeric=False)] if has_parts else []
     metrics = run_columns(rows, View.RUN, View.REPEATS, View.RANKS if has_barriers(rows) else View.ROUNDS)
     columns += [Column(metric.label, metric.unit or metric.group) for metric in metrics]
     columns.append(Column("trial", numeric=False))
-    cells = [_row(row, metrics, has_parts) for row in rows[:MAX_TABLE_ROWS]]
+    cells = [_row(row, metrics, names, has_parts) for row in rows[:MAX_TABLE_ROWS]]
     table = TablePart(columns, cells, _caption(rows))
     return Section("summary", "Summary", [table, *_notes(rows), *_reasons(rows), *_criteria(rows)])
 
 
-def _row(row: ResultRow, metrics: Iterable[Metric], has_parts: bool) -> Row:
+def _row(row: ResultRow, metrics: Iterable[Metric], names: Sequence[str], has_parts: bool) -> Row:
     incomplete: Tone = "bad" if row.summary.status != "complete" else ""
-    cells = [Cell(row.size)]
+    cells = [*map(Cell, axis_values(row.trial, names)), Cell(row.size)]
     cells += [Cell(row.part)] if has_parts else []
     cells += [_metric_cell(row, metric) for metric in metrics]
     cells.append(Cell(row.trial.id, [row.summary.status] if incomplete else [], incomplete or "muted"))

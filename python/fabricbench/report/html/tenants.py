@@ -62,7 +62,7 @@ def _lines(row: ResultRow) -> list[Row]:
     if row.alone is None:
         return []
     variant = row.trial.facts.variant if row.trial.facts.reference else ""
-    size = ", ".join(part for part in (row.size, variant, row.iteration) if part)
+    size = ", ".join(part for part in (row.size, row.axes, variant, row.iteration) if part)
     kept = Cell(fixed(row.alone.kept_percent, 1))
     return [
         Row(

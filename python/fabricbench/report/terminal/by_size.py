@@ -29,13 +29,13 @@ def sizes_text(found: Comparison, *, colour: bool = False) -> str:
     return "\n\n".join([styled(title, Style.BOLD, colour=colour), *tables, *note])
 
 
-def _kind(pair: JobPair) -> tuple[str, int, str]:
+def _kind(pair: JobPair) -> tuple[str, int, str, str]:
     first = pair.first
-    return first.summary.collective, first.summary.ranks, first.trial.facts.variant
+    return first.summary.collective, first.summary.ranks, first.trial.facts.variant, first.axes
 
 
 def _table(pairs: Sequence[JobPair], *, colour: bool) -> str:
-    collective, ranks, variant = _kind(pairs[0])
+    collective, ranks, variant, axes = _kind(pairs[0])
     shown = [
         metric for metric in in_views(View.SIZES) if any(_has_any(_change(pair, metric)) for pair in pairs)
     ]
@@ -46,6 +46,7 @@ def _table(pairs: Sequence[JobPair], *, colour: bool) -> str:
         columns += [Column(("ratio",))] if _has_ratio(metric) else []
     rows = [_row(pair, shown) for pair in pairs]
     told = "" if variant in ("", "base") else f", {variant}"
+    told += f", {axes}" if axes else ""
     return f"{collective}, {ranks} ranks{told}\n{render(columns, rows, colour=colour)}"
 
 

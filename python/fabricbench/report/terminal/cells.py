@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from fabricbench.report.text_table import Row, Style, count, fixed, number
+from fabricbench.report.text_table import Column, Row, Style, count, fixed, number
+from fabricbench.results.axes import axis_heads
 from fabricbench.results.hosts import is_time, known_above_ms
 from fabricbench.results.made_by import SIMULATED, made
 from fabricbench.results.sizes import size_title
@@ -28,15 +29,29 @@ def heads(metrics: Sequence[Metric]) -> list[tuple[str, str]]:
     ]
 
 
-def heading(job: JobReport, *, with_variant: bool = True) -> str:
-    """Write what a table of one job is about, and what made it unless that is the simulator."""
+def heading(job: JobReport, others: Sequence[JobReport] = (), *, with_variant: bool = True) -> str:
+    """Write what a table of one job is about, and what made it unless that is the simulator.
+
+    Args:
+        job: The job.
+        others: All jobs of the table; those at other swept values may differ in their collective and ranks.
+        with_variant: Whether the table is about one variant.
+    """
     facts, summary = job.trial.facts, job.summary
     tag = f" [{facts.tag}]" if facts.tag else ""
     variant = f"{facts.variant}, " if with_variant and facts.variant not in ("", "base") else ""
-    how = f" {summary.algorithm}" if summary.algorithm else ""
-    what = f"{variant}job {summary.job}: {summary.collective}{how}, {summary.ranks} ranks"
+    alike = others if facts.axes and others else [job]
+    what = f"{variant}job {summary.job}: {_what([each.summary for each in alike])}"
     other = [made(job.trial)] if made(job.trial) != SIMULATED else []
     return ", ".join([f"{facts.plan}{tag}", what, *round_text(job), *other])
+
+
+def _what(summaries: Sequence[Summary]) -> str:
+    """Write the collective and the ranks of a job; of collectives that differ each, of ranks the range."""
+    hows = (" ".join(part for part in (each.collective, each.algorithm) if part) for each in summaries)
+    ranks = sorted({each.ranks for each in summaries})
+    span = f"{ranks[0]}" if len(ranks) == 1 else f"{ranks[0]} to {ranks[-1]}"
+    return f"{' or '.join(dict.fromkeys(hows))}, {span} ranks"
 
 
 def round_text(job: JobReport) -> list[str]:
@@ -62,13 +77,19 @@ def label(job: JobReport, *, with_iteration: bool) -> str:
 
 
 def full_label(job: JobReport, *, with_iteration: bool) -> str:
-    """Write the label of a job with its variant where the plan has variants."""
-    variant = f", {job.trial.facts.variant}" if job.trial.facts.reference else ""
-    return label(job, with_iteration=with_iteration) + variant
+    """Write the label of a job with its swept values, and its variant where the plan has variants."""
+    variant = job.trial.facts.variant if job.trial.facts.reference else ""
+    parts = (label(job, with_iteration=with_iteration), job.axes, variant)
+    return ", ".join(part for part in parts if part)
+
+
+def axis_columns(names: Sequence[str]) -> list[Column]:
+    """Return a column for each swept field."""
+    return [Column(head, is_text=True) for head in axis_heads(names)]
 
 
 def published_rows(job: JobReport, metrics: Sequence[Metric]) -> Iterator[Row]:
-    """Yield the published values of a job and the deviation of ours, if there are any."""
+    """Yield the published values of a job and the deviation of ours, if there are any, after their names."""
     if job.deviations:
         known = {deviation.metric: deviation for deviation in job.deviations}
         found = [known.get(metric.name) for metric in metrics]

@@ -13,6 +13,7 @@ from fabricbench.report.columns import has_chunks, held, run_columns
 from fabricbench.report.criteria import ALL_MET, judgement_text
 from fabricbench.report.tcp import tcp_table
 from fabricbench.report.terminal.cells import (
+    axis_columns,
     full_label,
     heading,
     heads,
@@ -20,9 +21,11 @@ from fabricbench.report.terminal.cells import (
     published_rows,
     value_text,
 )
+from fabricbench.report.terminal.sweep import sweep_text
 from fabricbench.report.terminal.tenants import seeds_text, tenants_table
 from fabricbench.report.terminal.variants import variant_table, versus_text
 from fabricbench.report.text_table import Column, Row, Style, render, split_head, styled
+from fabricbench.results.axes import axes_label, axis_names, axis_values
 from fabricbench.results.sizes import size_title
 from fabricbench.results.variants import is_compared
 from fabricbench.words import data_size
@@ -49,6 +52,7 @@ def run_table(jobs: Sequence[JobReport], *, colour: bool = False) -> str:
     first = {_run(job): job.trial.facts.position for job in sorted(beside, key=_position, reverse=True)}
     shown = _in_order([job for job in jobs if job.trial.attempt not in known])
     tables = [_group_table(list(group), colour=colour) for _, group in groupby(shown, key=_group)]
+    tables += [sweep_text(jobs, colour=colour)]
     tables += [
         versus_text(list(group), colour=colour) for _, group in groupby(sorted(jobs, key=_suite), key=_suite)
     ]
@@ -74,12 +78,13 @@ def _unreached_text(jobs: Sequence[JobReport], *, colour: bool) -> str:
 
 
 def _named_trials(jobs: Sequence[JobReport]) -> Iterator[tuple[str, Trial]]:
-    """Yield each trial once, called by its variant, data size and iteration."""
+    """Yield each trial once, called by its data size, iteration, swept values and variant."""
     repeats = any(job.trial.facts.iteration for job in jobs)
     for trial in {job.trial.attempt: job.trial for job in jobs}.values():
         facts = trial.facts
         names = [data_size(facts.data_size_bytes)]
         names += [f"#{facts.iteration}"] if repeats else []
+        names += [f"({axes})"] if (axes := axes_label(trial)) else []
         yield " ".join([*names, *([] if facts.variant in ("", "base") else [f"({facts.variant})"])]), trial
 
 
@@ -118,10 +123,14 @@ def _group_table(jobs: Sequence[JobReport], *, colour: bool) -> str:
     repeats = any(job.trial.facts.iteration for job in jobs)
     metrics = _metrics(jobs)
     if not is_compared(jobs[0]):
-        rows = [row for job in jobs for row in _rows(job, metrics, with_iteration=repeats)]
+        names = axis_names([job.trial for job in jobs])
+        rows = [row for job in jobs for row in _rows(job, metrics, names, with_iteration=repeats)]
         size_head = Column(split_head(size_title([job.trial for job in jobs])), is_text=True)
-        columns = [size_head, *map(Column, heads(metrics))]
-        lines = [styled(heading(jobs[0]), Style.BOLD, colour=colour), render(columns, rows, colour=colour)]
+        columns = [*axis_columns(names), size_head, *map(Column, heads(metrics))]
+        lines = [
+            styled(heading(jobs[0], jobs), Style.BOLD, colour=colour),
+            render(columns, rows, colour=colour),
+        ]
     else:
         lines = variant_table(jobs, metrics, with_iteration=repeats, colour=colour)
     for job in jobs:
@@ -163,8 +172,11 @@ def _metrics(jobs: Sequence[JobReport]) -> list[Metric]:
     return found if has_chunks(jobs) else [*found, *held([_TIMES_MEASURED], jobs)]
 
 
-def _rows(job: JobReport, metrics: Sequence[Metric], *, with_iteration: bool) -> Iterator[Row]:
+def _rows(
+    job: JobReport, metrics: Sequence[Metric], names: Sequence[str], *, with_iteration: bool
+) -> Iterator[Row]:
     style = Style.PLAIN if job.summary.status == "complete" else Style.RED
     values = [value_text(job.trial, job.summary, metric) for metric in metrics]
-    yield Row([label(job, with_iteration=with_iteration), *values], style)
-    yield from published_rows(job, metrics)
+    yield Row([*axis_values(job.trial, names), label(job, with_iteration=with_iteration), *values], style)
+    for row in published_rows(job, metrics):
+        yield Row([*[""] * len(names), *row.cells], row.style)

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 from fabricbench.metrics import PAUSES, View, in_views
 from fabricbench.report.terminal.cells import heads, label, metric_text
 from fabricbench.report.text_table import Column, Row, Style, fixed, render, styled
+from fabricbench.results.several import total_ranks, worst_job, worst_text
+from fabricbench.words import counted
 
 if TYPE_CHECKING:
     from fabricbench.results.jobs import JobReport
@@ -38,7 +40,18 @@ def tenants_table(jobs: Sequence[JobReport], *, colour: bool = False) -> str:
     title = styled(
         f"{facts.plan}{tag}{variant}, each job beside the others and alone", Style.BOLD, colour=colour
     )
-    return "\n".join([title, render(_COLUMNS, rows, colour=colour)])
+    return "\n".join(
+        [title, render(_COLUMNS, rows, colour=colour), *_worst_lines(jobs, with_iteration=repeats)]
+    )
+
+
+def _worst_lines(jobs: Sequence[JobReport], *, with_iteration: bool) -> list[str]:
+    """Name the job that fares worst of all these trials, and the ranks that they have together."""
+    worst = worst_job(jobs)
+    if worst is None:
+        return []
+    where = label(worst, with_iteration=with_iteration)
+    return [f"{counted(total_ranks(worst.trial), 'rank')} in all; worst: {worst_text(worst)}, at {where}"]
 
 
 _SPREAD_COLUMNS = [
@@ -106,6 +119,7 @@ def _tenant_rows(job: JobReport, *, with_iteration: bool) -> Iterator[Row]:
             for metrics in (_OF_ROUNDS, _OF_CHUNKS)
         )
         is_first = summary is job.summary
-        head = [label(job, with_iteration=with_iteration), job.summary.job] if is_first else ["", ""]
+        size = ", ".join(part for part in (label(job, with_iteration=with_iteration), job.axes) if part)
+        head = [size, job.summary.job] if is_first else ["", ""]
         style = Style.PLAIN if summary.status == "complete" else Style.RED
         yield Row([*head, beside, *of_rounds, kept, *of_chunks], style)

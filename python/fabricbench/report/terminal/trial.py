@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import groupby
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -15,7 +16,9 @@ from fabricbench.report.terminal.cells import deviation_text, heading, sized, va
 from fabricbench.report.terminal.hosts import hosts_table
 from fabricbench.report.terminal.tenants import tenants_table
 from fabricbench.report.text_table import Column, Row, Style, render, styled
-from fabricbench.words import data_size
+from fabricbench.results.axes import axes_label
+from fabricbench.results.several import jobs_text, kept_of, total_ranks, worst_job
+from fabricbench.words import data_size, plan_value
 
 if TYPE_CHECKING:
     from fabricbench.analysis.compare import Deviation
@@ -33,6 +36,7 @@ def trial_text(jobs: Sequence[JobReport], tags: Sequence[str] = (), *, colour: b
     """
     trial = jobs[0].trial
     told = [(name, _tags_text(trial, tags) if name == "tag" else text) for name, text in _trial_facts(trial)]
+    told += [("jobs", text)] if (text := jobs_text(jobs)) else []
     facts = render([Column((), is_text=True)] * 2, [Row(pair) for pair in told], colour=False)
     beside = [job for job in jobs if job.alone]
     tenants = [tenants_table(beside, colour=colour)] if beside else []
@@ -52,6 +56,7 @@ def _trial_facts(trial: Trial) -> list[tuple[str, str]]:
         ("plan", f"{facts.plan}: {facts.title}" if facts.title else facts.plan),
         ("tag", facts.tag or "-"),
         ("variant, iteration", f"{facts.variant}, {facts.iteration}"),
+        *((name, plan_value(value)) for name, value in facts.axes),
         ("seed", str(facts.run_spec["seed"])),
         ("status", trial.status),
         ("backend", f"{facts.backend}, results {facts.backend_version}, engine {facts.engine_version}"),
@@ -130,6 +135,8 @@ def _metric_row(job: JobReport, metric: Metric, deviation: Deviation | None) -> 
     return Row([metric.title, text, metric.unit, published, deviation_text(deviation)])
 
 
+_KEPT = Column(("of alone", "%"))
+_RANKS = Column(("ranks", "of all"))
 _LIST_COLUMNS = [
     Column(("trial",), is_text=True),
     Column(("plan",), is_text=True),
@@ -160,12 +167,28 @@ def trial_list(
         colour: Use the styles of a terminal.
     """
     jobs_of = {attempt: list(group) for attempt, group in groupby(jobs, key=lambda job: job.trial.attempt)}
+    several = any(len(group) > 1 for group in jobs_of.values())
+    columns = [*_LIST_COLUMNS[:4], *([_RANKS, _KEPT] if several else []), *_LIST_COLUMNS[4:]]
     rows: list[Row] = []
     for trial in trials:
         tagged = _tags_text(trial, tags.get(trial.id, ()))
         finished: Sequence[JobReport | None] = jobs_of.get(trial.attempt) or [None]
-        rows += [_list_row(trial, job, tagged) for job in finished]
-    return render(_LIST_COLUMNS, rows, colour=colour)
+        worst = worst_job(jobs_of.get(trial.attempt, []))
+        for job in finished:
+            row = _list_row(trial, job, tagged)
+            more = _beside_cells(trial, job, is_worst=job is worst) if several else []
+            rows.append(replace(row, cells=[*row.cells[:4], *more, *row.cells[4:]]))
+    return render(columns, rows, colour=colour)
+
+
+def _beside_cells(trial: Trial, job: JobReport | None, *, is_worst: bool) -> list[str]:
+    """Write the ranks of a job and of all, and what it keeps of its bandwidth alone, the worst marked."""
+    ranks = total_ranks(trial)
+    if job is None:
+        return [f"{ranks}", ""]
+    kept = kept_of(job)
+    mark = "worst " if is_worst and kept is not None else ""
+    return [f"{job.summary.ranks}/{ranks}", "" if kept is None else f"{mark}{kept:.1f}"]
 
 
 def _list_row(trial: Trial, job: JobReport | None, tagged: str) -> Row:
@@ -174,7 +197,9 @@ def _list_row(trial: Trial, job: JobReport | None, tagged: str) -> Row:
     started = trial.started_at[:16].replace("T", " ")
     size = job.size if job else data_size(facts.data_size_bytes)
     status = job.summary.status if job else trial.status
-    plan = facts.plan if facts.variant in ("", "base") else f"{facts.plan} ({facts.variant})"
+    variant = "" if facts.variant in ("", "base") else facts.variant
+    told = ", ".join(part for part in (variant, axes_label(trial)) if part)
+    plan = f"{facts.plan} ({told})" if told else facts.plan
     cells = [
         facts.id,
         plan,

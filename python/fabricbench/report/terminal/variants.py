@@ -7,6 +7,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from fabricbench.report.terminal.cells import (
+    axis_columns,
     heading,
     heads,
     label,
@@ -14,6 +15,7 @@ from fabricbench.report.terminal.cells import (
     value_text,
 )
 from fabricbench.report.text_table import Column, Row, Style, fixed, render, split_head, styled
+from fabricbench.results.axes import axis_names, axis_values
 from fabricbench.results.sizes import size_title
 from fabricbench.results.variants import VersusRow, versus_rows
 
@@ -28,7 +30,7 @@ _SPREAD_HEADS = ("seeds", "least", "P25", "median", "P75", "largest")
 def variant_table(
     jobs: Sequence[JobReport], shown: Sequence[Metric], *, with_iteration: bool, colour: bool
 ) -> list[str]:
-    """Return the title and the table of one job: for each data size and iteration all variants.
+    """Return the title and the table of one job: for each point of the sweep and iteration all variants.
 
     Args:
         jobs: The job under every variant, in the order of the plan.
@@ -37,24 +39,28 @@ def variant_table(
         colour: Use the styles of a terminal.
     """
     size_head = Column(split_head(size_title([job.trial for job in jobs])), is_text=True)
-    columns = [size_head, Column(("variant",), is_text=True)]
+    names = axis_names([job.trial for job in jobs])
+    columns = [*axis_columns(names), size_head, Column(("variant",), is_text=True)]
     for metric, head in zip(shown, heads(shown), strict=True):
         columns.append(Column(head))
         columns += [Column(("ratio",))] if metric.ratio else []
-    groups = groupby(jobs, key=lambda job: label(job, with_iteration=with_iteration))
-    rows = [row for text, group in groups for row in _group_rows(text, list(group), shown)]
+    groups = groupby(
+        jobs,
+        key=lambda job: [*axis_values(job.trial, names), label(job, with_iteration=with_iteration)],
+    )
+    rows = [row for texts, group in groups for row in _group_rows(texts, list(group), shown)]
     reference = jobs[0].trial.facts.reference
     title = styled(
-        f"{heading(jobs[0], with_variant=False)}; ratios to {reference}", Style.BOLD, colour=colour
+        f"{heading(jobs[0], jobs, with_variant=False)}; ratios to {reference}", Style.BOLD, colour=colour
     )
     return [title, render(columns, rows, colour=colour)]
 
 
-def _group_rows(text: str, jobs: Sequence[JobReport], shown: Sequence[Metric]) -> Iterator[Row]:
-    """Yield the rows of one data size and iteration; only the first says which."""
+def _group_rows(texts: Sequence[str], jobs: Sequence[JobReport], shown: Sequence[Metric]) -> Iterator[Row]:
+    """Yield the rows of one point and iteration; only the first says which."""
     for index, job in enumerate(jobs):
         style = Style.PLAIN if job.summary.status == "complete" else Style.RED
-        head = ["" if index else text, job.trial.facts.variant]
+        head = [*("" if index else text for text in texts), job.trial.facts.variant]
         values = [cell for metric in shown for cell in _cells(job, metric)]
         yield Row([*head, *values], style)
         for row in published_rows(job, shown):
@@ -63,7 +69,7 @@ def _group_rows(text: str, jobs: Sequence[JobReport], shown: Sequence[Metric]) -
                 for metric, value in zip(shown, row.cells[1:], strict=True)
                 for cell in ([value, ""] if metric.ratio else [value])
             ]
-            yield Row(["", row.cells[0], *told], row.style)
+            yield Row([*[""] * len(texts), row.cells[0], *told], row.style)
 
 
 def _cells(job: JobReport, metric: Metric) -> Iterator[str]:

@@ -4,6 +4,7 @@ import { Link } from 'react-router';
 import { useMetrics } from '../../api/queries';
 import type { ComparedMetric, ComparedTrial } from '../../api/types';
 import { MetricValue } from '../../components/MetricValue';
+import { casePrefix } from '../../format/axes';
 import { metricLabel } from '../../format/metrics';
 import { dataSize } from '../../format/numbers';
 import { differs, type Group, ratioText } from './groups';
@@ -54,7 +55,7 @@ function HeadCell({ trial, ratio = false }: { trial: ComparedTrial; ratio?: bool
     <th scope="col" className="right" colSpan={ratio ? 2 : 1}>
       <Link to={`/trials/${trial.id}`}>{trial.plan}</Link>
       <div className="muted" style={{ fontWeight: 400 }}>
-        {trial.variant === 'base' ? '' : `${trial.variant}, `}
+        {casePrefix(trial)}
         {dataSize(trial.data_size_bytes)}
         {trial.iteration > 0 ? `, #${trial.iteration}` : ''}
       </div>

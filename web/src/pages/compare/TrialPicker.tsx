@@ -4,6 +4,7 @@ import { useState } from 'react';
 
 import { useTrials } from '../../api/queries';
 import type { Trial } from '../../api/types';
+import { casePrefix } from '../../format/axes';
 import { dataSize } from '../../format/numbers';
 
 interface Props {
@@ -61,6 +62,5 @@ export function TrialPicker({ ids, onChange }: Props) {
 }
 
 function label(trial: Trial) {
-  const variant = trial.variant === 'base' ? '' : `, ${trial.variant}`;
-  return `${trial.plan}${variant}, ${dataSize(trial.data_size_bytes)}, ${trial.id}`;
+  return `${trial.plan}, ${casePrefix(trial)}${dataSize(trial.data_size_bytes)}, ${trial.id}`;
 }

@@ -1,5 +1,6 @@
 /** Two runs compared at every size: which pairs stand in one table, and which metrics it has. */
 import type { ComparedJob, Comparison, Metric } from '../../api/types';
+import { caseText } from '../../format/axes';
 
 export interface SizeKind {
   key: string;
@@ -7,12 +8,12 @@ export interface SizeKind {
   pairs: ComparedJob[];
 }
 
-/** One table for each job and variant of the first run, sizes rising. */
+/** One table for each job, variant and combination of swept values of the first run, sizes rising. */
 export function kindsOf(comparison: Comparison): SizeKind[] {
   const kinds = new Map<string, SizeKind>();
   for (const pair of comparison.jobs) {
-    const { job, variant } = pair.first;
-    const title = variant === 'base' ? job : `${job}, ${variant}`;
+    const told = caseText(pair.first);
+    const title = told === '' ? pair.first.job : `${pair.first.job}, ${told}`;
     const kind = kinds.get(title) ?? { key: title, title, pairs: [] };
     kind.pairs.push(pair);
     kinds.set(title, kind);

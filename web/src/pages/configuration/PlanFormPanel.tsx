@@ -5,6 +5,7 @@ import { type Help, usePlanForm } from './context';
 import { Field } from './Field';
 import { type Schema, resolve } from './schema';
 import { type Section, sectionOf, SECTIONS } from './sections';
+import { SweptFields } from './SweptFields';
 
 interface Props {
   root: Schema;
@@ -68,6 +69,7 @@ function SectionFields({ section, root }: { section: Section; root: Schema }) {
 function Named({ name, root }: { name: string; root: Schema }) {
   const path = name.split('.');
   const found = schemaAt(root, path);
+  if (found !== null && name === 'sweep') return <SweptFields schema={found.schema} />;
   return found === null ? null : <Field path={path} schema={found.schema} required={found.required} />;
 }
 

@@ -139,12 +139,15 @@ export function withOverrides(text: string, overrides: readonly string[]): strin
   return overrides.reduce((before, override) => {
     const at = override.indexOf('=');
     if (at < 1) return before;
-    const path = override
-      .slice(0, at)
-      .split('.')
-      .map((part) => (/^\d+$/.test(part) ? Number(part) : part));
-    return withField(before, path, parse(override.slice(at + 1)));
+    return withField(before, pathOf(override.slice(0, at)), parse(override.slice(at + 1)));
   }, text);
+}
+
+/** The path of a field by its dotted name; a swept field has its own dotted name as its key. */
+function pathOf(name: string): FieldPath {
+  const swept = /^(sweep(?:\.zip)?)\.(?!data_size|message_size|zip)(.+)$/.exec(name);
+  if (swept) return [...(swept[1] ?? '').split('.'), swept[2] ?? ''];
+  return name.split('.').map((part) => (/^\d+$/.test(part) ? Number(part) : part));
 }
 
 /** The least change that turns one text into another: what is between their common beginning and end. */

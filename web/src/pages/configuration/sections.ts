@@ -22,7 +22,7 @@ export const SECTIONS: readonly Section[] = [
     more: ['fabric.propagation', 'fabric.nic', 'fabric.shared_memory', 'fabric.extra_delays'],
   },
   { key: 'jobs', title: 'Jobs and ports', fields: ['jobs'], more: [] },
-  { key: 'sizes', title: 'Data sizes', fields: ['sweep.data_size', 'sweep.message_size'], more: [] },
+  { key: 'sizes', title: 'Sweep', fields: ['sweep.data_size', 'sweep.message_size', 'sweep'], more: [] },
   {
     key: 'transport',
     title: 'Transport',

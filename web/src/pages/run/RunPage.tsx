@@ -9,6 +9,7 @@ import { FINAL_STATES } from '../../api/states';
 import type { RunDetail } from '../../api/types';
 import { Loaded } from '../../components/Loaded';
 import { StatusBadge } from '../../components/StatusBadge';
+import { caseText } from '../../format/axes';
 import { dataSize, duration, moment, short, simulatedTime } from '../../format/numbers';
 import { CancelButton } from './CancelButton';
 import { LiveCharts } from './LiveCharts';
@@ -120,7 +121,7 @@ function RunTrials({ run }: { run: RunDetail }) {
             <th>Status</th>
             <th>Trial</th>
             {run.twin ? <th>By</th> : null}
-            <th>Variant</th>
+            <th>Variant, swept values</th>
             <th className="right">Data size</th>
             <th className="right">Iteration</th>
           </tr>
@@ -139,7 +140,7 @@ function RunTrials({ run }: { run: RunDetail }) {
                 )}
               </td>
               {run.twin ? <td>{trial.backend}</td> : null}
-              <td>{trial.variant}</td>
+              <td>{caseText(trial) || 'base'}</td>
               <td className="right">{dataSize(trial.data_size_bytes)}</td>
               <td className="right">{trial.iteration}</td>
             </tr>

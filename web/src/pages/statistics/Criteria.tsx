@@ -31,7 +31,7 @@ export function Criteria({ jobs }: { jobs: JobDetail[] }) {
               <td>{limitText(metrics, criterion)}</td>
               <td className="right">{significant(criterion.value, 6)}</td>
               <td>
-                <Verdict met={criterion.met} />
+                <Verdict criterion={criterion} />
               </td>
             </tr>
           ))}
@@ -50,7 +50,7 @@ function limitText(metrics: readonly Metric[], criterion: CriterionResult) {
   return `${metricLabel(metrics, criterion.metric)} ${bounds.filter(Boolean).join(', ')}`;
 }
 
-function Verdict({ met }: { met: boolean | null }) {
-  if (met === null) return <Text size="sm">not measured</Text>;
-  return <Badge color={met ? 'teal' : 'red'}>{met ? 'met' : 'not met'}</Badge>;
+function Verdict({ criterion: { value, passed } }: { criterion: CriterionResult }) {
+  if (value === null) return <Text size="sm">not measured</Text>;
+  return <Badge color={passed ? 'teal' : 'red'}>{passed ? 'met' : 'not met'}</Badge>;
 }

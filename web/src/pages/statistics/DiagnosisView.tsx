@@ -3,6 +3,7 @@ import { Paper, Progress, Stack, Text, Title } from '@mantine/core';
 import type { Finding, TrialDetail } from '../../api/types';
 import { Empty } from '../../components/States';
 import { fixed, significant, simulatedTime, whole } from '../../format/numbers';
+import { RemedyLines } from './RemedyLines';
 import { jobsOf } from './views';
 
 /** Why each job is slow, what says so, and where queue pairs and frames went. */
@@ -31,6 +32,14 @@ export function DiagnosisView({ trial }: { trial: TrialDetail }) {
   );
 }
 
+function shareText(percent: number): string {
+  if (percent === 0) return 'explains nothing beyond the causes above';
+  return `explains ${percent < 1 ? 'less than 1' : percent.toFixed(0)} % of the lost time`;
+}
+
+/** So many symptoms, or other places, are told of a cause. */
+const MAX_UNDER = 5;
+
 function FindingBox({ finding }: { finding: Finding }) {
   const share = finding.explained === null ? null : finding.explained * 100;
   return (
@@ -39,6 +48,17 @@ function FindingBox({ finding }: { finding: Finding }) {
         {causeTitle(finding.cause)}
       </Title>
       <Text size="sm">{finding.sentence}</Text>
+      {finding.under.length > 0 ? (
+        <ul className="under" style={{ margin: '4px 0', paddingLeft: 20 }}>
+          {finding.under.slice(0, MAX_UNDER).map((each) => (
+            <Text key={each.sentence} component="li" size="sm" className="muted">
+              {each.cause === finding.cause ? '' : `${causeTitle(each.cause)}: `}
+              {each.sentence}
+            </Text>
+          ))}
+        </ul>
+      ) : null}
+      <RemedyLines remedies={finding.remedies} />
       {share === null ? null : (
         <div
           style={{
@@ -51,7 +71,7 @@ function FindingBox({ finding }: { finding: Finding }) {
         >
           <Progress value={share} aria-label={`Explains ${share.toFixed(0)} % of the lost time`} />
           <Text size="xs" className="muted">
-            explains {share.toFixed(0)} % of the lost time
+            {shareText(share)}
           </Text>
         </div>
       )}

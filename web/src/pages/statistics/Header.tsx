@@ -7,6 +7,7 @@ import { path, query } from '../../api/client';
 import type { Sibling, TrialDetail } from '../../api/types';
 import { StatusBadge } from '../../components/StatusBadge';
 import { TagDialog } from '../../components/TagDialog';
+import { casePrefix, caseText } from '../../format/axes';
 import { dataSize, moment } from '../../format/numbers';
 import { holds, isPrinted } from './views';
 
@@ -27,8 +28,8 @@ export function Header({ trial, view }: { trial: TrialDetail; view: string }) {
           ))}
         </Group>
         <Text size="sm" className="muted">
-          <span className="mono">{trial.id}</span> · {trial.backend} {trial.backend_version} · {trial.variant}{' '}
-          · iteration {trial.iteration} · {moment(trial.started_at)}
+          <span className="mono">{trial.id}</span> · {trial.backend} {trial.backend_version} ·{' '}
+          {caseText(trial) || 'base'} · iteration {trial.iteration} · {moment(trial.started_at)}
         </Text>
       </div>
       <Group gap="xs">
@@ -51,7 +52,7 @@ export function Header({ trial, view }: { trial: TrialDetail; view: string }) {
   );
 }
 
-/** What a trial is compared with first: the other variants at its size and iteration. */
+/** What a trial is compared with first: the other variants and swept values at its size and iteration. */
 function others(trial: TrialDetail): string[] {
   return trial.suite_trials
     .filter((other) => other.id !== trial.id && other.status === 'complete')
@@ -78,8 +79,7 @@ function SiblingChoice({ trial, view }: { trial: TrialDetail; view: string }) {
 
 function siblingLabel(other: Sibling) {
   const iteration = other.iteration > 0 ? `, #${other.iteration}` : '';
-  const variant = other.variant === 'base' ? '' : `${other.variant}, `;
-  return `${variant}${dataSize(other.data_size_bytes)}${iteration}`;
+  return `${casePrefix(other)}${dataSize(other.data_size_bytes)}${iteration}`;
 }
 
 /** The files that need a plan, chunks or a fabric whose frames can be captured. */

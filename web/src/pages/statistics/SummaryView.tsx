@@ -4,10 +4,12 @@ import { Link } from 'react-router';
 import { useMetrics } from '../../api/queries';
 import type { JobDetail, Measured, Metric, TrialDetail } from '../../api/types';
 import { metricOf, metricsOf, metricText } from '../../format/metrics';
+import { shownJob, shownText } from '../../format/jobs';
 import { dataSize, MISSING, significant, whole } from '../../format/numbers';
 import { Criteria } from './Criteria';
 import { MeasuredFacts } from './MeasuredFacts';
 import { MetricTable } from './MetricTable';
+import { RemedyLines } from './RemedyLines';
 import { jobsOf, unreachedTexts } from './views';
 
 interface Tile {
@@ -21,10 +23,10 @@ interface Tile {
 export function SummaryView({ trial }: { trial: TrialDetail }) {
   const jobs = jobsOf(trial);
   const metrics = useMetrics();
-  const [job] = jobs;
+  const job = shownJob(trial, jobs);
   if (job === undefined) return <Text size="sm">{trial.message || 'This trial has no results.'}</Text>;
   const shown = tiles(metrics, trial, job);
-  const finding = jobs.flatMap((each) => each.diagnosis ?? [])[0];
+  const several = shownText(trial, jobs);
   return (
     <Stack gap="sm">
       {trial.message ? (
@@ -33,29 +35,39 @@ export function SummaryView({ trial }: { trial: TrialDetail }) {
         </Text>
       ) : null}
       <Unreached texts={unreachedTexts(job)} />
+      {several ? <Text size="sm">{several}.</Text> : null}
       <SimpleGrid cols={{ base: 4, lg: shown.length }} spacing="xs">
         {shown.map((tile) => (
           <TileBox key={tile.label} {...tile} />
         ))}
       </SimpleGrid>
-      {finding ? (
-        <Paper withBorder p="sm">
-          <Group gap="xs" align="baseline" wrap="nowrap">
-            <Title order={3} style={{ whiteSpace: 'nowrap' }}>
-              Likely cause
-            </Title>
-            <Text size="sm">
-              {finding.sentence} <Link to={`/trials/${trial.id}/diagnosis`}>Diagnosis</Link>
-            </Text>
-          </Group>
-        </Paper>
-      ) : null}
+      <FirstCauses trial={trial} jobs={jobs} />
       {job.measured ? <MeasuredFacts measured={job.measured} /> : null}
       <Criteria jobs={jobs} />
       <MetricTable jobs={jobs} />
     </Stack>
   );
 }
+
+/** The first cause of each job that is slow, with what to do about it. */
+function FirstCauses({ trial, jobs }: { trial: TrialDetail; jobs: JobDetail[] }) {
+  const slow = jobs.filter((job) => job.diagnosis?.length).slice(0, MAX_CAUSES);
+  return slow.map(({ job, diagnosis }) => (
+    <Paper key={job} withBorder p="sm">
+      <Group gap="xs" align="baseline" wrap="nowrap">
+        <Title order={3} style={{ whiteSpace: 'nowrap' }}>
+          Likely cause{jobs.length > 1 ? `, job ${job}` : ''}
+        </Title>
+        <Text size="sm">
+          {diagnosis?.[0]?.sentence} <Link to={`/trials/${trial.id}/diagnosis`}>Diagnosis</Link>
+        </Text>
+      </Group>
+      <RemedyLines remedies={diagnosis?.[0]?.remedies.slice(0, 1) ?? []} />
+    </Paper>
+  ));
+}
+
+const MAX_CAUSES = 4;
 
 /** So many are named; a plan may have thousands. */
 const MAX_UNREACHED = 12;
@@ -81,9 +93,14 @@ function tiles(metrics: readonly Metric[], trial: TrialDetail, job: JobDetail): 
   return [
     { label: 'Data size', value: dataSize(trial.data_size_bytes) },
     {
-      label: 'Ranks',
-      value: significant(job.ranks),
-      hint: `${job.collective ?? ''} ${job.algorithm ?? ''}`,
+      label: jobsOf(trial).length > 1 ? 'Ranks of all jobs' : 'Ranks',
+      value: significant(trial.ranks),
+      hint: jobsOf(trial)
+        .map(
+          (each) =>
+            `${each.job}: ${significant(each.ranks)}, ${each.collective ?? ''} ${each.algorithm ?? ''}`,
+        )
+        .join('; '),
     },
     ...shown.map((metric) => {
       const { title, unit } = metric;

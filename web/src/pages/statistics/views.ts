@@ -38,6 +38,7 @@ export const VIEWS: readonly View[] = [
 /** The view that shows the figures of a section of the report. */
 export const VIEW_OF_SECTION: Record<FigureSection, string> = {
   variants: 'summary',
+  sweep: 'summary',
   tenants: 'summary',
   bandwidth: 'summary',
   twin: 'summary',

@@ -5,6 +5,8 @@ import { Link } from 'react-router';
 import type { Metric, Trial } from '../../api/types';
 import type { GridColumn } from '../../components/Grid';
 import { StatusBadge } from '../../components/StatusBadge';
+import { worstText } from '../../format/jobs';
+import { caseText } from '../../format/axes';
 import { metricOf, metricText } from '../../format/metrics';
 import { dataSize, MISSING, moment, significant } from '../../format/numbers';
 
@@ -22,11 +24,19 @@ function metricColumn(metric: Metric): GridColumn<Trial> {
     width: 84,
     right: true,
     sortable: true,
-    cell: ({ jobs: [job] }) => (job ? metricText(metricOf(job, metric), metric) : MISSING),
+    cell: (trial) => <Figure trial={trial} metric={metric} />,
   };
 }
 
-/** Columns of the list of trials; figures are those of a trial's first job. */
+/** A figure of the first job, by which the server sorts; of several jobs it says whose it is. */
+function Figure({ trial, metric }: { trial: Trial; metric: Metric }) {
+  const [job] = trial.jobs;
+  if (job === undefined) return MISSING;
+  const text = metricText(metricOf(job, metric), metric);
+  return trial.jobs.length > 1 ? <span title={`${metric.title} of job ${job.job}`}>{text}</span> : text;
+}
+
+/** Columns of the list of trials; figures are those of a trial's first job, which is named where there are several. */
 export function trialColumns(selection: Selection, metrics: readonly Metric[]): GridColumn<Trial>[] {
   return [
     {
@@ -38,14 +48,14 @@ export function trialColumns(selection: Selection, metrics: readonly Metric[]): 
     {
       key: 'status',
       title: 'Status',
-      width: 102,
+      width: 92,
       sortable: true,
       cell: (trial) => <StatusBadge status={trial.status} title={trial.message || undefined} />,
     },
     {
       key: 'plan',
       title: 'Plan',
-      width: 'minmax(150px, 1.2fr)',
+      width: 'minmax(130px, 1.2fr)',
       sortable: true,
       cell: (trial) => <Name trial={trial} />,
     },
@@ -67,16 +77,29 @@ export function trialColumns(selection: Selection, metrics: readonly Metric[]): 
       sortable: true,
       cell: (trial) => dataSize(trial.data_size_bytes),
     },
-    { key: 'collective', title: 'Collective', width: 'minmax(120px, 0.8fr)', cell: collectiveText },
+    {
+      key: 'collective',
+      title: 'Collective',
+      hint: 'That of the job whose figures stand here: of several the first, which is named',
+      width: 'minmax(130px, 1fr)',
+      cell: collectiveText,
+    },
     {
       key: 'ranks',
       title: 'Ranks',
-      hint: 'Ranks of the job',
+      hint: 'Ranks of all jobs together',
       width: 60,
       right: true,
-      cell: ({ jobs: [job] }) => significant(job?.ranks),
+      cell: ({ ranks }) => significant(ranks),
     },
     ...metrics.filter(({ views }) => views.includes('trials-page')).map(metricColumn),
+    {
+      key: 'worst',
+      title: 'Worst job',
+      hint: 'The job that fares worst beside the others: what it keeps of its bus bandwidth alone',
+      width: 'minmax(90px, 0.6fr)',
+      cell: (trial) => <Worst trial={trial} />,
+    },
     {
       key: 'verdict',
       title: 'Criteria',
@@ -86,7 +109,7 @@ export function trialColumns(selection: Selection, metrics: readonly Metric[]): 
     {
       key: 'tags',
       title: 'Tags',
-      width: 'minmax(90px, 1fr)',
+      width: 'minmax(70px, 1fr)',
       cell: (trial) => <Tags tags={trial.tags} />,
     },
     {
@@ -133,21 +156,32 @@ function MeasuredMark() {
 
 function variantText(trial: Trial) {
   const iteration = trial.iteration > 0 ? ` #${trial.iteration}` : '';
-  return trial.variant === 'base' && iteration === '' ? (
+  const text = `${caseText(trial) || 'base'}${iteration}`;
+  return text === 'base' ? (
     <Text span size="sm" className="muted">
       base
     </Text>
   ) : (
-    <span title={`${trial.variant}${iteration}`}>{`${trial.variant}${iteration}`}</span>
+    <span title={text}>{text}</span>
   );
 }
 
-function collectiveText(trial: Trial) {
-  const [job] = trial.jobs;
+function collectiveText({ jobs }: Trial) {
+  const [job] = jobs;
   if (job === undefined) return MISSING;
-  const others = trial.jobs.length > 1 ? ` +${trial.jobs.length - 1} jobs` : '';
-  const text = `${job.collective ?? MISSING}${job.algorithm ? `, ${job.algorithm}` : ''}${others}`;
-  return <span title={text}>{text}</span>;
+  const what = `${job.collective ?? MISSING}${job.algorithm ? `, ${job.algorithm}` : ''}`;
+  if (jobs.length === 1) return <span title={what}>{what}</span>;
+  const all = jobs.map((each) => `${each.job}: ${each.collective ?? MISSING}`).join('; ');
+  return (
+    <span
+      title={`Figures of job ${job.job}. All: ${all}`}
+    >{`${job.job} (1 of ${jobs.length}): ${what}`}</span>
+  );
+}
+
+function Worst({ trial }: { trial: Trial }) {
+  const text = worstText(trial);
+  return text ? <span title={`What it keeps of its bus bandwidth alone: ${text}`}>{text}</span> : MISSING;
 }
 
 function Verdict({ verdict }: { verdict: string | null }) {

@@ -4,13 +4,14 @@ use super::adapter::{flow_label, traffic_class};
 use super::address::{Address, End, Peers, Slots, Target, unknown_pair};
 use super::receiving::{RECEIVES, Receiver, SLOTS};
 use super::sending::Sender;
+use super::stamps::Stamps;
 use super::work::{Rules, Work};
 use super::{CREDIT_RECEIVES, IS_RECEIVER, Made, PLACE_SHIFT, RdmaVerbs};
 use crate::run::RunError;
 use crate::run::roce::memory::Regions;
 use crate::run::share::LocalPair;
 use crate::run::turns::Turns;
-use crate::verbs::{CompletionQueue, Path, QueuePair, Registered, VerbsError};
+use crate::verbs::{CompletionQueue, DeviceClock, Path, QueuePair, Registered, VerbsError};
 use rustix::rand::{GetRandomFlags, getrandom};
 use std::collections::BTreeMap;
 use std::io;
@@ -55,8 +56,12 @@ impl RdmaVerbs {
         let slots = self.slot_count();
         let bytes: u64 = receivers.iter().filter(is_remote).map(|pair| regions.of(pair) * slots).sum();
         let device = &self.adapter.device;
+        let device_clock = self.settings.completion_time_stamps.then(|| DeviceClock::of(device)).flatten();
+        let completions = CompletionQueue::new(device, depths.entries, device_clock.is_some())?;
+        let device_clock = device_clock.filter(|_| completions.has_stamps());
+        self.stamps = device_clock.and_then(|device_clock| Stamps::new(device_clock, self.clock).ok());
         let made = Made {
-            completions: Arc::new(CompletionQueue::new(device, depths.entries)?),
+            completions: Arc::new(completions),
             source: Registered::to_read(device, regions.whole())?,
             target: Registered::to_write(device, bytes.max(1) as usize)?,
         };

@@ -79,6 +79,11 @@ impl Work {
         !self.waiting.is_empty() && self.room() > 0
     }
 
+    /// Requests so far.
+    pub(super) const fn requests(&self) -> u32 {
+        self.requests
+    }
+
     /// Requests that find room in the queue pair, and in slots.
     fn room(&self) -> u32 {
         let queue = self.rules.depth - self.requests.wrapping_sub(self.ended);

@@ -1,0 +1,67 @@
+//! A thread that is on time.
+
+use libc::{SCHED_FIFO, SCHED_OTHER, c_int, pthread_self, pthread_setschedparam, sched_param};
+use std::marker::PhantomData;
+
+/// Until it is dropped its thread has a processor as soon as it wants one, before all threads that are not as
+/// prompt (sched(7), `SCHED_FIFO`), if the host allows: `CAP_SYS_NICE`, or `RLIMIT_RTPRIO` of 1 or more.
+#[derive(Debug)]
+pub(super) struct Prompt {
+    /// It is of one thread.
+    _thread: PhantomData<*const ()>,
+}
+
+impl Prompt {
+    /// Makes this thread prompt.
+    pub(super) fn new() -> Self {
+        schedule(SCHED_FIFO, 1);
+        Self { _thread: PhantomData }
+    }
+}
+
+impl Drop for Prompt {
+    fn drop(&mut self) {
+        schedule(SCHED_OTHER, 0);
+    }
+}
+
+/// A host that does not allow it leaves the thread as it is.
+fn schedule(policy: c_int, sched_priority: c_int) {
+    // SAFETY: this thread, and parameters that outlive the call.
+    unsafe { pthread_setschedparam(pthread_self(), policy, &sched_param { sched_priority }) };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::process::nice;
+    use std::{fs, thread};
+
+    fn policy() -> c_int {
+        // SAFETY: 0 is this thread.
+        unsafe { libc::sched_getscheduler(0) }
+    }
+
+    /// `CAP_SYS_NICE`, number 23 of capabilities(7), or `RLIMIT_RTPRIO`.
+    fn may_be_prompt() -> bool {
+        let status = fs::read_to_string("/proc/self/status").unwrap();
+        let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:")).unwrap();
+        let limit = rustix::process::getrlimit(rustix::process::Resource::Rtprio);
+        u64::from_str_radix(effective.trim(), 16).unwrap() >> 23 & 1 == 1 || limit.current != Some(0)
+    }
+
+    #[test]
+    fn a_thread_is_prompt_where_the_host_allows_it_and_as_nice_as_before_afterwards() {
+        let policies = thread::spawn(|| {
+            nice(5).unwrap();
+            let prompt = Prompt::new();
+            let during = policy();
+            drop(prompt);
+            assert_eq!(nice(0).unwrap(), 5);
+            (during, policy())
+        });
+        let (during, after) = policies.join().unwrap();
+        assert_eq!(during, if may_be_prompt() { SCHED_FIFO } else { SCHED_OTHER });
+        assert_eq!(after, SCHED_OTHER);
+    }
+}

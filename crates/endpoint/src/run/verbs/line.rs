@@ -1,0 +1,242 @@
+//! A counter of a device on the host's monotonic clock: a straight line through readings of both.
+//!
+//! Between readings the line goes on as it was, and the next reading tells by how much that was wrong: so the
+//! error of every time that it has given is known afterwards. How far a time may be off until then follows from
+//! what clocks can do: crystals are off by 100 ppm at most, and Linux slews its clock by 500 ppm at most
+//! (adjtimex(2)).
+
+use std::collections::VecDeque;
+use units::{Instant, Span};
+
+/// Two clocks differ by no more than one part in so many: 1,000 ppm.
+const ONE_PART_IN: u64 = 1_000;
+/// The slope is measured where that is known to one part in so many: 100 ppm, what the device says itself.
+const SLOPE_ONE_PART_IN: u64 = 10_000;
+/// Over so long the slope is measured.
+const WINDOW: Span = Span::from_us(1_000_000);
+
+/// Both clocks at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Reading {
+    /// The device's counter.
+    pub(super) ticks: u64,
+    /// In the middle of the time that reading it took.
+    pub(super) at: Instant,
+    /// Half of that time: by so much `at` may be wrong.
+    pub(super) half: Span,
+}
+
+/// The line.
+#[derive(Debug)]
+pub(super) struct Line {
+    bits: u32,
+    /// The length of a tick [ps / 2^32].
+    slope: u64,
+    /// Those that the slope follows from, each with the ticks since the first of all.
+    readings: VecDeque<(i64, Reading)>,
+    last: (i64, Reading),
+    /// It has given a time since the last reading.
+    is_used: bool,
+    error: Span,
+}
+
+impl Line {
+    /// One of a counter with so many bits and that frequency [kHz].
+    pub(super) fn new(first: Reading, bits: u32, khz: u64) -> Self {
+        let slope = ((1_000_000_000 << 32) / u128::from(khz)) as u64;
+        let last = (0, first);
+        Self { bits, slope, readings: [last].into(), last, is_used: false, error: Span::ZERO }
+    }
+
+    /// To how much the times that it has given are known.
+    pub(super) const fn error(&self) -> Span {
+        self.error
+    }
+
+    /// The last reading.
+    pub(super) const fn last(&self) -> &Reading {
+        &self.last.1
+    }
+
+    /// Takes a later reading; false if the clock is not what it was said to be, or was set.
+    pub(super) fn add(&mut self, next: Reading) -> bool {
+        let (count, last) = self.last;
+        let gap = next.at.since(last.at);
+        let expected = ((u128::from(gap.0) << 32) / u128::from(self.slope)) as u64;
+        // In a long gap the counter may have begun anew.
+        let beyond = self.signed(next.ticks.wrapping_sub(last.ticks).wrapping_sub(expected));
+        let off = Span(self.picoseconds(beyond).unsigned_abs() as u64);
+        if self.is_used {
+            self.error = self.error.max(off + next.half);
+        }
+        self.is_used = false;
+        if off > last.half + next.half + Span(gap.0 / ONE_PART_IN) {
+            return false;
+        }
+        self.last = (count + expected.cast_signed() + beyond, next);
+        self.readings.push_back(self.last);
+        while self.readings.len() > 2 && next.at.since(self.readings[1].1.at) >= WINDOW {
+            self.readings.pop_front();
+        }
+        self.measure();
+        true
+    }
+
+    /// Measures the slope, if its readings are exact enough.
+    fn measure(&mut self) {
+        let (Some((from, first)), (to, last)) = (self.readings.front(), &self.last) else { return };
+        let (span, ticks) = (last.at.since(first.at), to - from);
+        if ticks > 0 && span.0 / SLOPE_ONE_PART_IN >= (first.half + last.half).0 {
+            self.slope = ((u128::from(span.0) << 32) / u128::from(ticks.unsigned_abs())) as u64;
+        }
+    }
+
+    /// The time of a stamp that was seen at `seen`, and of what did not happen before `earliest`. None if that
+    /// cannot be; where it is wrong by no more than clocks may be, it is mended, and the error is known.
+    pub(super) fn place(&mut self, ticks: u64, earliest: Instant, seen: Instant) -> Option<Instant> {
+        let last = self.last.1;
+        let since = self.picoseconds(self.signed(ticks.wrapping_sub(last.ticks)));
+        let at = Instant(u64::try_from(i128::from(last.at.0) + since).unwrap_or(0));
+        let slack = last.half + Span(seen.since(last.at).0 / ONE_PART_IN);
+        if at > seen + slack || at + slack < earliest {
+            return None;
+        }
+        let placed = at.max(earliest).min(seen);
+        let wrong = placed.since(at).max(at.since(placed));
+        self.error = self.error.max(wrong).max(last.half);
+        self.is_used = true;
+        Some(placed)
+    }
+
+    /// How long so many ticks take.
+    const fn picoseconds(&self, ticks: i64) -> i128 {
+        (ticks as i128 * self.slope as i128) >> 32
+    }
+
+    /// A difference of counters, at most half of a period either way.
+    const fn signed(&self, difference: u64) -> i64 {
+        let unused = u64::BITS - self.bits;
+        (difference << unused).cast_signed() >> unused
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const SECOND: u64 = 1_000_000_000_000;
+
+    /// A device's counter, and how long reading it takes.
+    struct Device {
+        bits: u32,
+        khz: u64,
+        /// How much faster it is than it says.
+        ppm: i64,
+        start: u64,
+        half: Span,
+    }
+
+    impl Device {
+        fn ticks(&self, at: Instant) -> u64 {
+            let rate = u128::from(self.khz) * (1_000_000 + i128::from(self.ppm)) as u128;
+            let passed = u128::from(at.0) * rate / 1_000_000_000_000_000;
+            self.start.wrapping_add(passed as u64) & (u64::MAX >> (64 - self.bits))
+        }
+
+        /// The counter is read at some time while reading it takes.
+        fn reading(&self, at: Instant, late: u64) -> Reading {
+            let read_at = Instant(at.0 - self.half.0 + late % (2 * self.half.0 + 1));
+            Reading { ticks: self.ticks(read_at), at, half: self.half + Span(1_000_000_000 / self.khz + 1) }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn every_time_is_right_within_the_error_that_is_told(
+            bits in 36_u32..=64,
+            khz in 100_000_u64..1_500_000,
+            ppm in -300_i64..=300,
+            start in any::<u64>(),
+            half_ns in 20_u64..2_000,
+            gaps_ms in prop::collection::vec((1_u64..200, any::<u64>()), 2..40),
+        ) {
+            let device = Device { bits, khz, ppm, start, half: Span::from_ns(half_ns) };
+            let mut now = Instant(SECOND);
+            let mut line = Line::new(device.reading(now, start), bits, khz);
+            let mut furthest = Span::ZERO;
+            for (gap_ms, random) in gaps_ms {
+                let then = now + Span(gap_ms * SECOND / 1_000);
+                let at = now + Span(random % then.since(now).0);
+                let seen = at + Span::from_us(5);
+                let placed = line.place(device.ticks(at), now, seen).expect("an honest device");
+                furthest = furthest.max(placed.since(at).max(at.since(placed)));
+                prop_assert!(line.add(device.reading(then, random)), "an honest device");
+                now = then;
+            }
+            prop_assert!(furthest <= line.error(), "{furthest} off, {} told", line.error());
+        }
+    }
+
+    /// A line of readings 100 ms from each other, for two seconds, and when the last one was.
+    fn measured(device: &Device) -> (Line, Instant) {
+        let at = |place: u64| Instant(SECOND + place * SECOND / 10);
+        let mut line = Line::new(device.reading(at(0), 0), device.bits, device.khz);
+        for place in 1..20 {
+            assert!(line.add(device.reading(at(place), place)));
+        }
+        (line, at(19))
+    }
+
+    const DEVICE: Device =
+        Device { bits: 48, khz: 156_250, ppm: 40, start: 1 << 47, half: Span::from_ns(300) };
+
+    #[test]
+    fn a_measured_slope_is_better_than_the_frequency_that_is_told() {
+        let (mut line, now) = measured(&DEVICE);
+        let at = now + Span(SECOND / 10);
+        line.place(DEVICE.ticks(at), now, at + Span::from_us(9));
+        assert!(line.add(DEVICE.reading(at, 0)));
+        // 40 ppm of 100 ms are 4 us.
+        assert!(line.error() < Span::from_us(1) && line.error() > Span::from_ns(300), "{}", line.error());
+    }
+
+    #[test]
+    fn a_stamp_before_what_it_stamps_or_after_it_was_seen_has_no_time() {
+        let (mut line, now) = measured(&DEVICE);
+        let (earliest, seen) = (now + Span::from_us(50), now + Span::from_us(60));
+        for wrong in [now, seen + Span::from_us(2), seen + Span(SECOND), Instant(0)] {
+            assert_eq!(line.place(DEVICE.ticks(wrong), earliest, seen), None, "{wrong}");
+        }
+        assert_eq!(line.error(), Span::ZERO);
+        assert!(line.place(DEVICE.ticks(earliest), earliest, seen).is_some());
+    }
+
+    #[test]
+    fn a_stamp_that_is_wrong_by_what_clocks_may_be_is_mended_and_the_error_told() {
+        let (mut line, now) = measured(&DEVICE);
+        let seen = now + Span(SECOND / 10);
+        let placed = line.place(DEVICE.ticks(seen + Span::from_us(30)), now, seen);
+        assert_eq!(placed, Some(seen));
+        assert!(line.error() > Span::from_us(28), "{}", line.error());
+    }
+
+    #[test]
+    fn a_clock_that_was_set_or_runs_at_another_frequency_is_noticed() {
+        let (mut line, now) = measured(&DEVICE);
+        let set = Device { start: 0, ..DEVICE };
+        assert!(!line.add(set.reading(now + Span(SECOND / 10), 0)));
+        let mut line = Line::new(DEVICE.reading(now, 0), DEVICE.bits, DEVICE.khz * 2);
+        assert!(!line.add(DEVICE.reading(now + Span(SECOND / 10), 0)));
+    }
+
+    #[test]
+    fn a_counter_may_have_begun_anew_many_times_between_two_readings() {
+        let device = Device { bits: 32, ..DEVICE };
+        let (mut line, now) = measured(&device);
+        let then = now + Span(300 * SECOND);
+        assert!(line.add(device.reading(then, 0)));
+        let at = line.place(device.ticks(then), Instant(0), then + Span::from_us(1));
+        assert!(at.is_some_and(|at| at.since(then).max(then.since(at)) < Span::from_us(1)), "{at:?}");
+    }
+}

@@ -1,0 +1,302 @@
+"""What to do about each cause: fields of the plan with the values to set, each tried on the plan itself."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import zip_longest
+from typing import TYPE_CHECKING, Any
+
+from fabricbench.analysis.causes import settings
+from fabricbench.analysis.causes.finding import Finding, Remedy
+
+if TYPE_CHECKING:
+    from fabricbench.plan.again import PlanOfTrial
+
+_MOST = 3
+"""So many remedies are told of a cause, and so many tried of a trial."""
+_MORE_QUEUE_PAIRS = 4
+_MORE_QUEUE = 4
+"""Thresholds that mark too early are raised by so much: as far as dynamic ECN goes."""
+_LONG_TIMEOUT = 100
+"""A timeout of so many of the largest latencies is long."""
+_TIMEOUT_LATENCIES = 16
+_USUAL_TIMEOUT_PS = 4_096_000 << 14
+_USUAL_TIMEOUT = "67.108864ms"
+"""4.096 us * 2^14 (IBTA 1.7, 9.7.6.1.3), the usual local ACK timeout 14."""
+_USUAL_MESSAGE = "128KB"
+_PFC = "fabric.switch.pfc"
+_ECN = "fabric.switch.ecn"
+_DCQCN = "transport.rate_control=dcqcn"
+_SELECTIVE = "transport.recovery=selective"
+_NO_SETTING = "no setting helps"
+
+
+@dataclass(frozen=True)
+class _Trial:
+    """What remedies depend on besides the finding."""
+
+    spec: Mapping[str, Any]
+    plan: PlanOfTrial
+
+    @property
+    def uses_go_back_n(self) -> bool:
+        return settings.is_go_back_n(self.spec)
+
+
+_Remedies = Callable[[Finding, _Trial], Iterator[Remedy]]
+
+
+def with_remedies(
+    findings: Sequence[Finding], run_spec: Mapping[str, Any], plan: PlanOfTrial | None
+) -> list[Finding]:
+    """Return findings with what to do about each.
+
+    A change of the plan is named only where the plan can be loaded with it and then runs something else.
+
+    Args:
+        findings: The causes.
+        run_spec: The RunSpec of the trial.
+        plan: Its plan; none where it is not known, so that no change of it is named.
+    """
+    known = _Known(run_spec, plan)
+    return [replace(each, remedies=known.of(each)) for each in findings]
+
+
+def promising(findings: Sequence[Finding]) -> list[Remedy]:
+    """Return the remedies to try, three at most, the first of each cause before the second of any.
+
+    Where the first two are of two causes, both together are the third.
+    """
+    settings_of = [[each for each in finding.remedies if each.changes] for finding in findings]
+    distinct: dict[frozenset[str], Remedy] = {}
+    for each in (one for rank in zip_longest(*settings_of) for one in rank if one is not None):
+        distinct.setdefault(frozenset(each.changes), each)
+    found = list(distinct.values())
+    if len(found) > 1 and _are_of_two(found[0], found[1], settings_of):
+        together = _together(found[0], found[1])
+        return [*found[:2], together] if together else found[:_MOST]
+    return found[:_MOST]
+
+
+def _are_of_two(first: Remedy, second: Remedy, settings_of: Sequence[Sequence[Remedy]]) -> bool:
+    """Tell whether two remedies stand with different causes."""
+    of_first = [index for index, known in enumerate(settings_of) if first in known]
+    of_second = [index for index, known in enumerate(settings_of) if second in known]
+    return any(one != other for one in of_first for other in of_second)
+
+
+def _together(first: Remedy, second: Remedy) -> Remedy | None:
+    """Return two remedies as one; none where they set the same field, or a field and one inside it."""
+    changes = [*first.changes, *(each for each in second.changes if each not in first.changes)]
+    fields = [each.partition("=")[0] for each in changes]
+    clash = any(one != other and f"{one}.".startswith(f"{other}.") for one in fields for other in fields)
+    if clash or len(set(fields)) < len(fields) or len(changes) in (len(first.changes), len(second.changes)):
+        return None
+    return Remedy(f"{first.what}, and {second.what}", changes)
+
+
+def plan_of(
+    text: str,
+    overrides: Sequence[str],
+    variant: str,
+    iteration: int,
+    size: tuple[int, str],
+    axes: Sequence[tuple[str, Any]],
+) -> PlanOfTrial:
+    """Return the plan of a trial from what its workspace keeps of it; see `PlanOfTrial`."""
+    from fabricbench.plan.again import PlanOfTrial
+
+    return PlanOfTrial(text, tuple(overrides), variant, iteration, *size, tuple(axes))
+
+
+class _Known:
+    """The remedies of one trial; each change is loaded once."""
+
+    def __init__(self, run_spec: Mapping[str, Any], plan: PlanOfTrial | None) -> None:
+        self._spec, self._plan = run_spec, plan
+        self._runs: dict[tuple[str, ...], bool] = {}
+
+    def of(self, finding: Finding) -> list[Remedy]:
+        """Return the remedies of a cause, at most `_MOST`."""
+        advice = _ADVICE.get(finding.cause)
+        told = [Remedy(advice)] if advice and not finding.evidence.get("inherent") else []
+        told += [Remedy(_INHERENT)] if finding.evidence.get("inherent") else []
+        makers = [_OF_CAUSE[finding.cause]] if finding.cause in _OF_CAUSE else []
+        makers += [_shorter_timeout] if makers or finding.cause in _ADVICE else []
+        if self._plan is None or not makers or not self._differs(()):
+            return told
+        trial = _Trial(self._spec, self._plan)
+        found = (remedy for make in makers for remedy in make(finding, trial))
+        return [*[each for each in found if self._differs(tuple(each.changes))][:_MOST], *told]
+
+    def _differs(self, changes: tuple[str, ...]) -> bool:
+        """Tell whether the plan runs something else with changes; of none, whether it runs the same again."""
+        if changes not in self._runs:
+            self._runs[changes] = self._loads(changes)
+        return self._runs[changes]
+
+    def _loads(self, changes: tuple[str, ...]) -> bool:
+        from fabricbench.plan.errors import PlanError
+
+        assert self._plan is not None
+        try:
+            spec = self._plan.load(changes).trials[0].run_spec
+        except PlanError:
+            return False
+        is_same = bool(json.loads(json.dumps(spec)) == self._spec)
+        return is_same != bool(changes)
+
+
+def _lossy_fabric(_finding: Finding, trial: _Trial) -> Iterator[Remedy]:
+    yield Remedy("make data lossless", [f"{_PFC}=on"])
+    yield from _slow_down(trial)
+    yield from _selective(trial)
+
+
+def _slow_down(trial: _Trial) -> Iterator[Remedy]:
+    """Let senders react to marks, unless they pace themselves already."""
+    if settings.reacts_to_ecn(trial.spec) or settings.rate_control(trial.spec) != settings.LINE_RATE:
+        return
+    is_marked = trial.spec["fabric"]["switch"].get("ecn") is not None
+    changes = [*([] if is_marked else [f"{_ECN}=on"]), "transport.rate_control=dcqcn"]
+    yield Remedy("slow senders down before buffers are full", changes)
+
+
+def _selective(trial: _Trial) -> Iterator[Remedy]:
+    if trial.uses_go_back_n:
+        yield Remedy("send only what is missing again", [_SELECTIVE])
+
+
+def _reordering(_finding: Finding, trial: _Trial) -> Iterator[Remedy]:
+    yield from _selective(trial)
+    yield Remedy("keep each queue pair on one path", ["fabric.load_balancing=ecmp"])
+
+
+def _hash_collision(_finding: Finding, trial: _Trial) -> Iterator[Remedy]:
+    kind = settings.load_balancing(trial.spec)
+    if kind == "weighted":
+        yield Remedy("the same weight for each uplink", ["fabric.load_balancing=ecmp"])
+    if kind in ("ecmp", "flowlet"):
+        qps = _MORE_QUEUE_PAIRS * int(trial.spec["transport"]["qps_per_rank_pair"])
+        yield Remedy("more queue pairs for each rank pair", [f"transport.qps_per_rank_pair={qps}"])
+    if kind != "adaptive":
+        changes = ["fabric.load_balancing=adaptive", *([_SELECTIVE] if trial.uses_go_back_n else [])]
+        yield Remedy("choose the uplink packet by packet, and take packets in any order", changes)
+    if not settings.is_per_packet(trial.spec) and kind != "flowlet":
+        yield Remedy("choose anew after each pause of a queue pair", ["fabric.load_balancing=flowlet"])
+
+
+def _incast(finding: Finding, trial: _Trial) -> Iterator[Remedy]:
+    if not finding.evidence["inherent"]:
+        yield from _slow_down(trial)
+
+
+def _headroom(_finding: Finding, trial: _Trial) -> Iterator[Remedy]:
+    yield Remedy("headroom for what arrives after a pause", trial.plan.within(_PFC, {"headroom": "auto"}))
+
+
+def _host_overrun(_finding: Finding, trial: _Trial) -> Iterator[Remedy]:
+    if settings.is_lossy(trial.spec):
+        yield Remedy("let NICs ask for pauses", [f"{_PFC}=on"])
+
+
+def _blocking(_finding: Finding, trial: _Trial) -> Iterator[Remedy]:
+    """Let senders slow down before a switch pauses them: with thresholds below a fixed one of PFC."""
+    xoff = trial.spec["fabric"]["switch"]["pfc"]["xoff"]
+    if xoff["kind"] != "static":
+        yield from _slow_down(trial)
+    elif settings.rate_control(trial.spec) in (settings.LINE_RATE, "dcqcn"):
+        thresholds = f"{{kmin: {xoff['bytes'] // 4}B, kmax: {xoff['bytes']}B, pmax: 20%}}"
+        is_paced = settings.rate_control(trial.spec) == "dcqcn"
+        changes = [f"{_ECN}={thresholds}", *([] if is_paced else [_DCQCN])]
+        yield Remedy("slow senders down before a switch pauses them", changes)
+
+
+def _eager(_finding: Finding, trial: _Trial) -> Iterator[Remedy]:
+    ecn = trial.spec["fabric"]["switch"]["ecn"]
+    raised = {name: f"{_MORE_QUEUE * ecn[f'{name}_bytes']}B" for name in ("kmin", "kmax")}
+    yield Remedy("mark deeper queues only", trial.plan.within(_ECN, raised, on="alibaba"))
+    if not settings.is_lossy(trial.spec):
+        yield Remedy("leave it to PFC", [f"transport.rate_control={settings.LINE_RATE}"])
+
+
+def _window(finding: Finding, _trial: _Trial) -> Iterator[Remedy]:
+    evidence = finding.evidence
+    needed = 2 * evidence["round_trip_ps"] / evidence["frame_ps"] / evidence["queue_pairs"]
+    packets = max(2 * int(evidence["window_packets"]), 1 << round(needed).bit_length())
+    yield Remedy("a window of more than the way there and back", [f"transport.window={packets}"])
+
+
+def _short_packets(_finding: Finding, _trial: _Trial) -> Iterator[Remedy]:
+    yield Remedy("longer messages", [f"transport.message_size={_USUAL_MESSAGE}"])
+
+
+def _too_short(finding: Finding, trial: _Trial) -> Iterator[Remedy]:
+    if finding.evidence["timeout_ps"] < _USUAL_TIMEOUT_PS * trial.plan.scale:
+        yield Remedy("the usual timeout", [f"transport.timeout={_USUAL_TIMEOUT}"])
+
+
+def _shorter_timeout(finding: Finding, trial: _Trial) -> Iterator[Remedy]:
+    """Shorten a timeout that is very long against what frames take, where senders waited for it.
+
+    It stays above the ideal time of the job: so long may a queue pair wait for others at a port.
+    """
+    waits = [each for each in finding.under if each.cause == "retransmission-timeout"]
+    for evidence in [each.evidence for each in waits[:1]]:
+        latency_ps, timeout_ps = evidence["latency_max_ps"], evidence["timeout_ps"]
+        needed_ps = max(_TIMEOUT_LATENCIES * (latency_ps or 0), evidence["ideal_ps"])
+        if latency_ps and timeout_ps >= _LONG_TIMEOUT * latency_ps and timeout_ps >= 2 * needed_ps:
+            microseconds = -(-needed_ps // 10**6 // trial.plan.scale)
+            yield Remedy("wait less for what was lost", [f"transport.timeout={microseconds}us"])
+
+
+def _bit_errors(finding: Finding, trial: _Trial) -> Iterator[Remedy]:
+    yield from _repair(finding, trial)
+    yield from _selective(trial)
+
+
+def _repair(finding: Finding, trial: _Trial) -> Iterator[Remedy]:
+    if trial.spec["fabric"].get("failures"):
+        yield Remedy(f"repair {finding.where[0] if finding.where else 'what failed'}", ["fabric.failures=[]"])
+
+
+def _straggler(finding: Finding, trial: _Trial) -> Iterator[Remedy]:
+    if trial.spec["fabric"].get("nic", {}).get("impairments"):
+        yield Remedy(f"repair {finding.where[0]}", ["fabric.nic.impairments=[]"])
+    yield from _repair(finding, trial)
+
+
+def _watchdog(_finding: Finding, trial: _Trial) -> Iterator[Remedy]:
+    yield Remedy("a watchdog that ends it", trial.plan.within(_PFC, {"watchdog": "on"}))
+
+
+_OF_CAUSE: Mapping[str, _Remedies] = {
+    "pfc-deadlock": _watchdog,
+    "pfc-stall": _watchdog,
+    "link-failure": _repair,
+    "bit-errors": _bit_errors,
+    "fewer-uplinks": _repair,
+    "straggling-nic": _straggler,
+    "lossy-fabric": _lossy_fabric,
+    "hash-collision": _hash_collision,
+    "incast": _incast,
+    "headroom-overrun": _headroom,
+    "host-overrun": _host_overrun,
+    "pfc-head-of-line-blocking": _blocking,
+    "ecn-too-eager": _eager,
+    "reordering-with-go-back-n": _reordering,
+    "small-window": _window,
+    "short-packets": _short_packets,
+    "timeout-too-short": _too_short,
+}
+_INHERENT = f"{_NO_SETTING}: the pattern is an incast"
+_ADVICE: Mapping[str, str] = {
+    "oversubscription": f"{_NO_SETTING}: a limit of the fabric, for more or faster uplinks",
+    "incast": f"{_NO_SETTING} that the senders share one port",
+    "step-overhead": f"{_NO_SETTING} of the fabric: fewer steps, or less overhead of the software",
+    "start-up-latency": f"{_NO_SETTING}: fewer steps or more data, a shorter path",
+    "credit-deadlock": "routes without a circle",
+}
+"""What is said of causes that no setting of the plan takes away, or not wholly."""

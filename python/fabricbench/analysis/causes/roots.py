@@ -1,0 +1,117 @@
+"""From what the counters show to causes: symptoms under their roots, shares that do not overlap."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from fabricbench.analysis.causes.finding import Finding
+
+LOSSES = (
+    "lossy-fabric",
+    "link-failure",
+    "bit-errors",
+    "headroom-overrun",
+    "buffer-overrun",
+    "host-overrun",
+    "pfc-storm",
+)
+"""Causes that lose frames; `frames` of their evidence says how many."""
+_REORDERING = "reordering-with-go-back-n"
+_MANY_PLACES = ("hash-collision", "oversubscription", "straggling-nic", "pfc-head-of-line-blocking")
+"""Causes that are told once, with every place."""
+_LOADS = ("hash-collision", "oversubscription", "incast", "straggling-nic")
+"""Causes whose cost is what a port needs beyond the ideal: ports work beside each other, so the largest
+counts."""
+_RESIDUAL_SHARE = 0.02
+"""Share of the lost time below which what is measured as a rest is not named."""
+
+
+def roots(found: Sequence[Finding]) -> list[Finding]:
+    """Return the causes of one job, each with what follows from it, and shares that sum up to 1 at most.
+
+    The largest share comes first; causes without one follow in the order in which they were found.
+    """
+    told = _parted(_with_symptoms(_once(found)))
+    return sorted(told, key=lambda each: (each.explained is None, -(each.explained or 0.0)))
+
+
+def _once(found: Sequence[Finding]) -> list[Finding]:
+    """Tell the same cause at several places once: the worst, and the others under it."""
+    groups: dict[str, list[Finding]] = {}
+    for index, each in enumerate(found):
+        groups.setdefault(each.cause if each.cause in _MANY_PLACES else f"{each.cause} {index}", []).append(
+            each
+        )
+    return [_joined(max(group, key=_cost), group) for group in groups.values()]
+
+
+def _joined(worst: Finding, group: Sequence[Finding]) -> Finding:
+    others = [each for each in group if each is not worst]
+    where = dict.fromkeys([*worst.where, *(place for each in others for place in each.where)])
+    return replace(worst, where=tuple(where), under=(*worst.under, *others))
+
+
+def _with_symptoms(found: Sequence[Finding]) -> list[Finding]:
+    """Put what was sent again and waited for under the loss, or the reordering, that brought it about."""
+    losses = [each for each in found if each.cause in LOSSES and each.evidence.get("frames")]
+    loss = max(losses, key=lambda each: int(each.evidence["frames"]), default=None)
+    reordering = next((each for each in found if each.cause == _REORDERING), None)
+    waited_for = reordering if loss is None or (reordering and _is_proven(reordering)) else loss
+    roots_of = {"loss-with-go-back-n": loss, "retransmission-timeout": waited_for}
+    under = [(each, roots_of.get(each.cause)) for each in found]
+    tops = [each for each, root in under if root is None]
+    return [_above(each, [below for below, root in under if root is each]) for each in tops]
+
+
+def _is_proven(reordering: Finding) -> bool:
+    """Tell whether most NAKs were for frames that were not lost."""
+    return bool(2 * reordering.evidence["naks_without_loss"] > reordering.evidence["naks"])
+
+
+def _above(root: Finding, symptoms: Sequence[Finding]) -> Finding:
+    if not symptoms:
+        return root
+    known = [each.explained for each in (root, *symptoms) if each.explained is not None]
+    explained = min(1.0, sum(known)) if known else None
+    return replace(root, explained=explained, under=(*root.under, *symptoms))
+
+
+def _parted(found: Sequence[Finding]) -> list[Finding]:
+    """Give each cause the part of the lost time that is left for it.
+
+    Costs that are measured by themselves come first, the largest first; then those that are measured as a
+    rest, such as the time for which the bottleneck idled, which may contain others.
+    """
+    shares = _beyond_each_other(
+        {index: each for index, each in enumerate(found) if each.explained is not None}
+    )
+    left, told = 1.0, dict(enumerate(found))
+    for index in sorted(shares, key=lambda index: (_is_rest(found[index]), -shares[index])):
+        share = min(shares[index], left)
+        left -= share
+        told[index] = replace(found[index], explained=share)
+    return [each for each in told.values() if not _is_rest_of_nothing(each)]
+
+
+def _is_rest_of_nothing(finding: Finding) -> bool:
+    return finding.explained is not None and _is_rest(finding) and finding.explained < _RESIDUAL_SHARE
+
+
+def _beyond_each_other(found: Mapping[int, Finding]) -> dict[int, float]:
+    """Return the share of each cause; of loads only what it costs beyond the next smaller one."""
+    shares = {index: _cost(each) for index, each in found.items()}
+    loads = [index for index, each in found.items() if each.cause in _LOADS and not _is_rest(each)]
+    below = 0.0
+    for index in sorted(loads, key=lambda index: shares[index]):
+        shares[index], below = shares[index] - below, shares[index]
+    return shares
+
+
+def _is_rest(finding: Finding) -> bool:
+    """Tell whether the cost of a cause is measured as a rest: time in which something was not busy."""
+    return finding.cause == "ecn-too-eager" or finding.evidence.get("direction") == "step"
+
+
+def _cost(finding: Finding) -> float:
+    return finding.explained or 0.0

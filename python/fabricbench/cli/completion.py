@@ -1,0 +1,102 @@
+"""Completion for shells: what a word on the command line may be, and the command `completion`."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import redirect_stderr
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+VARIABLE: Final = "_FABRICBENCH_COMPLETE"
+"""With this in its environment the program says what a word may be, for the function that a shell has."""
+_INSTALLED: Final = {
+    "bash": 'eval "$(fabricbench completion bash)"   # in ~/.bashrc',
+    "zsh": 'eval "$(fabricbench completion zsh)"   # in ~/.zshrc, after compinit',
+    "fish": "fabricbench completion fish | source   # in ~/.config/fish/config.fish",
+}
+_END: Final = "    return 0\n"
+_NO_BLANK: Final = '    [[ "${COMPREPLY[*]}" == *= ]] && compopt -o nospace\n'
+"""For the function of bash: the value of `-s FIELD=` follows at once."""
+
+
+class Shell(StrEnum):
+    """A shell that can complete the words of a command line."""
+
+    BASH = "bash"
+    ZSH = "zsh"
+    FISH = "fish"
+
+
+def completion_command(
+    shell: Annotated[Shell, typer.Argument(metavar="bash|zsh|fish", help="The shell.")],
+) -> None:
+    """Write what a shell needs to complete commands, options, plans, trials and, after `-s`, fields.
+
+    For bash: eval "$(fabricbench completion bash)" in ~/.bashrc; for zsh the same with zsh in ~/.zshrc, after
+    compinit; for fish: fabricbench completion fish | source in ~/.config/fish/config.fish.
+    """
+    from typer._completion_shared import get_completion_script
+
+    from fabricbench.cli.output import write
+
+    script = get_completion_script(prog_name="fabricbench", complete_var=VARIABLE, shell=shell.value)
+    write(f"# {_INSTALLED[shell.value]}\n{script.replace(_END, _NO_BLANK + _END)}")
+
+
+def complete(app: typer.Typer) -> int:
+    """Write what the last word of a command line may be, and return the exit status; never say more."""
+    from typer import _completion_classes, completion
+
+    # Our help has no markup, and rich takes long to load.
+    _completion_classes._sanitize_help_text = lambda text: text
+    _completion_classes.completion_init()
+    instruction = os.environ.pop(VARIABLE)
+    try:
+        with Path(os.devnull).open("w") as nowhere, redirect_stderr(nowhere):
+            command = typer.main.get_command(app)
+            status = completion.shell_complete(command, {}, "fabricbench", VARIABLE, instruction)
+            sys.stdout.flush()
+    except Exception:  # noqa: BLE001 -- a user who types is not to be told
+        return 1
+    return status
+
+
+def plans(incomplete: str) -> Iterator[tuple[str, str]]:
+    """Yield the shipped plans and the files of plans in this folder that begin so."""
+    from fabricbench.plan.document.shipped import shipped_plans
+
+    for name in shipped_plans():
+        if name.startswith(incomplete):
+            yield name, ""
+    for file in sorted(Path().glob("*.y*ml")):
+        if file.name.startswith(incomplete):
+            yield file.name, ""
+
+
+def trials(context: typer.Context, incomplete: str) -> Iterator[tuple[str, str]]:
+    """Yield the trials of the workspace that begin so, the newest first, each with its plan."""
+    from fabricbench.cli.config_file import read_config
+    from fabricbench.store.names import WORKSPACE_VARIABLE, last_trials
+
+    root = context.params.get("workspace")
+    if root is None and not os.environ.get(WORKSPACE_VARIABLE) and "workspace" in (known := read_config()):
+        root = Path(str(known["workspace"]))
+    found = last_trials(root)
+    for name, meaning in [("latest", "the trial that finished last"), *found] if found else ():
+        if name.startswith(incomplete):
+            yield name, meaning
+    for plan in dict.fromkeys(plan for _, plan in found):
+        if plan.startswith(incomplete):
+            yield plan, "its last trial"
+
+
+def fields(incomplete: str) -> list[str]:
+    """Return the fields of a plan that begin so, with the equals sign that a value follows."""
+    from fabricbench.plan._fields import FIELDS
+
+    return [f"{field}=" for field in FIELDS if field.startswith(incomplete)]

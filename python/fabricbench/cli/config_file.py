@@ -1,0 +1,201 @@
+"""The user's file of defaults: a value for an option that neither the command line nor the environment has.
+
+It is `fabricbench/config.toml` in `$XDG_CONFIG_HOME`, which is `~/.config` unless set, or what
+FABRICBENCH_CONFIG names. Nothing is read or imported for it where it does not exist.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from fabricbench.runner.trials import JOBS_MAX, THREADS_MAX
+from fabricbench.store.names import CATALOG_URL_VARIABLE, TABLES_URL_VARIABLE, WORKSPACE_VARIABLE
+
+if TYPE_CHECKING:
+    import typer
+
+    from fabricbench.plan.errors import PlanError
+
+VARIABLE: Final = "FABRICBENCH_CONFIG"
+_MINUTES_MAX: Final = 1 << 31
+_LINE: Final = re.compile(r"line (\d+)")
+_FORMATS: Final = ("table", "json", "csv")
+_TEXT_MAX: Final = 4096
+
+Value = str | int
+
+
+class _RefusedError(ValueError):
+    """A value that a setting cannot have; the text is what it may be."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What a file can give a default for.
+
+    Attributes:
+        default: What holds without it, in words.
+        read: Returns what a value of TOML or a word of the command line means; raises `_RefusedError`.
+        option: The option that it is the default of; none if it has only a variable.
+        commands: The commands whose option that is; all that have it if empty.
+        variable: The environment variable that says the same.
+    """
+
+    default: str
+    read: Callable[[object], Value]
+    option: str = ""
+    commands: tuple[str, ...] = ()
+    variable: str = ""
+
+
+def _text(value: object) -> Value:
+    if isinstance(value, str) and 0 < len(value) <= _TEXT_MAX and value.isprintable():
+        return value
+    raise _RefusedError("text of one line")
+
+
+def _path(value: object) -> Value:
+    return str(Path(str(_text(value))).expanduser())
+
+
+def _format(value: object) -> Value:
+    if value in _FORMATS:
+        return str(value)
+    raise _RefusedError(", ".join(_FORMATS))
+
+
+def _number(most: int) -> Callable[[object], Value]:
+    def read(value: object) -> Value:
+        with suppress(ValueError):
+            number = int(value) if isinstance(value, str) else value
+            if isinstance(number, int) and not isinstance(number, bool) and 1 <= number <= most:
+                return number
+        raise _RefusedError(f"1 to {most}")
+
+    return read
+
+
+SETTINGS: Final[Mapping[str, Setting]] = {
+    "workspace": Setting("./fabricbench-workspace", _path, "--workspace", variable=WORKSPACE_VARIABLE),
+    "catalog_url": Setting("a file in the workspace", _text, variable=CATALOG_URL_VARIABLE),
+    "tables_url": Setting("a folder in the workspace", _text, variable=TABLES_URL_VARIABLE),
+    "format": Setting("table", _format, "--format"),
+    "jobs": Setting("as many as cores and memory allow", _number(JOBS_MAX), "--jobs", ("run",)),
+    "threads": Setting("as many as help", _number(THREADS_MAX), "--threads", ("run",)),
+    "time_limit": Setting("60", _number(_MINUTES_MAX), "--time-limit"),
+}
+"""Every key of the file."""
+
+
+def config_path() -> Path:
+    """Return the file, whether it exists or not."""
+    named = os.environ.get(VARIABLE)
+    if named:
+        return Path(named)
+    base = os.environ.get("XDG_CONFIG_HOME") or "~/.config"
+    return Path(base).expanduser() / "fabricbench" / "config.toml"
+
+
+def read_config() -> dict[str, Value]:
+    """Return what the file says; nothing if there is none.
+
+    Raises:
+        PlanError: It is no TOML, or says what no setting is.
+    """
+    path = config_path()
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (FileNotFoundError, NotADirectoryError):
+        return {}
+    except UnicodeDecodeError as error:
+        raise _error(path, None, "", "what is no text in UTF-8", "TOML") from error
+    return values_in(text, path)
+
+
+def values_in(text: str, path: Path) -> dict[str, Value]:
+    """Return the values of a text of TOML.
+
+    Raises:
+        PlanError: It is no TOML, or says what no setting is; `path` names it in the message.
+    """
+    if not text.strip():
+        return {}
+    import tomllib
+
+    try:
+        found = tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        line = _LINE.search(str(error))
+        raise _error(
+            path, int(line[1]) if line else None, "", f"no TOML: {error}", 'KEY = "VALUE"'
+        ) from error
+    return {key: read_value(key, value, path, line_of(key, text)) for key, value in found.items()}
+
+
+def read_value(key: str, value: object, path: Path | str, line: int | None = None) -> Value:
+    """Return what a value means for a setting.
+
+    Raises:
+        PlanError: There is no such setting, or it cannot have that value.
+    """
+    from fabricbench.words import close_match_hint
+
+    setting = SETTINGS.get(key)
+    if setting is None:
+        hint = close_match_hint(key.replace("-", "_"), SETTINGS)
+        raise _error(path, line, key, "an unknown key", ", ".join(SETTINGS), hint)
+    try:
+        return setting.read(value)
+    except _RefusedError as error:
+        shown = f'"{value}"' if isinstance(value, str) else str(value)
+        raise _error(path, line, key, shown[:200], str(error)) from error
+
+
+def line_of(key: str, text: str) -> int | None:
+    """Return the line of a key, from 1; none where it is written in another way than `KEY = VALUE`."""
+    written = re.compile(rf"""\s*["']?{re.escape(key)}["']?\s*=|\s*\[+{re.escape(key)}[\].]""")
+    lines = (number for number, line in enumerate(text.splitlines(), 1) if written.match(line))
+    return next(lines, None)
+
+
+def _error(
+    path: Path | str, line: int | None, key: str, found: str, allowed: str, hint: str = ""
+) -> PlanError:
+    from fabricbench.plan.errors import Place, PlanError, Problem
+
+    return PlanError([Problem(Place(str(path), line), key, found, allowed, hint)])
+
+
+def take_defaults(context: typer.Context) -> None:
+    """Have options and variables that are not given take what the file says.
+
+    Raises:
+        PlanError: The file cannot be used.
+    """
+    found = read_config()
+    if not found:
+        return
+    for key, value in found.items():
+        setting = SETTINGS[key]
+        if setting.variable and not setting.option and not os.environ.get(setting.variable):
+            os.environ[setting.variable] = str(value)
+    context.default_map = _defaults(context.command, found)
+
+
+def _defaults(command: Any, found: Mapping[str, Value]) -> dict[str, Any]:
+    """Return the values of the parameters of a command, and of the commands below it by their names."""
+    below = getattr(command, "commands", {})
+    values: dict[str, Any] = {name: _defaults(each, found) for name, each in below.items()}
+    for key, value in found.items():
+        setting = SETTINGS[key]
+        if setting.commands and command.name not in setting.commands:
+            continue
+        names = [each.name for each in command.params if setting.option and setting.option in each.opts]
+        values |= dict.fromkeys(names, value)
+    return values

@@ -1,0 +1,71 @@
+"""Values of the command line that need no check beyond what they are.
+
+Typer builds a validator of pydantic for every value, and loading pydantic takes longer than listing trials. A
+text, a path, or a member of a choice written as in the help is taken as it is. Whatever else is given goes to
+typer, which converts it or says what is wrong.
+"""
+
+from __future__ import annotations
+
+import os
+from enum import Enum
+from pathlib import Path
+from typing import Any, Final
+
+from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
+
+_OTHER: Final = object()
+
+
+class PlainCommand(TyperCommand):
+    """A command that takes plain values itself."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Return the parameters, `--help` included."""
+        return _taking_plain(super().get_params(ctx))
+
+
+class PlainGroup(TyperGroup):
+    """A group of commands that takes plain values itself."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Return the parameters, `--help` included."""
+        return _taking_plain(super().get_params(ctx))
+
+
+def _taking_plain(parameters: list[Any]) -> list[Any]:
+    for parameter in parameters:
+        if isinstance(parameter, TyperArgument | TyperOption) and "process_value" not in vars(parameter):
+            _take_plain(parameter)
+    return parameters
+
+
+def _take_plain(parameter: TyperArgument | TyperOption) -> None:
+    convert = parameter.process_value
+
+    def process_value(ctx: Any, value: Any) -> Any:
+        plain = _absent(parameter) if value is None else _plain(parameter.type_descriptor.annotation, value)
+        if plain is _OTHER:
+            return convert(ctx, value)
+        return plain if parameter.callback is None else parameter.callback(ctx, parameter, plain)
+
+    parameter.process_value = process_value  # type: ignore[method-assign]
+
+
+def _absent(parameter: TyperArgument | TyperOption) -> Any:
+    """Return what a parameter is that was left out."""
+    if parameter.required:
+        return _OTHER
+    return () if parameter.multiple or parameter.nargs == -1 else None
+
+
+def _plain(annotation: Any, value: Any) -> Any:
+    """Return a value, or a default, as one of a type."""
+    if annotation is str and isinstance(value, str):
+        return value
+    if annotation is Path and isinstance(value, str) and value:
+        is_readable = not os.access(value, os.F_OK) or os.access(value, os.R_OK)
+        return Path(value) if is_readable else _OTHER
+    if isinstance(annotation, type) and issubclass(annotation, Enum):
+        return next((member for member in annotation if member is value or member.value == value), _OTHER)
+    return _OTHER

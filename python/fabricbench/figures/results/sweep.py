@@ -1,0 +1,226 @@
+"""What a run measured over swept fields: heat maps of two dimensions, and lines in small multiples."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import plotly.graph_objects as go
+from plotly.subplots import make_subplots
+
+from fabricbench.figures import theme
+from fabricbench.figures.figure import SWEEP, Figure
+from fabricbench.figures.plot import Plot
+from fabricbench.results.sweep import Grid, Panel, Point, Sweep, sweeps
+from fabricbench.words import counted, data_size
+
+if TYPE_CHECKING:
+    from fabricbench.figures.subject import Subject
+    from fabricbench.metrics import Metric
+
+_PANELS_MAX = 12
+_LINES_MAX = 14
+"""Lines of one panel; more have no colours of their own."""
+_CELLS_MAX = 400
+"""Cells of one map that have their value written in them."""
+_MAPS_ACROSS = 2
+_PANELS_ACROSS = 3
+_PANEL_PX = 190
+_CELL_PX = 36
+_BETWEEN_PX = 92
+"""Room between panels, for the axis of one and the title of the next [px]."""
+_ABOVE_PX = 66
+_LEGEND_PX = 26
+_BELOW_PX = 72
+_LEAST_RANGE = 0.02
+"""Share of the smallest value that colours and axes cover at least, so that equal values look equal."""
+_WHOLE_FROM = 10_000
+_MEDIANS = " Medians over the iterations."
+
+
+def map_plot(sweep: Sweep) -> Plot | None:
+    """Draw the metric of a job over the first two dimensions, a map for each value of the others."""
+    grids = sweep.grids()
+    shown = [grid for grid in grids if any(value is not None for value in grid.values.values())]
+    shown = shown[:_PANELS_MAX]
+    if not shown:
+        return None
+    panels = _Panels(len(shown), _MAPS_ACROSS, _CELL_PX * len(shown[0].rows.values), [g.about for g in shown])
+    figure = panels.figure(horizontal_spacing=0.14)
+    for grid, place in zip(shown, panels.places, strict=True):
+        figure.add_trace(_map(grid, sweep.metric), **place)
+        figure.update_xaxes(theme.axis(grid.columns.title, showgrid=False, type="category"), **place)
+        rows = theme.axis(grid.rows.title, showgrid=False, type="category", autorange="reversed")
+        figure.update_yaxes(rows, **place)
+    unit = f" ({sweep.metric.unit})" if sweep.metric.unit else ""
+    text = (
+        f"{sweep.metric.title}{unit} of job {sweep.job} at each combination. Colours go from the smallest "
+        "value of each map, light, to its largest, dark."
+    )
+    return Plot(figure, text + _left_out(sweep, len(grids)), reduced=len(grids) > len(shown))
+
+
+def _map(grid: Grid, metric: Metric) -> go.Heatmap:
+    values = [[grid.values.get((row, column)) for column in grid.columns.values] for row in grid.rows.values]
+    known = [value for row in values for value in row if value is not None]
+    low, high = min(known), max(known)
+    is_small = len(grid.rows.values) * len(grid.columns.values) <= _CELLS_MAX
+    cell = f"{grid.rows.name} %{{y}}, {grid.columns.name} %{{x}}: %{{text}} {metric.unit}<extra></extra>"
+    return go.Heatmap(
+        x=list(grid.columns.values),
+        y=list(grid.rows.values),
+        z=values,
+        zmin=low,
+        zmax=max(high, low + _LEAST_RANGE * abs(low or 1)),
+        text=[[_shown(value) for value in row] for row in values],
+        texttemplate="%{text}" if is_small else None,
+        hovertemplate=cell,
+        colorscale=theme.plotly_scale(theme.USE_SCALE),
+        showscale=False,
+        xgap=1,
+        ygap=1,
+    )
+
+
+def _shown(value: float | None) -> str:
+    if value is None:
+        return ""
+    return f"{value:,.0f}" if abs(value) >= _WHOLE_FROM else f"{value:.4g}"
+
+
+class _Panels:
+    """Panels in rows, each with its title above it and room for the axis below it."""
+
+    def __init__(self, count: int, across_max: int, height: int, titles: Sequence[str]) -> None:
+        self._across = min(across_max, count)
+        self._down = -(-count // self._across)
+        self._titles = titles
+        self._panel = height
+        self.places = [
+            {"row": index // self._across + 1, "col": index % self._across + 1} for index in range(count)
+        ]
+
+    def is_lowest(self, place: dict[str, int]) -> bool:
+        """Tell whether no panel is below one."""
+        return {**place, "row": place["row"] + 1} not in self.places
+
+    @property
+    def _inner(self) -> int:
+        return self._panel * self._down + _BETWEEN_PX * (self._down - 1)
+
+    def figure(self, **more: Any) -> go.Figure:
+        """Return the figure without what is in the panels; a legend stands above all of them."""
+        figure = make_subplots(
+            rows=self._down,
+            cols=self._across,
+            subplot_titles=[title or " " for title in self._titles],
+            vertical_spacing=_BETWEEN_PX / self._inner if self._down > 1 else 0,
+            **more,
+        )
+        margin = theme.margin(t=_ABOVE_PX, b=_BELOW_PX)
+        legend = {"orientation": "h", "yanchor": "bottom", "y": 1 + _LEGEND_PX / self._inner, "x": 0}
+        height = self._inner + _ABOVE_PX + _BELOW_PX
+        figure.update_layout(theme.layout(height=height, margin=margin, legend=legend))
+        figure.update_annotations(font={"size": 12.5, "color": theme.INK})
+        return figure
+
+
+def lines_plot(sweep: Sweep) -> Plot | None:
+    """Draw the metric of a job against size or the last field: a line for each value of a field."""
+    every = sweep.panels()
+    shown = every[:_PANELS_MAX]
+    values = [point.value for panel in shown for points in panel.lines.values() for point in points]
+    known = [value for value in values if value is not None]
+    if not known:
+        return None
+    metric = sweep.line_metric
+    unit = f" ({metric.unit})" if metric.unit else ""
+    panels = _Panels(len(shown), _PANELS_ACROSS, _PANEL_PX, [panel.about for panel in shown])
+    figure = panels.figure(shared_yaxes=True, horizontal_spacing=0.04)
+    names = list(dict.fromkeys(name for panel in shown for name in panel.lines))
+    low, high = min(known), max(known)
+    margin = _LEAST_RANGE * low / 2 if high < (1 + _LEAST_RANGE) * low else 0
+    upwards = theme.spread_axis(f"{metric.label}{unit}", low - margin, high + margin)
+    for panel, place in zip(shown, panels.places, strict=True):
+        for trace in _lines(sweep, panel, names[:_LINES_MAX], is_first=panel is shown[0]):
+            figure.add_trace(trace, **place)
+        figure.update_xaxes(_along(sweep, panel, has_title=panels.is_lowest(place)), **place)
+        figure.update_yaxes(upwards if place["col"] == 1 else {**upwards, "title": {"text": ""}}, **place)
+    figure.update_layout(showlegend=len(names) > 1)
+    text = f"{metric.title} of job {sweep.job} against {sweep.across.title}."
+    left = len(names) - _LINES_MAX
+    text += f" Not drawn: {counted(left, 'more line')} of each." if left > 0 else ""
+    return Plot(figure, text + _left_out(sweep, len(every)), reduced=left > 0 or len(every) > len(shown))
+
+
+def _lines(sweep: Sweep, panel: Panel, names: Sequence[str], *, is_first: bool) -> list[go.Scatter]:
+    return [
+        go.Scatter(
+            x=[_place(sweep, point) for point in panel.lines[name]],
+            y=[point.value for point in panel.lines[name]],
+            text=[point.place for point in panel.lines[name]],
+            name=name,
+            legendgroup=name,
+            showlegend=is_first,
+            mode="lines+markers",
+            line={"width": 2, "color": theme.curve(index)},
+            marker={"size": 7, "color": theme.curve(index)},
+            hovertemplate=f"{name}, %{{text}}: %{{y:.4g}} {sweep.line_metric.unit}<extra></extra>",
+        )
+        for index, name in enumerate(names)
+        if name in panel.lines
+    ]
+
+
+def _place(sweep: Sweep, point: Point) -> int | str:
+    return point.size_bytes if sweep.across.is_size else point.place
+
+
+def _along(sweep: Sweep, panel: Panel, *, has_title: bool) -> dict[str, Any]:
+    if not sweep.across.is_size:
+        order = {"categoryorder": "array", "categoryarray": list(sweep.across.values)}
+        return theme.axis(sweep.across.title if has_title else "", type="category", **order)
+    sizes = sorted({point.size_bytes for points in panel.lines.values() for point in points})
+    labels = {"tickvals": sizes, "ticktext": [data_size(size) for size in sizes], "tickangle": -45}
+    return theme.axis(f"{sweep.across.title} (logarithmic)" if has_title else "", type="log", **labels)
+
+
+def _left_out(sweep: Sweep, count: int) -> str:
+    """Say what is not shown as it was measured."""
+    has_several = any(job.trial.facts.iteration for job in sweep.jobs)
+    left = count - _PANELS_MAX
+    more = f" Not drawn: {counted(left, 'more combination')} of the other fields." if left > 0 else ""
+    return (_MEDIANS if has_several else "") + more
+
+
+def _chosen(subject: Subject) -> list[Sweep]:
+    """Return the sweeps of the run of the trial, that of the job that is asked for alone if one is."""
+    job = subject.window.job if subject.window else None
+    suite = subject.trial.facts.suite
+    found = sweeps([row.report for row in subject.rows if row.trial.facts.suite == suite])
+    return [each for each in found if job in (None, each.job)]
+
+
+SWEEP_FIGURES: Final = (
+    Figure(
+        name="sweep-map",
+        title="Heat map of the sweep",
+        shows="The metric that says most about a job over two swept fields, or a field and the sizes.",
+        section=SWEEP,
+        plot=lambda subject: next(filter(None, map(map_plot, _chosen(subject))), None),
+        result=lambda row: bool(row.trial.facts.axes),
+        missing="the plan sweeps one field at one size",
+        of_run=True,
+        is_certain=False,
+    ),
+    Figure(
+        name="sweep-lines",
+        title="Lines of the sweep",
+        shows="Bandwidth or time against size, or a field: lines for a second field, panels for all others.",
+        section=SWEEP,
+        plot=lambda subject: next(filter(None, map(lines_plot, _chosen(subject))), None),
+        result=lambda row: bool(row.trial.facts.axes),
+        of_run=True,
+        is_certain=False,
+    ),
+)

@@ -1,0 +1,94 @@
+"""The cases of a plan: each variant at each combination of the values of swept fields.
+
+A combination takes one value of every list of the sweep; lists that are zipped give one together. Sizes of
+the sweep are no part of it, unless they are zipped with fields.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import product
+from typing import TYPE_CHECKING, Any, Final
+
+from fabricbench.plan.sweep.labels import BASE_VARIANT
+from fabricbench.plan.sweep.model import SIZE_FIELDS
+
+if TYPE_CHECKING:
+    from fabricbench.plan.errors import FieldPath
+    from fabricbench.plan.sweep.model import Sweep
+
+Axes = tuple[tuple[str, Any], ...]
+"""The swept fields of a trial by their dotted paths, in the order of the plan, each with its value there."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A swept field with one of its values.
+
+    Attributes:
+        name: Dotted path of the field, or `data_size` or `message_size`.
+        value: The value, as the plan has it.
+        path: Where that stands in the plan.
+    """
+
+    name: str
+    value: Any
+    path: FieldPath
+
+    @property
+    def is_size(self) -> bool:
+        """Whether it is the size of the trials, and no field."""
+        return self.name in SIZE_FIELDS
+
+
+@dataclass(frozen=True)
+class Case:
+    """A variant at one combination.
+
+    Attributes:
+        variant: Label of the variant in which all jobs run.
+        number: Place of the combination in their order, from 0.
+        axes: Its values; those of the sizes are left out.
+    """
+
+    variant: str
+    number: int = 0
+    axes: Axes = field(default=(), compare=False)
+
+
+AS_IT_STANDS: Final = Case(BASE_VARIANT)
+"""The plan without variants and swept fields."""
+
+
+def combinations(sweep: Sweep | None) -> Iterator[tuple[Setting, ...]]:
+    """Yield every combination, the last list changing fastest; one that is empty where nothing is swept."""
+    if sweep is None:
+        yield ()
+        return
+    steps: list[list[tuple[Setting, ...]]] = [
+        [(Setting(name, value, ("sweep", name, index)),) for index, value in enumerate(values)]
+        for name, values in sweep.fields.items()
+    ]
+    if sweep.zipped:
+        lists = sweep.zipped.lists
+        steps.append(
+            [
+                tuple(
+                    Setting(name, value, ("sweep", "zip", name, index))
+                    for name, value in zip(lists, values, strict=True)
+                )
+                for index, values in enumerate(zip(*lists.values(), strict=True))
+            ]
+        )
+    for chosen in product(*steps):
+        yield tuple(setting for settings in chosen for setting in settings)
+
+
+def combination_count(sweep: Sweep | None) -> int:
+    """Return the number of combinations, without making them."""
+    count = 1
+    for values in sweep.fields.values() if sweep else ():
+        count *= len(values)
+    zipped = sweep.zipped.lists if sweep and sweep.zipped else {}
+    return count * min(map(len, zipped.values()), default=1)

@@ -1,0 +1,68 @@
+"""Plans and trials as HTML for the cell of a notebook: small, and readable on light and dark pages."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+from typing import TYPE_CHECKING
+
+from fabricbench.metrics import View
+from fabricbench.report.columns import run_columns
+from fabricbench.report.terminal.cells import full_label, value_text
+
+if TYPE_CHECKING:
+    from fabricbench.results.jobs import JobReport
+
+_ROWS_MAX = 50
+# No colours but those of the page: text has its own, and lines are a grey that shows on white and black.
+_TABLE = "border-collapse:collapse;color:inherit;background:transparent;font-variant-numeric:tabular-nums"
+_LINE = "border:0;border-bottom:1px solid rgba(128,128,128,.4);padding:.2em .6em"
+_WARNING = "border-left:3px solid rgba(200,130,0,.9);padding-left:.5em;margin:.3em 0"
+
+
+def plan_cell(name: str, texts: Sequence[str], changes: Sequence[str], warnings: Sequence[str]) -> str:
+    """Return a plan: its name and what is said of it, what was changed and what is odd."""
+    first, *others = texts
+    parts = [f"<b>{escape(name)}</b> {escape(first)}", *map(escape, others)]
+    parts += [f"<code>{escape(each)}</code>" for each in changes]
+    lines = "".join(f"<div>{part}</div>" for part in parts)
+    odd = "".join(f'<div style="{_WARNING}">{escape(each)}</div>' for each in warnings)
+    return f"<div>{lines}{odd}</div>"
+
+
+def trials_cell(title: str, jobs: Sequence[JobReport]) -> str:
+    """Return trials: a title, and a line for each job of each with the metrics of the table of a run."""
+    if not jobs:
+        return f"<div><b>{escape(title)}</b></div>"
+    shown = jobs[:_ROWS_MAX]
+    metrics = run_columns(shown, View.RUN, View.ROUNDS)
+    repeats = any(job.trial.facts.iteration for job in shown)
+    heads = ["trial", "plan", "job", "size", *(" ".join(metric.lines) for metric in metrics), "status"]
+    rows = [
+        [
+            job.trial.id,
+            job.trial.facts.plan,
+            job.summary.job,
+            full_label(job, with_iteration=repeats),
+            *(value_text(job.trial, job.summary, metric) for metric in metrics),
+            job.summary.status,
+        ]
+        for job in shown
+    ]
+    rest = f"<div>and {len(jobs) - len(shown)} more</div>" if len(jobs) > len(shown) else ""
+    head, body = _line("th", heads), "".join(_line("td", row) for row in rows)
+    table = f'<table style="{_TABLE}"><thead>{head}</thead><tbody>{body}</tbody></table>'
+    return f'<div style="overflow-x:auto"><b>{escape(title)}</b>{table}{rest}</div>'
+
+
+def _line(tag: str, cells: Sequence[str]) -> str:
+    """Return a row; what is text in every table stands left, and numbers right."""
+    sides = ["left"] * 3 + ["right"] * (len(cells) - 4) + ["left"]
+    return (
+        "<tr>"
+        + "".join(
+            f'<{tag} style="{_LINE};text-align:{side}">{escape(cell)}</{tag}>'
+            for side, cell in zip(sides, cells, strict=True)
+        )
+        + "</tr>"
+    )

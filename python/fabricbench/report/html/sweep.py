@@ -1,0 +1,32 @@
+"""The section that shows what a run measured over the fields that its plan sweeps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from fabricbench.figures.figure import SWEEP
+from fabricbench.figures.registry import figures_of
+from fabricbench.figures.subject import Subject
+from fabricbench.report.html.figures import plot_parts
+from fabricbench.report.html.model import Part, Section
+from fabricbench.results.sweep import sweeps
+
+if TYPE_CHECKING:
+    from fabricbench.results.rows import ResultRow
+    from fabricbench.store import Trial
+
+_JOBS_MAX = 4
+
+
+def sweep_section(rows: Sequence[ResultRow], focus: Trial) -> Section | None:
+    """Give the figures of each job; none where no field is swept, or each has one value."""
+    subject = Subject(focus, lambda: rows)
+    own = [row.report for row in rows if row.trial.facts.suite == focus.facts.suite]
+    parts: list[Part] = [
+        replace(part, name=f"{part.name}-{index}")
+        for index, sweep in enumerate(sweeps(own)[:_JOBS_MAX])
+        for part in plot_parts(figures_of(SWEEP), subject.of_job(sweep.job))
+    ]
+    return Section(SWEEP.key, SWEEP.title, parts) if parts else None

@@ -1,0 +1,62 @@
+"""A metric over two swept fields."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from fabricbench.report.terminal.cells import metric_text
+from fabricbench.report.text_table import Column, Row, Style, render, styled
+from fabricbench.results.sweep import Grid, Sweep, sweeps
+from fabricbench.words import counted
+
+if TYPE_CHECKING:
+    from fabricbench.results.jobs import JobReport
+
+_GRIDS_MAX = 4
+_COLUMNS_MAX = 12
+_ROWS_MAX = 40
+
+
+def sweep_text(jobs: Sequence[JobReport], *, colour: bool = False) -> str:
+    """Return the metric that says most about each job over the first two swept fields, a table for each size.
+
+    Empty where fewer than two fields have several values, which the table of the run shows well enough.
+    """
+    parts = [_tables(each, colour=colour) for each in sweeps(jobs) if len(each.fields) > 1]
+    return "\n\n".join(part for part in parts if part)
+
+
+def _tables(sweep: Sweep, *, colour: bool) -> str:
+    """Return the tables of one job; few of them, none that is too large for a terminal."""
+    grids = [each for each in sweep.grids() if _fits(each)]
+    tables = [_table(sweep, grid, colour=colour) for grid in grids[:_GRIDS_MAX]]
+    left = len(grids) - _GRIDS_MAX
+    more = [f"and {counted(left, 'more table')}: the report has all of them"] if left > 0 else []
+    return "\n\n".join([*tables, *more])
+
+
+def _fits(grid: Grid) -> bool:
+    return len(grid.columns.values) <= _COLUMNS_MAX and len(grid.rows.values) <= _ROWS_MAX
+
+
+def _table(sweep: Sweep, grid: Grid, *, colour: bool) -> str:
+    metric = sweep.metric
+    unit = f" ({metric.unit})" if metric.unit else ""
+    about = f", {grid.about}" if grid.about else ""
+    title = f"{metric.title}{unit} of job {sweep.job}{about}: {grid.rows.name} by {grid.columns.name}"
+    columns = [Column(("", grid.rows.name), is_text=True)]
+    columns += [Column((grid.columns.name if first else "", value)) for first, value in _firsts(grid)]
+    rows = [
+        Row([row, *(_cell(sweep, grid, row, column) for column in grid.columns.values)])
+        for row in grid.rows.values
+    ]
+    return f"{styled(title, Style.BOLD, colour=colour)}\n{render(columns, rows, colour=colour)}"
+
+
+def _firsts(grid: Grid) -> list[tuple[bool, str]]:
+    return [(index == 0, value) for index, value in enumerate(grid.columns.values)]
+
+
+def _cell(sweep: Sweep, grid: Grid, row: str, column: str) -> str:
+    return metric_text(sweep.metric, grid.values.get((row, column)))

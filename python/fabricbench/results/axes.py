@@ -1,0 +1,48 @@
+"""The swept fields of trials, as tables and figures name them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from fabricbench.words import axes_text, plan_value
+
+if TYPE_CHECKING:
+    from fabricbench.store import Trial
+
+
+def axis_names(trials: Iterable[Trial]) -> list[str]:
+    """Return the fields that any of the trials sweeps, by their dotted paths, in the order of the plan."""
+    return list(dict.fromkeys(name for trial in trials for name, _ in trial.facts.axes))
+
+
+def axis_values(trial: Trial, names: Sequence[str]) -> list[str]:
+    """Write the value of each field in a trial; empty where it sweeps no such field."""
+    known = dict(trial.facts.axes)
+    return [plan_value(known[name]) if name in known else "" for name in names]
+
+
+def axis_heads(names: Sequence[str]) -> list[tuple[str, str]]:
+    """Return the head of a column for each field: the part around it, with its number, and its own name."""
+    heads = list(map(_head, names))
+    known = Counter(heads)
+    return [head if known[head] == 1 else ("", name) for head, name in zip(heads, names, strict=True)]
+
+
+def _head(name: str) -> tuple[str, str]:
+    above, _, last = name.rpartition(".")
+    parts = above.split(".")
+    return ".".join(parts[-2:] if parts[-1].isdecimal() else parts[-1:]), last
+
+
+def short_names(names: Sequence[str]) -> dict[str, str]:
+    """Return the last part of each path, or the whole of those that this does not tell apart."""
+    known = Counter(name.rpartition(".")[2] for name in names)
+    return {name: last if known[last := name.rpartition(".")[2]] == 1 else name for name in names}
+
+
+def axes_label(trial: Trial) -> str:
+    """Write the values of the swept fields of a trial: `kmin 100KB, window 32`; empty if it sweeps none."""
+    short = short_names([name for name, _ in trial.facts.axes])
+    return axes_text((short[name], value) for name, value in trial.facts.axes)

@@ -1,0 +1,255 @@
+"""What a run measured over the fields that its plan sweeps: tables of two dimensions, and lines.
+
+A dimension is a swept field, or fields whose values change together, or the size of the trials.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from statistics import median
+from typing import TYPE_CHECKING
+
+from fabricbench.analysis.isolation import is_solo
+from fabricbench.metrics import BUS_BANDWIDTH, HEADLINES, Metric
+from fabricbench.results.axes import axis_names, axis_values, short_names
+from fabricbench.results.sizes import shown_bytes, size_title
+
+if TYPE_CHECKING:
+    from fabricbench.results.jobs import JobReport
+
+_SIZE = "size"
+_VARIANT = "variant"
+
+
+@dataclass(frozen=True)
+class Dimension:
+    """A direction of a sweep.
+
+    Attributes:
+        title: The fields, by their dotted paths, or what kind of size it is.
+        name: The same in short, as before a value.
+        values: Its values in words, in the order of the plan.
+        is_size: Whether it is the size of the trials alone.
+        places: The value of each job of the sweep, by its number.
+    """
+
+    title: str
+    name: str
+    values: tuple[str, ...]
+    is_size: bool
+    places: tuple[str, ...] = field(repr=False)
+
+    @property
+    def is_varied(self) -> bool:
+        """Whether there are several values."""
+        return len(self.values) > 1
+
+    def label(self, value: str) -> str:
+        """Write one of its values with its name."""
+        return value if self.is_size or self.name == _VARIANT else f"{self.name} {value}"
+
+
+@dataclass(frozen=True)
+class Point:
+    """What one line or table has at one value of a dimension.
+
+    Attributes:
+        place: The value of the dimension, in words.
+        size_bytes: Size of the trials there [bytes].
+        value: The metric of lines, the median over the iterations; none where none is complete.
+    """
+
+    place: str
+    size_bytes: int
+    value: float | None
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A metric of a job over two dimensions.
+
+    Attributes:
+        about: The values of all other dimensions, in words; empty if there are none.
+        rows: The dimension from top to bottom.
+        columns: The dimension from left to right.
+        values: The metric by the values of both, where there are trials.
+    """
+
+    about: str
+    rows: Dimension
+    columns: Dimension
+    values: Mapping[tuple[str, str], float | None]
+
+
+@dataclass(frozen=True)
+class Panel:
+    """A metric of a job against one dimension, with a line for each value of another.
+
+    Attributes:
+        about: The values of all other dimensions, in words; empty if there are none.
+        lines: The points of each line by what tells it from the others.
+    """
+
+    about: str
+    lines: Mapping[str, Sequence[Point]]
+
+
+class Sweep:
+    """One job of one run at every combination of swept values, size, variant and iteration."""
+
+    def __init__(self, jobs: Sequence[JobReport]) -> None:
+        """Take the reports of the job; there is at least one."""
+        self.jobs = sorted(jobs, key=lambda job: job.trial.facts.position)
+
+    @property
+    def job(self) -> str:
+        """Name of the job."""
+        return self.jobs[0].summary.job
+
+    @property
+    def metric(self) -> Metric:
+        """The metric of tables: the one that says most about jobs of its kind."""
+        return HEADLINES[self.jobs[0].summary.kind]
+
+    @cached_property
+    def line_metric(self) -> Metric:
+        """The metric of lines: the bandwidth of jobs that have one, as times differ most by size."""
+        values = (job.summary.value(BUS_BANDWIDTH.name) for job in self.jobs)
+        return BUS_BANDWIDTH if any(value is not None for value in values) else self.metric
+
+    @cached_property
+    def fields(self) -> list[Dimension]:
+        """The swept fields that have several values."""
+        return [each for each in self._dimensions if each.is_varied and not each.is_size]
+
+    @cached_property
+    def size(self) -> Dimension | None:
+        """The sizes, if there are several that change on their own."""
+        return next((each for each in self._dimensions if each.is_varied and each.is_size), None)
+
+    @cached_property
+    def variants(self) -> Dimension:
+        """The variants."""
+        return self._dimension(_VARIANT, [job.trial.facts.variant for job in self.jobs])
+
+    @property
+    def _along(self) -> list[Dimension]:
+        """The fields, and the sizes last."""
+        return [*self.fields, *([self.size] if self.size else [])]
+
+    @property
+    def across(self) -> Dimension:
+        """What lines are drawn against: sizes if there are several, or else the last field."""
+        return self._along[-1]
+
+    def grids(self) -> list[Grid]:
+        """Return a table for all values of all dimensions but the first two; none of a single dimension."""
+        along = self._along
+        if not self.fields or len(along) < 2:
+            return []
+        rows, columns, *others = along
+        return [
+            Grid(about, rows, columns, self._grid(rows, columns, numbers))
+            for about, numbers in self._parts([*others, self.variants])
+        ]
+
+    def panels(self) -> list[Panel]:
+        """Return the lines of each panel; none where no field has several values."""
+        if not self.fields:
+            return []
+        others = self._along[:-1]
+        others += [self.variants] if self.variants.is_varied or not others else []
+        *apart, lines = others
+        return [
+            Panel(about, {lines.label(name): self._points(own) for name, own in self._split(lines, numbers)})
+            for about, numbers in self._parts(apart)
+        ]
+
+    @cached_property
+    def _dimensions(self) -> list[Dimension]:
+        """Every field and the size, those as one that change together."""
+        trials = [job.trial for job in self.jobs]
+        names = axis_names(trials)
+        short = short_names(names)
+        columns = zip(*(axis_values(trial, names) for trial in trials), strict=True)
+        found = [
+            self._dimension(name, list(values), short[name])
+            for name, values in zip(names, columns, strict=True)
+        ]
+        found.append(self._dimension(size_title(trials), [job.size for job in self.jobs], _SIZE))
+        merged: list[Dimension] = []
+        for each in found:
+            other = next((known for known in merged if _change_together(known, each)), None)
+            if other is None:
+                merged.append(each)
+            else:
+                merged[merged.index(other)] = self._joined(other, each)
+        return merged
+
+    def _dimension(self, title: str, places: Sequence[str], name: str = "") -> Dimension:
+        is_size = name == _SIZE
+        return Dimension(title, name or title, tuple(dict.fromkeys(places)), is_size, tuple(places))
+
+    def _joined(self, one: Dimension, other: Dimension) -> Dimension:
+        places = [f"{first} / {second}" for first, second in zip(one.places, other.places, strict=True)]
+        name = one.name if other.is_size else f"{one.name} / {other.name}"
+        return self._dimension(f"{one.title} / {other.title}", places, name)
+
+    def _parts(self, dimensions: Sequence[Dimension]) -> list[tuple[str, list[int]]]:
+        """Return the numbers of the jobs at each combination of values, and how it is told."""
+        found: dict[tuple[str, ...], list[int]] = {}
+        for number in range(len(self.jobs)):
+            found.setdefault(tuple(each.places[number] for each in dimensions), []).append(number)
+        parts = []
+        for values, numbers in found.items():
+            told = zip(dimensions, values, strict=True)
+            about = ", ".join(each.label(value) for each, value in told if each.is_varied)
+            parts.append((about, numbers))
+        return parts
+
+    def _split(self, dimension: Dimension, numbers: Sequence[int]) -> list[tuple[str, list[int]]]:
+        """Return the numbers of the jobs that have each value of a dimension."""
+        found: dict[str, list[int]] = {}
+        for number in numbers:
+            found.setdefault(dimension.places[number], []).append(number)
+        return list(found.items())
+
+    def _grid(
+        self, rows: Dimension, columns: Dimension, numbers: Sequence[int]
+    ) -> dict[tuple[str, str], float | None]:
+        return {
+            (row, column): self._value(own, self.metric)
+            for row, in_row in self._split(rows, numbers)
+            for column, own in self._split(columns, in_row)
+        }
+
+    def _points(self, numbers: Sequence[int]) -> list[Point]:
+        points = []
+        for place, own in self._split(self.across, numbers):
+            first = self.jobs[own[0]]
+            size_bytes = shown_bytes(first.trial, first.summary)
+            points.append(Point(place, size_bytes, self._value(own, self.line_metric)))
+        return points
+
+    def _value(self, numbers: Sequence[int], metric: Metric) -> float | None:
+        values = [self.jobs[number].summary.value(metric.name) for number in numbers]
+        known = [value for value in values if value is not None]
+        return median(known) if known else None
+
+
+def _change_together(one: Dimension, other: Dimension) -> bool:
+    """Tell whether the value of one dimension gives that of the other, as those of zipped fields do."""
+    pairs = set(zip(one.places, other.places, strict=True))
+    return one.is_varied and other.is_varied and len(pairs) <= max(len(one.values), len(other.values))
+
+
+def sweeps(jobs: Sequence[JobReport]) -> list[Sweep]:
+    """Return the sweep of each job of each run; those of plans that sweep no field are left out."""
+    found: dict[tuple[str, str], list[JobReport]] = {}
+    for job in jobs:
+        facts = job.trial.facts
+        if facts.axes and not is_solo(facts.variant):
+            found.setdefault((facts.suite, job.summary.job), []).append(job)
+    return [Sweep(own) for own in found.values()]

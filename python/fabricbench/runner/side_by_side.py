@@ -1,0 +1,256 @@
+"""Runs trials side by side, each in a process of its own, with the same records in the same order.
+
+Processes write records, and this one alone the catalog: attempts begin and end there in the order of the
+plan. A trial that is done before those ahead of it waits, whole, until they have ended.
+
+When a trial fails, no other starts, and those beside it go on to their end. A signal or an error of this
+process ends them at once.
+"""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from collections import deque
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from multiprocessing.connection import Connection, Pipe, wait
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from fabricbench.runner.messages import Done, Failed, Order, Setup, TrialProcessError
+from fabricbench.runner.trials import machine_facts
+from fabricbench.store import StoreError
+from fabricbench.store.writer import finish_together
+from fabricbench.words import data_size
+
+if TYPE_CHECKING:
+    from fabricbench.backend.protocol import SharingCores
+    from fabricbench.plan.expand import PlannedTrial
+    from fabricbench.runner.interrupts import Interrupts
+    from fabricbench.runner.places import Places
+    from fabricbench.runner.trials import Runner
+    from fabricbench.store import Trial, TrialFacts
+    from fabricbench.store.writer import Attempt
+
+_KILLED: Final = frozenset({signal.SIGKILL, signal.SIGTERM, signal.SIGHUP})
+"""Signals by which the system, short of memory, or a user ends a process."""
+
+
+@dataclass
+class Task:
+    """A trial of the run, and what has come of it.
+
+    Attributes:
+        planned: The trial.
+        facts: What is known of it.
+        number: Its number in the run, from 1.
+        memory_bytes: Memory that it is estimated to take; none if that is not known.
+        attempt: The attempt at it; none before it starts, or if it has its record already.
+        kept: The trial as it was in the workspace before.
+        done: What its process says of its record, once that is whole.
+        error: Why it has none.
+    """
+
+    planned: PlannedTrial
+    facts: TrialFacts
+    number: int
+    memory_bytes: int | None
+    attempt: Attempt | None = None
+    kept: Trial | None = None
+    done: Done | None = None
+    error: BaseException | None = None
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether nothing more comes of it."""
+        return self.kept is not None or self.done is not None or self.error is not None
+
+
+class Worker:
+    """A process that carries out trials; see `fabricbench.runner.worker`."""
+
+    def __init__(self, setup: Setup) -> None:
+        self.connection: Connection[Any, Any]
+        self.connection, there = Pipe()
+        # It finds modules where this process does, also those of a backend that is not of fabricbench.
+        start = f"import sys; sys.path[:] = {sys.path!r}; from fabricbench.runner.worker import main; "
+        command = [sys.executable, "-P", "-c", f"{start}main({there.fileno()})"]
+        quiet = subprocess.DEVNULL
+        # Of a session of its own, it does not get the Ctrl-C of a terminal.
+        self.process = subprocess.Popen(
+            command, stdin=quiet, stdout=quiet, pass_fds=[there.fileno()], start_new_session=True
+        )
+        there.close()
+        self.task: Task | None = None
+        self._tell(setup)
+
+    def begin(self, task: Task, order: Order) -> None:
+        """Have it carry out a trial."""
+        self.task = task
+        self._tell(order)
+
+    def _tell(self, message: object) -> None:
+        try:
+            self.connection.send(message)
+        except OSError:  # it is gone, and what it was to do fails when it is heard
+            return
+
+    def hear(self) -> Any:
+        """Return what it says; none if it is gone."""
+        try:
+            return self.connection.recv()
+        except (EOFError, OSError):
+            return None
+
+    def end(self) -> None:
+        """End the process, whatever it does."""
+        self.connection.close()
+        self.process.kill()
+        self.process.wait()
+
+    def ending(self, trial: str) -> Exception:
+        """Return the error that says how the process of a trial, which is gone, has ended."""
+        status = self.process.wait()
+        if status < 0:
+            how = f"was ended by {signal.Signals(-status).name}"
+        else:
+            how = f"ended with exit status {status}"
+        text = f"the process of {trial} {how}"
+        # A crash is our bug. With status 2 the core ends where memory runs out.
+        return TrialProcessError(text) if -status in _KILLED or status == 2 else RuntimeError(text)
+
+
+class SideBySide:
+    """The trials of a run that are carried out side by side."""
+
+    def __init__(self, runner: Runner, tasks: Iterable[Task], places: Places, done: list[Trial]) -> None:
+        """Take what is to run.
+
+        Args:
+            runner: How; its backend is one that shares cores.
+            tasks: The trials that are left, in the order of the plan.
+            places: What they share.
+            done: Has the trials before them, and gets the finished ones in that order.
+        """
+        self._runner = runner
+        self._setup = Setup(cast("SharingCores", runner.backend), runner.results, runner.threads)
+        self._places = places
+        self._waiting = deque(tasks)
+        self._count = len(done) + len(self._waiting)
+        self._started: deque[Task] = deque()
+        self._busy: list[Worker] = []
+        self._idle: list[Worker] = []
+        self._done = done
+        self._error: BaseException | None = None
+
+    def run(self, interrupts: Interrupts) -> None:
+        """Run them.
+
+        Raises:
+            TrialProcessError: The process of a trial is gone.
+            KeyboardInterrupt: The user stopped the run.
+            StoreError: The workspace cannot be written, or the disk is full.
+        """
+        try:
+            while self._waiting or self._started:
+                interrupts.check()
+                self._finish()
+                self._start()
+                if self._busy:
+                    with interrupts.allowed():
+                        ready = wait([worker.connection for worker in self._busy])
+                    for worker in [each for each in self._busy if each.connection in ready]:
+                        self._hear(worker)
+        except BaseException as error:
+            self._leave(error)
+            if self._error is not None:
+                raise self._error from None
+            raise
+        finally:
+            for worker in (*self._busy, *self._idle):
+                worker.end()
+        if self._error is not None:
+            raise self._error
+
+    def _start(self) -> None:
+        """Start trials in the order of the plan, as far as there is room."""
+        while self._waiting and self._has_room(self._waiting[0]):
+            task = self._waiting.popleft()
+            self._started.append(task)
+            task.kept = self._runner.kept(task.facts)
+            if task.kept is not None:
+                continue
+            self._runner.listener.trial_started(task.facts, task.number, self._count)
+            task.attempt = self._runner.workspace.begin_elsewhere(task.facts, machine_facts())
+            cores = self._places.cores_of(task.memory_bytes, 1 + len(self._waiting) + len(self._busy))
+            worker = self._idle.pop() if self._idle else Worker(self._setup)
+            self._busy.append(worker)
+            worker.begin(task, Order(task.planned, task.facts, task.attempt.folder, cores))
+
+    def _has_room(self, task: Task) -> bool:
+        if any(each.facts.id == task.facts.id for each in self._started):
+            return False  # the same trial twice in a plan: the second finds the record of the first
+        running = [worker.task.memory_bytes for worker in self._busy if worker.task is not None]
+        return self._places.have_room(running, task.memory_bytes)
+
+    def _hear(self, worker: Worker) -> None:
+        """Take what a process says."""
+        task, told = worker.task, worker.hear()
+        if task is None:
+            raise AssertionError("a process that has nothing to do is heard")
+        if isinstance(told, dict):
+            self._runner.listener.trial_progressed(told, task.number)  # type: ignore[arg-type]
+            return
+        self._busy.remove(worker)
+        worker.task = None
+        if isinstance(told, Done):
+            task.done = told
+            self._idle.append(worker)
+        elif isinstance(told, Failed):
+            self._idle.append(worker)
+            self._fail(task, told.error)
+        else:
+            size = data_size(task.facts.data_size_bytes)
+            self._fail(task, worker.ending(f"trial {task.number} of {self._count} ({size})"))
+            worker.end()
+
+    def _fail(self, task: Task, error: BaseException) -> None:
+        """Note that a trial has failed, and start no other."""
+        task.error = error
+        if task.attempt is not None:
+            task.attempt.give_up(error)
+        self._waiting.clear()
+        self._error = self._error or error
+        self._runner.listener.trial_failed(task.facts, task.number, self._count)
+
+    def _finish(self) -> None:
+        """Put the records in place that are whole, in the order of the plan."""
+        while self._started and self._started[0].is_settled:
+            self._finish_one(self._started.popleft())
+
+    def _finish_one(self, task: Task) -> None:
+        trial = task.kept
+        if task.attempt is not None and task.done is not None:
+            try:
+                ready = task.attempt.ready(task.done.summary, task.done.engine, task.done.record)
+                finish_together(self._runner.workspace, [ready])
+            except BaseException as error:
+                task.attempt.give_up(error)
+                raise
+            trial = self._runner.workspace.find(task.facts.id)
+        if trial is not None:
+            self._done.append(trial)
+            self._runner.listener.trial_finished(trial, task.number, resumed=task.kept is not None)
+
+    def _leave(self, error: BaseException) -> None:
+        """End all processes; what is whole is kept if the user stopped the run, and the rest given up."""
+        for worker in self._busy:
+            worker.end()
+        for task in self._started:
+            if task.is_settled and isinstance(error, KeyboardInterrupt):
+                with suppress(StoreError):  # the trial says why it failed
+                    self._finish_one(task)
+            elif task.attempt is not None:
+                task.attempt.give_up(error)

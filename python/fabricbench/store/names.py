@@ -1,0 +1,44 @@
+"""Where the workspace is, and what its trials are called, without the libraries that open it.
+
+A shell asks for names while a user types: this reads the file of the catalog, and only if there is one.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import closing
+from pathlib import Path
+from typing import Final
+
+DEFAULT_FOLDER: Final = "fabricbench-workspace"
+CATALOG_FILE: Final = "catalog.sqlite"
+WORKSPACE_VARIABLE: Final = "FABRICBENCH_WORKSPACE"
+CATALOG_URL_VARIABLE: Final = "FABRICBENCH_CATALOG_URL"
+TABLES_URL_VARIABLE: Final = "FABRICBENCH_TABLES_URL"
+_NAMES_MAX: Final = 500
+_LAST: Final = (
+    "select id, plan from trials where status in ('complete', 'incomplete') "
+    "and attempt not in (select attempt from trash) order by ended_at desc, attempt desc limit ?"
+)
+
+
+def workspace_folder(root: Path | None = None) -> Path:
+    """Return the folder of the workspace that `Workspace.open` would use."""
+    return root or Path(os.environ.get(WORKSPACE_VARIABLE) or DEFAULT_FOLDER)
+
+
+def last_trials(root: Path | None = None) -> list[tuple[str, str]]:
+    """Return id and plan of the trials that finished last, the newest first; none if they cannot be read."""
+    file = workspace_folder(root) / CATALOG_FILE
+    if os.environ.get(CATALOG_URL_VARIABLE) or not file.is_file():
+        return []
+    import sqlite3
+
+    try:
+        with closing(
+            sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True, timeout=0.2)
+        ) as catalog:
+            rows = catalog.execute(_LAST, (_NAMES_MAX,)).fetchall()
+    except sqlite3.Error:
+        return []
+    return [(str(trial), str(plan)) for trial, plan in rows]

@@ -1,0 +1,161 @@
+"""Tables: their columns, and the statements that make them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from fabricbench.store.sql.expression import Expression, Parameters, quoted
+
+INTEGER = "INTEGER"
+BIGINT = "BIGINT"
+TEXT = "TEXT"
+
+
+def varchar(length: int) -> str:
+    """Return the type of texts of at most some characters."""
+    return f"VARCHAR({length})"
+
+
+class Column(Expression):
+    """A column.
+
+    Attributes:
+        name: Its name.
+        type: Its type in SQL.
+        nullable: Whether it may be without a value.
+        default: What the database puts in where a row says nothing; none where it has to say.
+        source: The table or query that it is of; none before it is part of one.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        kind: str,
+        *,
+        nullable: bool = False,
+        default: str | None = None,
+        source: Source | None = None,
+    ) -> None:
+        super().__init__(self._qualified)
+        self.name = name
+        self.type = kind
+        self.nullable = nullable
+        self.default = default
+        self.source = source
+
+    def _qualified(self, _: Parameters) -> str:
+        return quoted(self.name) if self.source is None else f"{quoted(self.source.name)}.{quoted(self.name)}"
+
+    @property
+    def is_integer(self) -> bool:
+        """Whether its values are integers, not texts."""
+        return self.type in {INTEGER, BIGINT}
+
+    @property
+    def length(self) -> int | None:
+        """How many characters its texts may have; none for any number."""
+        digits = self.type.removeprefix("VARCHAR(").removesuffix(")")
+        return int(digits) if digits.isdecimal() else None
+
+    def of(self, source: Source) -> Column:
+        """Return the same column of another table or query."""
+        return Column(self.name, self.type, nullable=self.nullable, default=self.default, source=source)
+
+    def definition(self, *, is_counted: bool) -> str:
+        """Return what CREATE TABLE says of it; the database numbers rows in one that is counted."""
+        default = "" if self.default is None else f" DEFAULT '{self.default}'"
+        kind = "SERIAL" if is_counted else self.type
+        return f"{quoted(self.name)} {kind}{default}{'' if self.nullable else ' NOT NULL'}"
+
+
+class Columns:
+    """Columns by their names."""
+
+    def __init__(self, columns: Sequence[Column]) -> None:
+        self._columns = {column.name: column for column in columns}
+
+    def __getattr__(self, name: str) -> Column:
+        try:
+            return self._columns[name]
+        except KeyError:
+            raise AttributeError(name) from None
+
+    def __getitem__(self, name: str) -> Column:
+        return self._columns[name]
+
+    def __iter__(self) -> Iterator[Column]:
+        return iter(self._columns.values())
+
+
+class Source:
+    """What rows are selected from: a table or a query.
+
+    Attributes:
+        name: Its name in statements.
+        c: Its columns.
+    """
+
+    def __init__(self, name: str, columns: Sequence[Column]) -> None:
+        self.name = name
+        self.c = Columns([column.of(self) for column in columns])
+
+    def render(self, _: Parameters) -> str:
+        """Return what stands after FROM."""
+        return quoted(self.name)
+
+
+class Index:
+    """An index of a table.
+
+    Attributes:
+        name: Its name.
+        columns: Names of the columns that it is of.
+        unique: Whether no two rows may have the same values in them.
+        where: Which rows are in it, in SQL; empty if all are.
+    """
+
+    def __init__(self, name: str, *columns: str, unique: bool = False, where: str = "") -> None:
+        self.name = name
+        self.columns = columns
+        self.unique = unique
+        self.where = where
+
+    def creation(self, table: str) -> str:
+        """Return the statement that makes it."""
+        kind = "UNIQUE INDEX" if self.unique else "INDEX"
+        where = f" WHERE {self.where}" if self.where else ""
+        return f"CREATE {kind} {self.name} ON {table} ({', '.join(self.columns)}){where}"
+
+
+class Table(Source):
+    """A table of a database."""
+
+    def __init__(
+        self,
+        name: str,
+        *columns: Column,
+        key: tuple[str, ...],
+        is_counted: bool = False,
+        indexes: tuple[Index, ...] = (),
+    ) -> None:
+        """Describe it.
+
+        Args:
+            name: Its name.
+            columns: Its columns.
+            key: Names of those of the primary key.
+            is_counted: Whether the database numbers its rows in the one column of the key.
+            indexes: Its indexes.
+        """
+        super().__init__(name, columns)
+        self.key = key
+        self.is_counted = is_counted
+        self.indexes = indexes
+
+    def creation(self, dialect: str) -> Iterator[str]:
+        """Yield the statements that make it, in `sqlite` or `postgresql`."""
+        counted = self.key if self.is_counted and dialect == "postgresql" else ()
+        parts = [column.definition(is_counted=column.name in counted) for column in self.c]
+        yield f"CREATE TABLE {self.name} ({', '.join(parts)}, PRIMARY KEY ({', '.join(self.key)}))"
+        for index in self.indexes:
+            yield index.creation(self.name)

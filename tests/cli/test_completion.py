@@ -1,0 +1,155 @@
+"""Completion by shells: what a word may be, quickly and never with a word of its own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.support.samples import PLAN, call
+
+from fabricbench.plan._fields import FIELDS
+from fabricbench.plan.load import load_plan
+from fabricbench.store.names import last_trials
+
+MAIN = "import sys; from fabricbench.cli.main import main; main()"
+HEAVY = {"polars", "pyarrow", "rich", "sqlalchemy", "fabricbench._core"}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "small.yaml").write_text(PLAN)
+    assert call("run", "small.yaml", cwd=tmp_path).returncode == 0
+    return tmp_path
+
+
+def asked(folder: Path, script: str = MAIN, **variables: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, **variables}
+    environment.pop("FABRICBENCH_WORKSPACE", None)
+    command = [sys.executable, "-c", script]
+    return subprocess.run(command, cwd=folder, env=environment, check=False, capture_output=True, text=True)
+
+
+def completed(folder: Path, *words: str, script: str = MAIN) -> list[str]:
+    """Complete the last of some words as bash would have it."""
+    finished = asked(
+        folder,
+        script,
+        _FABRICBENCH_COMPLETE="complete_bash",
+        COMP_WORDS=" ".join(["fabricbench", *words]),
+        COMP_CWORD=str(len(words)),
+    )
+    assert (finished.returncode, finished.stderr) == (0, "")
+    return finished.stdout.split()
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        (["comp"], ["compare", "completion"]),
+        (["plan", ""], ["check", "schema"]),
+        (["run", "--thr"], ["--threads"]),
+        (["run", "--format", "c"], ["csv"]),
+        (["run", "lb-alltoall"], ["lb-alltoall-ecmp"]),
+        (["plan", "check", "sma"], ["small.yaml"]),
+        (["run", "small.yaml", "-s", "transport.ack_e"], ["transport.ack_every="]),
+        (["show", "lat"], ["latest"]),
+        (["show", "sm"], ["small"]),
+        (["show", "--workspace", "nowhere", ""], []),
+        (["run", "no-such-pl"], []),
+    ],
+)
+def test_a_word_may_be(folder: Path, words: list[str], found: list[str]) -> None:
+    assert completed(folder, *words) == found
+
+
+def test_trials_are_those_of_the_workspace_the_newest_first(folder: Path) -> None:
+    ids = [trial for trial, plan in last_trials(folder / "fabricbench-workspace")]
+    assert completed(folder, "report", ids[0][:6]) == [ids[0]]
+    shown = completed(folder, "compare", "latest", "")
+    assert shown == ["latest", *ids, "small"]
+
+
+def test_what_cannot_be_read_has_no_trials(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = folder / "fabricbench-workspace"
+    assert len(last_trials(root)) == 2
+    monkeypatch.setenv("FABRICBENCH_CATALOG_URL", "postgresql://nobody@nowhere/nothing")
+    assert last_trials(root) == []
+    monkeypatch.delenv("FABRICBENCH_CATALOG_URL")
+    (root / "catalog.sqlite").write_bytes(b"no database")
+    assert last_trials(root) == []
+    assert last_trials(folder / "none") == []
+
+
+def test_fields_are_those_that_a_plan_takes() -> None:
+    assert len(set(FIELDS)) == len(FIELDS) > 200
+    assert {"seed", "jobs.0.ranks", "transport.ack_every", "sweep.data_size"} <= set(FIELDS)
+    for override in ("seed=7", "jobs.0.start=2us", "transport.ack_every=4"):
+        assert override.partition("=")[0] in FIELDS
+        load_plan("jct-alltoall", [override])
+
+
+def test_completing_loads_nothing_heavy(folder: Path) -> None:
+    script = (
+        f"import sys\ntry:\n    {MAIN.partition('; ')[2]}\nexcept SystemExit: pass\n"
+        f"print('loaded', *sorted(set(sys.modules) & {HEAVY!r}))"
+    )
+    for words in (["show", "lat"], ["run", "jct-alltoall", "-s", "seed"]):
+        assert completed(folder, *words, script=script)[1:] == ["loaded"]
+
+
+@pytest.mark.parametrize("instruction", ["", "complete_tcsh", "nonsense", "complete_zsh", "complete_fish"])
+def test_a_shell_that_asks_oddly_is_told_nothing(folder: Path, instruction: str) -> None:
+    for words in ("", "fabricbench run '", "no-such-command x "):
+        finished = asked(folder, _FABRICBENCH_COMPLETE=instruction, _TYPER_COMPLETE_ARGS=words)
+        assert finished.stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("shell", "expected"),
+    [("zsh", '"small":"its last trial"'), ("fish", "small\tits last trial")],
+)
+def test_other_shells_see_what_a_word_means(folder: Path, shell: str, expected: str) -> None:
+    finished = asked(
+        folder,
+        _FABRICBENCH_COMPLETE=f"complete_{shell}",
+        _TYPER_COMPLETE_ARGS="fabricbench show sm",
+        _TYPER_COMPLETE_FISH_ACTION="get-args",
+    )
+    assert expected in finished.stdout
+    assert finished.stderr == ""
+
+
+def test_bash_completes_with_the_script_that_it_is_given(folder: Path) -> None:
+    program = folder / "fabricbench"
+    program.write_text(f"#!{sys.executable}\n{MAIN}\n")
+    program.chmod(0o755)
+    script = folder / "completion.sh"
+    script.write_text(call("completion", "bash", cwd=folder).stdout)
+    ask = (
+        f"source {script}; COMP_WORDS=(fabricbench run small.yaml -s transport.ack_e); COMP_CWORD=4; "
+        f'_fabricbench_completion {program} 2>/dev/null; echo "${{COMPREPLY[@]}}"; complete -p fabricbench'
+    )
+    finished = subprocess.run(
+        ["bash", "--norc", "-c", ask], cwd=folder, check=True, capture_output=True, text=True
+    )
+    assert finished.stdout.splitlines() == [
+        "transport.ack_every=",
+        "complete -o default -F _fabricbench_completion fabricbench",
+    ]
+
+
+@pytest.mark.parametrize(("shell", "sign"), [("zsh", "compdef"), ("fish", "complete --command")])
+def test_other_shells_get_theirs(tmp_path: Path, shell: str, sign: str) -> None:
+    finished = call("completion", shell, cwd=tmp_path)
+    assert (finished.returncode, finished.stderr) == (0, "")
+    assert sign in finished.stdout
+    assert "_FABRICBENCH_COMPLETE=complete_" in finished.stdout
+
+
+def test_an_unknown_shell_is_refused(tmp_path: Path) -> None:
+    finished = call("completion", "tcsh", cwd=tmp_path)
+    assert (finished.returncode, finished.stdout) == (2, "")
+    assert "'tcsh' is not one of 'bash', 'zsh', 'fish'" in finished.stderr
