@@ -2,7 +2,7 @@
 //!
 //! Nearly all of that follows from numbers, so it is told when it is asked for and not stored.
 
-use crate::rank_connections::{Ends, RankConnections};
+use crate::rank_connections::{Ends, Laps, RankConnections};
 use crate::schedules::{check_chunks, schedule};
 use spec::{JobSpec, RunSpec, SpecError};
 use std::ops::Range;
@@ -328,11 +328,23 @@ impl Jobs {
         OneJob { index: index as u32, flows: self, job, schedule }
     }
 
-    /// Hands the hosts that data of each connection of a job comes from and goes to to `visit`, in order.
-    /// Each has a queue pair for every part.
-    pub fn each_connection(&self, job: usize, mut visit: impl FnMut([HostId; 2])) {
+    /// Hands the hosts that data of each of the first so many connections of a job comes from and goes to to
+    /// `visit`, in order. Each has a queue pair for every part.
+    pub fn each_connection(&self, job: usize, connections: u32, mut visit: impl FnMut([HostId; 2])) {
         let (schedule, job) = (&self.schedules[job], &self.jobs[job]);
-        job.connections.each_ends(schedule, |ends| visit(job.hosts_of(ends)));
+        job.connections.each_ends(schedule, connections, |ends| visit(job.hosts_of(ends)));
+    }
+
+    /// The connections of a job in laps.
+    #[must_use]
+    pub fn laps(&self, job: usize) -> Laps {
+        self.jobs[job].connections.laps(&self.schedules[job])
+    }
+
+    /// The first queue pair of a job.
+    #[must_use]
+    pub fn first_queue_pair(&self, job: usize) -> u32 {
+        self.jobs[job].first_queue_pair
     }
 
     /// Whether each transfer of a job has queue pairs of its own, in the order of the transfers.
@@ -355,7 +367,8 @@ impl Jobs {
     pub fn each_queue_pair(&self, mut visit: impl FnMut(QueuePair)) {
         let mut next = 0;
         for job in (0..self.jobs.len()).map(|index| self.one_job(index)) {
-            job.job.connections.each_ends(job.schedule, |ends| {
+            let connections = &job.job.connections;
+            connections.each_ends(job.schedule, connections.count(), |ends| {
                 let first = next;
                 next += self.parts;
                 (first..next).for_each(|number| visit(job.queue_pair(number, ends)));

@@ -18,5 +18,5 @@ mod schedules;
 
 pub use controllers::{cnp_interval, controller};
 pub use jobs::{Chunk, Jobs, OneJob, QueuePair, split};
-pub use rank_connections::{Ends, RankConnections, Transfers};
+pub use rank_connections::{Ends, Laps, RankConnections, Transfers};
 pub use schedules::{arrivals, check_chunks, job_refusal, refusal, schedule, shape, value};

@@ -41,6 +41,24 @@ pub struct Ends {
     pub channel: u32,
 }
 
+/// Connections that lead from and to the same ranks in the same order again and again: so many laps of so
+/// many connections.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Laps {
+    /// Laps, one at least.
+    pub count: u32,
+    /// Connections of each.
+    pub length: u32,
+}
+
+impl Laps {
+    /// All connections in one lap.
+    #[must_use]
+    pub const fn one(connections: u32) -> Self {
+        Self { count: 1, length: connections }
+    }
+}
+
 impl Ends {
     /// Those of a transfer.
     #[must_use]
@@ -112,16 +130,29 @@ impl RankConnections {
         }
     }
 
-    /// Hands the ends of all connections of a job with that schedule to `visit`, in order.
-    pub fn each_ends(&self, schedule: &Schedule, mut visit: impl FnMut(Ends)) {
+    /// Hands the ends of the first `connections` of a job with that schedule to `visit`, in order.
+    pub fn each_ends(&self, schedule: &Schedule, connections: u32, mut visit: impl FnMut(Ends)) {
         match self {
-            Self::Every { period, .. } => {
-                schedule.each_transfer(0..*period, |transfer| visit(Ends::of(&transfer)));
+            Self::Every { .. } => {
+                schedule.each_transfer(0..connections, |transfer| visit(Ends::of(&transfer)));
             }
             Self::Listed(_) | Self::Storage { .. } => {
-                (0..self.count()).for_each(|connection| visit(self.ends(schedule, connection)));
+                (0..connections).for_each(|connection| visit(self.ends(schedule, connection)));
             }
         }
+    }
+
+    /// Those of a job with that schedule in laps.
+    #[must_use]
+    pub fn laps(&self, schedule: &Schedule) -> Laps {
+        let count = self.count();
+        let length = match self {
+            Self::Every { .. } => schedule.period().filter(|period| count.is_multiple_of(*period)),
+            Self::Listed(_) | Self::Storage { .. } => None,
+        };
+        length
+            .filter(|length| *length > 0)
+            .map_or(Laps::one(count), |length| Laps { count: count / length, length })
     }
 
     /// Whether a connection carries data of the collective, not the handshake before them.

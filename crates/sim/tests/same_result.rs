@@ -302,6 +302,34 @@ proptest! {
     }
 }
 
+/// The exact path makes all queue pairs at once.
+#[test]
+fn queue_pairs_that_are_made_when_needed_answer_what_comes_late() {
+    let mut late_frames = 0;
+    for (algorithm, qps, buffer_kib) in [("ring", 1, 2_000), ("ring-bidirectional", 1, 600), ("ring", 2, 600)]
+    {
+        let mut spec = collective(leaf_spine(8), 16, "all-reduce", algorithm, 6 << 20);
+        // Each rank sends to the other leaf, and waits less than an acknowledgement may take.
+        spec.jobs[0].hosts = (0..16).map(|rank| rank / 2 + rank % 2 * 8).collect();
+        spec.fabric.switch.buffer.size_bytes = buffer_kib << 10;
+        spec.fabric.switch.ecn = Some(common::ecn(20_000, 80_000));
+        spec.transport.rate_control = common::dcqcn();
+        spec.transport.qps_per_rank_pair = qps;
+        spec.transport.timeout_ps = 12_000_000;
+        let (expected, at_once) = run_with(&spec, 1, Path::Exact);
+        late_frames += expected.jobs[0].late.frames;
+        for threads in [1, 2] {
+            let (summary, when_needed) = run_with(&spec, threads, Path::Auto);
+            assert_eq!(summary.jobs, expected.jobs);
+            assert!(
+                tables(&when_needed) == tables(&at_once),
+                "tables differ: {algorithm}, {threads} threads"
+            );
+        }
+    }
+    assert!(late_frames > 1_000, "{late_frames} frames came late");
+}
+
 #[test]
 fn the_seed_decides_and_nothing_else() {
     let mut spec = collective(leaf_spine(4), 8, "all-to-all", "parallel", 8 << 20);

@@ -92,6 +92,17 @@ impl Responder {
         Self { expected: initial_psn, unacknowledged: 0, messages: 0 }
     }
 
+    /// One that has received so many packets of so many messages, the last of which asked for an
+    /// acknowledgement.
+    #[must_use]
+    pub const fn after(initial_psn: Psn, packets: u32, messages: u32) -> Self {
+        Self {
+            expected: initial_psn.add(packets),
+            unacknowledged: 0,
+            messages: messages.wrapping_mul(MESSAGE),
+        }
+    }
+
     /// Message sequence number for the AETH: messages completed, modulo 2^24. Selective recovery puts
     /// something else there, see [`Reply`].
     #[inline]
@@ -269,6 +280,19 @@ mod tests {
             assert_eq!(arrival, Arrival { disposition, reply }, "packet {packet}");
         }
         responder
+    }
+
+    #[test]
+    fn one_that_has_received_all_answers_as_after_each_packet() {
+        let packets = [(0, First, Accepted, None), (1, Last, Accepted, ack(1)), (2, Only, Accepted, ack(2))];
+        let mut received = expect(&config(4), &packets);
+        let mut after = Responder::after(Psn::new(START), 3, 2);
+        assert_eq!(after.message_sequence(), received.message_sequence());
+        for packet in [0, 1, 2, 0, 3, 4] {
+            let psn = Psn::new(START + packet);
+            let judge = |responder: &mut Responder| responder.on_packet(&config(4), psn, Only, packet == 2);
+            assert_eq!(judge(&mut after), judge(&mut received));
+        }
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! How much a job moves, told without making its schedule.
 
 use crate::open_loop::peers_of;
-use crate::{Arrivals, Peer, Shape, WorkloadError, find};
+use crate::{Arrivals, Pattern, Peer, Shape, WorkloadError, find};
 
 /// What a schedule amounts to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,6 +16,8 @@ pub struct Volume {
     pub busy_ranks: u32,
     /// Whether every rank sends to the next or the one before it only.
     pub is_between_neighbours: bool,
+    /// Whether the connections come again and again, lap after lap: those of a lap are all there are.
+    pub comes_in_laps: bool,
 }
 
 /// The volume of the schedule of [`crate::schedule_for`], or with `arrivals` of that of
@@ -40,6 +42,7 @@ pub fn volume_for(
             connections: pattern.connections(shape.ranks, shape.data_bytes),
             busy_ranks: pattern.busy_ranks(shape.ranks),
             is_between_neighbours: pattern.is_between_neighbours(),
+            comes_in_laps: comes_in_laps(pattern, shape),
         });
     };
     let peers = peers_of(pattern, shape)?;
@@ -55,7 +58,14 @@ pub fn volume_for(
         connections: peers.iter().flatten().map(each).sum::<u64>().min(transfers),
         busy_ranks: pattern.busy_ranks(shape.ranks),
         is_between_neighbours: pattern.is_between_neighbours(),
+        comes_in_laps: false,
     })
+}
+
+fn comes_in_laps(pattern: &dyn Pattern, Shape { ranks, data_bytes, .. }: &Shape) -> bool {
+    let [transfers, connections] =
+        [Pattern::transfers, Pattern::connections].map(|of| of(pattern, *ranks, *data_bytes));
+    !pattern.is_listed() && transfers > connections && transfers.is_multiple_of(connections)
 }
 
 #[cfg(test)]

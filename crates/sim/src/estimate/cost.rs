@@ -17,6 +17,8 @@ const PROGRAM_BYTES: u64 = 120 << 20;
 const CHUNK_BYTES: u64 = 108;
 /// A queue pair, both ends [bytes].
 const QUEUE_PAIR_BYTES: u64 = 164;
+/// A chunk whose queue pair is made when it is needed, with that [bytes].
+const PASSING_BYTES: u64 = 40;
 /// What a rate controller adds to a queue pair, as long as no congestion is notified [bytes].
 const PACER_BYTES: u64 = 32;
 /// What selective recovery adds to a queue pair [bytes].
@@ -43,7 +45,7 @@ const HOP_NS: [(u64, u64); 4] = [(16 << 20, 40), (64 << 20, 60), (256 << 20, 120
 
 pub(super) fn estimate(spec: &RunSpec, fabric: &Fabric, total: Total) -> Estimate {
     let ports: u64 = fabric.graph.nodes.iter().map(|node| node.ports.len() as u64).sum();
-    let Total { chunks, chunk_rows, queue_pairs, payload_bytes, packet_hops } = total;
+    let Total { chunks, chunk_rows, queue_pairs, passing: _, payload_bytes, packet_hops } = total;
     let world_bytes = world_bytes(spec, ports, &total);
     let rows = chunk_rows.min(ROWS_WAITING) * ROW_BYTES + series_bytes(spec, ports);
     Estimate {
@@ -61,11 +63,13 @@ pub(super) fn estimate(spec: &RunSpec, fabric: &Fabric, total: Total) -> Estimat
 
 fn world_bytes(spec: &RunSpec, ports: u64, total: &Total) -> u64 {
     let selective = if spec.transport.recovery == LossRecovery::Selective { SELECTIVE_BYTES } else { 0 };
-    let chunks = total.chunks.saturating_mul(CHUNK_BYTES);
+    let passing = total.passing.saturating_mul(PASSING_BYTES);
+    let chunks = (total.chunks - total.passing).saturating_mul(CHUNK_BYTES);
     let is_paced = !matches!(spec.transport.rate_control, RateControl::LineRate {});
     let paced = if is_paced { PACER_BYTES } else { 0 };
-    let queue_pairs = total.queue_pairs.saturating_mul(QUEUE_PAIR_BYTES + selective + paced);
-    chunks.saturating_add(queue_pairs).saturating_add(ports * PORT_BYTES)
+    let standing = total.queue_pairs - total.passing;
+    let queue_pairs = standing.saturating_mul(QUEUE_PAIR_BYTES + selective + paced);
+    chunks.saturating_add(queue_pairs).saturating_add(passing).saturating_add(ports * PORT_BYTES)
 }
 
 fn series_bytes(spec: &RunSpec, ports: u64) -> u64 {

@@ -1,6 +1,6 @@
 //! How much the jobs of a spec move.
 
-use crate::setup::Fabric;
+use crate::setup::{Fabric, may_make_later};
 use jobs::{arrivals, refusal, shape};
 use spec::{JobSpec, QpMode, RunSpec, SpecError, StorageLength, StorageSpec, TransportSpec};
 use std::collections::BTreeSet;
@@ -22,6 +22,9 @@ pub(super) struct Total {
     pub(super) chunks: u64,
     pub(super) chunk_rows: u64,
     pub(super) queue_pairs: u64,
+    /// Of those, the ones that are made when they are needed and forgotten when they are done, each with its
+    /// chunk.
+    pub(super) passing: u64,
     pub(super) payload_bytes: u64,
     pub(super) packet_hops: u64,
 }
@@ -41,6 +44,8 @@ struct Job {
     is_storage: bool,
     /// Queue pairs for each connection: with handshakes they have their own.
     pairs: u64,
+    /// Queue pairs are made when they are needed.
+    is_passing: bool,
     /// Rounds that differ: their chunks are not the same.
     rounds_of_a_cycle: u64,
     /// Transfers of the barrier after a round.
@@ -86,6 +91,7 @@ impl Job {
             start_ps: job.start_ps,
             is_storage: false,
             pairs: transfers_per_message(job),
+            is_passing: may_make_later(spec, job) && volume.comes_in_laps,
             rounds_of_a_cycle: job.rounds_of_a_cycle().into(),
             barrier: barrier_of(job),
         })
@@ -105,6 +111,7 @@ impl Job {
                 connections: u64::from(storage.clients) * targets,
                 busy_ranks: u64::from(storage.clients).min(targets) as u32,
                 is_between_neighbours: false,
+                comes_in_laps: false,
             },
             // Command and completion, each with its acknowledgement.
             frames: operations.saturating_mul(frames(&spec.transport, job.data_bytes) + 4),
@@ -114,6 +121,7 @@ impl Job {
             start_ps: job.start_ps,
             is_storage: true,
             pairs: 1,
+            is_passing: false,
             rounds_of_a_cycle: 1,
             barrier: 0,
         }
@@ -143,6 +151,7 @@ impl Total {
             chunks: self.chunks.saturating_add(chunks),
             chunk_rows: self.chunk_rows.saturating_add(rows.saturating_mul(rounds)),
             queue_pairs: self.queue_pairs.saturating_add(queue_pairs),
+            passing: self.passing.saturating_add(if job.is_passing { queue_pairs } else { 0 }),
             payload_bytes: self.payload_bytes.saturating_add(job.volume.payload_bytes.saturating_mul(rounds)),
             packet_hops: self.packet_hops.saturating_add(hops),
         }

@@ -22,7 +22,7 @@ impl Host {
     #[inline(never)]
     pub(super) fn post_local(&mut self, sender: u32, now: Instant) {
         let memory = self.shared_memory;
-        while let Some(send) = self.senders[sender as usize].post_local(sender, &mut self.sends, now) {
+        while let Some(send) = self.senders[sender].post_local(sender, &mut self.sends, now) {
             let span = memory.rate.span_of(self.sends.bytes_of(send));
             let copied = self.transfers.copy(self.sends.outgoing_of(send), now, span);
             self.timers.push(copied + memory.latency, Timer::Local(sender));
@@ -31,7 +31,7 @@ impl Host {
 
     /// The oldest chunk of a sender within the host has arrived.
     pub(super) fn finish_local(&mut self, sender: u32, now: Instant, context: &mut Context<Packet, Record>) {
-        let state = &mut self.senders[sender as usize];
+        let state = &mut self.senders[sender];
         let receiver = state.receiver();
         let completed = state.complete(1);
         completed.clone().for_each(|send| self.end_send(send, Frames::default(), now, context));

@@ -8,6 +8,7 @@ mod arrivals;
 mod chunk_frames;
 mod intake;
 mod latencies;
+mod later;
 mod ledger;
 mod local;
 mod port;
@@ -19,6 +20,7 @@ mod receiving;
 mod reordering;
 mod sender;
 mod sending;
+mod standing;
 mod storage;
 mod tcp;
 mod timers;
@@ -26,6 +28,7 @@ mod transfers;
 mod unconfirmed;
 
 pub(crate) use intake::IntakePlan;
+pub(crate) use later::QueuePairEnds;
 pub(crate) use ledger::{Receives, Sends, Work, WorkMaker};
 pub(crate) use local::SharedMemory;
 pub(crate) use port::{NicPort, NicPortPlan};
@@ -33,6 +36,7 @@ pub(crate) use queue_pairs::{QueuePairEnd, QueuePairSettings, ReplyPriorities};
 pub(crate) use receivers::Receivers;
 pub(crate) use reordering::{BUCKETS as REORDERING_BUCKETS, Reordering};
 pub(crate) use sender::{Sender, write_opcode};
+pub(crate) use standing::Standing;
 pub(crate) use storage::{
     COMMAND_BYTES, COMPLETION_BYTES, ClientPlan, ConnectionPlan, RolePlan, Stop, StoragePlan, TargetPlan,
     connection_number,
@@ -48,6 +52,7 @@ use chunk_frames::ChunkFrames;
 use engine::prefetch::{LINE_BYTES, prefetch, prefetch_first, prefetch_line, prefetch_lines, prefetch_whole};
 use engine::{Inbox, Window};
 use intake::Intake;
+use later::LaterSenders;
 use sender::DataFrames;
 use spec::LateFrames;
 use std::mem::offset_of;
@@ -90,7 +95,10 @@ pub(crate) struct HostPlan {
     /// In order of time.
     pub(crate) throughput: Vec<Throughput>,
     pub(crate) settings: QueuePairSettings,
-    pub(crate) senders: Box<[Sender]>,
+    /// Those that are made at once.
+    pub(crate) senders: Standing<Sender>,
+    /// What the others are made from.
+    pub(crate) later: Option<Arc<dyn QueuePairEnds>>,
     /// Links on the way of each, where a rate controller goes by them.
     pub(crate) links: Vec<u32>,
     pub(crate) sends: Sends,
@@ -111,9 +119,9 @@ pub(crate) struct Host {
     intake: Option<Box<Intake>>,
     config: Arc<Config>,
     latency: Span,
-    senders: Box<[Sender]>,
+    senders: Standing<Sender>,
     /// When the rate of each sender lets it send; empty at line rate.
-    pacers: Box<[Controller]>,
+    pacers: Standing<Controller>,
     /// Frames that came in.
     received_frames: u64,
     /// Payload placed.
@@ -135,6 +143,8 @@ pub(crate) struct Host {
     tcp: Option<Box<HostTcp>>,
     /// Without recovery.
     unconfirmed: Unconfirmed,
+    /// What senders are made from, if not all are made at once.
+    later: Option<Box<LaterSenders>>,
 }
 
 /// The next thing a host does by itself.
@@ -156,6 +166,7 @@ impl Host {
         let starts = starts.map(|(at, source)| (at, Timer::TcpSource(source)));
         let timers = first_timer(&transfers).into_iter().chain(start).chain(changes);
         let settings = &plan.settings;
+        let later = plan.later.map(|ends| Box::new(LaterSenders::new(ends, settings)));
         Self {
             timers: timers.chain(starts).collect(),
             storage,
@@ -177,6 +188,7 @@ impl Host {
             tcp: plan.tcp.map(Box::new),
             shared_memory: plan.shared_memory,
             unconfirmed: Unconfirmed::default(),
+            later,
         }
     }
 
@@ -190,8 +202,8 @@ impl Host {
         match &self.storage {
             Some(storage) => storage.rate_bps(sender, now),
             None => {
-                self.senders.get(sender as usize).filter(|sender| sender.is_busy())?;
-                self.pacers.get(sender as usize)?.rate_bps_at(now)
+                self.senders.get(sender).filter(|sender| sender.is_busy())?;
+                self.pacers.get(sender)?.rate_bps_at(now)
             }
         }
     }
@@ -266,6 +278,7 @@ impl Host {
     fn is_untouched(&self) -> bool {
         self.received_frames == 0
             && self.senders.is_empty()
+            && self.later.is_none()
             && self.storage.is_none()
             && self.throughput.is_empty()
             && !self.ports.iter().any(|port| port.transmitter().may_change())
@@ -299,6 +312,7 @@ impl Host {
             delivered_bytes,
             storage,
             unconfirmed,
+            later: _,
             // Fast-forward is off where there is TCP.
             tcp: _,
         } = self;
@@ -307,6 +321,7 @@ impl Host {
         cycle.count(received_frames);
         cycle.count(delivered_bytes);
         ports.iter_mut().for_each(|port| port.visit(cycle));
+        cycle.same(senders.first().into());
         senders.iter_mut().for_each(|sender| sender.visit(cycle, config, sends));
         pacers.iter_mut().for_each(|pacer| pacer.visit(cycle));
         sends.visit(cycle);
@@ -396,8 +411,8 @@ impl Host {
     /// Asks for what the packets of all queue pairs need, whatever is in the inboxes.
     #[inline]
     fn prefetch_all_queue_pairs(&self) {
-        (0..self.receivers.len()).for_each(|receiver| self.receivers.prefetch_receiver(receiver));
-        (0..self.senders.len()).for_each(|sender| prefetch(&self.senders, sender));
+        self.receivers.prefetch_all();
+        self.senders.prefetch_all();
     }
 
     /// Asks for what the first packets of an inbox need: what follows a packet of the same queue pair needs
@@ -425,7 +440,7 @@ impl Host {
                 self.transfers.prefetch_inbound(queue_pair);
             }
         } else {
-            prefetch(&self.senders, queue_pair);
+            self.senders.prefetch(packet.queue_pair);
             self.sends.prefetch(queue_pair);
             self.transfers.prefetch_outgoing(queue_pair);
         }
@@ -498,18 +513,18 @@ impl Host {
 
 /// Asks for what a sender needs to send.
 #[inline]
-fn prefetch_sender(senders: &[Sender], pacers: &[Controller], sender: u32) {
-    prefetch(senders, sender as usize);
-    prefetch(pacers, sender as usize);
+fn prefetch_sender(senders: &Standing<Sender>, pacers: &Standing<Controller>, sender: u32) {
+    senders.prefetch(sender);
+    pacers.prefetch(sender);
 }
 
 /// How each sender is paced; nothing at line rate.
-fn pacers(senders: &[Sender], links: &[u32], settings: &QueuePairSettings) -> Box<[Controller]> {
+fn pacers(senders: &Standing<Sender>, links: &[u32], settings: &QueuePairSettings) -> Standing<Controller> {
     if !settings.controllers.iter().any(Controller::is_paced) {
-        return Box::default();
+        return Standing::default();
     }
     let begin = |sender: &Sender| settings.controllers[usize::from(sender.port())].clone();
-    let mut pacers: Box<[Controller]> = senders.iter().map(begin).collect();
+    let mut pacers: Standing<Controller> = senders.iter().map(begin).collect();
     pacers.iter_mut().zip(links).for_each(|(pacer, &links)| pacer.set_links(links));
     pacers
 }

@@ -37,7 +37,7 @@ impl Host {
 
     /// Begins the sends of a rank again.
     fn rearm_senders(&mut self, process: u32) {
-        for (number, sender) in (0..).zip(&mut self.senders) {
+        for (number, sender) in (0..).zip(self.senders.iter_mut()) {
             let first = self.sends.first_of(number);
             let rank = first.map(|first| self.transfers.process_of(self.sends.outgoing_of(first)));
             if rank == Some(process) {
@@ -128,9 +128,12 @@ impl Host {
     ) {
         for part in self.transfers.parts(outgoing) {
             let (sender, send) = self.transfers.part(part);
+            if !self.senders.has(sender) {
+                self.make_senders(sender);
+            }
             let Self { senders, pacers, sends, transfers, ports, config, data_frames, .. } = self;
             sends.make_ready(send);
-            let state = &mut senders[sender as usize];
+            let state = &mut senders[sender];
             if state.is_local() {
                 self.post_local(sender, now);
                 continue;

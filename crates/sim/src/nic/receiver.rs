@@ -160,6 +160,20 @@ impl Receiver {
         }
     }
 
+    /// One that has received at `now` all that it ever does, so many packets of so many messages.
+    pub(super) fn done(plan: &QueuePairEnd, packets: u64, messages: u64, now: Instant) -> Self {
+        let mut receiver = Self::new(plan, None);
+        receiver.responder = Responder::after(plan.initial_psn, packets as u32, messages as u32);
+        receiver.begin_next(packets, now);
+        receiver
+    }
+
+    /// What it is at `now` follows from its number, unless duplicates have come since: all that it ever does
+    /// has been received, and the next mark is told.
+    pub(super) fn is_done(&self, now: Instant) -> bool {
+        self.ended > 0 && self.rare.as_ref().is_none_or(|rare| rare.cnps.is_idle(now))
+    }
+
     fn rare(&mut self) -> &mut Rare {
         self.rare.get_or_insert_with(|| Box::new(Rare::NEW))
     }

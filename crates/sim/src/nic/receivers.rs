@@ -2,17 +2,20 @@
 
 use super::arrivals::{self, Arrivals};
 use super::chunk_frames::{ChunkFrames, Frames, frames_of};
+use super::later::{LaterReceivers, QueuePairEnds, receiver, receiver_mut};
 use super::ledger::{Receives, Work};
 use super::port::Control;
 use super::queue_pairs::{QueuePairEnd, QueuePairSettings};
 use super::receiver::{DataOutcome, Dropped, Receiver, ReceiverSettings};
 use super::reordering::Reordering;
+use super::standing::Standing;
 use super::unconfirmed::Vouched;
 use crate::packet::{Kind, Packet};
 use crate::record::{Context, Frame, FrameKind, ReceiveReport, Record};
 use engine::Message;
 use engine::prefetch::{prefetch, prefetch_first};
 use spec::LateFrames;
+use std::sync::Arc;
 use transport::{Config, Disposition, Placement, Position, Recovery, Reply};
 use units::{Cycle, Instant, Span};
 
@@ -27,7 +30,7 @@ pub(super) struct Delivery {
 #[repr(C)]
 pub(crate) struct Receivers {
     // What each packet needs.
-    receivers: Box<[Receiver]>,
+    receivers: Standing<Receiver>,
     /// Where packets are not taken in order only: these know of the chunks instead of the receivers.
     arrivals: Box<[Arrivals]>,
     /// With selective recovery: these stand for the responders.
@@ -37,6 +40,8 @@ pub(crate) struct Receivers {
     settings: ReceiverSettings,
     // What the end of a chunk needs.
     receives: Receives,
+    /// What they are made from, if not all are made at once.
+    later: Option<Box<LaterReceivers>>,
 }
 
 impl Receivers {
@@ -66,17 +71,56 @@ impl Receivers {
             }
         }
         Self {
-            receivers: receivers.into(),
+            receivers: receivers.into_iter().collect(),
             arrivals: arrivals.into(),
             placements: placements.into(),
             reordering: reordering.into(),
             settings: ReceiverSettings::new(settings),
             receives,
+            later: None,
         }
     }
 
+    /// Those of which `ends` tells how they are set up: each is made when it is needed. With go-back-N
+    /// recovery alone, where packets keep their order and each has one chunk.
+    pub(crate) fn later(
+        ends: Arc<dyn QueuePairEnds>,
+        receives: Receives,
+        settings: &QueuePairSettings,
+    ) -> Self {
+        let later = Some(Box::new(LaterReceivers::new(ends)));
+        Self { later, ..Self::new(std::iter::empty(), receives, settings) }
+    }
+
+    /// Sees to it that a receiver is there.
+    #[cold]
+    #[inline(never)]
+    fn prepare(&mut self, config: &Config, number: u32, now: Instant) {
+        let Self { receivers, receives, later, .. } = self;
+        let later = later.as_mut().expect("all are there, or are made later");
+        let bytes_of = |number| receives.first_bytes(number).expect("each has a chunk");
+        if number >= receivers.end() {
+            later.make(receivers, number, now, |number| config.packets(bytes_of(number)));
+        } else {
+            let bytes = bytes_of(number);
+            later.recall(number, config.packets(bytes), config.messages(bytes), now);
+        }
+    }
+
+    /// One that is there.
+    #[inline]
+    fn of(&self, number: u32) -> &Receiver {
+        receiver(&self.receivers, self.later.as_deref(), number)
+    }
+
+    /// All that are there, by number.
+    fn numbered(&self) -> impl Iterator<Item = (u32, &Receiver)> {
+        let recalled = self.later.iter().flat_map(|later| later.recalled());
+        recalled.chain(self.receivers.numbered())
+    }
+
     pub(super) fn port(&self, receiver: u32) -> usize {
-        self.receivers[receiver as usize].port.into()
+        self.of(receiver).port.into()
     }
 
     /// What a receiver answers, and by which port.
@@ -88,7 +132,7 @@ impl Receivers {
 
     #[inline]
     fn reply_vouching(&self, receiver: u32, reply: Reply, vouched: Option<u32>) -> (usize, Control) {
-        let state = &self.receivers[receiver as usize];
+        let state = self.of(receiver);
         let packet = state.reply_packet(&self.settings, reply, vouched);
         (state.port.into(), Control { packet, receiver, is_captured: state.is_captured })
     }
@@ -113,7 +157,7 @@ impl Receivers {
     /// The congestion notification of a receiver, and by which port it leaves.
     #[cold]
     pub(super) fn notification(&self, receiver: u32) -> (usize, Control) {
-        let state = &self.receivers[receiver as usize];
+        let state = self.of(receiver);
         let packet = state.notification(&self.settings);
         (state.port.into(), Control { packet, receiver, is_captured: state.is_captured })
     }
@@ -127,7 +171,7 @@ impl Receivers {
         sent: Instant,
         context: &mut Context<Packet, Record>,
     ) {
-        let Some(queue_pair) = self.receivers[receiver as usize].captured() else { return };
+        let Some(queue_pair) = self.of(receiver).captured() else { return };
         let message_sequence = packet.message_sequence();
         let kind = match packet.kind() {
             Kind::Cnp => FrameKind::Cnp,
@@ -153,7 +197,7 @@ impl Receivers {
     /// Asks for what all but the last data packet of a chunk need.
     #[inline]
     pub(super) fn prefetch_receiver(&self, receiver: usize) {
-        prefetch(&self.receivers, receiver);
+        self.receivers.prefetch(receiver as u32);
         if !self.arrivals.is_empty() {
             prefetch_first(&self.arrivals, receiver, arrivals::HOT_BYTES);
             prefetch(&self.placements, receiver);
@@ -166,6 +210,13 @@ impl Receivers {
         self.receivers.len()
     }
 
+    /// Asks for what all but the last data packet of a chunk need, of each that stands.
+    #[inline]
+    pub(super) fn prefetch_all(&self) {
+        let numbers = self.receivers.first()..self.receivers.end();
+        numbers.for_each(|number| self.prefetch_receiver(number as usize));
+    }
+
     /// Takes in a data packet at `now` that spent `latency` in the fabric.
     #[inline(always)]
     pub(super) fn on_data(
@@ -176,13 +227,17 @@ impl Receivers {
         now: Instant,
         latency: Span,
     ) -> DataOutcome {
-        let index = packet.queue_pair as usize;
-        if let Some(reordering) = self.reordering.get_mut(index) {
+        let number = packet.queue_pair;
+        if let Some(reordering) = self.reordering.get_mut(number as usize) {
             reordering.arrive(packet.psn());
         }
         if self.are_in_order() {
-            let Self { receivers, settings, .. } = self;
-            let outcome = receivers[index].take_in_order(config, settings, packet, position, now, latency);
+            if !self.receivers.has(number) {
+                self.prepare(config, number, now);
+            }
+            let Self { receivers, settings, later, .. } = self;
+            let state = receiver_mut(receivers, later.as_deref_mut(), number);
+            let outcome = state.take_in_order(config, settings, packet, position, now, latency);
             if outcome.disposition != Disposition::Accepted {
                 self.count_dropped(config, packet, &outcome);
             }
@@ -194,10 +249,11 @@ impl Receivers {
     /// Counts a packet that was not taken, where packets are taken in order only.
     #[cold]
     fn count_dropped(&mut self, config: &Config, packet: &Packet, outcome: &DataOutcome) {
-        let Self { receivers, receives, .. } = self;
+        let Self { receivers, receives, later, .. } = self;
         let chunk = |before| receives.after(packet.queue_pair, before);
         let packets_of = |before| chunk(before).map_or(0, |chunk| config.packets(receives.bytes(&chunk)));
-        receivers[packet.queue_pair as usize].count_dropped(dropped(packet, outcome), packets_of);
+        let state = receiver_mut(receivers, later.as_deref_mut(), packet.queue_pair);
+        state.count_dropped(dropped(packet, outcome), packets_of);
     }
 
     /// Takes in a data packet where packets are not taken in order only.
@@ -212,7 +268,7 @@ impl Receivers {
     ) -> DataOutcome {
         let index = packet.queue_pair as usize;
         let Self { receivers, settings, receives, arrivals, placements, .. } = self;
-        let receiver = &mut receivers[index];
+        let receiver = &mut receivers[packet.queue_pair];
         let arrival = match placements.get_mut(index) {
             Some(placement) => placement.on_packet(config, packet.psn(), packet.asks()),
             None => receiver.responder.on_packet(config, packet.psn(), position, packet.asks()),
@@ -248,7 +304,7 @@ impl Receivers {
 
     /// The chunk that a receiver waits for is there: a rank on the same host copied it.
     pub(super) fn take_local(&mut self, receiver: u32) {
-        self.receivers[receiver as usize].take_local();
+        self.receivers[receiver].take_local();
     }
 
     /// Ends the next chunk of a receiver that has arrived whole, if there is one.
@@ -259,10 +315,9 @@ impl Receivers {
         receiver: u32,
         now: Instant,
     ) -> Option<Delivery> {
-        let index = receiver as usize;
-        let Delivery { report, inbound } = match self.arrivals.get_mut(index) {
-            Some(arrivals) if !self.receivers[index].is_local => arrivals.next_delivered()?,
-            _ => self.finish_chunk(config, chunk_frames, index, now)?,
+        let Delivery { report, inbound } = match self.arrivals.get_mut(receiver as usize) {
+            Some(arrivals) if !self.receivers[receiver].is_local => arrivals.next_delivered()?,
+            _ => self.finish_chunk(config, chunk_frames, receiver, now)?,
         };
         Some(Delivery { report: report.delivered_at(now), inbound })
     }
@@ -272,14 +327,14 @@ impl Receivers {
         &mut self,
         config: &Config,
         chunk_frames: &mut ChunkFrames,
-        index: usize,
+        number: u32,
         now: Instant,
     ) -> Option<Delivery> {
-        let receiver = &mut self.receivers[index];
+        let receiver = &mut self.receivers[number];
         if receiver.packets_left > 0 {
             return None;
         }
-        let expected = self.receives.after(index as u32, receiver.ended)?;
+        let expected = self.receives.after(number, receiver.ended)?;
         let Work { chunk, transfer: inbound, bytes } = self.receives.work(&expected, receiver.queue_pair);
         let frames = if receiver.is_local { Frames::default() } else { chunk_frames.of(config, bytes) };
         let report = receiver.report(chunk, expected.round, frames);
@@ -292,7 +347,7 @@ impl Receivers {
         &'a self,
         config: &'a Config,
     ) -> impl Iterator<Item = ReceiveReport> + use<'a> {
-        let expecting = (0..).zip(&self.receivers).filter_map(|(number, receiver)| {
+        let expecting = self.numbered().filter_map(|(number, receiver)| {
             self.receives.after(number, receiver.ended).map(|expected| (receiver, expected))
         });
         let in_order = expecting.map(|(receiver, expected)| {
@@ -310,7 +365,7 @@ impl Receivers {
 
     /// What came beyond a gap of chunks that are not being received yet.
     fn beyond_gaps(&self) -> impl Iterator<Item = ReceiveReport> {
-        (0..).zip(&self.receivers).flat_map(move |(number, receiver)| {
+        self.numbered().flat_map(move |(number, receiver)| {
             receiver.ahead().filter_map(move |(before, mut report)| {
                 let expected = self.receives.after(number, before)?;
                 report.chunk = self.receives.work(&expected, receiver.queue_pair).chunk;
@@ -322,7 +377,7 @@ impl Receivers {
 
     /// Frames that came after their chunk had been delivered, by queue pair.
     pub(super) fn late(&self) -> impl Iterator<Item = (u32, LateFrames)> {
-        let late = self.receivers.iter().map(|receiver| (receiver.queue_pair, receiver.late()));
+        let late = self.numbered().map(|(_, receiver)| (receiver.queue_pair, receiver.late()));
         late.filter(|(_, late)| late.frames > 0)
     }
 
@@ -333,7 +388,11 @@ impl Receivers {
 
     /// See [`Cycle`].
     pub(super) fn visit(&mut self, cycle: &mut Cycle) {
-        let Self { receivers, arrivals, placements, reordering, settings: _, receives: _ } = self;
+        let Self { receivers, arrivals, placements, reordering, settings: _, receives: _, later } = self;
+        cycle.same(receivers.first().into());
+        if let Some(later) = later {
+            later.visit(cycle);
+        }
         receivers.iter_mut().for_each(|receiver| receiver.visit(cycle));
         arrivals.iter_mut().for_each(|arrivals| arrivals.visit(cycle));
         placements.iter_mut().for_each(|placement| placement.visit(cycle));

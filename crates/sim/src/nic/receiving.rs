@@ -211,7 +211,7 @@ impl Host {
         if is_storage(packet.queue_pair) {
             return self.acknowledge_storage(packet, true, context);
         }
-        let state = &mut self.senders[packet.queue_pair as usize];
+        let Some(state) = self.senders.get_mut(packet.queue_pair) else { return };
         state.count(&mut self.sends, Sends::count_nak);
         self.follow_up(packet, context, Sender::on_nak);
         self.tell_loss(packet.queue_pair, Loss::Nak, packet.at());
@@ -220,11 +220,12 @@ impl Host {
     /// A congestion notification arrived.
     #[cold]
     fn receive_cnp(&mut self, packet: &Packet) {
-        if let Some(pacer) = self.pacers.get_mut(packet.queue_pair as usize) {
+        if let Some(pacer) = self.pacers.get_mut(packet.queue_pair) {
             pacer.on_cnp(packet.at());
         }
-        let state = &mut self.senders[packet.queue_pair as usize];
-        state.count(&mut self.sends, Sends::count_notification);
+        if let Some(state) = self.senders.get_mut(packet.queue_pair) {
+            state.count(&mut self.sends, Sends::count_notification);
+        }
     }
 
     /// What an acknowledgement leads to: reports, more to send, transfers that waited for it.
@@ -237,10 +238,11 @@ impl Host {
     ) {
         let Self { senders, pacers, sends, ports, config, data_frames, .. } = self;
         let (sender, now) = (packet.queue_pair, packet.at());
-        let state = &mut senders[sender as usize];
+        // One that is done and forgotten has nothing left to acknowledge.
+        let Some(state) = senders.get_mut(sender) else { return };
         let outcome = acknowledge(state, config, sends, packet);
         if data_frames.hears_acks && outcome.progressed() {
-            pacers[sender as usize].on_ack(now, outcome.packets, packet.is_marked());
+            pacers[sender].on_ack(now, outcome.packets, packet.is_marked());
         }
         let is_counted = state.is_counted();
         let completed = state.complete(outcome.completed);
@@ -277,7 +279,7 @@ impl Host {
             context.records.push(Record::sent(&report));
             self.acknowledge(send.into(), now, context);
         }
-        let state = &self.senders[sender as usize];
+        let state = &self.senders[sender];
         let mut chunks = state.ends_of(acknowledged.clone(), &self.config, &self.sends);
         while let Some((send, chunk)) = chunks.pop() {
             let sent = self.chunk_frames.of(&self.config, self.sends.bytes_of(send));

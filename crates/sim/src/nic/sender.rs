@@ -3,6 +3,7 @@
 use super::chunk_frames::{Frames, frames_of};
 use super::ledger::{SendQueue, Sends, WorkId, WorkIds};
 use super::queue_pairs::{QueuePairEnd, QueuePairSettings};
+use super::standing::Standing;
 use super::unconfirmed::Acknowledged;
 use crate::packet::{Kind, Packet, Path, Priority};
 use crate::record::{Context, Frame, FrameKind, Record};
@@ -96,13 +97,13 @@ impl Sender {
     const COUNTED: u8 = 4;
 
     /// Those of a host, each made where it will stand.
-    pub(crate) fn all(plans: impl Iterator<Item = QueuePairEnd>, sends: &Sends) -> Box<[Self]> {
+    pub(crate) fn all(plans: impl Iterator<Item = QueuePairEnd>, sends: &Sends) -> Standing<Self> {
         let queues = (0..).map(|sender| sends.queue(sender));
         plans.zip(queues).map(|(plan, queue)| Self::new(&plan, queue)).collect()
     }
 
     #[inline]
-    const fn new(plan: &QueuePairEnd, queue: SendQueue) -> Self {
+    pub(super) const fn new(plan: &QueuePairEnd, queue: SendQueue) -> Self {
         Self {
             requester: Requester::new(plan.initial_psn),
             path: plan.path,
@@ -387,6 +388,12 @@ impl Sender {
     /// A chunk is open.
     pub(super) const fn is_busy(&self) -> bool {
         !self.queue.is_empty()
+    }
+
+    /// Nothing that comes for sender `number` changes anything any more: all its chunks have ended, and its
+    /// port does not ask it for more.
+    pub(super) fn is_done(&self, number: u32, sends: &Sends) -> bool {
+        self.queue.is_done(number, sends) && !self.is_in_round()
     }
 
     /// Chunks posted and not ended, with the frames that each was sent in, without those sent again.

@@ -4,6 +4,7 @@ use super::chunk_frames::Frames;
 use super::ledger::{Sends, WorkId};
 use super::port::{Control, Next, NicPort};
 use super::sender::{DataFrames, Sender, Turn};
+use super::standing::Standing;
 use super::storage::is_storage;
 use super::tcp::NextTcp;
 use super::timers::Timers;
@@ -68,9 +69,7 @@ impl Host {
     ) -> Option<u32> {
         let Self { ports, senders, config, data_frames, .. } = self;
         let framing = data_frames.framing;
-        match ports[port]
-            .pop_with_special(now, |sender| senders[sender as usize].next_frame_bytes(config, framing))
-        {
+        match ports[port].pop_with_special(now, |sender| senders[sender].next_frame_bytes(config, framing)) {
             Next::LinkControl(packet) => self.ports[port].transmit(&packet, now, context),
             Next::Control(control) => self.send_control(port, &control, now, context),
             Next::Sender(sender) => return Some(sender),
@@ -116,10 +115,10 @@ impl Host {
         {
             prefetch_sender(senders, pacers, ahead);
         }
-        let state = &mut senders[sender as usize];
+        let state = &mut senders[sender];
         let window_packets = window_packets(pacers, data_frames, sender);
         let turn = Turn { now, sent, window_packets };
-        let mut pacer = if data_frames.is_paced { Some(&mut pacers[sender as usize]) } else { None };
+        let mut pacer = if data_frames.is_paced { Some(&mut pacers[sender]) } else { None };
         if pacer.as_ref().is_none_or(|pacer| pacer.ready_at() <= now)
             && let Some(packet) = state.next_packet(sender, config, data_frames, turn, sends, context)
         {
@@ -149,7 +148,7 @@ impl Host {
         if is_storage(sender) {
             return self.check_storage_deadline(sender, now, context);
         }
-        let state = &mut self.senders[sender as usize];
+        let Some(state) = self.senders.get_mut(sender) else { return };
         state.take_timer();
         let outcome = state.on_timeout(&self.config, &self.sends, now);
         if outcome != TimeoutOutcome::NotDue && state.count(&mut self.sends, Sends::count_timeout) {
@@ -159,7 +158,7 @@ impl Host {
             self.fail_sender(sender, now, context);
         }
         let Self { ports, senders, pacers, config, data_frames, timers, .. } = self;
-        let state = &mut senders[sender as usize];
+        let state = &mut senders[sender];
         arm_timer(timers, sender, state, config, context);
         make_ready(ports, config, (sender, state), window_packets(pacers, data_frames, sender), now);
     }
@@ -167,7 +166,7 @@ impl Host {
     /// Tells the rate controller of a sender of a loss.
     #[cold]
     pub(super) fn tell_loss(&mut self, sender: u32, loss: Loss, now: Instant) {
-        if let Some(pacer) = self.pacers.get_mut(sender as usize) {
+        if let Some(pacer) = self.pacers.get_mut(sender) {
             pacer.on_loss(now, loss);
         }
     }
@@ -175,7 +174,7 @@ impl Host {
     /// A queue pair has failed: reports every open chunk of it as failed.
     #[cold]
     fn fail_sender(&mut self, sender: u32, now: Instant, context: &mut Context<Packet, Record>) {
-        let state = &mut self.senders[sender as usize];
+        let state = &mut self.senders[sender];
         let framing = self.data_frames.framing;
         let open: Vec<(WorkId, Frames)> = state.open(&self.config, framing, &self.sends).collect();
         state.fail();
@@ -238,9 +237,9 @@ impl Host {
 
 /// The window of a sender's rate controller [packets].
 #[inline]
-pub(super) fn window_packets(pacers: &[Controller], frames: &DataFrames, sender: u32) -> u32 {
+pub(super) fn window_packets(pacers: &Standing<Controller>, frames: &DataFrames, sender: u32) -> u32 {
     // One that does not hear acknowledgements has no window, and its memory is not looked at.
-    if frames.hears_acks { pacers[sender as usize].window_packets() } else { u32::MAX }
+    if frames.hears_acks { pacers[sender].window_packets() } else { u32::MAX }
 }
 
 /// Puts a sender into its port's round, if it has something to send that the window of its rate controller

@@ -67,7 +67,8 @@ fn bytes_between_hosts(spec: &RunSpec, flows: &Flows) -> u64 {
     spec.jobs.iter().zip(&flows.schedules).map(of_job).fold(0, u64::saturating_add)
 }
 
-fn has_one_rank_per_host(job: &JobSpec) -> bool {
+/// Whether no two ranks of a job are on one host.
+pub(super) fn has_one_rank_per_host(job: &JobSpec) -> bool {
     let mut hosts = job.hosts.clone();
     hosts.sort_unstable();
     hosts.is_sorted_by(|one, next| one < next)

@@ -4,7 +4,7 @@ use super::Fabric;
 use super::entropy::{Direction, PathHash};
 use super::unloaded::unloaded;
 use jobs::value;
-use jobs::{Jobs, OneJob, QueuePair, RankConnections};
+use jobs::{Jobs, Laps, OneJob, QueuePair, RankConnections};
 use spec::{JobSpec, LoadBalancing, RunSpec, SpecError};
 use std::collections::HashMap;
 use std::ops::{Deref, Range};
@@ -27,7 +27,7 @@ pub(crate) struct Flows {
     pub(crate) unloaded: HashMap<u32, Span>,
     /// The same of a storage operation that writes or reads.
     pub(crate) unloaded_operations: HashMap<u32, [Span; 2]>,
-    /// Queue pairs so far whose data begins, and ends, at each host.
+    /// Queue pairs so far of the first lap of each job whose data begins, and ends, at each host.
     senders_at: Vec<u32>,
     receivers_at: Vec<u32>,
     /// What decides the way of packets wherever there are several.
@@ -108,7 +108,13 @@ impl Flows {
         self.receivers.get(queue_pair as usize).copied()
     }
 
-    /// How many queue pairs have data that begins, and ends, at each host.
+    /// The connections of a job in laps; in one where paths are pinned, as the place of each is listed.
+    pub(super) fn laps(&self, job: usize) -> Laps {
+        let laps = self.jobs.laps(job);
+        if self.is_pinned { Laps::one(laps.count * laps.length) } else { laps }
+    }
+
+    /// How many queue pairs of the first lap have data that begins, and ends, at each host.
     pub(super) fn counts_at_hosts(&self) -> [&[u32]; 2] {
         [&self.senders_at, &self.receivers_at]
     }
@@ -144,10 +150,11 @@ impl Flows {
 
     /// Notes where the connections of a job begin and end, if there is a way.
     fn note_connections(&mut self, fabric: &Fabric, index: u32) -> Result<(), SpecError> {
+        let laps = self.laps(index as usize);
         let Self { jobs, receivers, is_pinned, senders_at, receivers_at, .. } = self;
         let (parts, is_joined) = (jobs.parts, fabric.graph.is_joined_by_switches());
         let mut is_reached = Ok(());
-        jobs.each_connection(index as usize, |[src, dst]| {
+        jobs.each_connection(index as usize, laps.length, |[src, dst]| {
             if !is_joined && is_reached.is_ok() {
                 is_reached = check_path(fabric, index, src, dst);
             }

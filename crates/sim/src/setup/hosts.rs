@@ -3,23 +3,29 @@
 use super::Fabric;
 use super::controllers::Controllers;
 use super::flows::Flows;
-use super::places::{AtHost, OfHost, Places};
+use super::later::{LaterEnds, may_make_later};
+use super::pair_places::{AtHost, PairsAtHost};
+use super::places::{OfHost, Places};
+use super::world::BuildOptions;
 use crate::nic::{
-    InboundPlan, JobTimes, OutgoingPlan, PlanList, QueuePairEnd, QueuePairSettings, Receivers, Receives,
-    ReplyPriorities, Sender, Sends, StoragePlan, TransfersPlan, Work, WorkMaker,
+    InboundPlan, JobTimes, OutgoingPlan, PlanList, QueuePairEnd, QueuePairEnds, QueuePairSettings, Receivers,
+    Receives, ReplyPriorities, Sender, Sends, Standing, StoragePlan, TransfersPlan, Work, WorkMaker,
 };
 use crate::packet::{Path, Priority};
 use jobs::{Chunk, OneJob, cnp_interval};
 use spec::{FabricSpec, LoadBalancing, RateControl, RunSpec};
 use std::collections::HashSet;
 use std::sync::Arc;
+use topology::Graph;
 use transport::{Config, Recovery};
 use units::{AttachmentId, HostId, Instant, Rate, Span};
 
 /// What one host sends and receives.
 pub(crate) struct HostFlows {
     pub(crate) settings: QueuePairSettings,
-    pub(crate) senders: Box<[Sender]>,
+    pub(crate) senders: Standing<Sender>,
+    /// What senders are made from that do not stand.
+    pub(crate) later: Option<Arc<dyn QueuePairEnds>>,
     pub(crate) sends: Sends,
     /// Links on the way of each sender, where a rate controller goes by them.
     pub(crate) links: Vec<u32>,
@@ -32,9 +38,11 @@ pub(crate) struct HostFlows {
 pub(super) struct HostMaker<'a> {
     spec: &'a RunSpec,
     fabric: &'a Fabric,
-    flows: &'a Flows,
+    flows: &'a Arc<Flows>,
     /// Queue pairs of which frames are recorded.
     captured: &'a HashSet<u32>,
+    /// Jobs of which queue pairs may be made when they are first needed.
+    made_later: Vec<bool>,
     places: Places<'a>,
 }
 
@@ -42,10 +50,15 @@ impl<'a> HostMaker<'a> {
     pub(super) fn new(
         spec: &'a RunSpec,
         fabric: &'a Fabric,
-        flows: &'a Flows,
-        captured: &'a HashSet<u32>,
+        flows: &'a Arc<Flows>,
+        options: &'a BuildOptions,
     ) -> Self {
-        Self { spec, fabric, flows, captured, places: Places::new(spec, &fabric.graph, flows) }
+        let places = Places::new(spec, &fabric.graph, flows);
+        let captured = &options.captured;
+        // What is proven by the exact path does without this, too.
+        let may = !options.exact_only && captured.is_empty();
+        let made_later = spec.jobs.iter().map(|job| may && may_make_later(spec, job)).collect();
+        Self { spec, fabric, flows, captured, made_later, places }
     }
 
     /// The share of a host, with what it does in a storage job.
@@ -59,6 +72,20 @@ impl<'a> HostMaker<'a> {
         let mut transfers = self.transfers(of_host);
         let sends = self.sends(of_host, &mut transfers);
         let receives = self.receives(of_host, settings.config.recovery, &mut transfers);
+        if of_host.from.come_in_laps() && of_host.job.is_some_and(|job| self.made_later[job as usize]) {
+            let later = LaterEnds::new(self.fabric, self.flows, self.places.pairs(), of_host);
+            let later: Arc<dyn QueuePairEnds> = Arc::new(later);
+            return HostFlows {
+                links: Vec::new(),
+                senders: Standing::default(),
+                later: Some(Arc::clone(&later)),
+                sends,
+                receivers: Receivers::later(later, receives, &settings),
+                settings,
+                transfers,
+                storage,
+            };
+        }
         let senders = self.ends(of_host, of_host.from, |peer| self.flows.attachments_between(host, peer));
         let receivers = self.ends(of_host, of_host.to, |peer| {
             let [source, destination] = self.flows.attachments_between(peer, host);
@@ -75,6 +102,7 @@ impl<'a> HostMaker<'a> {
         HostFlows {
             links,
             senders: Sender::all(senders, &sends),
+            later: None,
             sends,
             receivers: Receivers::new(receivers, receives, &settings),
             settings,
@@ -102,7 +130,7 @@ impl<'a> HostMaker<'a> {
                 let chunks = queue_pairs.clone().map(|number| job.only_chunk(number));
                 return Sends::one_each(chunks, queue_pairs, bytes);
             }
-            for (sender, queue_pair) in (0..).zip(of_host.from) {
+            for (sender, queue_pair) in (0..).zip(of_host.from.iter()) {
                 job.each_chunk(queue_pair.number, |(number, part), chunk| {
                     let outgoing = self.places.outgoing_of(&chunk, sender);
                     let id = work.push(Work { chunk: number, transfer: outgoing, bytes: chunk.bytes });
@@ -146,7 +174,7 @@ impl<'a> HostMaker<'a> {
                 let chunks = of_host.to.iter().map(|queue_pair| job.only_chunk(queue_pair.number));
                 return Receives::one_each(chunks, bytes);
             }
-            for (receiver, queue_pair) in (0..).zip(of_host.to) {
+            for (receiver, queue_pair) in (0..).zip(of_host.to.iter()) {
                 job.each_chunk(queue_pair.number, |(number, part), chunk| {
                     let inbound = self.places.inbound_of(&chunk, receiver);
                     work.push(Work { chunk: number, transfer: inbound, bytes: chunk.bytes });
@@ -177,24 +205,40 @@ impl<'a> HostMaker<'a> {
     fn ends<'b>(
         &'b self,
         of_host: OfHost<'b>,
-        queue_pairs: &'b [AtHost],
+        queue_pairs: PairsAtHost<'b>,
         attachments: impl Fn(HostId) -> [AttachmentId; 2] + 'b,
     ) -> impl ExactSizeIterator<Item = QueuePairEnd> + 'b {
         let job = of_host.job.map(|job| self.flows.one_job(job as usize));
         let is_any_captured = !self.captured.is_empty();
-        queue_pairs.iter().map(move |&AtHost { number, peer, number_at_peer }| {
+        queue_pairs.iter().map(move |at| {
             let job = job.expect("a queue pair is of a job");
-            let ends @ [own, destination] = attachments(peer);
-            let entropy = self.flows.entropy_in(&job, number, ends);
+            let end = queue_pair_end(&self.fabric.graph, self.flows, &job, at, attachments(at.peer));
             QueuePairEnd {
-                queue_pair: number,
-                initial_psn: job.initial_psn(number),
-                path: Path { destination, queue_pair: number_at_peer, entropy },
-                port: self.fabric.graph.attachment(own).host_port,
-                is_captured: is_any_captured && self.captured.contains(&number),
-                is_local: peer == of_host.host,
+                is_captured: is_any_captured && self.captured.contains(&at.number),
+                is_local: at.peer == of_host.host,
+                ..end
             }
         })
+    }
+}
+
+/// An end of a queue pair between two hosts, whose frames go from the first of two ports to the second.
+#[inline(always)]
+pub(super) fn queue_pair_end(
+    graph: &Graph,
+    flows: &Flows,
+    job: &OneJob<'_>,
+    AtHost { number, number_at_peer, .. }: AtHost,
+    ends: [AttachmentId; 2],
+) -> QueuePairEnd {
+    let [own, destination] = ends;
+    QueuePairEnd {
+        queue_pair: number,
+        initial_psn: job.initial_psn(number),
+        path: Path { destination, queue_pair: number_at_peer, entropy: flows.entropy_in(job, number, ends) },
+        port: graph.attachment(own).host_port,
+        is_captured: false,
+        is_local: false,
     }
 }
 
@@ -242,7 +286,7 @@ pub(super) fn queue_pair_settings(
 
 /// Whether packets of one queue pair may take paths of different delay: its paths vary by packet, or change
 /// when routes do.
-const fn may_reorder(fabric: &FabricSpec) -> bool {
+pub(super) const fn may_reorder(fabric: &FabricSpec) -> bool {
     let keeps_path = matches!(
         fabric.load_balancing,
         LoadBalancing::Ecmp { .. } | LoadBalancing::Weighted { .. } | LoadBalancing::Pinned { .. }

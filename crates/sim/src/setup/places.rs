@@ -1,11 +1,12 @@
-//! Where queue pairs and transfers stand among those of their hosts.
+//! Where transfers stand among those of their hosts.
 
 use super::flows::Flows;
+use super::pair_places::{PairPlaces, PairsAtHost};
 use crate::nic::PhaseEnd;
-use engine::prefetch::LINE_BYTES;
 use jobs::{Chunk, split};
 use spec::{JobSpec, RunSpec};
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use topology::Graph;
 use units::{HostId, Rank, TransferId};
 use workload::{Message, Schedule};
@@ -13,10 +14,7 @@ use workload::{Message, Schedule};
 /// The places of everything that is sent in a run.
 pub(super) struct Places<'a> {
     flows: &'a Flows,
-    /// Queue pairs whose data begins, and ends, at each host, in the order of their numbers. A list for each
-    /// host, as memory in small pieces is used again by what comes after.
-    from: Vec<Vec<AtHost>>,
-    to: Vec<Vec<AtHost>>,
+    pairs: Arc<PairPlaces>,
     jobs: Vec<JobPlaces>,
     of_hosts: Vec<HostPlaces>,
 }
@@ -42,19 +40,10 @@ pub(super) struct OfHost<'a> {
     pub(super) processes: u32,
     /// Where the phases of its transfers end, if there are several.
     pub(super) phase_ends: &'a [PhaseEnd],
-    /// Queue pairs whose data begins there, in the order of their numbers.
-    pub(super) from: &'a [AtHost],
-    /// Queue pairs whose data ends there, in the order of their numbers.
-    pub(super) to: &'a [AtHost],
-}
-
-/// A queue pair at one of its hosts.
-#[derive(Clone, Copy)]
-pub(super) struct AtHost {
-    pub(super) number: u32,
-    /// The other host, and the number of the queue pair among those whose data ends, or begins, there.
-    pub(super) peer: HostId,
-    pub(super) number_at_peer: u32,
+    /// Queue pairs whose data begins there.
+    pub(super) from: PairsAtHost<'a>,
+    /// Queue pairs whose data ends there.
+    pub(super) to: PairsAtHost<'a>,
 }
 
 /// The places of the transfers of a job.
@@ -78,22 +67,7 @@ struct Place {
 
 impl<'a> Places<'a> {
     pub(super) fn new(spec: &RunSpec, graph: &Graph, flows: &'a Flows) -> Self {
-        let room = |counts: &[u32]| -> Vec<Vec<AtHost>> {
-            counts.iter().map(|&count| Vec::with_capacity(apart(count as usize))).collect()
-        };
-        let [mut from, mut to] = flows.counts_at_hosts().map(room);
-        let mut number = 0;
-        for job in 0..spec.jobs.len() {
-            flows.each_connection(job, |[src, dst]| {
-                let (from, to) = (&mut from[src.index()], &mut to[dst.index()]);
-                for _ in 0..flows.parts {
-                    let (sender, receiver) = (from.len() as u32, to.len() as u32);
-                    from.push(AtHost { number, peer: dst, number_at_peer: receiver });
-                    to.push(AtHost { number, peer: src, number_at_peer: sender });
-                    number += 1;
-                }
-            });
-        }
+        let pairs = Arc::new(PairPlaces::new(flows, spec.jobs.len()));
         let mut of_hosts = vec![HostPlaces::default(); graph.hosts()];
         let jobs = spec.jobs.iter().zip(&flows.schedules).zip(0..);
         let jobs = jobs.map(|((job, schedule), index)| {
@@ -101,7 +75,7 @@ impl<'a> Places<'a> {
             place_phases(job, schedule, &mut of_hosts);
             JobPlaces { processes, transfers: place_transfers(job, schedule, flows, index), next: Vec::new() }
         });
-        let mut places = Self { flows, jobs: jobs.collect(), from, to, of_hosts };
+        let mut places = Self { flows, jobs: jobs.collect(), pairs, of_hosts };
         for (index, job) in spec.jobs.iter().enumerate() {
             places.jobs[index].next = places.one_after_another(index, job);
         }
@@ -111,9 +85,15 @@ impl<'a> Places<'a> {
     /// What a host takes part in; connections of storage jobs are none of it.
     pub(super) fn of_host(&self, spec: &RunSpec, host: HostId) -> OfHost<'_> {
         let HostPlaces { job, processes, phase_ends } = &self.of_hosts[host.index()];
-        let sends = job.is_some_and(|job| spec.jobs[job as usize].storage.is_none());
-        let [from, to] = [&self.from, &self.to].map(|pairs| if sends { &*pairs[host.index()] } else { &[] });
+        let sending = job.map(|job| job as usize).filter(|&job| spec.jobs[job].storage.is_none());
+        let from = sending.map_or(PairsAtHost::NONE, |job| self.pairs.from(job, host));
+        let to = sending.map_or(PairsAtHost::NONE, |job| self.pairs.to(job, host));
         OfHost { host, job: *job, processes: *processes, phase_ends, from, to }
+    }
+
+    /// The places of queue pairs.
+    pub(super) const fn pairs(&self) -> &Arc<PairPlaces> {
+        &self.pairs
     }
 
     /// The place of a transfer among those that begin at the same host.
@@ -122,8 +102,8 @@ impl<'a> Places<'a> {
             Some(place) => place.outgoing,
             None => {
                 let pair = self.flows.queue_pair(self.flows.first_queue_pair_of(job, transfer));
-                let sender = self.from[pair.src_host.index()].partition_point(|at| at.number < pair.number);
-                split(sender as u32, self.flows.parts).0
+                let from = self.pairs.from(job, pair.src_host);
+                split(from.place_of(pair.number, self.flows.first_queue_pair(job)), self.flows.parts).0
             }
         }
     }
@@ -207,13 +187,6 @@ impl<'a> Places<'a> {
         }
         next
     }
-}
-
-/// Room for so many queue pairs and few more, with which lists that are filled side by side do not begin at
-/// the same place of pages: there they would push each other out of the cache.
-const fn apart(count: usize) -> usize {
-    let lines = count * size_of::<AtHost>() / LINE_BYTES + 1;
-    (lines | 1) * LINE_BYTES / size_of::<AtHost>()
 }
 
 /// Places the ranks of a job on their hosts; returns their numbers there.

@@ -37,6 +37,7 @@ pub(super) fn host_plan(
         throughput,
         settings: flows.settings,
         senders: flows.senders,
+        later: flows.later,
         links: flows.links,
         sends: flows.sends,
         receivers: flows.receivers,

@@ -77,7 +77,7 @@ impl Node for FabricNode {
 /// Everything a run is made of. `P` watches the nodes of each partition.
 pub(crate) struct World<P: Probe<FabricNode>> {
     pub(crate) fabric: Fabric,
-    pub(crate) flows: Flows,
+    pub(crate) flows: Arc<Flows>,
     pub(crate) connections: Vec<Connection>,
     pub(crate) partitions: Vec<Partition<FabricNode, P>>,
     /// Partition and place in it of each node of the graph.
@@ -137,7 +137,7 @@ pub(crate) fn build<P: Probe<FabricNode>>(
     let fabric = Fabric::new(&spec.fabric)?;
     check_scheduled(spec, &fabric)?;
     check_buffers(spec, &fabric)?;
-    let flows = Flows::new(spec, &fabric)?;
+    let flows = Arc::new(Flows::new(spec, &fabric)?);
     check_pins(spec, &fabric, &flows)?;
     let connections = connections(spec, &fabric)?;
     let partitions = options.threads.clamp(1, fabric.graph.nodes.len());
@@ -146,7 +146,7 @@ pub(crate) fn build<P: Probe<FabricNode>>(
     let site = Site {
         spec,
         fabric: &fabric,
-        hosts: HostMaker::new(spec, &fabric, &flows, &options.captured),
+        hosts: HostMaker::new(spec, &fabric, &flows, options),
         homes: &homes,
         first_inbox: first_inboxes(&fabric, &homes, partitions),
         scheduled: ScheduledFabric::new(spec, &fabric),

@@ -3,30 +3,47 @@
 use engine::prefetch::prefetch;
 use std::ops::Range;
 
-/// A number for each item of a list; where each is one more than that before it, the first is stored alone.
+/// Numbers of which each is as much more than that before it.
+#[derive(Clone, Copy, Debug)]
+struct Steps {
+    first: u32,
+    step: u32,
+}
+
+impl Steps {
+    /// Modulo 2^32.
+    #[inline]
+    const fn of(self, item: u32) -> u32 {
+        self.first.wrapping_add(item.wrapping_mul(self.step))
+    }
+}
+
+/// A number for each item of a list; where they come in equal steps, the first and the step are stored alone.
 #[derive(Debug)]
 pub(super) struct Numbers {
-    first: u32,
+    steps: Steps,
     each: Box<[u32]>,
 }
 
 impl Numbers {
     /// Those of a whole list.
     pub(super) fn of_all(numbers: impl Iterator<Item = u32> + Clone) -> Self {
-        let first = numbers.clone().next().unwrap_or(0);
-        let follow = numbers.clone().zip(first..).all(|(number, expected)| number == expected);
-        Self { first, each: if follow { Box::default() } else { numbers.collect() } }
+        let mut ahead = numbers.clone();
+        let first = ahead.next().unwrap_or(0);
+        let steps = Steps { first, step: ahead.next().map_or(1, |second| second.wrapping_sub(first)) };
+        let follow = numbers.clone().zip(0..).all(|(number, item)| number == steps.of(item));
+        Self { steps, each: if follow { Box::default() } else { numbers.collect() } }
     }
 
     /// The numbers from `first` on.
     pub(super) fn from(first: u32) -> Self {
-        Self { first, each: Box::default() }
+        Self { steps: Steps { first, step: 1 }, each: Box::default() }
     }
 
     /// The number of an item.
     #[inline]
     pub(super) fn of(&self, item: u32) -> u32 {
-        self.each.get(item as usize).copied().unwrap_or_else(|| self.first + item)
+        self.each.get(item as usize).copied().unwrap_or_else(|| self.steps.of(item))
     }
 
     /// Asks for the number of an item.
@@ -37,10 +54,16 @@ impl Numbers {
 }
 
 /// The same in the making.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct NumbersMaker {
-    first: u32,
+    steps: Steps,
     each: Vec<u32>,
+}
+
+impl Default for NumbersMaker {
+    fn default() -> Self {
+        Self { steps: Steps { first: 0, step: 1 }, each: Vec::new() }
+    }
 }
 
 impl NumbersMaker {
@@ -49,24 +72,26 @@ impl NumbersMaker {
     pub(super) fn push(&mut self, item: u32, number: u32) {
         if !self.each.is_empty() {
             self.each.push(number);
-        } else if number != self.first + item {
+        } else if number != self.steps.of(item) {
             self.begin(item, number);
         }
     }
 
-    /// Adds the first number, or the first that does not follow.
+    /// Adds the first number, the second, or the first that does not follow.
     #[cold]
     fn begin(&mut self, item: u32, number: u32) {
-        if item == 0 {
-            self.first = number;
-            return;
+        match item {
+            0 => self.steps.first = number,
+            1 => self.steps.step = number.wrapping_sub(self.steps.first),
+            _ => {
+                self.each.extend((0..item).map(|item| self.steps.of(item)));
+                self.each.push(number);
+            }
         }
-        self.each.extend(self.first..self.first + item);
-        self.each.push(number);
     }
 
     pub(super) fn finish(self) -> Numbers {
-        Numbers { first: self.first, each: self.each.into() }
+        Numbers { steps: self.steps, each: self.each.into() }
     }
 }
 
@@ -173,7 +198,10 @@ mod tests {
 
     #[test]
     fn what_follows_is_not_stored() {
-        for (numbers, is_stored) in [(vec![7, 8, 9], false), (vec![7, 9, 8], true), (vec![], false)] {
+        let steps = [vec![7, 8, 9], vec![7, 9, 11], vec![7, 5, 3], vec![7, 7], vec![7], vec![]];
+        let others = [vec![7, 9, 8], vec![7, 8, 9, 11], vec![7, 7, 8]];
+        let steps = steps.into_iter().map(|numbers| (numbers, false));
+        for (numbers, is_stored) in steps.chain(others.into_iter().map(|numbers| (numbers, true))) {
             let mut list = NumbersMaker::default();
             (0..).zip(&numbers).for_each(|(item, &number)| list.push(item, number));
             let list = list.finish();

@@ -93,6 +93,11 @@ impl SendQueue {
         WorkIds(self.oldest..self.next)
     }
 
+    /// All work of sender `number` was posted and has ended.
+    pub(in crate::nic) fn is_done(&self, number: u32, sends: &Sends) -> bool {
+        self.is_empty() && self.next == sends.end_of(number)
+    }
+
     /// Size of an open piece, the oldest being 0 [bytes].
     #[inline]
     pub(in crate::nic) fn sizes<'a>(&self, sends: &'a Sends) -> impl Fn(usize) -> u64 + use<'a> {

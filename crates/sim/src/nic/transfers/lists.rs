@@ -100,24 +100,17 @@ pub(super) struct Inbound {
     count: u32,
     processes: Processes,
     parts: PartsLeft,
-    /// First of those that wait for each in `successors`, and how many; empty where none waits.
-    waiting: Box<[(u32, u32)]>,
-    successors: Box<[u32]>,
+    successors: Successors,
 }
 
 impl Inbound {
     pub(super) fn new(plan: &TransfersPlan) -> Self {
-        let TransfersPlan { inbound, successors, split, .. } = plan;
-        let waiting = |inbound: InboundPlan| inbound.successors;
+        let TransfersPlan { inbound, split, .. } = plan;
         Self {
             count: inbound.count(),
             processes: Processes::new(plan.processes, inbound.iter().map(|inbound| inbound.process)),
             parts: PartsLeft::new(*split, inbound.count()),
-            waiting: match successors.is_empty() {
-                true => Box::default(),
-                false => inbound.iter().map(waiting).collect(),
-            },
-            successors: successors.as_slice().into(),
+            successors: Successors::new(plan),
         }
     }
 
@@ -127,7 +120,7 @@ impl Inbound {
 
     /// Nothing is stored of any of them: they have one part, are of one rank, and nothing waits for any.
     pub(super) fn are_alike(&self) -> bool {
-        self.processes.0.is_empty() && self.parts.left.is_empty() && self.waiting.is_empty()
+        self.processes.0.is_empty() && self.parts.left.is_empty() && self.successors.are_none()
     }
 
     /// The rank of a transfer.
@@ -140,7 +133,7 @@ impl Inbound {
     #[inline]
     pub(super) fn prefetch(&self, inbound: usize) {
         prefetch(&self.parts.left, inbound);
-        prefetch(&self.waiting, inbound);
+        self.successors.prefetch(inbound);
     }
 
     /// A phase begins: all parts of a transfer are to arrive.
@@ -148,17 +141,65 @@ impl Inbound {
         self.parts.arm(inbound);
     }
 
-    /// What waits for a transfer.
+    /// The outgoing transfers that wait for one.
     #[inline]
-    pub(super) fn successors(&self, inbound: u32) -> &[u32] {
-        let (first, count) = self.waiting.get(inbound as usize).copied().unwrap_or_default();
-        &self.successors[first as usize..][..count as usize]
+    pub(super) fn successors(&self, inbound: u32) -> impl Iterator<Item = u32> + '_ {
+        self.successors.of(inbound)
     }
 
     /// One part of a transfer is done; true for the last.
     #[inline]
     pub(super) fn take_part(&mut self, inbound: u32) -> bool {
         self.parts.take(inbound)
+    }
+}
+
+/// Which outgoing transfers wait for each that ends at a host.
+#[derive(Debug)]
+enum Successors {
+    /// For each of the first `count` the one of a number so much larger waits, and none for the others.
+    Ahead { count: u32, ahead: u32 },
+    /// First of those that wait for each in the second list, and how many.
+    Listed(Box<[(u32, u32)]>, Box<[u32]>),
+}
+
+impl Successors {
+    fn new(plan: &TransfersPlan) -> Self {
+        let TransfersPlan { inbound, successors, .. } = plan;
+        let (count, ahead) = (successors.len() as u32, successors.first().copied().unwrap_or(0));
+        let waiting = |inbound: InboundPlan| inbound.successors;
+        let one_each = (0..).zip(inbound.iter().map(waiting)).all(|(number, waiting)| match number < count {
+            true => waiting == (number, 1),
+            false => waiting.1 == 0,
+        });
+        if one_each && (ahead..).zip(successors).all(|(expected, &successor)| successor == expected) {
+            return Self::Ahead { count, ahead };
+        }
+        Self::Listed(inbound.iter().map(waiting).collect(), successors.as_slice().into())
+    }
+
+    /// Nothing waits for any.
+    const fn are_none(&self) -> bool {
+        matches!(self, Self::Ahead { count: 0, .. })
+    }
+
+    #[inline]
+    fn of(&self, inbound: u32) -> impl Iterator<Item = u32> + '_ {
+        let (only, listed) = match self {
+            Self::Ahead { count, ahead } => ((inbound < *count).then(|| inbound + ahead), &[][..]),
+            Self::Listed(waiting, successors) => {
+                let (first, count) = waiting[inbound as usize];
+                (None, &successors[first as usize..][..count as usize])
+            }
+        };
+        only.into_iter().chain(listed.iter().copied())
+    }
+
+    #[inline]
+    fn prefetch(&self, inbound: usize) {
+        if let Self::Listed(waiting, _) = self {
+            prefetch(waiting, inbound);
+        }
     }
 }
 

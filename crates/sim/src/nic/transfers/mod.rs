@@ -142,7 +142,7 @@ impl Transfers {
             if inbound.process_of(index) == process {
                 inbound.arm(index);
                 transfers += 1;
-                inbound.successors(index).iter().for_each(|&successor| outgoing.wait(successor));
+                inbound.successors(index).for_each(|successor| outgoing.wait(successor));
             }
         }
         for index in sent {
@@ -399,8 +399,7 @@ impl Transfers {
     /// `started`.
     pub(super) fn finish_inbound(&mut self, inbound: u32, started: &mut Vec<u32>) {
         let Self { inbound: transfers, outgoing, .. } = self;
-        started
-            .extend(transfers.successors(inbound).iter().filter(|&&successor| outgoing.release(successor)));
+        started.extend(transfers.successors(inbound).filter(|&successor| outgoing.release(successor)));
         self.count_part(self.inbound.process_of(inbound));
     }
 

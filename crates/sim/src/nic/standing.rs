@@ -1,0 +1,174 @@
+//! The queue pairs of a host at one of their ends, of which those that are done need not stand in memory.
+
+use engine::prefetch::prefetch;
+use std::ops::{Index, IndexMut};
+
+/// What is kept of queue pairs, by number: of those from the first that may still be needed to the last that
+/// has been needed. Where all are made at once, that is of all.
+#[derive(Debug)]
+pub(crate) struct Standing<T> {
+    items: Vec<T>,
+    first: u32,
+}
+
+impl<T> Default for Standing<T> {
+    fn default() -> Self {
+        Self { items: Vec::new(), first: 0 }
+    }
+}
+
+impl<T> FromIterator<T> for Standing<T> {
+    fn from_iter<I: IntoIterator<Item = T>>(all: I) -> Self {
+        let mut items = Vec::from_iter(all);
+        items.shrink_to_fit();
+        Self { items, first: 0 }
+    }
+}
+
+impl<T> Index<u32> for Standing<T> {
+    type Output = T;
+
+    #[inline]
+    fn index(&self, number: u32) -> &T {
+        &self.items[self.place(number)]
+    }
+}
+
+impl<T> IndexMut<u32> for Standing<T> {
+    #[inline]
+    fn index_mut(&mut self, number: u32) -> &mut T {
+        let place = self.place(number);
+        &mut self.items[place]
+    }
+}
+
+impl<T> Standing<T> {
+    /// Where a number stands; beyond all places if it does not.
+    #[inline]
+    const fn place(&self, number: u32) -> usize {
+        number.wrapping_sub(self.first) as usize
+    }
+
+    #[inline]
+    pub(super) const fn has(&self, number: u32) -> bool {
+        self.place(number) < self.items.len()
+    }
+
+    #[inline]
+    pub(super) fn get(&self, number: u32) -> Option<&T> {
+        self.items.get(self.place(number))
+    }
+
+    #[inline]
+    pub(super) fn get_mut(&mut self, number: u32) -> Option<&mut T> {
+        let place = self.place(number);
+        self.items.get_mut(place)
+    }
+
+    /// How many stand.
+    #[inline]
+    pub(super) const fn len(&self) -> usize {
+        self.items.len()
+    }
+
+    #[inline]
+    pub(super) const fn is_empty(&self) -> bool {
+        self.items.is_empty()
+    }
+
+    /// The number of the first that stands.
+    #[inline]
+    pub(super) const fn first(&self) -> u32 {
+        self.first
+    }
+
+    /// One past the last number so far.
+    #[inline]
+    pub(super) const fn end(&self) -> u32 {
+        self.first + self.items.len() as u32
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &T> {
+        self.items.iter()
+    }
+
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        self.items.iter_mut()
+    }
+
+    /// All that stand, with their numbers.
+    pub(super) fn numbered(&self) -> impl Iterator<Item = (u32, &T)> {
+        (self.first..).zip(&self.items)
+    }
+
+    /// Adds the one after the last.
+    pub(super) fn push(&mut self, item: T) {
+        self.items.push(item);
+    }
+
+    /// How many before the first that is not done may be taken out: none while there is room for one more, or
+    /// if they are less than half of all, so that each is looked at and moved a few times only.
+    pub(super) fn count_done(&self, is_done: impl Fn(u32, &T) -> bool) -> usize {
+        if self.items.len() < self.items.capacity() {
+            return 0;
+        }
+        let done = self.numbered().take_while(|(number, item)| is_done(*number, item)).count();
+        if 2 * done >= self.items.len() { done } else { 0 }
+    }
+
+    /// Takes the first `count` out, with their numbers.
+    pub(super) fn take_first(&mut self, count: usize) -> impl Iterator<Item = (u32, T)> {
+        let first = self.first;
+        self.first += count as u32;
+        (first..).zip(self.items.drain(..count))
+    }
+
+    /// Asks for the first line of one, if it stands.
+    #[inline]
+    pub(super) fn prefetch(&self, number: u32) {
+        prefetch(&self.items, self.place(number));
+    }
+
+    /// Asks for the first line of each.
+    #[inline]
+    pub(super) fn prefetch_all(&self) {
+        (0..self.items.len()).for_each(|place| prefetch(&self.items, place));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
+
+    proptest! {
+        #[test]
+        fn what_is_done_leaves_in_order_and_the_rest_keeps_its_number(done in prop::collection::vec(any::<bool>(), 1..200)) {
+            let (mut standing, mut gone) = (Standing::<u32>::default(), BTreeMap::new());
+            for number in 0..done.len() as u32 {
+                let count = standing.count_done(|number, _| done[number as usize]);
+                gone.extend(standing.take_first(count));
+                prop_assert_eq!(standing.end(), number);
+                standing.push(10 * number);
+            }
+            prop_assert!(gone.iter().all(|(&number, &item)| done[number as usize] && item == 10 * number));
+            for number in 0..done.len() as u32 {
+                let item = Some(10 * number).filter(|_| !gone.contains_key(&number));
+                prop_assert_eq!(standing.get(number).copied(), item);
+                prop_assert_eq!(standing.has(number), item.is_some());
+            }
+        }
+    }
+
+    #[test]
+    fn few_stand_where_one_is_done_after_the_other() {
+        let mut standing = Standing::default();
+        for number in 0..10_000_u32 {
+            let count = standing.count_done(|done, _| done + 2 < number);
+            standing.take_first(count).for_each(drop);
+            standing.push(number);
+            assert!(standing.len() <= 8);
+        }
+    }
+}

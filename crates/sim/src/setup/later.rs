@@ -1,0 +1,84 @@
+//! Which hosts make their queue pairs when they are first needed, and from what.
+
+use super::Fabric;
+use super::apart::has_one_rank_per_host;
+use super::flows::Flows;
+use super::hosts::{may_reorder, queue_pair_end};
+use super::pair_places::{PairPlaces, PairsAtHost};
+use super::places::OfHost;
+use crate::nic::{QueuePairEnd, QueuePairEnds};
+use spec::{JobSpec, LossRecovery, QpMode, RateControl, RunSpec};
+use std::fmt;
+use std::sync::Arc;
+use topology::Graph;
+use units::{AttachmentId, HostId};
+
+/// Whether queue pairs of a job may be made when they are needed and forgotten when they are done: each is of
+/// one chunk, as is so where connections come in laps and the job in one round, and nothing is to be told of
+/// it at the end, as of packets that overtook others. Ranks that share a host copy in memory what they send
+/// each other, and Swift is told the length of each path before.
+pub(crate) fn may_make_later(spec: &RunSpec, job: &JobSpec) -> bool {
+    job.phases_planned() == Some(1)
+        && has_one_rank_per_host(job)
+        && spec.transport.qp_mode == QpMode::PerChunk
+        && spec.transport.recovery == LossRecovery::GoBackN
+        && !may_reorder(&spec.fabric)
+        && !matches!(spec.transport.rate_control, RateControl::Swift { .. })
+}
+
+/// The queue pairs of a host, as they are set up.
+pub(super) struct LaterEnds {
+    flows: Arc<Flows>,
+    graph: Arc<Graph>,
+    pairs: Arc<PairPlaces>,
+    job: usize,
+    host: HostId,
+}
+
+impl LaterEnds {
+    pub(super) fn new(
+        fabric: &Fabric,
+        flows: &Arc<Flows>,
+        pairs: &Arc<PairPlaces>,
+        of_host: OfHost<'_>,
+    ) -> Self {
+        Self {
+            flows: Arc::clone(flows),
+            graph: Arc::clone(&fabric.graph),
+            pairs: Arc::clone(pairs),
+            job: of_host.job.expect("what is sent is sent by a job") as usize,
+            host: of_host.host,
+        }
+    }
+
+    fn end(
+        &self,
+        pairs: PairsAtHost<'_>,
+        number: u32,
+        ends: impl Fn(HostId) -> [AttachmentId; 2],
+    ) -> QueuePairEnd {
+        let at = pairs.at(number);
+        queue_pair_end(&self.graph, &self.flows, &self.flows.one_job(self.job), at, ends(at.peer))
+    }
+}
+
+impl QueuePairEnds for LaterEnds {
+    fn sender(&self, number: u32) -> QueuePairEnd {
+        self.end(self.pairs.from(self.job, self.host), number, |peer| {
+            self.flows.attachments_between(self.host, peer)
+        })
+    }
+
+    fn receiver(&self, number: u32) -> QueuePairEnd {
+        self.end(self.pairs.to(self.job, self.host), number, |peer| {
+            let [source, destination] = self.flows.attachments_between(peer, self.host);
+            [destination, source]
+        })
+    }
+}
+
+impl fmt::Debug for LaterEnds {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("LaterEnds").field("host", &self.host).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,178 @@
+//! Where queue pairs stand among those of their hosts.
+//!
+//! Where their connections come in laps, those of the first lap are listed, and the others follow from them.
+
+use super::flows::Flows;
+use engine::prefetch::LINE_BYTES;
+use jobs::Laps;
+use std::slice;
+use units::HostId;
+
+/// The places of all queue pairs of a run.
+#[derive(Debug)]
+pub(super) struct PairPlaces {
+    /// Queue pairs of the first lap whose data begins, and ends, at each host, in the order of their numbers.
+    /// A list for each host, as memory in small pieces is used again by what comes after.
+    from: Vec<Vec<AtHost>>,
+    to: Vec<Vec<AtHost>>,
+    /// The laps of each job, counted in queue pairs.
+    laps: Vec<Laps>,
+}
+
+/// A queue pair at one of its hosts.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct AtHost {
+    pub(super) number: u32,
+    /// The other host, and the number of the queue pair among those whose data ends, or begins, there.
+    pub(super) peer: HostId,
+    pub(super) number_at_peer: u32,
+}
+
+impl PairPlaces {
+    pub(super) fn new(flows: &Flows, jobs: usize) -> Self {
+        let room = |counts: &[u32]| -> Vec<Vec<AtHost>> {
+            counts.iter().map(|&count| Vec::with_capacity(apart(count as usize))).collect()
+        };
+        let [mut from, mut to] = flows.counts_at_hosts().map(room);
+        for job in 0..jobs {
+            let mut number = flows.first_queue_pair(job);
+            flows.each_connection(job, flows.laps(job).length, |[src, dst]| {
+                let (from, to) = (&mut from[src.index()], &mut to[dst.index()]);
+                for _ in 0..flows.parts {
+                    let (sender, receiver) = (from.len() as u32, to.len() as u32);
+                    from.push(AtHost { number, peer: dst, number_at_peer: receiver });
+                    to.push(AtHost { number, peer: src, number_at_peer: sender });
+                    number += 1;
+                }
+            });
+        }
+        let in_queue_pairs = |laps: Laps| Laps { length: laps.length * flows.parts, ..laps };
+        Self { from, to, laps: (0..jobs).map(|job| in_queue_pairs(flows.laps(job))).collect() }
+    }
+
+    /// Queue pairs of a job whose data begins at a host.
+    pub(super) fn from(&self, job: usize, host: HostId) -> PairsAtHost<'_> {
+        PairsAtHost { lap: &self.from[host.index()], laps: self.laps[job], at_peers: &self.to }
+    }
+
+    /// Queue pairs of a job whose data ends at a host.
+    pub(super) fn to(&self, job: usize, host: HostId) -> PairsAtHost<'_> {
+        PairsAtHost { lap: &self.to[host.index()], laps: self.laps[job], at_peers: &self.from }
+    }
+}
+
+/// The queue pairs of a host at one of their ends, in the order of their numbers.
+#[derive(Clone, Copy)]
+pub(super) struct PairsAtHost<'a> {
+    /// Those of the first lap.
+    lap: &'a [AtHost],
+    laps: Laps,
+    /// What the other ends stand among.
+    at_peers: &'a [Vec<AtHost>],
+}
+
+impl<'a> PairsAtHost<'a> {
+    pub(super) const NONE: Self = Self { lap: &[], laps: Laps::one(0), at_peers: &[] };
+
+    pub(super) const fn len(&self) -> usize {
+        self.lap.len() * self.laps.count as usize
+    }
+
+    /// The one at a place.
+    pub(super) fn at(&self, place: u32) -> AtHost {
+        let in_lap = self.lap.len() as u32;
+        self.in_lap(place / in_lap, self.lap[(place % in_lap) as usize])
+    }
+
+    /// All of them, in order.
+    #[inline]
+    pub(super) fn iter(self) -> impl ExactSizeIterator<Item = AtHost> + Clone + 'a {
+        LapByLap { pairs: self, lap: 0, rest: self.lap.iter() }
+    }
+
+    /// The one that comes a number of laps after one of the first lap.
+    #[inline]
+    fn in_lap(&self, lap: u32, first: AtHost) -> AtHost {
+        if lap == 0 {
+            return first;
+        }
+        let AtHost { number, peer, number_at_peer } = first;
+        let at_peer = self.at_peers[peer.index()].len() as u32;
+        AtHost {
+            number: number + lap * self.laps.length,
+            peer,
+            number_at_peer: number_at_peer + lap * at_peer,
+        }
+    }
+
+    /// The place of a queue pair by its number, counted from the first of its job, `first`.
+    pub(super) fn place_of(&self, number: u32, first: u32) -> u32 {
+        let (lap, beyond) = ((number - first) / self.laps.length, (number - first) % self.laps.length);
+        let place = self.lap.partition_point(|at| at.number - first < beyond);
+        lap * self.lap.len() as u32 + place as u32
+    }
+
+    /// Whether all follow from those of one lap of several.
+    pub(super) const fn come_in_laps(&self) -> bool {
+        self.laps.count > 1
+    }
+}
+
+/// Queue pairs in order.
+#[derive(Clone)]
+struct LapByLap<'a> {
+    pairs: PairsAtHost<'a>,
+    lap: u32,
+    /// What is left of the lap, as it was in the first one.
+    rest: slice::Iter<'a, AtHost>,
+}
+
+impl Iterator for LapByLap<'_> {
+    type Item = AtHost;
+
+    #[inline]
+    fn next(&mut self) -> Option<AtHost> {
+        if self.rest.len() == 0 && self.lap + 1 < self.pairs.laps.count {
+            self.lap += 1;
+            self.rest = self.pairs.lap.iter();
+        }
+        self.rest.next().map(|&first| self.pairs.in_lap(self.lap, first))
+    }
+
+    #[inline]
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let laps = self.pairs.laps.count.saturating_sub(self.lap + 1) as usize;
+        let left = laps * self.pairs.lap.len() + self.rest.len();
+        (left, Some(left))
+    }
+}
+
+impl ExactSizeIterator for LapByLap<'_> {}
+
+/// Room for so many queue pairs and few more, with which lists that are filled side by side do not begin at
+/// the same place of pages: there they would push each other out of the cache.
+const fn apart(count: usize) -> usize {
+    let lines = count * size_of::<AtHost>() / LINE_BYTES + 1;
+    (lines | 1) * LINE_BYTES / size_of::<AtHost>()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Queue pairs 10, 12 and 13 of a lap of four begin at a host, and come again in three laps.
+    #[test]
+    fn later_laps_follow_from_the_first() {
+        let at = |number, peer, number_at_peer| AtHost { number, peer: HostId(peer), number_at_peer };
+        let lap = [at(10, 0, 1), at(12, 1, 0), at(13, 0, 2)];
+        let at_peers = [3, 1].map(|pairs| vec![at(0, 0, 0); pairs]);
+        let pairs = PairsAtHost { lap: &lap, laps: Laps { count: 3, length: 4 }, at_peers: &at_peers };
+        let told: Vec<_> = pairs.iter().map(|at| (at.number, at.peer.0, at.number_at_peer)).collect();
+        let laps = [[(10, 0, 1), (12, 1, 0), (13, 0, 2)], [(14, 0, 4), (16, 1, 1), (17, 0, 5)]];
+        assert_eq!(told[..6], laps.concat());
+        assert_eq!((told.len(), pairs.len(), pairs.iter().len(), told[8]), (9, 9, 9, (21, 0, 8)));
+        for (place, (number, ..)) in (0..).zip(told) {
+            assert_eq!((pairs.at(place).number, pairs.place_of(number, 10)), (number, place));
+        }
+    }
+}
