@@ -97,7 +97,7 @@ def test_a_swept_trial_is_tried_with_its_own_values(root: Path, capsys: pytest.C
         assert first["helps"]
         assert not others
         found = Workspace.open(root).find(first["trial"])
-        changed = trial.facts.run_spec | {"transport": found.facts.run_spec["transport"]}
+        changed = {**trial.facts.run_spec, "transport": found.facts.run_spec["transport"]}
         assert found.facts.run_spec == changed
 
 
