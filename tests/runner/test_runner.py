@@ -38,18 +38,6 @@ class Recorder:
         self.calls.append(("failed", facts.data_size_bytes, number, count))
 
 
-@pytest.fixture
-def plan(tmp_path: Path) -> Path:
-    path = tmp_path / "small.yaml"
-    path.write_text(PLAN)
-    return path
-
-
-@pytest.fixture
-def workspace(tmp_path: Path) -> Workspace:
-    return Workspace.open(tmp_path / "workspace", create=True)
-
-
 def run(workspace: Workspace, plan: Path, backend: FakeBackend, *overrides: str, **options: Any) -> Outcome:
     return Runner(workspace, backend, result_rows, **options).run(load(str(plan), overrides))
 

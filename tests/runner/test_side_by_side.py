@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 from tests.support.fake_backend import FakeBackend, SharedFakeBackend
-from tests.support.samples import PLAN
 
 from fabricbench.backend.protocol import Backend, RefusedError
 from fabricbench.results.jobs import result_rows
@@ -41,18 +40,6 @@ class Recorder(Quiet):
 
     def trial_finished(self, trial: Trial, number: int, *, resumed: bool) -> None:  # noqa: ARG002
         self.calls.append(("resumed" if resumed else "finished", number))
-
-
-@pytest.fixture
-def plan(tmp_path: Path) -> Path:
-    path = tmp_path / "small.yaml"
-    path.write_text(PLAN)
-    return path
-
-
-@pytest.fixture
-def workspace(tmp_path: Path) -> Workspace:
-    return Workspace.open(tmp_path / "workspace", create=True)
 
 
 def run(

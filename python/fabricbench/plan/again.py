@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from fabricbench.plan.errors import Place, PlanError, Problem
@@ -50,7 +51,7 @@ class PlanOfTrial:
         """
         from fabricbench.plan.load import load_text
 
-        loaded = load_text(self.text, _SOURCE, (*self.overrides, *self._own(), *changes), limits)
+        loaded = load_text(self.text, _SOURCE, (*self.overrides, *self._own, *changes), limits)
         alone = solo_job(self.variant)
         found = [
             trial
@@ -83,9 +84,9 @@ class PlanOfTrial:
         """By what the rates of the plan are divided, and its times multiplied, in the run."""
         return int(self._document.value(("scale",)) or 1)
 
-    @property
+    @cached_property
     def _document(self) -> Document:
-        return self._with((*self.overrides, *self._changes()))
+        return self._with((*self.overrides, *self._changes))
 
     def _with(self, overrides: Sequence[str]) -> Document:
         from fabricbench.plan.document.document import read_text
@@ -93,17 +94,19 @@ class PlanOfTrial:
 
         return apply_overrides(read_text(self.text, _SOURCE), overrides)
 
+    @cached_property
     def _own(self) -> list[str]:
-        """Return the overrides that leave one variant and one size of the plan."""
+        """The overrides that leave one variant and one size of the plan."""
         document = self._document
-        own = self._changes()
+        own = [*self._changes]
         own += [f"{name}={json.dumps(left)}" for name, left in _ALONE.items() if document.value((name,))]
         if document.value(("sweep",)) is not None and solo_job(self.variant) is None:
             own.append(f"sweep={{{self.size_kind}_size: {self.data_size_bytes}B}}")
         return own
 
+    @cached_property
     def _changes(self) -> list[str]:
-        """Return the overrides that make the plan that of the trial's variant and swept values."""
+        """The overrides that make the plan that of the trial's variant and swept values."""
         changes = (*self._changes_of_variant().items(), *self.axes)
         return [f"{name}={json.dumps(value)}" for name, value in changes]
 

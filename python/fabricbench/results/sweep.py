@@ -5,11 +5,11 @@ A dimension is a swept field, or fields whose values change together, or the siz
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from statistics import median
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from fabricbench.analysis.isolation import is_solo
 from fabricbench.metrics import BUS_BANDWIDTH, HEADLINES, Metric
@@ -18,6 +18,9 @@ from fabricbench.results.sizes import shown_bytes, size_title
 
 if TYPE_CHECKING:
     from fabricbench.results.jobs import JobReport
+
+T = TypeVar("T")
+K = TypeVar("K", bound=Hashable)
 
 _SIZE = "size"
 _VARIANT = "variant"
@@ -199,11 +202,11 @@ class Sweep:
 
     def _parts(self, dimensions: Sequence[Dimension]) -> list[tuple[str, list[int]]]:
         """Return the numbers of the jobs at each combination of values, and how it is told."""
-        found: dict[tuple[str, ...], list[int]] = {}
-        for number in range(len(self.jobs)):
-            found.setdefault(tuple(each.places[number] for each in dimensions), []).append(number)
+        numbers_of = _grouped(
+            range(len(self.jobs)), lambda number: tuple(each.places[number] for each in dimensions)
+        )
         parts = []
-        for values, numbers in found.items():
+        for values, numbers in numbers_of.items():
             told = zip(dimensions, values, strict=True)
             about = ", ".join(each.label(value) for each, value in told if each.is_varied)
             parts.append((about, numbers))
@@ -211,10 +214,7 @@ class Sweep:
 
     def _split(self, dimension: Dimension, numbers: Sequence[int]) -> list[tuple[str, list[int]]]:
         """Return the numbers of the jobs that have each value of a dimension."""
-        found: dict[str, list[int]] = {}
-        for number in numbers:
-            found.setdefault(dimension.places[number], []).append(number)
-        return list(found.items())
+        return list(_grouped(numbers, lambda number: dimension.places[number]).items())
 
     def _grid(
         self, rows: Dimension, columns: Dimension, numbers: Sequence[int]
@@ -247,9 +247,15 @@ def _change_together(one: Dimension, other: Dimension) -> bool:
 
 def sweeps(jobs: Sequence[JobReport]) -> list[Sweep]:
     """Return the sweep of each job of each run; those of plans that sweep no field are left out."""
-    found: dict[tuple[str, str], list[JobReport]] = {}
-    for job in jobs:
-        facts = job.trial.facts
-        if facts.axes and not is_solo(facts.variant):
-            found.setdefault((facts.suite, job.summary.job), []).append(job)
-    return [Sweep(own) for own in found.values()]
+    swept = (job for job in jobs if job.trial.facts.axes and not is_solo(job.trial.facts.variant))
+    return [
+        Sweep(own) for own in _grouped(swept, lambda job: (job.trial.facts.suite, job.summary.job)).values()
+    ]
+
+
+def _grouped(items: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:
+    """Return the items that have each key, in their order."""
+    found: dict[K, list[T]] = {}
+    for item in items:
+        found.setdefault(key(item), []).append(item)
+    return found

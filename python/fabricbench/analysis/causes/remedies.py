@@ -30,6 +30,7 @@ _PFC = "fabric.switch.pfc"
 _ECN = "fabric.switch.ecn"
 _DCQCN = "transport.rate_control=dcqcn"
 _SELECTIVE = "transport.recovery=selective"
+_TIMEOUT = "retransmission-timeout"
 _NO_SETTING = "no setting helps"
 
 
@@ -124,7 +125,8 @@ class _Known:
         told = [Remedy(advice)] if advice and not finding.evidence.get("inherent") else []
         told += [Remedy(_INHERENT)] if finding.evidence.get("inherent") else []
         makers = [_OF_CAUSE[finding.cause]] if finding.cause in _OF_CAUSE else []
-        makers += [_shorter_timeout] if makers or finding.cause in _ADVICE else []
+        waited = any(each.cause == _TIMEOUT for each in finding.under)
+        makers += [_shorter_timeout] if waited and (makers or finding.cause in _ADVICE) else []
         if self._plan is None or not makers or not self._differs(()):
             return told
         trial = _Trial(self._spec, self._plan)
@@ -160,7 +162,7 @@ def _slow_down(trial: _Trial) -> Iterator[Remedy]:
     if settings.reacts_to_ecn(trial.spec) or settings.rate_control(trial.spec) != settings.LINE_RATE:
         return
     is_marked = trial.spec["fabric"]["switch"].get("ecn") is not None
-    changes = [*([] if is_marked else [f"{_ECN}=on"]), "transport.rate_control=dcqcn"]
+    changes = [*([] if is_marked else [f"{_ECN}=on"]), _DCQCN]
     yield Remedy("slow senders down before buffers are full", changes)
 
 
@@ -243,7 +245,7 @@ def _shorter_timeout(finding: Finding, trial: _Trial) -> Iterator[Remedy]:
 
     It stays above the ideal time of the job: so long may a queue pair wait for others at a port.
     """
-    waits = [each for each in finding.under if each.cause == "retransmission-timeout"]
+    waits = [each for each in finding.under if each.cause == _TIMEOUT]
     for evidence in [each.evidence for each in waits[:1]]:
         latency_ps, timeout_ps = evidence["latency_max_ps"], evidence["timeout_ps"]
         needed_ps = max(_TIMEOUT_LATENCIES * (latency_ps or 0), evidence["ideal_ps"])
