@@ -80,8 +80,8 @@ test: test-needs test-rust test-python test-web ## Run every test
 # What is missing is told before anything is built, and not after a quarter of an hour as skipped tests.
 .PHONY: test-needs
 test-needs:
-	@echo "make test: the tests of the crates, of Python and of the web application; a quarter of an hour on two"
-	@echo "cores, and some minutes more where the extension has to be built"
+	@echo "make test: the tests of the crates, of Python and of the web application; eight minutes on two"
+	@echo "cores, and some minutes more where the crates and the extension have to be built"
 	@missing=(); \
 	command -v tshark >/dev/null || missing+=(tshark); \
 	{ command -v chromium || command -v chromium-browser; } >/dev/null || missing+=(chromium); \
@@ -94,8 +94,8 @@ test-rust: $(STAMPS)/venv ## Run the tests of the Rust crates
 	cargo test --quiet --workspace --exclude fabricbench-python --locked
 
 .PHONY: test-python
-test-python: $(STAMPS)/extension $(STAMPS)/requirements-dev $(STAMPS)/web ## Run the Python tests
-	$(BIN)/pytest
+test-python: $(STAMPS)/extension $(STAMPS)/requirements-dev $(STAMPS)/web ## Run the Python tests, as many at once as there are processors
+	$(BIN)/pytest -n logical --maxprocesses 8 --dist worksteal
 
 .PHONY: test-web
 test-web: $(STAMPS)/web-modules ## Run the unit tests of the web application
