@@ -1,12 +1,13 @@
 //! What a node may do while it is processed: send messages and report records.
 
 use crate::bits::BitSet;
+use crate::mail::Letters;
 use crate::prefetch::prefetch;
-use crate::{Inbox, Message, Totals, Window};
+use crate::{Inbox, Message, PartitionPlan, Totals, Window};
 use std::ops::Range;
 use units::{Instant, Span};
 
-/// With more inboxes than this a partition is larger than a second-level cache of 1 MiB.
+/// With more inboxes than this the partitions of a processor are larger than a second-level cache of 1 MiB.
 const LARGE_INBOXES: usize = 1_024;
 
 /// One directed link's inbox, resolved at build time.
@@ -24,6 +25,7 @@ pub struct Destination {
 /// for other partitions.
 pub struct Context<M, R, T> {
     inboxes: Vec<Inbox<M>>,
+    is_large: bool,
     post: Post<M>,
     /// Reported in this window.
     pub records: Vec<R>,
@@ -41,7 +43,9 @@ struct Post<M> {
     active: Vec<BitSet>,
     /// Scratch space: who is active on one side.
     on_side: BitSet,
-    remote: Vec<Vec<(Destination, M)>>,
+    remote: Vec<Letters<M>>,
+    /// The other partitions for which something left in this window.
+    receivers: Vec<u32>,
     /// Earliest arrival among what left for other partitions in this window.
     remote_earliest: Instant,
 }
@@ -56,14 +60,8 @@ pub struct Outlet<'a, M> {
 }
 
 impl<M: Message, R, T: Totals> Context<M, R, T> {
-    pub(crate) fn new(
-        partition: u32,
-        partitions: usize,
-        nodes: usize,
-        inboxes: usize,
-        span: Span,
-        slots: usize,
-    ) -> Self {
+    pub(crate) fn new(plan: PartitionPlan, nodes: usize, inboxes: usize) -> Self {
+        let PartitionPlan { index: partition, partitions, sharing, span, slots } = plan;
         assert!(slots.is_power_of_two(), "slots are addressed by masking");
         let post = Post {
             partition,
@@ -72,10 +70,12 @@ impl<M: Message, R, T: Totals> Context<M, R, T> {
             active: vec![BitSet::new(nodes); slots],
             on_side: BitSet::new(nodes),
             remote: (0..partitions).map(|_| Vec::new()).collect(),
+            receivers: Vec::new(),
             remote_earliest: Instant::NEVER,
         };
         Self {
             inboxes: (0..inboxes).map(|_| Inbox::new()).collect(),
+            is_large: inboxes * sharing > LARGE_INBOXES,
             post,
             records: Vec::new(),
             totals: T::default(),
@@ -107,9 +107,12 @@ impl<M: Message, R, T: Totals> Context<M, R, T> {
         Outlet { to, inbox, post, messages: totals.messages_mut() }
     }
 
-    /// Takes in a message from another partition.
-    pub(crate) fn receive(&mut self, to: Destination, message: M) {
-        self.post.put(&mut self.inboxes[to.inbox as usize], to.node, message.at(), || message);
+    /// Takes in messages from another partition.
+    pub(crate) fn receive_all(&mut self, letters: &mut Letters<M>) {
+        for (to, message) in letters.iter() {
+            self.post.put(&mut self.inboxes[to.inbox as usize], to.node, message.at(), || *message);
+        }
+        letters.clear();
     }
 
     /// When the first message of an inbox of the node being processed arrives; never if there is none.
@@ -136,7 +139,7 @@ impl<M: Message, R, T: Totals> Context<M, R, T> {
     /// Whether asking for memory ahead is worth its instructions: the world is larger than the nearer caches.
     #[inline]
     pub const fn is_large(&self) -> bool {
-        self.inboxes.len() > LARGE_INBOXES
+        self.is_large
     }
 
     /// Asks for an inbox that will be sent to.
@@ -209,9 +212,10 @@ impl<M: Message, R, T: Totals> Context<M, R, T> {
         (remote_earliest != Instant::NEVER).then(|| remote_earliest.0 / span.0)
     }
 
-    /// What left for `partition`; drain it.
-    pub(crate) fn outgoing(&mut self, partition: usize) -> &mut Vec<(Destination, M)> {
-        &mut self.post.remote[partition]
+    /// A partition for which something left, and what; drain it.
+    pub(crate) fn next_leaving(&mut self) -> Option<(u32, &mut Letters<M>)> {
+        let to = self.post.receivers.pop()?;
+        Some((to, &mut self.post.remote[to as usize]))
     }
 
     /// All inboxes, and the totals.
@@ -289,7 +293,11 @@ impl<M: Message> Post<M> {
     #[inline(never)]
     fn leave(&mut self, to: Destination, message: M) {
         self.remote_earliest = self.remote_earliest.min(message.at());
-        self.remote[to.partition as usize].push((to, message));
+        let leaving = &mut self.remote[to.partition as usize];
+        if leaving.is_empty() {
+            self.receivers.push(to.partition);
+        }
+        leaving.push((to, message));
     }
 }
 

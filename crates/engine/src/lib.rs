@@ -28,6 +28,8 @@
 mod bits;
 mod context;
 mod inbox;
+mod mail;
+mod meeting;
 mod on_threads;
 mod partition;
 pub mod prefetch;

@@ -1,8 +1,9 @@
 //! A group of nodes that one thread processes.
 
 use crate::bits::BitSet;
+use crate::mail::Letters;
 use crate::turns::{Due, Side, Step, window_from};
-use crate::{Context, Destination, Inbox, Node, Probe, Window};
+use crate::{Context, Inbox, Node, Probe, Window};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::ops::Range;
@@ -18,6 +19,8 @@ pub struct PartitionPlan {
     pub index: u32,
     /// How many there are.
     pub partitions: usize,
+    /// How many of them share a processor, and so its caches.
+    pub sharing: usize,
     /// Length of a window: at most the smallest latency of any link.
     pub span: Span,
     /// Windows that inboxes are kept for: a power of two above the largest latency in windows.
@@ -67,8 +70,7 @@ impl<N: Node, P: Probe<N>> Partition<N, P> {
             first_inbox.push(first_inbox[first_inbox.len() - 1] + count);
         }
         let total = first_inbox[inboxes.len()] as usize;
-        let mut context =
-            Context::new(plan.index, plan.partitions, nodes.len(), total, plan.span, plan.slots);
+        let mut context = Context::new(plan, nodes.len(), total);
         for node in 0..nodes.len() {
             context.wake(0, node as u32);
         }
@@ -244,15 +246,13 @@ impl<N: Node, P: Probe<N>> Partition<N, P> {
     }
 
     /// Takes in messages from another partition.
-    pub(crate) fn receive(&mut self, mail: &mut Vec<(Destination, N::Message)>) {
-        for (to, message) in mail.drain(..) {
-            self.context.receive(to, message);
-        }
+    pub(crate) fn receive(&mut self, mail: &mut Letters<N::Message>) {
+        self.context.receive_all(mail);
     }
 
-    /// What leaves for `partition`.
-    pub(crate) fn outgoing(&mut self, partition: usize) -> &mut Vec<(Destination, N::Message)> {
-        self.context.outgoing(partition)
+    /// Another partition that something leaves for, and what; take it.
+    pub(crate) fn next_leaving(&mut self) -> Option<(u32, &mut Letters<N::Message>)> {
+        self.context.next_leaving()
     }
 
     /// What the nodes reported since this was last drained.

@@ -47,6 +47,7 @@ struct Relay {
     neighbours: [Destination; 2],
     delays: [Span; 2],
     starts: Option<Instant>,
+    panics: bool,
 }
 
 impl Node for Relay {
@@ -62,6 +63,7 @@ impl Node for Relay {
         (): &mut (),
         context: &mut Context<Token, Sighting, Sent>,
     ) -> Instant {
+        assert!(!self.panics, "as the test wants");
         if let Some(at) = self.starts.filter(|at| *at < window.end) {
             self.starts = None;
             self.pass(Token { at, name: self.node, hops_left: 6 }, context);
@@ -113,6 +115,7 @@ struct Witness {
     seen: Vec<Sighting>,
     windows: Vec<u64>,
     stop_after: Option<usize>,
+    panics: bool,
     activations: u64,
     /// Until then nodes take turns.
     apart_until: Instant,
@@ -124,6 +127,7 @@ impl Hooks<Relay, Blind> for Witness {
     }
 
     fn after_window(&mut self, window: Window, records: &mut Vec<Sighting>, _: Sent) -> ControlFlow<()> {
+        assert!(!self.panics, "as the test wants");
         self.windows.push(window.index);
         self.seen.append(records);
         let done = self.stop_after.is_some_and(|limit| self.seen.len() >= limit);
@@ -146,9 +150,11 @@ fn ring(partitions: u32) -> Vec<Partition<Relay, Blind>> {
             neighbours: [inbox((node + 1) % NODES, 0), inbox((node + NODES - 1) % NODES, 1)],
             delays: [Span(100 + u64::from(node % 3) * 50), Span(650)],
             starts: (node % 5 == 0).then_some(Instant(u64::from(node) * 10_000)),
+            panics: false,
         });
     }
-    let plan = |index| PartitionPlan { index, partitions: partitions as usize, span: SPAN, slots: 8 };
+    let count = partitions as usize;
+    let plan = |index| PartitionPlan { index, partitions: count, sharing: 1, span: SPAN, slots: 8 };
     let build = |(index, nodes): (usize, Vec<Relay>)| {
         let inboxes = vec![2; nodes.len()];
         let side = |node: u32| if node.is_multiple_of(2) { Side::First } else { Side::Second };
@@ -219,4 +225,21 @@ fn the_hooks_end_a_run_after_the_window_they_saw() {
         let sent: u64 = world.iter().map(|partition| partition.totals().0).sum();
         assert_eq!(sent, in_flight + witness.seen.len() as u64, "nothing is lost on the way");
     }
+}
+
+#[test]
+fn a_panic_anywhere_ends_the_run_and_is_passed_on() {
+    let panics = |partition: Option<usize>, witness: Witness| {
+        let mut world = ring(3);
+        if let Some(partition) = partition {
+            world[partition].nodes_mut()[1].panics = true;
+        }
+        let mut witness = witness;
+        std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| run(&mut world, SPAN, &mut witness)))
+            .is_err()
+    };
+    for partition in 0..3 {
+        assert!(panics(Some(partition), Witness::default()), "in partition {partition}");
+    }
+    assert!(panics(None, Witness { panics: true, ..Witness::default() }), "in a hook");
 }

@@ -1,13 +1,14 @@
 //! Drives partitions step by step, on one thread or several, with the same result.
 //!
 //! After each step one thread collects what was reported, asks the hooks whether to go on, and names the next
-//! step; the others wait. Waiting spins briefly, then sleeps, so that a shared machine is not held up.
+//! step; the others wait.
 
+use crate::mail::{Mail, lock};
+use crate::meeting::Meeting;
 use crate::turns::{Due, Step, Turns, window_from};
-use crate::{Destination, Node, Partition, Probe, Totals, Window};
+use crate::{Node, Partition, Probe, Totals, Window};
 use std::ops::ControlFlow;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::sync::Mutex;
 use units::{Instant, Span};
 
 /// Observes a run from outside the simulated world.
@@ -165,80 +166,62 @@ fn process_part<N: Node, P: Probe<N>>(partition: &mut Partition<N, P>, part: Win
     }
 }
 
-type Mail<M> = Mutex<Vec<(Destination, M)>>;
-
-/// The code of a step that tells workers to end, and the number of a window that never comes.
+/// The command that tells workers to end, and the number of a window that never comes.
 const STOP: u64 = u64::MAX;
 
 /// What the threads of a run share.
 struct Shared<M, R, T> {
-    /// `mail[turn % 2][from * partitions + to]`: written in one turn, read in the next.
-    mail: [Vec<Mail<M>>; 2],
-    records: Vec<Mutex<Vec<R>>>,
-    next: Vec<AtomicU64>,
-    /// In each partition something happens in the window before which the probe is to look.
-    is_due_active: Vec<AtomicBool>,
-    totals: Vec<Mutex<T>>,
-    command: AtomicU64,
-    barrier: SpinBarrier,
+    mail: Mail<M>,
+    told: Vec<Mutex<Told<R, T>>>,
+    meeting: Meeting,
+}
+
+/// What a partition tells the leader after a step.
+struct Told<R, T> {
+    records: Vec<R>,
+    totals: T,
+    next_window: Option<u64>,
+    /// Something happens in the window before which the probe is to look.
+    is_due_active: bool,
 }
 
 impl<M, R, T: Totals> Shared<M, R, T> {
     fn new(partitions: usize) -> Self {
-        let mail = || (0..partitions * partitions).map(|_| Mutex::default()).collect();
+        let nothing =
+            || Told { records: Vec::new(), totals: T::default(), next_window: None, is_due_active: false };
         Self {
-            mail: [mail(), mail()],
-            records: (0..partitions).map(|_| Mutex::default()).collect(),
-            next: (0..partitions).map(|_| AtomicU64::new(0)).collect(),
-            is_due_active: (0..partitions).map(|_| AtomicBool::new(false)).collect(),
-            totals: (0..partitions).map(|_| Mutex::default()).collect(),
-            command: AtomicU64::new(0),
-            barrier: SpinBarrier::new(partitions),
+            mail: Mail::new(partitions),
+            told: (0..partitions).map(|_| Mutex::new(nothing())).collect(),
+            meeting: Meeting::new(partitions - 1),
         }
     }
 
-    /// Processes `step`, the `turn`-th of the run, in one partition and publishes what came of it.
-    fn step<N, P>(&self, me: usize, turn: usize, partition: &mut Partition<N, P>, step: Step)
+    /// Processes `step` in one partition and tells what came of it.
+    fn step<N, P>(&self, me: usize, partition: &mut Partition<N, P>, step: Step)
     where
         N: Node<Message = M, Record = R, Totals = T>,
         P: Probe<N>,
     {
-        let partitions = self.records.len();
-        self.take_mail(me, turn, partition);
+        self.mail.take(me, partition);
         partition.process_step(step);
-        for to in 0..partitions {
-            std::mem::swap(&mut *lock(&self.mail[turn % 2][me * partitions + to]), partition.outgoing(to));
+        self.mail.send(me, partition);
+        let mut told = lock(&self.told[me]);
+        told.records.append(partition.records());
+        told.totals = partition.totals();
+        told.next_window = partition.next_window();
+        told.is_due_active = partition.due().is_active;
+    }
+
+    /// What all partitions together told, but for the records, which are added to `records`.
+    fn collect(&self, records: &mut Vec<R>) -> Told<R, T> {
+        let mut all: Vec<_> = self.told.iter().map(lock).collect();
+        all.iter_mut().for_each(|told| records.append(&mut told.records));
+        Told {
+            records: Vec::new(),
+            totals: all.iter().map(|told| told.totals).sum(),
+            next_window: all.iter().filter_map(|told| told.next_window).min(),
+            is_due_active: all.iter().any(|told| told.is_due_active),
         }
-        lock(&self.records[me]).append(partition.records());
-        self.next[me].store(partition.next_window().unwrap_or(STOP), Ordering::Release);
-        self.is_due_active[me].store(partition.due().is_active, Ordering::Release);
-        *lock(&self.totals[me]) = partition.totals();
-        self.barrier.wait();
-    }
-
-    /// Takes in what the other partitions sent in the turn before `turn`.
-    fn take_mail<N, P>(&self, me: usize, turn: usize, partition: &mut Partition<N, P>)
-    where
-        N: Node<Message = M, Record = R, Totals = T>,
-        P: Probe<N>,
-    {
-        let partitions = self.records.len();
-        for from in 0..partitions {
-            partition.receive(&mut lock(&self.mail[(turn + 1) % 2][from * partitions + me]));
-        }
-    }
-
-    fn sum_totals(&self) -> T {
-        self.totals.iter().map(|totals| *lock(totals)).sum()
-    }
-
-    fn is_due_active(&self) -> bool {
-        self.is_due_active.iter().any(|is_active| is_active.load(Ordering::Acquire))
-    }
-
-    fn next_window(&self) -> Option<u64> {
-        let next = self.next.iter().map(|window| window.load(Ordering::Acquire)).min();
-        next.filter(|window| *window != STOP)
     }
 }
 
@@ -257,7 +240,7 @@ where
     std::thread::scope(|scope| {
         for (index, partition) in others.iter_mut().enumerate() {
             let shared = &shared;
-            scope.spawn(move || follow(shared, index + 1, partition));
+            scope.spawn(move || follow(shared, index, partition));
         }
         lead(&shared, first, span, hooks)
     })
@@ -266,17 +249,19 @@ where
 /// A worker: processes each step that is named until the end.
 fn follow<N: Node, P: Probe<N>>(
     shared: &Shared<N::Message, N::Record, N::Totals>,
-    me: usize,
+    follower: usize,
     partition: &mut Partition<N, P>,
 ) {
-    for turn in 0.. {
-        let step = shared.command.load(Ordering::Acquire);
+    let me = follower + 1;
+    let _attendance = shared.meeting.attend(None);
+    for number in 0.. {
+        let step = shared.meeting.wait_for(number, follower);
         if step == STOP {
             // What is still on its way stays with its receiver, to be counted.
-            return shared.take_mail(me, turn, partition);
+            return shared.mail.take(me, partition);
         }
-        shared.step(me, turn, partition, Step::from_code(step));
-        shared.barrier.wait();
+        shared.step(me, partition, Step::from_code(step));
+        shared.meeting.arrive();
     }
 }
 
@@ -292,130 +277,23 @@ where
     P: Probe<N>,
     H: Hooks<N, P>,
 {
+    let _attendance = shared.meeting.attend(Some(STOP));
     let mut turns = Turns::new();
     let mut step = Step::whole(0);
     let mut reported = Vec::new();
-    let mut turn = 0;
     loop {
-        shared.step(0, turn, partition, step);
-        turn += 1;
-        for records in &shared.records {
-            reported.append(&mut lock(records));
-        }
-        let totals = shared.sum_totals();
-        let stopped = hooks.after_window(step.window(span), &mut reported, totals).is_break();
-        let apart_until = apart_until(partition, hooks, totals, span);
-        let goes_on = turns.go_on(step, shared.next_window(), stopped, apart_until);
-        turns.part(apart_until);
-        step = turns.step(Due { is_active: shared.is_due_active(), ..partition.due() });
-        shared.command.store(if goes_on { step.code() } else { STOP }, Ordering::Release);
-        shared.barrier.wait();
-        if !goes_on {
-            shared.take_mail(0, turn, partition);
+        shared.meeting.begin(step.code());
+        shared.step(0, partition, step);
+        shared.meeting.wait_for_all();
+        let told = shared.collect(&mut reported);
+        let stopped = hooks.after_window(step.window(span), &mut reported, told.totals).is_break();
+        let apart_until = apart_until(partition, hooks, told.totals, span);
+        if !turns.go_on(step, told.next_window, stopped, apart_until) {
+            shared.meeting.begin(STOP);
+            shared.mail.take(0, partition);
             return Outcome { stopped: turns.was_stopped(), last: turns.last(span) };
         }
-    }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// A barrier for windows of microseconds: spins briefly, yields a few times, then sleeps, so that a thread
-/// whose partner has lost its processor burns none.
-struct SpinBarrier {
-    threads: usize,
-    waiting: AtomicUsize,
-    generation: AtomicUsize,
-    sleeping: AtomicUsize,
-    bed: Mutex<()>,
-    alarm: Condvar,
-}
-
-impl SpinBarrier {
-    const SPINS: u32 = 200;
-    const YIELDS: u32 = 50;
-
-    const fn new(threads: usize) -> Self {
-        Self {
-            threads,
-            waiting: AtomicUsize::new(0),
-            generation: AtomicUsize::new(0),
-            sleeping: AtomicUsize::new(0),
-            bed: Mutex::new(()),
-            alarm: Condvar::new(),
-        }
-    }
-
-    fn wait(&self) {
-        let generation = self.generation.load(Ordering::Acquire);
-        if self.waiting.fetch_add(1, Ordering::AcqRel) + 1 == self.threads {
-            self.waiting.store(0, Ordering::Release);
-            self.open(generation + 1);
-        } else if !self.watch(generation) {
-            self.sleep(generation);
-        }
-    }
-
-    /// Lets everyone through. Either this sees who sleeps, or who goes to sleep sees the new generation: both
-    /// orders are sequentially consistent.
-    fn open(&self, generation: usize) {
-        self.generation.store(generation, Ordering::SeqCst);
-        if self.sleeping.load(Ordering::SeqCst) > 0 {
-            drop(lock(&self.bed));
-            self.alarm.notify_all();
-        }
-    }
-
-    /// Waits awake for `generation` to end, but not for long; true when it has.
-    fn watch(&self, generation: usize) -> bool {
-        for attempt in 0..Self::SPINS + Self::YIELDS {
-            if self.generation.load(Ordering::Acquire) != generation {
-                return true;
-            }
-            if attempt < Self::SPINS {
-                std::hint::spin_loop();
-            } else {
-                std::thread::yield_now();
-            }
-        }
-        false
-    }
-
-    fn sleep(&self, generation: usize) {
-        let mut guard = lock(&self.bed);
-        self.sleeping.fetch_add(1, Ordering::SeqCst);
-        while self.generation.load(Ordering::SeqCst) == generation {
-            guard = self.alarm.wait(guard).unwrap_or_else(PoisonError::into_inner);
-        }
-        self.sleeping.fetch_sub(1, Ordering::SeqCst);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn nobody_passes_before_the_last_even_if_that_one_is_late() {
-        let barrier = SpinBarrier::new(3);
-        let arrived = AtomicUsize::new(0);
-        let visit = |is_slow: bool| {
-            for round in 1..=50 {
-                if is_slow && round % 10 == 0 {
-                    std::thread::sleep(std::time::Duration::from_millis(2));
-                }
-                arrived.fetch_add(1, Ordering::SeqCst);
-                barrier.wait();
-                assert!(arrived.load(Ordering::SeqCst) >= 3 * round);
-                barrier.wait();
-            }
-        };
-        std::thread::scope(|scope| {
-            scope.spawn(|| visit(true));
-            scope.spawn(|| visit(false));
-            visit(false);
-        });
-        assert_eq!(arrived.into_inner(), 150);
+        turns.part(apart_until);
+        step = turns.step(Due { is_active: told.is_due_active, ..partition.due() });
     }
 }

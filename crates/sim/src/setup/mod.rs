@@ -6,6 +6,7 @@ mod entropy;
 mod fabric;
 mod failures;
 mod flows;
+mod homes;
 mod hosts;
 mod later;
 mod link_names;

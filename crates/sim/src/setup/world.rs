@@ -1,5 +1,6 @@
 //! Nodes, partitions and the wires between them.
 
+use super::homes::assign_homes;
 use super::hosts::{HostMaker, queue_pair_settings};
 use super::ports::host_plan;
 use super::scheduled::{ScheduledFabric, check_scheduled};
@@ -141,7 +142,7 @@ pub(crate) fn build<P: Probe<FabricNode>>(
     check_pins(spec, &fabric, &flows)?;
     let connections = connections(spec, &fabric)?;
     let partitions = options.threads.clamp(1, fabric.graph.nodes.len());
-    let homes = assign_homes(&fabric, partitions);
+    let homes = assign_homes(&fabric.graph, partitions);
     let makings = makings(spec, options, (&fabric, &flows, &connections), &homes, partitions);
     let site = Site {
         spec,
@@ -153,7 +154,10 @@ pub(crate) fn build<P: Probe<FabricNode>>(
         reroutes: fabric.failures.reroutes(&fabric.graph),
         exact_only: options.exact_only,
     };
-    let plan = |index| PartitionPlan { index, partitions, span: fabric.span, slots: fabric.slots };
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    let sharing = partitions.div_ceil(processors);
+    let (span, slots) = (fabric.span, fabric.slots);
+    let plan = |index| PartitionPlan { index, partitions, sharing, span, slots };
     let probes = probes(&fabric, &flows, &homes, partitions);
     let parts = (0..).map(plan).zip(makings).zip(probes);
     let mut partitions = on_threads(parts, |((plan, makings), probe)| site.partition(plan, makings, probe));
@@ -164,32 +168,6 @@ pub(crate) fn build<P: Probe<FabricNode>>(
         }
     }
     Ok(World { fabric, flows, connections, partitions, homes })
-}
-
-/// Keeps a leaf and its hosts together and deals the groups out evenly; switches without hosts follow round
-/// robin.
-fn assign_homes(fabric: &Fabric, partitions: usize) -> Vec<(u32, u32)> {
-    let graph = &fabric.graph;
-    let hosts = graph.hosts();
-    let mut partition_of = vec![None; graph.nodes.len()];
-    for attachment in &graph.attachments[..hosts] {
-        let partition = attachment.host.index() * partitions / hosts;
-        let leaf = &mut partition_of[attachment.switch.index()];
-        let partition = *leaf.get_or_insert(partition);
-        partition_of[attachment.host.index()] = Some(partition);
-    }
-    let mut sizes = vec![0; partitions];
-    let mut next_free = 0;
-    let mut homes = Vec::with_capacity(graph.nodes.len());
-    for home in partition_of {
-        let partition = home.unwrap_or_else(|| {
-            next_free += 1;
-            (next_free - 1) % partitions
-        });
-        homes.push((partition as u32, sizes[partition]));
-        sizes[partition] += 1;
-    }
-    homes
 }
 
 /// First inbox of each node within its partition.

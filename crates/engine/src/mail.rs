@@ -1,0 +1,75 @@
+//! What partitions send to each other: handed over at the end of a step, taken in at the start of the next.
+
+use crate::{Destination, Node, Partition, Probe};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// What goes from one partition to another, and where to.
+pub(crate) type Letters<M> = Vec<(Destination, M)>;
+
+/// A box for each pair of partitions, with one writer and one reader; boxes in which nothing lies are not
+/// looked at. What was sent in a step is for a later one, so whether a partition that is still at the start
+/// of the step takes it in already makes no difference.
+pub(crate) struct Mail<M> {
+    partitions: usize,
+    /// `boxes[from * partitions + to]`
+    boxes: Vec<Mutex<Letters<M>>>,
+    /// A bit for each partition that wrote: `writers[to * words + from / 64]`.
+    writers: Vec<AtomicU64>,
+}
+
+impl<M> Mail<M> {
+    pub(crate) fn new(partitions: usize) -> Self {
+        Self {
+            partitions,
+            boxes: (0..partitions * partitions).map(|_| Mutex::default()).collect(),
+            writers: (0..partitions * words_for(partitions)).map(|_| AtomicU64::new(0)).collect(),
+        }
+    }
+
+    /// Hands over what left partition `me`.
+    pub(crate) fn send<N, P>(&self, me: usize, partition: &mut Partition<N, P>)
+    where
+        N: Node<Message = M>,
+        P: Probe<N>,
+    {
+        while let Some((to, leaving)) = partition.next_leaving() {
+            let to = to as usize;
+            let mut letters = lock(&self.boxes[me * self.partitions + to]);
+            if letters.is_empty() {
+                std::mem::swap(&mut *letters, leaving);
+            } else {
+                letters.append(leaving);
+            }
+            drop(letters);
+            let word = to * words_for(self.partitions) + me / 64;
+            self.writers[word].fetch_or(1 << (me % 64), Ordering::Release);
+        }
+    }
+
+    /// Takes in what the other partitions sent to `me`.
+    pub(crate) fn take<N, P>(&self, me: usize, partition: &mut Partition<N, P>)
+    where
+        N: Node<Message = M>,
+        P: Probe<N>,
+    {
+        let words = words_for(self.partitions);
+        for (word, writers) in self.writers[me * words..][..words].iter().enumerate() {
+            let mut left = writers.swap(0, Ordering::Acquire);
+            while left != 0 {
+                let from = word * 64 + left.trailing_zeros() as usize;
+                left &= left - 1;
+                partition.receive(&mut lock(&self.boxes[from * self.partitions + me]));
+            }
+        }
+    }
+}
+
+const fn words_for(partitions: usize) -> usize {
+    partitions.div_ceil(64)
+}
+
+/// The lock of a mutex, whatever became of who held it before.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,189 @@
+//! Where the threads of a run meet after each step: the leader waits for all, names what comes next, and lets
+//! them go on, so each thread waits once a step.
+//!
+//! Waiting spins briefly, yields a few times, then sleeps, so that a shared machine is not held up; where
+//! there are more threads than processors it sleeps at once, as none goes on before another has stopped.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::thread::{self, Thread};
+
+/// The leader and its followers.
+pub(crate) struct Meeting {
+    /// Followers that have done this step.
+    arrived: AtomicUsize,
+    /// Steps that the leader has let begin.
+    begun: AtomicU64,
+    /// What the leader said last.
+    command: AtomicU64,
+    /// A thread is unwinding.
+    is_broken: AtomicBool,
+    leader: Sleeper,
+    followers: Vec<Sleeper>,
+    patience: Patience,
+}
+
+/// A follower or the leader; if it panics, the others do not wait for it.
+pub(crate) struct Attendance<'a> {
+    meeting: &'a Meeting,
+    /// Of the leader: what ends the followers.
+    last_command: Option<u64>,
+}
+
+/// A thread that may sleep.
+#[derive(Default)]
+struct Sleeper {
+    is_asleep: AtomicBool,
+    thread: OnceLock<Thread>,
+}
+
+/// How long threads wait awake.
+#[derive(Clone, Copy)]
+struct Patience {
+    spins: u32,
+    yields: u32,
+}
+
+impl Meeting {
+    pub(crate) fn new(followers: usize) -> Self {
+        let processors = thread::available_parallelism().map_or(1, usize::from);
+        Self {
+            arrived: AtomicUsize::new(0),
+            begun: AtomicU64::new(0),
+            command: AtomicU64::new(0),
+            is_broken: AtomicBool::new(false),
+            leader: Sleeper::default(),
+            followers: (0..followers).map(|_| Sleeper::default()).collect(),
+            patience: Patience::of(followers + 1, processors),
+        }
+    }
+
+    /// Keep it as long as the thread takes part. The leader has a command that ends the followers.
+    pub(crate) const fn attend(&self, last_command: Option<u64>) -> Attendance<'_> {
+        Attendance { meeting: self, last_command }
+    }
+
+    /// A follower waits for step `step`, counted from 0, and is told what to do; it has done all before it.
+    pub(crate) fn wait_for(&self, step: u64, follower: usize) -> u64 {
+        self.followers[follower].wait(self.patience, || self.begun.load(Ordering::SeqCst) > step);
+        self.command.load(Ordering::Relaxed)
+    }
+
+    /// A follower has done its step.
+    pub(crate) fn arrive(&self) {
+        if self.arrived.fetch_add(1, Ordering::SeqCst) + 1 == self.followers.len() {
+            self.leader.wake();
+        }
+    }
+
+    /// The leader lets all begin the next step.
+    pub(crate) fn begin(&self, command: u64) {
+        self.arrived.store(0, Ordering::Relaxed);
+        self.command.store(command, Ordering::Relaxed);
+        self.begun.fetch_add(1, Ordering::SeqCst);
+        self.followers.iter().for_each(Sleeper::wake);
+    }
+
+    /// The leader waits until all have done the step.
+    ///
+    /// # Panics
+    /// When one of them has.
+    pub(crate) fn wait_for_all(&self) {
+        let is_broken = || self.is_broken.load(Ordering::SeqCst);
+        let have_all_arrived = || self.arrived.load(Ordering::SeqCst) == self.followers.len();
+        self.leader.wait(self.patience, || have_all_arrived() || is_broken());
+        assert!(!is_broken(), "another thread of the run panicked");
+    }
+}
+
+impl Drop for Attendance<'_> {
+    fn drop(&mut self) {
+        if !thread::panicking() {
+            return;
+        }
+        if let Some(command) = self.last_command {
+            return self.meeting.begin(command);
+        }
+        self.meeting.is_broken.store(true, Ordering::SeqCst);
+        self.meeting.leader.wake();
+    }
+}
+
+impl Patience {
+    const fn of(threads: usize, processors: usize) -> Self {
+        if threads > processors { Self { spins: 0, yields: 20 } } else { Self { spins: 200, yields: 50 } }
+    }
+}
+
+impl Sleeper {
+    /// Waits on this thread until `is_over`.
+    ///
+    /// Either [`Self::wake`] sees that it sleeps, or it sees what was done before the call: both orders are
+    /// sequentially consistent.
+    fn wait(&self, patience: Patience, is_over: impl Fn() -> bool) {
+        for attempt in 0..patience.spins + patience.yields {
+            if is_over() {
+                return;
+            }
+            if attempt < patience.spins { std::hint::spin_loop() } else { thread::yield_now() }
+        }
+        self.thread.get_or_init(thread::current);
+        self.is_asleep.store(true, Ordering::SeqCst);
+        while !is_over() {
+            thread::park();
+        }
+        self.is_asleep.store(false, Ordering::SeqCst);
+    }
+
+    /// Wakes the thread if it sleeps. What it waits for has been done.
+    fn wake(&self) {
+        if self.is_asleep.load(Ordering::SeqCst)
+            && let Some(thread) = self.thread.get()
+        {
+            thread.unpark();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    const STEPS: u64 = 50;
+
+    /// Two followers, of which one is slow now and then, and a leader that says the number of the step.
+    fn meet(patience: Patience) {
+        let meeting = Meeting { patience, ..Meeting::new(2) };
+        let done = AtomicU64::new(0);
+        let follow = |me: usize| {
+            for step in 0..STEPS {
+                assert_eq!(meeting.wait_for(step, me), step);
+                if me == 1 && step % 10 == 0 {
+                    thread::sleep(Duration::from_millis(2));
+                }
+                done.fetch_add(1, Ordering::SeqCst);
+                meeting.arrive();
+            }
+        };
+        thread::scope(|scope| {
+            scope.spawn(|| follow(0));
+            scope.spawn(|| follow(1));
+            for step in 0..STEPS {
+                meeting.begin(step);
+                meeting.wait_for_all();
+                assert_eq!(done.load(Ordering::SeqCst), 2 * (step + 1), "all have done it");
+            }
+        });
+    }
+
+    #[test]
+    fn the_leader_goes_on_when_all_have_done_the_step_even_if_one_is_late() {
+        meet(Patience::of(3, 3));
+    }
+
+    #[test]
+    fn nobody_is_forgotten_who_sleeps_at_once() {
+        meet(Patience::of(3, 1));
+    }
+}

@@ -1,0 +1,117 @@
+//! Which partition a node belongs to.
+
+use topology::Graph;
+
+/// Partition and place in it of each node of `graph`.
+///
+/// Hosts are dealt out evenly in their order, and a switch that hosts have their first port on stays with the
+/// first of them. Every other switch, the lower tiers first, goes to a neighbour's partition, of these to the
+/// one with the fewest links between switches so far: the switches of a pod stay with its hosts.
+pub(super) fn assign_homes(graph: &Graph, partitions: usize) -> Vec<(u32, u32)> {
+    let partition_of = partitions_of(graph, partitions);
+    let mut sizes = vec![0; partitions];
+    let place = |partition: usize| {
+        sizes[partition] += 1;
+        (partition as u32, sizes[partition] - 1)
+    };
+    partition_of.into_iter().map(place).collect()
+}
+
+fn partitions_of(graph: &Graph, partitions: usize) -> Vec<usize> {
+    let hosts = graph.hosts();
+    let mut partition_of = vec![None; graph.nodes.len()];
+    for attachment in &graph.attachments[..hosts] {
+        let partition = attachment.host.index() * partitions / hosts;
+        let leaf = &mut partition_of[attachment.switch.index()];
+        let partition = *leaf.get_or_insert(partition);
+        partition_of[attachment.host.index()] = Some(partition);
+    }
+    let mut others: Vec<usize> =
+        (hosts..graph.nodes.len()).filter(|&node| partition_of[node].is_none()).collect();
+    others.sort_by_key(|&node| graph.nodes[node].tier);
+    let mut links = vec![0; partitions];
+    for node in others {
+        let ports = &graph.nodes[node].ports;
+        let neighbours = ports.iter().filter_map(|port| partition_of[port.peer.index()]);
+        let partition = neighbours.min_by_key(|&partition| (links[partition], partition)).unwrap_or(0);
+        links[partition] += ports.len();
+        partition_of[node] = Some(partition);
+    }
+    partition_of.into_iter().map(|partition| partition.unwrap_or(0)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use topology::{Builder, FatTree, LeafSpine, LinkParams};
+    use units::{Rate, Span};
+
+    fn cable() -> LinkParams {
+        LinkParams { rate: Rate::from_gbps(400), delay: Span::from_ns(150) }
+    }
+
+    fn fat_tree() -> Graph {
+        let tree = FatTree {
+            pods: 4,
+            leaves_per_pod: 2,
+            hosts_per_leaf: 4,
+            aggs_per_pod: 4,
+            cores_per_agg: 2,
+            host_link: cable(),
+            fabric_link: cable(),
+            core_link: cable(),
+        };
+        tree.build().unwrap()
+    }
+
+    /// Links between nodes of two partitions.
+    fn cut(graph: &Graph, homes: &[(u32, u32)]) -> usize {
+        let is_cut = |ends: [usize; 2]| homes[ends[0]].0 != homes[ends[1]].0;
+        graph.links.iter().filter(|link| is_cut(link.ends.map(|end| end.node.index()))).count()
+    }
+
+    #[test]
+    fn a_pod_stays_together_and_cores_are_dealt_out_evenly() {
+        let graph = fat_tree();
+        let homes = assign_homes(&graph, 4);
+        let cores: Vec<u32> = (graph.hosts()..graph.nodes.len())
+            .filter(|&node| graph.nodes[node].tier == 3)
+            .map(|node| homes[node].0)
+            .collect();
+        assert_eq!(cores.len(), 8);
+        assert!((0..4).all(|partition| cores.iter().filter(|&&home| home == partition).count() == 2));
+        // Of a core's four links one stays.
+        assert_eq!(cut(&graph, &homes), 8 * 3, "links within pods are not cut");
+    }
+
+    #[test]
+    fn spines_of_two_tiers_are_dealt_out_evenly() {
+        let graph = LeafSpine {
+            leaves: 4,
+            hosts_per_leaf: 4,
+            spines: 8,
+            links_per_spine: 1,
+            host_link: cable(),
+            fabric_link: cable(),
+        };
+        let graph = graph.build().unwrap();
+        let homes = assign_homes(&graph, 4);
+        for partition in 0..4 {
+            let own = homes.iter().filter(|home| home.0 == partition).count();
+            assert_eq!(own, 4 + 1 + 2, "hosts, a leaf, two spines");
+        }
+    }
+
+    #[test]
+    fn places_in_a_partition_are_numbers_without_gaps() {
+        let graph = fat_tree();
+        for partitions in [1, 3, 7, graph.nodes.len()] {
+            let mut homes = assign_homes(&graph, partitions);
+            homes.sort_unstable();
+            for (home, next) in homes.iter().zip(&homes[1..]) {
+                let follows = (home.0, home.1 + 1) == *next;
+                assert!(follows || (next.0 > home.0 && next.1 == 0), "{home:?} {next:?}");
+            }
+        }
+    }
+}
