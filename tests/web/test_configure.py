@@ -41,8 +41,12 @@ def write(page: Page, text: str) -> None:
 
 def test_a_trial_is_configured_from_nothing_run_watched_and_read(page: Page) -> None:
     page.get_by_role("link", name="Configure", exact=True).click()
+    # It opens with a plan that runs, and an empty one is not found fault with.
+    expect(page.get_by_text("2 trials, 8 ranks on 8 hosts")).to_be_visible()
+    expect(page.get_by_role("button", name="Run", exact=True)).to_be_enabled()
     page.get_by_role("button", name="Start from nothing").click()
-    expect(page.get_by_text("2 things are wrong")).to_be_visible()
+    expect(page.get_by_text("2 more things are needed")).to_be_visible()
+    expect(page.locator("main .worse:visible", has_text=re.compile("[a-z]"))).to_have_count(0)
     field(page, "name").fill("from-nothing")
     section(page, "Fabric")
     field(page, "fabric.topology").select_option("leaf-spine")

@@ -24,7 +24,7 @@ router = APIRouter(responses=ERRORS)
 pages = APIRouter(include_in_schema=False)
 
 _PAGE_PATH: Final = re.compile(
-    r"(trials|import|configure|runs|hosts|compare|validation)(/[A-Za-z0-9_~-]+){0,3}/?"
+    r"(trials|import|configure|runs|hosts|compare|validation|docs)(/[A-Za-z0-9_~-]+){0,3}/?"
 )
 """Addresses of the web application's pages, which it finds its way by itself."""
 _NAME: Final = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]*")

@@ -1,6 +1,7 @@
 import { ActionIcon, AppShell, Box, Group, Text, Tooltip, useMantineColorScheme } from '@mantine/core';
 import {
   IconAdjustments,
+  IconApi,
   IconArrowsDiff,
   IconChecklist,
   IconMoon,
@@ -9,7 +10,7 @@ import {
   IconSun,
   IconTable,
 } from '@tabler/icons-react';
-import { NavLink, Outlet, useNavigation } from 'react-router';
+import { Link, NavLink, Outlet, useNavigation } from 'react-router';
 
 import { useAbout } from '../api/queries';
 import { RunningNow } from './RunningNow';
@@ -49,6 +50,7 @@ export function Shell() {
           </nav>
           <RunningNow />
           <WorkspaceName />
+          <ApiLink />
           <SchemeToggle />
         </Group>
       </AppShell.Header>
@@ -70,6 +72,15 @@ function WorkspaceName() {
         {about.data.workspace}
       </Text>
     </Tooltip>
+  );
+}
+
+function ApiLink() {
+  const label = 'The API for programs';
+  return (
+    <ActionIcon component={Link} to="/docs" variant="subtle" color="gray" aria-label={label} title={label}>
+      <IconApi size={19} />
+    </ActionIcon>
   );
 }
 

@@ -25,6 +25,7 @@ export const router = createBrowserRouter([
           { path: 'hosts', lazy: () => import('../pages/hosts/HostsPage') },
           { path: 'compare', lazy: () => import('../pages/compare/ComparePage') },
           { path: 'validation', lazy: () => import('../pages/validation/ValidationPage') },
+          { path: 'docs', lazy: () => import('../pages/docs/ApiPage') },
           { path: '*', element: <MissingPage /> },
         ],
       },

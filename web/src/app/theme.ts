@@ -33,7 +33,7 @@ const dark: MantineColorsTuple = [
 export const theme = createTheme({
   colors: { fabric, dark },
   primaryColor: 'fabric',
-  primaryShade: { light: 7, dark: 5 },
+  primaryShade: 7,
   defaultRadius: 'sm',
   fontFamily: "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif",
   fontFamilyMonospace: "ui-monospace, 'SFMono-Regular', Menlo, Consolas, 'DejaVu Sans Mono', monospace",

@@ -22,7 +22,9 @@ export function Empty({ title, children }: { title: string; children?: ReactNode
   return (
     <Center py="xl">
       <Stack gap={6} align="center" maw={520} ta="center">
-        <Text fw={600}>{title}</Text>
+        <Text fw={600} component="h2" fz="sm">
+          {title}
+        </Text>
         <Text size="sm" component="div" className="muted">
           {children}
         </Text>

@@ -16,7 +16,7 @@ import { tags } from '@lezer/highlight';
 import { useEffect, useRef } from 'react';
 
 import type { Fault } from '../../api/types';
-import { errorText } from './faults';
+import { errorText, isNeeded } from './faults';
 import { changeBetween } from './plan';
 
 interface Props {
@@ -92,8 +92,7 @@ function diagnosticsOf(state: EditorState, errors: readonly Fault[]): Diagnostic
     const line = state.doc.line(error.line);
     const from = Math.min(line.to, line.from + Math.max(0, (error.column ?? 1) - 1));
     const field = error.field ? `${error.field}: ` : '';
-    return [
-      { from, to: Math.max(from, line.to), severity: 'error' as const, message: field + errorText(error) },
-    ];
+    const severity = isNeeded(error) ? ('info' as const) : ('error' as const);
+    return [{ from, to: Math.max(from, line.to), severity, message: field + errorText(error) }];
   });
 }

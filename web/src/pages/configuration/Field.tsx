@@ -4,7 +4,7 @@ import { IconArrowBackUp } from '@tabler/icons-react';
 import type { ReactNode } from 'react';
 
 import { usePlanForm } from './context';
-import { errorText } from './faults';
+import { errorText, isNeeded } from './faults';
 import { ListField } from './ListField';
 import { ObjectFields } from './ObjectFields';
 import { type FieldPath, valueAt } from './plan';
@@ -121,7 +121,13 @@ function OwnErrors({ field }: { field: string }) {
   const { errors } = usePlanForm();
   const own = errors.filter((error) => error.field === field);
   return own.map((error) => (
-    <Text key={error.message} size="xs" className="worse" role="alert" mt={2}>
+    <Text
+      key={error.message}
+      size="xs"
+      className={isNeeded(error) ? 'muted' : 'worse'}
+      role={isNeeded(error) ? 'note' : 'alert'}
+      mt={2}
+    >
       {errorText(error)}
     </Text>
   ));

@@ -2,6 +2,7 @@ import { Anchor, Badge, Tabs, Text } from '@mantine/core';
 import { useState } from 'react';
 
 import { type Help, usePlanForm } from './context';
+import { isNeeded } from './faults';
 import { Field } from './Field';
 import { type Schema, resolve } from './schema';
 import { type Section, sectionOf, SECTIONS } from './sections';
@@ -18,19 +19,25 @@ interface Props {
 export function PlanFormPanel({ root, section, onSection, help }: Props) {
   const { errors } = usePlanForm();
   const current = SECTIONS.find(({ key }) => key === section) ?? SECTIONS[0];
-  const wrong = errors.map((error) => sectionOf(error.field)?.key);
+  const found = errors.map((error) => ({ key: sectionOf(error.field)?.key, isWrong: !isNeeded(error) }));
   return (
     <section className="panel plan-form" aria-label="Form">
       <Tabs value={current?.key ?? ''} onChange={(key) => onSection(key ?? 'test')}>
         <Tabs.List aria-label="Sections of the plan">
           {SECTIONS.map(({ key, title }) => {
-            const count = wrong.filter((each) => each === key).length;
+            const own = found.filter((each) => each.key === key);
+            const isWrong = own.some((each) => each.isWrong);
             return (
               <Tabs.Tab key={key} value={key} px={9} py={8}>
                 {title}
-                {count > 0 ? (
-                  <Badge color="red" size="xs" ml={5} aria-label={`${count} wrong`}>
-                    {count}
+                {own.length > 0 ? (
+                  <Badge
+                    color={isWrong ? 'red' : 'gray'}
+                    size="xs"
+                    ml={5}
+                    aria-label={`${own.length} ${isWrong ? 'wrong' : 'needed'}`}
+                  >
+                    {own.length}
                   </Badge>
                 ) : null}
               </Tabs.Tab>

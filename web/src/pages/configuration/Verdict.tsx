@@ -9,7 +9,7 @@ import { path, send } from '../../api/client';
 import type { Checked, Fault, Run } from '../../api/types';
 import { problemText } from '../../components/States';
 import { duration, fileSize } from '../../format/numbers';
-import { errorText } from './faults';
+import { errorText, isNeeded } from './faults';
 import { requestOf, type Where } from './where';
 
 interface Props {
@@ -56,11 +56,19 @@ interface SummaryProps {
 
 function Summary({ checked, isCurrent, where }: SummaryProps) {
   if (checked === undefined) return <Text size="sm">Checking …</Text>;
-  const count = checked.errors.length;
-  if (count > 0) {
+  const wrong = checked.errors.filter((error) => !isNeeded(error)).length;
+  const needed = checked.errors.length - wrong;
+  if (wrong > 0) {
     return (
       <Text size="sm" fw={600} className="worse">
-        {count === 1 ? 'One thing is wrong' : `${count} things are wrong`}
+        {wrong === 1 ? 'One thing is wrong' : `${wrong} things are wrong`}
+      </Text>
+    );
+  }
+  if (needed > 0) {
+    return (
+      <Text size="sm" fw={600}>
+        {needed === 1 ? 'One more thing is needed' : `${needed} more things are needed`}
       </Text>
     );
   }
@@ -112,7 +120,7 @@ function Faults({
               {fault.field}
             </Anchor>
           ) : null}{' '}
-          <Text span size="xs" className={kind}>
+          <Text span size="xs" className={isNeeded(fault) ? 'muted' : kind}>
             {errorText(fault)}
           </Text>
         </List.Item>

@@ -5,6 +5,18 @@ export type FieldPath = readonly (string | number)[];
 
 const WRITTEN = { lineWidth: 110, flowCollectionPadding: false };
 
+/** What the page opens with: small, complete, and quickly run. */
+export const FIRST_PLAN = `fabricbench: 1
+name: my-test
+title: All-to-all of 8 ranks on two leaves
+fabric:
+  topology: {kind: leaf-spine, leaves: 2, hosts_per_leaf: 4, spines: 2}
+jobs:
+  - {name: test, ranks: 0-7, collective: all-to-all}
+sweep:
+  data_size: [1MB, 16MB]
+`;
+
 export const EMPTY_PLAN = `fabricbench: 1
 name: my-test
 `;

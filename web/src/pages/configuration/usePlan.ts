@@ -4,7 +4,7 @@ import { useCallback, useMemo, useState } from 'react';
 
 import { get, path, send } from '../../api/client';
 import type { Checked, TrialDetail } from '../../api/types';
-import { EMPTY_PLAN, type FieldPath, fieldsOf, withField, withOverrides } from './plan';
+import { EMPTY_PLAN, type FieldPath, FIRST_PLAN, fieldsOf, withField, withOverrides } from './plan';
 import type { Schema } from './schema';
 import { requestOf, type Where } from './where';
 
@@ -23,7 +23,7 @@ export function useStart({ plan, trial }: Start) {
     queryFn: async ({ signal }) => {
       if (plan !== null) return (await get<{ yaml: string }>(path('plans', plan), signal)).yaml;
       if (trial !== null) return startOfTrial(await get<TrialDetail>(path('trials', trial), signal));
-      return sessionStorage.getItem(DRAFT) ?? EMPTY_PLAN;
+      return sessionStorage.getItem(DRAFT) ?? FIRST_PLAN;
     },
     staleTime: Infinity,
     gcTime: 0,

@@ -20,7 +20,13 @@ export function PlanView({ trial }: { trial: TrialDetail }) {
             Changed: {trial.overrides.join('; ')}
           </Text>
         ) : null}
-        <Code block style={{ maxHeight: 'calc(100vh - 260px)', overflow: 'auto' }}>
+        <Code
+          block
+          role="region"
+          aria-label="The plan as written"
+          tabIndex={0}
+          style={{ maxHeight: 'calc(100vh - 260px)', overflow: 'auto' }}
+        >
           {trial.plan_source ?? 'The plan is not in the record.'}
         </Code>
       </Paper>

@@ -119,7 +119,7 @@ function Table({ plan }: { plan: PublishedPlan }) {
           Run this plan
         </Button>
       </Group>
-      <div style={{ overflowX: 'auto' }}>
+      <div style={{ overflowX: 'auto' }} role="region" aria-label="Table" tabIndex={0}>
         <table className="plain" aria-label={`Published and ours, ${nameOf(plan)}`}>
           <MetricHead names={names} parts={['published', 'ours', 'deviation']}>
             <th rowSpan={2}>{plan.size_kind === 'message' ? 'Message size' : 'Data size'}</th>

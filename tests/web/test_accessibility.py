@@ -1,0 +1,96 @@
+"""axe-core holds every page against WCAG 2.2 AA, in light and dark colours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+from tests.web.conftest import PATIENCE_MS, TOKEN, Served
+from tests.web.test_trials import VIEWS
+
+from fabricbench.plan.document.shipped import shipped_plans
+
+AXE = Path(__file__).parents[2] / "web/node_modules/axe-core/axe.min.js"
+TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+SERIOUS = {"serious", "critical"}
+
+PAGES = {
+    "workspace": "/trials",
+    "runs": "/runs",
+    "run": "/runs/{run}",
+    "import": "/import",
+    "configure": "/configure",
+    "hosts": "/hosts",
+    "compare": "/compare?trial={congested}&trial={clear}",
+    "validation": "/validation",
+    "docs": "/docs",
+    "missing": "/compare/nothing",
+} | {view: f"/trials/{{congested}}/{view}" for view in VIEWS}
+
+
+@pytest.fixture(params=["light", "dark"], scope="module")
+def reader(browser: Browser, served: Served, request: pytest.FixtureRequest) -> Iterator[Page]:
+    """A page that has shown the token, in one of the colour schemes."""
+    context = browser.new_context(viewport={"width": 1280, "height": 860}, color_scheme=request.param)
+    context.set_default_timeout(PATIENCE_MS)
+    page = context.new_page()
+    page.goto(f"{served.address}/?token={TOKEN}")
+    yield page
+    context.close()
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_axe_finds_nothing_serious(reader: Page, served: Served, name: str) -> None:
+    path = PAGES[name].format(
+        congested=served.congested.id, clear=served.clear.id, run=_a_run(reader, served)
+    )
+    reader.goto(f"{served.address}{path}")
+    expect(reader.locator("main :is(h1, h2)").first).to_be_visible()
+    reader.wait_for_load_state("networkidle")
+    expect(reader.locator(".figure[data-drawn=false]")).to_have_count(0)
+    assert _serious(reader) == []
+
+
+def test_axe_finds_nothing_serious_where_the_token_is_asked_for(browser: Browser, served: Served) -> None:
+    context = browser.new_context(viewport={"width": 1280, "height": 860})
+    page = context.new_page()
+    page.goto(served.address)
+    expect(page.get_by_label("Token")).to_be_visible()
+    assert _serious(page) == []
+    context.close()
+
+
+def test_axe_is_heard_when_it_finds_something(reader: Page, served: Served) -> None:
+    reader.goto(f"{served.address}/hosts")
+    expect(reader.locator("h1")).to_be_visible()
+    reader.evaluate("document.querySelector('h1').innerHTML = '<img src=/favicon.svg>'")
+    assert any("image-alt" in each for each in _serious(reader))
+
+
+def _serious(page: Page) -> list[str]:
+    """What axe calls serious or critical, with the element."""
+    page.evaluate(AXE.read_text())
+    found = page.evaluate("tags => axe.run(document, {runOnly: tags, resultTypes: ['violations']})", TAGS)
+    return [_text(each) for each in found["violations"] if each["impact"] in SERIOUS]
+
+
+def _text(violation: Mapping[str, Any]) -> str:
+    nodes = violation["nodes"]
+    return f"{violation['id']}: {len(nodes)}x {nodes[0]['target']} {nodes[0]['failureSummary']}"
+
+
+def _a_run(page: Page, served: Served) -> str:
+    """A run of the server's queue; one that waits for nothing is made where there is none."""
+    runs = page.request.get(f"{served.address}/api/v1/runs").json()["runs"]
+    if runs:
+        return str(runs[0]["id"])
+    answer = page.request.post(
+        f"{served.address}/api/v1/runs",
+        data={"yaml": shipped_plans()["jct-alltoall"].read_text(), "set": ["sweep.data_size=[1MB]"]},
+        headers={"Origin": served.address},
+    )
+    assert answer.status == 202, answer.text()
+    return str(answer.json()["id"])

@@ -1,0 +1,9 @@
+declare module 'swagger-ui-dist/swagger-ui-es-bundle.js' {
+  interface Options {
+    url: string;
+    domNode: HTMLElement;
+    docExpansion: 'list' | 'full' | 'none';
+    deepLinking: boolean;
+  }
+  export default function SwaggerUI(options: Options): unknown;
+}
