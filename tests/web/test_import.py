@@ -109,6 +109,16 @@ def test_a_dropped_file_that_cannot_be_read_is_refused_at_its_line(imports: Page
     expect(alert).to_have_count(0)
 
 
+def test_what_is_missing_is_asked_for_by_the_name_of_its_field(imports: Page, tmp_path: Path) -> None:
+    unnamed = tmp_path / "unnamed.txt"
+    unnamed.write_text("".join((SAMPLES / "osu_alltoall_full.txt").read_text().splitlines(keepends=True)[1:]))
+    choose(imports, unnamed)
+    take(imports)
+    alert = imports.get_by_role("alert")
+    expect(alert).to_contain_text("hint: say it: \u201cRanks\u201d")
+    expect(alert).not_to_contain_text("--")
+
+
 def test_a_file_that_is_too_large_is_not_sent(imports: Page, tmp_path: Path) -> None:
     large = tmp_path / "large.txt"
     with large.open("wb") as stream:

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 
 import type { Trial } from '../src/api/types';
-import { BYTES_MAX, linesAround, runsOf, sizeProblem } from '../src/pages/imports/runs';
+import { BYTES_MAX, inFormWords, linesAround, runsOf, sizeProblem } from '../src/pages/imports/runs';
 
 test('the line that is meant stands among those around it', () => {
   const text = 'one\ntwo\r\nthree\nfour';
@@ -23,4 +23,10 @@ test('a file that the server would refuse is not sent', () => {
 test('trials of a run stay together, in the order of the file', () => {
   const trials = ['x', 'y', 'x'].map((suite, index) => ({ suite, id: String(index) }) as Trial);
   expect(runsOf(trials).map((run) => run.trials.map(({ id }) => id))).toEqual([['0', '2'], ['1']]);
+});
+
+test('says options in the labels of the form', () => {
+  expect(inFormWords('say it: --ranks N')).toBe('say it: “Ranks”');
+  expect(inFormWords('--benchmark all_reduce_perf --ranks 4')).toBe('“Benchmark” all_reduce_perf “Ranks” 4');
+  expect(inFormWords('it printed --report_gbits and ranks')).toBe('it printed --report_gbits and ranks');
 });

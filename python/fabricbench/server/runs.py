@@ -17,7 +17,7 @@ from fabricbench.server.errors import ERRORS, ApiError, not_found, plan_error
 from fabricbench.server.plans import PlanText, checked
 from fabricbench.server.state import ServerState, user_of
 from fabricbench.server.trials import State, Tag
-from fabricbench.store.catalog_schema import FINISHED, QUEUED, RUNNING
+from fabricbench.store.catalog_schema import FINISHED, QUEUED
 from fabricbench.store.runs import QueuedRun, RunQueue
 
 router = APIRouter(prefix="/api/v1", tags=["runs"], responses=ERRORS)
@@ -65,7 +65,10 @@ class Run(BaseModel):
     trials_finished: int
     tags: list[str]
     cancel_requested: bool
-    progress: dict[str, Any] | None = Field(description="The last report, as the event `progress` has it.")
+    progress: dict[str, Any] | None = Field(
+        description="The last report, as the event `progress` has it; null before the first, and of runs "
+        "that ended before the server was started."
+    )
 
 
 class RunDetail(Run):
@@ -285,7 +288,7 @@ def _content(run: QueuedRun, attempts: Attempts, state: ServerState) -> dict[str
         "trials_total": run.options["count"],
         "trials_finished": finished,
         "tags": run.options["tags"],
-        "progress": state.events.progress(run.id) if run.state == RUNNING else None,
+        "progress": state.events.progress(run.id) if run.state != QUEUED else None,
     }
 
 

@@ -84,6 +84,7 @@ class Teller:
         self._running: dict[int, str] = {}
         self._shares: dict[int, float] = {}
         self._told_at = 0.0
+        self._untold: Progress | None = None
         self._samples = Samples()
 
     def next_phase(self, trials: int) -> None:
@@ -95,7 +96,7 @@ class Teller:
         number += self._before
         self._running[number] = facts.id
         if len(self._running) == 1:
-            self._samples = Samples()
+            self._samples, self._untold = Samples(), None
         tell(
             "trial_started",
             id=facts.id,
@@ -113,9 +114,10 @@ class Teller:
         if number != min(self._running):
             return
         self._samples.add(progress["samples"])
+        self._untold = progress
         if time.monotonic() - self._told_at < _TELL_S:
             return
-        self._told_at = time.monotonic()
+        self._told_at, self._untold = time.monotonic(), None
         self._tell_progress(progress, number)
         self._tell_samples(self._running[number])
 
@@ -157,8 +159,10 @@ class Teller:
         if self._tags:
             change_tags(self._store, [trial.id], add=self._tags)
         if number in self._running and number == min(self._running):
+            if self._untold is not None:
+                self._tell_progress(self._untold, number)
             self._tell_samples(trial.id)
-            self._samples = Samples()
+            self._samples, self._untold = Samples(), None
         self._running.pop(number, None)
         self._shares[number] = 1.0
         tell("trial", id=trial.id, number=number, count=self._count, status=trial.status, resumed=resumed)

@@ -1236,7 +1236,7 @@ export interface components {
             cancel_requested: boolean;
             /**
              * Progress
-             * @description The last report, as the event `progress` has it.
+             * @description The last report, as the event `progress` has it; null before the first, and of runs that ended before the server was started.
              */
             progress: {
                 [key: string]: unknown;
@@ -1311,7 +1311,7 @@ export interface components {
             cancel_requested: boolean;
             /**
              * Progress
-             * @description The last report, as the event `progress` has it.
+             * @description The last report, as the event `progress` has it; null before the first, and of runs that ended before the server was started.
              */
             progress: {
                 [key: string]: unknown;

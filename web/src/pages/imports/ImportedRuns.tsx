@@ -3,7 +3,7 @@ import { Link } from 'react-router';
 
 import type { Imported } from '../../api/types';
 import { dataSize } from '../../format/numbers';
-import { type ImportedRun, runsOf } from './runs';
+import { type ImportedRun, inFormWords, runsOf } from './runs';
 
 const WARNINGS_SHOWN = 50;
 
@@ -63,7 +63,7 @@ function Warnings({ warnings }: { warnings: readonly string[] }) {
       </Title>
       <List size="sm" style={{ maxHeight: 220, overflow: 'auto' }}>
         {warnings.slice(0, WARNINGS_SHOWN).map((warning, index) => (
-          <List.Item key={index}>{warning}</List.Item>
+          <List.Item key={index}>{inFormWords(warning)}</List.Item>
         ))}
       </List>
       {more > 0 ? (

@@ -4,7 +4,7 @@ import { useQuery } from '@tanstack/react-query';
 
 import { ApiError } from '../../api/client';
 import { problemText } from '../../components/States';
-import { linesAround } from './runs';
+import { inFormWords, linesAround } from './runs';
 
 /** Why a file was not imported, with the line that is meant and those around it. */
 export function Refusal({ error, file }: { error: unknown; file: File }) {
@@ -19,11 +19,11 @@ export function Refusal({ error, file }: { error: unknown; file: File }) {
       role="alert"
     >
       <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
-        {problem.message}
+        {inFormWords(problem.message)}
       </Text>
       {problem.hint ? (
         <Text size="sm" className="muted">
-          hint: {problem.hint}
+          hint: {inFormWords(problem.hint)}
         </Text>
       ) : null}
       {line === null ? null : <Excerpt file={file} line={line} />}

@@ -43,3 +43,19 @@ export function linesAround(text: string, line: number, around = 2): NumberedLin
     .slice(first - 1, line + around)
     .map((content, index) => ({ number: first + index, text: content.slice(0, 400) }));
 }
+
+const LABELS: Record<string, string> = {
+  format: 'Format',
+  ranks: 'Ranks',
+  benchmark: 'Benchmark',
+  plan: 'Plan that simulates it',
+  name: 'Name',
+  tag: 'Tags',
+};
+
+/** What the server says in options of the command line, in the labels of the form: --ranks N is “Ranks”. */
+export function inFormWords(text: string): string {
+  return text.replace(/--(format|ranks|benchmark|plan|name|tag)\b( N\b)?/g, (_, option: string) => {
+    return `\u201c${LABELS[option] ?? option}\u201d`;
+  });
+}

@@ -13,8 +13,9 @@ import { caseText } from '../../format/axes';
 import { dataSize, duration, moment, short, simulatedTime } from '../../format/numbers';
 import { CancelButton } from './CancelButton';
 import { LiveCharts } from './LiveCharts';
+import { RecordedCharts } from './RecordedCharts';
 import { RunTwins } from './RunTwins';
-import { doneText, firstTwin, isMeasured, waitText, whereText } from './text';
+import { doneText, firstTwin, isMeasured, lastFinished, waitText, whereText } from './text';
 
 export function Component() {
   const { id = '' } = useParams();
@@ -32,6 +33,7 @@ export function Component() {
 function RunBody({ run, live }: { run: RunDetail; live: Live }) {
   const active = run.state === 'running';
   const twin = firstTwin(run);
+  const recorded = lastFinished(run);
   return (
     <Stack gap="sm">
       <Group justify="space-between">
@@ -61,6 +63,8 @@ function RunBody({ run, live }: { run: RunDetail; live: Live }) {
       <ProgressPanel run={run} live={live} />
       {active || live.trial !== null ? (
         <LiveCharts live={live} isMeasured={isMeasured(run, live.trial)} />
+      ) : recorded !== null ? (
+        <RecordedCharts trial={recorded} />
       ) : null}
       {twin === null ? null : <RunTwins trial={twin} finished={run.trials_finished} />}
       <RunTrials run={run} />

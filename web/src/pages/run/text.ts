@@ -21,6 +21,11 @@ function isFinished({ status }: RunTrial): boolean {
   return status === 'complete' || status === 'incomplete';
 }
 
+/** The last trial of a run that has finished; null if none has. */
+export function lastFinished(run: RunDetail): string | null {
+  return run.trials.findLast(isFinished)?.id ?? null;
+}
+
 /** The first trial of a run that was measured and has its prediction; null of a run without predictions. */
 export function firstTwin(run: RunDetail): string | null {
   if (!run.twin) return null;

@@ -1,0 +1,45 @@
+"""The page of a run, while it runs and after its end."""
+
+import re
+
+import pytest
+from playwright.sync_api import Page, expect
+from tests.web.conftest import Served
+
+from fabricbench.plan.document.shipped import shipped_plans
+
+
+@pytest.fixture
+def finished(page: Page, served: Served) -> str:
+    """The address of a run of two trials that has finished."""
+    answer = page.request.post(
+        f"{served.address}/api/v1/runs",
+        data={
+            "yaml": shipped_plans()["cc-alltoall-pfc-ecn"].read_text(),
+            "set": ["sweep.data_size=[1MB, 4MB]"],
+        },
+        headers={"Origin": served.address},
+    )
+    address = f"{served.address}/runs/{answer.json()['id']}"
+    page.goto(address)
+    expect(page.get_by_text("2 of 2")).to_be_visible()
+    return address
+
+
+def test_its_charts_are_there_after_a_reload(page: Page, finished: str) -> None:
+    page.goto(finished)
+    charts = page.locator("main .figure")
+    expect(charts.first).to_be_visible()
+    expect(page.locator(".figure[data-drawn=false]")).to_have_count(0)
+    assert charts.count() >= 2
+
+
+def test_its_simulated_time_is_that_of_the_last_trial(page: Page, served: Served, finished: str) -> None:
+    run = page.request.get(f"{served.address}/api/v1{finished.removeprefix(served.address)}").json()
+    trial = page.request.get(f"{served.address}/api/v1/trials/{run['trials'][-1]['id']}").json()
+    completion_ms = trial["shown"]["trials"][0]["completion_time_ms"]
+    # The last acknowledgement comes a little later than the last byte.
+    assert completion_ms <= run["progress"]["sim_ps"] / 1e9 < 1.02 * completion_ms
+    page.goto(finished)
+    shown = page.locator("main", has_text="Simulated time").inner_text()
+    assert re.search(rf"Simulated time\s+{run['progress']['sim_ps'] / 1e6:.2f} us", shown), shown
