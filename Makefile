@@ -52,6 +52,15 @@ build: $(STAMPS)/extension $(STAMPS)/web ## Install fabricbench into .venv, with
 wheel: $(STAMPS)/extension $(STAMPS)/web ## Build the wheel, web application and plans included, into dist/
 	$(BIN)/maturin build --quiet --release --out dist
 
+IMAGE ?= fabricbench
+IMAGE_BASE ?= docker.io/library/python:3.12-slim-bookworm
+
+.PHONY: image
+image: wheel ## Build an image with the wheel (IMAGE= names it, IMAGE_BASE= what it is based on)
+	@builder=$$(command -v podman || command -v buildah || command -v docker) || { \
+		echo "error: no podman, buildah or docker found" >&2; exit 1; }; \
+	"$$builder" build --build-arg BASE=$(IMAGE_BASE) --tag $(IMAGE) --file Containerfile $(IMAGE_FLAGS) .
+
 .PHONY: dist
 dist: $(STAMPS)/extension $(STAMPS)/web ## Build a release into dist/: wheel, sources, notes
 	@rm -rf dist && mkdir dist

@@ -24,6 +24,8 @@ from fabricbench.server.imports import BYTES_MAX
 
 SAMPLES = Path(__file__).parents[1] / "measured" / "samples"
 
+DASHBOARD = Path(__file__).parents[2] / "docs" / "examples" / "grafana.json"
+
 
 def test_every_format_that_is_read_can_be_uploaded(client: TestClient) -> None:
     parameters = client.get("/openapi.json").json()["paths"]["/api/v1/imports"]["post"]["parameters"]
@@ -159,6 +161,27 @@ def test_metrics_are_open_metrics(reader: TestClient) -> None:
     requests = families["fabricbench_http_requests"].samples
     assert any(each.labels["route"] == "/api/v1/plans/{name}" and each.value >= 1 for each in requests)
     assert "fabricbench_http_request_seconds" in families
+
+
+def test_the_dashboard_asks_for_what_the_server_has(reader: TestClient) -> None:
+    reader.get("/api/v1/plans")
+    families = text_string_to_metric_families(reader.get("/metrics").text)  # type: ignore[no-untyped-call]
+    samples = {sample.name: set(sample.labels) for family in families for sample in family.samples}
+    panels = json.loads(DASHBOARD.read_text())["panels"]
+    asked = [target["expr"] for panel in panels for target in panel["targets"]]
+    assert len(asked) >= len(panels) > 5
+    for expression in asked:
+        for name, labels in re.findall(r"(fabricbench_\w+)\{([^}]*)\}", expression):
+            used = set(re.findall(r"(\w+)=", labels)) | by_labels(expression)
+            assert name in samples, expression
+            # The scraper adds the instance.
+            assert used - {"instance"} <= samples[name], expression
+
+
+def by_labels(expression: str) -> set[str]:
+    return {
+        label.strip() for group in re.findall(r"by \(([^)]*)\)", expression) for label in group.split(",")
+    }
 
 
 def test_what_was_deleted_is_purged(tmp_path: Path, client_of: ClientOf) -> None:
