@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-import yaml
+from ruamel.yaml import YAML
 
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
 PLAN = """\
@@ -22,14 +22,14 @@ criteria: [CRITERION]
 
 
 def steps() -> dict[str, str]:
-    job = yaml.safe_load((EXAMPLES / "github-actions.yml").read_text())["jobs"]["gate"]
+    job = YAML(typ="safe").load(EXAMPLES / "github-actions.yml")["jobs"]["gate"]
     return {step["name"]: step["run"] for step in job["steps"] if "run" in step}
 
 
 def statuses(folder: Path, criterion: str) -> dict[str, int]:
     """Run the steps but the installation on a plan, and return the exit status of each."""
     (folder / "plan.yaml").write_text(PLAN.replace("CRITERION", criterion))
-    job = yaml.safe_load((EXAMPLES / "github-actions.yml").read_text())["jobs"]["gate"]
+    job = YAML(typ="safe").load(EXAMPLES / "github-actions.yml")["jobs"]["gate"]
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     environment = {**os.environ, **job["env"], "PLAN": "plan.yaml", "PATH": path}
     found = {}
