@@ -8,7 +8,9 @@ import pytest
 from tests.analysis.memory_tables import MemoryTables
 from tests.support.fake_backend import chunk_row
 
-from fabricbench.analysis.sharing import occupancy, placements
+from fabricbench.analysis.sharing import occupancies, placements
+
+LINK = ("leaf0", 4)
 
 
 def hop(qp: int, job: str, ends: tuple[int, int], node: str, port: int, number: int = 0) -> dict[str, Any]:
@@ -54,14 +56,13 @@ def test_a_later_link_counts_where_more_are_met() -> None:
 
 def test_without_paths_there_is_nothing_to_say() -> None:
     made = tables({0: ("ring", 0, 100)})
-    assert (placements(made), occupancy(made, "leaf0", 4)) == ({}, None)
+    assert (placements(made), occupancies(made, [LINK])) == ({}, {})
 
 
 def test_chunks_that_follow_each_other_are_not_at_once() -> None:
     times = {0: ("ring", 0, 100), 1: ("ring", 100, 200), 2: ("ring", 200, 300)}
     made = tables(times, *(hop(qp, "ring", (1, 2), "leaf0", 4) for qp in times))
-    found = occupancy(made, "leaf0", 4)
-    assert found is not None
+    found = occupancies(made, [LINK])[LINK]
     assert (found.flows, found.qps) == (("rank 1 to 2 (3 queue pairs)",), 3)
     assert (found.most_at_once, found.shared_ps) == (1, 0)
 
@@ -70,7 +71,6 @@ def test_what_is_at_once_is_named_with_the_time_that_it_shares_the_link() -> Non
     times = {0: ("ring", 0, 100), 1: ("ring", 50, 150), 2: ("ring", 90, 120), 3: ("ring", 150, 200)}
     ends = {0: (1, 2), 1: (1, 3), 2: (1, 2), 3: (1, 4)}
     made = tables(times, *(hop(qp, "ring", ends[qp], "leaf0", 4) for qp in times))
-    found = occupancy(made, "leaf0", 4)
-    assert found is not None
+    found = occupancies(made, [LINK])[LINK]
     assert (found.most_at_once, found.shared_ps) == (3, 70)
     assert found.at_once == ("rank 1 to 2 (2 queue pairs)", "rank 1 to 3")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -63,6 +64,14 @@ def run_plan(
         workspace, backend_of(loaded, {"path": path}), result_rows, listener or Quiet(), **options
     )
     return list(runner.run(loaded).trials)
+
+
+def run_apart(root: Path, plan: str | Path, *overrides: str) -> list[Trial]:
+    """Run a plan in a process of its own, whose memory is that of this run alone."""
+    changes = [word for override in overrides for word in ("-s", override)]
+    command = [str(PROGRAM), "run", str(plan), *changes, "--workspace", str(root)]
+    subprocess.run(command, check=True, capture_output=True)
+    return list(Workspace.open(root).trials())
 
 
 def measured(summary: Summary, name: str) -> float:

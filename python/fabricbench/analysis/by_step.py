@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from itertools import accumulate
 from typing import TYPE_CHECKING
@@ -60,13 +60,14 @@ class Chunks:
         self._totals = dict.fromkeys(_TOTALS, 0)
         self._senders, self._receivers = _senders([]), _receivers([])
         steps = _OpenSteps()
-        later = _least_later(tables.batches("chunks", _PLACE), job)
-        for batch, least in zip(tables.batches("chunks", _COLUMNS), later, strict=True):
+        least_later: list[int] = []
+        for number, batch in enumerate(tables.batches("chunks", _COLUMNS)):
             rows = _of_job(batch, job)
             self._add(rows)
             steps.add(rows)
             if steps.is_full:
-                self._fold(*steps.closed(least), line_ps)
+                least_later = least_later or _least_later(tables.batches("chunks", _PLACE), job)
+                self._fold(*steps.closed(least_later[number]), line_ps)
         self._fold(*steps.closed(_NEVER), line_ps)
         received = list(self._receivers.iter_rows())
         self.wire_received: dict[int, int] = {host: wire_bytes for host, wire_bytes, _ in received}
@@ -168,12 +169,12 @@ def _of_job(batch: pa.RecordBatch, job: str) -> pl.DataFrame:
     return pl.DataFrame(batch).filter(pl.col("job") == job).with_columns(at=at)
 
 
-def _least_later(batches: Iterable[pa.RecordBatch], job: str) -> Iterator[int]:
-    """Yield for each batch the first step of which a later one has chunks."""
+def _least_later(batches: Iterable[pa.RecordBatch], job: str) -> list[int]:
+    """Return for each batch the first step of which a later one has chunks."""
     firsts = [_of_job(batch, job)["at"].min() for batch in batches]
     least = [_NEVER if first is None else int(str(first)) for first in firsts]
     later = list(accumulate(reversed(least), min, initial=_NEVER))
-    return reversed(later[:-1])
+    return later[-2::-1]
 
 
 def _wire_bytes() -> pl.Expr:

@@ -209,11 +209,17 @@ class Case:
             return 0.0
         mean_bytes = port.tx_bytes / port.tx_frames if port.tx_frames else 0.0
         wire_bytes = (port.tx_frames + port.dropped) * (mean_bytes + PREAMBLE_AND_GAP_BYTES)
-        below = (
-            [each.peer for each in self.fabric.of(port.node) if not each.peer_tier] if port.is_uplink else []
-        )
-        hosts = [int(name.removeprefix("host")) for name in below if name.startswith("host")]
-        return wire_ps(wire_bytes, port.rate_bps) * self.chunks.first_sent_share(hosts)
+        below = self._hosts_below.get(port.node, []) if port.is_uplink else []
+        return wire_ps(wire_bytes, port.rate_bps) * self.chunks.first_sent_share(below)
+
+    @cached_property
+    def _hosts_below(self) -> dict[str, list[int]]:
+        """The hosts at each switch."""
+        hosts: dict[str, list[int]] = {}
+        for port in self.fabric.ports:
+            if not port.peer_tier and port.peer.startswith("host"):
+                hosts.setdefault(port.node, []).append(int(port.peer.removeprefix("host")))
+        return hosts
 
     @property
     def host_rate_bps(self) -> int:

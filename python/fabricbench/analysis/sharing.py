@@ -35,16 +35,31 @@ class Occupancy:
     shared_ps: int
 
 
-def occupancy(tables: Tables, node: str, port: int) -> Occupancy | None:
-    """Return who uses a link between switches; none where the table `paths` does not say."""
+Link = tuple[str, int]
+"""A link between switches: the node that sends on it, and its port."""
+
+
+def occupancies(tables: Tables, links: Sequence[Link]) -> dict[Link, Occupancy]:
+    """Return who uses links between switches; nothing of those of which the table `paths` does not say."""
     import polars as pl
 
-    paths = _frame(tables, "paths", pl.col("node") == node, pl.col("port") == port)
-    if paths.is_empty():
-        return None
+    if not links:
+        return {}
+    nodes, ports = {node for node, _ in links}, {port for _, port in links}
+    paths = _frame(tables, "paths", pl.col("node").is_in(list(nodes)), pl.col("port").is_in(list(ports)))
+    of_link = {link: rows for link, rows in paths.group_by("node", "port") if link in set(links)}
+    if not of_link:
+        return {}
+    known = pl.concat(of_link.values())["qp"].unique().to_list()
+    chunks = _frame(tables, "chunks", pl.col("qp").is_in(known), pl.col("completed_ps").is_not_null())
+    return {(str(node), int(port)): _occupancy(rows, chunks) for (node, port), rows in of_link.items()}
+
+
+def _occupancy(paths: pl.DataFrame, chunks: pl.DataFrame) -> Occupancy:
+    import polars as pl
+
     names = _names(paths)
-    chunks = _frame(tables, "chunks", pl.col("qp").is_in(list(names)), pl.col("completed_ps").is_not_null())
-    most, at_once, shared_ps = _at_once(chunks)
+    most, at_once, shared_ps = _at_once(chunks.filter(pl.col("qp").is_in(list(names))))
     flows = tuple(_counted([names[qp] for qp in sorted(names)]))
     return Occupancy(flows, len(names), most, tuple(_counted([names[qp] for qp in at_once])), shared_ps)
 

@@ -41,7 +41,7 @@ def explain_command(
     """
     from fabricbench.report.explanation import Explanation, explanation_json, explanation_text
     from fabricbench.report.insight import insight_of
-    from fabricbench.results.jobs import Beside, measured_reports
+    from fabricbench.results.jobs import Beside, current_reports
     from fabricbench.store import Workspace
 
     if output is Format.CSV:
@@ -50,7 +50,7 @@ def explain_command(
     found = store.find(trial)
     if tries:
         _check_simulated(store, found)
-    told = Explanation(found, measured_reports(found, Beside()), insight_of(found))
+    told = Explanation(found, current_reports(found, Beside()), insight_of(found))
     stopped_by: int | None = None
     if tries:
         told, stopped_by = _tried(store, told, None if force else time_limit)

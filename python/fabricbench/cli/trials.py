@@ -86,7 +86,7 @@ def show_command(
     from fabricbench.report import formats, terminal
     from fabricbench.report.insight import insight_of
     from fabricbench.report.insight_text import insight_text
-    from fabricbench.results.jobs import Beside, measured_reports, reports_of_run
+    from fabricbench.results.jobs import Beside, current_reports, reports_of_run
     from fabricbench.store import Workspace
     from fabricbench.store.tags import tags_of
 
@@ -94,7 +94,7 @@ def show_command(
     found = store.find(trial)
     tags = tags_of(store, [found])[found.id]
     family = store.family(found)
-    jobs = measured_reports(found, Beside(family))
+    jobs = current_reports(found, Beside(family))
     if output is Format.CSV:
         write(formats.trials_csv(jobs))
         return

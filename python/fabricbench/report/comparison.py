@@ -10,7 +10,7 @@ from fabricbench.analysis.compare import Change, compare
 from fabricbench.analysis.differences import Difference, differences
 from fabricbench.analysis.isolation import is_solo
 from fabricbench.report.measured import MEASURED_AND_SIMULATED, job_parameters, measured_parameters
-from fabricbench.results.jobs import Beside, JobReport, measured_reports, reports_of_run, stored_reports
+from fabricbench.results.jobs import Beside, JobReport, current_reports, reports_of_run, stored_reports
 from fabricbench.results.made_by import made, made_by
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def of_trials(trials: Sequence[Trial]) -> Comparison:
     Raises:
         StoreError: A table is missing or cannot be read.
     """
-    first, *others = [measured_reports(trial, Beside()) for trial in trials]
+    first, *others = [current_reports(trial, Beside()) for trial in trials]
     pairs = [pair for other in others for pair in compared(first, other)]
     parameters, note = _parameters(trials)
     backends = tuple(made_by(trial) for trial in trials)

@@ -110,6 +110,21 @@ def stored_reports(trial: Trial, beside: Beside) -> list[JobReport]:
     return _reports(trial, [summary_of(row, trial.facts.run_spec) for row in trial.results], beside)
 
 
+def current_reports(trial: Trial, beside: Beside) -> list[JobReport]:
+    """Return the jobs of a finished trial, beside others, as this version summarises them.
+
+    What this version stored when the trial ran is taken; a record of another version is summarised again.
+
+    Raises:
+        StoreError: A table is missing or cannot be read.
+    """
+    from fabricbench import __version__
+
+    if trial.facts.engine_version == __version__:
+        return stored_reports(trial, beside)
+    return measured_reports(trial, beside)
+
+
 def measured_reports(trial: Trial, beside: Beside) -> list[JobReport]:
     """Return the jobs of a finished trial, summarised from its record now, beside others.
 

@@ -21,7 +21,7 @@ from fabricbench.report.formats import shown_json, trials_csv
 from fabricbench.report.html.build import write_report
 from fabricbench.report.insight import insight_of
 from fabricbench.report.notebook import write_notebook
-from fabricbench.results.jobs import Beside, measured_reports
+from fabricbench.results.jobs import Beside, current_reports
 from fabricbench.server.errors import ERRORS, ApiError, not_found
 from fabricbench.server.sandbox import SandboxError
 from fabricbench.server.state import ServerState
@@ -124,14 +124,14 @@ def _write_report(trial: Trial, state: ServerState, path: Path) -> None:
 
 
 def _write_json(trial: Trial, state: ServerState, path: Path) -> None:
-    jobs = measured_reports(trial, Beside(state.workspace.family(trial)))
+    jobs = current_reports(trial, Beside(state.workspace.family(trial)))
     found = insight_of(trial)
     tags = tags_of(state.workspace, [trial])[trial.id]
     path.write_text(shown_json(jobs, found, tags) + "\n", encoding="utf-8")
 
 
 def _write_csv(trial: Trial, state: ServerState, path: Path) -> None:
-    jobs = measured_reports(trial, Beside(state.workspace.family(trial)))
+    jobs = current_reports(trial, Beside(state.workspace.family(trial)))
     path.write_text(trials_csv(jobs), encoding="utf-8")
 
 

@@ -13,7 +13,7 @@ from fabricbench.metrics import BY_NAME
 from fabricbench.report.formats import shown_json, trial_object
 from fabricbench.report.insight import insight_of
 from fabricbench.results.hosts import hosts_of
-from fabricbench.results.jobs import Beside, JobReport, measured_reports, stored_reports
+from fabricbench.results.jobs import Beside, JobReport, current_reports, stored_reports
 from fabricbench.results.several import kept_of, total_ranks, worst_job
 from fabricbench.server.errors import ERRORS, ApiError, not_found
 from fabricbench.server.state import ServerState, state_of
@@ -214,7 +214,7 @@ def show_trial(trial_id: TrialId, state: State) -> Response:
 
 
 def _shown(trial: Trial, family: list[Trial], tags: list[str]) -> bytes:
-    jobs = measured_reports(trial, Beside(family)) if trial.is_finished else []
+    jobs = current_reports(trial, Beside(family)) if trial.is_finished else []
     facts = trial.facts
     content = _row(trial, jobs, tags) | {
         "plan_source": facts.plan_source,

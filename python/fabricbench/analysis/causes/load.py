@@ -8,7 +8,7 @@ from typing import Any
 
 from fabricbench.analysis.causes.finding import Finding, listed, percent, time_words
 from fabricbench.analysis.evidence import Case, Port
-from fabricbench.analysis.sharing import Occupancy, occupancy
+from fabricbench.analysis.sharing import Occupancy, occupancies
 from fabricbench.words import counted
 
 _OVERLOAD = 1.05
@@ -41,9 +41,12 @@ def hash_collisions(case: Case) -> Iterator[Finding]:
     ]
     found.sort(key=lambda one: -round(case.needed_ps(one[0])))
     # Links down are overloaded by what came up on overloaded links; they are named where that is not so.
-    for worst, group in [one for one in found if one[0].is_uplink] or found:
+    told = [one for one in found if one[0].is_uplink] or found
+    users = occupancies(case.record.tables, [(worst.node, worst.port) for worst, _ in told])
+    for worst, group in told:
         explained = _explained(case, _excess(case, worst))
-        yield Finding("hash-collision", case.job["name"], explained, *_words(case, *group), (worst.name,))
+        words = _words(case, group, worst, users.get((worst.node, worst.port)))
+        yield Finding("hash-collision", case.job["name"], explained, *words, (worst.name,))
     if not found or (not _is_held_up(case) and _steps_waited(case) > 2 * _excess(case, found[0][0])):
         yield from _step_collisions(case)
 
@@ -86,16 +89,15 @@ def _max_to_mean(case: Case, ports: list[Port]) -> float:
     return max(needed) * len(needed) / sum(needed)
 
 
-def _words(case: Case, group: str, ports: list[Port]) -> tuple[str, Mapping[str, Any]]:
-    worst = max(ports, key=case.needed_ps)
+def _words(case: Case, group: _Group, worst: Port, users: Occupancy | None) -> tuple[str, Mapping[str, Any]]:
+    name, ports = group
     qps = [port.egress_qps for port in ports]
-    users = occupancy(case.record.tables, worst.node, worst.port)
     flows = list(users.flows) if users else []
     needed_ps, ratio = case.needed_ps(worst), _max_to_mean(case, ports)
     carried = f" carries {worst.egress_qps} of {counted(sum(qps), 'queue pair')} ({'+'.join(map(str, qps))})"
     sentence = (
         f"{worst.name}{carried if any(qps) else ' is the fullest'} and {ratio:.2f} times the mean load "
-        f"of the {group}: at line rate its frames take {time_words(needed_ps)}, "
+        f"of the {name}: at line rate its frames take {time_words(needed_ps)}, "
         f"the ideal run {time_words(case.window_ps)}"
     )
     if users:
@@ -159,7 +161,8 @@ def _step_collisions(case: Case) -> Iterator[Finding]:
         f"needed, and {worst.name}, which {counted(worst.egress_qps, 'queue pair')} share, had a queue of "
         f"{worst.queue_max_bytes:,} bytes"
     )
-    users = occupancy(case.record.tables, worst.node, worst.port)
+    link = (worst.node, worst.port)
+    users = occupancies(case.record.tables, [link]).get(link)
     if users and users.most_at_once > 1:
         sentence += (
             f": {listed(users.at_once, 12)} at once, and two or more for {time_words(users.shared_ps)} in all"
