@@ -52,6 +52,7 @@ def test_every_file_of_a_trial_is_what_the_command_line_writes(
     assert files["summary.json"].content == told("show", trial.id, "--format", "json")
     assert files["summary.csv"].content == told("show", trial.id, "--format", "csv")
     assert files["ports.csv"].content == told("export", trial.id, "--table", "ports")
+    assert files["timeline.json"].content == told("export", trial.id, "--table", "timeline")
     assert files["plan.yaml"].text == trial.stored.facts.plan_source
     assert pl.read_parquet(io.BytesIO(files["chunks.parquet"].content)).equals(trial.chunks)
     assert nbformat.reads(files["notebook.ipynb"].text, as_version=4).cells

@@ -12,8 +12,9 @@ import typer
 from fabricbench.cli.options import TrialArgument, WorkspaceOption
 from fabricbench.store.columns import COLUMNS
 
-TableName = StrEnum("TableName", [*COLUMNS, "trials", "comparison"])  # type: ignore[misc]
+TableName = StrEnum("TableName", [*COLUMNS, "trials", "comparison", "timeline"])  # type: ignore[misc]
 """What can be exported."""
+_TIMELINE = TableName("timeline")
 
 
 class FileFormat(StrEnum):
@@ -40,18 +41,33 @@ def export_command(
         Path | None,
         typer.Option("-o", "--output", metavar="FILE", help="Where to; standard output by default."),
     ] = None,
+    job: Annotated[
+        list[str] | None, typer.Option("--job", metavar="JOB", help="Timeline: of this job; repeatable.")
+    ] = None,
+    ranks: Annotated[
+        str | None,
+        typer.Option("--ranks", metavar="RANKS", help="Timeline: what these ranks send or receive: 0-7,12."),
+    ] = None,
     workspace: WorkspaceOption = None,
 ) -> None:
     """Write a table of a trial's record; docs/records.md explains the columns.
 
-    `comparison` is that of the variants of its run, as `compare --by variant` has it.
+    `comparison` is that of the variants of its run, as `compare --by variant` has it. `timeline` is a trace
+    for Perfetto (ui.perfetto.dev) or chrome://tracing: a slice for each chunk of each rank, counters of the
+    ports that are sampled; FILE ends in .json or .json.gz.
     """
     import sys
 
     from fabricbench.report.files import atomic_file
 
-    output = output or _format_of(target)
-    write = _writer(trial, table, output, workspace)
+    if table is _TIMELINE:
+        write = _timeline_writer(trial, (job or [], ranks), output, target, workspace)
+        output = FileFormat.JSON
+    elif job or ranks:
+        raise typer.BadParameter("--job and --ranks are for --table timeline; filter other tables yourself")
+    else:
+        output = output or _format_of(target)
+        write = _writer(trial, table, output, workspace)
     if target is not None:
         with atomic_file(target) as stream:
             write(stream)
@@ -91,3 +107,57 @@ def _writer(
         return lambda stream: export_comparison(found, output.value, stream)
     tables = store.find(trial).tables
     return lambda stream: export_table(tables, table.value, output.value, stream)
+
+
+def _timeline_writer(
+    trial: str,
+    chosen: tuple[list[str], str | None],
+    output: FileFormat | None,
+    target: Path | None,
+    workspace: Path | None,
+) -> Callable[[IO[bytes]], None]:
+    """Return what writes the trace of a trial, compressed where the name of the file says so."""
+    import gzip
+
+    from fabricbench.report.perfetto import CHUNKS_MAX, Chosen, TooManyChunksError, write_trace
+    from fabricbench.store import Workspace
+
+    name = target.name.lower() if target else ".json"
+    if output not in {None, FileFormat.JSON} or not name.endswith((".json", ".json.gz")):
+        raise typer.BadParameter("a timeline is written as JSON; name the file .json or .json.gz")
+    found = Workspace.open(workspace).find(trial)
+    jobs, ranks = chosen
+    known = [job["name"] for job in found.facts.run_spec["jobs"]]
+    for job in jobs:
+        if job not in known:
+            raise typer.BadParameter(f'--job: found "{job}"; allowed: {", ".join(known)}')
+    picked = Chosen(frozenset(jobs), frozenset(_ranks_of(ranks)))
+    most = max((len(job["hosts"]) for job in found.facts.run_spec["jobs"]), default=0)
+    if picked.ranks and max(picked.ranks) >= most:
+        raise typer.BadParameter(f"--ranks: found {max(picked.ranks)}; allowed: 0 to {most - 1}")
+
+    def write(stream: IO[bytes]) -> None:
+        try:
+            if name.endswith(".gz"):
+                with gzip.GzipFile("", "wb", 6, stream, 0) as packed:
+                    write_trace(found, picked, packed)  # type: ignore[arg-type]
+            else:
+                write_trace(found, picked, stream)
+        except TooManyChunksError as error:
+            raise typer.BadParameter(
+                f"trial {found.id}: found {error.count:,} chunks; allowed: {CHUNKS_MAX:,} in a trace; "
+                "choose some by --ranks 0-7 or --job"
+            ) from error
+
+    return write
+
+
+def _ranks_of(text: str | None) -> list[int]:
+    """Return the ranks of a list such as `0-7,12`."""
+    ranks: list[int] = []
+    for part in (text or "").split(",") if text else []:
+        first, _, last = part.strip().partition("-")
+        if not first.isdecimal() or (last and not last.isdecimal()) or int(last or first) < int(first):
+            raise typer.BadParameter(f'--ranks: found "{part.strip()}"; allowed: ranks and ranges, as 0-7,12')
+        ranks += range(int(first), min(int(last or first), 1 << 24) + 1)
+    return ranks

@@ -21,6 +21,7 @@ from fabricbench.report.formats import shown_json, trials_csv
 from fabricbench.report.html.build import write_report
 from fabricbench.report.insight import insight_of
 from fabricbench.report.notebook import write_notebook
+from fabricbench.report.perfetto import Chosen, TooManyChunksError, write_trace
 from fabricbench.results.jobs import Beside, current_reports
 from fabricbench.server.errors import ERRORS, ApiError, not_found
 from fabricbench.server.sandbox import SandboxError
@@ -47,6 +48,7 @@ _TABLE_FILES: Final = tuple(f"{table}.{kind}" for table in TABLES for kind in ("
 FILES: Final = (
     *("report.html", "summary.json", "summary.csv", "notebook.ipynb", "plan.yaml", "output.txt"),
     "capture.pcapng",
+    "timeline.json",
     *_TABLE_FILES,
 )
 """What can be downloaded of a finished trial."""
@@ -71,13 +73,13 @@ async def download(
 ) -> Response:
     """Download a file about a trial; each is what the command line writes.
 
-    `report.html` is about the run that the trial belongs to. A measured trial has `output.txt`, what the
-    benchmark printed, in place of `plan.yaml`. `capture.pcapng` is made by running the trial
-    again until some queue pairs have sent some frames.
+    `report.html` is about the run that the trial belongs to, `timeline.json` a trace for Perfetto. A measured
+    trial has `output.txt`, what the benchmark printed, in place of `plan.yaml`. `capture.pcapng` is made by
+    running the trial again until some queue pairs have sent some frames.
     """
     if file not in FILES:
         raise not_found(
-            f"no file {file}", f"there are {', '.join(FILES[:7])} and the tables as parquet, csv, json"
+            f"no file {file}", f"there are {', '.join(FILES[:8])} and the tables as parquet, csv, json"
         )
     folder = Path(tempfile.mkdtemp(prefix="fabricbench-"))
     try:
@@ -110,6 +112,7 @@ def _writer(file: str) -> _Writer:
         "notebook.ipynb": _write_notebook,
         "plan.yaml": _write_plan,
         "output.txt": _write_output,
+        "timeline.json": _write_timeline,
     }[file]
 
 
@@ -133,6 +136,20 @@ def _write_json(trial: Trial, state: ServerState, path: Path) -> None:
 def _write_csv(trial: Trial, state: ServerState, path: Path) -> None:
     jobs = current_reports(trial, Beside(state.workspace.family(trial)))
     path.write_text(trials_csv(jobs), encoding="utf-8")
+
+
+def _write_timeline(trial: Trial, _state: ServerState, path: Path) -> None:
+    if trial.is_printed:
+        raise ApiError(409, f"trial {trial.id} was measured as a whole, so it has no chunks")
+    try:
+        with path.open("wb") as stream:
+            write_trace(trial, Chosen(), stream)
+    except TooManyChunksError as error:
+        raise ApiError(
+            409,
+            f"a trace of {error.count:,} chunks is too large to be opened",
+            f"choose some: `fabricbench export {trial.id} --table timeline --ranks 0-7 -o trace.json.gz`",
+        ) from error
 
 
 def _write_notebook(trial: Trial, state: ServerState, path: Path) -> None:

@@ -380,9 +380,9 @@ export interface paths {
          * Download
          * @description Download a file about a trial; each is what the command line writes.
          *
-         *     `report.html` is about the run that the trial belongs to. A measured trial has `output.txt`, what the
-         *     benchmark printed, in place of `plan.yaml`. `capture.pcapng` is made by running the trial
-         *     again until some queue pairs have sent some frames.
+         *     `report.html` is about the run that the trial belongs to, `timeline.json` a trace for Perfetto. A measured
+         *     trial has `output.txt`, what the benchmark printed, in place of `plan.yaml`. `capture.pcapng` is made by
+         *     running the trial again until some queue pairs have sent some frames.
          */
         get: operations["download_api_v1_trials__trial_id__downloads__file__get"];
         put?: never;
@@ -3543,7 +3543,7 @@ export interface operations {
             };
             header?: never;
             path: {
-                file: "report.html" | "summary.json" | "summary.csv" | "notebook.ipynb" | "plan.yaml" | "output.txt" | "capture.pcapng" | "chunks.parquet" | "chunks.csv" | "chunks.json" | "ports.parquet" | "ports.csv" | "ports.json" | "priorities.parquet" | "priorities.csv" | "priorities.json" | "links.parquet" | "links.csv" | "links.json" | "paths.parquet" | "paths.csv" | "paths.json" | "reordering.parquet" | "reordering.csv" | "reordering.json" | "series.parquet" | "series.csv" | "series.json" | "connections.parquet" | "connections.csv" | "connections.json" | "events.parquet" | "events.csv" | "events.json" | "counters.parquet" | "counters.csv" | "counters.json" | "trials.parquet" | "trials.csv" | "trials.json";
+                file: "report.html" | "summary.json" | "summary.csv" | "notebook.ipynb" | "plan.yaml" | "output.txt" | "capture.pcapng" | "timeline.json" | "chunks.parquet" | "chunks.csv" | "chunks.json" | "ports.parquet" | "ports.csv" | "ports.json" | "priorities.parquet" | "priorities.csv" | "priorities.json" | "links.parquet" | "links.csv" | "links.json" | "paths.parquet" | "paths.csv" | "paths.json" | "reordering.parquet" | "reordering.csv" | "reordering.json" | "series.parquet" | "series.csv" | "series.json" | "connections.parquet" | "connections.csv" | "connections.json" | "events.parquet" | "events.csv" | "events.json" | "counters.parquet" | "counters.csv" | "counters.json" | "trials.parquet" | "trials.csv" | "trials.json";
                 /** @description Id of a trial, or `latest`. */
                 trial_id: string;
             };

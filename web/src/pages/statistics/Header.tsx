@@ -86,7 +86,7 @@ function siblingLabel(other: Sibling) {
 function hiddenFiles(trial: TrialDetail): string[] {
   return [
     isPrinted(trial) ? 'plan.yaml' : 'output.txt',
-    ...(holds(trial, ['chunks']) ? [] : ['chunks.csv', 'chunks.parquet']),
+    ...(holds(trial, ['chunks']) ? [] : ['chunks.csv', 'chunks.parquet', 'timeline.json']),
     ...(holds(trial, ['links']) ? [] : ['capture.pcapng']),
   ];
 }
@@ -100,6 +100,7 @@ const TITLES: Record<string, string> = {
   'summary.json': 'Summary (JSON)',
   'chunks.csv': 'Data chunks (CSV)',
   'chunks.parquet': 'Data chunks (Parquet)',
+  'timeline.json': 'Timeline (trace for Perfetto)',
   'capture.pcapng': 'First frames (pcapng)',
 };
 
