@@ -3,12 +3,17 @@
 import re
 import shutil
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal
 
 import pytest
+from playwright.sync_api import Browser, sync_playwright
 from tests.report.stored import store_run, store_variants
 
+import fabricbench as fb
 from fabricbench.report.html.build import write_report
+from fabricbench.store import Workspace
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
@@ -64,3 +69,72 @@ def test_variants_are_drawn_side_by_side_and_each_by_itself(tmp_path: Path) -> N
         assert f'id="variant-{name}"' in document
     bars = document.split('id="plot-ratio-0"', 1)[1].split("</figure>", 1)[0]
     assert len(re.findall(r'class="trace bars"', bars)) == 2
+
+
+FIRST_SCREEN = ("How long", "How far from ideal", "Why", "What to do")
+
+
+def luminance(colour: str) -> float:
+    """Relative luminance of `rgb(r, g, b)` (WCAG 2.2)."""
+    parts = [int(part) / 255 for part in re.findall(r"\d+", colour)[:3]]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(one: str, other: str) -> float:
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.fixture(scope="module")
+def congested(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("congested")
+    fb.run(fb.load("cc-alltoall-pfc-ecn").with_(data_size="4MB"), workspace=folder / "lab")
+    store = Workspace.open(folder / "lab")
+    trial = store.find("latest")
+    write_report(store.family(trial), trial, folder / "report.html")
+    return folder / "report.html"
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
+    if CHROMIUM is None:
+        pytest.skip("chromium is not installed")
+    with sync_playwright() as playwright:
+        yield playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_first_screen_answers_what_is_asked_in_both_colours(
+    congested: Path, chromium: Browser, scheme: Literal["light", "dark"]
+) -> None:
+    page = chromium.new_page(viewport={"width": 1280, "height": 800}, color_scheme=scheme)
+    page.goto(congested.as_uri())
+    for question in FIRST_SCREEN:
+        box = page.get_by_role("group", name=question, exact=True).bounding_box()
+        assert box is not None
+        assert box["y"] + box["height"] <= 800, question
+    figure = page.locator("figure").first.bounding_box()
+    assert figure is not None
+    assert figure["y"] < 700, "a picture begins on the first screen"
+    colours = "node => [getComputedStyle(node).color, getComputedStyle(document.body).backgroundColor]"
+    for text in page.locator("h1, .answer p, figcaption, nav a, td, th small").all()[:60]:
+        colour, ground = text.evaluate(colours)
+        assert contrast(colour, ground) >= 4.5, (colour, ground, text.inner_text())
+    is_dark = luminance(page.evaluate("getComputedStyle(document.body).backgroundColor")) < 0.2
+    assert is_dark == (scheme == "dark")
+    page.get_by_role("button", name="Switch between light and dark").click()
+    now_dark = luminance(page.evaluate("getComputedStyle(document.body).backgroundColor")) < 0.2
+    assert now_dark != is_dark
+    page.close()
+
+
+def test_it_prints_in_light_colours_without_buttons(congested: Path, chromium: Browser) -> None:
+    page = chromium.new_page(viewport={"width": 1280, "height": 800}, color_scheme="dark")
+    page.goto(congested.as_uri())
+    page.emulate_media(media="print", color_scheme="dark")
+    assert not page.locator("#scheme").is_visible()
+    assert not page.get_by_role("navigation").is_visible()
+    assert luminance(page.evaluate("getComputedStyle(document.body).backgroundColor")) > 0.9
+    assert page.pdf(format="A4").startswith(b"%PDF")
+    page.close()

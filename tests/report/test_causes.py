@@ -1,4 +1,4 @@
-"""Likely causes of trials with several jobs: every job has its own, and the verdict names each cause once."""
+"""Likely causes of trials with several jobs: every job has its own."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.support.samples import call
 
 from fabricbench.analysis.causes.finding import Finding
 from fabricbench.report.html.build import build_page
-from fabricbench.report.html.causes import MAX_CAUSE_ROWS, cause_words, shown_findings
+from fabricbench.report.html.causes import MAX_CAUSE_ROWS, shown_findings
 from fabricbench.report.insight import Insight
 from fabricbench.store import Workspace
 
@@ -19,13 +19,6 @@ def insight_of(*causes: tuple[str, str]) -> Insight:
     findings = [Finding(cause, job, None, f"{cause} of {job}") for cause, job in causes]
     jobs = list(dict.fromkeys(job for _, job in causes))
     return Insight(jobs, [], findings, [], {}, [], [], [], [], [])
-
-
-def test_a_verdict_names_a_cause_once_with_its_jobs() -> None:
-    found = insight_of(("hash-collision", "a"), ("start-up-latency", "b"), ("hash-collision", "c"))
-    assert cause_words(found, with_jobs=True) == "hash collision (jobs a, c), start-up latency (job b)"
-    assert cause_words(found) == "hash collision, start-up latency"
-    assert cause_words(insight_of()) == ""
 
 
 def test_no_job_loses_its_causes_to_another() -> None:
@@ -44,4 +37,6 @@ def test_what_is_told_of_a_trial_of_several_jobs_names_none_of_them(tmp_path: Pa
     trial = next(each for each in workspace.trials() if each.facts.variant == "base")
     page = build_page(workspace.family(trial), trial)
     assert page.focus == f"Detailed plots: 1 MB, trial {trial.id}"
-    assert "likely cause at 1 MB: " in page.verdict
+    told = {answer.question: answer for answer in page.answers}
+    assert told["How long"].text.endswith(" ms")
+    assert told["Why"].about.startswith("job ")

@@ -40,7 +40,7 @@ def test_rows_have_every_variant_in_the_order_of_the_plan(trials: list[Trial]) -
 
 def test_the_page_begins_with_the_ratios(trials: list[Trial]) -> None:
     page = build_page(trials, trials[0])
-    assert [each.key for each in page.sections][:2] == ["variants", "summary"]
+    assert [each.key for each in page.sections][:3] == ["variants", "bandwidth", "summary"]
     found = section(page, "variants")
     table = next(part for part in found.parts if isinstance(part, TablePart))
     assert [column.title for column in table.columns] == ["data size", "ratio of", *NAMES]

@@ -10,12 +10,8 @@ from typing import TYPE_CHECKING
 from fabricbench.figures.subject import subject_of
 from fabricbench.report.files import check_writable_target
 from fabricbench.report.html.about import facts_section, model_section, plan_section
-from fabricbench.report.html.causes import (
-    cause_words,
-    diagnosis_section,
-    loss_and_pause_parts,
-    uplinks_section,
-)
+from fabricbench.report.html.answers import answers
+from fabricbench.report.html.causes import diagnosis_section, loss_and_pause_parts, uplinks_section
 from fabricbench.report.html.detail import trial_sections
 from fabricbench.report.html.hosts import hosts_section
 from fabricbench.report.html.measured import measured_page
@@ -83,23 +79,27 @@ def build_page(
         about = f"{label} · trial {focus.id}"
         return [replace(section, about=about) for section in sections if section is not None]
 
+    first, second = _present(bandwidth_section(rows, focus)), [fct_section(rows, focus)]
+    if len({row.trial.id for row in rows}) == 1:  # a curve of one point says little
+        first, second = second, first
     return Page(
         name=focus.facts.plan,
         title=focus.facts.title or focus.facts.plan,
-        verdict=_verdict(rows, cause_words(found, with_jobs=len(own) > 1) if found else "", label),
+        verdict=_verdict(rows, label),
         tone=_tone(rows),
         focus=f"Detailed plots: {label}, trial {focus.id}",
+        answers=answers(rows, found),
         sections=[
             *_present(variants.comparison()),
-            summary_section(rows),
             *_present(sweep_section(rows, focus)),
-            *told(diagnosis_section(found) if found else None),
             *_present(tenants_section(rows, focus)),
+            *first,
+            summary_section(rows),
+            *told(diagnosis_section(found) if found else None),
             *told(recovery_section(found.recoveries, found.unreached) if found else None),
             *_present(tcp_section(rows)),
-            *_present(bandwidth_section(rows, focus)),
             *_present(twins_section(trials, focus, twins)),
-            fct_section(rows, focus),
+            *second,
             *_present(variants.headline(focus)),
             *told(uplinks_section(subject_of(focus, [focus])) if focus.has("ports") else None),
             *told(*trial_sections(focus, found, loss_and_pause_parts(found) if found else [])),
@@ -117,12 +117,10 @@ def _present(section: Section | None) -> list[Section]:
     return [] if section is None else [section]
 
 
-def _verdict(rows: Sequence[ResultRow], causes: str, label: str) -> str:
-    """Say in one line how the run ended, how the jobs of the focus trial fare, and why they are slow."""
+def _verdict(rows: Sequence[ResultRow], label: str) -> str:
+    """Say in one line how the run ended, and which jobs the focus trial has."""
     jobs = jobs_text([row.report for row in rows if row.is_focus])
-    parts = [_ending(rows), *([f"{label}: {jobs}"] if jobs else [])]
-    parts += [f"likely cause at {label}: {causes}"] if causes else []
-    return "; ".join(parts)
+    return "; ".join([_ending(rows), *([f"{label}: {jobs}"] if jobs else [])])
 
 
 def _tone(rows: Sequence[ResultRow]) -> Tone:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fabricbench.analysis.causes.finding import listed
 from fabricbench.analysis.diagnosis import CAUSES
 from fabricbench.figures.figure import UPLINKS
 from fabricbench.figures.links.uplinks import MAX_SWITCHES, UPLINKS_FIGURE, most_uneven
@@ -13,7 +12,6 @@ from fabricbench.report.html.figures import plot_parts
 from fabricbench.report.html.model import Cell, Column, NotePart, Part, Row, Section, TablePart
 from fabricbench.report.insight_text import MAX_UNDER, NO_CAUSE, under_text
 from fabricbench.report.text_table import fixed
-from fabricbench.words import plural
 
 if TYPE_CHECKING:
     from fabricbench.analysis.causes.finding import Finding
@@ -24,18 +22,6 @@ MAX_CAUSE_ROWS = 40
 MAX_CAUSES_OF_JOB = 8
 """As many as `show` tells in the terminal."""
 MAX_PAUSED_ROWS = 24
-
-
-def cause_words(found: Insight, *, with_jobs: bool = False) -> str:
-    """Return the first cause of each job that needs one, as a part of the verdict; empty if none does."""
-    jobs_of: dict[str, list[str]] = {}
-    for job in found.unhealthy:
-        if findings := found.of_job(job):
-            jobs_of.setdefault(CAUSES[findings[0].cause], []).append(job)
-    if not with_jobs:
-        return ", ".join(jobs_of)
-    words = {cause: f"{plural(len(jobs), 'job')} {listed(jobs)}" for cause, jobs in jobs_of.items()}
-    return ", ".join(f"{cause} ({jobs})" for cause, jobs in words.items())
 
 
 def diagnosis_section(found: Insight) -> Section | None:

@@ -95,13 +95,32 @@ Part = TablePart | FactsPart | TextPart | PlotPart | NotePart
 
 
 @dataclass(frozen=True)
+class Answer:
+    """One of the things that the first screen tells.
+
+    Attributes:
+        question: What a reader asks.
+        text: The answer in a few words.
+        about: What it is of, and its evidence.
+        tone: How it is coloured.
+        section: Key of the section that has more; empty if none has.
+    """
+
+    question: str
+    text: str
+    about: str = ""
+    tone: Tone = ""
+    section: str = ""
+
+
+@dataclass(frozen=True)
 class Section:
     """A titled section of the page.
 
     Attributes:
         key: Its anchor.
         title: Its title.
-        parts: What is in it, from top to bottom.
+        parts: What is in it; pictures come first.
         about: Which trial it shows, if not all.
         in_contents: Whether the list of sections at the top leads to it.
     """
@@ -111,6 +130,16 @@ class Section:
     parts: Sequence[Part]
     about: str = ""
     in_contents: bool = True
+
+    @property
+    def plots(self) -> list[PlotPart]:
+        """Its pictures."""
+        return [part for part in self.parts if isinstance(part, PlotPart)]
+
+    @property
+    def rest(self) -> list[Part]:
+        """What is told besides."""
+        return [part for part in self.parts if not isinstance(part, PlotPart)]
 
 
 @dataclass(frozen=True)
@@ -124,6 +153,7 @@ class Page:
         tone: `good` if every criterion of the plan is met, `bad` if one is not or a trial did not complete;
             otherwise neither: that a trial completed is no verdict.
         focus: Which trial the detailed plots show, in words.
+        answers: What the first screen tells.
         sections: From top to bottom.
         footer: Program and version.
     """
@@ -135,3 +165,4 @@ class Page:
     focus: str
     sections: Sequence[Section] = field(default_factory=list)
     footer: str = ""
+    answers: Sequence[Answer] = ()

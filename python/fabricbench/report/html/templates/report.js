@@ -23,6 +23,13 @@
   };
 
   const resize = () => document.querySelectorAll(".js-plotly-plot").forEach((plot) => Plotly.Plots.resize(plot));
+  const { dataset } = document.documentElement;
+  document.getElementById("scheme").addEventListener("click", () => {
+    const isDark = dataset.scheme
+      ? dataset.scheme === "dark"
+      : window.matchMedia("(prefers-color-scheme: dark)").matches;
+    dataset.scheme = isDark ? "light" : "dark";
+  });
   window.addEventListener("beforeprint", resize);
   window.addEventListener("afterprint", resize);
   draw(0);

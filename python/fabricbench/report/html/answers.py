@@ -1,0 +1,110 @@
+"""What the first screen answers: how long, how far from ideal, why, and what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from fabricbench.analysis.diagnosis import CAUSES, HEALTHY_PERCENT
+from fabricbench.metrics import BY_NAME, HEADLINES
+from fabricbench.report.html.model import Answer, Tone
+from fabricbench.report.terminal.cells import value_text
+from fabricbench.results.several import worst_job, worst_text
+
+if TYPE_CHECKING:
+    from fabricbench.analysis.causes.finding import Finding
+    from fabricbench.metrics import Metric
+    from fabricbench.report.insight import Insight
+    from fabricbench.results.rows import ResultRow
+
+_TIME = BY_NAME["completion_time_ms"]
+_IDEAL = BY_NAME["ideal_percent"]
+
+
+def answers(rows: Sequence[ResultRow], found: Insight | None) -> list[Answer]:
+    """Return the answers about the trial in focus, each beside the range of its run.
+
+    Args:
+        rows: Every row of the report.
+        found: What the counters of the trial in focus tell; none where its record holds nothing of it.
+    """
+    own = [row for row in rows if row.is_focus]
+    run = [row for row in rows if not row.trial.is_printed]
+    told = [_how_long(own, run), _how_far(own, run)]
+    if found is not None:
+        told += _why(own, found)
+    return [answer for answer in told if answer is not None]
+
+
+def _how_long(own: Sequence[ResultRow], run: Sequence[ResultRow]) -> Answer | None:
+    """Tell the time of the slowest job, or what stands for it where jobs have no end."""
+    broken = [row for row in own if row.summary.status != "complete"]
+    if broken:
+        return Answer(
+            "How long", broken[0].summary.status, broken[0].summary.reason or broken[0].label, "bad"
+        )
+    timed = [row for row in own if row.summary.value(_TIME.name) is not None]
+    if not timed:
+        led = [(row, HEADLINES[row.summary.kind]) for row in own if row.summary.kind in HEADLINES]
+        known = [(row, metric) for row, metric in led if row.summary.value(metric.name) is not None]
+        if not known:
+            return None
+        row, metric = known[0]
+        return Answer("How fast", _text(row, metric), f"{metric.title}, {row.label}")
+    slowest = max(timed, key=lambda row: row.summary.value(_TIME.name) or 0.0)
+    return Answer("How long", _text(slowest, _TIME), f"{slowest.label}{_range(run, _TIME)}")
+
+
+def _how_far(own: Sequence[ResultRow], run: Sequence[ResultRow]) -> Answer | None:
+    """Tell the least share of the ideal, and what the worst of several jobs keeps of its run alone."""
+    known = [row for row in own if row.summary.value(_IDEAL.name) is not None]
+    worst = worst_job([row.report for row in own]) if len(own) > 1 else None
+    beside = "" if worst is None else f"; worst: {worst_text(worst)}"
+    if not known:
+        return Answer("How far from ideal", "–", f"no ideal is known{beside}") if own else None
+    least = min(known, key=lambda row: row.summary.value(_IDEAL.name) or 0.0)
+    percent = least.summary.value(_IDEAL.name) or 0.0
+    tone: Tone = "good" if percent >= HEALTHY_PERCENT and worst is None else ""
+    about = f"of ideal, {least.label}{_range(run, _IDEAL)}{beside}"
+    return Answer("How far from ideal", _text(least, _IDEAL), about, tone)
+
+
+def _why(own: Sequence[ResultRow], found: Insight) -> list[Answer]:
+    """Tell the first cause of the job that loses most, and the first remedy."""
+    if not found.unhealthy:
+        return [
+            Answer(
+                "Why", "nothing in the way", f"every job reaches {HEALTHY_PERCENT:.0f} % of its ideal", "good"
+            ),
+            Answer("What to do", "nothing", "the rest is framing, latency and the algorithm's own waiting"),
+        ]
+    if not found.findings:
+        return [Answer("Why", "no known cause", "no counter explains it: see Counters and Over time")]
+    first = _first_finding(own, found)
+    share = "" if first.explained is None else f"{100 * first.explained:.0f} % of the time lost; "
+    of_job = f"job {first.job}: " if len(own) > 1 else ""
+    told = [Answer("Why", CAUSES[first.cause], f"{of_job}{share}{first.sentence}", "bad", "diagnosis")]
+    if first.remedies:
+        remedy = first.remedies[0]
+        told.append(Answer("What to do", remedy.what, remedy.options, "", "diagnosis"))
+    return told
+
+
+def _first_finding(own: Sequence[ResultRow], found: Insight) -> Finding:
+    """Return the first finding of the job with the least share of its ideal, or the first of all."""
+    shares = {row.summary.job: row.summary.value(_IDEAL.name) for row in own}
+    order = sorted(found.unhealthy, key=lambda job: (job not in found.unfinished, shares.get(job) or 0.0))
+    return next(iter([each for job in order for each in found.of_job(job)]), found.findings[0])
+
+
+def _text(row: ResultRow, metric: Metric) -> str:
+    return f"{value_text(row.trial, row.summary, metric)} {metric.unit}".strip()
+
+
+def _range(run: Sequence[ResultRow], metric: Metric) -> str:
+    """Write the least and the most of a metric in the run, where there are several results."""
+    known = [row for row in run if row.summary.value(metric.name) is not None]
+    if len({row.trial.id for row in known}) < 2:
+        return ""
+    by_value = sorted(known, key=lambda row: row.summary.value(metric.name) or 0.0)
+    return f"; {_text(by_value[0], metric)} to {_text(by_value[-1], metric)} in the run"
