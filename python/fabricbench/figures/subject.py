@@ -10,6 +10,7 @@ from fabricbench.analysis.evidence import Record
 from fabricbench.analysis.failures import steps
 from fabricbench.analysis.rates import link_use_percent
 from fabricbench.analysis.uplinks import EgressDistribution, egress_distributions
+from fabricbench.figures import theme
 from fabricbench.figures.links.layout import DirectedLink
 from fabricbench.figures.marks import Mark, marks_of
 from fabricbench.results.jobs import Beside
@@ -82,6 +83,11 @@ class Subject:
     def events(self) -> pl.DataFrame:
         """Table `events`."""
         return self._frame("events")
+
+    @property
+    def job_colours(self) -> dict[str, str]:
+        """The colour of each job of the trial."""
+        return theme.job_colours([job["name"] for job in self.trial.facts.run_spec["jobs"]])
 
     @property
     def record(self) -> Record:

@@ -1,12 +1,14 @@
 """Colours and the common layout of every plot.
 
 Colours are told apart by people with colour vision deficiency: categories are those of Okabe and Ito (2008),
-scales grow darker steadily, so they also survive a black-and-white print.
+the lightest three darker, scales grow darker steadily, so they also survive a black-and-white print. A line
+has a contrast of 3 at least to its ground (WCAG 2.2, 1.4.11), also where a page in dark colours inverts it.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 INK = "#1c2733"
@@ -15,18 +17,18 @@ GRID = "#e4e8ed"
 LINE = "#aab4bf"
 IDEAL = MUTED
 
-CATEGORIES = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7a5195", "#4d4d4d")
-"""Colours of kinds; after the last they start again lighter, then darker."""
+CATEGORIES = ("#0072B2", "#D55E00", "#009E73", "#b8629a", "#b27a00", "#2f8fc9", "#7a5195", "#4d4d4d")
+"""Colours of kinds; after the last they start again darker, then darker still."""
 FAILED = CATEGORIES[1]
 
-_SHADE = 0.5
-"""How far a shade is towards white, or towards ink."""
+_SHADES = (0.0, 0.4, 0.7)
+"""How far the colours of each turn of a list are towards ink."""
 _CURVES = (0, 2, 4, 6, 3, 5, 7)
 
 USE_SCALE = ((0.0, "#dbe4ec"), (0.25, "#a6bddb"), (0.5, "#5f8fc6"), (0.75, "#5d3fa0"), (1.0, "#3b0050"))
 """Link use from idle to busy, as (position, colour)."""
 
-ORDER_SCALE = ((0.0, "#c7dcb4"), (0.33, "#41a693"), (0.66, "#2a6a9e"), (1.0, "#371f5e"))
+ORDER_SCALE = ((0.0, "#6aa05a"), (0.33, "#2f8a86"), (0.66, "#2a6a9e"), (1.0, "#371f5e"))
 """Things in order (sizes, steps, ranks), first to last."""
 
 _LOGARITHMIC_FROM = 4
@@ -48,9 +50,14 @@ def curve(index: int) -> str:
 
 
 def _shade(colour: str, turn: int) -> str:
-    """Give a colour as it is in the first turn of a list, lighter in the second, darker in the third."""
-    other = (colour, "#ffffff", INK)[turn % 3]
-    return colour_at(((0.0, colour), (1.0, other)), _SHADE) if turn % 3 else colour
+    """Give a colour as it is in the first turn of a list, darker in the second, darker still in the third."""
+    share = _SHADES[turn % len(_SHADES)]
+    return colour_at(((0.0, colour), (1.0, INK)), share) if share else colour
+
+
+def job_colours(jobs: Sequence[str]) -> dict[str, str]:
+    """Give each job of a plan its colour: the same in every figure, whatever the order in which it draws."""
+    return {job: category(index) for index, job in enumerate(jobs)}
 
 
 def order_colours(count: int) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import plotly.graph_objects as go
@@ -15,11 +15,12 @@ from fabricbench.figures.plot import Plot
 MAX_JOBS = 8
 
 
-def reordering_plot(orders: Sequence[Reordering]) -> Plot | None:
+def reordering_plot(orders: Sequence[Reordering], colours: Mapping[str, str]) -> Plot | None:
     """Draw which share of the frames of each job came how late.
 
     Args:
         orders: The order of arrival of each job with late frames.
+        colours: The colour of each job.
 
     Returns:
         The plot, or None when every frame came in order.
@@ -30,9 +31,7 @@ def reordering_plot(orders: Sequence[Reordering]) -> Plot | None:
     edges = sorted({bucket.distance_min for order in drawn for bucket in order.buckets})
     first, last = edges[0].bit_length() - 1, edges[-1].bit_length() - 1
     labels = [_label(power) for power in range(first, last + 1)]
-    figure = go.Figure(
-        [_bars(order, labels, first, theme.category(index)) for index, order in enumerate(drawn)]
-    )
+    figure = go.Figure([_bars(order, labels, first, colours[order.job]) for order in drawn])
     figure.update_layout(
         theme.layout(
             height=340,
@@ -88,6 +87,6 @@ ORDER_FIGURE: Final = Figure(
     title="How late frames came that were overtaken",
     shows="Which share of the frames of each job came how far behind the newest.",
     section=ORDER,
-    plot=lambda subject: reordering_plot(reorderings(subject.record)),
+    plot=lambda subject: reordering_plot(reorderings(subject.record), subject.job_colours),
     tables=("reordering",),
 )

@@ -21,7 +21,6 @@ from fabricbench.results.rows import ResultRow
 from fabricbench.results.seeds import KeptRow
 
 MAX_JOBS = 16
-_ALONE_SHADE = 0.45
 
 
 @dataclass(frozen=True)
@@ -52,8 +51,8 @@ def tenant_bars(samples: Sequence[TenantSample]) -> Plot | None:
     colours = [theme.category(index) for index in range(len(shown))]
     figure = go.Figure(
         [
-            _bars("beside the others", jobs, [sample.beside_gb_per_s for sample in shown], colours, 1.0),
-            _bars("alone", jobs, [sample.alone_gb_per_s for sample in shown], colours, _ALONE_SHADE),
+            _bars("beside the others", jobs, [sample.beside_gb_per_s for sample in shown], colours, ""),
+            _bars("alone", jobs, [sample.alone_gb_per_s for sample in shown], colours, "/"),
         ]
     )
     figure.update_layout(
@@ -62,7 +61,7 @@ def tenant_bars(samples: Sequence[TenantSample]) -> Plot | None:
             barmode="group",
             bargap=0.35,
             showlegend=False,
-            xaxis=theme.axis("job: beside the others (dark), alone (light)", type="category"),
+            xaxis=theme.axis("job: beside the others (filled), alone (hatched)", type="category"),
             yaxis=theme.axis("busbw (GB/s; 1 GB = 10^9 bytes)", rangemode="tozero"),
         )
     )
@@ -70,15 +69,20 @@ def tenant_bars(samples: Sequence[TenantSample]) -> Plot | None:
 
 
 def _bars(
-    name: str, jobs: Sequence[str], values: Sequence[float | None], colours: Sequence[str], opacity: float
+    name: str, jobs: Sequence[str], values: Sequence[float | None], colours: Sequence[str], shape: str
 ) -> go.Bar:
     return go.Bar(
         x=jobs,
         y=values,
         name=name,
-        marker={"color": colours, "opacity": opacity},
+        marker={
+            "color": colours,
+            "line": {"color": colours, "width": 1.2},
+            "pattern": {"shape": shape, "fillmode": "replace", "solidity": 0.25, "size": 7},
+        },
         text=["–" if value is None else f"{value:.2f}" for value in values],
-        textposition="auto",
+        textposition="outside",
+        cliponaxis=False,
         hovertemplate=f"%{{x}}, {name}: %{{y:.3f}} GB/s<extra></extra>",
     )
 

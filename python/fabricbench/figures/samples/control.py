@@ -10,7 +10,7 @@ import polars as pl
 from fabricbench.figures import theme
 from fabricbench.figures.figure import SERIES, Figure
 from fabricbench.figures.plot import Plot
-from fabricbench.figures.samples.thinning import evenly
+from fabricbench.figures.samples.thinning import between_stretches, evenly, with_stretches
 from fabricbench.figures.scales import TimeScale, time_scale, time_text
 
 MAX_PAUSE_LINES = 8
@@ -85,15 +85,17 @@ def rate_plot(series: pl.DataFrame, names: dict[int, str]) -> Plot | None:
     lowest = least.sort(["least", "qp"]).head(MAX_RATE_LINES)
     scale = time_scale(int(str(rates["time_ps"].max())))
     figure = go.Figure()
+    interval_ps = rates["time_ps"].unique().sort().diff().min()
     for index, qp in enumerate(sorted(lowest["qp"])):
-        samples = evenly(rates.filter(pl.col("qp") == qp).sort("time_ps"), _MAX_POINTS)
+        own = with_stretches(rates.filter(pl.col("qp") == qp).sort("time_ps"), interval_ps)
+        samples = between_stretches(evenly(own, _MAX_POINTS))
         name = ", ".join(part for part in (f"QP {qp}", names.get(qp, "")) if part)
         figure.add_trace(_rate_line(samples, name, scale, index))
     axis = theme.axis("rate allowed (Gb/s)", rangemode="tozero")
     figure.update_layout(_layout(scale, axis))
     text = (
-        "Rate that its control allows a queue pair, at each sample at which it has something to send. Queue "
-        "pairs whose rate never fell are left out."
+        "Rate that its control allows a queue pair, at each sample at which it has something to send; in "
+        "between the line is broken. Queue pairs whose rate never fell are left out."
     )
     if lowest.height < least.height:
         text += f" Reduced: the {lowest.height} of {least.height:,} sampled ones whose rate fell lowest."
@@ -103,7 +105,8 @@ def rate_plot(series: pl.DataFrame, names: dict[int, str]) -> Plot | None:
 def _rate_line(samples: pl.DataFrame, name: str, scale: TimeScale, index: int) -> go.Scatter:
     return go.Scatter(
         x=[round(time_ps / scale.ps, 7) for time_ps in samples["time_ps"]],
-        y=[round(value / _BPS_PER_GBPS, 4) for value in samples["value"]],
+        y=[None if value is None else round(value / _BPS_PER_GBPS, 4) for value in samples["value"]],
+        connectgaps=False,
         name=name,
         mode="lines+markers" if samples.height <= 3 else "lines",
         line={"width": 1.4, "color": theme.category(index)},

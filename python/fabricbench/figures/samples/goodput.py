@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 import plotly.graph_objects as go
@@ -18,11 +19,12 @@ _MAX_POINTS = 400
 _GB_PER_BYTE_PER_PS = 1e3
 
 
-def goodput_plot(series: pl.DataFrame) -> Plot | None:
+def goodput_plot(series: pl.DataFrame, colours: Mapping[str, str]) -> Plot | None:
     """Draw the rate at which each job was delivered payload, between one sample and the next.
 
     Args:
         series: Table `series` of a trial.
+        colours: The colour of each job.
 
     Returns:
         The plot, or None when nothing was sampled or delivered.
@@ -34,9 +36,9 @@ def goodput_plot(series: pl.DataFrame) -> Plot | None:
         return None
     scale = time_scale(int(str(delivered["time_ps"].max())))
     figure = go.Figure()
-    for index, job in enumerate(totals["job"].head(MAX_JOBS)):
+    for job in map(str, totals["job"].head(MAX_JOBS)):
         samples = delivered.filter(pl.col("job") == job).sort("time_ps")
-        figure.add_trace(_line(evenly(samples, _MAX_POINTS), str(job), scale, index))
+        figure.add_trace(_line(evenly(samples, _MAX_POINTS), job, scale, colours[job]))
     figure.update_layout(
         theme.layout(
             height=360,
@@ -50,7 +52,7 @@ def goodput_plot(series: pl.DataFrame) -> Plot | None:
     return Plot(figure, _caption(totals.height), is_reduced, scale)
 
 
-def _line(samples: pl.DataFrame, job: str, scale: TimeScale, index: int) -> go.Scatter:
+def _line(samples: pl.DataFrame, job: str, scale: TimeScale, colour: str) -> go.Scatter:
     rates = samples.with_columns(
         (pl.col("value").diff() / pl.col("time_ps").diff() * _GB_PER_BYTE_PER_PS).alias("rate")
     ).drop_nulls("rate")
@@ -59,7 +61,7 @@ def _line(samples: pl.DataFrame, job: str, scale: TimeScale, index: int) -> go.S
         y=[round(rate, 4) for rate in rates["rate"]],
         name=job,
         mode="lines",
-        line={"width": 1.6, "shape": "vh", "color": theme.category(index)},
+        line={"width": 1.6, "shape": "vh", "color": colour},
         hovertemplate=f"{job}<br>%{{y:.4g}} GB/s until %{{x:.5g}} {scale.unit}<extra></extra>",
     )
 
@@ -79,7 +81,7 @@ GOODPUT_FIGURE: Final = Figure(
     title="Goodput over time",
     shows="Payload delivered to each job.",
     section=SERIES,
-    plot=lambda subject: goodput_plot(subject.series),
+    plot=lambda subject: goodput_plot(subject.series, subject.job_colours),
     tables=("series",),
     metric="delivered_bytes",
 )

@@ -11,3 +11,22 @@ def evenly(samples: pl.DataFrame, at_most: int) -> pl.DataFrame:
     if step <= 1:
         return samples
     return pl.concat([samples.gather_every(step), samples.tail(1)]).unique(maintain_order=True)
+
+
+def with_stretches(samples: pl.DataFrame, interval_ps: object) -> pl.DataFrame:
+    """Number the stretches in which samples follow each other; between them nothing was sampled.
+
+    Args:
+        samples: In order of time.
+        interval_ps: Time between two samples that follow each other; none if there is one alone.
+    """
+    longest = 1.5 * float(str(interval_ps)) if interval_ps is not None else 0.0
+    is_new = (pl.col("time_ps").diff() > longest).fill_null(value=False)
+    return samples.with_columns(is_new.cum_sum().alias("stretch"))
+
+
+def between_stretches(samples: pl.DataFrame) -> pl.DataFrame:
+    """Put a sample without a value before each stretch but the first, so that no line crosses the gap."""
+    firsts = samples.filter(pl.col("stretch").diff() != 0)
+    gaps = firsts.with_columns(pl.lit(None, dtype=samples.schema["value"]).alias("value"))
+    return pl.concat([gaps, samples]).sort("time_ps", "value", nulls_last=False, maintain_order=True)

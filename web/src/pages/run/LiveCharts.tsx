@@ -36,9 +36,9 @@ function SimulatedCharts({ live }: { live: Live }) {
       <LiveChart
         title="Deepest egress queue"
         points={live.queue}
-        axis="deepest queue (KB)"
+        axis="deepest queue"
         colour={CATEGORIES[1]}
-        divisor={1024}
+        isBytes
         hint={sampled ? undefined : 'The plan samples no port.'}
       />
       {happened(live.marked) ? (
@@ -65,15 +65,15 @@ interface Props {
   points: Point[];
   axis: string;
   colour: string;
-  divisor?: number;
+  isBytes?: boolean;
   time?: string;
   hint?: string | undefined;
 }
 
-function LiveChart({ title, points, axis, colour, divisor = 1, time, hint = 'No sample yet.' }: Props) {
+function LiveChart({ title, points, axis, colour, isBytes = false, time, hint = 'No sample yet.' }: Props) {
   const figure = useMemo(
-    () => liveFigure(points, { title: axis, time: time ?? 'simulated time' }, colour, divisor),
-    [points, axis, time, colour, divisor],
+    () => liveFigure(points, { title: axis, time: time ?? 'simulated time', isBytes }, colour),
+    [points, axis, time, colour, isBytes],
   );
   return (
     <Paper withBorder p="sm">

@@ -8,15 +8,25 @@ const UNITS = [
   [1e3, 'ns'],
 ] as const;
 
+const BYTE_UNITS = [
+  [1e9, 'GB'],
+  [1e6, 'MB'],
+  [1e3, 'kB'],
+] as const;
+
 const TITLE = { size: 12.5, color: MUTED };
 
 interface Axes {
   title: string;
   time: string;
+  /** Whether values are bytes. */
+  isBytes: boolean;
 }
 
-/** A line over the time of a trial, in the look of the report's figures. */
-export function liveFigure(points: Point[], { title, time }: Axes, colour: string, divisor: number): Figure {
+/** A line over the time of a trial, in the look of the report's figures; bytes in the unit that suits them. */
+export function liveFigure(points: Point[], { title, time, isBytes }: Axes, colour: string): Figure {
+  const most = Math.max(0, ...points.map(([, value]) => value));
+  const [divisor, bytes] = (isBytes ? BYTE_UNITS.find(([size]) => most >= size) : undefined) ?? [1, 'bytes'];
   const end = points.at(-1)?.[0] ?? 0;
   const [ps, unit] = UNITS.find(([size]) => end >= size) ?? [1, 'ps'];
   return {
@@ -45,7 +55,7 @@ export function liveFigure(points: Point[], { title, time }: Axes, colour: strin
         zeroline: false,
       },
       yaxis: {
-        title: { text: title, font: TITLE },
+        title: { text: isBytes ? `${title} (${bytes})` : title, font: TITLE },
         gridcolor: GRID,
         rangemode: 'tozero',
         zeroline: false,
