@@ -77,8 +77,9 @@ def test_a_job_has_one_colour_in_every_figure(tmp_path: Path) -> None:
     run = fb.run(fb.load(tmp_path / "jobs.yaml"), workspace=tmp_path / "lab")
     trial = next(each for each in run if each.variant == "base")
     found: dict[str, set[str]] = {"small": set(), "large": set()}
-    for figure in ("goodput", "order", "tenant-fct"):
-        for trace in trial.plot.figure(figure).data:
+    plots = [trial.plot.figure("goodput"), trial.plot.figure("order"), run.plot.figure("tenant-fct")]
+    for figure in plots:
+        for trace in figure.data:
             job = next((name for name in found if str(trace.name).startswith(name)), None)
             if job is not None:
                 colour = trace.marker.color if trace.type == "bar" else trace.line.color
