@@ -16,6 +16,8 @@ FUZZ_COUNT ?= 5000
 FUZZ_SEED ?= 1
 
 CLAIMS_SECONDS ?= 300
+# Twice as many as there are processors: many tests wait for a timer, a server or a browser.
+TEST_WORKERS ?= $(shell python3 -c 'import os; print(min(8, 2 * (os.cpu_count() or 1)))')
 
 MUTANTS ?= 200
 CARGO_MUTANTS := 27.1.0
@@ -105,7 +107,7 @@ test-rust: $(STAMPS)/venv ## Run the tests of the Rust crates
 
 .PHONY: test-python
 test-python: $(STAMPS)/extension $(STAMPS)/requirements-dev $(STAMPS)/web ## Run the Python tests, as many at once as there are processors
-	$(BIN)/pytest -n logical --maxprocesses 8 --dist worksteal
+	$(BIN)/pytest -n $(TEST_WORKERS) --dist worksteal
 
 .PHONY: test-web
 test-web: $(STAMPS)/web-modules ## Run the unit tests of the web application

@@ -42,9 +42,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """Serve a workspace with a congested trial and two that are not."""
+    """Serve a workspace with a congested trial and two that are not; tests that run plans have their own."""
+    with serving_trials(tmp_path_factory.mktemp("web") / "lab") as served:
+        yield served
+
+
+@contextmanager
+def serving_trials(root: Path) -> Iterator[Served]:
+    """Make a workspace with a congested trial and two that are not, and serve it."""
     assert (Settings().static / "index.html").is_file(), "the web application is not built: make web"
-    root = tmp_path_factory.mktemp("web") / "lab"
     congested = fb.run(fb.load("cc-alltoall-pfc-ecn").with_(data_size="16MB"), workspace=root)
     clear = fb.run(fb.load("jct-alltoall").with_(data_size=["1MB", "2MB"], tag="lab"), workspace=root)
     with serving(root) as address:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
-from tests.web.conftest import PATIENCE_MS, TOKEN, Served
+from tests.web.conftest import PATIENCE_MS, TOKEN, Served, serving_trials
 from tests.web.test_trials import VIEWS
 
 from fabricbench.plan.document.shipped import shipped_plans
@@ -29,6 +29,13 @@ PAGES = {
     "docs": "/docs",
     "missing": "/compare/nothing",
 } | {view: f"/trials/{{congested}}/{view}" for view in VIEWS}
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """A server of its own, as runs are queued there."""
+    with serving_trials(tmp_path_factory.mktemp("accessibility") / "lab") as served:
+        yield served
 
 
 @pytest.fixture(params=["light", "dark"], scope="module")
