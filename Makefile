@@ -17,7 +17,7 @@ FUZZ_SEED ?= 1
 
 CLAIMS_SECONDS ?= 300
 # Twice as many as there are processors: many tests wait for a timer, a server or a browser.
-TEST_WORKERS ?= $(shell python3 -c 'import os; print(min(8, 2 * (os.cpu_count() or 1)))')
+TEST_WORKERS ?= $(shell "$(PYTHON)" -c 'import os; print(min(8, 2 * (os.cpu_count() or 1)))')
 
 MUTANTS ?= 200
 CARGO_MUTANTS := 27.1.0
