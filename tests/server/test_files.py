@@ -137,6 +137,22 @@ def test_published_results_have_ours_beside_them(
     assert busbw["published"] == summary["published_busbw_gb_per_s"]
     assert busbw["deviation_percent"] == summary["deviation_percent_busbw_gb_per_s"]
     assert plan["changed"] == 0
+    drawn = client_of(tmp_path).get("/api/v1/validation/figure?plan=jct-alltoall").json()
+    published, ours = drawn["data"]
+    assert (published["name"], published["mode"], ours["name"]) == ("published", "markers", "ours")
+    assert published["x"] == [row["data_size_bytes"] for row in plan["rows"]]
+    assert (drawn["metric"], ours["x"], ours["y"]) == ("busbw_gb_per_s", [16 << 20], [busbw["ours"]])
+    assert ours["text"] == [f"deviation {busbw['deviation_percent']:+.3g} %, trial {run[0].id}"]
+
+
+def test_a_table_that_is_not_published_is_not_drawn(reader: TestClient) -> None:
+    assert reader.get("/api/v1/validation/figure?plan=no-such").status_code == 404
+    tables = reader.get("/api/v1/validation").json()["plans"]
+    for table in tables:
+        asked = {"plan": table["plan"], "variant": table["variant"]}
+        drawn = reader.get("/api/v1/validation/figure", params=asked).json()
+        assert [trace["name"] for trace in drawn["data"]] == ["published"], asked
+        assert set(drawn["metrics"]) == {name for row in table["rows"] for name in row["metrics"]}
 
 
 def test_a_trial_that_was_changed_is_not_what_the_plan_gives(tmp_path: Path, client_of: ClientOf) -> None:

@@ -182,6 +182,36 @@ def test_comparisons_are_those_of_the_command_line(reader: TestClient, records: 
         assert reader.get(f"/api/v1/compare?{wrong}").status_code == 422
 
 
+def test_compared_trials_are_drawn_with_the_other_sizes_of_their_runs(
+    reader: TestClient, records: Path
+) -> None:
+    first, second = (row["id"] for row in rows(reader, plan="jct-alltoall"))
+    other = rows(reader, plan="widths")[0]
+    drawn = reader.get(f"/api/v1/compare/figure?trial={first}&trial={second}&trial={other['id']}").json()
+    assert drawn["metric"] == drawn["metrics"][0] == "busbw_gb_per_s"
+    sizes = {trace["name"]: trace["x"] for trace in drawn["data"]}
+    assert sorted(sizes.values()) == [[1 << 20, 8 << 20], [2 << 20]]
+    lab = next(trace for trace in drawn["data"] if len(trace["x"]) == 2)
+    assert lab["marker"]["line"]["width"] == [2.5, 2.5]
+    known = {trial.id: trial.summary["busbw_gb_per_s"][0] for trial in fb.workspace(records).trials()}
+    assert set(lab["y"]) == {known[first], known[second]}
+    asked = reader.get(f"/api/v1/compare/figure?trial={first}&metric=fct_ms_p99").json()
+    assert asked["metric"] == "fct_ms_p99"
+    assert asked["data"][0]["marker"]["line"]["width"].count(2.5) == 1
+
+
+def test_all_variants_of_a_run_are_drawn_in_colours_of_their_own(reader: TestClient) -> None:
+    wide = next(row["id"] for row in rows(reader, plan="widths") if row["variant"] == "wide")
+    path = f"/api/v1/compare/figure?trial={wide}"
+    every = {
+        trace["name"]: trace["line"]["color"] for trace in reader.get(f"{path}&by=variant").json()["data"]
+    }
+    assert sorted(every) == ["narrow", "wide"]
+    assert len(set(every.values())) == 2
+    assert len(reader.get(path).json()["data"]) == 1
+    assert reader.get(f"{path}&metric=no-such").status_code == 422
+
+
 def test_tags_are_given_and_taken(tmp_path: Path, client_of: ClientOf) -> None:
     fb.run(fb.load("jct-alltoall").with_(data_size="1MB", tag="first"), workspace=tmp_path)
     client = client_of(tmp_path)

@@ -129,6 +129,30 @@ def test_two_trials_are_compared_from_the_workspace(page: Page, served: Served) 
     expect(table.get_by_role("row")).not_to_have_count(before)
 
 
+def test_compared_trials_are_drawn_over_sizes_by_a_metric_of_choice(page: Page, served: Served) -> None:
+    page.goto(f"{served.address}/compare?trial={served.congested.id}&trial={served.clear.id}")
+    chart = page.get_by_role("figure", name="Bus bandwidth over sizes, compared")
+    expect(chart.locator(".figure[data-drawn=true] .scatterlayer .trace")).to_have_count(2)
+    page.get_by_role("combobox", name="Metric, compared").fill("FCT P99")
+    page.get_by_role("option", name="FCT P99 [ms]").click()
+    page.wait_for_url(re.compile("metric=fct_ms_p99"))
+    expect(page.get_by_role("figure", name="FCT P99 over sizes, compared")).to_be_visible()
+    expect(page.locator(".figure .ytitle")).to_contain_text("FCT P99 (ms)")
+
+
+def test_a_published_table_is_drawn_when_it_comes_into_sight(page: Page, served: Served) -> None:
+    drawn: list[str] = []
+    page.on("request", lambda asked: drawn.append(asked.url) if "validation/figure" in asked.url else None)
+    page.goto(f"{served.address}/validation")
+    expect(page.locator(".figure[data-drawn=true] .legendtext").first).to_have_text("published")
+    last = page.locator("main section.panel").last
+    name = last.get_by_role("table").get_attribute("aria-label") or ""
+    assert 0 < len(drawn) < page.locator("main section.panel").count()
+    last.scroll_into_view_if_needed()
+    plan = name.removeprefix("Published and ours, ")
+    expect(last.get_by_role("figure", name=re.compile(f"{re.escape(plan)}$"))).to_be_visible()
+
+
 DOWNLOADS = {
     "Summary (JSON)": b"{",
     "Data chunks (CSV)": b"job,",

@@ -8,8 +8,10 @@ has a contrast of 3 at least to its ground (WCAG 2.2, 1.4.11), also where a page
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
+
+from fabricbench.words import data_size
 
 INK = "#1c2733"
 MUTED = "#5b6877"
@@ -20,6 +22,8 @@ IDEAL = MUTED
 CATEGORIES = ("#0072B2", "#D55E00", "#009E73", "#b8629a", "#b27a00", "#2f8fc9", "#7a5195", "#4d4d4d")
 """Colours of kinds; after the last they start again darker, then darker still."""
 FAILED = CATEGORIES[1]
+PUBLISHED_MARK = {"symbol": "x-thin", "size": 9, "line": {"width": 2, "color": CATEGORIES[1]}}
+"""Cross of a published value, as Plotly has a marker."""
 
 _SHADES = (0.0, 0.4, 0.7)
 """How far the colours of each turn of a list are towards ink."""
@@ -99,6 +103,13 @@ def axis(title: str, **more: Any) -> dict[str, Any]:
 def time_axis(unit: str, **more: Any) -> dict[str, Any]:
     """Give the settings of an axis of the time since the start of the run."""
     return axis(f"time since the start of the run ({unit})", **more)
+
+
+def size_axis(title: str, sizes_bytes: Iterable[int], **more: Any) -> dict[str, Any]:
+    """Give the settings of a logarithmic axis of sizes, each of which is named on it."""
+    sizes = sorted(set(sizes_bytes))
+    names = [data_size(size) for size in sizes]
+    return axis(title, type="log", tickvals=sizes, ticktext=names, tickangle=-45, **more)
 
 
 def spread_axis(title: str, low: float, high: float) -> dict[str, Any]:

@@ -6,24 +6,27 @@ from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Response
 
+from fabricbench.figures.results.compared import compared_plot
 from fabricbench.report.comparison import UnknownReferenceError, of_sizes, of_trials, of_variants
 from fabricbench.report.formats import comparison_json
 from fabricbench.report.twins import NoTwinError, twins_json, twins_of
-from fabricbench.server.errors import ERRORS, ApiError
+from fabricbench.results.curves import compared_curves, shown_metrics
+from fabricbench.server.declared import AskedMetric, chosen_metric
+from fabricbench.server.errors import ERRORS, ApiError, not_found
+from fabricbench.server.figures import plot_json
 from fabricbench.server.state import ServerState
 from fabricbench.server.trials import State, finished_trial
 
 router = APIRouter(prefix="/api/v1", tags=["compare"], responses=ERRORS)
 
 _Id = Annotated[str, Query(pattern="^([0-9a-f]{1,12}|latest(~[0-9]{1,9})?)$")]
+_Trials = Annotated[list[_Id], Query(min_length=1, max_length=16, description="The first is the reference.")]
 
 
 @router.get("/compare", responses={200: {"content": {"application/json": {"schema": {"type": "object"}}}}})
 def compare_trials(
     state: State,
-    trial: Annotated[
-        list[_Id], Query(min_length=1, max_length=16, description="The first is the reference.")
-    ],
+    trial: _Trials,
     by: Annotated[
         Literal["trial", "size", "variant", "twin"],
         Query(
@@ -54,6 +57,34 @@ def compare_trials(
     if not found.pairs:
         raise ApiError(422, "the trials have no job in common", field="trial")
     return Response(comparison_json(found), media_type="application/json")
+
+
+@router.get(
+    "/compare/figure", responses={200: {"content": {"application/json": {"schema": {"type": "object"}}}}}
+)
+def draw_comparison(
+    state: State,
+    trial: _Trials,
+    by: Annotated[
+        Literal["trial", "size", "variant"],
+        Query(description="`trial`: the variants of the trials. `size`, `variant`: all of their runs."),
+    ] = "trial",
+    metric: AskedMetric = None,
+) -> Response:
+    """Draw a metric of compared trials against data size: `data` and `layout` for Plotly, and `caption`.
+
+    `metric` is what is drawn, `metrics` what can be.
+    """
+    trials = [finished_trial(each, state) for each in trial]
+    curves = compared_curves(trials, state.workspace.suite, every_variant=by != "trial")
+    known = shown_metrics(curves)
+    drawn = chosen_metric(metric, known)
+    plot = compared_plot(curves, drawn) if drawn else None
+    if drawn is None or plot is None:
+        raise not_found("nothing to draw: no job has a metric")
+    names = [each.name for each in known]
+    body = plot_json(plot, title=f"{drawn.title} over sizes", metric=drawn.name, metrics=names)
+    return Response(body, media_type="application/json")
 
 
 def _by_twin(state: ServerState, trials: list[str]) -> str:

@@ -2,13 +2,30 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import Annotated
+
+from fastapi import APIRouter, Query
 from pydantic import BaseModel, Field
 
-from fabricbench.metrics import METRICS, Direction, JobKind, Metric, View
+from fabricbench.metrics import BY_NAME, METRICS, Direction, JobKind, Metric, View
 from fabricbench.server.errors import ERRORS
 
 router = APIRouter(prefix="/api/v1", tags=["metrics"], responses=ERRORS)
+
+_MetricName = StrEnum(  # type: ignore[misc]
+    "MetricName", {name.upper(): name for name in BY_NAME}
+)
+AskedMetric = Annotated[
+    _MetricName | None, Query(description="The metric; the first of `metrics` if there is no such value.")
+]
+"""The metric that a figure is asked for."""
+
+
+def chosen_metric(asked: str | None, known: Sequence[Metric]) -> Metric | None:
+    """Return the metric that is asked for, or the first where it is not known; none where none is."""
+    return next((metric for metric in known if metric.name == asked), next(iter(known), None))
 
 
 class MetricInfo(BaseModel):

@@ -121,13 +121,12 @@ def _drawn(trial: Trial, name: str, window: Window | None, run: list[Trial]) -> 
     plot = drawn(name, trial, run, window)
     if plot is None:
         raise not_found(f"nothing to draw: {FIGURES[name].title}")
-    return _content(name, plot)
+    return plot_json(plot, name=name, title=FIGURES[name].title)
 
 
-def _content(name: str, plot: Plot) -> bytes:
-    about: dict[str, Any] = {
-        "name": name,
-        "title": FIGURES[name].title,
+def plot_json(plot: Plot, **about: Any) -> bytes:
+    """Give a plot as JSON: what is told about it, its caption and unit, then `data` and `layout`."""
+    about |= {
         "caption": plot.caption,
         "reduced": plot.reduced,
         "unit": plot.time_scale.unit if plot.time_scale else None,

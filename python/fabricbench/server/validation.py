@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Query, Response
 from pydantic import BaseModel, Field
 
+from fabricbench.figures.results.published import published_plot
+from fabricbench.metrics import BUS_BANDWIDTH, BY_NAME
 from fabricbench.plan.errors import PlanError
 from fabricbench.plan.expand import canonical_json
 from fabricbench.report.published import published_rows
 from fabricbench.results.jobs import Beside, stored_reports
 from fabricbench.results.made_by import SIMULATED, made
 from fabricbench.runner import loading
-from fabricbench.server.errors import ERRORS
+from fabricbench.server.declared import AskedMetric, chosen_metric
+from fabricbench.server.errors import ERRORS, not_found
+from fabricbench.server.figures import plot_json
 from fabricbench.server.trials import State
 from fabricbench.store.catalog_schema import FINISHED
 
 if TYPE_CHECKING:
+    from fabricbench.metrics import Metric
     from fabricbench.plan.loaded import LoadedPlan
     from fabricbench.server.state import ServerState
     from fabricbench.store import Trial
@@ -102,6 +108,40 @@ def list_published(state: State) -> Validation:
     tables = _tables()
     trials = {name: _finished(state, name) for name in {about["plan"] for about in tables}}
     return Validation(plans=[_published(about, trials[about["plan"]]) for about in tables])
+
+
+@router.get(
+    "/validation/figure", responses={200: {"content": {"application/json": {"schema": {"type": "object"}}}}}
+)
+def draw_published(
+    state: State,
+    plan: Annotated[str, Query(max_length=200)],
+    variant: Annotated[str, Query(max_length=200)] = "base",
+    metric: AskedMetric = None,
+) -> Response:
+    """Draw a published table and ours against size: `data` and `layout` for Plotly, and `caption`.
+
+    `metric` is what is drawn, `metrics` what can be: those that the table has.
+    """
+    named = (about for about in _tables() if (about["plan"], about["variant"]) == (plan, variant))
+    about = next(named, None)
+    if about is None:
+        raise not_found(f'no published table of plan "{plan}", variant "{variant}"')
+    rows = [row.model_dump() for row in _published(about, _finished(state, plan)).rows]
+    known = sorted(_metrics_of(rows), key=lambda each: each != BUS_BANDWIDTH)
+    drawn = chosen_metric(metric, known)
+    plot = published_plot(rows, drawn, f"{about['size_kind']} size") if drawn else None
+    if drawn is None or plot is None:
+        raise not_found("nothing to draw: the table has no metric")
+    names = [each.name for each in known]
+    body = plot_json(plot, title=drawn.title, metric=drawn.name, metrics=names)
+    return Response(body, media_type="application/json")
+
+
+def _metrics_of(rows: Iterable[Mapping[str, Any]]) -> list[Metric]:
+    """Return the metrics that any line of a published table has, in the order of output."""
+    names = {name for row in rows for name in row["metrics"]}
+    return [metric for name, metric in BY_NAME.items() if name in names]
 
 
 def _finished(state: ServerState, plan: str) -> list[Trial]:

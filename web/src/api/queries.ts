@@ -13,6 +13,7 @@ import type {
   HostsFile,
   Imported,
   Metric,
+  MetricFigure,
   Run,
   RunDetail,
   ShippedPlan,
@@ -154,6 +155,21 @@ export function useComparison(ids: readonly string[], by: 'trial' | 'size' | 'va
     queryKey: ['compare', ids, by],
     queryFn: ({ signal }) => get<Comparison>(path('compare') + query({ trial: ids, by }), signal),
     enabled,
+  });
+}
+
+/** A metric against data size of what a page shows; the one before stays until another has come. */
+export function useMetricFigure(
+  resource: string,
+  asked: Record<string, string | readonly string[]>,
+  metric: string | null,
+) {
+  return useQuery({
+    queryKey: [resource, asked, 'figure', metric],
+    queryFn: ({ signal }) =>
+      get<MetricFigure>(path(resource, 'figure') + query({ ...asked, metric }), signal),
+    placeholderData: keepPreviousData,
+    structuralSharing: false,
   });
 }
 

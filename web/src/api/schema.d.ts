@@ -369,6 +369,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/compare/figure": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Draw Comparison
+         * @description Draw a metric of compared trials against data size: `data` and `layout` for Plotly, and `caption`.
+         *
+         *     `metric` is what is drawn, `metrics` what can be.
+         */
+        get: operations["draw_comparison_api_v1_compare_figure_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/trials/{trial_id}/downloads/{file}": {
         parameters: {
             query?: never;
@@ -430,6 +452,28 @@ export interface paths {
          *     changed it does not. Whatever chose some of its sizes or variants changed nothing.
          */
         get: operations["list_published_api_v1_validation_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/validation/figure": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Draw Published
+         * @description Draw a published table and ours against size: `data` and `layout` for Plotly, and `caption`.
+         *
+         *     `metric` is what is drawn, `metrics` what can be: those that the table has.
+         */
+        get: operations["draw_published_api_v1_validation_figure_get"];
         put?: never;
         post?: never;
         delete?: never;
@@ -993,6 +1037,11 @@ export interface components {
              */
             views: components["schemas"]["View"][];
         };
+        /**
+         * MetricName
+         * @enum {string}
+         */
+        MetricName: "completion_time_ms" | "round_ms_min" | "round_ms_max" | "rank_ms_min" | "rank_ms_mean" | "rank_ms_max" | "algbw_gb_per_s" | "busbw_gb_per_s" | "busbw_gb_per_s_min" | "busbw_gb_per_s_max" | "ideal_percent" | "offered_gb_per_s" | "delivered_gb_per_s" | "slowdown_mean" | "slowdown_p50" | "slowdown_p95" | "slowdown_p99" | "slowdown_max" | "iops" | "storage_gb_per_s" | "operation_us_min" | "operation_us_p50" | "operation_us_p95" | "operation_us_p99" | "operation_us_p999" | "operation_us_max" | "operation_us_mean" | "fct_ms_min" | "fct_ms_p50" | "fct_ms_p95" | "fct_ms_p99" | "fct_ms_p999" | "fct_ms_max" | "fct_mean_ms" | "jain_fairness" | "latency_us_min" | "latency_us_mean" | "latency_us_max" | "pfc_rx" | "ecn_ce_rx" | "cnp_tx" | "retransmits" | "frames_lost" | "out_of_order_percent" | "link_load_max_to_mean" | "queue_max_bytes";
         /**
          * NewRun
          * @description A plan that is to be run.
@@ -3533,6 +3582,105 @@ export interface operations {
             };
         };
     };
+    draw_comparison_api_v1_compare_figure_get: {
+        parameters: {
+            query: {
+                /** @description The first is the reference. */
+                trial: string[];
+                /** @description `trial`: the variants of the trials. `size`, `variant`: all of their runs. */
+                by?: "trial" | "size" | "variant";
+                /** @description The metric; the first of `metrics` if there is no such value. */
+                metric?: components["schemas"]["MetricName"] | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": Record<string, never>;
+                };
+            };
+            /** @description The request cannot be read. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The token is missing or wrong. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The request came from another site. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Its state does not allow that. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description A value is wrong. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Too much to do at the moment, or the catalog is out of reach. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
     download_api_v1_trials__trial_id__downloads__file__get: {
         parameters: {
             query?: {
@@ -3768,6 +3916,103 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Validation"];
+                };
+            };
+            /** @description The request cannot be read. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The token is missing or wrong. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The request came from another site. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Its state does not allow that. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description A value is wrong. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Too much to do at the moment, or the catalog is out of reach. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    draw_published_api_v1_validation_figure_get: {
+        parameters: {
+            query: {
+                plan: string;
+                variant?: string;
+                /** @description The metric; the first of `metrics` if there is no such value. */
+                metric?: components["schemas"]["MetricName"] | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": Record<string, never>;
                 };
             };
             /** @description The request cannot be read. */

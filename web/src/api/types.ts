@@ -133,6 +133,13 @@ export interface Figure {
   stretch?: Stretch | null;
 }
 
+/** A metric against data size; `metrics` are those that can be drawn of the same. */
+export interface MetricFigure extends Figure {
+  title: string;
+  metric: string;
+  metrics: string[];
+}
+
 export interface ComparedMetric {
   unit: string;
   direction: 'higher' | 'lower' | null;

@@ -4,7 +4,7 @@ import { useMemo } from 'react';
 import { useFigure } from '../api/queries';
 import type { Figure, FigureName, Stretch } from '../api/types';
 import { simulatedTime } from '../format/numbers';
-import { Chart } from './Chart';
+import { CaptionedChart } from './CaptionedChart';
 import { ChunkFilterBar, chunkFilterOf } from './ChunkFilterBar';
 import { Loaded } from './Loaded';
 import { useSearch } from './useSearch';
@@ -71,19 +71,10 @@ function Drawn({ drawn, title, onStretch }: DrawnProps) {
   const factor = drawn.unit_ps ?? null;
   const zoomable = onStretch !== undefined && factor !== null;
   return (
-    <>
-      <Chart
-        figure={figure}
-        label={title}
-        {...(zoomable
-          ? { onZoom: (range: [number, number] | null) => onStretch(zoomed(range, factor)) }
-          : {})}
-      />
-      {drawn.caption ? (
-        <Text size="sm" className="muted" mt={6} maw={1100}>
-          {drawn.caption}
-        </Text>
-      ) : null}
-    </>
+    <CaptionedChart
+      figure={figure}
+      label={title}
+      {...(zoomable ? { onZoom: (range: [number, number] | null) => onStretch(zoomed(range, factor)) } : {})}
+    />
   );
 }

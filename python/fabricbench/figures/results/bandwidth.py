@@ -65,10 +65,8 @@ def _plot(rows: Sequence[ResultRow], quantity: _Quantity) -> Plot | None:
     ideal = _ideal(quantity, shown)
     if ideal is not None:
         figure.add_trace(ideal)
-    sizes = sorted({_size_bytes(row) for row in shown})
-    labels = {"tickvals": sizes, "ticktext": [data_size(size) for size in sizes], "tickangle": -45}
     title = f"{size_title([row.trial for row in rows])} (logarithmic; 1 MB = 2^20 bytes)"
-    size_axis = theme.axis(title, type="log", **labels)
+    size_axis = theme.size_axis(title, map(_size_bytes, shown))
     figure.update_layout(
         theme.layout(height=380, margin=theme.margin(t=58, b=64), xaxis=size_axis, yaxis=quantity.axis)
     )
@@ -104,7 +102,7 @@ def _published(quantity: _Quantity, rows: Sequence[ResultRow]) -> go.Scatter:
         text=[data_size(_size_bytes(row)) for row in rows],
         name="published",
         mode="markers",
-        marker={"symbol": "x-thin", "size": 9, "line": {"width": 2, "color": theme.CATEGORIES[1]}},
+        marker=theme.PUBLISHED_MARK,
         hovertemplate=f"%{{text}}<br>{quantity.hover}<extra>published</extra>",
     )
 

@@ -72,9 +72,9 @@ def twin_plot(rows: Sequence[ResultRow]) -> Plot | None:
         figure.add_traces(_lines(own, metric, name, theme.curve(index)))
         figure.add_trace(_bars(own, name, theme.curve(index), (index, len(curves))))
     sizes = sorted({pair.size_bytes for pair in pairs})
-    labels = {"tickvals": sizes, "ticktext": [data_size(size) for size in sizes], "tickangle": -45}
-    labels["range"] = [log10(max(1, sizes[0])) - _MARGIN_DECADES, log10(max(1, sizes[-1])) + _MARGIN_DECADES]
-    size_axis = theme.axis(f"{size_title([pair.measured.trial for pair in pairs])}", type="log", **labels)
+    edges = [log10(max(1, sizes[0])) - _MARGIN_DECADES, log10(max(1, sizes[-1])) + _MARGIN_DECADES]
+    title_x = size_title([pair.measured.trial for pair in pairs])
+    size_axis = theme.size_axis(title_x, sizes, range=edges)
     low, high = _SPLIT
     figure.update_layout(
         theme.layout(

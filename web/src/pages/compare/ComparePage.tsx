@@ -5,6 +5,7 @@ import { useDocumentTitle } from '@mantine/hooks';
 import { useComparison } from '../../api/queries';
 import type { Comparison } from '../../api/types';
 import { Loaded } from '../../components/Loaded';
+import { MetricFigure } from '../../components/MetricFigure';
 import { Empty } from '../../components/States';
 import { TwinTables } from '../../components/TwinTables';
 import { useSearch } from '../../components/useSearch';
@@ -83,13 +84,23 @@ export function Component() {
         <TwinTables trial={first} />
       ) : isReady ? (
         <Loaded query={comparison} what="The comparison">
-          {(data) =>
-            way.value === 'size' ? (
-              <SizesTables comparison={data} />
-            ) : (
-              <Compared comparison={data} onlyDiffering={search.has('differing')} />
-            )
-          }
+          {(data) => (
+            <Stack gap="sm">
+              <section className="panel" style={{ padding: '10px 14px' }} aria-label="Over sizes">
+                <MetricFigure
+                  about={['compare', { trial: ids, by }]}
+                  label="compared"
+                  metric={search.get('metric')}
+                  onMetric={(metric) => change({ metric })}
+                />
+              </section>
+              {way.value === 'size' ? (
+                <SizesTables comparison={data} />
+              ) : (
+                <Compared comparison={data} onlyDiffering={search.has('differing')} />
+              )}
+            </Stack>
+          )}
         </Loaded>
       ) : (
         <Empty title={way.wanted}>{way.explained}</Empty>

@@ -2,18 +2,23 @@
 import { Anchor, Badge, Button, Group, Stack, Switch, Text, Title } from '@mantine/core';
 import { useDocumentTitle } from '@mantine/hooks';
 import { useQuery } from '@tanstack/react-query';
-import { useEffect, useRef } from 'react';
+import { useEffect, useRef, useState } from 'react';
 import { Link } from 'react-router';
 
 import { get, path } from '../../api/client';
 import type { PublishedMetric, PublishedPlan } from '../../api/types';
 import { Loaded } from '../../components/Loaded';
+import { MetricFigure } from '../../components/MetricFigure';
 import { MetricHead } from '../../components/MetricHead';
 import { MetricValue } from '../../components/MetricValue';
 import { Empty } from '../../components/States';
 import { useSearch } from '../../components/useSearch';
+import { WhenSeen } from '../../components/WhenSeen';
 import { dataSize } from '../../format/numbers';
 import { coverage, deviationStyle, deviationText, metricNames } from './deviation';
+
+/** Height of a chart with its head and caption. */
+const CHART_PX = 370;
 
 export function Component() {
   useDocumentTitle('Validation · fabricbench');
@@ -119,6 +124,9 @@ function Table({ plan }: { plan: PublishedPlan }) {
           Run this plan
         </Button>
       </Group>
+      <WhenSeen height={CHART_PX}>
+        <Chart plan={plan} />
+      </WhenSeen>
       <div style={{ overflowX: 'auto' }} role="region" aria-label="Table" tabIndex={0}>
         <table className="plain" aria-label={`Published and ours, ${nameOf(plan)}`}>
           <MetricHead names={names} parts={['published', 'ours', 'deviation']}>
@@ -143,6 +151,20 @@ function Table({ plan }: { plan: PublishedPlan }) {
         </table>
       </div>
     </section>
+  );
+}
+
+function Chart({ plan }: { plan: PublishedPlan }) {
+  const [metric, setMetric] = useState<string | null>(null);
+  return (
+    <div style={{ padding: '0 14px 8px' }}>
+      <MetricFigure
+        about={['validation', { plan: plan.plan, variant: plan.variant }]}
+        label={nameOf(plan)}
+        metric={metric}
+        onMetric={setMetric}
+      />
+    </div>
   );
 }
 

@@ -1,0 +1,82 @@
+"""A published table and our trials beside it, against data size."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import plotly.graph_objects as go
+
+from fabricbench.figures import theme
+from fabricbench.figures.plot import Plot
+from fabricbench.figures.results.compared import metric_axis, value_text
+from fabricbench.words import data_size
+
+if TYPE_CHECKING:
+    from fabricbench.metrics import Metric
+
+_NO_DEVIATION: Final = "no trial of ours"
+_BOTH: Final = "Crosses are published values, the line is ours."
+_PUBLISHED_ALONE: Final = "Crosses are published values; no trial of ours has this metric."
+
+
+def published_plot(rows: Sequence[Mapping[str, Any]], metric: Metric, size_title: str) -> Plot | None:
+    """Draw a metric of a published table as crosses, and ours as a line.
+
+    Args:
+        rows: For each size `data_size_bytes`, `trial` (id of ours, or none) and `metrics`: by name
+            `published`, `ours` and `deviation_percent`.
+        metric: The metric.
+        size_title: What the sizes are called.
+
+    Returns:
+        The plot, or None where the table does not have the metric.
+    """
+    shown = sorted(
+        (row for row in rows if metric.name in row["metrics"]), key=lambda row: row["data_size_bytes"]
+    )
+    if not shown:
+        return None
+    ours = [row for row in shown if row["metrics"][metric.name]["ours"] is not None]
+    figure = go.Figure(_published(shown, metric))
+    if ours:
+        figure.add_trace(_ours(ours, metric))
+    title = f"{size_title} (logarithmic; 1 MB = 2^20 bytes)"
+    values = [value for trace in figure.data for value in trace.y]
+    figure.update_layout(
+        theme.layout(
+            height=300,
+            margin=theme.margin(t=40, b=64),
+            showlegend=True,
+            xaxis=theme.size_axis(title, (row["data_size_bytes"] for row in shown)),
+            yaxis=metric_axis(metric, values),
+        )
+    )
+    return Plot(figure, _BOTH if ours else _PUBLISHED_ALONE)
+
+
+def _published(rows: Sequence[Mapping[str, Any]], metric: Metric) -> go.Scatter:
+    return _scatter(rows, metric, "published", mode="markers", marker=theme.PUBLISHED_MARK)
+
+
+def _ours(rows: Sequence[Mapping[str, Any]], metric: Metric) -> go.Scatter:
+    colour = theme.curve(0)
+    look = {"line": {"width": 2, "color": colour}, "marker": {"size": 7, "color": colour}}
+    return _scatter(rows, metric, "ours", mode="lines+markers", **look)
+
+
+def _scatter(rows: Sequence[Mapping[str, Any]], metric: Metric, kind: str, **look: Any) -> go.Scatter:
+    return go.Scatter(
+        x=[row["data_size_bytes"] for row in rows],
+        y=[row["metrics"][metric.name][kind] for row in rows],
+        text=[_deviation(row, metric) for row in rows],
+        customdata=[data_size(row["data_size_bytes"]) for row in rows],
+        name=kind,
+        hovertemplate=f"%{{customdata}}<br>{value_text(metric)}<br>%{{text}}<extra>{kind}</extra>",
+        **look,
+    )
+
+
+def _deviation(row: Mapping[str, Any], metric: Metric) -> str:
+    percent = row["metrics"][metric.name]["deviation_percent"]
+    return _NO_DEVIATION if percent is None else f"deviation {percent:+.3g} %, trial {row['trial']}"

@@ -1,0 +1,108 @@
+"""Compared trials as curves: each with the other data sizes of its run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from fabricbench.analysis.isolation import is_solo
+from fabricbench.metrics import BUS_BANDWIDTH, HEADLINES, METRICS, Metric
+from fabricbench.results.axes import axes_label
+from fabricbench.results.jobs import JobReport, reports_of_run
+from fabricbench.results.made_by import made
+
+if TYPE_CHECKING:
+    from fabricbench.store import Trial
+
+
+@dataclass(frozen=True)
+class Curve:
+    """What is compared, at every size of its run.
+
+    Attributes:
+        name: What tells it from the others.
+        jobs: Every job at every size, in the order of the plan.
+        chosen: Ids of the trials that the comparison names.
+    """
+
+    name: str
+    jobs: Sequence[JobReport]
+    chosen: Collection[str]
+
+
+@dataclass
+class _Members:
+    """The trials of a curve, and the ids of those that the comparison names."""
+
+    trials: Sequence[Trial]
+    chosen: list[str] = field(default_factory=list)
+
+
+def compared_curves(
+    trials: Sequence[Trial], run_of: Callable[[Trial], Sequence[Trial]], *, every_variant: bool
+) -> list[Curve]:
+    """Return a curve for each variant that is compared; trials that differ in size only share one.
+
+    Args:
+        trials: What the comparison names, the reference first.
+        run_of: Gives the finished trials of the run of a trial.
+        every_variant: Whether all variants of their runs are compared, rather than their own.
+    """
+    found: dict[tuple[object, ...], _Members] = {}
+    for trial in trials:
+        for member in _alike(trial, run_of(trial), every_variant=every_variant):
+            key = _key(member[0])
+            own = found.setdefault(key, _Members(member))
+            if key == _key(trial):
+                own.chosen.append(trial.id)
+    members = list(found.values())
+    names = _names([each.trials[0] for each in members])
+    return [
+        Curve(name, reports_of_run(each.trials), each.chosen)
+        for name, each in zip(names, members, strict=True)
+    ]
+
+
+def _alike(trial: Trial, run: Sequence[Trial], *, every_variant: bool) -> list[list[Trial]]:
+    """Return the trials of the same swept values and iteration at every size, for each variant."""
+    facts = trial.facts
+    found: dict[str, list[Trial]] = {}
+    for each in run:
+        own, variant = each.facts, each.facts.variant
+        is_wanted = variant == facts.variant or (every_variant and not is_solo(variant))
+        if is_wanted and own.iteration == facts.iteration and own.axes == facts.axes:
+            found.setdefault(variant, []).append(each)
+    return list(found.values())
+
+
+def _key(trial: Trial) -> tuple[object, ...]:
+    facts = trial.facts
+    return facts.suite, facts.variant, axes_label(trial), facts.iteration
+
+
+def _names(trials: Sequence[Trial]) -> list[str]:
+    """Name trials by what differs between them, and by their ids where nothing does."""
+    told = [_words(trial) for trial in trials]
+    differing = [place for place in range(len(told[0])) if len({words[place] for words in told}) > 1]
+    names = [", ".join(words[place] for place in differing if words[place]) for words in told]
+    return [
+        name if name and names.count(name) == 1 else f"{name or trial.facts.plan}, {trial.id}"
+        for name, trial in zip(names, trials, strict=True)
+    ]
+
+
+def _words(trial: Trial) -> tuple[str, ...]:
+    facts = trial.facts
+    variant = "" if facts.variant == "base" else facts.variant
+    return facts.plan, facts.tag, made(trial), variant, axes_label(trial), f"iteration {facts.iteration}"
+
+
+def shown_metrics(curves: Sequence[Curve]) -> list[Metric]:
+    """Return the metrics that any of the curves has, the one that says most about their jobs first."""
+    summaries = [job.summary for curve in curves for job in curve.jobs]
+    known = [
+        metric for metric in METRICS if any(summary.value(metric.name) is not None for summary in summaries)
+    ]
+    leading = {HEADLINES[summary.kind].name for summary in summaries}
+    return sorted(known, key=lambda metric: (metric != BUS_BANDWIDTH, metric.name not in leading))
