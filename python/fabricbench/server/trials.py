@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import Annotated, Any, Literal
 
@@ -19,7 +20,16 @@ from fabricbench.server.errors import ERRORS, ApiError, not_found
 from fabricbench.server.state import ServerState, state_of
 from fabricbench.store import Trial
 from fabricbench.store.catalog_schema import TAG_LENGTH_MAX
-from fabricbench.store.listing import COLUMNS, TrialQuery, beside, choices, page
+from fabricbench.store.listing import (
+    COLUMNS,
+    THRESHOLDS_MAX,
+    Threshold,
+    ThresholdError,
+    TrialQuery,
+    beside,
+    choices,
+    page,
+)
 from fabricbench.store.tags import change_tags, tags_of
 from fabricbench.store.trash import TrialRunsError, delete_trial, restore_trial
 
@@ -33,8 +43,21 @@ Tag = Annotated[str, Field(min_length=1, max_length=TAG_LENGTH_MAX, pattern=r"^[
 SortKey = StrEnum(  # type: ignore[misc]
     "SortKey", {name.upper(): name for name in (*COLUMNS, *BY_NAME)}
 )
-"""What trials can be ordered by: columns of the list, and every metric, of their first job."""
+"""What trials can be ordered by: columns of the list, and every metric, of the job that fares worst by it."""
 _NEWEST = SortKey("started_at")
+
+
+Where = Annotated[
+    Sequence[str],
+    Query(
+        max_length=THRESHOLDS_MAX,
+        description="What a metric has to be, such as `ideal_percent<50`: of the job that fares worst by it, "
+        "or of `job`. All of them have to hold.",
+    ),
+]
+Job = Annotated[
+    str | None, Query(max_length=200, description="The job whose metrics count in `sort` and `where`.")
+]
 
 
 class WorstJob(BaseModel):
@@ -125,6 +148,8 @@ def list_trials(  # noqa: PLR0913, PLR0917 -- one parameter for each filter
     backend: Annotated[str | None, Query(max_length=80)] = None,
     suite: Annotated[str | None, Query(max_length=12)] = None,
     deleted: Annotated[bool, Query(description="What is in the trash, and nothing else.")] = False,
+    where: Where = (),
+    job: Job = None,
     sort: Annotated[SortKey, Query()] = _NEWEST,
     order: Annotated[Literal["asc", "desc"], Query()] = "desc",
     limit: Annotated[int, Query(ge=1, le=500)] = 50,
@@ -140,6 +165,8 @@ def list_trials(  # noqa: PLR0913, PLR0917 -- one parameter for each filter
         backend=backend,
         suite=suite,
         deleted=deleted,
+        where=thresholds(where),
+        job=job,
         sort=sort.value,
         descending=order == "desc",
         limit=limit,
@@ -147,6 +174,18 @@ def list_trials(  # noqa: PLR0913, PLR0917 -- one parameter for each filter
     )
     total, found = page(state.workspace, query)
     return {"total": total, "trials": rows_of(state, found)}
+
+
+def thresholds(texts: Sequence[str]) -> list[Threshold]:
+    """Read what metrics have to be.
+
+    Raises:
+        ApiError: One cannot be read.
+    """
+    try:
+        return [Threshold.read(text) for text in texts]
+    except ThresholdError as error:
+        raise ApiError(422, f"where: {error}", error.hint, field="where") from error
 
 
 @router.get("/trials/choices")

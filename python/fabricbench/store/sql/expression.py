@@ -57,6 +57,9 @@ class Expression:
     def __le__(self, other: object) -> Condition:
         return _binary(self, "<=", other)
 
+    def __gt__(self, other: object) -> Condition:
+        return _binary(self, ">", other)
+
     def __ge__(self, other: object) -> Condition:
         return _binary(self, ">=", other)
 
@@ -176,6 +179,11 @@ def case(condition: Condition, value: Expression) -> Expression:
     return Expression(
         lambda parameters: f"CASE WHEN {condition.render(parameters)} THEN {value.render(parameters)} END"
     )
+
+
+def value_of(query: Clause) -> Expression:
+    """Return the one value that a query finds, which may refer to the row it stands in."""
+    return Expression(lambda parameters: f"({query.render(parameters)})")
 
 
 def null() -> Expression:
