@@ -30,6 +30,7 @@ from fabricbench.store.listing import (
     choices,
     page,
 )
+from fabricbench.store.run_list import run_page
 from fabricbench.store.tags import change_tags, tags_of
 from fabricbench.store.trash import TrialRunsError, delete_trial, restore_trial
 
@@ -104,6 +105,37 @@ class TrialPage(BaseModel):
 
     total: int = Field(description="How many there are.")
     trials: list[TrialRow]
+
+
+class RunListRow(BaseModel):
+    """A run in a list, counted over those of its trials that match."""
+
+    suite: str = Field(description="What its trials have in common.")
+    plan: str
+    title: str
+    backend: str
+    engine_version: str
+    trials: int
+    variants: int
+    sizes: int
+    iterations: int
+    states: dict[str, int] = Field(description="How many trials of each status.")
+    started_at: str
+    ended_at: str | None
+    ideal_percent: tuple[float, float] | None = Field(
+        description="Least and largest share of the ideal, of each trial that of its worst job."
+    )
+    times: int = Field(description="How often it has run, without those that left no record.")
+    changes: int = Field(description="How often a trial ran again and gave other results than before.")
+    same_plan_as: str | None = Field(description="`suite` of the first run of the same run specs.")
+    same_results: bool | None = Field(description="Whether that one's results are the same.")
+
+
+class RunListPage(BaseModel):
+    """Some of the runs that a query finds."""
+
+    total: int = Field(description="How many there are.")
+    runs: list[RunListRow]
 
 
 class TagChanges(BaseModel):
@@ -186,6 +218,48 @@ def thresholds(texts: Sequence[str]) -> list[Threshold]:
         return [Threshold.read(text) for text in texts]
     except ThresholdError as error:
         raise ApiError(422, f"where: {error}", error.hint, field="where") from error
+
+
+@router.get("/trials/by-run", response_model=RunListPage)
+def list_runs_of_trials(  # noqa: PLR0913, PLR0917 -- one parameter for each filter
+    state: State,
+    search: Annotated[str, Query(max_length=200, description="Words, all of which have to occur.")] = "",
+    tag: Annotated[str | None, Query(max_length=64)] = None,
+    plan: Annotated[str | None, Query(max_length=200)] = None,
+    status: Annotated[str | None, Query(max_length=20)] = None,
+    variant: Annotated[str | None, Query(max_length=200)] = None,
+    backend: Annotated[str | None, Query(max_length=80)] = None,
+    suite: Annotated[str | None, Query(max_length=12)] = None,
+    deleted: Annotated[bool, Query(description="What is in the trash, and nothing else.")] = False,
+    where: Where = (),
+    job: Job = None,
+    sort: Annotated[SortKey, Query()] = _NEWEST,
+    order: Annotated[Literal["asc", "desc"], Query()] = "desc",
+    limit: Annotated[int, Query(ge=1, le=200)] = 50,
+    offset: Annotated[int, Query(ge=0, le=1_000_000_000)] = 0,
+) -> RunListPage:
+    """List the runs that have a trial that matches, one row for each, counted over those trials.
+
+    By a metric, a run is ordered with its worst trial.
+    """
+    query = TrialQuery(
+        search=search,
+        tag=tag,
+        plan=plan,
+        status=status,
+        variant=variant,
+        backend=backend,
+        suite=suite,
+        deleted=deleted,
+        where=thresholds(where),
+        job=job,
+        sort=sort.value,
+        descending=order == "desc",
+        limit=limit,
+        offset=offset,
+    )
+    total, found = run_page(state.workspace, query)
+    return RunListPage(total=total, runs=[RunListRow(**vars(run)) for run in found])
 
 
 @router.get("/trials/choices")

@@ -211,6 +211,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/trials/by-run": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Runs Of Trials
+         * @description List the runs that have a trial that matches, one row for each, counted over those trials.
+         *
+         *     By a metric, a run is ordered with its worst trial.
+         */
+        get: operations["list_runs_of_trials_api_v1_trials_by_run_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/trials/choices": {
         parameters: {
             query?: never;
@@ -1329,6 +1351,85 @@ export interface components {
             trials: {
                 [key: string]: unknown;
             }[];
+        };
+        /**
+         * RunListPage
+         * @description Some of the runs that a query finds.
+         */
+        RunListPage: {
+            /**
+             * Total
+             * @description How many there are.
+             */
+            total: number;
+            /** Runs */
+            runs: components["schemas"]["RunListRow"][];
+        };
+        /**
+         * RunListRow
+         * @description A run in a list, counted over those of its trials that match.
+         */
+        RunListRow: {
+            /**
+             * Suite
+             * @description What its trials have in common.
+             */
+            suite: string;
+            /** Plan */
+            plan: string;
+            /** Title */
+            title: string;
+            /** Backend */
+            backend: string;
+            /** Engine Version */
+            engine_version: string;
+            /** Trials */
+            trials: number;
+            /** Variants */
+            variants: number;
+            /** Sizes */
+            sizes: number;
+            /** Iterations */
+            iterations: number;
+            /**
+             * States
+             * @description How many trials of each status.
+             */
+            states: {
+                [key: string]: number;
+            };
+            /** Started At */
+            started_at: string;
+            /** Ended At */
+            ended_at: string | null;
+            /**
+             * Ideal Percent
+             * @description Least and largest share of the ideal, of each trial that of its worst job.
+             */
+            ideal_percent: [
+                number,
+                number
+            ] | null;
+            /**
+             * Times
+             * @description How often it has run, without those that left no record.
+             */
+            times: number;
+            /**
+             * Changes
+             * @description How often a trial ran again and gave other results than before.
+             */
+            changes: number;
+            /**
+             * Same Plan As
+             * @description `suite` of the first run of the same run specs.
+             */
+            same_plan_as: string | null;
+            /**
+             * Same Results
+             * @description Whether that one's results are the same.
+             */
+            same_results: boolean | null;
         };
         /**
          * RunPage
@@ -2574,6 +2675,117 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["TrialPage"];
+                };
+            };
+            /** @description The request cannot be read. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The token is missing or wrong. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The request came from another site. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Its state does not allow that. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description A value is wrong. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Too much to do at the moment, or the catalog is out of reach. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    list_runs_of_trials_api_v1_trials_by_run_get: {
+        parameters: {
+            query?: {
+                /** @description Words, all of which have to occur. */
+                search?: string;
+                tag?: string | null;
+                plan?: string | null;
+                status?: string | null;
+                variant?: string | null;
+                backend?: string | null;
+                suite?: string | null;
+                /** @description What is in the trash, and nothing else. */
+                deleted?: boolean;
+                /** @description What a metric has to be, such as `ideal_percent<50`: of the job that fares worst by it, or of `job`. All of them have to hold. */
+                where?: string[];
+                /** @description The job whose metrics count in `sort` and `where`. */
+                job?: string | null;
+                sort?: components["schemas"]["SortKey"];
+                order?: "asc" | "desc";
+                limit?: number;
+                offset?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RunListPage"];
                 };
             };
             /** @description The request cannot be read. */

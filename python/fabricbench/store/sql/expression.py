@@ -169,6 +169,11 @@ def count() -> Expression:
     return Expression(lambda _: "count(*)")
 
 
+def count_distinct(value: Expression) -> Expression:
+    """Count the values that differ."""
+    return Expression(lambda parameters: f"count(DISTINCT {value.render(parameters)})")
+
+
 def cast(value: Expression, kind: str) -> Expression:
     """Return a value as one of another type of SQL."""
     return Expression(lambda parameters: f"CAST({value.render(parameters)} AS {kind})")
