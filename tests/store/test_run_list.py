@@ -57,6 +57,11 @@ def test_the_same_run_again_is_counted_and_its_results_are_the_same(tmp_path: Pa
     assert (run.trials, run.times, run.changes, run.same_plan_as) == (1, 3, 0, None)
 
 
+def test_a_run_of_which_only_a_part_ran_again_has_run_once(tmp_path: Path) -> None:
+    (run,) = listed(filled(tmp_path, fact(1), fact(2), fact(1)))
+    assert (run.trials, run.times) == (2, 1)
+
+
 def test_the_same_run_specs_elsewhere_are_the_same_plan(tmp_path: Path) -> None:
     first = [fact(1, seed=1), fact(2, seed=2)]
     again = [fact(number + 8, suite="beefbeefbeef", seed=number, backend="other") for number in (1, 2)]

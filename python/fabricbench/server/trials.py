@@ -125,7 +125,7 @@ class RunListRow(BaseModel):
     ideal_percent: tuple[float, float] | None = Field(
         description="Least and largest share of the ideal, of each trial that of its worst job."
     )
-    times: int = Field(description="How often it has run, without those that left no record.")
+    times: int = Field(description="How often each of its trials has run at least, as a part of any run.")
     changes: int = Field(description="How often a trial ran again and gave other results than before.")
     same_plan_as: str | None = Field(description="`suite` of the first run of the same run specs.")
     same_results: bool | None = Field(description="Whether that one's results are the same.")

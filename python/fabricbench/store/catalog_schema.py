@@ -21,8 +21,6 @@ FINISHED = (COMPLETE, INCOMPLETE)
 
 TAG_LENGTH_MAX = 64
 """Characters of a tag that users give."""
-VIEW_NAME_LENGTH_MAX = 64
-"""Characters of the name of a saved view."""
 
 trials = Table(
     "trials",
@@ -186,13 +184,4 @@ outcomes = Table(
     indexes=(Index("outcomes_by_spec", "spec"),),
 )
 
-views = Table(
-    "views",
-    # Filters, order and grouping of the list of trials under a name; `query` is as in the page's address.
-    Column("name", varchar(VIEW_NAME_LENGTH_MAX)),
-    Column("query", TEXT),
-    Column("saved_at", varchar(32)),
-    key=("name",),
-)
-
-TABLES = (trials, runs, memberships, tags, trash, trial_metrics, outcomes, views)
+TABLES = (trials, runs, memberships, tags, trash, trial_metrics, outcomes)

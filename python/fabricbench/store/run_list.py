@@ -41,7 +41,7 @@ class RunRow:
         started_at: When the first started.
         ended_at: When the last ended; none while none has.
         ideal_percent: Least and largest share of the ideal, with the worst job of each trial.
-        times: How often the trial that ran most often has run.
+        times: How often each trial of it has run at least, as a part of any run.
         changes: How often one of its trials ran again and gave other results than before.
         same_plan_as: The first run that ran the same run specs, if it is another one.
         same_results: Whether the results of that are the same; none without one.
@@ -143,7 +143,7 @@ class _Identical:
     def of(self, suite: str) -> dict[str, Any]:
         """Return `times`, `changes`, `same_plan_as` and `same_results` of a run."""
         rows = self._rows.get(suite, [])
-        times = max((row.times for row in rows), default=0)
+        times = min((row.times for row in rows), default=0)
         told = {"times": times, "changes": sum(row.changes for row in rows)}
         specs = _specs(rows)
         first = self._first.get(tuple(sorted(specs)), suite)

@@ -1412,7 +1412,7 @@ export interface components {
             ] | null;
             /**
              * Times
-             * @description How often it has run, without those that left no record.
+             * @description How often each of its trials has run at least, as a part of any run.
              */
             times: number;
             /**

@@ -1,4 +1,4 @@
-"""Metrics of trials as rows, what tells that two ran the same, and saved views.
+"""Metrics of trials as rows, and what tells that two ran the same.
 
 Revision ID: 0013
 Revises: 0012
@@ -35,12 +35,6 @@ def upgrade() -> None:
         sa.Column("changes", sa.Integer, nullable=False),
     )
     op.create_index("outcomes_by_spec", "outcomes", ["spec"])
-    op.create_table(
-        "views",
-        sa.Column("name", sa.String(64), primary_key=True),
-        sa.Column("query", sa.Text, nullable=False),
-        sa.Column("saved_at", sa.String(32), nullable=False),
-    )
     columns = ["suite", "started_at", "ended_at", "status", "attempt", "id"]
     op.create_index("trials_by_suite", "trials", columns)
     _fill(metrics, outcomes)
@@ -49,7 +43,7 @@ def upgrade() -> None:
 def downgrade() -> None:
     """Remove them."""
     op.drop_index("trials_by_suite", "trials")
-    for table in ("views", "outcomes", "trial_metrics"):
+    for table in ("outcomes", "trial_metrics"):
         op.drop_table(table)
 
 
