@@ -81,6 +81,26 @@ def flat_metrics(job: dict[str, Any]) -> dict[str, Any]:
     return job | {f"{name}_{part}": each for name, value in groups for part, each in value.items()}
 
 
+def test_runs_are_listed_with_what_matches_of_them(reader: TestClient) -> None:
+    answer = reader.get("/api/v1/trials/by-run", params={"sort": "plan", "order": "asc"}).json()
+    assert [(run["plan"], run["trials"]) for run in answer["runs"]] == [("jct-alltoall", 2), ("widths", 2)]
+    assert (answer["total"], answer["runs"][0]["sizes"], answer["runs"][1]["variants"]) == (2, 2, 2)
+    narrow = reader.get("/api/v1/trials/by-run", params={"variant": "narrow"}).json()["runs"]
+    assert [(run["plan"], run["trials"]) for run in narrow] == [("widths", 1)]
+    one = rows(reader, suite=narrow[0]["suite"])
+    assert sorted(row["variant"] for row in one) == ["narrow", "wide"]
+
+
+def test_trials_are_filtered_by_thresholds_of_metrics(reader: TestClient) -> None:
+    slowest = min(row["jobs"][0]["ideal_percent"] for row in rows(reader))
+    assert len(rows(reader, where=[f"ideal_percent<={slowest}"])) == 1
+    assert len(rows(reader, where=["ideal_percent>0", f"ideal_percent>{slowest}"])) == 3
+    refused = reader.get("/api/v1/trials", params={"where": "ideal<5"})
+    fault = refused.json()["error"]
+    assert (refused.status_code, fault["message"]) == (422, 'where: no metric "ideal"')
+    assert fault["hint"] == "did you mean `ideal_percent`?"
+
+
 def test_the_choices_of_the_filters_are_those_there_are(reader: TestClient) -> None:
     found = reader.get("/api/v1/trials/choices").json()
     assert found["plan"] == ["jct-alltoall", "widths"]

@@ -15,6 +15,7 @@ ON_BOTH = {
     "test_workspace",
     "test_concurrency",
     "test_listing",
+    "test_run_list",
     "test_recovery",
     "test_remote",
     "test_runs",

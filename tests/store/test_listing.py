@@ -1,10 +1,13 @@
-"""The order of trials in a list: by a metric of their first job, whatever stands in other rows."""
+"""The order of trials in a list: by a metric of the job that fares worst, whatever stands in other rows."""
 
 from __future__ import annotations
 
 import json
+import operator
+import re
 from collections.abc import Sequence
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -13,10 +16,12 @@ from tests.support.samples import job_spec, run_spec, run_trial, trial_facts
 
 from fabricbench.store import Workspace
 from fabricbench.store.catalog_schema import trials
-from fabricbench.store.listing import TrialQuery, page
-from fabricbench.store.sql.statement import delete, insert, select
+from fabricbench.store.listing import Threshold, ThresholdError, TrialQuery, page
+from fabricbench.store.outcomes import keep_outcome
+from fabricbench.store.sql.statement import insert, select
 from fabricbench.store.trial import to_json
 
+COMPARED = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
 METRIC = "busbw_gb_per_s"
 VALUES = (7, 12.5, 1e-7, 1.5e20, 0, None, 2**53, 0.1 + 0.2, 12.5, None, 1e300, 99)
 NO_RESULTS = (
@@ -41,15 +46,17 @@ def with_results(folder: Path, texts: Sequence[str | None]) -> Workspace:
     workspace = Workspace.open(folder / "workspace")
     with workspace.database.writing() as connection:
         row = connection.execute(select(trials)).one().mapping
-        connection.execute(delete(trials))
+        workspace.catalog.remove(connection, trials.c.id == row["id"])
         del row["attempt"]
         for number, text in enumerate(texts):
-            connection.execute(insert(trials, row | {"id": f"{number:012x}", "results": text}))
+            mine = row | {"id": f"{number:012x}", "results": text}
+            attempt = connection.added(insert(trials, mine))
+            keep_outcome(connection, attempt, row["run_spec"], text)
     return workspace
 
 
-def listed(workspace: Workspace, **given: Any) -> list[int]:
-    _, found = page(workspace, TrialQuery(sort=METRIC, **given))
+def listed(workspace: Workspace, sort: str = METRIC, **given: Any) -> list[int]:
+    _, found = page(workspace, TrialQuery(sort=sort, **{"limit": 500} | given))
     return [int(trial.id, 16) for trial in found]
 
 
@@ -63,14 +70,19 @@ def in_order(values: Sequence[float | None], *, descending: bool) -> list[int]:
     return sorted(range(len(values)), key=key, reverse=descending)
 
 
+def two_jobs(results: list[dict[str, Any]], metric: str, values: Sequence[float | None]) -> str:
+    """Write the results of a trial whose jobs have these values of a metric."""
+    return to_json([row | {metric: value} for row, value in zip(results, values, strict=True)])
+
+
 def written(results: list[dict[str, Any]], value: float | None, **texts: str) -> str:
     """Write the results of a trial whose first job has a value of the metric, and the second a larger one."""
     first, second = results
-    return to_json([first | {METRIC: value} | texts, second | {METRIC: 1e301}])
+    return to_json([first | {METRIC: value} | texts, second | {METRIC: None if value is None else 1e301}])
 
 
 @pytest.mark.parametrize("descending", [True, False])
-def test_the_metric_of_the_first_job_orders_trials(
+def test_a_metric_orders_trials_as_python_does(
     tmp_path: Path, results: list[dict[str, Any]], *, descending: bool
 ) -> None:
     workspace = with_results(tmp_path, [written(results, value) for value in VALUES])
@@ -85,6 +97,43 @@ def test_names_and_reasons_that_look_like_a_metric_are_none(
     looks = {"algorithm": '"busbw_gb_per_s":5}', "collective": 'x","busbw_gb_per_s":6,"'}
     workspace = with_results(tmp_path, [written(results, value, **looks) for value in (1, 3, None, 2)])
     assert listed(workspace) == [1, 3, 0, 2]
+
+
+@pytest.mark.parametrize("descending", [True, False])
+@pytest.mark.parametrize(("metric", "worst"), [(METRIC, min), ("completion_time_ms", max)])
+def test_random_values_are_ordered_and_filtered_as_in_python(
+    tmp_path: Path, results: list[dict[str, Any]], metric: str, worst: Any, *, descending: bool
+) -> None:
+    random = Random(7)
+    choices = [None, *(random.uniform(0, 100) for _ in range(20)), 0, 1e-300, 1e300, 50]
+    pairs = [(random.choice(choices), random.choice(choices)) for _ in range(80)]
+    workspace = with_results(tmp_path, [two_jobs(results, metric, pair) for pair in pairs])
+    known = [[value for value in pair if value is not None] for pair in pairs]
+    values = [worst(each) if each else None for each in known]
+    assert listed(workspace, metric, descending=descending) == in_order(values, descending=descending)
+    second = [pair[1] for pair in pairs]
+    by_job = listed(workspace, metric, job="two", descending=descending)
+    assert by_job == in_order(second, descending=descending)
+    for comparison, holds in COMPARED.items():
+        where = (Threshold(metric, comparison, 50),)
+        expected = {place for place, value in enumerate(values) if value is not None and holds(value, 50)}
+        assert set(listed(workspace, metric, where=where)) == expected
+        assert page(workspace, TrialQuery(where=where))[0] == len(expected)
+
+
+def test_thresholds_are_read_and_refused_with_what_to_write() -> None:
+    assert Threshold.read("ideal_percent < 50") == Threshold("ideal_percent", "<", 50)
+    assert Threshold.read("fct_ms_p99>=1e-3") == Threshold("fct_ms_p99", ">=", 1e-3)
+    for text, found, hint in (
+        ("ideal_percent", "compares a metric with no number", "ideal_percent"),
+        ("ideal_percnt<5", 'no metric "ideal_percnt"', "did you mean `ideal_percent`"),
+        ("ideal_percent<x", '"x" in "ideal_percent<x" is not a number', "in %"),
+        ("ideal_percent<nan", "is not a number", "ideal_percent<50"),
+        ("ideal_percent==5", "compares", ""),
+    ):
+        with pytest.raises(ThresholdError, match=re.escape(found)) as caught:
+            Threshold.read(text)
+        assert hint in caught.value.hint
 
 
 def test_results_of_another_spacing_are_read(tmp_path: Path, results: list[dict[str, Any]]) -> None:

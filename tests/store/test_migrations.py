@@ -12,12 +12,13 @@ import pytest
 from sqlalchemy import create_engine
 from tests.support.catalog import PARTIAL_INDEX, differences
 from tests.support.fake_backend import FakeBackend
-from tests.support.samples import run_trial, trial_facts
+from tests.support.samples import run_spec, run_trial, trial_facts
 
 from fabricbench.cli.main import run as command_line
 from fabricbench.store import StoreError, Workspace, database, migrate
 from fabricbench.store import workspace as workspace_module
 from fabricbench.store.catalog_schema import REVISION
+from fabricbench.store.listing import Threshold, TrialQuery, page
 from fabricbench.store.migrate import known_revisions, upgrade
 from fabricbench.store.runs import RunQueue
 
@@ -35,7 +36,14 @@ def without_runs(connection: sqlite3.Connection) -> None:
         connection.execute(f"DROP TABLE {table}")
 
 
+def before_outcomes(connection: sqlite3.Connection) -> None:
+    connection.execute("DROP INDEX trials_by_suite")
+    for table in ("trial_metrics", "outcomes"):
+        connection.execute(f"DROP TABLE {table}")
+
+
 def before_axes(connection: sqlite3.Connection) -> None:
+    before_outcomes(connection)
     tables = connection.execute("SELECT name FROM sqlite_master WHERE name IN ('trials', 'memberships')")
     for (table,) in tables.fetchall():
         connection.execute(f"ALTER TABLE {table} DROP COLUMN axes")
@@ -188,6 +196,30 @@ def test_a_run_that_was_queued_before_hosts_is_claimed(tmp_path: Path) -> None:
     claimed = RunQueue(Workspace.open(tmp_path)).claim()
     assert claimed is not None
     assert (claimed.id, claimed.backend, claimed.hosts) == (run.id, "", None)
+
+
+def test_a_catalog_of_before_outcomes_is_ordered_by_the_metrics_that_it_had(tmp_path: Path) -> None:
+    made = Workspace.open(tmp_path, create=True)
+    for number in range(3):
+        run_trial(made, trial_facts(f"{number:012x}", run_spec=run_spec(seed=number)), FakeBackend())
+    query = TrialQuery(sort="completion_time_ms", where=(Threshold("completion_time_ms", ">", 0),))
+    expected = [trial.id for trial in page(made, query)[1]]
+    connection = sqlite3.connect(tmp_path / "catalog.sqlite")
+    values = connection.execute("SELECT * FROM trial_metrics ORDER BY attempt, metric").fetchall()
+    digests = connection.execute("SELECT * FROM outcomes ORDER BY attempt").fetchall()
+    before_outcomes(connection)
+    connection.execute("UPDATE trials SET results = '[{' WHERE attempt = 1")
+    connection.execute("UPDATE alembic_version SET version_num = '0012'")
+    connection.commit()
+    connection.close()
+    workspace = Workspace.open(tmp_path)
+    assert [trial.id for trial in page(workspace, query)[1]] == [each for each in expected if each[-1] != "0"]
+    connection = sqlite3.connect(tmp_path / "catalog.sqlite")
+    kept = connection.execute("SELECT * FROM trial_metrics ORDER BY attempt, metric").fetchall()
+    again = connection.execute("SELECT * FROM outcomes ORDER BY attempt").fetchall()
+    connection.close()
+    assert kept == [row for row in values if row[0] != 1]
+    assert again[1:] == digests[1:]
 
 
 def test_an_up_to_date_catalog_never_loads_alembic(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import Column, Index, MetaData, Table, text
 from sqlalchemy.engine import Connection
-from sqlalchemy.types import BigInteger, Integer, String, Text, TypeEngine
+from sqlalchemy.types import DOUBLE_PRECISION, REAL, BigInteger, Integer, String, Text, TypeEngine
 
 from fabricbench.store import catalog_schema
 from fabricbench.store.sql import table as described
@@ -57,5 +57,7 @@ def _type(column: described.Column) -> TypeEngine[Any]:
         described.INTEGER: Integer(),
         described.BIGINT: BigInteger(),
         described.TEXT: Text(),
+        # As SQLite reads its own declaration.
+        described.DOUBLE: REAL().with_variant(DOUBLE_PRECISION(), "postgresql"),
     }
     return kinds[column.type]

@@ -53,14 +53,14 @@ def page(context: BrowserContext, lab: Lab) -> Page:
 
 
 def test_trials_of_both_are_listed_filtered_and_compared(page: Page, lab: Lab) -> None:
-    page.goto(f"{lab.address}/trials")
+    page.goto(f"{lab.address}/trials?view=trials")
     rows = page.get_by_role("table", name="Trials").locator(".grid-body [role=row]")
     expect(rows).to_have_count(4)
     page.get_by_role("combobox", name="Backend").click()
     page.get_by_role("option", name="loopback").click()
     expect(rows).to_have_count(2)
     expect(rows.first).to_contain_text("loopback")
-    page.goto(f"{lab.address}/trials")
+    page.goto(f"{lab.address}/trials?view=trials")
     for name in ("sim", "loopback"):
         rows.filter(has=page.get_by_text(name, exact=True)).first.get_by_role("checkbox").check()
     page.get_by_role("link", name="Compare").last.click()

@@ -25,7 +25,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 @pytest.fixture
 def imports(page: Page, served: Served) -> Page:
     """The page that takes a file, reached from the workspace."""
-    page.goto(f"{served.address}/trials")
+    page.goto(f"{served.address}/trials?view=trials")
     page.get_by_role("link", name="Import results").click()
     expect(page.get_by_role("button", name="Import", exact=True)).to_be_disabled()
     return page

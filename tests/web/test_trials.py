@@ -81,7 +81,7 @@ def test_zooming_into_the_timeline_asks_for_more_of_it(page: Page, served: Serve
 
 
 def test_trials_are_searched_tagged_deleted_and_restored(page: Page, served: Served) -> None:
-    page.goto(f"{served.address}/trials")
+    page.goto(f"{served.address}/trials?view=trials")
     page.get_by_label("Search trials").fill("jct-alltoall")
     expect(page.get_by_text("2 trials", exact=True)).to_be_visible()
     page.get_by_role("button", name=re.compile("^Data size")).click()
@@ -97,12 +97,41 @@ def test_trials_are_searched_tagged_deleted_and_restored(page: Page, served: Ser
     expect(page.get_by_text("1 trials", exact=True)).to_be_visible()
     page.get_by_role("button", name="Undo").click()
     expect(page.get_by_text("2 trials", exact=True)).to_be_visible()
-    page.goto(f"{served.address}/trials?tag=smallest")
+    page.goto(f"{served.address}/trials?view=trials&tag=smallest")
     expect(rows(page, "Trials")).to_have_count(1)
 
 
+def test_runs_are_folded_and_open_to_their_trials_in_place(page: Page, served: Served) -> None:
+    page.goto(f"{served.address}/trials?search=jct-alltoall")
+    expect(page.get_by_text("2 trials in 1 runs")).to_be_visible()
+    row = page.get_by_role("table", name="Runs", exact=True).get_by_role("row", name=re.compile("2 sizes"))
+    expect(row).to_contain_text("once")
+    row.get_by_role("button", name=re.compile("^Trials of jct-alltoall")).click()
+    page.wait_for_url(re.compile("open=[0-9a-f]{12}"))
+    page.reload()
+    trials = page.get_by_role("table", name="Trials of jct-alltoall")
+    expect(trials.get_by_role("checkbox")).to_have_count(2)
+    trials.get_by_role("checkbox").first.check()
+    expect(page.get_by_text("1 chosen")).to_be_visible()
+    page.get_by_text("Trials", exact=True).first.click()
+    expect(rows(page, "Trials")).to_have_count(2)
+
+
+def test_an_identical_plan_again_is_shown_as_such(tmp_path: Path, context: BrowserContext) -> None:
+    plan = fb.load("jct-alltoall").with_(data_size="1MB")
+    for each in (plan, plan, plan.with_(tag="again")):
+        fb.run(each, workspace=tmp_path / "lab")
+    with serving(tmp_path / "lab") as address:
+        page = context.new_page()
+        page.goto(f"{address}/?token={TOKEN}")
+        expect(page.get_by_text("same plan as")).to_be_visible()
+        expect(page.get_by_role("table", name="Runs")).to_contain_text("3 times, same results")
+        page.get_by_role("link", name=re.compile("same plan as")).click()
+        expect(rows(page, "Trials")).to_have_count(1)
+
+
 def test_a_trial_is_found_and_opened_by_the_keyboard_alone(page: Page, served: Served) -> None:
-    page.goto(f"{served.address}/trials?search=cc-alltoall")
+    page.goto(f"{served.address}/trials?view=trials&search=cc-alltoall")
     expect(rows(page, "Trials")).to_have_count(1)
     page.get_by_role("table", name="Trials").focus()
     page.keyboard.press("ArrowDown")
@@ -116,7 +145,7 @@ def test_a_trial_is_found_and_opened_by_the_keyboard_alone(page: Page, served: S
 
 
 def test_two_trials_are_compared_from_the_workspace(page: Page, served: Served) -> None:
-    page.goto(f"{served.address}/trials")
+    page.goto(f"{served.address}/trials?view=trials")
     for name in ("cc-alltoall-pfc-ecn", "jct-alltoall"):
         rows(page, "Trials").filter(has_text=name).first.get_by_role("checkbox").check()
     page.get_by_role("link", name="Compare").last.click()
@@ -191,7 +220,7 @@ def test_without_the_token_it_is_asked_for(context: BrowserContext, served: Serv
 
 
 def test_what_is_missing_is_said(page: Page, served: Served) -> None:
-    page.goto(f"{served.address}/trials?search=nothing-like-this")
+    page.goto(f"{served.address}/trials?view=trials&search=nothing-like-this")
     expect(page.get_by_text("No trial matches these filters")).to_be_visible()
     page.goto(f"{served.address}/compare")
     expect(page.get_by_text("Choose two trials or more")).to_be_visible()
@@ -287,7 +316,7 @@ def test_of_several_jobs_the_one_that_is_shown_is_named(context: BrowserContext,
     with serving(tmp_path) as address:
         page = context.new_page()
         page.goto(f"{address}/?token={TOKEN}")
-        page.goto(f"{address}/trials?search=tenants")
+        page.goto(f"{address}/trials?view=trials&search=tenants")
         row = rows(page, "Trials").filter(has_text="noisy (1 of 2)")
         expect(row.get_by_text("ring 58.7 %")).to_be_visible()
         expect(row.get_by_role("cell").nth(7)).to_have_text("8")

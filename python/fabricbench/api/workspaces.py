@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from fabricbench.api.trial import Trial
 from fabricbench.api.trials import Trials
 from fabricbench.store import Workspace as Store
+from fabricbench.store.listing import Threshold, TrialQuery, ordered
 
 
 class Workspace:
@@ -26,8 +28,17 @@ class Workspace:
         self._store = store
         self.root: Path = store.root
 
-    def trials(self, *, plan: str | None = None, tag: str | None = None) -> Trials:
-        """Return the finished trials, oldest first.
+    def trials(
+        self,
+        *,
+        plan: str | None = None,
+        tag: str | None = None,
+        where: Sequence[str] = (),
+        sort: str = "attempt",
+        descending: bool = False,
+        job: str | None = None,
+    ) -> Trials:
+        """Return the finished trials, oldest first unless another order is asked for.
 
         A trial that several runs have in common is there once: as part of the run that carried it out last,
         or that did so of the plan that is asked for.
@@ -35,16 +46,25 @@ class Workspace:
         Args:
             plan: Only those of the plan of this name.
             tag: Only those with this tag.
+            where: What metrics have to be, such as `["ideal_percent<50"]`: of the job that fares worst by it.
+            sort: A metric, or a column of the list such as `plan`; trials without a value come last.
+            descending: Whether the largest comes first.
+            job: The job whose metrics count in `where` and `sort`, in place of the worst.
 
         Raises:
+            ThresholdError: A metric is unknown, or what it has to be cannot be read; a `ValueError`.
             StoreError: The catalog cannot be read.
 
         Example:
             >>> import fabricbench as fb
             >>> len(fb.workspace(workspace).trials(plan="jct-alltoall", tag="none such"))
             0
+            >>> len(fb.workspace(workspace).trials(tag="example", where=["ideal_percent>98"]))
+            1
         """
-        found = self._store.trials(plan=plan, tag=tag)
+        limits = [Threshold.read(text) for text in where]
+        query = TrialQuery(plan=plan, tag=tag, where=limits, sort=sort, descending=descending, job=job)
+        found = ordered(self._store, query)
         return Trials([Trial(each, self._store) for each in found if each.is_finished])
 
     def trial(self, name: str) -> Trial:

@@ -104,10 +104,13 @@ def _hinted(error: Exception) -> str | None:
     from fabricbench.report.files import OutputFileError
     from fabricbench.results.calibration import CalibrationError
     from fabricbench.store import StoreError
+    from fabricbench.store.listing import ThresholdError
 
     if isinstance(error, RefusedError):
         return f"error: {error}" + (f"\nhint: {error.hint}" if error.hint else "")
-    if isinstance(error, StoreError | OutputFileError | MeasuredError | LabError | CalibrationError):
+    if isinstance(
+        error, StoreError | OutputFileError | MeasuredError | LabError | CalibrationError | ThresholdError
+    ):
         return f"error: {error}\nhint: {error.hint}"
     return None
 

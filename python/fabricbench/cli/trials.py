@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -10,26 +11,42 @@ from fabricbench.cli.options import FormatOption, TrialArgument, WorkspaceOption
 from fabricbench.cli.output import Format, has_colour, note, write
 
 if TYPE_CHECKING:
-    from fabricbench.store import Workspace
+    from fabricbench.store import Trial, Workspace
+    from fabricbench.store.listing import TrialQuery
 
 
 def trials_command(
     workspace: WorkspaceOption = None,
     plan: Annotated[str | None, typer.Option(metavar="NAME", help="Only trials of this plan.")] = None,
     tag: Annotated[str | None, typer.Option(help="Only trials with this tag.")] = None,
+    where: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="METRIC<NUMBER", help="Only such trials; also <=, > and >=; may be given again."
+        ),
+    ] = None,
+    sort: Annotated[
+        str | None, typer.Option(metavar="METRIC", help="Order by a metric or column, the smallest first.")
+    ] = None,
+    descending: Annotated[bool, typer.Option("--descending", help="The largest first.")] = False,
+    job: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="The job that --where and --sort look at; by default the worst."),
+    ] = None,
     output: FormatOption = Format.TABLE,
 ) -> None:
     """List the trials of a workspace, oldest first, unfinished ones included.
 
-    A plan that is neither shipped nor in the workspace is an error.
+    A plan that is neither shipped nor in the workspace is an error. Of several jobs --where and --sort take
+    the one that fares worst by each metric; trials without a value come last, and no --where finds them.
     """
     from fabricbench.results.jobs import Beside, stored_reports
     from fabricbench.store import Workspace
-    from fabricbench.store.listing import beside
+    from fabricbench.store.listing import TrialQuery, beside
     from fabricbench.store.tags import tags_of
 
     store = Workspace.open(workspace)
-    found = store.trials(plan=plan, tag=tag)
+    found = _found(store, TrialQuery(plan=plan, tag=tag, job=job, descending=descending), where, sort)
     if plan is not None and not found:
         _check_plan_name(store, plan)
     finished = [trial for trial in found if trial.is_finished]
@@ -49,8 +66,20 @@ def trials_command(
 
         write(terminal.trial_list(found, jobs, tags_of(store, found), colour=has_colour()))
     if not found:
-        note(f"no such trials in {store.root}" if plan or tag else f"no trials in {store.root}")
+        note(f"no such trials in {store.root}" if plan or tag or where else f"no trials in {store.root}")
     _tell_set_aside(store)
+
+
+def _found(store: Workspace, query: TrialQuery, where: list[str] | None, sort: str | None) -> list[Trial]:
+    """Return the trials of a list: in the order of their attempts unless another is wanted.
+
+    Raises:
+        ThresholdError: A threshold cannot be read, or nothing has that name.
+    """
+    from fabricbench.store.listing import Threshold, ordered
+
+    limits = [Threshold.read(text) for text in where or ()]
+    return ordered(store, replace(query, where=limits, sort=sort or "attempt"))
 
 
 def _tell_set_aside(store: Workspace) -> None:

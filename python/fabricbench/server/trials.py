@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import Annotated, Any, Literal
 
@@ -19,7 +20,17 @@ from fabricbench.server.errors import ERRORS, ApiError, not_found
 from fabricbench.server.state import ServerState, state_of
 from fabricbench.store import Trial
 from fabricbench.store.catalog_schema import TAG_LENGTH_MAX
-from fabricbench.store.listing import COLUMNS, TrialQuery, beside, choices, page
+from fabricbench.store.listing import (
+    COLUMNS,
+    THRESHOLDS_MAX,
+    Threshold,
+    ThresholdError,
+    TrialQuery,
+    beside,
+    choices,
+    page,
+)
+from fabricbench.store.run_list import run_page
 from fabricbench.store.tags import change_tags, tags_of
 from fabricbench.store.trash import TrialRunsError, delete_trial, restore_trial
 
@@ -33,8 +44,21 @@ Tag = Annotated[str, Field(min_length=1, max_length=TAG_LENGTH_MAX, pattern=r"^[
 SortKey = StrEnum(  # type: ignore[misc]
     "SortKey", {name.upper(): name for name in (*COLUMNS, *BY_NAME)}
 )
-"""What trials can be ordered by: columns of the list, and every metric, of their first job."""
+"""What trials can be ordered by: columns of the list, and every metric, of the job that fares worst by it."""
 _NEWEST = SortKey("started_at")
+
+
+Where = Annotated[
+    Sequence[str],
+    Query(
+        max_length=THRESHOLDS_MAX,
+        description="What a metric has to be, such as `ideal_percent<50`: of the job that fares worst by it, "
+        "or of `job`. All of them have to hold.",
+    ),
+]
+Job = Annotated[
+    str | None, Query(max_length=200, description="The job whose metrics count in `sort` and `where`.")
+]
 
 
 class WorstJob(BaseModel):
@@ -83,6 +107,37 @@ class TrialPage(BaseModel):
     trials: list[TrialRow]
 
 
+class RunListRow(BaseModel):
+    """A run in a list, counted over those of its trials that match."""
+
+    suite: str = Field(description="What its trials have in common.")
+    plan: str
+    title: str
+    backend: str
+    engine_version: str
+    trials: int
+    variants: int
+    sizes: int
+    iterations: int
+    states: dict[str, int] = Field(description="How many trials of each status.")
+    started_at: str
+    ended_at: str | None
+    ideal_percent: tuple[float, float] | None = Field(
+        description="Least and largest share of the ideal, of each trial that of its worst job."
+    )
+    times: int = Field(description="How often each of its trials has run at least, as a part of any run.")
+    changes: int = Field(description="How often a trial ran again and gave other results than before.")
+    same_plan_as: str | None = Field(description="`suite` of the first run of the same run specs.")
+    same_results: bool | None = Field(description="Whether that one's results are the same.")
+
+
+class RunListPage(BaseModel):
+    """Some of the runs that a query finds."""
+
+    total: int = Field(description="How many there are.")
+    runs: list[RunListRow]
+
+
 class TagChanges(BaseModel):
     """Tags to give and to take away."""
 
@@ -125,6 +180,8 @@ def list_trials(  # noqa: PLR0913, PLR0917 -- one parameter for each filter
     backend: Annotated[str | None, Query(max_length=80)] = None,
     suite: Annotated[str | None, Query(max_length=12)] = None,
     deleted: Annotated[bool, Query(description="What is in the trash, and nothing else.")] = False,
+    where: Where = (),
+    job: Job = None,
     sort: Annotated[SortKey, Query()] = _NEWEST,
     order: Annotated[Literal["asc", "desc"], Query()] = "desc",
     limit: Annotated[int, Query(ge=1, le=500)] = 50,
@@ -140,6 +197,8 @@ def list_trials(  # noqa: PLR0913, PLR0917 -- one parameter for each filter
         backend=backend,
         suite=suite,
         deleted=deleted,
+        where=thresholds(where),
+        job=job,
         sort=sort.value,
         descending=order == "desc",
         limit=limit,
@@ -147,6 +206,60 @@ def list_trials(  # noqa: PLR0913, PLR0917 -- one parameter for each filter
     )
     total, found = page(state.workspace, query)
     return {"total": total, "trials": rows_of(state, found)}
+
+
+def thresholds(texts: Sequence[str]) -> list[Threshold]:
+    """Read what metrics have to be.
+
+    Raises:
+        ApiError: One cannot be read.
+    """
+    try:
+        return [Threshold.read(text) for text in texts]
+    except ThresholdError as error:
+        raise ApiError(422, f"where: {error}", error.hint, field="where") from error
+
+
+@router.get("/trials/by-run", response_model=RunListPage)
+def list_runs_of_trials(  # noqa: PLR0913, PLR0917 -- one parameter for each filter
+    state: State,
+    search: Annotated[str, Query(max_length=200, description="Words, all of which have to occur.")] = "",
+    tag: Annotated[str | None, Query(max_length=64)] = None,
+    plan: Annotated[str | None, Query(max_length=200)] = None,
+    status: Annotated[str | None, Query(max_length=20)] = None,
+    variant: Annotated[str | None, Query(max_length=200)] = None,
+    backend: Annotated[str | None, Query(max_length=80)] = None,
+    suite: Annotated[str | None, Query(max_length=12)] = None,
+    deleted: Annotated[bool, Query(description="What is in the trash, and nothing else.")] = False,
+    where: Where = (),
+    job: Job = None,
+    sort: Annotated[SortKey, Query()] = _NEWEST,
+    order: Annotated[Literal["asc", "desc"], Query()] = "desc",
+    limit: Annotated[int, Query(ge=1, le=200)] = 50,
+    offset: Annotated[int, Query(ge=0, le=1_000_000_000)] = 0,
+) -> RunListPage:
+    """List the runs that have a trial that matches, one row for each, counted over those trials.
+
+    By a metric, a run is ordered with its worst trial.
+    """
+    query = TrialQuery(
+        search=search,
+        tag=tag,
+        plan=plan,
+        status=status,
+        variant=variant,
+        backend=backend,
+        suite=suite,
+        deleted=deleted,
+        where=thresholds(where),
+        job=job,
+        sort=sort.value,
+        descending=order == "desc",
+        limit=limit,
+        offset=offset,
+    )
+    total, found = run_page(state.workspace, query)
+    return RunListPage(total=total, runs=[RunListRow(**vars(run)) for run in found])
 
 
 @router.get("/trials/choices")

@@ -24,6 +24,7 @@ from fabricbench.store.catalog_schema import (
 from fabricbench.store.columns import SCHEMA_VERSION
 from fabricbench.store.identity import Identity
 from fabricbench.store.memberships import NEWEST_FIRST, Place, forget, keep_place, places
+from fabricbench.store.outcomes import forget_outcomes, keep_outcome, outcome_of
 from fabricbench.store.process import ProcessIdentity
 from fabricbench.store.rows import RowError, is_record_url
 from fabricbench.store.sql.connection import Connection, Row
@@ -34,6 +35,7 @@ from fabricbench.store.tables import TableFolder
 from fabricbench.store.trial import Trial, TrialFacts, row_of, to_json, trial_of
 
 _PAGE_ROWS = 16
+_ATTEMPTS_AT_ONCE = 500
 
 
 @dataclass(frozen=True)
@@ -118,9 +120,12 @@ class Catalog:
 
     def at(self, connection: Connection, chosen: Sequence[Place]) -> list[Trial]:
         """Return the trials at some places, in their order; those that cannot be read are left out."""
-        attempts = {attempt for attempt, _ in chosen}
-        rows = connection.execute(select(places).where(places.c.attempt.in_(attempts)))
-        found = {(row.attempt, row.number): row for row in rows}
+        attempts = list(dict.fromkeys(attempt for attempt, _ in chosen))
+        found: dict[Place, Row] = {}
+        for first in range(0, len(attempts), _ATTEMPTS_AT_ONCE):
+            some = attempts[first : first + _ATTEMPTS_AT_ONCE]
+            rows = connection.execute(select(places).where(places.c.attempt.in_(some)))
+            found |= {(row.attempt, row.number): row for row in rows}
         return self._readable(found[place] for place in chosen)
 
     def latest_finished(self, connection: Connection, back: int) -> Trial | None:
@@ -222,6 +227,8 @@ class Catalog:
         """Note that a trial that ran elsewhere is there, in place of attempts here that left no record."""
         self.remove(connection, trials.c.id == row["id"], trials.c.status.in_((INTERRUPTED, FAILED)))
         forget(connection, row["id"], row["suite"])
+        forget_outcomes(connection, select(trials.c.attempt).where(trials.c.attempt == attempt))
+        keep_outcome(connection, attempt, row["run_spec"], row["results"])
         kept = {name: value for name, value in row.items() if name not in {"folder", "tables"}}
         connection.execute(update(trials).where(trials.c.attempt == attempt).values(kept))
 
@@ -229,6 +236,7 @@ class Catalog:
         """Remove attempts, and what the trash has of them: their numbers may be given again."""
         numbers = select(trials.c.attempt).where(*conditions)
         connection.execute(delete(trash).where(trash.c.attempt.in_(numbers)))
+        forget_outcomes(connection, numbers)
         connection.execute(delete(trials).where(*conditions))
 
     def finish(
@@ -253,9 +261,11 @@ class Catalog:
         else:
             keep_place(connection, facts.id, facts.suite, *replaced)
         self._keep_tags(connection, *replaced)
+        before = outcome_of(connection, select(trials.c.attempt).where(*replaced))
         self.remove(connection, *replaced)
         values = {"status": status, "message": message, "ended_at": now()}
         values |= {name: to_json(value) for name, value in outcome.items()}
+        keep_outcome(connection, attempt, to_json(facts.run_spec), values.get("results"), before)
         connection.execute(update(trials).where(trials.c.attempt == attempt).values(values))
 
     def _keep_tags(self, connection: Connection, *conditions: Condition) -> None:

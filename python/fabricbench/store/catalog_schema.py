@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from fabricbench.store.sql.table import BIGINT, INTEGER, TEXT, Column, Index, Table, varchar
+from fabricbench.store.sql.table import BIGINT, DOUBLE, INTEGER, TEXT, Column, Index, Table, varchar
 
-REVISION = "0012"
+REVISION = "0013"
 """Revision of the catalog that this version reads and writes."""
 
 REVISION_TABLE = "alembic_version"
@@ -69,6 +69,8 @@ trials = Table(
     is_counted=True,
     indexes=(
         Index("trials_by_id", "id"),
+        # Lists read only this, and not the long texts of each row.
+        Index("trials_by_suite", "suite", "started_at", "ended_at", "status", "attempt", "id"),
         Index("one_record_per_id", "id", unique=True, where="status IN ('complete', 'incomplete')"),
     ),
 )
@@ -159,4 +161,27 @@ trash = Table(
     key=("attempt",),
 )
 
-TABLES = (trials, runs, memberships, tags, trash)
+trial_metrics = Table(
+    "trial_metrics",
+    # The metrics of each job of a finished trial, as its results have them: what lists are ordered by.
+    Column("attempt", INTEGER),
+    Column("metric", varchar(64)),
+    Column("job", TEXT),
+    Column("value", DOUBLE),
+    key=("attempt", "metric", "job"),
+)
+
+outcomes = Table(
+    "outcomes",
+    # What tells whether two finished trials ran the same and gave the same.
+    Column("attempt", INTEGER),
+    Column("spec", varchar(12)),
+    Column("results", varchar(12)),
+    # How often it has run, and how often it then gave other results than the time before.
+    Column("times", INTEGER),
+    Column("changes", INTEGER),
+    key=("attempt",),
+    indexes=(Index("outcomes_by_spec", "spec"),),
+)
+
+TABLES = (trials, runs, memberships, tags, trash, trial_metrics, outcomes)

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from fabricbench.metrics import BY_NAME
 from fabricbench.store.catalog import has_tag, is_deleted
 from fabricbench.store.catalog_schema import FINISHED, tags, trials
 from fabricbench.store.memberships import newest, places
-from fabricbench.store.sql.expression import Condition, Expression, any_of, call, case, cast, count
+from fabricbench.store.outcomes import worst
+from fabricbench.store.sql.expression import Condition, Expression, any_of, call, cast, count
 from fabricbench.store.sql.statement import Select, select
 from fabricbench.store.sql.table import TEXT, Columns
+from fabricbench.words import close_match_hint
 
 if TYPE_CHECKING:
     from fabricbench.store.trial import Trial
     from fabricbench.store.workspace import Workspace
 
 COLUMNS = (
+    "attempt",
     "started_at",
     "ended_at",
     "plan",
@@ -30,9 +35,80 @@ COLUMNS = (
     "id",
 )
 """What trials can be ordered by, beside their metrics."""
-_NUMBER = r"^\s*(-?[0-9]{1,255}(?:\.[0-9]{1,255})?(?:[eE][+-]?[0-9]{1,3})?)\s*[,}]"
-"""A number of JSON at the beginning of a text that goes on with another key or the end of the object."""
 _SEARCHED = ("id", "plan", "title", "variant", "backend", "tag", "status")
+
+
+THRESHOLDS_MAX = 20
+"""How many thresholds a list may be filtered by."""
+COMPARISONS: Mapping[str, Callable[[Expression, float], Condition]] = {
+    "<=": lambda value, bound: value <= bound,
+    ">=": lambda value, bound: value >= bound,
+    "<": lambda value, bound: value < bound,
+    ">": lambda value, bound: value > bound,
+}
+"""What a metric can be asked for, as it is written; those of two characters first."""
+
+
+@dataclass(frozen=True)
+class Threshold:
+    """What a metric of a trial has to be.
+
+    Attributes:
+        metric: Its name.
+        comparison: One of `COMPARISONS`.
+        bound: What it is compared with.
+    """
+
+    metric: str
+    comparison: str
+    bound: float
+
+    @classmethod
+    def read(cls, text: str) -> Threshold:
+        """Read `METRIC<NUMBER`, or with `<=`, `>` or `>=`.
+
+        Raises:
+            ThresholdError: It is none, or the metric is unknown.
+        """
+        comparison = next((each for each in COMPARISONS if each in text), None)
+        name, _, number = text.partition(comparison or "<")
+        name = name.strip()
+        if comparison is None:
+            hint = close_match_hint(name, BY_NAME) or "write one, such as ideal_percent<50"
+            raise ThresholdError(f'"{text}" compares a metric with no number', hint)
+        check_metric(name)
+        try:
+            bound = float(number)
+        except ValueError:
+            bound = math.nan
+        if not math.isfinite(bound):
+            unit = BY_NAME[name].unit
+            hint = f"write one{f', in {unit}' if unit else ''}, such as {name}{comparison}50"
+            raise ThresholdError(f'"{number.strip()}" in "{text}" is not a number', hint)
+        return cls(name, comparison, bound)
+
+
+class ThresholdError(ValueError):
+    """A threshold that cannot be read, or a metric that is unknown.
+
+    Attributes:
+        hint: What to do about it.
+    """
+
+    def __init__(self, found: str, hint: str) -> None:
+        super().__init__(found)
+        self.hint = hint
+
+
+def check_metric(name: str, others: Sequence[str] = ()) -> None:
+    """Check that a metric, or one of some other names, is known.
+
+    Raises:
+        ThresholdError: It is not.
+    """
+    if name not in BY_NAME and name not in others:
+        hint = close_match_hint(name, (*others, *BY_NAME)) or "docs/metrics.md lists the metrics"
+        raise ThresholdError(f'no metric "{name}"', hint)
 
 
 @dataclass(frozen=True)
@@ -48,9 +124,11 @@ class TrialQuery:
         backend: What made them.
         suite: The suite that they belong to.
         deleted: Those in the trash, and no others.
-        sort: One of `COLUMNS`, or a metric: then that of the first job.
+        where: What metrics of theirs have to be; a trial without a value is left out.
+        job: The job whose metrics count; by default the one that fares worst, by each metric.
+        sort: One of `COLUMNS`, or a metric.
         descending: Whether the largest comes first; trials without a value come last in any case.
-        limit: How many at most.
+        limit: How many at most; all with None.
         offset: How many to leave out before them.
     """
 
@@ -62,9 +140,11 @@ class TrialQuery:
     backend: str | None = None
     suite: str | None = None
     deleted: bool = False
+    where: Sequence[Threshold] = ()
+    job: str | None = None
     sort: str = "started_at"
     descending: bool = True
-    limit: int = 50
+    limit: int | None = 50
     offset: int = 0
 
 
@@ -79,38 +159,44 @@ def page(workspace: Workspace, query: TrialQuery) -> tuple[int, list[Trial]]:
         StoreError: The catalog cannot be read.
     """
     with workspace.database.reading() as connection:
-        value = places.c[query.sort] if query.sort in COLUMNS else _metric(query.sort, connection.dialect)
-        found = select(places.c.attempt, places.c.number, value.label("value"), newest())
-        rows = found.where(*_conditions(query)).subquery("found")
+        found = select(places.c.attempt, places.c.number, _value(query).label("value"), newest())
+        rows = found.where(*conditions_of(query)).subquery("found")
         matching = select(rows.c.attempt, rows.c.number).where(rows.c.age == 1)
         total = connection.execute(select(count()).select_from(matching.subquery("matching"))).scalar() or 0
-        wanted = _ordered(matching, rows.c, query).offset(query.offset).limit(query.limit)
+        wanted = _ordered(matching, rows.c, query)
+        if query.limit is not None:
+            wanted = wanted.offset(query.offset).limit(query.limit)
         chosen = [(row.attempt, row.number) for row in connection.execute(wanted)]
         return int(total), workspace.catalog.at(connection, chosen)
 
 
-def _metric(name: str, dialect: str) -> Expression:
-    """Return a metric of a trial's first job: null where it has no number, also in a row that is set aside.
+def ordered(workspace: Workspace, query: TrialQuery) -> list[Trial]:
+    """Return every trial that a query finds, in its order.
 
-    SQLite reads JSON, and tells first whether text is any. PostgreSQL can tell that from version 16 on only,
-    and ends the query at a cast of text that is none; there the number is cut out of the text as `to_json`
-    writes it, with a backslash before quotes within texts and the same keys for every job.
+    Raises:
+        ThresholdError: There is no such order.
+        StoreError: The catalog cannot be read.
     """
-    results = places.c.results
-    if dialect == "postgresql":
-        first = call("split_part", results, f'"{name}":', 2)
-        return cast(call("substring", first, _NUMBER), "NUMERIC")
-    path = f'$[0]."{name}"'
-    is_json = (call("typeof", results) == "text") & (call("json_valid", results) == 1)
-    kind = case(is_json, call("json_type", results, path))
-    return case(kind.in_(("integer", "real")), call("json_extract", results, path))
+    check_metric(query.sort, COLUMNS)
+    return page(workspace, replace(query, limit=None))[1]
 
 
-def _conditions(query: TrialQuery) -> list[Condition]:
+def _value(query: TrialQuery) -> Expression:
+    if query.sort in COLUMNS:
+        return places.c[query.sort]
+    return worst(query.sort, places.c.attempt, query.job)
+
+
+def conditions_of(query: TrialQuery) -> list[Condition]:
+    """Return what `places` has to meet to be found."""
     equal = {name: getattr(query, name) for name in ("plan", "status", "variant", "backend", "suite")}
     conditions = [places.c[name] == value for name, value in equal.items() if value is not None]
     if query.tag is not None:
         conditions.append(has_tag(query.tag))
+    conditions += [
+        COMPARISONS[each.comparison](worst(each.metric, places.c.attempt, query.job), each.bound)
+        for each in query.where
+    ]
     conditions += [_has_word(word) for word in query.search.lower().split()]
     return [*conditions, is_deleted(places) if query.deleted else ~is_deleted(places)]
 

@@ -1,5 +1,11 @@
 /** What pages ask the server for, as cached queries. */
-import { keepPreviousData, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import {
+  keepPreviousData,
+  useInfiniteQuery,
+  useMutation,
+  useQuery,
+  useQueryClient,
+} from '@tanstack/react-query';
 
 import { get, path, query, send, upload } from './client';
 import { FINAL_STATES } from './states';
@@ -16,6 +22,7 @@ import type {
   MetricFigure,
   Run,
   RunDetail,
+  RunListPage,
   ShippedPlan,
   Stretch,
   Trial,
@@ -60,6 +67,7 @@ export interface TrialFilter {
   status?: string;
   variant?: string;
   backend?: string;
+  suite?: string;
   sort?: string;
   order?: string;
   limit?: number;
@@ -77,6 +85,26 @@ export function useTrials(filter: TrialFilter, refreshMs: number | false = false
     queryFn: ({ signal }) => get<TrialPage>(trialsUrl(filter), signal),
     placeholderData: keepPreviousData,
     refetchInterval: refreshMs,
+  });
+}
+
+const RUNS_AT_ONCE = 50;
+
+/** The runs that have a trial which matches, some at a time. */
+export function useRunList(filter: TrialFilter, enabled: boolean, refreshMs: number | false) {
+  return useInfiniteQuery({
+    queryKey: ['trials', 'by-run', filter],
+    queryFn: ({ signal, pageParam }) =>
+      get<RunListPage>(
+        path('trials', 'by-run') + query({ ...filter, offset: pageParam, limit: RUNS_AT_ONCE }),
+        signal,
+      ),
+    initialPageParam: 0,
+    getNextPageParam: (last, all) =>
+      all.length * RUNS_AT_ONCE < last.total ? all.length * RUNS_AT_ONCE : undefined,
+    placeholderData: keepPreviousData,
+    refetchInterval: refreshMs,
+    enabled,
   });
 }
 

@@ -211,6 +211,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/trials/by-run": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Runs Of Trials
+         * @description List the runs that have a trial that matches, one row for each, counted over those trials.
+         *
+         *     By a metric, a run is ordered with its worst trial.
+         */
+        get: operations["list_runs_of_trials_api_v1_trials_by_run_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/trials/choices": {
         parameters: {
             query?: never;
@@ -1380,6 +1402,85 @@ export interface components {
             }[];
         };
         /**
+         * RunListPage
+         * @description Some of the runs that a query finds.
+         */
+        RunListPage: {
+            /**
+             * Total
+             * @description How many there are.
+             */
+            total: number;
+            /** Runs */
+            runs: components["schemas"]["RunListRow"][];
+        };
+        /**
+         * RunListRow
+         * @description A run in a list, counted over those of its trials that match.
+         */
+        RunListRow: {
+            /**
+             * Suite
+             * @description What its trials have in common.
+             */
+            suite: string;
+            /** Plan */
+            plan: string;
+            /** Title */
+            title: string;
+            /** Backend */
+            backend: string;
+            /** Engine Version */
+            engine_version: string;
+            /** Trials */
+            trials: number;
+            /** Variants */
+            variants: number;
+            /** Sizes */
+            sizes: number;
+            /** Iterations */
+            iterations: number;
+            /**
+             * States
+             * @description How many trials of each status.
+             */
+            states: {
+                [key: string]: number;
+            };
+            /** Started At */
+            started_at: string;
+            /** Ended At */
+            ended_at: string | null;
+            /**
+             * Ideal Percent
+             * @description Least and largest share of the ideal, of each trial that of its worst job.
+             */
+            ideal_percent: [
+                number,
+                number
+            ] | null;
+            /**
+             * Times
+             * @description How often each of its trials has run at least, as a part of any run.
+             */
+            times: number;
+            /**
+             * Changes
+             * @description How often a trial ran again and gave other results than before.
+             */
+            changes: number;
+            /**
+             * Same Plan As
+             * @description `suite` of the first run of the same run specs.
+             */
+            same_plan_as: string | null;
+            /**
+             * Same Results
+             * @description Whether that one's results are the same.
+             */
+            same_results: boolean | null;
+        };
+        /**
          * RunPage
          * @description Some of the runs.
          */
@@ -1441,7 +1542,7 @@ export interface components {
          * SortKey
          * @enum {string}
          */
-        SortKey: "started_at" | "ended_at" | "plan" | "title" | "variant" | "backend" | "status" | "data_size_bytes" | "tag" | "id" | "completion_time_ms" | "round_ms_min" | "round_ms_max" | "rank_ms_min" | "rank_ms_mean" | "rank_ms_max" | "algbw_gb_per_s" | "busbw_gb_per_s" | "busbw_gb_per_s_min" | "busbw_gb_per_s_max" | "ideal_percent" | "offered_gb_per_s" | "delivered_gb_per_s" | "slowdown_mean" | "slowdown_p50" | "slowdown_p95" | "slowdown_p99" | "slowdown_max" | "iops" | "storage_gb_per_s" | "operation_us_min" | "operation_us_p50" | "operation_us_p95" | "operation_us_p99" | "operation_us_p999" | "operation_us_max" | "operation_us_mean" | "fct_ms_min" | "fct_ms_p50" | "fct_ms_p95" | "fct_ms_p99" | "fct_ms_p999" | "fct_ms_max" | "fct_mean_ms" | "jain_fairness" | "latency_us_min" | "latency_us_mean" | "latency_us_max" | "pfc_rx" | "ecn_ce_rx" | "cnp_tx" | "retransmits" | "frames_lost" | "out_of_order_percent" | "link_load_max_to_mean" | "queue_max_bytes";
+        SortKey: "attempt" | "started_at" | "ended_at" | "plan" | "title" | "variant" | "backend" | "status" | "data_size_bytes" | "tag" | "id" | "completion_time_ms" | "round_ms_min" | "round_ms_max" | "rank_ms_min" | "rank_ms_mean" | "rank_ms_max" | "algbw_gb_per_s" | "busbw_gb_per_s" | "busbw_gb_per_s_min" | "busbw_gb_per_s_max" | "ideal_percent" | "offered_gb_per_s" | "delivered_gb_per_s" | "slowdown_mean" | "slowdown_p50" | "slowdown_p95" | "slowdown_p99" | "slowdown_max" | "iops" | "storage_gb_per_s" | "operation_us_min" | "operation_us_p50" | "operation_us_p95" | "operation_us_p99" | "operation_us_p999" | "operation_us_max" | "operation_us_mean" | "fct_ms_min" | "fct_ms_p50" | "fct_ms_p95" | "fct_ms_p99" | "fct_ms_p999" | "fct_ms_max" | "fct_mean_ms" | "jain_fairness" | "latency_us_min" | "latency_us_mean" | "latency_us_max" | "pfc_rx" | "ecn_ce_rx" | "cnp_tx" | "retransmits" | "frames_lost" | "out_of_order_percent" | "link_load_max_to_mean" | "queue_max_bytes";
         /**
          * TableName
          * @enum {string}
@@ -2601,6 +2702,10 @@ export interface operations {
                 suite?: string | null;
                 /** @description What is in the trash, and nothing else. */
                 deleted?: boolean;
+                /** @description What a metric has to be, such as `ideal_percent<50`: of the job that fares worst by it, or of `job`. All of them have to hold. */
+                where?: string[];
+                /** @description The job whose metrics count in `sort` and `where`. */
+                job?: string | null;
                 sort?: components["schemas"]["SortKey"];
                 order?: "asc" | "desc";
                 limit?: number;
@@ -2619,6 +2724,117 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["TrialPage"];
+                };
+            };
+            /** @description The request cannot be read. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The token is missing or wrong. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The request came from another site. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Its state does not allow that. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description A value is wrong. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Too much to do at the moment, or the catalog is out of reach. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    list_runs_of_trials_api_v1_trials_by_run_get: {
+        parameters: {
+            query?: {
+                /** @description Words, all of which have to occur. */
+                search?: string;
+                tag?: string | null;
+                plan?: string | null;
+                status?: string | null;
+                variant?: string | null;
+                backend?: string | null;
+                suite?: string | null;
+                /** @description What is in the trash, and nothing else. */
+                deleted?: boolean;
+                /** @description What a metric has to be, such as `ideal_percent<50`: of the job that fares worst by it, or of `job`. All of them have to hold. */
+                where?: string[];
+                /** @description The job whose metrics count in `sort` and `where`. */
+                job?: string | null;
+                sort?: components["schemas"]["SortKey"];
+                order?: "asc" | "desc";
+                limit?: number;
+                offset?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RunListPage"];
                 };
             };
             /** @description The request cannot be read. */

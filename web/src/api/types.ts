@@ -36,6 +36,10 @@ export type Trial = Known<Declared<Schemas['TrialRow']>, { status: Status; jobs:
 
 export type TrialPage = Known<Schemas['TrialPage'], { trials: Trial[] }>;
 
+/** A run in the list of the workspace. */
+export type RunListRow = Schemas['RunListRow'];
+export type RunListPage = Schemas['RunListPage'];
+
 /** What became of a file of measured results. */
 export type Imported = Known<Schemas['Imported'], { trials: Trial[] }>;
 

@@ -9,6 +9,19 @@ export function metricOf(job: Record<string, unknown>, { name, group }: Metric):
   return typeof value === 'number' ? value : null;
 }
 
+/** The job that fares worst by a metric; the first where none has a value. */
+export function worstBy(jobs: readonly JobMetrics[], metric: Metric): JobMetrics | undefined {
+  const sign = metric.direction === 'lower' ? 1 : -1;
+  const badness = (job: JobMetrics) => {
+    const value = metricOf(job, metric);
+    return value === null ? -Infinity : sign * value;
+  };
+  return jobs.reduce<JobMetrics | undefined>(
+    (worst, job) => (worst === undefined || badness(job) > badness(worst) ? job : worst),
+    undefined,
+  );
+}
+
 /** The metrics of a view that a job has, measured or not: its kind is that of what was measured. */
 export function metricsOf(
   metrics: readonly Metric[],

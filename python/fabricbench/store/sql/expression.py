@@ -57,6 +57,9 @@ class Expression:
     def __le__(self, other: object) -> Condition:
         return _binary(self, "<=", other)
 
+    def __gt__(self, other: object) -> Condition:
+        return _binary(self, ">", other)
+
     def __ge__(self, other: object) -> Condition:
         return _binary(self, ">=", other)
 
@@ -166,6 +169,11 @@ def count() -> Expression:
     return Expression(lambda _: "count(*)")
 
 
+def count_distinct(value: Expression) -> Expression:
+    """Count the values that differ."""
+    return Expression(lambda parameters: f"count(DISTINCT {value.render(parameters)})")
+
+
 def cast(value: Expression, kind: str) -> Expression:
     """Return a value as one of another type of SQL."""
     return Expression(lambda parameters: f"CAST({value.render(parameters)} AS {kind})")
@@ -176,6 +184,11 @@ def case(condition: Condition, value: Expression) -> Expression:
     return Expression(
         lambda parameters: f"CASE WHEN {condition.render(parameters)} THEN {value.render(parameters)} END"
     )
+
+
+def value_of(query: Clause) -> Expression:
+    """Return the one value that a query finds, which may refer to the row it stands in."""
+    return Expression(lambda parameters: f"({query.render(parameters)})")
 
 
 def null() -> Expression:

@@ -166,6 +166,25 @@ def insert(table: Table, values: Mapping[str, object]) -> Insert:
     return Insert(table, tuple(values), tuple(values.values()))
 
 
+class InsertMany(Statement):
+    """Adds several rows of the same columns at once."""
+
+    def __init__(self, table: Table, rows: Sequence[Mapping[str, object]]) -> None:
+        self._table = table
+        self._rows = rows
+
+    def render(self, parameters: Parameters) -> str:
+        """Return it as text, and hand over its values."""
+        names = ", ".join(map(quoted, self._rows[0]))
+        rows = ", ".join(f"({', '.join(map(parameters.add, row.values()))})" for row in self._rows)
+        return f"INSERT INTO {quoted(self._table.name)} ({names}) VALUES {rows}"
+
+
+def insert_many(table: Table, rows: Sequence[Mapping[str, object]]) -> InsertMany:
+    """Add rows, at least one, that all have the columns of the first in its order."""
+    return InsertMany(table, rows)
+
+
 def insert_found(table: Table, names: Sequence[str], query: Select) -> Insert:
     """Add what a query finds, as the columns of these names."""
     return Insert(table, tuple(names), query)

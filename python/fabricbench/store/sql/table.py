@@ -9,6 +9,7 @@ from fabricbench.store.sql.expression import Expression, Parameters, quoted
 INTEGER = "INTEGER"
 BIGINT = "BIGINT"
 TEXT = "TEXT"
+DOUBLE = "DOUBLE PRECISION"
 
 
 def varchar(length: int) -> str:

@@ -58,6 +58,7 @@ export function FilterBar({ search, change }: ReturnType<typeof useSearch>) {
               status: null,
               variant: null,
               backend: null,
+              suite: null,
               deleted: null,
             })
           }

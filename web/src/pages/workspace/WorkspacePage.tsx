@@ -1,11 +1,11 @@
-/** The trials of the workspace: search, filter, sort, tag, delete and undo, choose some to compare. */
-import { Button, Group, Stack, Text, Title } from '@mantine/core';
+/** The trials of the workspace, by run or one by one: search, filter, sort, tag, delete and undo, choose some to compare. */
+import { Button, Group, SegmentedControl, Stack, Text, Title } from '@mantine/core';
 import { useDocumentTitle } from '@mantine/hooks';
 import { IconUpload } from '@tabler/icons-react';
 import { useMemo } from 'react';
 import { Link, useNavigate } from 'react-router';
 
-import { trialsUrl, useMetrics, useRuns } from '../../api/queries';
+import { trialsUrl, useMetrics, useRunList, useRuns } from '../../api/queries';
 import type { Trial, TrialPage } from '../../api/types';
 import { Grid } from '../../components/Grid';
 import { Empty, Failure, Loading } from '../../components/States';
@@ -15,7 +15,8 @@ import { counted } from '../../format/numbers';
 import { Actions } from './Actions';
 import { trialColumns } from './columns';
 import { FilterBar } from './FilterBar';
-import { filterOf, isFiltered, sortingOf } from './filters';
+import { filterOf, isFiltered, isFlat, sortingOf } from './filters';
+import { RunList } from './RunList';
 import { useSelection } from './useSelection';
 
 export function Component() {
@@ -30,14 +31,27 @@ export function Component() {
     (answer) => ({ total: answer.total, rows: answer.trials }),
     busy ? 2_000 : false,
   );
+  const flat = isFlat(search);
+  const runs = useRunList(filter, !flat, busy ? 2_000 : false);
+  const runCount = runs.data?.pages[0]?.total;
   return (
     <Stack gap="sm">
       <Group justify="space-between">
         <Group gap="sm" align="baseline">
           <Title order={1}>Workspace</Title>
           <Text size="sm" className="muted" role="status">
-            {pages.total === undefined ? '' : `${counted(pages.total)} trials`}
+            {countText(pages.total, flat ? undefined : runCount)}
           </Text>
+          <SegmentedControl
+            aria-label="List"
+            size="xs"
+            data={[
+              { value: 'runs', label: 'By run' },
+              { value: 'trials', label: 'Trials' },
+            ]}
+            value={flat ? 'trials' : 'runs'}
+            onChange={(view) => change({ view: view === 'trials' ? view : null })}
+          />
         </Group>
         <Group gap="xs">
           <Button component={Link} to="/import" variant="default" leftSection={<IconUpload size={14} />}>
@@ -50,9 +64,20 @@ export function Component() {
       </Group>
       <FilterBar search={search} change={change} />
       <Actions selection={selection} deleted={search.has('deleted')} />
-      <List pages={pages} selection={selection} search={search} change={change} />
+      {flat || runCount === 0 ? (
+        <List pages={pages} selection={selection} search={search} change={change} />
+      ) : (
+        <ByRun list={runs} filter={filter} selection={selection} search={search} change={change} />
+      )}
     </Stack>
   );
+}
+
+function ByRun(props: Parameters<typeof RunList>[0]) {
+  const { list } = props;
+  if (list.data !== undefined) return <RunList {...props} />;
+  if (list.error === null) return <Loading what="Loading runs" />;
+  return <Failure error={list.error} what="The list of runs" retry={() => void list.refetch()} />;
 }
 
 interface ListProps extends ReturnType<typeof useSearch> {
@@ -97,4 +122,9 @@ function NothingYet() {
       shipped plan: <code>fabricbench run jct-alltoall</code>.
     </Empty>
   );
+}
+
+function countText(trials: number | undefined, runs: number | undefined): string {
+  if (trials === undefined) return '';
+  return `${counted(trials)} trials${runs === undefined ? '' : ` in ${counted(runs)} runs`}`;
 }

@@ -7,7 +7,7 @@ import type { GridColumn } from '../../components/Grid';
 import { StatusBadge } from '../../components/StatusBadge';
 import { worstText } from '../../format/jobs';
 import { caseText } from '../../format/axes';
-import { metricOf, metricText } from '../../format/metrics';
+import { metricOf, metricText, worstBy } from '../../format/metrics';
 import { dataSize, MISSING, moment, significant } from '../../format/numbers';
 
 interface Selection {
@@ -28,15 +28,16 @@ function metricColumn(metric: Metric): GridColumn<Trial> {
   };
 }
 
-/** A figure of the first job, by which the server sorts; of several jobs it says whose it is. */
+/** A figure of the job that fares worst by it, by which the server sorts; of several jobs it says whose it is. */
 function Figure({ trial, metric }: { trial: Trial; metric: Metric }) {
-  const [job] = trial.jobs;
+  const job = worstBy(trial.jobs, metric);
   if (job === undefined) return MISSING;
   const text = metricText(metricOf(job, metric), metric);
-  return trial.jobs.length > 1 ? <span title={`${metric.title} of job ${job.job}`}>{text}</span> : text;
+  if (trial.jobs.length === 1) return text;
+  return <span title={`${metric.title} of job ${job.job}, the worst of ${trial.jobs.length}`}>{text}</span>;
 }
 
-/** Columns of the list of trials; figures are those of a trial's first job, which is named where there are several. */
+/** Columns of the list of trials; figures are those of the job that fares worst by each. */
 export function trialColumns(selection: Selection, metrics: readonly Metric[]): GridColumn<Trial>[] {
   return [
     {
@@ -80,7 +81,7 @@ export function trialColumns(selection: Selection, metrics: readonly Metric[]): 
     {
       key: 'collective',
       title: 'Collective',
-      hint: 'That of the job whose figures stand here: of several the first, which is named',
+      hint: 'That of the first job, which is named where there are several',
       width: 'minmax(130px, 1fr)',
       cell: collectiveText,
     },
@@ -172,11 +173,7 @@ function collectiveText({ jobs }: Trial) {
   const what = `${job.collective ?? MISSING}${job.algorithm ? `, ${job.algorithm}` : ''}`;
   if (jobs.length === 1) return <span title={what}>{what}</span>;
   const all = jobs.map((each) => `${each.job}: ${each.collective ?? MISSING}`).join('; ');
-  return (
-    <span
-      title={`Figures of job ${job.job}. All: ${all}`}
-    >{`${job.job} (1 of ${jobs.length}): ${what}`}</span>
-  );
+  return <span title={all}>{`${job.job} (1 of ${jobs.length}): ${what}`}</span>;
 }
 
 function Worst({ trial }: { trial: Trial }) {

@@ -23,10 +23,22 @@ export function filterOf(search: URLSearchParams): TrialFilter {
     const value = search.get(name);
     if (value) filter[name] = value;
   }
+  const suite = search.get('suite');
+  if (suite) filter.suite = suite;
   if (search.has('deleted')) filter.deleted = true;
   return filter;
 }
 
 export function isFiltered(search: URLSearchParams): boolean {
-  return search.has('search') || search.has('deleted') || LISTS.some((name) => search.has(name));
+  return (
+    search.has('search') ||
+    search.has('suite') ||
+    search.has('deleted') ||
+    LISTS.some((name) => search.has(name))
+  );
+}
+
+/** Whether trials are listed one by one, and not by run. */
+export function isFlat(search: URLSearchParams): boolean {
+  return search.get('view') === 'trials';
 }

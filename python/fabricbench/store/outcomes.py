@@ -1,0 +1,128 @@
+"""What came of finished trials, kept beside their rows so that the database can order and compare by it.
+
+Metrics of every job, one row each, and digests of what was run and what it gave. All of it follows from the
+columns `run_spec` and `results`; a row without results that can be read has none.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from fabricbench.metrics import BY_NAME, Direction
+from fabricbench.store.catalog_schema import outcomes, trial_metrics
+from fabricbench.store.sql.expression import Condition, Expression, call, value_of
+from fabricbench.store.sql.statement import Select, delete, insert, insert_many, select
+
+if TYPE_CHECKING:
+    from fabricbench.store.sql.connection import Connection, Row
+    from fabricbench.store.sql.table import Column
+
+_ROWS_AT_ONCE = 200
+"""Rows of four values in one statement: SQLite before 3.32 takes 999 values."""
+_OF_THE_RUN = ("id", "plan", "variant", "iteration")
+"""Columns of results that say whose they are."""
+
+
+def keep_outcome(
+    connection: Connection, attempt: int, run_spec: str, results: object, before: Row | None = None
+) -> None:
+    """Keep what came of an attempt that has finished.
+
+    Args:
+        connection: Open for writing.
+        attempt: Its number.
+        run_spec: The column of its row.
+        results: The same.
+        before: What was kept of the record that it replaces.
+    """
+    jobs = read_jobs(results)
+    rows = [{"attempt": attempt, **row} for row in metric_rows(jobs)]
+    for first in range(0, len(rows), _ROWS_AT_ONCE):
+        connection.execute(insert_many(trial_metrics, rows[first : first + _ROWS_AT_ONCE]))
+    values: dict[str, Any] = {"attempt": attempt, **digests(run_spec, jobs), "times": 1, "changes": 0}
+    if before is not None:
+        is_other = before.results != values["results"]
+        values |= {"times": before.times + 1, "changes": before.changes + is_other}
+    connection.execute(insert(outcomes, values))
+
+
+def outcome_of(connection: Connection, attempts: Select) -> Row | None:
+    """Return what is kept of the first of some attempts."""
+    return connection.execute(select(outcomes).where(outcomes.c.attempt.in_(attempts))).first()
+
+
+def forget_outcomes(connection: Connection, attempts: Select) -> None:
+    """Forget what came of attempts: their numbers may be given again."""
+    for table in (trial_metrics, outcomes):
+        connection.execute(delete(table).where(table.c.attempt.in_(attempts)))
+
+
+def metric_rows(jobs: list[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Yield `metric`, `job` and `value` of each number of results; of jobs of one name the first counts."""
+    known: set[str] = set()
+    for row in jobs:
+        job = row.get("job")
+        if not isinstance(job, str) or job in known or not _is_text(job):
+            continue
+        known.add(job)
+        for name in BY_NAME:
+            value = _number(row.get(name))
+            if value is not None:
+                yield {"metric": name, "job": job, "value": value}
+
+
+def digests(run_spec: str, jobs: list[Mapping[str, Any]]) -> dict[str, str]:
+    """Return `spec`, which trials that run the same have in common, and `results`, of their metrics."""
+    own = [{name: value for name, value in row.items() if name not in _OF_THE_RUN} for row in jobs]
+    return {"spec": _digest(run_spec), "results": _digest(json.dumps(own, sort_keys=True))}
+
+
+def worst(metric: str, attempt: Column, job: str | None = None) -> Expression:
+    """Return a metric of the job of an attempt that fares worst by it, or of a named one.
+
+    Null where no job has a number.
+
+    Args:
+        metric: Its name.
+        attempt: The column with the number of the attempt.
+        job: Name of the job.
+    """
+    is_lower = BY_NAME[metric].direction is Direction.LOWER
+    found = call("max" if is_lower else "min", trial_metrics.c.value)
+    conditions: list[Condition] = [trial_metrics.c.attempt == attempt, trial_metrics.c.metric == metric]
+    if job is not None:
+        conditions.append(trial_metrics.c.job == job)
+    return value_of(select(found).select_from(trial_metrics).where(*conditions))
+
+
+def read_jobs(results: object) -> list[Mapping[str, Any]]:
+    """Return the rows of a column `results`; none where it is not what it should be."""
+    try:
+        rows = json.loads(results) if isinstance(results, str) else []
+    except (ValueError, RecursionError):
+        return []
+    return [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
+
+
+def _number(value: object) -> float | None:
+    """Return a finite number as the database keeps it."""
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return None
+    try:
+        number = float(value)
+    except OverflowError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+def _is_text(value: str) -> bool:
+    """Tell whether both databases take a text: neither half a pair of surrogates nor a zero byte is in it."""
+    return "\0" not in value and value.encode(errors="ignore").decode() == value
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:12]

@@ -1,0 +1,189 @@
+"""The trials of a workspace by run: one row for each, counted, ordered and cut into pages by the database.
+
+A run is what has a `suite` in common: a plan with its sweeps, variants and iterations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from fabricbench.metrics import BY_NAME, IDEAL_SHARE, Direction
+from fabricbench.store.catalog import is_deleted
+from fabricbench.store.catalog_schema import outcomes
+from fabricbench.store.listing import COLUMNS, TrialQuery, conditions_of
+from fabricbench.store.memberships import places
+from fabricbench.store.outcomes import worst
+from fabricbench.store.sql.expression import Expression, call, count, count_distinct
+from fabricbench.store.sql.statement import select
+
+if TYPE_CHECKING:
+    from fabricbench.store.sql.connection import Connection, Row
+    from fabricbench.store.workspace import Workspace
+
+
+@dataclass(frozen=True)
+class RunRow:
+    """A run, as far as its trials match what was asked for.
+
+    Attributes:
+        suite: What its trials have in common.
+        plan: Name of the plan.
+        title: Its title.
+        backend: What made it.
+        engine_version: Version of the program that did.
+        trials: How many trials.
+        variants: How many variants.
+        sizes: How many data sizes.
+        iterations: How many iterations.
+        states: How many trials of each status.
+        started_at: When the first started.
+        ended_at: When the last ended; none while none has.
+        ideal_percent: Least and largest share of the ideal, with the worst job of each trial.
+        times: How often each trial of it has run at least, as a part of any run.
+        changes: How often one of its trials ran again and gave other results than before.
+        same_plan_as: The first run that ran the same run specs, if it is another one.
+        same_results: Whether the results of that are the same; none without one.
+    """
+
+    suite: str
+    plan: str
+    title: str
+    backend: str
+    engine_version: str
+    trials: int
+    variants: int
+    sizes: int
+    iterations: int
+    states: Mapping[str, int]
+    started_at: str
+    ended_at: str | None
+    ideal_percent: tuple[float, float] | None
+    times: int
+    changes: int
+    same_plan_as: str | None
+    same_results: bool | None
+
+
+def run_page(workspace: Workspace, query: TrialQuery) -> tuple[int, list[RunRow]]:
+    """Return how many runs have a trial that a query finds, and those of one page.
+
+    Ordered by a metric, a run counts with its worst trial; by a column, with the largest value of it.
+
+    Raises:
+        StoreError: The catalog cannot be read.
+    """
+    conditions = conditions_of(query)
+    found = select(places.c.suite, _value(query).label("value")).where(*conditions)
+    grouped = found.group_by(places.c.suite).subquery("grouped")
+    value = grouped.c.value.desc() if query.descending else grouped.c.value.asc()
+    wanted = select(grouped.c.suite).order_by(value.nulls_last(), grouped.c.suite.asc())
+    if query.limit is not None:
+        wanted = wanted.offset(query.offset).limit(query.limit)
+    with workspace.database.reading() as connection:
+        total = connection.execute(select(count()).select_from(grouped)).scalar() or 0
+        suites = [suite for suite in connection.execute(wanted).scalars() if isinstance(suite, str)]
+        rows = _counted(connection, suites, query)
+        states = _states(connection, suites, query)
+        same = _Identical(connection, suites)
+        runs = [_run(rows[suite], states[suite], same) for suite in suites if suite in rows]
+    return int(total), runs
+
+
+def _value(query: TrialQuery) -> Expression:
+    if query.sort in COLUMNS:
+        return call("max", places.c[query.sort])
+    is_lower = BY_NAME[query.sort].direction is Direction.LOWER
+    return call("max" if is_lower else "min", worst(query.sort, places.c.attempt, query.job))
+
+
+def _counted(connection: Connection, suites: Sequence[str], query: TrialQuery) -> dict[str, Row]:
+    ideal = worst(IDEAL_SHARE.name, places.c.attempt, query.job)
+    texts = ("plan", "title", "backend", "engine_version")
+    numbers = {"variants": "variant", "sizes": "data_size_bytes", "iterations": "iteration"}
+    wanted = [
+        *(call("max", places.c[name]).label(name) for name in texts),
+        *(count_distinct(places.c[name]).label(label) for label, name in numbers.items()),
+        count().label("trials"),
+        call("min", places.c.started_at).label("started_at"),
+        call("max", places.c.ended_at).label("ended_at"),
+        call("min", ideal).label("least"),
+        call("max", ideal).label("most"),
+    ]
+    found = select(places.c.suite, *wanted).where(places.c.suite.in_(suites), *conditions_of(query))
+    return {row.suite: row for row in connection.execute(found.group_by(places.c.suite))}
+
+
+def _states(connection: Connection, suites: Sequence[str], query: TrialQuery) -> Mapping[str, dict[str, int]]:
+    found = select(places.c.suite, places.c.status, count().label("trials"))
+    found = found.where(places.c.suite.in_(suites), *conditions_of(query))
+    states: dict[str, dict[str, int]] = {suite: {} for suite in suites}
+    for row in connection.execute(found.group_by(places.c.suite, places.c.status)):
+        states[row.suite][str(row.status)] = int(row.trials)
+    return states
+
+
+class _Identical:
+    """Which runs ran the same run specs, whatever made them and whatever they are called."""
+
+    def __init__(self, connection: Connection, suites: Sequence[str]) -> None:
+        """Look at some runs, and at all that have a run spec in common with one of them."""
+        own = _outcomes(connection, suites)
+        firsts = {min(specs) for specs in (_specs(rows) for rows in own.values()) if specs}
+        attempts = select(outcomes.c.attempt).where(outcomes.c.spec.in_(firsts))
+        sharing = select(places.c.suite).where(places.c.attempt.in_(attempts), ~is_deleted(places))
+        others = {each for each in connection.execute(sharing.distinct()).scalars() if each not in own}
+        self._rows = own | _outcomes(connection, sorted(others))
+        self._first: dict[tuple[str, ...], str] = {}
+        by_age = sorted(self._rows, key=lambda suite: (min(row.attempt for row in self._rows[suite]), suite))
+        for suite in by_age:
+            self._first.setdefault(tuple(sorted(_specs(self._rows[suite]))), suite)
+
+    def of(self, suite: str) -> dict[str, Any]:
+        """Return `times`, `changes`, `same_plan_as` and `same_results` of a run."""
+        rows = self._rows.get(suite, [])
+        times = min((row.times for row in rows), default=0)
+        told = {"times": times, "changes": sum(row.changes for row in rows)}
+        specs = _specs(rows)
+        first = self._first.get(tuple(sorted(specs)), suite)
+        if first == suite:
+            return told | {"same_plan_as": None, "same_results": None}
+        return told | {"same_plan_as": first, "same_results": specs == _specs(self._rows[first])}
+
+
+def _outcomes(connection: Connection, suites: Sequence[str]) -> dict[str, list[Row]]:
+    kept = (outcomes.c.attempt, outcomes.c.spec, outcomes.c.results, outcomes.c.times, outcomes.c.changes)
+    found = select(places.c.suite, *kept).where(
+        places.c.attempt == outcomes.c.attempt, places.c.suite.in_(suites), ~is_deleted(places)
+    )
+    rows: dict[str, list[Row]] = {}
+    for row in connection.execute(found):
+        rows.setdefault(row.suite, []).append(row)
+    return rows
+
+
+def _specs(rows: Sequence[Row]) -> dict[str, str]:
+    return {row.spec: row.results for row in rows}
+
+
+def _run(row: Row, states: Mapping[str, int], same: _Identical) -> RunRow:
+    values: dict[str, Any] = {
+        name: _text(row.mapping[name]) for name in ("plan", "title", "backend", "engine_version")
+    }
+    values |= {name: int(row.mapping[name]) for name in ("trials", "variants", "sizes", "iterations")}
+    ideal = None if row.least is None else (float(row.least), float(row.most))
+    return RunRow(
+        suite=row.suite,
+        **values,
+        states=states,
+        started_at=_text(row.started_at),
+        ended_at=_text(row.ended_at) or None,
+        ideal_percent=ideal,
+        **same.of(row.suite),
+    )
+
+
+def _text(value: object) -> str:
+    """Return a text; of what a row has that cannot be what it says, what of it can be shown."""
+    return value.encode(errors="ignore").decode() if isinstance(value, str) else ""

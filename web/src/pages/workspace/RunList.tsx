@@ -1,0 +1,225 @@
+/** The runs of the workspace, one row each; a row opens to the trials of the run in place. */
+import { ActionIcon, Badge, Button, Checkbox, Group, Table, Text } from '@mantine/core';
+import { IconChevronDown, IconChevronRight } from '@tabler/icons-react';
+import { Link } from 'react-router';
+
+import { type TrialFilter, useMetrics, useRunList, useTrials } from '../../api/queries';
+import type { RunListRow, Trial } from '../../api/types';
+import { Failure, Loading } from '../../components/States';
+import { StatusBadge } from '../../components/StatusBadge';
+import type { useSearch } from '../../components/useSearch';
+import { caseText } from '../../format/axes';
+import { metricOf, metricText, worstBy } from '../../format/metrics';
+import { counted, dataSize, MISSING, moment } from '../../format/numbers';
+import { percentRange, sameText, spanText } from './runs';
+import type { useSelection } from './useSelection';
+
+/** So many trials of a run are shown in place; the list of trials has all. */
+const TRIALS_SHOWN = 100;
+
+interface Props extends ReturnType<typeof useSearch> {
+  filter: TrialFilter;
+  selection: ReturnType<typeof useSelection>;
+  list: ReturnType<typeof useRunList>;
+}
+
+export function RunList({ filter, selection, search, change, list }: Props) {
+  const open = search.getAll('open');
+  const runs = list.data?.pages.flatMap((page) => page.runs) ?? [];
+  const toggle = (suite: string) =>
+    change({ open: open.includes(suite) ? open.filter((each) => each !== suite) : [...open, suite] });
+  return (
+    <div style={{ overflowX: 'auto' }}>
+      <Table aria-label="Runs" verticalSpacing={4} highlightOnHover>
+        <Table.Thead>
+          <Table.Tr>
+            <Table.Th w={34} aria-label="Open" />
+            <Table.Th>Plan</Table.Th>
+            <Table.Th>State</Table.Th>
+            <Table.Th className="right">Trials</Table.Th>
+            <Table.Th>Sizes, variants, iterations</Table.Th>
+            <Table.Th
+              className="right"
+              title="Share of the ideal, least and largest: of several jobs the worst"
+            >
+              Of ideal, %
+            </Table.Th>
+            <Table.Th>Backend</Table.Th>
+            <Table.Th>Ran</Table.Th>
+            <Table.Th className="right">Took</Table.Th>
+            <Table.Th>Started</Table.Th>
+          </Table.Tr>
+        </Table.Thead>
+        <Table.Tbody>
+          {runs.map((run) => (
+            <Run
+              key={run.suite}
+              run={run}
+              isOpen={open.includes(run.suite)}
+              onToggle={() => toggle(run.suite)}
+              filter={filter}
+              selection={selection}
+            />
+          ))}
+        </Table.Tbody>
+      </Table>
+      {list.hasNextPage ? (
+        <Button
+          variant="default"
+          mt="xs"
+          loading={list.isFetchingNextPage}
+          onClick={() => void list.fetchNextPage()}
+        >
+          More runs
+        </Button>
+      ) : null}
+    </div>
+  );
+}
+
+interface RunProps {
+  run: RunListRow;
+  isOpen: boolean;
+  onToggle: () => void;
+  filter: TrialFilter;
+  selection: ReturnType<typeof useSelection>;
+}
+
+function Run({ run, isOpen, onToggle, filter, selection }: RunProps) {
+  return (
+    <>
+      <Table.Tr data-key={run.suite}>
+        <Table.Td>
+          <ActionIcon
+            variant="subtle"
+            color="gray"
+            aria-expanded={isOpen}
+            aria-label={`Trials of ${run.plan}, ${moment(run.started_at, false)}`}
+            onClick={onToggle}
+          >
+            {isOpen ? <IconChevronDown size={15} /> : <IconChevronRight size={15} />}
+          </ActionIcon>
+        </Table.Td>
+        <Table.Td title={run.title}>{run.plan}</Table.Td>
+        <Table.Td>
+          <States states={run.states} />
+        </Table.Td>
+        <Table.Td className="right">{counted(run.trials)}</Table.Td>
+        <Table.Td>{spanText(run)}</Table.Td>
+        <Table.Td className="right">{percentRange(run.ideal_percent)}</Table.Td>
+        <Table.Td title={`fabricbench ${run.engine_version}`}>{run.backend}</Table.Td>
+        <Table.Td>
+          <Same run={run} />
+        </Table.Td>
+        <Table.Td className="right">{took(run)}</Table.Td>
+        <Table.Td style={{ whiteSpace: 'nowrap' }}>{moment(run.started_at, false)}</Table.Td>
+      </Table.Tr>
+      {isOpen ? <Trials run={run} filter={filter} selection={selection} /> : null}
+    </>
+  );
+}
+
+function States({ states }: { states: RunListRow['states'] }) {
+  const several = Object.keys(states).length > 1;
+  return (
+    <Group gap={4} wrap="nowrap">
+      {Object.entries(states).map(([status, count]) => (
+        <Group key={status} gap={2} wrap="nowrap">
+          {several ? <Text size="sm">{counted(count)}</Text> : null}
+          <StatusBadge status={status as Trial['status']} />
+        </Group>
+      ))}
+    </Group>
+  );
+}
+
+/** Whether the plan has run before, and whether it gave the same. */
+function Same({ run }: { run: RunListRow }) {
+  const { text, isOther } = sameText(run);
+  if (text === '') return 'once';
+  const label = <Badge color={isOther ? 'orange' : 'gray'}>{text}</Badge>;
+  if (run.same_plan_as === null) return label;
+  return (
+    <Link to={`/trials?view=trials&suite=${run.same_plan_as}`} title={`Run ${run.same_plan_as}`}>
+      {label}
+    </Link>
+  );
+}
+
+function took({ started_at, ended_at }: RunListRow): string {
+  if (ended_at === null) return MISSING;
+  const seconds = (Date.parse(ended_at) - Date.parse(started_at)) / 1000;
+  return seconds < 60 ? `${seconds.toFixed(1)} s` : `${(seconds / 60).toFixed(1)} min`;
+}
+
+function Trials({ run, filter, selection }: Omit<RunProps, 'isOpen' | 'onToggle'>) {
+  const found = useTrials({ ...filter, suite: run.suite, limit: TRIALS_SHOWN });
+  const shown = useMetrics()
+    .filter(({ views }) => views.includes('trials-page'))
+    .slice(0, 4);
+  return (
+    <Table.Tr>
+      <Table.Td />
+      <Table.Td colSpan={9} p={0}>
+        {found.error !== null ? (
+          <Failure error={found.error} what="The trials of the run" retry={() => void found.refetch()} />
+        ) : found.data === undefined ? (
+          <Loading what="Loading trials" />
+        ) : (
+          <Table aria-label={`Trials of ${run.plan}`} verticalSpacing={2}>
+            <Table.Thead>
+              <Table.Tr>
+                <Table.Th w={34} aria-label="Choose" />
+                <Table.Th>Trial</Table.Th>
+                <Table.Th>Variant</Table.Th>
+                <Table.Th className="right">Data size</Table.Th>
+                {shown.map((metric) => (
+                  <Table.Th key={metric.name} className="right" title={metric.title}>
+                    {metric.label}
+                    {metric.unit === '' ? '' : ` [${metric.unit}]`}
+                  </Table.Th>
+                ))}
+                <Table.Th>Status</Table.Th>
+              </Table.Tr>
+            </Table.Thead>
+            <Table.Tbody>
+              {found.data.trials.map((trial) => (
+                <Table.Tr key={`${trial.id} ${trial.attempt}`}>
+                  <Table.Td>
+                    <Checkbox
+                      aria-label={`Select ${trial.plan}, ${dataSize(trial.data_size_bytes)}, ${trial.id}`}
+                      checked={selection.has(trial.id)}
+                      onChange={() => selection.toggle(trial.id)}
+                    />
+                  </Table.Td>
+                  <Table.Td>
+                    <Link to={`/trials/${trial.id}`}>{trial.id}</Link>
+                  </Table.Td>
+                  <Table.Td>
+                    {caseText(trial) || 'base'}
+                    {trial.iteration > 0 ? ` #${trial.iteration}` : ''}
+                  </Table.Td>
+                  <Table.Td className="right">{dataSize(trial.data_size_bytes)}</Table.Td>
+                  {shown.map((metric) => {
+                    const job = worstBy(trial.jobs, metric);
+                    return (
+                      <Table.Td key={metric.name} className="right">
+                        {job === undefined ? MISSING : metricText(metricOf(job, metric), metric)}
+                      </Table.Td>
+                    );
+                  })}
+                  <Table.Td>
+                    <StatusBadge status={trial.status} title={trial.message || undefined} />
+                  </Table.Td>
+                </Table.Tr>
+              ))}
+            </Table.Tbody>
+          </Table>
+        )}
+        {run.trials > TRIALS_SHOWN ? (
+          <Link to={`/trials?view=trials&suite=${run.suite}`}>All {counted(run.trials)} trials</Link>
+        ) : null}
+      </Table.Td>
+    </Table.Tr>
+  );
+}

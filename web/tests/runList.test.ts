@@ -1,0 +1,38 @@
+import { expect, test } from 'vitest';
+
+import type { RunListRow } from '../src/api/types';
+import { worstBy } from '../src/format/metrics';
+import { percentRange, sameText, spanText } from '../src/pages/workspace/runs';
+
+const run = { sizes: 4, variants: 1, iterations: 3, times: 1, changes: 0, same_plan_as: null } as RunListRow;
+
+test('a run says how many there are of what it has several of', () => {
+  expect(spanText(run)).toBe('4 sizes, 3 iterations');
+  expect(percentRange([12.34, 98.76])).toBe('12.3 – 98.8');
+  expect(percentRange([50.01, 50.02])).toBe('50.0');
+  expect(percentRange(null)).toBe('–');
+});
+
+test('a plan that ran again is shown as such', () => {
+  expect(sameText(run)).toEqual({ text: '', isOther: false });
+  expect(sameText({ ...run, times: 3 }).text).toBe('3 times, same results');
+  expect(sameText({ ...run, times: 3, changes: 1 })).toEqual({
+    text: '3 times, other results',
+    isOther: true,
+  });
+  const again = { ...run, same_plan_as: 'feed', same_results: true };
+  expect(sameText(again).text).toBe('same plan as feed, same results');
+  expect(sameText({ ...again, same_results: false }).isOther).toBe(true);
+});
+
+test('the worst job of a metric depends on which value is better', () => {
+  const jobs = [
+    { job: 'a', x: 1 },
+    { job: 'b', x: 5 },
+    { job: 'c', x: null },
+  ] as never[];
+  const metric = { name: 'x', group: '' };
+  expect(worstBy(jobs, { ...metric, direction: 'higher' } as never)).toMatchObject({ job: 'a' });
+  expect(worstBy(jobs, { ...metric, direction: 'lower' } as never)).toMatchObject({ job: 'b' });
+  expect(worstBy(jobs.slice(2), { ...metric, direction: 'lower' } as never)).toMatchObject({ job: 'c' });
+});
