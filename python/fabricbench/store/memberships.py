@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from fabricbench.store.catalog_schema import FINISHED, OF_RUN, memberships, trials
 from fabricbench.store.sql.expression import Condition, Labelled, cast, null, row_number
 from fabricbench.store.sql.statement import delete, insert, insert_found, select, union_all
-from fabricbench.store.sql.table import INTEGER
+from fabricbench.store.sql.table import INTEGER, InOrder
 
 if TYPE_CHECKING:
     from fabricbench.store.sql.connection import Connection
@@ -23,7 +23,10 @@ places = union_all(
         *(memberships.c[column.name] if column.name in OF_RUN else column for column in trials.c),
         memberships.c.placed_at,
         memberships.c.number,
-    ).where(memberships.c.trial_id == trials.c.id, trials.c.status.in_(FINISHED)),
+    )
+    # There are few of them, and many trials.
+    .select_from(InOrder(memberships, trials))
+    .where(memberships.c.trial_id == trials.c.id, trials.c.status.in_(FINISHED)),
 ).subquery("places")
 """Every attempt, and every finished trial once more for each earlier run that it was part of.
 

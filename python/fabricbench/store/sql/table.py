@@ -105,6 +105,18 @@ class Source:
         return quoted(self.name)
 
 
+class InOrder(Source):
+    """Two tables whose rows are paired; SQLite goes through the first and looks up the second."""
+
+    def __init__(self, first: Source, second: Source) -> None:
+        super().__init__(first.name, ())
+        self._both = (first, second)
+
+    def render(self, parameters: Parameters) -> str:
+        """Return what stands after FROM."""
+        return " CROSS JOIN ".join(each.render(parameters) for each in self._both)
+
+
 class Index:
     """An index of a table.
 
