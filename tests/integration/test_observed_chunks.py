@@ -36,10 +36,10 @@ jobs:
     arrivals: {{load: 50%, duration: 200us}}
 """
 
+STORAGE = "dfs-random-write"
 
-@pytest.fixture(
-    params=[SLOW, LOSSY, TRAFFIC, "dfs-random-write"], ids=["jobs", "lossy", "traffic", "storage"]
-)
+
+@pytest.fixture(params=[SLOW, LOSSY, TRAFFIC, STORAGE], ids=["jobs", "lossy", "traffic", "storage"])
 def plan(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """Return a plan as the command line takes it."""
     if "\n" not in request.param:
@@ -50,7 +50,9 @@ def plan(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 def _run(tmp_path: Path, plan: str, mode: str) -> Trial:
-    overrides = (f"observe.chunks={mode}", "observe.chunk_rows=9")
+    overrides = [f"observe.chunks={mode}", "observe.chunk_rows=9"]
+    if plan == STORAGE:
+        overrides.append("sweep.data_size=[4KB]")
     return run_plan(tmp_path / mode, plan, *overrides)[0]
 
 
