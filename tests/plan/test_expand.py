@@ -92,6 +92,8 @@ GOLDEN: dict[str, Any] = {
         "series_ports": 64,
         "series_qps": 64,
         "path_rows": 65_536,
+        "chunks": "all",
+        "chunk_rows": 100_000,
     },
 }
 

@@ -99,7 +99,7 @@ def test_rows_are_put_into_the_order_and_types_of_the_table() -> None:
 @pytest.mark.parametrize(
     ("table", "row", "found"),
     [
-        ("nonsense", {}, "none of chunks, ports"),
+        ("nonsense", {}, "none of chunks, chunk_steps"),
         ("events", {"time_ps": 1, "kind": "stalled", "node": "leaf0"}, "missing columns"),
         ("events", {"time_ps": 1, "kind": "x", "node": "y", "detail": "", "why": ""}, "unknown"),
         ("events", {"time_ps": "x", "kind": "x", "node": "y", "detail": ""}, "Failed to parse"),

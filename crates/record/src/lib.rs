@@ -14,7 +14,7 @@ mod tables;
 #[cfg(feature = "arrow")]
 pub use arrow::Names;
 pub use column::{Column, Kind, Table};
-pub use tables::chunks::{ChunkRow, ChunkStatus, ReorderingRow};
+pub use tables::chunks::{ChunkRow, ChunkStatus, ChunkStepRow, ChunkTimeRow, ReorderingRow};
 pub use tables::connections::ConnectionRow;
 pub use tables::counters::CounterRow;
 pub use tables::fabric::{LinkRow, PathRow, PortRow, PriorityRow};

@@ -6,9 +6,9 @@ use crate::observer::{Observer, Progress, Stopped};
 use crate::patience::patience;
 use crate::record::{Record, Totals};
 use crate::report::{
-    Assembler, Ending, JobProgress, LiveView, Paths, SeriesProbe, World, build, connection_rows,
-    deadlock_events, hand_out_links, hand_out_ports, hand_out_series, offered_bytes, open_connections, paths,
-    reordering_rows, summary, tcp_patience, total_rows,
+    Assembler, Chosen, Ending, JobProgress, LiveView, Paths, SeriesProbe, Tally, World, build,
+    connection_rows, deadlock_events, hand_out_links, hand_out_ports, hand_out_series, offered_bytes,
+    open_connections, paths, reordering_rows, summary, tcp_patience, total_rows,
 };
 use crate::setup::{ApartRule, BuildOptions, FabricNode};
 use engine::{Hooks, Partition, Window};
@@ -23,6 +23,9 @@ use units::{Instant, Span};
 const WINDOWS_PER_LOOK: u32 = 64;
 /// Wall time between two progress reports.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
+
+/// Rows of one batch of what is counted of chunks.
+const BATCH_ROWS: usize = 65_536;
 
 /// Which path switches take through a window. The result is the same.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -80,6 +83,7 @@ pub fn run(spec: &RunSpec, options: Options, observer: &mut dyn Observer) -> Res
     let mut partitions = std::mem::take(&mut world.partitions);
     let live = LiveView::new(spec, partitions[0].probe().live().clone());
     let mut driver = Driver::new(&world, spec, options, live, &mut *observer);
+    driver.assembler.choose(Chosen::new(spec, &world.fabric)?, &spec.jobs);
     let outcome = engine::run(&mut partitions, world.fabric.span, &mut driver);
     driver.report_end(outcome.last, partitions.iter().map(Partition::totals).sum());
     let Driver {
@@ -114,13 +118,13 @@ pub fn run(spec: &RunSpec, options: Options, observer: &mut dyn Observer) -> Res
     assembler.events.extend(world.fabric.failures.events(&world.fabric.graph, outcome.last.end));
     assembler.events.extend(summary::threshold_events(&world, &partitions));
     assembler.events.sort_by_key(|event| event.time_ps);
-    let Assembler { rows, mut events, jobs, .. } = assembler;
+    let Assembler { rows, tally, mut events, jobs, .. } = assembler;
     world.partitions = partitions;
     let mut summary = summary::summarise(spec, &world, &counts, &jobs, outcome.last, is_stalled);
     summary.fast_forward_ps = fast_forward.skipped.0;
     events.retain(|event| event.time_ps <= summary.end_ps);
     let ends = (outcome.last.end, Instant(summary.end_ps));
-    hand_out(&world, spec, rows, events, ends, observer).map_err(|Stopped| RunError::Stopped)?;
+    hand_out(&world, spec, (rows, tally), events, ends, observer).map_err(|Stopped| RunError::Stopped)?;
     Ok(summary)
 }
 
@@ -154,7 +158,7 @@ fn finish_chunks(
 fn hand_out(
     world: &World,
     spec: &RunSpec,
-    rows: Vec<ChunkRow>,
+    (rows, tally): (Vec<ChunkRow>, Option<Tally>),
     events: Vec<EventRow>,
     (end, run_end): (Instant, Instant),
     observer: &mut dyn Observer,
@@ -162,6 +166,10 @@ fn hand_out(
     let graph = &world.fabric.graph;
     let Paths { egress_qps, rows: path_rows } = paths(spec, &world.fabric, &world.flows);
     observer.batch(Batch::Chunks(rows))?;
+    if let Some((mut steps, mut times)) = tally.map(Tally::into_rows) {
+        hand_out_parts(&mut steps, |rows| observer.batch(Batch::ChunkSteps(rows)))?;
+        hand_out_parts(&mut times, |rows| observer.batch(Batch::ChunkTimes(rows)))?;
+    }
     let priorities = hand_out_ports(world, &egress_qps, end, |rows| observer.batch(Batch::Ports(rows)))?;
     observer.batch(Batch::Priorities(priorities))?;
     hand_out_links(world, end, |mut rows| {
@@ -177,6 +185,17 @@ fn hand_out(
         observer.batch(Batch::Connections(connection_rows(world, end)))?;
     }
     observer.batch(Batch::Events(events))
+}
+
+/// Hands many rows out in batches.
+fn hand_out_parts<T>(
+    rows: &mut Vec<T>,
+    mut hand_out: impl FnMut(Vec<T>) -> Result<(), Stopped>,
+) -> Result<(), Stopped> {
+    while !rows.is_empty() {
+        hand_out(rows.drain(..rows.len().min(BATCH_ROWS)).collect())?;
+    }
+    Ok(())
 }
 
 /// Payload of the jobs that end by themselves, in all their rounds.

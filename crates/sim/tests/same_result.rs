@@ -6,10 +6,10 @@ use common::{collective, leaf_spine, run, run_with, single_switch, supported, sw
 use fabricbench_sim::Path;
 use proptest::prelude::*;
 use spec::{
-    ArrivalProcess, ArrivalsSpec, CustomLinkSpec, CustomSwitchSpec, EcmpHash, ForwardingSpec, ImpairmentSpec,
-    JobSpec, LinkSpec, LoadBalancing, LossRecovery, NicDirection, QpMode, RatioSpec, RendezvousSpec,
-    RepeatSpec, RunSpec, RunStatus, SchedulingSpec, StormActionSpec, TcpCongestion, TopologySpec,
-    WatchdogSpec,
+    ArrivalProcess, ArrivalsSpec, ChunksObserved, CustomLinkSpec, CustomSwitchSpec, EcmpHash, ForwardingSpec,
+    ImpairmentSpec, JobSpec, LinkSpec, LoadBalancing, LossRecovery, NicDirection, QpMode, RatioSpec,
+    RendezvousSpec, RepeatSpec, RunSpec, RunStatus, SchedulingSpec, StormActionSpec, TcpCongestion,
+    TopologySpec, WatchdogSpec,
 };
 
 fn fat_tree() -> TopologySpec {
@@ -298,6 +298,115 @@ proptest! {
             // Without recovery the last packet acknowledges those that are late.
             let is_ordered = spec.transport.recovery != LossRecovery::None;
             prop_assert!(!is_ordered || chunk.delivered_ps < chunk.completed_ps || chunk.src_host == chunk.dst_host);
+        }
+    }
+}
+
+/// What tables `chunk_steps` and `chunk_times` say, in any order: counts by job, round, step and times.
+fn counted(recorder: &common::Recorder) -> (Vec<Vec<u64>>, Vec<String>) {
+    let steps = recorder.chunk_steps.iter().map(|row| {
+        let key = [row.job, row.round, row.step].map(u64::from);
+        let times =
+            [row.start_ps, row.delivered_ps, row.completed_ps, row.latency_min_ps, row.latency_max_ps];
+        let sums = [
+            (row.chunks, row.complete, row.failed),
+            (row.tx_frames, row.rx_frames, row.retransmits),
+            (row.out_of_order, row.ecn_ce_rx, row.cnp_tx),
+            (row.naks, row.timeouts, row.cnp_rx),
+            (row.payload_bytes, row.tx_bytes, row.rx_bytes),
+        ];
+        let times = times.map(|time| time.unwrap_or(u64::MAX));
+        key.into_iter().chain(times).chain(sums.into_iter().flat_map(|(a, b, c)| [a, b, c])).collect()
+    });
+    (steps.collect(), recorder.chunk_times.iter().map(|row| format!("{row:?}")).collect())
+}
+
+/// The sums of the rows of all chunks, by job, round and step.
+fn summed(recorder: &common::Recorder) -> Vec<Vec<u64>> {
+    let mut steps: std::collections::BTreeMap<[u64; 3], Vec<&record::ChunkRow>> = Default::default();
+    for row in &recorder.chunks {
+        steps.entry([row.job, row.round, row.step].map(u64::from)).or_default().push(row);
+    }
+    let sum = |rows: &[&record::ChunkRow], value: fn(&record::ChunkRow) -> u64| -> u64 {
+        rows.iter().map(|row| value(row)).sum()
+    };
+    let of_step = |(key, rows): ([u64; 3], Vec<&record::ChunkRow>)| {
+        let least =
+            |value: fn(&record::ChunkRow) -> Option<u64>| rows.iter().filter_map(|row| value(row)).min();
+        let most =
+            |value: fn(&record::ChunkRow) -> Option<u64>| rows.iter().filter_map(|row| value(row)).max();
+        let times = [
+            least(|row| row.start_ps),
+            most(|row| row.delivered_ps),
+            most(|row| row.completed_ps),
+            least(|row| row.latency_min_ps),
+            most(|row| row.latency_max_ps),
+        ];
+        let sums = [
+            rows.len() as u64,
+            sum(&rows, |row| u64::from(row.status == record::ChunkStatus::Complete)),
+            sum(&rows, |row| u64::from(row.status == record::ChunkStatus::Failed)),
+            sum(&rows, |row| row.tx_frames),
+            sum(&rows, |row| row.rx_frames),
+            sum(&rows, |row| row.retransmits),
+            sum(&rows, |row| row.out_of_order),
+            sum(&rows, |row| row.ecn_ce_rx),
+            sum(&rows, |row| row.cnp_tx),
+            sum(&rows, |row| row.naks),
+            sum(&rows, |row| row.timeouts),
+            sum(&rows, |row| row.cnp_rx),
+            sum(&rows, |row| row.payload_bytes),
+            sum(&rows, |row| row.tx_bytes),
+            sum(&rows, |row| row.rx_bytes),
+        ];
+        let times = times.map(|time| time.unwrap_or(u64::MAX));
+        key.into_iter().chain(times).chain(sums).collect()
+    };
+    steps.into_iter().map(of_step).collect()
+}
+
+/// Completion time, payload and round of each complete chunk.
+fn times_of_rows(recorder: &common::Recorder) -> Vec<(u32, u32, u64, u64)> {
+    let time = |row: &record::ChunkRow| Some(row.completed_ps? - row.start_ps?);
+    let complete =
+        recorder.chunks.iter().filter_map(|row| Some((row.job, row.round, row.payload_bytes, time(row)?)));
+    let mut times: Vec<_> = complete.collect();
+    times.sort_unstable();
+    times
+}
+
+fn times_counted(recorder: &common::Recorder) -> Vec<(u32, u32, u64, u64)> {
+    let alike = recorder.chunk_times.iter().filter_map(|row| {
+        Some(std::iter::repeat_n((row.job, row.round, row.payload_bytes, row.fct_ps?), row.chunks as usize))
+    });
+    let mut times: Vec<_> = alike.flatten().collect();
+    times.sort_unstable();
+    times
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 40, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn what_is_counted_of_chunks_is_what_their_rows_say(spec in any_spec()) {
+        let (all_summary, all) = run(&spec);
+        prop_assert!(all.chunk_steps.is_empty() && all.chunk_times.is_empty());
+        let mut sampled = spec.clone();
+        (sampled.observe.chunks, sampled.observe.chunk_rows) = (ChunksObserved::Sample, 7);
+        let mut none = spec;
+        none.observe.chunks = ChunksObserved::Summary;
+        let (summary, one) = run(&none);
+        prop_assert_eq!(&summary.jobs, &all_summary.jobs);
+        prop_assert!(one.chunks.is_empty());
+        prop_assert_eq!(counted(&one).0, summed(&all));
+        prop_assert_eq!(times_counted(&one), times_of_rows(&all));
+        let (_, some) = run(&sampled);
+        let texts = |rows: &[record::ChunkRow]| rows.iter().map(|row| format!("{row:?}")).collect::<Vec<_>>();
+        let everyone: std::collections::BTreeSet<_> = texts(&all.chunks).into_iter().collect();
+        prop_assert!(texts(&some.chunks).iter().all(|row| everyone.contains(row)));
+        for other in [&some, &run_with(&sampled, 2, Path::Auto).1, &common::run_in_full(&sampled).1] {
+            prop_assert!(counted(other) == counted(&one));
+            prop_assert_eq!(texts(&other.chunks), texts(&some.chunks));
         }
     }
 }

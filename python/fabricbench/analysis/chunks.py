@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -51,6 +53,13 @@ class RateMoments:
         self.rate_sum += kernels.total(rates).as_py() or 0.0
         self.square_sum += kernels.total(kernels.multiply(rates, rates)).as_py() or 0.0
 
+    def add_alike(self, fct_ps: int, count: int) -> None:
+        """Take so many chunks of one completion time."""
+        rate = 1.0 / fct_ps if fct_ps else math.inf
+        self.count += count
+        self.rate_sum += count * rate
+        self.square_sum += count * rate * rate
+
     def fairness(self) -> float:
         """Return Jain's index of the rates."""
         return self.rate_sum**2 / (self.count * self.square_sum)
@@ -65,6 +74,8 @@ class ChunkFacts:
         until_ps: End of the offer of open-loop traffic; 0 for other jobs.
         operations: What is gathered of a storage job.
         warm_up_rounds: Rounds before those; their chunks count in the counters alone, too.
+        fct_counts: How many chunks took how long, where rows are not read but counts.
+        slowdown_counts: The same of slowdowns.
     """
 
     rounds: int = 1
@@ -80,6 +91,8 @@ class ChunkFacts:
     latency_frames: int = 0
     round_ends_ps: dict[int, int] = field(default_factory=dict)
     slowdowns: list[pa.Array] = field(default_factory=list)
+    fct_counts: Counter[int] = field(default_factory=Counter)
+    slowdown_counts: Counter[float] = field(default_factory=Counter)
     offered_bytes: int = 0
     delivered_bytes: int = 0
 
@@ -109,6 +122,10 @@ class ChunkFacts:
         for size in sizes:
             same = fct_ps if len(sizes) == 1 else kernels.filtered(fct_ps, kernels.equal(payload_bytes, size))
             self.rates.setdefault(size, RateMoments()).add(same)
+
+    def counts_round(self, index: int) -> bool:
+        """Tell whether a round is measured and complete."""
+        return 0 <= index - self.warm_up_rounds < self.rounds
 
     def _count(self, name: str, values: pa.Array) -> None:
         """Add to a counter, which is none as soon as a value was not measured."""

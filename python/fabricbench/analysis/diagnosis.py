@@ -9,6 +9,7 @@ from fabricbench.analysis.causes import capacity, framing, latency, load, pausin
 from fabricbench.analysis.causes.finding import Finding
 from fabricbench.analysis.causes.remedies import with_remedies
 from fabricbench.analysis.causes.roots import roots
+from fabricbench.analysis.chunk_counts import ALL, observed_chunks
 from fabricbench.analysis.evidence import Case, Record, cases, ideal_job_ps
 
 HEALTHY_PERCENT = 95.0
@@ -41,6 +42,7 @@ CAUSES: Mapping[str, str] = MappingProxyType(
         "retransmission-timeout": "retransmission timeouts",
         "step-overhead": "step overhead",
         "start-up-latency": "start-up latency",
+        "not-recorded": "not every chunk recorded",
     }
 )
 """Every cause and its title, what comes first in the chain of events first: the order of findings whose
@@ -72,10 +74,22 @@ def diagnose(record: Record) -> list[Finding]:
     Jobs in the order of the spec; of each job the causes with a known effect first, the largest first, then
     the others in the order of `CAUSES`. Symptoms stand under what led to them, and shares of a job do not
     overlap. Nothing for a healthy job. An empty list for another one means that no known cause has left
-    evidence.
+    evidence. Where not every chunk has a row, one finding says that no cause was looked for.
     """
+    mode = observed_chunks(record.run_spec)
+    if mode != ALL:
+        return [_not_recorded(job, mode) for job in unhealthy_jobs(record)]
     found = [finding for case in cases(record, unhealthy_jobs(record)) for finding in _of_job(case)]
     return with_remedies(found, record.run_spec, record.plan)
+
+
+def _not_recorded(job: str, mode: str) -> Finding:
+    """Say that causes follow from the rows of all chunks, which the record does not have."""
+    sentence = (
+        f"no cause was looked for: observe.chunks is {mode}, and causes follow from the rows of all chunks; "
+        "`-s observe.chunks=all` records them"
+    )
+    return Finding("not-recorded", job, None, sentence, {"observe_chunks": mode})
 
 
 def unhealthy_jobs(record: Record) -> list[str]:

@@ -329,14 +329,15 @@ class _Course:
 
 def _rounds(record: Record, job: str, start_ps: int) -> list[tuple[int, int]]:
     """Return begin and end of each complete round of a job with several [ps]."""
-    from fabricbench.analysis import chunks
+    from fabricbench.analysis.chunk_counts import gather_facts
+    from fabricbench.analysis.chunks import ChunkFacts
 
     outcome = next(each for each in record.summary["jobs"] if each["name"] == job)
     rounds = rounds_of(outcome)
     if rounds < 2:
         return []
-    facts = chunks.ChunkFacts(rounds)
-    chunks.gather(record.tables.batches("chunks", chunks.COLUMNS), {job: facts})
+    facts = ChunkFacts(rounds)
+    gather_facts(record.run_spec, record.tables, {job: facts})
     return list(pairwise(accumulate(facts.round_times_ps(start_ps), initial=start_ps)))
 
 
@@ -344,8 +345,10 @@ def _last_delivery(record: Record, job: str) -> int | None:
     """Return when the last chunk of a job was delivered [ps]; none if none was."""
     import pyarrow.compute as pc
 
+    from fabricbench.analysis.chunk_counts import table_of_sums
+
     last: list[int] = []
-    for batch in record.tables.batches("chunks", ["job", "delivered_ps"]):
+    for batch in record.tables.batches(table_of_sums(record.run_spec), ["job", "delivered_ps"]):
         own = batch.filter(pc.equal(batch.column("job"), job)).column("delivered_ps")
         last += [time_ps for time_ps in (pc.max(own).as_py(),) if time_ps is not None]
     return max(last, default=None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -31,6 +32,7 @@ class OperationFacts:
         payload_bytes: Their data.
         last_ps: When the last operation completed.
         times_ps: Time from issue to completion of each one issued in it, also of those that completed later.
+        time_counts: How many took how long, where rows are not read but counts.
     """
 
     from_ps: int
@@ -39,6 +41,7 @@ class OperationFacts:
     payload_bytes: int = 0
     last_ps: int = 0
     times_ps: list[pa.Array] = field(default_factory=list)
+    time_counts: Counter[int] = field(default_factory=Counter)
 
     @classmethod
     def of(cls, job: Mapping[str, Any]) -> OperationFacts | None:
@@ -74,6 +77,8 @@ def operation_metrics(facts: ChunkFacts, *, is_complete: bool) -> dict[str, Any]
     """Return the metrics of a storage job; of one that is not complete, no latency."""
     import pyarrow as pa
 
+    from fabricbench.analysis.chunk_counts import mean_of_integers, ranked
+
     operations = facts.operations
     if operations is None or not operations.completed:
         return {}
@@ -84,11 +89,14 @@ def operation_metrics(facts: ChunkFacts, *, is_complete: bool) -> dict[str, Any]
         "storage_gb_per_s": operations.payload_bytes / seconds / _BYTES_PER_GB,
     }
     times_ps = pa.chunked_array(operations.times_ps, type=pa.int64())
-    if not is_complete or not len(times_ps):
+    counts, shares = operations.time_counts, list(_SHARES.values())
+    if not is_complete or not (len(times_ps) or counts):
         return rates
-    ranked = nearest_rank(times_ps, list(_SHARES.values()))
+    if counts:
+        values, mean_ps = ranked(counts, shares), mean_of_integers(counts)
+    else:
+        values, mean_ps = nearest_rank(times_ps, shares), total(times_ps) / len(times_ps)
     times_us = {
-        f"operation_us_{name}": value / _PS_PER_US for name, value in zip(_SHARES, ranked, strict=True)
+        f"operation_us_{name}": value / _PS_PER_US for name, value in zip(_SHARES, values, strict=True)
     }
-    mean_us = total(times_ps) / len(times_ps) / _PS_PER_US
-    return rates | times_us | {"operation_us_mean": mean_us}
+    return rates | times_us | {"operation_us_mean": mean_ps / _PS_PER_US}

@@ -72,11 +72,12 @@ def reorderings(record: Record) -> list[Reordering]:
 
 def _received(record: Record, jobs: Iterable[str]) -> dict[str, int]:
     from fabricbench.analysis import kernels
+    from fabricbench.analysis.chunk_counts import table_of_sums
 
     totals = dict.fromkeys(jobs, 0)
     if not totals:
         return totals
-    for batch in record.tables.batches("chunks", ["job", "rx_frames"]):
+    for batch in record.tables.batches(table_of_sums(record.run_spec), ["job", "rx_frames"]):
         for name in totals:
             own = kernels.filtered(batch, kernels.equal(batch.column("job"), name))
             totals[name] += total(own.column("rx_frames"))

@@ -123,13 +123,14 @@ def summarise(run_spec: Mapping[str, Any], summary: Mapping[str, Any], tables: T
     Args:
         run_spec: The RunSpec that was run.
         summary: The backend's RunSummary: `status`, `jobs` in the order of the spec, `frames_lost` by cause.
-        tables: The record tables; `chunks`, `ports` and `links` are read, batch by batch, and `events` of a
-            stalled run.
+        tables: The record tables; `chunks` or what was counted of them, `ports` and `links` are
+            read, batch by batch, and `events` of a stalled run.
 
     Returns:
         One summary for each job, in the order of the spec.
     """
     from fabricbench.analysis import chunks, fabric
+    from fabricbench.analysis.chunk_counts import gather_facts
     from fabricbench.analysis.measured import is_measured, measured_summary
     from fabricbench.analysis.operations import OperationFacts
 
@@ -142,7 +143,7 @@ def summarise(run_spec: Mapping[str, Any], summary: Mapping[str, Any], tables: T
         )
         for job, outcome in zip(jobs, summary["jobs"], strict=True)
     }
-    chunks.gather(tables.batches("chunks", chunks.COLUMNS), chunk_facts)
+    gather_facts(run_spec, tables, chunk_facts)
     fabric_facts = fabric.FabricFacts(
         tables.batches("ports", fabric.PORT_COLUMNS), tables.batches("links", fabric.LINK_COLUMNS)
     )
@@ -308,6 +309,7 @@ def _offered_until_ps(job: Mapping[str, Any]) -> int:
 
 def _traffic(job: Mapping[str, Any], outcome: Mapping[str, Any], facts: ChunkFacts) -> dict[str, Any]:
     """Return offered and delivered rate and the slowdowns of open-loop traffic."""
+    from fabricbench.analysis.chunk_counts import mean_of_floats, ranked
     from fabricbench.analysis.distribution import nearest_rank
 
     seconds = job["arrivals"]["duration_ps"] / _PS_PER_S
@@ -315,12 +317,15 @@ def _traffic(job: Mapping[str, Any], outcome: Mapping[str, Any], facts: ChunkFac
         "offered_gb_per_s": facts.offered_bytes / seconds / _BYTES_PER_GB,
         "delivered_gb_per_s": facts.delivered_bytes / seconds / _BYTES_PER_GB,
     }
-    slowdowns = facts.slowdown_values()
-    if outcome["status"] != COMPLETE or not len(slowdowns):
+    slowdowns, shares = facts.slowdown_values(), list(_SLOWDOWN_SHARES.values())
+    if outcome["status"] != COMPLETE or not (len(slowdowns) or facts.slowdown_counts):
         return rates
-    ranked = nearest_rank(slowdowns, list(_SLOWDOWN_SHARES.values()))
-    found: dict[str, float] = dict(zip(_SLOWDOWN_SHARES, ranked, strict=True))
-    found["mean"] = math.fsum(slowdowns.to_pylist()) / len(slowdowns)
+    if facts.slowdown_counts:
+        values, mean = ranked(facts.slowdown_counts, shares), mean_of_floats(facts.slowdown_counts)
+    else:
+        values = nearest_rank(slowdowns, shares)
+        mean = math.fsum(slowdowns.to_pylist()) / len(slowdowns)
+    found: dict[str, float] = dict(zip(_SLOWDOWN_SHARES, values, strict=True)) | {"mean": mean}
     return rates | {f"slowdown_{name}": round(value, _DIGITS) for name, value in found.items()}
 
 
@@ -340,15 +345,20 @@ def _chunk_metrics(facts: ChunkFacts, late: Mapping[str, int], *, is_complete: b
 
 
 def _flow_completion(facts: ChunkFacts | None) -> dict[str, Any]:
+    from fabricbench.analysis.chunk_counts import mean_of_integers, ranked
     from fabricbench.analysis.distribution import nearest_rank, total
 
-    if facts is None or not facts.fct_ps:
+    if facts is None or not (facts.fct_ps or facts.fct_counts):
         return {}
-    times_ps = facts.completion_times_ps()
-    ranked = nearest_rank(times_ps, list(_FCT_SHARES.values()))
+    shares = list(_FCT_SHARES.values())
+    if facts.fct_counts:
+        values, mean_ps = ranked(facts.fct_counts, shares), mean_of_integers(facts.fct_counts)
+    else:
+        times_ps = facts.completion_times_ps()
+        values, mean_ps = nearest_rank(times_ps, shares), total(times_ps) / len(times_ps)
     fairness = facts.fairness()
-    return {f"fct_ms_{name}": value / _PS_PER_MS for name, value in zip(_FCT_SHARES, ranked, strict=True)} | {
-        "fct_mean_ms": total(times_ps) / len(times_ps) / _PS_PER_MS,
+    return {f"fct_ms_{name}": value / _PS_PER_MS for name, value in zip(_FCT_SHARES, values, strict=True)} | {
+        "fct_mean_ms": mean_ps / _PS_PER_MS,
         "jain_fairness": None if fairness is None else round(fairness, _DIGITS),
     }
 

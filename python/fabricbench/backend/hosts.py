@@ -188,6 +188,8 @@ def _check(spec: Mapping[str, Any]) -> None:
             raise RefusedError(f"jobs[{number}].storage", "a storage job", allowed)
     if spec["tcp"]:
         raise RefusedError("tcp", "TCP traffic beside the jobs", allowed)
+    if (chunks := spec["observe"]["chunks"]) != "all":
+        raise RefusedError("observe.chunks", str(chunks), "all on hosts: each chunk has a row")
 
 
 def _applied(driver: str) -> str:

@@ -30,7 +30,7 @@ ENGINE_FACTS: Final = (
 )
 """What a run cost and which path it took: the simulator's own facts, which differ from run to run."""
 
-_AT_ENDPOINTS: Final = ("chunks", "reordering", "connections")
+_AT_ENDPOINTS: Final = ("chunks", "chunk_steps", "chunk_times", "reordering", "connections")
 _IN_THE_FABRIC: Final = ("ports", "priorities", "links", "paths", "series", "events")
 OBSERVED: Final[Mapping[str, Observation]] = {
     **{table: {"at": "endpoint", "unmeasured": ()} for table in _AT_ENDPOINTS},

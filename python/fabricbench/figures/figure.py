@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from fabricbench.figures.marks import marked
@@ -38,17 +38,23 @@ BANDWIDTH: Final = Section(
     "bandwidth", "Bandwidth", "no trial of this run is complete, so there is no bandwidth to draw"
 )
 TWIN: Final = Section("twin", "Prediction beside measurement", "no trial was both measured and predicted")
-FCT: Final = Section("fct", "Flow completion times", "no chunk of this run completed")
+FCT: Final = Section(
+    "fct", "Flow completion times", "no chunk of this run completed, or observe.chunks is summary"
+)
 UPLINKS: Final = Section("uplinks", "Uplinks", "no switch has several uplinks")
-TIMELINE: Final = Section("timeline", "Chunk transfers", "no chunk was started")
+TIMELINE: Final = Section("timeline", "Chunk transfers", "no chunk was started, or observe.chunks is summary")
 LINKS: Final = Section("links", "Link use", "the fabric has no links")
 SERIES: Final = Section(
     "series",
     "Over time",
     "nothing was sampled: the plan's observe.series_points is 0, or the run was too short",
 )
-LATENCY: Final = Section("latency", "Frame latency", "no frame was accepted")
+LATENCY: Final = Section("latency", "Frame latency", "no frame was accepted, or observe.chunks is summary")
 ORDER: Final = Section("order", "Order of arrival", "every frame came in order")
+
+
+SAMPLE_NOTE: Final = "Drawn of the chunks that `observe.chunks: sample` kept, not of all."
+"""What the caption of a figure of a sample ends with."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +75,7 @@ class Figure:
         has_twins: Whether it shows beside the run the trials of the same run specs by other backends.
         zooms: Whether a part of it brings out more.
         is_certain: Whether there is something to draw wherever there is what it needs.
+        draws_chunks: Whether it draws rows of the table `chunks`, which may be a sample.
     """
 
     name: str
@@ -84,6 +91,7 @@ class Figure:
     has_twins: bool = False
     zooms: bool = False
     is_certain: bool = True
+    draws_chunks: bool = False
 
     def draw(self, subject: Subject) -> Plot | None:
         """Draw it; failures, repairs and convergences are lines across what is drawn over time.
@@ -91,7 +99,11 @@ class Figure:
         Raises:
             StoreError: A table cannot be read.
         """
+        if self.draws_chunks and subject.chunks_observed == "summary":
+            return None
         plot = self.plot(subject) if subject.trial.has(*self.tables) else None
+        if plot and self.draws_chunks and subject.chunks_observed == "sample":
+            plot = replace(plot, caption=f"{plot.caption} {SAMPLE_NOTE}", reduced=True)
         return marked(plot, subject.marks) if plot and plot.time_scale else plot
 
     def is_there(self, subject: Subject) -> bool:
@@ -102,6 +114,7 @@ class Figure:
         """
         return (
             all(map(subject.has_rows, self.tables))
+            and not (self.draws_chunks and subject.chunks_observed == "summary")
             and (self.metric is None or self.metric in subject.sampled)
             and (self.result is None or any(map(self.result, subject.rows)))
             and (self.is_certain or self.plot(subject) is not None)

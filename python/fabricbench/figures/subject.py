@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from fabricbench.analysis.chunk_counts import observed_chunks
 from fabricbench.analysis.evidence import Record
 from fabricbench.analysis.failures import steps
 from fabricbench.analysis.rates import link_use_percent
@@ -93,6 +94,11 @@ class Subject:
     def record(self) -> Record:
         """The trial as `fabricbench.analysis` takes it."""
         return Record(self.trial.facts.run_spec, self.trial.summary or {}, self.trial.tables)
+
+    @property
+    def chunks_observed(self) -> str:
+        """Which chunks have rows: `all`, a `sample` or none (`summary`)."""
+        return observed_chunks(self.trial.facts.run_spec)
 
     @property
     def end_ps(self) -> int:

@@ -156,6 +156,8 @@ FIELDS = (
     "jobs.0.storage.warm_up",
     "jobs.0.warm_up_rounds",
     "name",
+    "observe.chunk_rows",
+    "observe.chunks",
     "observe.path_rows",
     "observe.series_interval",
     "observe.series_points",

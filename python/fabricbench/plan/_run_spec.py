@@ -41,6 +41,12 @@ class CableSpec(TypedDict):
     """
 
 
+ChunksObserved: TypeAlias = Literal["all", "sample", "summary"]
+"""
+Which chunks have a row. All are counted in any case.
+"""
+
+
 class CustomSwitchSpec(TypedDict):
     """
     A switch of a custom topology.
@@ -422,6 +428,15 @@ class ObserveSpec(TypedDict):
     What is sampled while running.
     """
 
+    chunk_rows: int
+    """
+    About this many rows of chunks stay of a sample: those of one chunk in k, with the smallest k that
+    fits what is expected.
+    """
+    chunks: ChunksObserved
+    """
+    Which chunks have a row in table `chunks`.
+    """
     path_rows: int
     """
     At most this many rows of table `paths`; 0 leaves it empty.

@@ -29,6 +29,10 @@ if TYPE_CHECKING:
 
 ROUTES_MAX: Final = 1 << 26
 """Most routes of a fabric that is checked unasked: of 8,192 leaves. More take the engine minutes to find."""
+MANY_ROWS: Final = 10_000_000
+"""Rows of chunks of a plan above which it is said how to have fewer."""
+_ROW_BYTES: Final = 40
+"""A row of table `chunks` on disk."""
 _FORCE: Final = "`--force` runs it nonetheless"
 _RANKS_TRIED: Final = (64, 128, 256)
 _HOSTS_FIELDS: Final = ("fabric.topology", "fabric.topology.hosts")
@@ -124,7 +128,18 @@ def estimate_text(estimates: Sequence["Estimate"]) -> str:
     longest = f", the longest trial {duration(max(times_ms))}" if len(times_ms) > 1 else ""
     return (
         f"estimate: {hops:,} packet-hops, up to {duration(sum(times_ms))} on one core{longest}; "
-        f"about {units.human_size(memory_bytes)} of memory"
+        f"about {units.human_size(memory_bytes)} of memory{_rows_text(estimates)}"
+    )
+
+
+def _rows_text(estimates: Sequence["Estimate"]) -> str:
+    """Say how many rows of chunks are going to be written, if they are many, and how to have fewer."""
+    rows = sum(estimate["chunk_rows"] for estimate in estimates)
+    if rows <= MANY_ROWS:
+        return ""
+    return (
+        f"; {rows:,} rows of chunks, about {units.human_size(rows * _ROW_BYTES)} on disk: "
+        "`-s observe.chunks=sample` keeps some, `-s observe.chunks=summary` none, and metrics stay exact"
     )
 
 

@@ -65,6 +65,23 @@ class Observe(PlanModel):
             "pairs on two tiers."
         ),
     )
+    chunks: Literal["all", "sample", "summary"] = Field(
+        default="all",
+        description=(
+            "Which chunks have a row in the table `chunks`: each; one in k, drawn by the seed; or none. With "
+            "`sample` and `summary` the tables `chunk_steps` and `chunk_times` count every chunk, and each "
+            "metric is what it is with `all`."
+        ),
+    )
+    chunk_rows: int = Field(
+        default=100_000,
+        ge=1,
+        le=100_000_000,
+        description=(
+            "About how many rows of chunks `sample` keeps: those of one chunk in k, with the smallest k that "
+            "fits what is expected. Source: what figures draw well."
+        ),
+    )
 
     def run_spec(self) -> ObserveSpec:
         """Write it out for the engine."""
@@ -74,6 +91,8 @@ class Observe(PlanModel):
             "series_ports": self.series_ports,
             "series_qps": self.series_qps,
             "path_rows": self.path_rows,
+            "chunks": self.chunks,
+            "chunk_rows": self.chunk_rows,
         }
 
 

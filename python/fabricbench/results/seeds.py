@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from fabricbench.analysis.chunk_counts import ALL, observed_chunks
 from fabricbench.analysis.isolation import Spread, spread
 from fabricbench.analysis.sharing import Placement, placements
 from fabricbench.metrics import PAUSES
@@ -68,7 +69,8 @@ def kept_rows(results: Iterable[tuple[Trial, Summary, Alone | None]]) -> list[Ke
     of_trial: dict[str, dict[str, Placement]] = {}
     rows = []
     for trial, summary, kept_percent in known:
-        if trial.id not in of_trial and len(of_trial) < MAX_TRIALS:
+        has_all_chunks = observed_chunks(trial.facts.run_spec) == ALL
+        if trial.id not in of_trial and len(of_trial) < MAX_TRIALS and has_all_chunks:
             of_trial[trial.id] = placements(trial.tables)
         placement = of_trial.get(trial.id, {}).get(summary.job)
         size = f", {shown_size(trial, summary)}" if many_sizes else ""

@@ -16,7 +16,7 @@ OF_THE_SIMULATOR: Final[dict[str, dict[str, Any]]] = {
 }
 """Everything; as it was when catalogs got the column `observed`."""
 
-LATER_TABLES: Final = frozenset({"counters"})
+LATER_TABLES: Final = frozenset({"counters", "chunk_steps", "chunk_times"})
 """Tables that records did not have from the beginning: one without has no rows of it."""
 
 

@@ -1547,7 +1547,7 @@ export interface components {
          * TableName
          * @enum {string}
          */
-        TableName: "chunks" | "ports" | "priorities" | "links" | "paths" | "reordering" | "series" | "connections" | "events" | "counters" | "trials";
+        TableName: "chunks" | "chunk_steps" | "chunk_times" | "ports" | "priorities" | "links" | "paths" | "reordering" | "series" | "connections" | "events" | "counters" | "trials";
         /**
          * TagChanges
          * @description Tags to give and to take away.
@@ -3907,7 +3907,7 @@ export interface operations {
             };
             header?: never;
             path: {
-                file: "report.html" | "summary.json" | "summary.csv" | "notebook.ipynb" | "plan.yaml" | "output.txt" | "capture.pcapng" | "timeline.json" | "chunks.parquet" | "chunks.csv" | "chunks.json" | "ports.parquet" | "ports.csv" | "ports.json" | "priorities.parquet" | "priorities.csv" | "priorities.json" | "links.parquet" | "links.csv" | "links.json" | "paths.parquet" | "paths.csv" | "paths.json" | "reordering.parquet" | "reordering.csv" | "reordering.json" | "series.parquet" | "series.csv" | "series.json" | "connections.parquet" | "connections.csv" | "connections.json" | "events.parquet" | "events.csv" | "events.json" | "counters.parquet" | "counters.csv" | "counters.json" | "trials.parquet" | "trials.csv" | "trials.json";
+                file: "report.html" | "summary.json" | "summary.csv" | "notebook.ipynb" | "plan.yaml" | "output.txt" | "capture.pcapng" | "timeline.json" | "chunks.parquet" | "chunks.csv" | "chunks.json" | "chunk_steps.parquet" | "chunk_steps.csv" | "chunk_steps.json" | "chunk_times.parquet" | "chunk_times.csv" | "chunk_times.json" | "ports.parquet" | "ports.csv" | "ports.json" | "priorities.parquet" | "priorities.csv" | "priorities.json" | "links.parquet" | "links.csv" | "links.json" | "paths.parquet" | "paths.csv" | "paths.json" | "reordering.parquet" | "reordering.csv" | "reordering.json" | "series.parquet" | "series.csv" | "series.json" | "connections.parquet" | "connections.csv" | "connections.json" | "events.parquet" | "events.csv" | "events.json" | "counters.parquet" | "counters.csv" | "counters.json" | "trials.parquet" | "trials.csv" | "trials.json";
                 /** @description Id of a trial, or `latest`. */
                 trial_id: string;
             };

@@ -124,6 +124,101 @@ impl ChunkRow {
 }
 
 table! {
+    /// Table `chunk_steps`: of a run with `observe.chunks` other than `all`, one row for each step of each
+    /// round of a job, over all its chunks. What is counted is what `chunks` has of one.
+    "chunk_steps": ChunkStepRow {
+        /// Name of the job.
+        job: u32 as &str = |row, names| names.job(row.job);
+        /// Round of the job, from 0; those to warm up come first.
+        round: u32;
+        /// Step of the algorithm, from 0; of storage 1 for operations that read.
+        step: u32;
+        /// How many, times the queue pairs that each is split over.
+        chunks: u64;
+        /// Those that completed.
+        complete: u64;
+        /// Those whose queue pair ran out of retries.
+        failed: u64;
+        /// Payload.
+        payload_bytes: u64 ["bytes"];
+        /// The first time that a byte was offered to a NIC; null if none was.
+        start_ps: Option<u64> ["ps"];
+        /// When the last chunk that was delivered was; null if none was.
+        delivered_ps: Option<u64> ["ps"];
+        /// When the last that completed did; null if none did.
+        completed_ps: Option<u64> ["ps"];
+        /// Data frames sent, resent ones included.
+        tx_frames: u64 ["frames"];
+        /// Their bytes.
+        tx_bytes: u64 ["bytes"];
+        /// Data frames that arrived.
+        rx_frames: u64 ["frames"];
+        /// Their bytes.
+        rx_bytes: u64 ["bytes"];
+        /// Data frames sent more than once.
+        retransmits: u64 ["frames"];
+        /// NAKs received by senders.
+        naks: u64 ["frames"];
+        /// Timeouts of senders.
+        timeouts: u64;
+        /// Data frames that arrived ahead of their turn.
+        out_of_order: u64 ["frames"];
+        /// Least latency of an accepted data frame.
+        latency_min_ps: Option<u64> ["ps"];
+        /// Mean over the chunks of their mean latency, each as often as it has `rx_frames`; a 64-bit float.
+        latency_mean_ps: Option<f64> ["ps"] = |row| row.latency_mean_ps();
+        /// Sum that it is the mean of [2^-20 ps].
+        latency_sum_2e20: u128 as ();
+        /// `rx_frames` of the chunks that have a latency: what that is a mean over.
+        latency_frames: u64 ["frames"];
+        /// Largest latency of an accepted data frame.
+        latency_max_ps: Option<u64> ["ps"];
+        /// Data frames that arrived with congestion experienced.
+        ecn_ce_rx: u64 ["frames"];
+        /// Congestion notification packets sent by receivers.
+        cnp_tx: u64 ["frames"];
+        /// Congestion notification packets received by senders.
+        cnp_rx: u64 ["frames"];
+    }
+}
+
+impl ChunkStepRow {
+    /// Mean latency [ps].
+    #[must_use]
+    #[expect(clippy::float_arithmetic, reason = "a mean for readers; the simulated world never sees it")]
+    pub fn latency_mean_ps(&self) -> Option<f64> {
+        let sum_ps = self.latency_sum_2e20 as f64 / f64::from(1 << 20);
+        (self.latency_frames > 0).then(|| sum_ps / self.latency_frames as f64)
+    }
+}
+
+table! {
+    /// Table `chunk_times`: of a run with `observe.chunks` other than `all`, how many chunks took how long.
+    /// Chunks that are alike in all other columns share a row, so that percentiles are exact.
+    "chunk_times": ChunkTimeRow {
+        /// Name of the job.
+        job: u32 as &str = |row, names| names.job(row.job);
+        /// Round of the job, from 0; those to warm up come first.
+        round: u32;
+        /// How they ended, as in `chunks`.
+        status: ChunkStatus as &str = |row| row.status.name();
+        /// Payload of each.
+        payload_bytes: u64 ["bytes"];
+        /// Flow completion time, as in `chunks`.
+        fct_ps: Option<u64> ["ps"];
+        /// The same of each on an idle fabric, as in `chunks`.
+        unloaded_ps: Option<u64> ["ps"];
+        /// Of storage, whether each was issued after the warm-up; 1 of other jobs.
+        is_issued_in_time: bool;
+        /// Of storage, whether each completed in the measured time; of open-loop traffic, whether it was
+        /// delivered while traffic was offered; 1 of other jobs.
+        is_ended_in_time: bool;
+        /// How many there are.
+        chunks: u64;
+    }
+}
+
+table! {
     /// Table `reordering`: how far out of order data frames arrived, where they can overtake each other.
     "reordering": ReorderingRow {
         /// Name of the job.

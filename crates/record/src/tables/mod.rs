@@ -7,7 +7,7 @@ pub(crate) mod fabric;
 pub(crate) mod series;
 
 use crate::declare::tables;
-use chunks::{ChunkRow, ReorderingRow};
+use chunks::{ChunkRow, ChunkStepRow, ChunkTimeRow, ReorderingRow};
 use connections::ConnectionRow;
 use counters::CounterRow;
 use fabric::{LinkRow, PathRow, PortRow, PriorityRow};
@@ -16,6 +16,10 @@ use series::{EventRow, SeriesRow};
 tables! {
     /// Completed chunks, in order of completion; several batches while running.
     Chunks(ChunkRow),
+    /// Sums over the chunks of each step, at the end; none where each chunk has a row.
+    ChunkSteps(ChunkStepRow),
+    /// How long chunks took, at the end; none where each chunk has a row.
+    ChunkTimes(ChunkTimeRow),
     /// Every port; several batches at the end.
     Ports(PortRow),
     /// Priorities of ports with pauses or losses, at the end.

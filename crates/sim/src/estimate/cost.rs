@@ -9,7 +9,7 @@
 use super::Estimate;
 use super::volume::Total;
 use crate::setup::Fabric;
-use spec::{LossRecovery, RateControl, RunSpec};
+use spec::{ChunksObserved, LossRecovery, RateControl, RunSpec};
 
 /// The program around the simulator with its libraries [bytes].
 const PROGRAM_BYTES: u64 = 120 << 20;
@@ -18,7 +18,7 @@ const CHUNK_BYTES: u64 = 108;
 /// A queue pair, both ends [bytes].
 const QUEUE_PAIR_BYTES: u64 = 164;
 /// A chunk whose queue pair is made when it is needed, with that [bytes].
-const PASSING_BYTES: u64 = 40;
+const PASSING_BYTES: u64 = 36;
 /// What a rate controller adds to a queue pair, as long as no congestion is notified [bytes].
 const PACER_BYTES: u64 = 32;
 /// What selective recovery adds to a queue pair [bytes].
@@ -47,6 +47,12 @@ pub(super) fn estimate(spec: &RunSpec, fabric: &Fabric, total: Total) -> Estimat
     let ports: u64 = fabric.graph.nodes.iter().map(|node| node.ports.len() as u64).sum();
     let Total { chunks, chunk_rows, queue_pairs, passing: _, payload_bytes, packet_hops } = total;
     let world_bytes = world_bytes(spec, ports, &total);
+    let chunk_rows = match spec.observe.chunks {
+        ChunksObserved::All => chunk_rows,
+        ChunksObserved::Sample => chunk_rows.min(spec.observe.chunk_rows.into()),
+        ChunksObserved::Summary => 0,
+    };
+    let total = Total { chunk_rows, ..total };
     let rows = chunk_rows.min(ROWS_WAITING) * ROW_BYTES + series_bytes(spec, ports);
     Estimate {
         hosts: fabric.graph.hosts() as u64,

@@ -44,6 +44,14 @@ pub struct Estimate {
     pub time_ms: u64,
 }
 
+/// Rows that the table of chunks would have with one for each.
+///
+/// # Errors
+/// When a schedule cannot be made.
+pub(crate) fn chunk_rows(spec: &RunSpec, fabric: &Fabric) -> Result<u64, SpecError> {
+    Ok(volume::volume(spec, fabric)?.chunk_rows)
+}
+
 /// Estimates what `spec` will cost.
 ///
 /// # Errors

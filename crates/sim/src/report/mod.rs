@@ -14,6 +14,7 @@ mod probe;
 mod progress;
 mod reordering;
 pub(crate) mod summary;
+mod tally;
 
 pub(crate) use assemble::{Assembler, Ending};
 pub use capture::{CapturedFrame, capture};
@@ -26,6 +27,7 @@ pub(crate) use probe::{
 };
 pub(crate) use progress::JobProgress;
 pub(crate) use reordering::reordering_rows;
+pub(crate) use tally::{Chosen, Tally};
 
 use crate::setup::{self, BuildOptions};
 use spec::{RunSpec, SpecError};

@@ -3,13 +3,16 @@
 
 use fabricbench_sim::{Description, Observer, Options, Path, Progress, Sample, Stopped};
 use proptest::prelude::*;
-use record::{Batch, ChunkRow, LinkRow, PathRow, PortRow, PriorityRow, ReorderingRow, SeriesRow};
+use record::{
+    Batch, ChunkRow, ChunkStepRow, ChunkTimeRow, LinkRow, PathRow, PortRow, PriorityRow, ReorderingRow,
+    SeriesRow,
+};
 use spec::{
-    BufferSpec, CableSpec, CustomLinkSpec, CustomSwitchSpec, DynamicEcnSpec, EcmpHash, EcnSpec,
-    ExtraDelaySpec, FabricSpec, FailureSpec, ForwardingSpec, JobSpec, LinkLayerSpec, LinkSpec, LoadBalancing,
-    LossRecovery, NicDirection, NicSpec, ObserveSpec, PfcSpec, PrioritySpec, QpMode, RateControl, RatioSpec,
-    RepeatSpec, RunSpec, RunSummary, SCHEMA_VERSION, ScheduledSpec, SchedulingSpec, SharedMemorySpec,
-    SwitchSpec, TcpCongestion, TcpSpec, TopologySpec, TransportSpec, XoffSpec,
+    BufferSpec, CableSpec, ChunksObserved, CustomLinkSpec, CustomSwitchSpec, DynamicEcnSpec, EcmpHash,
+    EcnSpec, ExtraDelaySpec, FabricSpec, FailureSpec, ForwardingSpec, JobSpec, LinkLayerSpec, LinkSpec,
+    LoadBalancing, LossRecovery, NicDirection, NicSpec, ObserveSpec, PfcSpec, PrioritySpec, QpMode,
+    RateControl, RatioSpec, RepeatSpec, RunSpec, RunSummary, SCHEMA_VERSION, ScheduledSpec, SchedulingSpec,
+    SharedMemorySpec, SwitchSpec, TcpCongestion, TcpSpec, TopologySpec, TransportSpec, XoffSpec,
 };
 
 /// A link of 400 Gb/s.
@@ -140,6 +143,8 @@ fn observe() -> ObserveSpec {
         series_ports: 64,
         series_qps: 16,
         path_rows: 1_000,
+        chunks: ChunksObserved::All,
+        chunk_rows: 100,
     }
 }
 
@@ -218,6 +223,8 @@ pub(crate) fn dcqcn() -> RateControl {
 #[derive(Default)]
 pub(crate) struct Recorder {
     pub(crate) chunks: Vec<ChunkRow>,
+    pub(crate) chunk_steps: Vec<ChunkStepRow>,
+    pub(crate) chunk_times: Vec<ChunkTimeRow>,
     pub(crate) ports: Vec<PortRow>,
     pub(crate) links: Vec<LinkRow>,
     pub(crate) priorities: Vec<PriorityRow>,
@@ -256,6 +263,8 @@ impl Observer for Recorder {
     fn batch(&mut self, batch: Batch) -> Result<(), Stopped> {
         match batch {
             Batch::Chunks(rows) => self.chunks.extend(rows),
+            Batch::ChunkSteps(rows) => self.chunk_steps.extend(rows),
+            Batch::ChunkTimes(rows) => self.chunk_times.extend(rows),
             Batch::Ports(rows) => self.ports.extend(rows),
             Batch::Priorities(rows) => self.priorities.extend(rows),
             Batch::Links(rows) => self.links.extend(rows),
@@ -285,6 +294,8 @@ impl Observer for Counter {
     fn batch(&mut self, batch: Batch) -> Result<(), Stopped> {
         self.rows += match batch {
             Batch::Chunks(rows) => rows.len(),
+            Batch::ChunkSteps(rows) => rows.len(),
+            Batch::ChunkTimes(rows) => rows.len(),
             Batch::Ports(rows) => rows.len(),
             Batch::Priorities(rows) => rows.len(),
             Batch::Links(rows) => rows.len(),

@@ -68,4 +68,22 @@ pub struct ObserveSpec {
     pub series_qps: u32,
     /// At most this many rows of table `paths`; 0 leaves it empty.
     pub path_rows: u32,
+    /// Which chunks have a row in table `chunks`.
+    pub chunks: ChunksObserved,
+    /// About this many rows of chunks stay of a sample: those of one chunk in k, with the smallest k that
+    /// fits what is expected.
+    #[schemars(range(min = 1))]
+    pub chunk_rows: u32,
+}
+
+/// Which chunks have a row. All are counted in any case.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ChunksObserved {
+    /// Each.
+    All,
+    /// One in k, drawn by the seed; tables `chunk_steps` and `chunk_times` count all.
+    Sample,
+    /// None; tables `chunk_steps` and `chunk_times` count all.
+    Summary,
 }

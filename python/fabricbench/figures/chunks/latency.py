@@ -84,4 +84,5 @@ LATENCY_FIGURE: Final = Figure(
     section=LATENCY,
     plot=lambda subject: latency_plot(subject.chunks),
     tables=("chunks",),
+    draws_chunks=True,
 )

@@ -96,4 +96,5 @@ PROGRESS_FIGURE: Final = Figure(
     section=TIMELINE,
     plot=lambda subject: progress_plot(subject.chunks, subject.end_ps),
     tables=("chunks",),
+    draws_chunks=True,
 )

@@ -216,5 +216,6 @@ TIMELINE_FIGURE: Final = Figure(
     section=TIMELINE,
     plot=lambda subject: timeline_plot(subject.chunks, subject.end_ps, subject.window),
     tables=("chunks",),
+    draws_chunks=True,
     zooms=True,
 )

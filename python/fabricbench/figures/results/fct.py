@@ -160,6 +160,7 @@ def _figure(name: str, what: str, *, of_run: bool) -> Figure:
         title=f"Flow completion times of {what}",
         shows=f"Distribution of the flow completion times of {what}, a curve for each job.",
         section=FCT,
+        draws_chunks=True,
         plot=_plot,
         result=lambda row: bool(row.summary.chunks_complete),
         of_run=of_run,

@@ -7,6 +7,7 @@ use crate::record::{Key, PlainReceive, PlainSend, ReceiveReport, Record, SendRep
 use crate::report::deliveries::{Deliveries, RoundsEnded};
 use crate::report::invariants;
 use crate::report::progress::{Failure, JobProgress, RoundPlan};
+use crate::report::tally::{Chosen, Tally};
 use crate::setup::Flows;
 use engine::prefetch::prefetch_ends;
 use jobs::QueuePair;
@@ -87,6 +88,10 @@ pub(crate) struct Assembler<'a> {
     span: Span,
     /// Rows not yet handed out.
     pub(crate) rows: Vec<ChunkRow>,
+    /// Which chunks have one.
+    chosen: Chosen,
+    /// What is counted of all of them, where not all have a row.
+    pub(crate) tally: Option<Tally>,
     pub(crate) events: Vec<EventRow>,
     pub(crate) frames: Vec<crate::record::Frame>,
     pub(crate) tcp_frames: Vec<crate::record::TcpFrame>,
@@ -122,10 +127,18 @@ impl<'a> Assembler<'a> {
             order: Vec::new(),
             span,
             rows: Vec::new(),
+            chosen: Chosen::All,
+            tally: None,
             events: Vec::new(),
             frames: Vec::new(),
             tcp_frames: Vec::new(),
         }
+    }
+
+    /// Has only the chosen chunks make rows; `tally` counts all.
+    pub(crate) fn choose(&mut self, chosen: Chosen, jobs: &[JobSpec]) {
+        self.tally = (!matches!(chosen, Chosen::All)).then(|| Tally::new(jobs));
+        self.chosen = chosen;
     }
 
     /// Takes in what was reported in one window, or two. Rows come out in the order (completion, chunk),
@@ -412,6 +425,12 @@ impl<'a> Assembler<'a> {
             && let Some(announced) = self.announced.remove(&key)
         {
             row.start_ps = Some(announced.0);
+        }
+        if let Some(tally) = &mut self.tally {
+            tally.add(&row);
+            if !self.chosen.has(key.0, key.1) {
+                return;
+            }
         }
         if self.rows.is_empty() {
             // A batch takes the memory of the one before it.

@@ -1,0 +1,116 @@
+"""The same of each job from counts of all chunks, where not every chunk has a row.
+
+Tables `chunk_steps` and `chunk_times` hold what the simulator counted; see `docs/records.md`. Times,
+rates and counters come out as they do of the rows of all chunks.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, repeat
+from typing import TYPE_CHECKING, Any
+
+from fabricbench.analysis.chunks import COLUMNS, ChunkFacts, RateMoments, gather
+from fabricbench.analysis.distribution import rank_of
+
+if TYPE_CHECKING:
+    from fabricbench.analysis.summary import Tables
+
+ALL = "all"
+
+
+def observed_chunks(run_spec: Mapping[str, Any]) -> str:
+    """Return which chunks have rows: `all`, a `sample` of them, or none (`summary`)."""
+    return str(run_spec.get("observe", {}).get("chunks", ALL))
+
+
+def table_of_sums(run_spec: Mapping[str, Any]) -> str:
+    """Return the table in which the counters of all chunks are, by chunk or by step."""
+    return "chunks" if observed_chunks(run_spec) == ALL else "chunk_steps"
+
+
+def gather_facts(run_spec: Mapping[str, Any], tables: Tables, facts: Mapping[str, ChunkFacts]) -> None:
+    """Add what a record says of the chunks of some jobs: their rows, or what was counted of them.
+
+    Args:
+        run_spec: The RunSpec.
+        tables: The record.
+        facts: What is known of each job, by its name.
+    """
+    if observed_chunks(run_spec) == ALL:
+        gather(tables.batches("chunks", COLUMNS), facts)
+        return
+    for row in _rows(tables, "chunk_steps"):
+        if row["job"] in facts:
+            _add_step(facts[row["job"]], row)
+    for row in _rows(tables, "chunk_times"):
+        if row["job"] in facts:
+            _add_times(facts[row["job"]], row)
+
+
+def _rows(tables: Tables, table: str) -> Iterator[dict[str, Any]]:
+    for batch in tables.batches(table):
+        yield from batch.to_pylist()
+
+
+def _add_step(facts: ChunkFacts, row: Mapping[str, Any]) -> None:
+    for name, known in facts.counters.items():
+        facts.counters[name] = (known or 0) + row[name]
+    if row["latency_mean_ps"] is not None:
+        facts.latency_sum_ps += row["latency_mean_ps"] * row["latency_frames"]
+        facts.latency_frames += row["latency_frames"]
+        least, most = row["latency_min_ps"], row["latency_max_ps"]
+        facts.latency_min_ps = least if facts.latency_min_ps is None else min(facts.latency_min_ps, least)
+        facts.latency_max_ps = most if facts.latency_max_ps is None else max(facts.latency_max_ps, most)
+    end_ps = row["completed_ps"]
+    if end_ps is not None and facts.counts_round(row["round"]):
+        index = row["round"]
+        facts.round_ends_ps[index] = max(end_ps, facts.round_ends_ps.get(index, end_ps))
+    if facts.operations is not None and end_ps is not None:
+        facts.operations.last_ps = max(facts.operations.last_ps, end_ps)
+
+
+def _add_times(facts: ChunkFacts, row: Mapping[str, Any]) -> None:
+    chunks, size, fct_ps = row["chunks"], row["payload_bytes"], row["fct_ps"]
+    is_complete = row["status"] == "complete"
+    if facts.until_ps:
+        facts.offered_bytes += chunks * size
+        facts.delivered_bytes += chunks * size * row["is_ended_in_time"]
+        if is_complete:
+            facts.slowdown_counts[fct_ps / row["unloaded_ps"]] += chunks
+    if facts.operations is not None and is_complete:
+        facts.operations.completed += chunks * row["is_ended_in_time"]
+        facts.operations.payload_bytes += chunks * size * row["is_ended_in_time"]
+        if row["is_issued_in_time"]:
+            facts.operations.time_counts[fct_ps] += chunks
+    if is_complete and facts.counts_round(row["round"]):
+        facts.fct_counts[fct_ps] += chunks
+        facts.rates.setdefault(size, RateMoments()).add_alike(fct_ps, chunks)
+
+
+def ranked(counts: Counter[Any], shares: Sequence[float]) -> list[Any]:
+    """Return percentiles by nearest rank of values that are there so many times each; see `nearest_rank`."""
+    ranks = [rank_of(share, counts.total()) for share in shares]
+    found, seen = dict.fromkeys(ranks), 0
+    left = sorted(found, reverse=True)
+    for value in sorted(counts):
+        seen += counts[value]
+        while left and left[-1] <= seen:
+            found[left.pop()] = value
+    return [found[rank] for rank in ranks]
+
+
+def mean_of_integers(counts: Counter[int]) -> float:
+    """Return the mean of whole numbers: their exact sum over how many they are."""
+    return sum(value * count for value, count in counts.items()) / counts.total()
+
+
+def mean_of_floats(counts: Counter[float]) -> float:
+    """Return the mean of numbers: their sum, rounded once, over how many they are."""
+    return math.fsum(_each(counts.items())) / counts.total()
+
+
+def _each(items: Iterable[tuple[float, int]]) -> Iterator[float]:
+    return chain.from_iterable(repeat(value, count) for value, count in items)
