@@ -76,7 +76,7 @@ impl Element {
         arrivals: &mut Arrivals,
         context: &mut Context<Packet, R>,
     ) -> Instant {
-        arrivals.take(window.end, context.inboxes(inboxes));
+        arrivals.take(window, context.inboxes(inboxes));
         for arrival in arrivals.in_order() {
             self.pass(arrival.packet, context);
         }

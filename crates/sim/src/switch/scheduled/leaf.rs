@@ -10,6 +10,7 @@ use super::control::Control;
 use super::credits::{CreditPlan, Credits, Granted};
 use super::gate::{Gate, GatePlan};
 use super::reassembly::Reassembly;
+use super::tasks::{Task, Tasks};
 use super::voq::{Voqs, credit_cost};
 use super::{Directory, Way};
 use crate::link::egress::SharedLinks;
@@ -19,12 +20,15 @@ use crate::switch::Received;
 use crate::switch::buffer::{Admission, BufferPlan, SharedBuffer};
 use crate::switch::pfc::PauseRequests;
 use crate::switch::queue::{EgressPlan, EgressPort, Stored, release};
+use engine::prefetch::prefetch_item;
 use engine::{Message, Window};
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 use std::ops::Range;
 use std::sync::Arc;
 use units::{AttachmentId, Instant, Span};
+
+/// How many arrivals ahead the queue of one is asked for, and what waits first in it.
+const QUEUES_AHEAD: usize = 8;
+const PACKETS_AHEAD: usize = 4;
 
 /// What a leaf is made of.
 pub(crate) struct LeafPlan {
@@ -66,17 +70,6 @@ impl Uplink {
     }
 }
 
-/// What a leaf does of its own accord.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Task {
-    /// A port sends to its host.
-    Send(u16),
-    /// A port grants a credit.
-    Grant(u16),
-    /// What waits for the fabric links goes on.
-    Release,
-}
-
 /// A leaf.
 #[derive(Debug)]
 pub(crate) struct Leaf {
@@ -89,7 +82,7 @@ pub(crate) struct Leaf {
     requests: PauseRequests,
     uplink: Option<Uplink>,
     reassembly: Reassembly,
-    tasks: BinaryHeap<Reverse<(Instant, Task)>>,
+    tasks: Tasks,
     /// When each port sends, and grants, next by `tasks`; other entries of it no longer hold.
     sends: Vec<Instant>,
     grants: Vec<Instant>,
@@ -119,7 +112,7 @@ impl Leaf {
             requests: PauseRequests::new(plan.pause_quanta, rates),
             uplink: plan.uplink.map(Uplink::new),
             reassembly: Reassembly::default(),
-            tasks: BinaryHeap::new(),
+            tasks: Tasks::default(),
             sends: vec![Instant::NEVER; hosts],
             grants: vec![Instant::NEVER; hosts],
             release_at: Instant::NEVER,
@@ -177,11 +170,12 @@ impl Leaf {
         arrivals: &mut Arrivals,
         context: &mut Context<Packet, R>,
     ) -> Instant {
-        arrivals.take(window.end, context.inboxes(inboxes));
-        let mut coming = arrivals.in_order().iter();
-        let mut next = coming.next();
+        arrivals.take(window, context.inboxes(inboxes));
+        let is_large = context.is_large();
+        let mut taken = 0;
         loop {
             let task = self.next_task();
+            let next = arrivals.get(taken);
             let arrives = next.map_or(Instant::NEVER, |arrival| arrival.packet.at());
             let now = arrives.min(task);
             if now >= window.end {
@@ -189,11 +183,35 @@ impl Leaf {
             }
             match next {
                 Some(arrival) if arrives <= task => {
+                    if is_large {
+                        self.prefetch(arrivals, taken);
+                    }
                     self.arrive(arrival, context);
-                    next = coming.next();
+                    taken += 1;
                 }
                 _ => self.work(now, context),
             }
+        }
+    }
+
+    /// Asks for the memory that arrivals behind the first `taken` will need: of queues, and of what waits in
+    /// them.
+    #[inline]
+    fn prefetch(&self, arrivals: &Arrivals, taken: usize) {
+        if let Some(Arrival { packet, inbox }) = arrivals.get(taken + QUEUES_AHEAD) {
+            let is_request = packet.is_link_control() && !Control::of(packet).is_grant;
+            if (*inbox as usize) < self.ports.len() || !is_request {
+                self.voqs.prefetch_queue(packet.destination(), packet.priority());
+            } else {
+                let (_, egress) = self.directory.place(packet.destination());
+                prefetch_item(&self.credits[usize::from(egress)]);
+            }
+        }
+        if let Some(Arrival { packet, inbox }) = arrivals.get(taken + PACKETS_AHEAD)
+            && (*inbox as usize) >= self.ports.len()
+            && packet.is_link_control()
+        {
+            self.voqs.prefetch_first(packet.destination(), packet.priority());
         }
     }
 
@@ -201,7 +219,7 @@ impl Leaf {
     #[inline]
     fn next_task(&mut self) -> Instant {
         let renewal = self.requests.next_renewal();
-        while let Some(&Reverse((at, task))) = self.tasks.peek() {
+        while let Some((at, task)) = self.tasks.first() {
             let holds = match task {
                 Task::Send(port) => self.sends[usize::from(port)] == at,
                 Task::Grant(port) => self.grants[usize::from(port)] == at,
@@ -222,7 +240,7 @@ impl Leaf {
             self.schedule_send(port, now);
             return;
         }
-        let Some(Reverse((_, task))) = self.tasks.pop() else { return };
+        let Some(task) = self.tasks.pop() else { return };
         match task {
             Task::Send(port) => self.send(port, now, context),
             Task::Grant(port) => self.grant(port, now, context),
@@ -236,7 +254,7 @@ impl Leaf {
         let planned = &mut self.sends[usize::from(port)];
         if at != Instant::NEVER && at.max(now) < *planned {
             *planned = at.max(now);
-            self.tasks.push(Reverse((*planned, Task::Send(port))));
+            self.tasks.push(*planned, Task::Send(port));
         }
     }
 
@@ -246,7 +264,7 @@ impl Leaf {
         let planned = &mut self.grants[usize::from(port)];
         if at != Instant::NEVER && at.max(now) < *planned {
             *planned = at.max(now);
-            self.tasks.push(Reverse((*planned, Task::Grant(port))));
+            self.tasks.push(*planned, Task::Grant(port));
         }
     }
 
@@ -255,7 +273,7 @@ impl Leaf {
         let next = self.uplink.as_ref().map_or(Instant::NEVER, |uplink| uplink.gate.next_release());
         if next != Instant::NEVER && next.max(now) < self.release_at {
             self.release_at = next.max(now);
-            self.tasks.push(Reverse((self.release_at, Task::Release)));
+            self.tasks.push(self.release_at, Task::Release);
         }
     }
 
@@ -270,7 +288,7 @@ impl Leaf {
 
     #[inline]
     fn arrive<R>(&mut self, arrival: &Arrival, context: &mut Context<Packet, R>) {
-        let Arrival { packet, inbox, .. } = *arrival;
+        let Arrival { packet, inbox } = *arrival;
         let now = packet.at();
         if (inbox as usize) < self.ports.len() {
             self.arrive_from_host(packet, inbox as u16, now, context);

@@ -29,6 +29,7 @@ mod element;
 mod gate;
 mod leaf;
 mod reassembly;
+mod tasks;
 mod voq;
 
 pub(crate) use arrivals::Arrivals;

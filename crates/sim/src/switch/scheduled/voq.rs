@@ -7,6 +7,7 @@
 
 use crate::packet::Priority;
 use crate::switch::queue::Stored;
+use engine::prefetch::prefetch_ends;
 use units::{AttachmentId, LINK_OVERHEAD_BYTES};
 
 /// No packet.
@@ -69,6 +70,18 @@ impl Voqs {
     #[inline]
     const fn index(port: AttachmentId, priority: Priority) -> usize {
         port.index() * Priority::COUNT + priority.index()
+    }
+
+    /// Asks for the memory of a queue.
+    #[inline]
+    pub(super) fn prefetch_queue(&self, port: AttachmentId, priority: Priority) {
+        prefetch_ends(&self.queues, Self::index(port, priority));
+    }
+
+    /// Asks for the memory of the packet that waits first in a queue.
+    #[inline]
+    pub(super) fn prefetch_first(&self, port: AttachmentId, priority: Priority) {
+        prefetch_ends(&self.pool, self.queues[Self::index(port, priority)].first as usize);
     }
 
     /// Frame bytes that wait in a queue.
@@ -137,6 +150,7 @@ impl Voqs {
         }
         let place = queue.first;
         let Waiting { stored, next } = self.pool[place as usize];
+        prefetch_ends(&self.pool, next as usize);
         queue.first = next;
         queue.bytes -= u64::from(stored.packet.frame_bytes());
         queue.balance -= credit_cost(stored.packet.frame_bytes()) as i64;
