@@ -85,7 +85,7 @@ def rate_plot(series: pl.DataFrame, names: dict[int, str], scale: TimeScale) -> 
         return None
     lowest = least.sort(["least", "qp"]).head(MAX_RATE_LINES)
     figure = go.Figure()
-    interval_ps = rates["time_ps"].unique().sort().diff().min()
+    interval_ps = rates["time_ps"].unique().sort().diff().median()  # some are shorter
     for index, qp in enumerate(sorted(lowest["qp"])):
         own = with_stretches(rates.filter(pl.col("qp") == qp).sort("time_ps"), interval_ps)
         samples = between_stretches(evenly(own, _MAX_POINTS))
