@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,30 @@ def test_every_figure_of_a_list_can_be_drawn(
     assert {"cdf", "timeline", "links"} <= listed
     assert not listed & missing
     assert {name: client.get(f"{trial}/{name}").status_code for name in listed} == dict.fromkeys(listed, 200)
+
+
+def test_all_figures_over_time_have_one_axis_the_length_of_the_run(
+    client_of: ClientOf, tmp_path: Path
+) -> None:
+    (trial,) = fb.run(fb.load("cc-alltoall-pfc-ecn").with_(data_size="4MB"), workspace=tmp_path)
+    client = client_of(tmp_path)
+    path = f"/api/v1/trials/{trial.id}/figures"
+    listed = client.get(path).json()["figures"]
+    over_time = [client.get(f"{path}/{each['name']}").json() for each in listed if each["over_time"]]
+    assert {"timeline", "progress", "goodput", "link-use", "queues"} <= {each["name"] for each in over_time}
+    assert len({each["unit"] for each in over_time}) == 1
+    for each in over_time:
+        assert each["layout"]["xaxis"]["range"] == [0, each["end_ps"] / each["unit_ps"]], each["name"]
+    others = [client.get(f"{path}/{each['name']}").json() for each in listed if not each["over_time"]]
+    assert {each["unit"] for each in others} == {None}
+
+
+def test_rates_that_follow_each_other_are_joined_by_a_line(client_of: ClientOf, tmp_path: Path) -> None:
+    (trial,) = fb.run(fb.load("cc-alltoall-pfc-ecn").with_(data_size="32MB"), workspace=tmp_path)
+    rates = client_of(tmp_path).get(f"/api/v1/trials/{trial.id}/figures/rates").json()
+    for line in rates["data"]:
+        joined = [one is not None and other is not None for one, other in pairwise(line["y"])]
+        assert sum(joined) > len(joined) / 2, line["name"]
 
 
 def test_a_run_of_swept_fields_has_its_figures_and_values(client_of: ClientOf, tmp_path: Path) -> None:

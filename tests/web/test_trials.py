@@ -80,6 +80,41 @@ def test_zooming_into_the_timeline_asks_for_more_of_it(page: Page, served: Serve
     expect(page.get_by_role("button", name="Whole run")).to_have_count(0)
 
 
+def test_a_zoom_in_one_figure_over_time_moves_the_others(page: Page, served: Served) -> None:
+    page.goto(f"{served.address}/trials/{served.congested.id}/over-time")
+    expect(page.locator(".figure[data-drawn=true]").nth(2)).to_be_attached()
+    whole = ranges(page)
+    assert len(whole) == 1
+    box = page.locator(".figure .nsewdrag").first.bounding_box()
+    assert box is not None
+    page.mouse.move(box["x"] + box["width"] / 4, box["y"] + 60)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 62, steps=5)
+    page.mouse.up()
+    page.wait_for_url(re.compile(r"from=\d+&to=\d+"))
+    page.wait_for_function("all => window.rangesOf().join() !== all", arg=",".join(whole))
+    page.wait_for_function("window.rangesOf().length === 1")
+    (zoomed,) = ranges(page)
+    page.get_by_role("tab", name="Timeline").click()
+    page.wait_for_url(re.compile(r"timeline\?from=\d+&to=\d+"))
+    page.wait_for_function("zoomed => window.rangesOf().join() === zoomed", arg=zoomed)
+    page.locator(".figure .nsewdrag").first.dblclick()
+    expect(page.get_by_role("button", name="Whole run")).to_have_count(0)
+    page.wait_for_function("whole => window.rangesOf().join() === whole", arg=whole[0])
+
+
+def ranges(page: Page) -> list[str]:
+    """The different stretches that the horizontal axes of the page's figures show."""
+    page.evaluate(
+        """() => { window.rangesOf = () => [...new Set(
+            [...document.querySelectorAll('.figure.js-plotly-plot')]
+                .map((each) => each._fullLayout.xaxis.range.map((end) => end.toPrecision(5)).join(' to '))
+        )] }"""
+    )
+    found: list[str] = page.evaluate("window.rangesOf()")
+    return found
+
+
 def test_trials_are_searched_tagged_deleted_and_restored(page: Page, served: Served) -> None:
     page.goto(f"{served.address}/trials?view=trials")
     page.get_by_label("Search trials").fill("jct-alltoall")

@@ -69,8 +69,14 @@ describe('zoom', () => {
   });
 
   it('a range of the axis becomes picoseconds, never before the start', () => {
-    expect(zoomed([-0.1, 1.5], 1e9)).toEqual({ from_ps: 0, to_ps: 1_500_000_000 });
-    expect(zoomed(null, 1e9)).toBeNull();
+    expect(zoomed([-0.1, 1.5], figure)).toEqual({ from_ps: 0, to_ps: 1_500_000_000 });
+    expect(zoomed(null, figure)).toBeNull();
+  });
+
+  it('the range of the whole run is no stretch, and a stretch ends with the run', () => {
+    const ended = { ...figure, end_ps: 2_000_000_000 };
+    expect(zoomed([0, 2], ended)).toBeNull();
+    expect(zoomed([1, 2.5], ended)).toEqual({ from_ps: 1_000_000_000, to_ps: 2_000_000_000 });
   });
 });
 

@@ -93,8 +93,16 @@ class Figure:
     is_certain: bool = True
     draws_chunks: bool = False
 
+    @property
+    def over_time(self) -> bool:
+        """Whether it is drawn over the time of the run."""
+        return self.section in {TIMELINE, SERIES}
+
     def draw(self, subject: Subject) -> Plot | None:
-        """Draw it; failures, repairs and convergences are lines across what is drawn over time.
+        """Draw it.
+
+        What is drawn over the time of the run has one axis in all figures, and failures, repairs and
+        convergences are lines across it.
 
         Raises:
             StoreError: A table cannot be read.
@@ -104,7 +112,10 @@ class Figure:
         plot = self.plot(subject) if subject.trial.has(*self.tables) else None
         if plot and self.draws_chunks and subject.chunks_observed == "sample":
             plot = replace(plot, caption=f"{plot.caption} {SAMPLE_NOTE}", reduced=True)
-        return marked(plot, subject.marks) if plot and plot.time_scale else plot
+        if plot is None or plot.time_scale is None:
+            return plot
+        plot.figure.update_xaxes(range=subject.time_range)
+        return marked(plot, subject.marks)
 
     def is_there(self, subject: Subject) -> bool:
         """Tell whether there may be something to draw; it is drawn only where nothing else tells.

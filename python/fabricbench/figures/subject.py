@@ -14,6 +14,7 @@ from fabricbench.analysis.uplinks import EgressDistribution, egress_distribution
 from fabricbench.figures import theme
 from fabricbench.figures.links.layout import DirectedLink
 from fabricbench.figures.marks import Mark, marks_of
+from fabricbench.figures.scales import TimeScale, time_scale
 from fabricbench.results.jobs import Beside
 from fabricbench.results.rows import rows_of
 from fabricbench.results.seeds import KeptRow, kept_rows
@@ -104,6 +105,18 @@ class Subject:
     def end_ps(self) -> int:
         """End of the run [ps]."""
         return int(self.record.summary["end_ps"])
+
+    @property
+    def time_scale(self) -> TimeScale:
+        """The unit of every axis of the time of the run."""
+        return time_scale(self.end_ps)
+
+    @property
+    def time_range(self) -> list[float]:
+        """Where every axis of the time of the run begins and ends, in its unit: all of it, or the window."""
+        from fabricbench.figures.chunks.timeline import Window
+
+        return (self.window or Window()).edges(self.end_ps, self.time_scale)
 
     @cached_property
     def marks(self) -> list[Mark]:

@@ -37,6 +37,7 @@ class FigureInfo(BaseModel):
     title: str
     section: FigureSection = Field(description="The section of the report that it belongs to.")
     of_run: bool = Field(description="Whether it shows the whole run that the trial belongs to.")
+    over_time: bool = Field(description="Whether it is drawn over the time of the run.")
     zooms: bool = Field(description="Whether `from_ps` and `to_ps` bring out more of it.")
 
 
@@ -61,6 +62,7 @@ def list_figures(trial: FinishedTrial, state: State) -> FigureList:
                 title=figure.title,
                 section=FigureSection(figure.section.key),
                 of_run=figure.of_run,
+                over_time=figure.over_time,
                 zooms=figure.zooms,
             )
             for name, figure in found
@@ -99,9 +101,10 @@ def draw_figure(
     ] = None,
     status: Annotated[str | None, Query(max_length=40, description="Timeline: that ended so only.")] = None,
 ) -> Response:
-    """Draw a figure: `data` and `layout` for Plotly, `caption`, whether it is `reduced`, `unit`, `unit_ps`.
+    """Draw a figure: `data` and `layout` for Plotly, `caption`, whether it is `reduced`, units and `end_ps`.
 
-    `unit` is that of a horizontal axis of time and null otherwise: x * unit_ps are picoseconds.
+    `unit` is that of a horizontal axis of time and null otherwise: x * `unit_ps` are picoseconds. `end_ps` is
+    the end of the run, and of every such axis.
     """
     if to_ps is not None and to_ps < (from_ps or 0):
         raise ApiError(422, f"to_ps: found {to_ps}", field="to_ps", allowed="from_ps or more")
@@ -121,7 +124,8 @@ def _drawn(trial: Trial, name: str, window: Window | None, run: list[Trial]) -> 
     plot = drawn(name, trial, run, window)
     if plot is None:
         raise not_found(f"nothing to draw: {FIGURES[name].title}")
-    return plot_json(plot, name=name, title=FIGURES[name].title)
+    end_ps = (trial.summary or {}).get("end_ps")
+    return plot_json(plot, name=name, title=FIGURES[name].title, end_ps=end_ps)
 
 
 def plot_json(plot: Plot, **about: Any) -> bytes:

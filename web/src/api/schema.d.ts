@@ -356,9 +356,10 @@ export interface paths {
         };
         /**
          * Draw Figure
-         * @description Draw a figure: `data` and `layout` for Plotly, `caption`, whether it is `reduced`, `unit`, `unit_ps`.
+         * @description Draw a figure: `data` and `layout` for Plotly, `caption`, whether it is `reduced`, units and `end_ps`.
          *
-         *     `unit` is that of a horizontal axis of time and null otherwise: x * unit_ps are picoseconds.
+         *     `unit` is that of a horizontal axis of time and null otherwise: x * `unit_ps` are picoseconds. `end_ps` is
+         *     the end of the run, and of every such axis.
          */
         get: operations["draw_figure_api_v1_trials__trial_id__figures__name__get"];
         put?: never;
@@ -851,6 +852,11 @@ export interface components {
              * @description Whether it shows the whole run that the trial belongs to.
              */
             of_run: boolean;
+            /**
+             * Over Time
+             * @description Whether it is drawn over the time of the run.
+             */
+            over_time: boolean;
             /**
              * Zooms
              * @description Whether `from_ps` and `to_ps` bring out more of it.

@@ -133,6 +133,8 @@ export interface Figure {
   caption?: string;
   /** Picoseconds of one unit of the horizontal axis, where that is time. */
   unit_ps?: number | null;
+  /** End of the run. */
+  end_ps?: number | null;
   /** The stretch that it was drawn for; all of the time if there is none. */
   stretch?: Stretch | null;
 }

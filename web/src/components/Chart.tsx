@@ -34,16 +34,19 @@ const CONFIG = {
 export function Chart({ figure, label, onZoom }: Props) {
   const place = useRef<HTMLDivElement>(null);
   const zoom = useRef(onZoom);
+  const shown = useRef(figure);
   const [error, setError] = useState<unknown>(null);
   const [drawn, setDrawn] = useState(false);
   useEffect(() => {
     zoom.current = onZoom;
+    shown.current = figure;
   });
   useEffect(() => {
     let current = true;
     const element = place.current;
     if (element === null) return;
-    draw(element, figure, (range) => zoom.current?.(range)).then(
+    const linked = zoom.current && { zoom: (range: Range) => zoom.current?.(range), shown };
+    draw(element, figure, linked).then(
       () => current && setDrawn(true),
       (reason: unknown) => current && setError(reason),
     );
@@ -67,21 +70,37 @@ export function Chart({ figure, label, onZoom }: Props) {
   );
 }
 
-async function draw(element: HTMLDivElement, figure: Figure, zoom: (range: [number, number] | null) => void) {
+type Range = [number, number] | null;
+
+/** A figure whose horizontal axis is that of others. */
+interface Linked {
+  zoom: (range: Range) => void;
+  shown: { current: Figure };
+}
+
+async function draw(element: HTMLDivElement, figure: Figure, linked: Linked | undefined) {
   const plotly = await loadPlotly();
   const first = !element.classList.contains('js-plotly-plot');
+  // Plotly's own way back leads to the axis that it drew first, which may be a part.
+  const config = linked ? { ...CONFIG, doubleClick: false as const } : CONFIG;
   // Plotly writes into the layout that it is given.
-  await plotly.react(element, figure.data, structuredClone(figure.layout), CONFIG);
-  if (first) {
-    (element as unknown as PlotlyHTMLElement).on('plotly_relayout', (event) => {
-      const range = zoomedRange(event);
-      if (range !== undefined) zoom(range);
-    });
-  }
+  await plotly.react(element, figure.data, structuredClone(figure.layout), config);
+  if (!first || !linked) return;
+  const plot = element as unknown as PlotlyHTMLElement;
+  plot.on('plotly_relayout', (event) => {
+    const range = zoomedRange(event);
+    if (range !== undefined) linked.zoom(range);
+  });
+  plot.on('plotly_doubleclick', () => {
+    linked.zoom(null);
+    void draw(element, linked.shown.current, linked);
+  });
 }
 
 /** The range that a zoom chose; null for all of it; undefined if the horizontal axis was not touched. */
 export function zoomedRange(event: PlotRelayoutEvent): [number, number] | null | undefined {
+  const whole = (event as { 'xaxis.range'?: [number, number] })['xaxis.range'];
+  if (whole !== undefined) return whole;
   const from = event['xaxis.range[0]'];
   const to = event['xaxis.range[1]'];
   if (from !== undefined && to !== undefined) return [from, to];

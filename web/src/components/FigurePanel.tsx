@@ -1,14 +1,13 @@
-import { Button, Group, Text, Title } from '@mantine/core';
+import { Group, Text, Title } from '@mantine/core';
 import { useMemo } from 'react';
 
 import { useFigure } from '../api/queries';
 import type { Figure, FigureName, Stretch } from '../api/types';
-import { simulatedTime } from '../format/numbers';
 import { CaptionedChart } from './CaptionedChart';
 import { ChunkFilterBar, chunkFilterOf } from './ChunkFilterBar';
 import { Loaded } from './Loaded';
 import { useSearch } from './useSearch';
-import { stretchOf, withRange, zoomed } from './zoom';
+import { addressOf, stretchOf, withRange, zoomed } from './zoom';
 
 interface Props {
   trial: string;
@@ -16,42 +15,33 @@ interface Props {
   jobs: string[];
 }
 
-/** One figure of a trial with its title and caption; zooming into time asks the server for more detail. */
+/**
+ * One figure of a trial with its title and caption. All figures over time show the same stretch of it; some ask the
+ * server for more detail of that.
+ */
 export function FigurePanel({ trial, figure, jobs }: Props) {
   const { search, change } = useSearch();
-  const stretch = figure.zooms ? stretchOf(search) : null;
-  const query = useFigure(trial, figure.name, stretch, figure.zooms ? chunkFilterOf(search) : {});
+  const stretch = figure.over_time ? stretchOf(search) : null;
+  const asked = figure.zooms ? stretch : null;
+  const query = useFigure(trial, figure.name, asked, figure.zooms ? chunkFilterOf(search) : {});
   return (
     <section className="panel" style={{ padding: '10px 14px' }} aria-busy={query.isFetching}>
       <Group justify="space-between" mb={4} mih={28}>
         <Title order={2}>{figure.title}</Title>
         {figure.zooms ? <ChunkFilterBar search={search} change={change} jobs={jobs} /> : null}
-        {stretch !== null ? (
-          <Group gap="xs">
-            <Text size="xs" className="muted" role="status">
-              {simulatedTime(stretch.from_ps)} to {simulatedTime(stretch.to_ps)}
-              {query.isFetching ? ', loading detail' : ''}
-            </Text>
-            <Button variant="default" onClick={() => change({ from: null, to: null })}>
-              Whole run
-            </Button>
-          </Group>
+        {asked !== null && query.isFetching ? (
+          <Text size="xs" className="muted" role="status">
+            loading detail
+          </Text>
         ) : null}
       </Group>
       <Loaded query={query} what={figure.title}>
         {(drawn) => (
           <Drawn
             drawn={drawn}
+            stretch={figure.zooms ? (drawn.stretch ?? null) : stretch}
             title={figure.title}
-            onStretch={
-              figure.zooms
-                ? (next) =>
-                    change({
-                      from: next && String(next.from_ps),
-                      to: next && String(next.to_ps),
-                    })
-                : undefined
-            }
+            onStretch={figure.over_time ? (next) => change(addressOf(next)) : undefined}
           />
         )}
       </Loaded>
@@ -61,20 +51,23 @@ export function FigurePanel({ trial, figure, jobs }: Props) {
 
 interface DrawnProps {
   drawn: Figure;
+  stretch: Stretch | null;
   title: string;
   onStretch: ((stretch: Stretch | null) => void) | undefined;
 }
 
-function Drawn({ drawn, title, onStretch }: DrawnProps) {
-  // A zoom moves the axis at once; the figure is drawn again when the server has sent what that brings out.
-  const figure = useMemo(() => withRange(drawn, drawn.stretch ?? null), [drawn]);
-  const factor = drawn.unit_ps ?? null;
-  const zoomable = onStretch !== undefined && factor !== null;
+function Drawn({ drawn, stretch, title, onStretch }: DrawnProps) {
+  const { from_ps: from, to_ps: to } = stretch ?? {};
+  // A figure that zooms moves its axis at once; it is drawn again when the server has sent what that brings out.
+  const figure = useMemo(
+    () => withRange(drawn, from === undefined || to === undefined ? null : { from_ps: from, to_ps: to }),
+    [drawn, from, to],
+  );
   return (
     <CaptionedChart
       figure={figure}
       label={title}
-      {...(zoomable ? { onZoom: (range: [number, number] | null) => onStretch(zoomed(range, factor)) } : {})}
+      {...(onStretch ? { onZoom: (range: [number, number] | null) => onStretch(zoomed(range, drawn)) } : {})}
     />
   );
 }

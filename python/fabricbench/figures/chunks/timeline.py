@@ -71,8 +71,7 @@ def timeline_plot(chunks: pl.LazyFrame, end_ps: int, window: Window | None = Non
     timeline = choose_timeline(window.of(chunks) if window else chunks, end_ps)
     if not timeline.bars:
         return None
-    # A part has the unit of the whole, so that both can be drawn over each other.
-    scale = time_scale(end_ps if window else max(bar["end_ps"] for bar in timeline.bars))
+    scale = time_scale(end_ps)
     colour_column, colour_title = _colour_by(timeline)
     figure = go.Figure()
     whole = [bar for bar in timeline.bars if bar["status"] == "complete"]
@@ -85,8 +84,6 @@ def timeline_plot(chunks: pl.LazyFrame, end_ps: int, window: Window | None = Non
         failed["pattern"] = {"shape": "/", "fgcolor": theme.FAILED, "size": 5}
         figure.add_trace(_bars(broken, scale, failed))
     figure.update_layout(_layout(timeline, scale))
-    if window:
-        figure.update_xaxes(range=window.edges(end_ps, scale))
     caption = _caption(timeline, colour_title, bool(broken))
     return Plot(figure, caption, timeline.reduction is not Reduction.NONE, scale)
 

@@ -11,7 +11,7 @@ from fabricbench.figures import theme
 from fabricbench.figures.figure import SERIES, Figure
 from fabricbench.figures.plot import Plot
 from fabricbench.figures.samples.thinning import between_stretches, evenly, with_stretches
-from fabricbench.figures.scales import TimeScale, time_scale, time_text
+from fabricbench.figures.scales import TimeScale, time_text
 
 MAX_PAUSE_LINES = 8
 MAX_RATE_LINES = 16
@@ -19,11 +19,12 @@ _MAX_POINTS = 250
 _BPS_PER_GBPS = 1e9
 
 
-def pause_plot(series: pl.DataFrame) -> Plot | None:
+def pause_plot(series: pl.DataFrame, scale: TimeScale) -> Plot | None:
     """Draw for the ports that were paused longest which share of the time they were, stretch by stretch.
 
     Args:
         series: Table `series` of a trial.
+        scale: The unit of time.
 
     Returns:
         The plot, or None when no sampled port was paused.
@@ -34,7 +35,6 @@ def pause_plot(series: pl.DataFrame) -> Plot | None:
     where = ["node", "port", "priority"]
     totals = pauses.group_by(where).agg(pl.col("value").max().alias("paused"))
     longest = totals.sort(["paused", *where], descending=[True, False, False, False]).head(MAX_PAUSE_LINES)
-    scale = time_scale(int(str(pauses["time_ps"].max())))
     figure = go.Figure()
     for index, (node, port, priority, paused) in enumerate(longest.iter_rows()):
         own = (pl.col("node") == node) & (pl.col("port") == port) & (pl.col("priority") == priority)
@@ -65,12 +65,13 @@ def _pause_line(samples: pl.DataFrame, name: str, scale: TimeScale, index: int) 
     )
 
 
-def rate_plot(series: pl.DataFrame, names: dict[int, str]) -> Plot | None:
+def rate_plot(series: pl.DataFrame, names: dict[int, str], scale: TimeScale) -> Plot | None:
     """Draw the rate of some queue pairs over time: those whose rate fell lowest.
 
     Args:
         series: Table `series` of a trial.
         names: What each queue pair carries, as far as it is known.
+        scale: The unit of time.
 
     Returns:
         The plot, or None when no rate was sampled or none ever fell.
@@ -83,9 +84,8 @@ def rate_plot(series: pl.DataFrame, names: dict[int, str]) -> Plot | None:
     if least.is_empty():
         return None
     lowest = least.sort(["least", "qp"]).head(MAX_RATE_LINES)
-    scale = time_scale(int(str(rates["time_ps"].max())))
     figure = go.Figure()
-    interval_ps = rates["time_ps"].unique().sort().diff().min()
+    interval_ps = rates["time_ps"].unique().sort().diff().median()  # some are shorter
     for index, qp in enumerate(sorted(lowest["qp"])):
         own = with_stretches(rates.filter(pl.col("qp") == qp).sort("time_ps"), interval_ps)
         samples = between_stretches(evenly(own, _MAX_POINTS))
@@ -128,7 +128,7 @@ PAUSES_FIGURE: Final = Figure(
     title="Pauses over time",
     shows="For which share of the time the ports were paused that were paused longest.",
     section=SERIES,
-    plot=lambda subject: pause_plot(subject.series),
+    plot=lambda subject: pause_plot(subject.series, subject.time_scale),
     tables=("series",),
     metric="paused_ps",
     missing="no sampled port was paused",
@@ -138,7 +138,7 @@ RATES_FIGURE: Final = Figure(
     title="Sending rates over time",
     shows="The rate that its control allows each of the sampled queue pairs whose rate fell.",
     section=SERIES,
-    plot=lambda subject: rate_plot(subject.series, subject.queue_pairs),
+    plot=lambda subject: rate_plot(subject.series, subject.queue_pairs, subject.time_scale),
     tables=("series",),
     metric="rate_bps",
     missing="no rate was sampled that fell",

@@ -12,19 +12,20 @@ from fabricbench.figures import theme
 from fabricbench.figures.figure import SERIES, Figure
 from fabricbench.figures.plot import Plot
 from fabricbench.figures.samples.thinning import evenly
-from fabricbench.figures.scales import TimeScale, time_scale
+from fabricbench.figures.scales import TimeScale
 
 MAX_JOBS = 8
 _MAX_POINTS = 400
 _GB_PER_BYTE_PER_PS = 1e3
 
 
-def goodput_plot(series: pl.DataFrame, colours: Mapping[str, str]) -> Plot | None:
+def goodput_plot(series: pl.DataFrame, colours: Mapping[str, str], scale: TimeScale) -> Plot | None:
     """Draw the rate at which each job was delivered payload, between one sample and the next.
 
     Args:
         series: Table `series` of a trial.
         colours: The colour of each job.
+        scale: The unit of time.
 
     Returns:
         The plot, or None when nothing was sampled or delivered.
@@ -34,7 +35,6 @@ def goodput_plot(series: pl.DataFrame, colours: Mapping[str, str]) -> Plot | Non
     totals = totals.filter(pl.col("total") > 0).sort(["total", "job"], descending=[True, False])
     if totals.is_empty():
         return None
-    scale = time_scale(int(str(delivered["time_ps"].max())))
     figure = go.Figure()
     for job in map(str, totals["job"].head(MAX_JOBS)):
         samples = delivered.filter(pl.col("job") == job).sort("time_ps")
@@ -81,7 +81,7 @@ GOODPUT_FIGURE: Final = Figure(
     title="Goodput over time",
     shows="Payload delivered to each job.",
     section=SERIES,
-    plot=lambda subject: goodput_plot(subject.series, subject.job_colours),
+    plot=lambda subject: goodput_plot(subject.series, subject.job_colours, subject.time_scale),
     tables=("series",),
     metric="delivered_bytes",
 )

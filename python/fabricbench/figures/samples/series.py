@@ -12,7 +12,7 @@ from fabricbench.figures import theme
 from fabricbench.figures.figure import SERIES, Figure
 from fabricbench.figures.links.layout import natural_key
 from fabricbench.figures.plot import Plot
-from fabricbench.figures.scales import TimeScale, byte_count_text, time_scale
+from fabricbench.figures.scales import TimeScale, byte_count_text
 
 MAX_QUEUE_LINES = 8
 MAX_USE_ROWS = 96
@@ -22,11 +22,12 @@ _ROWS_WITH_GAPS = 40
 _BYTE_UNITS = (("B", 1), ("kB", 10**3), ("MB", 10**6), ("GB", 10**9))
 
 
-def queue_plot(series: pl.DataFrame) -> Plot | None:
+def queue_plot(series: pl.DataFrame, scale: TimeScale) -> Plot | None:
     """Draw the egress queues that grew longest.
 
     Args:
         series: Table `series` of a trial.
+        scale: The unit of time.
 
     Returns:
         The plot, or None when no queue was sampled.
@@ -34,15 +35,16 @@ def queue_plot(series: pl.DataFrame) -> Plot | None:
     queues = series.filter(pl.col("metric") == "queue_bytes")
     if queues.is_empty():
         return None
-    figure, ports, drawn = _queue_figure(queues, "egress queue")
-    return Plot(figure, _queue_caption(ports, drawn), time_scale=_scale_of(queues))
+    figure, ports, drawn = _queue_figure(queues, "egress queue", scale)
+    return Plot(figure, _queue_caption(ports, drawn), time_scale=scale)
 
 
-def voq_plot(series: pl.DataFrame) -> Plot | None:
+def voq_plot(series: pl.DataFrame, scale: TimeScale) -> Plot | None:
     """Draw what waited in virtual output queues, by the port that it came in by.
 
     Args:
         series: Table `series` of a trial.
+        scale: The unit of time.
 
     Returns:
         The plot, or None when there were no such queues.
@@ -51,7 +53,7 @@ def voq_plot(series: pl.DataFrame) -> Plot | None:
     if queues.is_empty():
         return None
     p95 = queues["value"].quantile(0.95, "nearest") or 0
-    figure, ports, drawn = _queue_figure(queues, "in virtual output queues")
+    figure, ports, drawn = _queue_figure(queues, "in virtual output queues", scale)
     text = (
         "Bytes in the virtual output queues of scheduled leaves at each sample, by the port they came in "
         f"by. Over the samples of {ports:,} ports the 95th percentile is {byte_count_text(int(p95))}, "
@@ -59,18 +61,13 @@ def voq_plot(series: pl.DataFrame) -> Plot | None:
     )
     if drawn < ports:
         text += f" Reduced: the {drawn} ports that had the most."
-    return Plot(figure, text, time_scale=_scale_of(queues))
+    return Plot(figure, text, time_scale=scale)
 
 
-def _scale_of(samples: pl.DataFrame) -> TimeScale:
-    return time_scale(int(str(samples["time_ps"].max())))
-
-
-def _queue_figure(queues: pl.DataFrame, what: str) -> tuple[go.Figure, int, int]:
+def _queue_figure(queues: pl.DataFrame, what: str, scale: TimeScale) -> tuple[go.Figure, int, int]:
     """Draw the longest of some queues; also return how many there are, and how many are drawn."""
     peaks = queues.group_by("node", "port").agg(pl.col("value").max().alias("peak"))
     longest = peaks.sort(["peak", "node", "port"], descending=[True, False, False]).head(MAX_QUEUE_LINES)
-    scale = _scale_of(queues)
     top = int(str(peaks["peak"].max()))
     unit, size = max((entry for entry in _BYTE_UNITS if entry[1] <= max(1, top)), key=lambda entry: entry[1])
     figure = go.Figure()
@@ -126,11 +123,12 @@ def _queue_caption(ports: int, drawn: int) -> str:
     )
 
 
-def use_plot(use: pl.DataFrame) -> Plot | None:
+def use_plot(use: pl.DataFrame, scale: TimeScale) -> Plot | None:
     """Draw the use of each sampled egress port over time.
 
     Args:
         use: Columns `node`, `port`, `time_ps` (end of an interval between samples), `use_percent`.
+        scale: The unit of time.
 
     Returns:
         The plot, or None when nothing was sampled.
@@ -142,7 +140,6 @@ def use_plot(use: pl.DataFrame) -> Plot | None:
     ports = sorted(busiest.select("node", "port").iter_rows(), key=lambda row: (natural_key(row[0]), row[1]))
     use = _in_stretches(use)
     times = use["time_ps"].unique().sort().to_list()
-    scale = time_scale(times[-1])
     figure = go.Figure(_use_heatmap(use, ports, times, scale))
     figure.update_layout(
         theme.layout(
@@ -202,7 +199,7 @@ LINK_USE_FIGURE: Final = Figure(
     title="Link use over time",
     shows="Use of the busiest of the sampled links.",
     section=SERIES,
-    plot=lambda subject: use_plot(sampled_use(subject.series, subject.links)),
+    plot=lambda subject: use_plot(sampled_use(subject.series, subject.links), subject.time_scale),
     tables=("links", "series"),
     metric="tx_bytes",
 )
@@ -211,7 +208,7 @@ QUEUES_FIGURE: Final = Figure(
     title="Egress queues over time",
     shows="The sampled egress queues that grew longest.",
     section=SERIES,
-    plot=lambda subject: queue_plot(subject.series),
+    plot=lambda subject: queue_plot(subject.series, subject.time_scale),
     tables=("series",),
     metric="queue_bytes",
 )
@@ -220,7 +217,7 @@ VOQS_FIGURE: Final = Figure(
     title="Virtual output queues over time",
     shows="What waited in the virtual output queues of scheduled leaves, by the port it came in by.",
     section=SERIES,
-    plot=lambda subject: voq_plot(subject.series),
+    plot=lambda subject: voq_plot(subject.series, subject.time_scale),
     tables=("series",),
     metric="voq_bytes",
 )

@@ -18,7 +18,7 @@ def with_stretches(samples: pl.DataFrame, interval_ps: object) -> pl.DataFrame:
 
     Args:
         samples: In order of time.
-        interval_ps: Time between two samples that follow each other; none if there is one alone.
+        interval_ps: Usual time between two samples that follow each other; none if there is one alone.
     """
     longest = 1.5 * float(str(interval_ps)) if interval_ps is not None else 0.0
     is_new = (pl.col("time_ps").diff() > longest).fill_null(value=False)

@@ -10,7 +10,7 @@ import polars as pl
 from fabricbench.figures import theme
 from fabricbench.figures.figure import SERIES, Figure
 from fabricbench.figures.plot import Plot
-from fabricbench.figures.scales import TimeScale, byte_count_text, time_scale
+from fabricbench.figures.scales import TimeScale, byte_count_text
 
 MAX_THRESHOLD_PORTS = 6
 _MAX_POINTS = 250
@@ -19,11 +19,12 @@ _WHERE = ["node", "port", "priority"]
 _BYTES_PER_KB = 1e3
 
 
-def threshold_plot(series: pl.DataFrame) -> Plot | None:
+def threshold_plot(series: pl.DataFrame, scale: TimeScale) -> Plot | None:
     """Draw Kmin and Kmax of the ports that moved them, those with the longest queues first.
 
     Args:
         series: Table `series` of a trial.
+        scale: The unit of time.
 
     Returns:
         The plot, or None when no sampled port moved its thresholds.
@@ -33,7 +34,6 @@ def threshold_plot(series: pl.DataFrame) -> Plot | None:
     if moved.is_empty():
         return None
     drawn = moved.head(MAX_THRESHOLD_PORTS)
-    scale = time_scale(int(str(thresholds["time_ps"].max())))
     figure = go.Figure()
     for index, where in enumerate(drawn.select(_WHERE).iter_rows()):
         for metric in _METRICS:
@@ -99,7 +99,7 @@ THRESHOLDS_FIGURE: Final = Figure(
     title="ECN thresholds over time",
     shows="Kmin and Kmax of the ports that moved them.",
     section=SERIES,
-    plot=lambda subject: threshold_plot(subject.series),
+    plot=lambda subject: threshold_plot(subject.series, subject.time_scale),
     tables=("series",),
     metric="ecn_kmin_bytes",
     missing="no sampled port moved its thresholds",

@@ -3,6 +3,7 @@ import type { TrialDetail } from '../../api/types';
 import { FigurePanel } from '../../components/FigurePanel';
 import { Loaded } from '../../components/Loaded';
 import { Empty } from '../../components/States';
+import { StretchBar } from '../../components/StretchBar';
 import { draws, jobsOf, type View, VIEW_OF_SECTION } from './views';
 
 /** The figures of a view, in the order of the report. */
@@ -16,14 +17,19 @@ export function FiguresView({ trial, view }: { trial: TrialDetail; view: View })
         if (shown.length === 0 && view.tables.length === 0 && view.key !== 'summary') {
           return <Empty title="Nothing to draw">The record of this trial has nothing for this view.</Empty>;
         }
-        return shown.map((figure) => (
-          <FigurePanel
-            key={figure.name}
-            trial={trial.id}
-            figure={figure}
-            jobs={jobsOf(trial).map(({ job }) => job)}
-          />
-        ));
+        return (
+          <>
+            {shown.some(({ over_time }) => over_time) ? <StretchBar /> : null}
+            {shown.map((figure) => (
+              <FigurePanel
+                key={figure.name}
+                trial={trial.id}
+                figure={figure}
+                jobs={jobsOf(trial).map(({ job }) => job)}
+              />
+            ))}
+          </>
+        );
       }}
     </Loaded>
   );

@@ -4,10 +4,13 @@ import { useDocumentTitle } from '@mantine/hooks';
 import { useEffect } from 'react';
 import { useNavigate, useParams } from 'react-router';
 
+import { query } from '../../api/client';
 import { useTrial } from '../../api/queries';
 import type { TrialDetail } from '../../api/types';
 import { Loaded } from '../../components/Loaded';
 import { loadPlotly } from '../../components/plotly';
+import { useSearch } from '../../components/useSearch';
+import { addressOf, stretchOf } from '../../components/zoom';
 import { dataSize } from '../../format/numbers';
 import { DiagnosisView } from './DiagnosisView';
 import { FiguresView } from './FiguresView';
@@ -45,11 +48,14 @@ function useDrawingLibrary(view: string) {
 
 function Statistics({ trial, view }: { trial: TrialDetail; view: View | undefined }) {
   const navigate = useNavigate();
+  const { search } = useSearch();
   if (view === undefined) return null;
+  const open = (key: string | null) =>
+    navigate(`/trials/${trial.id}/${key ?? 'summary'}${query({ ...addressOf(stretchOf(search)) })}`);
   return (
     <Stack gap="sm">
       <Header trial={trial} view={view.key} />
-      <Tabs value={view.key} onChange={(key) => void navigate(`/trials/${trial.id}/${key ?? 'summary'}`)}>
+      <Tabs value={view.key} onChange={(key) => void open(key)}>
         <Tabs.List aria-label="Views of the trial">
           {viewsOf(trial).map(({ key, title }) => (
             <Tabs.Tab key={key} value={key} px="sm" py={7}>
