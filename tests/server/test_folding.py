@@ -4,7 +4,8 @@ import json
 
 import pytest
 from starlette.testclient import TestClient
-from tests.server.test_plans import PLAN, check
+from tests.server.test_plans import check
+from tests.support.samples import PLAN
 
 LEAVES = "{kind: leaf-spine, leaves: 32, hosts_per_leaf: 32, spines: 16}"
 PODS = "{kind: fat-tree, pods: 4, leaves_per_pod: 8, hosts_per_leaf: 16, aggs_per_pod: 4, cores_per_agg: 4}"

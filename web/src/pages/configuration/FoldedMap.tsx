@@ -132,7 +132,7 @@ function Hosts({ box, jobs, ranks, colourOf, host }: BoxProps) {
         width={width}
         height={rows * PITCH}
         viewBox={`0 0 ${width} ${rows * PITCH}`}
-        style={{ maxWidth: '100%' }}
+        style={{ display: 'block', maxWidth: '100%' }}
         role="img"
         aria-label={`Hosts of ${box.name}`}
       >
