@@ -182,3 +182,28 @@ def test_the_fabric_is_drawn_with_the_ranks_of_every_job(page: Page, served: Ser
     colours = {circle.get_attribute("fill") for circle in picture.locator("circle").all()}
     assert len(colours) == 2
     assert picture.locator("circle").count() == 8
+
+
+def test_a_large_fabric_is_folded_and_a_host_is_found_in_it(page: Page, served: Served) -> None:
+    page.goto(f"{served.address}/configure")
+    topology = "{kind: fat-tree, pods: 16, leaves_per_pod: 16, hosts_per_leaf: 32, aggs_per_pod: 16, "
+    write(
+        page,
+        f"fabricbench: 1\nname: large\nfabric:\n  topology: {topology}cores_per_agg: 16}}\n"
+        'jobs:\n  - {collective: all-reduce, ranks: "0-7"}\nsweep: {data_size: 1MB}\n',
+    )
+    fabric = page.get_by_role("group", name="Map of the fabric: 8,192 hosts, 768 switches")
+    pod = fabric.get_by_role("button", name="pod 3 32 switches, 512 hosts")
+    expect(pod).to_have_attribute("aria-expanded", "false")
+    assert fabric.locator("*").count() < 500
+    pod.press("Enter")
+    expect(fabric.get_by_role("button", name=re.compile("^leaf48 "))).to_be_visible()
+    pod.click()
+    expect(fabric.get_by_role("button", name=re.compile("^leaf48 "))).to_have_count(0)
+    fabric.get_by_label("Find a host or a switch").fill("host700")
+    expect(fabric.get_by_role("status")).to_have_text("pod 1, leaf21")
+    expect(fabric.locator("[data-host='700'][data-marked='true']")).to_be_visible()
+    fabric.get_by_label("Find a host or a switch").fill("core99")
+    expect(fabric.locator("[aria-current=true]")).to_have_text("core99")
+    fabric.get_by_label("Find a host or a switch").fill("host8192")
+    expect(fabric.get_by_role("status")).to_have_text("no such host or switch")

@@ -8,7 +8,14 @@ test('a host has the colours of every job with a rank on it', () => {
     { name: 'ring', hosts: [0, 1, 1] },
     { name: 'neighbour', hosts: [1, 2] },
   ];
-  const found = jobsOfHost({ hosts: 3, nodes: [], links: [], jobs, reduced: false } satisfies Topology);
+  const found = jobsOfHost({
+    hosts: 3,
+    nodes: [],
+    links: [],
+    switches: [],
+    jobs,
+    reduced: false,
+  } satisfies Topology);
   expect([...found]).toEqual([
     [0, [0]],
     [1, [0, 1]],

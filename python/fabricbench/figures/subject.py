@@ -143,6 +143,15 @@ class Subject:
         tiers = dict(self.ports.select("node", "tier").iter_rows())
         return [self._directed_link(row) for row in self.links.iter_rows(named=True)], tiers
 
+    @property
+    def racks(self) -> dict[int, str]:
+        """The switch at the first port of each host; none where ports were not recorded."""
+        if not self.trial.has("ports"):
+            return {}
+        hosts = self.ports.filter(tier=0).sort("port", descending=True)
+        numbers = hosts["node"].str.extract(r"^host(\d+)$").cast(int)
+        return dict(zip(numbers.to_list(), hosts["peer"].to_list(), strict=True))
+
     def _directed_link(self, row: dict[str, Any]) -> DirectedLink:
         return DirectedLink(
             source=str(row["from"]),

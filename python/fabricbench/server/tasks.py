@@ -24,6 +24,7 @@ from fabricbench.plan.expand import PlannedTrial, first_spec
 from fabricbench.plan.load import validate
 from fabricbench.runner import loading
 from fabricbench.server.asked import Asked
+from fabricbench.server.folding import folded_switches
 from fabricbench.server.phases import Phase, phases_of
 from fabricbench.server.yaml_text import yaml_of
 
@@ -33,8 +34,17 @@ if TYPE_CHECKING:
 SOURCE: Final = "plan"
 """What errors call the text of a request."""
 _TRIALS_MAX: Final = 1000
-_NODES_MAX: Final = 5000
+_HOSTS_MAX: Final = 40_000
+_HOSTS_UNFOLDED_MAX: Final = 64
 _QUEUE_PAIRS_MAX: Final = 20_000
+_SMALL_PLAN: Final = """\
+fabricbench: 1
+name: small
+fabric: {topology: {kind: single-switch, hosts: 2}}
+jobs: [{collective: all-reduce}]
+sweep: {data_size: 1MB}
+"""
+"""What is run on a fabric that is to be described alone."""
 
 
 def check(
@@ -241,18 +251,29 @@ def _with_every_job(trials: Sequence[PlannedTrial]) -> PlannedTrial:
 
 
 def _topology(trial: PlannedTrial) -> dict[str, Any]:
-    """Return the nodes and links of the fabric, and the hosts of each job's ranks."""
+    """Return the nodes and links of the fabric, or its folded switches, and the hosts of each job's ranks."""
     jobs = [{"name": job["name"], "hosts": job["hosts"]} for job in trial.run_spec["jobs"]]
     estimate = engine.estimate(trial.spec_json)
     hosts = estimate["hosts"] if estimate else 0
-    found: dict[str, Any] = {"hosts": hosts, "nodes": [], "links": [], "jobs": jobs, "reduced": False}
-    if estimate is None or hosts > _NODES_MAX or estimate["queue_pairs"] > _QUEUE_PAIRS_MAX:
-        # Every queue pair would be made to describe the fabric.
-        return found | {"reduced": True, "jobs": [] if hosts > _NODES_MAX else jobs}
-    described = engine.describe(trial.spec_json)
+    found: dict[str, Any] = {"hosts": hosts, "nodes": [], "links": [], "switches": [], "reduced": False}
+    if estimate is None or hosts > _HOSTS_MAX:
+        return found | {"reduced": True, "jobs": []}
+    found["jobs"] = jobs
+    # Every queue pair would be made to describe the fabric.
+    is_crowded = estimate["queue_pairs"] > _QUEUE_PAIRS_MAX
+    described = engine.describe(_fabric_alone(trial) if is_crowded else trial.spec_json)
+    if hosts > _HOSTS_UNFOLDED_MAX:
+        return found | {"switches": folded_switches(described["nodes"], described["links"])}
     places = place_nodes({node["name"]: node["tier"] for node in described["nodes"]})
     nodes = [node | dict(zip("xy", places[node["name"]], strict=True)) for node in described["nodes"]]
     return found | {"nodes": nodes, "links": described["links"]}
+
+
+def _fabric_alone(trial: PlannedTrial) -> str:
+    """Return a run spec of a small job on the fabric of a trial."""
+    small = loading.load_text(_SMALL_PLAN, SOURCE, [], Limits(None, None), []).trials[0].run_spec
+    fabric: Any = small["fabric"] | {"topology": trial.run_spec["fabric"]["topology"]}
+    return json.dumps(small | {"fabric": fabric})
 
 
 def _plain(value: Any) -> Any:

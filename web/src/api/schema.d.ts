@@ -752,7 +752,7 @@ export interface components {
             trials_total: number;
             /**
              * Topology
-             * @description `nodes` (name, kind, tier; x from 0 to 1 and level y on a map), `links` (from, from_port, from_ip, to, to_port, tier, rate_bps, delay_ps), `jobs` (name, host of each rank), `hosts`; `reduced` if too large to list.
+             * @description `nodes` (name, kind, tier; x from 0 to 1 and level y on a map), `links` (from, from_port, from_ip, to, to_port, tier, rate_bps, delay_ps), `jobs` (name, host of each rank), `hosts`. Above 64 hosts `switches` (name, tier, pod, first and last number of each run of `hosts` below it) instead of nodes and links; `reduced` if too large to list.
              */
             topology: {
                 [key: string]: unknown;

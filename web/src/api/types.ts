@@ -364,8 +364,18 @@ export interface TopologyLink {
   rate_bps: number;
 }
 
+export interface TopologySwitch {
+  name: string;
+  tier: number;
+  pod: number | null;
+  /** First and last number of each run of hosts below it. */
+  hosts: [number, number][];
+}
+
 export interface Topology {
   hosts: number;
+  /** Of a large fabric, instead of nodes and links. */
+  switches: TopologySwitch[];
   nodes: TopologyNode[];
   links: TopologyLink[];
   /** The host of each rank of each job. */

@@ -1,9 +1,9 @@
 """Which bars the timeline shows, and in which lane each stands.
 
 A bar is a chunk; a lane is one row of the drawing; a rank that sends several chunks at once needs several
-lanes. Where a run has more chunks or lanes than a browser draws well, some ranks are chosen evenly. Of each
-of them, chunks sent one after the other are merged into longer bars, and chunks sent at the same time are
-chosen evenly.
+lanes. Where a few ranks have more chunks or lanes than a browser draws well, chunks that each of them sends
+one after the other are merged into longer bars, and chunks sent at the same time are chosen evenly. Many such
+ranks are no bars any more: see `in_flight`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import polars as pl
 
 MAX_BARS = 3000
 MAX_LANES = 240
-_RANKS_WHEN_REDUCED = 16
+MAX_RANKS_REDUCED = 16
 _SEQUENTIAL_BELOW = 2.0
 """Chunks in flight at a sender on average, below which it counts as sending one after the other."""
 
@@ -58,15 +58,13 @@ class Timeline:
         bars: One dictionary for each bar: the columns of its first chunk, `end_ps`, `lane`, and `chunks`
             merged.
         senders: Sending ranks from top to bottom.
-        chunks_total: Chunks of the run that started.
-        senders_total: Sending ranks of the run.
+        chunks_total: Chunks of these ranks that started.
         reduction: What was done to the chunks of each rank shown.
     """
 
     bars: list[dict[str, Any]]
     senders: list[Sender]
     chunks_total: int
-    senders_total: int
     reduction: Reduction
 
     @property
@@ -75,52 +73,53 @@ class Timeline:
         return sum(sender.lanes for sender in self.senders)
 
 
-def choose_timeline(
-    chunks: pl.LazyFrame, end_ps: int, *, max_bars: int = MAX_BARS, max_lanes: int = MAX_LANES
-) -> Timeline:
-    """Choose the bars of the timeline and lay them out.
+def started_chunks(chunks: pl.LazyFrame, end_ps: int) -> pl.LazyFrame:
+    """Return the chunks that started, with the end of their bars: `end_ps`, if they never completed.
 
     Args:
         chunks: Table `chunks` of one trial.
-        end_ps: End of the run, where the bar of a chunk that never completed ends [ps].
-        max_bars: At most this many bars.
-        max_lanes: At most this many lanes, unless the ranks chosen need more with two chunks each.
+        end_ps: End of the run [ps].
     """
-    started = chunks.filter(pl.col("start_ps").is_not_null()).select(
-        *_COLUMNS, pl.col("completed_ps").fill_null(end_ps).alias("end_ps"), pl.lit(1).alias("chunks")
-    )
-    counts = started.group_by(SENDER).agg(pl.len(), pl.col("end_ps").max()).sort(SENDER).collect()
-    total = int(counts["len"].sum())
+    started = chunks.filter(pl.col("start_ps").is_not_null())
+    return started.with_columns(pl.col("completed_ps").fill_null(end_ps).alias("end_ps"))
+
+
+def choose_timeline(
+    started: pl.LazyFrame, *, max_bars: int = MAX_BARS, max_lanes: int = MAX_LANES
+) -> Timeline | None:
+    """Choose the bars of the timeline and lay them out.
+
+    Args:
+        started: The chunks, of `started_chunks`.
+        max_bars: At most this many bars.
+        max_lanes: At most this many lanes, unless the ranks need more with two chunks each.
+
+    Returns:
+        The bars; none where they are too many of more than `MAX_RANKS_REDUCED` ranks.
+    """
+    started = started.select(*_COLUMNS, "end_ps", pl.lit(1).alias("chunks"))
+    total, senders = started.select(pl.len(), pl.struct(SENDER).n_unique().alias("senders")).collect().row(0)
     if total <= max_bars:
-        every = _lay_out(started.collect(), Reduction.NONE, total, counts.height)
+        every = _lay_out(started.collect(), Reduction.NONE, total)
         if every.lanes <= max_lanes:
             return every
-    return _reduced(started, counts, max_bars, max_lanes)
+    if senders > min(MAX_RANKS_REDUCED, max_lanes):
+        return None
+    return _reduced(started.collect().sort([*SENDER, *_ORDER]), senders, max_bars, max_lanes)
 
 
-def _reduced(started: pl.LazyFrame, counts: pl.DataFrame, max_bars: int, max_lanes: int) -> Timeline:
-    senders = _senders_kept(counts, min(_RANKS_WHEN_REDUCED, max_lanes))
-    chunks = started.join(senders.lazy(), on=list(SENDER), how="semi").collect().sort([*SENDER, *_ORDER])
-    per_sender = max(2, max_bars // senders.height)
-    total = int(counts["len"].sum())
+def _reduced(chunks: pl.DataFrame, senders: int, max_bars: int, max_lanes: int) -> Timeline:
+    per_sender = max(2, max_bars // senders)
+    total = chunks.height
     if _in_flight(chunks) < _SEQUENTIAL_BELOW:
-        merged = _lay_out(_merged(chunks, per_sender), Reduction.MERGED, total, counts.height)
+        merged = _lay_out(_merged(chunks, per_sender), Reduction.MERGED, total)
         if merged.lanes <= max_lanes:
             return merged
     while True:
-        chosen = _lay_out(_evenly(chunks, per_sender), Reduction.CHOSEN, total, counts.height)
+        chosen = _lay_out(_evenly(chunks, per_sender), Reduction.CHOSEN, total)
         if per_sender <= 2 or chosen.lanes <= max_lanes:
             return chosen
         per_sender = max(2, per_sender * 3 // 4)
-
-
-def _senders_kept(counts: pl.DataFrame, limit: int) -> pl.DataFrame:
-    """Keep senders evenly, the first and the last of the list and the one that finished last among them."""
-    if counts.height <= limit:
-        return counts.select(SENDER)
-    slowest = counts["end_ps"].arg_max() or 0
-    even = {round(index * (counts.height - 1) / max(1, limit - 2)) for index in range(limit - 1)}
-    return counts.select(SENDER)[sorted(even | {slowest})]
 
 
 def _in_flight(chunks: pl.DataFrame) -> float:
@@ -154,7 +153,7 @@ def _evenly(chunks: pl.DataFrame, per_sender: int) -> pl.DataFrame:
     return chunks.filter((last < per_sender) | (place == 0) | (share > before))
 
 
-def _lay_out(chunks: pl.DataFrame, reduction: Reduction, total: int, senders_total: int) -> Timeline:
+def _lay_out(chunks: pl.DataFrame, reduction: Reduction, total: int) -> Timeline:
     bars: list[dict[str, Any]] = []
     senders: list[Sender] = []
     ordered = chunks.sort([*SENDER, "start_ps", "dst_rank", "step", "qp"])
@@ -166,7 +165,7 @@ def _lay_out(chunks: pl.DataFrame, reduction: Reduction, total: int, senders_tot
         senders.append(Sender(str(job), int(str(rank)), lane, lanes))
         bars.extend(own)
         lane += lanes
-    return Timeline(bars, senders, total, senders_total, reduction)
+    return Timeline(bars, senders, total, reduction)
 
 
 def _assign_lanes(bars: list[dict[str, Any]], first_lane: int, overlap_ps: int) -> int:

@@ -1,16 +1,20 @@
-"""Timeline of the chunk transfers: one bar from the first byte offered to the last byte acknowledged."""
+"""Timeline of the chunk transfers: one bar from the first byte offered to the last byte acknowledged.
+
+Of more ranks than have lanes it is a heat map, see `in_flight`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import plotly.graph_objects as go
 import polars as pl
 
 from fabricbench.figures import theme
-from fabricbench.figures.chunks.lanes import Reduction, Timeline, choose_timeline
+from fabricbench.figures.chunks.in_flight import in_flight_plot
+from fabricbench.figures.chunks.lanes import Reduction, Timeline, choose_timeline, started_chunks
 from fabricbench.figures.figure import TIMELINE, Figure
 from fabricbench.figures.plot import Plot
 from fabricbench.figures.scales import TimeScale, byte_count_text, time_scale
@@ -51,24 +55,38 @@ class Window:
             chunks = chunks if value is None else chunks.filter(pl.col(name) == value)
         return chunks
 
-    def edges(self, end_ps: int, scale: TimeScale) -> list[float]:
-        """Return where the axis of a run that ends at `end_ps` begins and ends, in its unit."""
+    def span_ps(self, end_ps: int) -> tuple[int, int]:
+        """Return where the axis of a run that ends at `end_ps` begins and ends [ps]."""
         to_ps = end_ps if self.to_ps is None else min(self.to_ps, end_ps)
-        return [self.from_ps / scale.ps, max(to_ps, self.from_ps + 1) / scale.ps]
+        return self.from_ps, max(to_ps, self.from_ps + 1)
+
+    def at_any_time(self) -> Window:
+        """Return the same for the whole run."""
+        return replace(self, from_ps=0, to_ps=None)
 
 
-def timeline_plot(chunks: pl.LazyFrame, end_ps: int, window: Window | None = None) -> Plot | None:
-    """Draw the chunk transfers of a trial, rank by rank.
+def timeline_plot(
+    chunks: pl.LazyFrame,
+    end_ps: int,
+    window: Window | None = None,
+    racks: Callable[[], Mapping[int, str]] = dict,
+) -> Plot | None:
+    """Draw the chunk transfers of a trial, rank by rank; of very many by groups of ranks.
 
     Args:
         chunks: Table `chunks` of the trial.
         end_ps: End of the run [ps].
-        window: Which of them; the fewer there are, the less is left out. All by default.
+        window: Which of them; the fewer there are, the more is told. All by default.
+        racks: Gives the switch that each host is plugged into, as far as known.
 
     Returns:
         The plot, or None when no chunk was ever started.
     """
-    timeline = choose_timeline(window.of(chunks) if window else chunks, end_ps)
+    part = window or Window()
+    timeline = choose_timeline(started_chunks(part.of(chunks), end_ps))
+    if timeline is None:
+        started = started_chunks(part.at_any_time().of(chunks), end_ps)
+        return in_flight_plot(started, part.span_ps(end_ps), time_scale(end_ps), racks())
     if not timeline.bars:
         return None
     scale = time_scale(end_ps)
@@ -192,9 +210,8 @@ def _caption(timeline: Timeline, colour: str, broken: bool) -> str:
         text += " Hatched bars never completed."
     if timeline.reduction is not Reduction.NONE:
         text += (
-            f" Reduced: {len(timeline.senders):,} of {timeline.senders_total:,} sending ranks, taken "
-            f"evenly, the one that finished last always among them; {_REDUCED_HOW[timeline.reduction]} The "
-            f"run has {timeline.chunks_total:,} chunks, the drawing {len(timeline.bars):,} bars."
+            f" Reduced: {_REDUCED_HOW[timeline.reduction]} {timeline.chunks_total:,} chunks are drawn as "
+            f"{len(timeline.bars):,} bars."
         )
     return text
 
@@ -209,9 +226,9 @@ _REDUCED_HOW = {
 TIMELINE_FIGURE: Final = Figure(
     name="timeline",
     title="Chunk transfers",
-    shows="The chunk transfers as bars over time, by sending rank.",
+    shows="The chunk transfers as bars over time, by sending rank; of very many ranks as shares.",
     section=TIMELINE,
-    plot=lambda subject: timeline_plot(subject.chunks, subject.end_ps, subject.window),
+    plot=lambda subject: timeline_plot(subject.chunks, subject.end_ps, subject.window, lambda: subject.racks),
     tables=("chunks",),
     draws_chunks=True,
     zooms=True,

@@ -5,6 +5,7 @@ import { useMemo } from 'react';
 import type { Topology } from '../../api/types';
 import { CATEGORIES } from '../../app/palette';
 import { counted } from '../../format/numbers';
+import { FoldedMap } from './FoldedMap';
 import { HostMark } from './HostMark';
 import { jobsOfHost, pictureOf, ranksOfHost } from './topology';
 
@@ -21,7 +22,7 @@ export function TopologyMap({ topology }: { topology: Topology | null }) {
       </Text>
     );
   }
-  if (topology.nodes.length === 0) {
+  if (topology.nodes.length === 0 && topology.switches.length === 0) {
     return (
       <Text size="sm" className="muted" p="md">
         {counted(topology.hosts)} hosts: too many to draw.
@@ -30,7 +31,11 @@ export function TopologyMap({ topology }: { topology: Topology | null }) {
   }
   return (
     <div style={{ padding: '6px 10px' }}>
-      <Picture topology={topology} />
+      {topology.switches.length > 0 ? (
+        <FoldedMap topology={topology} colourOf={colourOf} />
+      ) : (
+        <Picture topology={topology} />
+      )}
       <Group gap="md">
         {topology.jobs.slice(0, JOBS_NAMED).map((job, index) => (
           <Text key={job.name} size="xs">

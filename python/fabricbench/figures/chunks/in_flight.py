@@ -1,0 +1,167 @@
+"""Share of ranks with a chunk in flight over time: the timeline of more ranks than there are lanes.
+
+Nothing is left out: every rank is in a row, and every moment of every chunk in a cell. A cell is the share of
+the time of its ranks, in its stretch of the run, in which they had at least one chunk in flight.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import plotly.graph_objects as go
+import polars as pl
+
+from fabricbench.figures import theme
+from fabricbench.figures.chunks.rank_rows import RankRows, Sender, rank_rows
+from fabricbench.figures.plot import Plot
+from fabricbench.figures.scales import TimeScale
+
+TIME_BINS = 240
+_SENDER = ("job", "src_rank")
+_MAX_LABELS = 32
+_MIN_HEIGHT_PX = 420
+_ROW_PX = 5
+_NONE_BELOW = 1e-5
+"""Share of the colour scale that is white: one rank of thousands for a moment is still coloured."""
+
+
+def in_flight_plot(
+    started: pl.LazyFrame,
+    span_ps: tuple[int, int],
+    scale: TimeScale,
+    racks: Mapping[int, str],
+) -> Plot:
+    """Draw, for groups of sending ranks, the share of their time with a chunk in flight.
+
+    Args:
+        started: Chunks that started, of the whole run, with `end_ps`, where their bars end [ps].
+        span_ps: Begin and end of what is drawn [ps].
+        scale: Unit of the axis of time.
+        racks: Switch that each host is plugged into, as far as known.
+    """
+    senders = started.group_by(_SENDER).agg(pl.col("src_host").first(), pl.col("end_ps").max()).sort(_SENDER)
+    ranks = senders.collect()
+    rows = rank_rows([Sender(*each) for each in ranks.select(*_SENDER, "src_host").iter_rows()], racks)
+    shares = shares_in_flight(started, rows, span_ps)
+    begin, step = span_ps[0], (span_ps[1] - span_ps[0]) / TIME_BINS
+    edges = [round((begin + index * step) / scale.ps, 7) for index in range(TIME_BINS + 1)]
+    figure = go.Figure(_heatmap(edges, [row.name for row in rows.rows], shares, scale))
+    figure.update_layout(_layout(rows, scale, edges))
+    return Plot(figure, _caption(rows, ranks, scale), reduced=True, time_scale=scale)
+
+
+def shares_in_flight(started: pl.LazyFrame, rows: RankRows, span_ps: tuple[int, int]) -> list[list[float]]:
+    """Give each row's share of its ranks' time with a chunk in flight [%], in `TIME_BINS` equal bins.
+
+    Args:
+        started: Chunks with `job`, `src_rank`, `start_ps` and `end_ps`.
+        rows: Which ranks are in which row; those in none are left out.
+        span_ps: Begin of the first bin and end of the last [ps].
+    """
+    begin_ps, end_ps = span_ps
+    places = _places(rows)
+    within = (pl.col("end_ps") > begin_ps) & (pl.col("start_ps") < end_ps)
+    times = pl.col("start_ps", "end_ps").cast(pl.Int64).clip(begin_ps, end_ps) - begin_ps
+    chunks = started.filter(within).select(*_SENDER, times)
+    spans = _united(
+        chunks.join(places.lazy(), on=list(_SENDER)).select("row", "sender", "start_ps", "end_ps")
+    )
+    busy_ps = _busy_ps(spans.collect(), len(rows.rows), end_ps - begin_ps)
+    whole_ps = [len(row.senders) * (end_ps - begin_ps) / TIME_BINS for row in rows.rows]
+    return [
+        [round(min(100.0, max(0.0, 100 * each / whole)), 4) for each in row]
+        for row, whole in zip(busy_ps, whole_ps, strict=True)
+    ]
+
+
+def _places(rows: RankRows) -> pl.DataFrame:
+    """List the row of each sender, and a number for it that is shorter than its name."""
+    every = [(index, sender) for index, row in enumerate(rows.rows) for sender in row.senders]
+    return pl.DataFrame(
+        {
+            "job": [sender.job for _, sender in every],
+            "src_rank": [sender.rank for _, sender in every],
+            "row": pl.Series([index for index, _ in every], dtype=pl.UInt32),
+            "sender": pl.Series(range(len(every)), dtype=pl.UInt32),
+        }
+    )
+
+
+def _united(chunks: pl.LazyFrame) -> pl.LazyFrame:
+    """Unite chunks of a sender that overlap or touch: what remains is when it had any in flight."""
+    reach_ps = pl.col("end_ps").cum_max().shift(1).over("sender")
+    is_first = reach_ps.is_null() | (pl.col("start_ps") > reach_ps)
+    ordered = chunks.sort("sender", "start_ps").with_columns(is_first.cum_sum().alias("span"))
+    return ordered.group_by("span").agg(
+        pl.col("row").first(), pl.col("start_ps").first(), pl.col("end_ps").max()
+    )
+
+
+def _busy_ps(spans: pl.DataFrame, rows: int, length_ps: int) -> list[list[float]]:
+    """Give for each row and bin the sum of the parts of spans that lie in it [ps].
+
+    A span is what lies after its start less what lies after its end. What lies after a moment fills every
+    later bin, and a part of the bin of the moment itself.
+    """
+    width_ps = length_ps / TIME_BINS
+    moments = pl.concat(
+        [
+            spans.select("row", pl.col(column).alias("moment"), pl.lit(sign).alias("sign"))
+            for column, sign in (("start_ps", 1), ("end_ps", -1))
+        ]
+    )
+    place = (pl.col("moment") * TIME_BINS // length_ps).clip(0, TIME_BINS - 1).alias("bin")
+    rest_ps = (pl.col("sign") * ((pl.col("bin") + 1) * width_ps - pl.col("moment"))).alias("rest_ps")
+    sums = moments.with_columns(place).with_columns(rest_ps).group_by("row", "bin").agg(
+        pl.col("rest_ps").sum(), pl.col("sign").sum()
+    )  # fmt: skip
+    grid = pl.DataFrame({"row": pl.Series(range(rows), dtype=pl.UInt32)}).join(
+        pl.DataFrame({"bin": range(TIME_BINS)}), how="cross"
+    )
+    filled = grid.join(sums, on=["row", "bin"], how="left").fill_null(0).sort("row", "bin")
+    before = (pl.col("sign").cum_sum() - pl.col("sign")).over("row")
+    busy = filled.with_columns((pl.col("rest_ps") + before * width_ps).alias("busy_ps"))
+    return busy.group_by("row", maintain_order=True).agg("busy_ps")["busy_ps"].to_list()
+
+
+def _heatmap(
+    edges: Sequence[float], names: Sequence[str], shares: Sequence[Sequence[float]], scale: TimeScale
+) -> go.Heatmap:
+    coloured = [(max(_NONE_BELOW, position), colour) for position, colour in theme.USE_SCALE]
+    return go.Heatmap(
+        x=edges,
+        y=names,
+        z=shares,
+        zmin=0,
+        zmax=100,
+        colorscale=theme.plotly_scale(((0.0, "#ffffff"), *coloured)),
+        colorbar=theme.colour_bar("rank time<br>with chunks<br>in flight (%)"),
+        hovertemplate=f"%{{y}}<br>about %{{x:.6g}} {scale.unit}: %{{z:.3g}} %<extra></extra>",
+    )
+
+
+def _layout(rows: RankRows, scale: TimeScale, edges: Sequence[float]) -> dict[str, Any]:
+    names = [row.name for row in rows.rows]
+    labelled = names[:: -(-len(names) // _MAX_LABELS)]
+    y_axis = theme.axis(
+        "sending ranks", type="category", autorange="reversed", tickvals=labelled, showgrid=False
+    )
+    return theme.layout(
+        height=max(_MIN_HEIGHT_PX, len(names) * _ROW_PX + 90),
+        xaxis=theme.time_axis(scale.unit, range=[edges[0], edges[-1]], showgrid=False),
+        yaxis=y_axis,
+    )
+
+
+def _caption(rows: RankRows, ranks: pl.DataFrame, scale: TimeScale) -> str:
+    last = ranks.row(int(ranks["end_ps"].arg_max() or 0), named=True)
+    text = (
+        f"A row is {rows.what}; the colour is the share of rank time with a data chunk in flight, from its "
+        "first byte offered to the NIC to its last byte acknowledged. White: none; darkest: all of it."
+    )
+    if len(rows.rows) < ranks.height:
+        text += f" Reduced: {ranks.height:,} sending ranks are drawn in {len(rows.rows)} rows, none left out."
+    text += f" Time is cut into {TIME_BINS} equal bins; a shorter stretch or fewer ranks show more."
+    job = f"{last['job']} " if ranks["job"].n_unique() > 1 else ""
+    return f"{text} The last to finish is rank {job}{last['src_rank']}, at {scale.text(last['end_ps'])}."

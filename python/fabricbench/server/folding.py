@@ -1,0 +1,68 @@
+"""The map of a large fabric, folded: its switches, with the hosts and the pod of each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
+from typing import Any
+
+
+def folded_switches(
+    nodes: Sequence[Mapping[str, Any]], links: Sequence[Mapping[str, Any]]
+) -> list[dict[str, Any]]:
+    """List the switches of a fabric, each host below the switch at its first port.
+
+    A pod is a set of switches that are joined below the highest tier; a fabric of one such set, or of
+    switches joined only by the highest tier, has none.
+
+    Args:
+        nodes: Its nodes: `name`, `kind` and `tier`; hosts in the order of their numbers.
+        links: Its links: `from`, `from_port` and `to`; from the lower tier to the higher.
+
+    Returns:
+        For each switch its `name`, `tier`, `pod` (a number from 0, or null) and `hosts`, as pairs of the
+        first and the last number of each run of hosts below it.
+    """
+    hosts = {node["name"]: number for number, node in enumerate(_of_kind(nodes, "host"))}
+    tiers = {node["name"]: node["tier"] for node in _of_kind(nodes, "switch")}
+    below: dict[str, list[int]] = {}
+    for link in links:
+        if link["from"] in hosts and link["from_port"] == 0:
+            below.setdefault(link["to"], []).append(hosts[link["from"]])
+    pods = _pods(tiers, [(link["from"], link["to"]) for link in links if link["from"] in tiers])
+    return [
+        {"name": name, "tier": tier, "pod": pods.get(name), "hosts": _runs(below.get(name, []))}
+        for name, tier in tiers.items()
+    ]
+
+
+def _of_kind(nodes: Iterable[Mapping[str, Any]], kind: str) -> list[Mapping[str, Any]]:
+    return [node for node in nodes if node["kind"] == kind]
+
+
+def _pods(tiers: Mapping[str, int], cables: Iterable[tuple[str, str]]) -> dict[str, int]:
+    """Number the sets of switches that are joined below the highest tier."""
+    top = max(tiers.values(), default=0)
+    leaders = {name: name for name, tier in tiers.items() if tier < top}
+
+    def leader(name: str) -> str:
+        while leaders[name] != name:
+            leaders[name] = leaders[leaders[name]]
+            name = leaders[name]
+        return name
+
+    for lower, upper in cables:
+        if lower in leaders and upper in leaders:
+            leaders[leader(upper)] = leader(lower)
+    sets = {name: leader(name) for name in leaders}
+    numbers = {each: number for number, each in enumerate(dict.fromkeys(sets.values()))}
+    if not 1 < len(numbers) < len(sets):
+        return {}
+    return {name: numbers[each] for name, each in sets.items()}
+
+
+def _runs(numbers: Sequence[int]) -> list[tuple[int, int]]:
+    """Give the first and the last of each run of numbers that follow each other."""
+    ordered = enumerate(sorted(numbers))
+    runs = [[number for _, number in run] for _, run in groupby(ordered, lambda pair: pair[1] - pair[0])]
+    return [(run[0], run[-1]) for run in runs]
