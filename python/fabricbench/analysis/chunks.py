@@ -110,7 +110,8 @@ class ChunkFacts:
         if self.warm_up_rounds:
             is_counted = kernels.and_(is_counted, kernels.greater_equal(of_rounds, self.warm_up_rounds))
         complete = kernels.filtered(
-            rows, kernels.and_(kernels.equal(rows.column("status"), "complete"), is_counted)
+            rows.select(["round", "completed_ps", "fct_ps", "payload_bytes"]),
+            kernels.and_(kernels.equal(rows.column("status"), "complete"), is_counted),
         )
         if not complete.num_rows:
             return
@@ -151,7 +152,9 @@ class ChunkFacts:
         return [end - begin for begin, end in pairwise(ends)]
 
     def _add_latency(self, rows: pa.RecordBatch) -> None:
-        measured = kernels.filtered(rows, kernels.is_valid(rows.column("latency_mean_ps")))
+        measured = rows.select(["rx_frames", "latency_min_ps", "latency_mean_ps", "latency_max_ps"])
+        if rows.column("latency_mean_ps").null_count:
+            measured = kernels.filtered(measured, kernels.is_valid(rows.column("latency_mean_ps")))
         if not measured.num_rows:
             return
         frames = measured.column("rx_frames")

@@ -62,6 +62,8 @@ def conform(table: str, batch: pa.RecordBatch, unmeasured: Collection[str] = ())
 
     if table not in RECORD_TABLES:
         raise RecordSchemaError(f"table {table!r} is none of {', '.join(RECORD_TABLES)}")
+    if not unmeasured and batch.schema.equals(schema_of(table)) and _has_all(batch):
+        return batch
     schema = observed_schema(table, unmeasured)
     missing = set(schema.names) - set(batch.schema.names)
     unknown = set(batch.schema.names) - set(schema.names)
@@ -81,6 +83,12 @@ def conform(table: str, batch: pa.RecordBatch, unmeasured: Collection[str] = ())
                 f"table {table!r}: a value in column {field.name!r}, which was not measured"
             )
     return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _has_all(batch: pa.RecordBatch) -> bool:
+    """Tell whether no column has a null that may have none."""
+    columns = zip(batch.schema, batch.columns, strict=True)
+    return not any(column.null_count and not field.nullable for field, column in columns)
 
 
 def _as_type(column: pa.Array, wanted: pa.DataType) -> pa.Array:
