@@ -116,7 +116,8 @@ class Subject:
         """Where every axis of the time of the run begins and ends, in its unit: all of it, or the window."""
         from fabricbench.figures.chunks.timeline import Window
 
-        return (self.window or Window()).edges(self.end_ps, self.time_scale)
+        begin_ps, end_ps = (self.window or Window()).span_ps(self.end_ps)
+        return [begin_ps / self.time_scale.ps, end_ps / self.time_scale.ps]
 
     @cached_property
     def marks(self) -> list[Mark]:
