@@ -124,7 +124,7 @@ def test_an_unknown_variant_is_named_as_it_was_written() -> None:
 def test_an_unknown_table_says_which_there_are(run: fb.Trials) -> None:
     for read in (run.frame, run[0].frame, run[0].lazy, run[0].arrow):
         with pytest.raises(
-            ValueError, match=r'no table "chunk"; there are chunks, .*; did you mean `chunks`\?'
+            ValueError, match=r'no table "chunk"; there are chunks, .*; did you mean `chunks`'
         ):
             read("chunk")
 

@@ -83,7 +83,7 @@ pub fn run(spec: &RunSpec, options: Options, observer: &mut dyn Observer) -> Res
     let mut partitions = std::mem::take(&mut world.partitions);
     let live = LiveView::new(spec, partitions[0].probe().live().clone());
     let mut driver = Driver::new(&world, spec, options, live, &mut *observer);
-    driver.assembler.choose(Chosen::new(spec, &world.fabric)?, &spec.jobs);
+    driver.assembler.choose(Chosen::new(spec, || estimate::chunk_rows(spec, &world.fabric))?, &spec.jobs);
     let outcome = engine::run(&mut partitions, world.fabric.span, &mut driver);
     driver.report_end(outcome.last, partitions.iter().map(Partition::totals).sum());
     let Driver {

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 VERSION: Final = 3
 _VERSIONS: Final = (1, 2, VERSION)
 _ROWS: Final = "trials.json"
-_TABLE: Final = re.compile(r"trials/([0-9a-f]{12})/([a-z]+)\.parquet")
+_TABLE: Final = re.compile(r"trials/([0-9a-f]{12})/([a-z_]+)\.parquet")
 _ROWS_BYTES_MAX: Final = 256 << 20
 _DIGEST: Final = re.compile("[0-9a-f]{64}")
 _TRIAL: Final = {column.name: column for column in trials.c if column.name not in {"attempt", "tables"}}

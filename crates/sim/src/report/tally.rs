@@ -4,8 +4,6 @@
 //! percentile is one of the values. Takes 250 bytes for each step of a round and some 100 for each time that
 //! differs from all others.
 
-use crate::estimate::chunk_rows;
-use crate::setup::Fabric;
 use record::{ChunkRow, ChunkStatus, ChunkStepRow, ChunkTimeRow};
 use spec::{ChunksObserved, JobSpec, RunSpec, SpecError, StorageLength};
 use std::collections::BTreeMap;
@@ -20,11 +18,15 @@ pub(crate) enum Chosen {
 }
 
 impl Chosen {
-    pub(crate) fn new(spec: &RunSpec, fabric: &Fabric) -> Result<Self, SpecError> {
+    /// What `spec` asks for; `rows` tells how many there would be of all chunks.
+    pub(crate) fn new(
+        spec: &RunSpec,
+        rows: impl FnOnce() -> Result<u64, SpecError>,
+    ) -> Result<Self, SpecError> {
         Ok(match spec.observe.chunks {
             ChunksObserved::All => Self::All,
             ChunksObserved::Sample => {
-                let every = chunk_rows(spec, fabric)?.div_ceil(spec.observe.chunk_rows.into()).max(1);
+                let every = rows()?.div_ceil(spec.observe.chunk_rows.into()).max(1);
                 Self::OneIn(every, Seed(spec.seed).family("observe.chunks"))
             }
             ChunksObserved::Summary => Self::None,
