@@ -92,7 +92,7 @@ test: test-needs test-rust test-python test-web ## Run every test
 # What is missing is told before anything is built, and not after a quarter of an hour as skipped tests.
 .PHONY: test-needs
 test-needs:
-	@echo "make test: the tests of the crates, of Python and of the web application; eight minutes on two"
+	@echo "make test: the tests of the crates, of Python and of the web application; nine minutes on two"
 	@echo "cores, and some minutes more where the crates and the extension have to be built"
 	@missing=(); \
 	command -v tshark >/dev/null || missing+=(tshark); \

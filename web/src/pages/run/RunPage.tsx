@@ -66,7 +66,7 @@ function RunBody({ run, live }: { run: RunDetail; live: Live }) {
       ) : recorded !== null ? (
         <RecordedCharts trial={recorded} />
       ) : null}
-      {twin === null ? null : <RunTwins trial={twin} finished={run.trials_finished} />}
+      {twin === null ? null : <RunTwins trial={twin} finished={run.trials_finished} state={run.state} />}
       <RunTrials run={run} />
     </Stack>
   );

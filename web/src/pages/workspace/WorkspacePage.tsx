@@ -126,5 +126,6 @@ function NothingYet() {
 
 function countText(trials: number | undefined, runs: number | undefined): string {
   if (trials === undefined) return '';
-  return `${counted(trials)} trials${runs === undefined ? '' : ` in ${counted(runs)} runs`}`;
+  if (runs === undefined) return `${counted(trials)} ${trials === 1 ? 'trial' : 'trials'}`;
+  return `${counted(trials)} trials in ${counted(runs)} ${runs === 1 ? 'run' : 'runs'}`;
 }
