@@ -138,7 +138,7 @@ def test_trials_are_searched_tagged_deleted_and_restored(page: Page, served: Ser
 
 def test_runs_are_folded_and_open_to_their_trials_in_place(page: Page, served: Served) -> None:
     page.goto(f"{served.address}/trials?search=jct-alltoall")
-    expect(page.get_by_text("2 trials in 1 runs")).to_be_visible()
+    expect(page.get_by_text("2 trials in 1 run")).to_be_visible()
     row = page.get_by_role("table", name="Runs", exact=True).get_by_role("row", name=re.compile("2 sizes"))
     expect(row).to_contain_text("once")
     row.get_by_role("button", name=re.compile("^Trials of jct-alltoall")).click()
