@@ -129,7 +129,7 @@ def test_trials_are_searched_tagged_deleted_and_restored(page: Page, served: Ser
     page.get_by_role("button", name="Save").click()
     expect(rows(page, "Trials").first).to_contain_text("smallest")
     page.get_by_role("button", name="Delete").click()
-    expect(page.get_by_text("1 trials", exact=True)).to_be_visible()
+    expect(page.get_by_text("1 trial", exact=True)).to_be_visible()
     page.get_by_role("button", name="Undo").click()
     expect(page.get_by_text("2 trials", exact=True)).to_be_visible()
     page.goto(f"{served.address}/trials?view=trials&tag=smallest")
