@@ -93,7 +93,7 @@ def test_a_zoom_in_one_figure_over_time_moves_the_others(page: Page, served: Ser
     page.mouse.up()
     page.wait_for_url(re.compile(r"from=\d+&to=\d+"))
     page.wait_for_function("all => window.rangesOf().join() !== all", arg=",".join(whole))
-    page.wait_for_function("window.rangesOf().length === 1")
+    page.wait_for_function("() => window.rangesOf().length === 1")
     (zoomed,) = ranges(page)
     page.get_by_role("tab", name="Timeline").click()
     page.wait_for_url(re.compile(r"timeline\?from=\d+&to=\d+"))

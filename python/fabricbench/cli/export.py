@@ -119,13 +119,15 @@ def _timeline_writer(
     """Return what writes the trace of a trial, compressed where the name of the file says so."""
     import gzip
 
-    from fabricbench.report.perfetto import CHUNKS_MAX, Chosen, TooManyChunksError, write_trace
+    from fabricbench.report.perfetto import CHUNKS_MAX, Chosen, TooManyChunksError, has_chunks, write_trace
     from fabricbench.store import Workspace
 
     name = target.name.lower() if target else ".json"
     if output not in {None, FileFormat.JSON} or not name.endswith((".json", ".json.gz")):
         raise typer.BadParameter("a timeline is written as JSON; name the file .json or .json.gz")
     found = Workspace.open(workspace).find(trial)
+    if not has_chunks(found):
+        raise typer.BadParameter(f"trial {found.id} has no rows of chunks: its plan observes a summary alone")
     jobs, ranks = chosen
     known = [job["name"] for job in found.facts.run_spec["jobs"]]
     for job in jobs:

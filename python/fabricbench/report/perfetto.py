@@ -14,6 +14,8 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import IO, TYPE_CHECKING, Any, Final
 
+from fabricbench.analysis.chunk_counts import observed_chunks
+
 if TYPE_CHECKING:
     import polars as pl
 
@@ -53,6 +55,11 @@ class Chosen:
 
     jobs: Collection[str] = field(default_factory=frozenset)
     ranks: Collection[int] = field(default_factory=frozenset)
+
+
+def has_chunks(trial: Trial) -> bool:
+    """Tell whether the record has rows of chunks, all or a sample of them."""
+    return trial.has("chunks") and observed_chunks(trial.facts.run_spec) != "summary"
 
 
 def write_trace(trial: Trial, chosen: Chosen, stream: IO[bytes], chunks_max: int = CHUNKS_MAX) -> None:
