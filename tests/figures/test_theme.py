@@ -7,6 +7,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from tests.support.contrast import contrast
 
 import fabricbench as fb
 from fabricbench.figures import theme
@@ -29,17 +30,6 @@ def inverted(colour: Sequence[float]) -> list[float]:
     red, green, blue = (0.9 - 0.8 * part for part in colour)
     rows = ((-0.574, 1.43, 0.144), (0.426, 0.43, 0.144), (0.426, 1.43, -0.856))
     return [min(1.0, max(0.0, a * red + b * green + c * blue)) for a, b, c in rows]
-
-
-def contrast(one: Sequence[float], other: Sequence[float]) -> float:
-    """Contrast of WCAG 2.2."""
-
-    def luminance(colour: Sequence[float]) -> float:
-        linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in colour]
-        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-
-    low, high = sorted((luminance(one), luminance(other)))
-    return (high + 0.05) / (low + 0.05)
 
 
 def test_the_formula_is_that_of_the_standard() -> None:

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Literal
 
 import pytest
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, Page, sync_playwright
 from tests.report.stored import store_run, store_variants
+from tests.support.contrast import contrast, luminance
 
 import fabricbench as fb
 from fabricbench.report.html.build import write_report
@@ -74,16 +75,14 @@ def test_variants_are_drawn_side_by_side_and_each_by_itself(tmp_path: Path) -> N
 FIRST_SCREEN = ("How long", "How far from ideal", "Why", "What to do")
 
 
-def luminance(colour: str) -> float:
-    """Relative luminance of `rgb(r, g, b)` (WCAG 2.2)."""
-    parts = [int(part) / 255 for part in re.findall(r"\d+", colour)[:3]]
-    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
-    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+def channels(colour: str) -> list[float]:
+    """Red, green and blue of `rgb(r, g, b)`, from 0 to 1."""
+    return [int(part) / 255 for part in re.findall(r"\d+", colour)[:3]]
 
 
-def contrast(one: str, other: str) -> float:
-    low, high = sorted((luminance(one), luminance(other)))
-    return (high + 0.05) / (low + 0.05)
+def ground_of(page: Page) -> list[float]:
+    """The colour of the page."""
+    return channels(page.evaluate("getComputedStyle(document.body).backgroundColor"))
 
 
 @pytest.fixture(scope="module")
@@ -120,11 +119,11 @@ def test_the_first_screen_answers_what_is_asked_in_both_colours(
     colours = "node => [getComputedStyle(node).color, getComputedStyle(document.body).backgroundColor]"
     for text in page.locator("h1, .answer p, figcaption, nav a, td, th small").all()[:60]:
         colour, ground = text.evaluate(colours)
-        assert contrast(colour, ground) >= 4.5, (colour, ground, text.inner_text())
-    is_dark = luminance(page.evaluate("getComputedStyle(document.body).backgroundColor")) < 0.2
+        assert contrast(channels(colour), channels(ground)) >= 4.5, (colour, ground, text.inner_text())
+    is_dark = luminance(ground_of(page)) < 0.2
     assert is_dark == (scheme == "dark")
     page.get_by_role("button", name="Switch between light and dark").click()
-    now_dark = luminance(page.evaluate("getComputedStyle(document.body).backgroundColor")) < 0.2
+    now_dark = luminance(ground_of(page)) < 0.2
     assert now_dark != is_dark
     page.close()
 
@@ -135,6 +134,6 @@ def test_it_prints_in_light_colours_without_buttons(congested: Path, chromium: B
     page.emulate_media(media="print", color_scheme="dark")
     assert not page.locator("#scheme").is_visible()
     assert not page.get_by_role("navigation").is_visible()
-    assert luminance(page.evaluate("getComputedStyle(document.body).backgroundColor")) > 0.9
+    assert luminance(ground_of(page)) > 0.9
     assert page.pdf(format="A4").startswith(b"%PDF")
     page.close()

@@ -1,6 +1,7 @@
 import pytest
 
-from fabricbench.report.queue_pairs import QueuePairChoiceError, choose, listing
+from fabricbench.report.choice import ChoiceError, choose
+from fabricbench.report.queue_pairs import listing
 
 
 @pytest.mark.parametrize(
@@ -8,7 +9,7 @@ from fabricbench.report.queue_pairs import QueuePairChoiceError, choose, listing
     [("0", [0]), ("0,1,5-8", [0, 1, 5, 6, 7, 8]), (" 3 , 1-2,2", [1, 2, 3]), ("0-9", list(range(10)))],
 )
 def test_numbers_and_ranges_are_read(text: str, numbers: list[int]) -> None:
-    assert choose(text, 10) == numbers
+    assert choose(text, 10, "queue pair") == numbers
 
 
 @pytest.mark.parametrize(
@@ -26,8 +27,8 @@ def test_numbers_and_ranges_are_read(text: str, numbers: list[int]) -> None:
     ],
 )
 def test_a_wrong_choice_says_what_is_allowed(text: str, message: str) -> None:
-    with pytest.raises(QueuePairChoiceError) as caught:
-        choose(text, 10)
+    with pytest.raises(ChoiceError) as caught:
+        choose(text, 10, "queue pair")
     assert message in str(caught.value)
 
 

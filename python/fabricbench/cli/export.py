@@ -133,10 +133,8 @@ def _timeline_writer(
     for job in jobs:
         if job not in known:
             raise typer.BadParameter(f'--job: found "{job}"; allowed: {", ".join(known)}')
-    picked = Chosen(frozenset(jobs), frozenset(_ranks_of(ranks)))
     most = max((len(job["hosts"]) for job in found.facts.run_spec["jobs"]), default=0)
-    if picked.ranks and max(picked.ranks) >= most:
-        raise typer.BadParameter(f"--ranks: found {max(picked.ranks)}; allowed: 0 to {most - 1}")
+    picked = Chosen(frozenset(jobs), frozenset(_ranks_of(ranks, most)))
 
     def write(stream: IO[bytes]) -> None:
         try:
@@ -154,12 +152,11 @@ def _timeline_writer(
     return write
 
 
-def _ranks_of(text: str | None) -> list[int]:
-    """Return the ranks of a list such as `0-7,12`."""
-    ranks: list[int] = []
-    for part in (text or "").split(",") if text else []:
-        first, _, last = part.strip().partition("-")
-        if not first.isdecimal() or (last and not last.isdecimal()) or int(last or first) < int(first):
-            raise typer.BadParameter(f'--ranks: found "{part.strip()}"; allowed: ranks and ranges, as 0-7,12')
-        ranks += range(int(first), min(int(last or first), 1 << 24) + 1)
-    return ranks
+def _ranks_of(text: str | None, count: int) -> list[int]:
+    """Return the ranks of a list such as `0-7,12`; none if there is no list."""
+    from fabricbench.report.choice import ChoiceError, choose
+
+    try:
+        return choose(text, count, "rank") if text is not None else []
+    except ChoiceError as error:
+        raise typer.BadParameter(f"--ranks: {error}") from error

@@ -182,13 +182,13 @@ def _of_size(trials: list[PlannedTrial], wanted: str) -> list[PlannedTrial]:
 
 
 def _queue_pairs(text: str, wiring: Wiring) -> list[int]:
-    from fabricbench.report.queue_pairs import QueuePairChoiceError, choose
+    from fabricbench.report.choice import ChoiceError, choose
 
     if not text:
         raise typer.BadParameter("say which queue pairs: --qps 0,1,5-8; --list-qps lists them")
     try:
-        return choose(text, len(wiring.queue_pairs))
-    except QueuePairChoiceError as error:
+        return choose(text, len(wiring.queue_pairs), "queue pair")
+    except ChoiceError as error:
         raise typer.BadParameter(f"--qps: {error}") from error
 
 

@@ -21,7 +21,7 @@ from fabricbench.report.formats import shown_json, trials_csv
 from fabricbench.report.html.build import write_report
 from fabricbench.report.insight import insight_of
 from fabricbench.report.notebook import write_notebook
-from fabricbench.report.perfetto import Chosen, TooManyChunksError, write_trace
+from fabricbench.report.perfetto import Chosen, TooManyChunksError, has_chunks, write_trace
 from fabricbench.results.jobs import Beside, current_reports
 from fabricbench.server.errors import ERRORS, ApiError, not_found
 from fabricbench.server.sandbox import SandboxError
@@ -139,8 +139,8 @@ def _write_csv(trial: Trial, state: ServerState, path: Path) -> None:
 
 
 def _write_timeline(trial: Trial, _state: ServerState, path: Path) -> None:
-    if trial.is_printed:
-        raise ApiError(409, f"trial {trial.id} was measured as a whole, so it has no chunks")
+    if not has_chunks(trial):
+        raise ApiError(409, f"trial {trial.id} has no rows of chunks")
     try:
         with path.open("wb") as stream:
             write_trace(trial, Chosen(), stream)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import groupby
 from typing import Any
+
+from fabricbench.words import runs_of
 
 
 def folded_switches(
@@ -31,7 +32,7 @@ def folded_switches(
             below.setdefault(link["to"], []).append(hosts[link["from"]])
     pods = _pods(tiers, [(link["from"], link["to"]) for link in links if link["from"] in tiers])
     return [
-        {"name": name, "tier": tier, "pod": pods.get(name), "hosts": _runs(below.get(name, []))}
+        {"name": name, "tier": tier, "pod": pods.get(name), "hosts": runs_of(sorted(below.get(name, [])))}
         for name, tier in tiers.items()
     ]
 
@@ -59,10 +60,3 @@ def _pods(tiers: Mapping[str, int], cables: Iterable[tuple[str, str]]) -> dict[s
     if not 1 < len(numbers) < len(sets):
         return {}
     return {name: numbers[each] for name, each in sets.items()}
-
-
-def _runs(numbers: Sequence[int]) -> list[tuple[int, int]]:
-    """Give the first and the last of each run of numbers that follow each other."""
-    ordered = enumerate(sorted(numbers))
-    runs = [[number for _, number in run] for _, run in groupby(ordered, lambda pair: pair[1] - pair[0])]
-    return [(run[0], run[-1]) for run in runs]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from enum import StrEnum
 from typing import Annotated, Any, Literal
 
@@ -169,9 +170,7 @@ class TrialState(BaseModel):
     deleted: bool
 
 
-@router.get("/trials", response_model=TrialPage)
-def list_trials(  # noqa: PLR0913, PLR0917 -- one parameter for each filter
-    state: State,
+def asked_query(  # noqa: PLR0913, PLR0917 -- one parameter for each filter
     search: Annotated[str, Query(max_length=200, description="Words, all of which have to occur.")] = "",
     tag: Annotated[str | None, Query(max_length=64)] = None,
     plan: Annotated[str | None, Query(max_length=200)] = None,
@@ -184,11 +183,14 @@ def list_trials(  # noqa: PLR0913, PLR0917 -- one parameter for each filter
     job: Job = None,
     sort: Annotated[SortKey, Query()] = _NEWEST,
     order: Annotated[Literal["asc", "desc"], Query()] = "desc",
-    limit: Annotated[int, Query(ge=1, le=500)] = 50,
     offset: Annotated[int, Query(ge=0, le=1_000_000_000)] = 0,
-) -> dict[str, Any]:
-    """List trials, unfinished ones included, the last started first unless asked otherwise."""
-    query = TrialQuery(
+) -> TrialQuery:
+    """Return what a list is asked for, but for how much of it at most.
+
+    Raises:
+        ApiError: A threshold cannot be read.
+    """
+    return TrialQuery(
         search=search,
         tag=tag,
         plan=plan,
@@ -201,10 +203,19 @@ def list_trials(  # noqa: PLR0913, PLR0917 -- one parameter for each filter
         job=job,
         sort=sort.value,
         descending=order == "desc",
-        limit=limit,
         offset=offset,
     )
-    total, found = page(state.workspace, query)
+
+
+AskedQuery = Annotated[TrialQuery, Depends(asked_query)]
+
+
+@router.get("/trials", response_model=TrialPage)
+def list_trials(
+    state: State, query: AskedQuery, limit: Annotated[int, Query(ge=1, le=500)] = 50
+) -> dict[str, Any]:
+    """List trials, unfinished ones included, the last started first unless asked otherwise."""
+    total, found = page(state.workspace, replace(query, limit=limit))
     return {"total": total, "trials": rows_of(state, found)}
 
 
@@ -221,44 +232,14 @@ def thresholds(texts: Sequence[str]) -> list[Threshold]:
 
 
 @router.get("/trials/by-run", response_model=RunListPage)
-def list_runs_of_trials(  # noqa: PLR0913, PLR0917 -- one parameter for each filter
-    state: State,
-    search: Annotated[str, Query(max_length=200, description="Words, all of which have to occur.")] = "",
-    tag: Annotated[str | None, Query(max_length=64)] = None,
-    plan: Annotated[str | None, Query(max_length=200)] = None,
-    status: Annotated[str | None, Query(max_length=20)] = None,
-    variant: Annotated[str | None, Query(max_length=200)] = None,
-    backend: Annotated[str | None, Query(max_length=80)] = None,
-    suite: Annotated[str | None, Query(max_length=12)] = None,
-    deleted: Annotated[bool, Query(description="What is in the trash, and nothing else.")] = False,
-    where: Where = (),
-    job: Job = None,
-    sort: Annotated[SortKey, Query()] = _NEWEST,
-    order: Annotated[Literal["asc", "desc"], Query()] = "desc",
-    limit: Annotated[int, Query(ge=1, le=200)] = 50,
-    offset: Annotated[int, Query(ge=0, le=1_000_000_000)] = 0,
+def list_runs_of_trials(
+    state: State, query: AskedQuery, limit: Annotated[int, Query(ge=1, le=200)] = 50
 ) -> RunListPage:
     """List the runs that have a trial that matches, one row for each, counted over those trials.
 
     By a metric, a run is ordered with its worst trial.
     """
-    query = TrialQuery(
-        search=search,
-        tag=tag,
-        plan=plan,
-        status=status,
-        variant=variant,
-        backend=backend,
-        suite=suite,
-        deleted=deleted,
-        where=thresholds(where),
-        job=job,
-        sort=sort.value,
-        descending=order == "desc",
-        limit=limit,
-        offset=offset,
-    )
-    total, found = run_page(state.workspace, query)
+    total, found = run_page(state.workspace, replace(query, limit=limit))
     return RunListPage(total=total, runs=[RunListRow(**vars(run)) for run in found])
 
 

@@ -2698,6 +2698,7 @@ export interface operations {
     list_trials_api_v1_trials_get: {
         parameters: {
             query?: {
+                limit?: number;
                 /** @description Words, all of which have to occur. */
                 search?: string;
                 tag?: string | null;
@@ -2714,7 +2715,6 @@ export interface operations {
                 job?: string | null;
                 sort?: components["schemas"]["SortKey"];
                 order?: "asc" | "desc";
-                limit?: number;
                 offset?: number;
             };
             header?: never;
@@ -2809,6 +2809,7 @@ export interface operations {
     list_runs_of_trials_api_v1_trials_by_run_get: {
         parameters: {
             query?: {
+                limit?: number;
                 /** @description Words, all of which have to occur. */
                 search?: string;
                 tag?: string | null;
@@ -2825,7 +2826,6 @@ export interface operations {
                 job?: string | null;
                 sort?: components["schemas"]["SortKey"];
                 order?: "asc" | "desc";
-                limit?: number;
                 offset?: number;
             };
             header?: never;

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import NamedTuple
 
 from fabricbench.figures.links.layout import natural_key
+from fabricbench.words import runs_of
 
 MAX_ROWS = 128
 _MIN_RACKS = 8
@@ -89,13 +90,7 @@ def _name(senders: Sequence[Sender], has_jobs: bool) -> str:
 
 def ranks_text(ranks: Sequence[int]) -> str:
     """Name ranks in rising order in few words: `0–31`, or `3, 11 … 1019` where there are gaps."""
-    ranges = list(_ranges(ranks))
+    ranges = [str(first) if first == last else f"{first}–{last}" for first, last in runs_of(ranks)]
     if len(ranges) > _RANGES_NAMED:
         return f"{ranges[0]}, {ranges[1]} … {ranges[-1]}"
     return ", ".join(ranges)
-
-
-def _ranges(ranks: Sequence[int]) -> Iterator[str]:
-    for _, group in groupby(enumerate(ranks), lambda pair: pair[1] - pair[0]):
-        each = [rank for _, rank in group]
-        yield str(each[0]) if len(each) == 1 else f"{each[0]}–{each[-1]}"

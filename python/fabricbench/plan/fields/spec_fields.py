@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from fabricbench import units
 from fabricbench.plan.errors import FieldPath
+from fabricbench.words import runs_of
 
 _NAMES: Final = {
     "cable": "length",
@@ -110,10 +111,4 @@ def _list_text(name: str, values: Sequence[Any]) -> str:
 
 def _ranges(values: Sequence[int]) -> str:
     """Write numbers as a plan lists ranks: `0-3,8`."""
-    runs: list[list[int]] = []
-    for value in values:
-        if runs and value == runs[-1][-1] + 1:
-            runs[-1] = [runs[-1][0], value]
-        else:
-            runs.append([value])
-    return ",".join("-".join(map(str, run)) for run in runs)
+    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in runs_of(values))

@@ -1,0 +1,39 @@
+"""Reading a choice of things that have numbers, such as `0,1,5-8`."""
+
+from __future__ import annotations
+
+import re
+
+_RANGE = re.compile(r"(\d{1,10})(?:-(\d{1,10}))?")
+
+
+class ChoiceError(ValueError):
+    """A choice that cannot be read or names something that does not exist."""
+
+
+def choose(text: str, count: int, noun: str) -> list[int]:
+    """Read a choice.
+
+    Args:
+        text: Numbers and ranges, separated by commas, such as `0,1,5-8`.
+        count: How many there are in the trial; they are numbered from 0.
+        noun: What they are, such as `queue pair`.
+
+    Returns:
+        The numbers, ascending, each once.
+
+    Raises:
+        ChoiceError: With what was found and what is allowed.
+    """
+    chosen: set[int] = set()
+    for part in text.split(","):
+        match = _RANGE.fullmatch(part.strip())
+        if match is None:
+            raise ChoiceError(f'"{part.strip()}" is no {noun}; allowed: numbers and ranges, such as 0,1,5-8')
+        first, last = int(match[1]), int(match[2] or match[1])
+        if last < first:
+            raise ChoiceError(f'the range "{part.strip()}" is empty; write {last}-{first}')
+        if last >= count:
+            raise ChoiceError(f"no {noun} {max(first, count)}; the trial has 0 to {count - 1}")
+        chosen.update(range(first, last + 1))
+    return sorted(chosen)
