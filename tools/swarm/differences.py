@@ -14,6 +14,8 @@ import fabricbench as fb
 from fabricbench.runner import loading
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from fabricbench.plan._run_spec import RunSpec
     from fabricbench.plan.expand import PlannedTrial
 
@@ -22,6 +24,7 @@ _WAYS: tuple[tuple[str, Mapping[str, Any]], ...] = (
     ("the exact path", {"path": "exact"}),
     ("no fast-forward", {"fast_forward": False}),
 )
+_OF_CHUNKS = frozenset({"chunks", "chunk_steps", "chunk_times"})
 SLOWER = 1.05
 """A run with doubled rates may take so many times the time of the other."""
 
@@ -70,6 +73,7 @@ def violations(planned: PlannedTrial, record: Record) -> Iterator[Violation]:
         other = run_trial(planned, **options)
         yield from _different(f"{name} give the same tables", record, other)
     yield from _unobserved(planned, record)
+    yield from _counted(planned, record)
     yield from _faster(planned, record)
 
 
@@ -110,6 +114,29 @@ def _unobserved(planned: PlannedTrial, record: Record) -> Iterator[Violation]:
     points = 100 if observe["series_points"] == 0 else 0
     other = run_trial(_changed(planned, {**record.spec, "observe": {**observe, "series_points": points}}))
     yield from _different("sampling changes nothing but series", record, other, frozenset({"series"}))
+
+
+def _counted(planned: PlannedTrial, record: Record) -> Iterator[Violation]:
+    """Fewer rows of chunks are to change no result, and no other table."""
+    rule = "results do not depend on which chunks have a row"
+    for observed in (
+        {"chunks": "summary"},
+        {"chunks": "sample", "chunk_rows": record.chunks.height // 3 + 1},
+    ):
+        observe = {**record.spec["observe"], **observed}
+        other = run_trial(_changed(planned, {**record.spec, "observe": observe}))
+        yield from _different(rule, record, other, _OF_CHUNKS)
+        for row, changed in zip(record.results, other.results, strict=True):
+            for name in row.keys() - {"id"}:
+                if row[name] != changed[name]:
+                    yield Violation(rule, f"trials: {name} {row[name]}, with {observed} {changed[name]}")
+        is_summary = observed["chunks"] == "summary"
+        if not _is_part(other.chunks, record.chunks) or (is_summary and other.chunks.height):
+            yield Violation(rule, f"chunks: {other.chunks.height} rows with {observed}")
+
+
+def _is_part(rows: pl.DataFrame, of_all: pl.DataFrame) -> bool:
+    return rows.join(of_all, on=rows.columns, how="semi", nulls_equal=True).height == rows.height
 
 
 def _faster(planned: PlannedTrial, record: Record) -> Iterator[Violation]:
