@@ -302,3 +302,22 @@ def test_the_package_is_the_program_as_a_module_too(tmp_path: Path) -> None:
             direct.stdout,
             direct.stderr,
         )
+
+
+def test_a_list_is_kept_as_a_view_and_shown_again(used: Path) -> None:
+    kept = call("trials", "--plan", "small", "--sort", "ideal_percent", "--save-view", "mine", cwd=used)
+    assert kept.returncode == 0, kept.stderr
+    shown = call("trials", "--view", "mine", cwd=used)
+    assert shown.stdout == kept.stdout
+    listed = call("views", cwd=used).stdout.splitlines()
+    assert [line.split(maxsplit=1) for line in listed] == [
+        ["view", "trials"],
+        ["mine", "plan small; by ideal_percent"],
+    ]
+    unknown = call("trials", "--view", "min", cwd=used)
+    assert (unknown.returncode, unknown.stdout) == (2, "")
+    assert "did you mean `mine`?" in unknown.stderr
+    assert json.loads(call("views", "--format", "json", cwd=used).stdout)[0]["name"] == "mine"
+    assert call("views", "delete", "mine", cwd=used).returncode == 0
+    none = call("views", cwd=used)
+    assert (none.returncode, none.stdout) == (0, "")

@@ -72,6 +72,14 @@ def test_trials_are_those_of_the_workspace_the_newest_first(folder: Path) -> Non
     assert shown == ["latest", *ids, "small"]
 
 
+def test_views_are_those_of_the_workspace(folder: Path) -> None:
+    assert completed(folder, "trials", "--view", "") == []
+    for name in ("slow", "lab"):
+        assert call("trials", "--save-view", name, cwd=folder).returncode == 0
+    assert completed(folder, "trials", "--view", "") == ["lab", "slow"]
+    assert completed(folder, "views", "delete", "s") == ["slow"]
+
+
 def test_what_cannot_be_read_has_no_trials(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     root = folder / "fabricbench-workspace"
     assert len(last_trials(root)) == 2

@@ -21,6 +21,7 @@ ON_BOTH = {
     "test_runs",
     "test_trash",
     "test_memberships",
+    "test_views",
 }
 """Modules whose tests run with the catalog in a file and in PostgreSQL."""
 

@@ -38,7 +38,7 @@ def without_runs(connection: sqlite3.Connection) -> None:
 
 def before_outcomes(connection: sqlite3.Connection) -> None:
     connection.execute("DROP INDEX trials_by_suite")
-    for table in ("trial_metrics", "outcomes"):
+    for table in ("trial_metrics", "outcomes", "views"):
         connection.execute(f"DROP TABLE {table}")
 
 

@@ -59,7 +59,7 @@ def test_an_older_catalog_is_migrated_with_its_trials(tmp_path: Path, postgresql
             )
         )
         connection.execute(text("DROP INDEX trials_by_suite"))
-        connection.execute(text("DROP TABLE runs, tags, trash, memberships, trial_metrics, outcomes"))
+        connection.execute(text("DROP TABLE runs, tags, trash, memberships, trial_metrics, outcomes, views"))
         connection.execute(text("UPDATE alembic_version SET version_num = '0001'"))
     engine.dispose()
     assert Workspace.open(tmp_path, catalog_url=postgresql_url).find(FIRST).facts.criteria == ()

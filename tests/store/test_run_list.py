@@ -10,6 +10,7 @@ from tests.support.samples import run_spec, run_trial, trial_facts
 from fabricbench.store import TrialFacts, Workspace
 from fabricbench.store.listing import Threshold, TrialQuery
 from fabricbench.store.run_list import RunRow, run_page
+from fabricbench.store.tags import change_tags
 
 
 def fact(number: int, suite: str = "feedfeedfeed", seed: int | None = None, **given: object) -> TrialFacts:
@@ -78,3 +79,12 @@ def test_other_results_of_the_same_plan_are_told(tmp_path: Path) -> None:
     with workspace.database.writing() as connection:
         connection.run("UPDATE outcomes SET results = 'x' WHERE attempt = 2")
     assert [run.same_results for run in listed(workspace)] == [False, None]
+
+
+def test_a_run_has_the_tags_of_its_trials(tmp_path: Path) -> None:
+    workspace = filled(tmp_path, fact(1, tag="plan's"), fact(2), fact(3, suite="beefbeefbeef"))
+    change_tags(workspace, [f"{2:012x}"], add=["mine"])
+    assert {run.suite: run.tags for run in listed(workspace)} == {
+        "feedfeedfeed": ["mine", "plan's"],
+        "beefbeefbeef": [],
+    }

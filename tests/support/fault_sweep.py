@@ -256,7 +256,7 @@ def before_migration() -> None:
             for column in columns:
                 connection.run(f"ALTER TABLE {table} DROP COLUMN {column}")
         connection.run("DROP INDEX trials_by_suite")
-        for table in ("memberships", "trial_metrics", "outcomes"):
+        for table in ("memberships", "trial_metrics", "outcomes", "views"):
             connection.run(f"DROP TABLE {table}")
         connection.run("UPDATE alembic_version SET version_num = '0006'")
 

@@ -165,6 +165,60 @@ def test_an_identical_plan_again_is_shown_as_such(tmp_path: Path, context: Brows
         expect(rows(page, "Trials")).to_have_count(1)
 
 
+def test_a_list_is_kept_as_a_view_and_comes_back(tmp_path: Path, context: BrowserContext) -> None:
+    fb.run(fb.load("jct-alltoall").with_(data_size=["1MB", "2MB"], tag="lab"), workspace=tmp_path / "lab")
+    fb.run(fb.load("jct-alltoall").with_(data_size="4MB", name="other"), workspace=tmp_path / "lab")
+    with serving(tmp_path / "lab") as address:
+        page = context.new_page()
+        page.goto(f"{address}/?token={TOKEN}")
+        page.goto(f"{address}/trials?view=trials&plan=jct-alltoall&sort=data_size_bytes&order=asc")
+        metrics = page.get_by_role("combobox", name="Metrics")
+        metrics.fill("ideal_percent>1")
+        metrics.press("Enter")
+        page.wait_for_url(re.compile("where=ideal_percent"))
+        page.get_by_role("button", name="Views").click()
+        page.get_by_role("menuitem", name="Save this list").click()
+        page.get_by_role("dialog").get_by_label("Name").fill("small ones")
+        page.get_by_role("button", name="Save").click()
+        expect(page.get_by_role("button", name="View: small ones")).to_be_visible()
+        page.goto(f"{address}/trials")
+        expect(page.get_by_text("3 trials in 2 runs")).to_be_visible()
+        page.get_by_role("button", name="Views").click()
+        page.get_by_role("menuitem", name="small ones").click()
+        expect(rows(page, "Trials")).to_have_count(2)
+        expect(rows(page, "Trials").first).to_contain_text("1 MB")
+        page.get_by_role("button", name="View: small ones").click()
+        page.get_by_role("menuitem", name="Forget view").click()
+        expect(page.get_by_role("button", name="Views", exact=True)).to_be_visible()
+        assert fb.workspace(tmp_path / "lab").trials(plan="jct-alltoall")
+
+
+def test_runs_are_ordered_by_their_columns_and_say_how_their_jobs_fare(
+    tmp_path: Path, context: BrowserContext
+) -> None:
+    jobs = [
+        {"name": name, "collective": "all-to-all", "ranks": ranks, "data_size": "1MB"}
+        for name, ranks in (("red", [0, 1, 4, 5]), ("blue", [2, 3, 6, 7]))
+    ]
+    shape = {"kind": "leaf-spine", "leaves": 2, "hosts_per_leaf": 4, "spines": 1}
+    plan = {"fabricbench": 1, "name": "tenants", "fabric": {"topology": shape}, "jobs": jobs, "solo": True}
+    criteria = [{"metric": "ideal_percent", "min": 99}]
+    fb.run(fb.load({**plan, "criteria": criteria}), workspace=tmp_path / "lab")
+    fb.run(fb.load("jct-alltoall").with_(data_size="1MB", tag="lab"), workspace=tmp_path / "lab")
+    with serving(tmp_path / "lab") as address:
+        page = context.new_page()
+        page.goto(f"{address}/?token={TOKEN}")
+        runs = page.get_by_role("table", name="Runs", exact=True).locator("tbody tr")
+        expect(runs.nth(0)).to_contain_text("jct-alltoall")
+        expect(runs.nth(0)).to_contain_text("lab")
+        expect(runs.nth(1)).to_contain_text("fail")
+        expect(runs.nth(1)).to_contain_text(re.compile(r"(red|blue) \d+\.\d %"))
+        page.get_by_role("button", name="Of ideal, %").click()
+        page.get_by_role("button", name="Of ideal, %").click()
+        expect(runs.nth(0)).to_contain_text("tenants")
+        page.wait_for_url(re.compile("sort=ideal_percent&order=asc"))
+
+
 def test_a_trial_is_found_and_opened_by_the_keyboard_alone(page: Page, served: Served) -> None:
     page.goto(f"{served.address}/trials?view=trials&search=cc-alltoall")
     expect(rows(page, "Trials")).to_have_count(1)

@@ -8,7 +8,8 @@ from pathlib import Path
 from fabricbench.api.trial import Trial
 from fabricbench.api.trials import Trials
 from fabricbench.store import Workspace as Store
-from fabricbench.store.listing import Threshold, TrialQuery, ordered
+from fabricbench.store.listing import ordered
+from fabricbench.store.views import asked_with, query_of
 
 
 class Workspace:
@@ -34,9 +35,10 @@ class Workspace:
         plan: str | None = None,
         tag: str | None = None,
         where: Sequence[str] = (),
-        sort: str = "attempt",
-        descending: bool = False,
+        sort: str | None = None,
+        descending: bool | None = None,
         job: str | None = None,
+        view: str | None = None,
     ) -> Trials:
         """Return the finished trials, oldest first unless another order is asked for.
 
@@ -47,11 +49,14 @@ class Workspace:
             plan: Only those of the plan of this name.
             tag: Only those with this tag.
             where: What metrics have to be, such as `["ideal_percent<50"]`: of the job that fares worst by it.
-            sort: A metric, or a column of the list such as `plan`; trials without a value come last.
+            sort: A metric, or a column of the list such as `plan`; trials without a value come last. By
+                default the oldest come first.
             descending: Whether the largest comes first.
             job: The job whose metrics count in `where` and `sort`, in place of the worst.
+            view: Name of a saved view, to which the others are added, or of which they replace a part.
 
         Raises:
+            UnknownViewError: There is no such view.
             ThresholdError: A metric is unknown, or what it has to be cannot be read; a `ValueError`.
             StoreError: The catalog cannot be read.
 
@@ -62,9 +67,17 @@ class Workspace:
             >>> len(fb.workspace(workspace).trials(tag="example", where=["ideal_percent>98"]))
             1
         """
-        limits = [Threshold.read(text) for text in where]
-        query = TrialQuery(plan=plan, tag=tag, where=limits, sort=sort, descending=descending, job=job)
-        found = ordered(self._store, query)
+        order = None if descending is None else "desc" if descending else "asc"
+        given = {
+            "plan": plan,
+            "tag": tag,
+            "job": job,
+            "sort": sort,
+            "order": order,
+            "where": list(where) or None,
+        }
+        asked = asked_with(self._store, view, given)
+        found = ordered(self._store, query_of(asked, sort="attempt", descending=False))
         return Trials([Trial(each, self._store) for each in found if each.is_finished])
 
     def trial(self, name: str) -> Trial:

@@ -80,19 +80,33 @@ def plans(incomplete: str) -> Iterator[tuple[str, str]]:
 
 def trials(context: typer.Context, incomplete: str) -> Iterator[tuple[str, str]]:
     """Yield the trials of the workspace that begin so, the newest first, each with its plan."""
-    from fabricbench.cli.config_file import read_config
-    from fabricbench.store.names import WORKSPACE_VARIABLE, last_trials
+    from fabricbench.store.names import last_trials
 
-    root = context.params.get("workspace")
-    if root is None and not os.environ.get(WORKSPACE_VARIABLE) and "workspace" in (known := read_config()):
-        root = Path(str(known["workspace"]))
-    found = last_trials(root)
+    found = last_trials(_workspace(context))
     for name, meaning in [("latest", "the trial that finished last"), *found] if found else ():
         if name.startswith(incomplete):
             yield name, meaning
     for plan in dict.fromkeys(plan for _, plan in found):
         if plan.startswith(incomplete):
             yield plan, "its last trial"
+
+
+def views(context: typer.Context, incomplete: str) -> list[str]:
+    """Return the saved views of the workspace that begin so."""
+    from fabricbench.store.names import view_names
+
+    return [name for name in view_names(_workspace(context)) if name.startswith(incomplete)]
+
+
+def _workspace(context: typer.Context) -> Path | None:
+    """Return the folder that the command line names, or the user's default; none for that of the program."""
+    from fabricbench.cli.config_file import read_config
+    from fabricbench.store.names import WORKSPACE_VARIABLE
+
+    root: Path | None = context.params.get("workspace")
+    if root is None and not os.environ.get(WORKSPACE_VARIABLE) and "workspace" in (known := read_config()):
+        root = Path(str(known["workspace"]))
+    return root
 
 
 def fields(incomplete: str) -> list[str]:

@@ -105,12 +105,20 @@ def _hinted(error: Exception) -> str | None:
     from fabricbench.results.calibration import CalibrationError
     from fabricbench.store import StoreError
     from fabricbench.store.listing import ThresholdError
+    from fabricbench.store.views import ViewError
 
     if isinstance(error, RefusedError):
         return f"error: {error}" + (f"\nhint: {error.hint}" if error.hint else "")
-    if isinstance(
-        error, StoreError | OutputFileError | MeasuredError | LabError | CalibrationError | ThresholdError
-    ):
+    hinted = (
+        StoreError,
+        OutputFileError,
+        MeasuredError,
+        LabError,
+        CalibrationError,
+        ThresholdError,
+        ViewError,
+    )
+    if isinstance(error, hinted):
         return f"error: {error}\nhint: {error.hint}"
     return None
 

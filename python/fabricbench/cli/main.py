@@ -27,6 +27,7 @@ _COMMANDS: Final[Mapping[str, str | Mapping[str, str]]] = {
     "calibrate": "calibrate:calibrate_command",
     "plans": "plans:plans_command",
     "trials": "trials:trials_command",
+    "views": {"": "trials:views_command", "delete": "trials:delete_view_command"},
     "show": "trials:show_command",
     "explain": "explain:explain_command",
     "compare": "compare:compare_command",
@@ -74,6 +75,7 @@ what a group does by itself."""
 _GROUPS: Final = {
     "plan": "Check a plan, or write the schema of plans.",
     "workspace": "Check, repair, export, import or purge the trials of a workspace.",
+    "views": "List, or forget, saved lists of trials.",
     "lab": "Build a plan's fabric on this machine, out of network namespaces, for real endpoints.",
     "hosts": "Let real hosts join, and look whether they can carry a run.",
     "config": "Show, and set, the defaults of options that you give each time.",

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import json
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from fabricbench.cli import completion
 from fabricbench.cli.options import FormatOption, TrialArgument, WorkspaceOption
 from fabricbench.cli.output import Format, has_colour, note, write
 
 if TYPE_CHECKING:
-    from fabricbench.store import Trial, Workspace
-    from fabricbench.store.listing import TrialQuery
+    from fabricbench.store import Workspace
 
 
-def trials_command(
+def trials_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
     workspace: WorkspaceOption = None,
     plan: Annotated[str | None, typer.Option(metavar="NAME", help="Only trials of this plan.")] = None,
     tag: Annotated[str | None, typer.Option(help="Only trials with this tag.")] = None,
@@ -28,10 +28,23 @@ def trials_command(
     sort: Annotated[
         str | None, typer.Option(metavar="METRIC", help="Order by a metric or column, the smallest first.")
     ] = None,
-    descending: Annotated[bool, typer.Option("--descending", help="The largest first.")] = False,
+    descending: Annotated[
+        bool | None, typer.Option("--descending/--ascending", help="The largest, or the smallest, first.")
+    ] = None,
     job: Annotated[
         str | None,
         typer.Option(metavar="NAME", help="The job that --where and --sort look at; by default the worst."),
+    ] = None,
+    view: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            autocompletion=completion.views,
+            help="The trials of a saved view; other options add to it, or change it for this once.",
+        ),
+    ] = None,
+    save_view: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Keep this list as a view, for here and the web.")
     ] = None,
     output: FormatOption = Format.TABLE,
 ) -> None:
@@ -42,13 +55,21 @@ def trials_command(
     """
     from fabricbench.results.jobs import Beside, stored_reports
     from fabricbench.store import Workspace
-    from fabricbench.store.listing import TrialQuery, beside
+    from fabricbench.store.listing import beside, ordered
     from fabricbench.store.tags import tags_of
+    from fabricbench.store.views import asked_with, query_of
+    from fabricbench.store.views import save_view as keep
 
     store = Workspace.open(workspace)
-    found = _found(store, TrialQuery(plan=plan, tag=tag, job=job, descending=descending), where, sort)
+    order = None if descending is None else "desc" if descending else "asc"
+    given = {"plan": plan, "tag": tag, "job": job, "sort": sort, "order": order, "where": where}
+    asked = asked_with(store, view, given)
+    # In the order of their attempts unless another is wanted.
+    found = ordered(store, query_of(asked, sort="attempt", descending=False))
     if plan is not None and not found:
         _check_plan_name(store, plan)
+    if save_view is not None:
+        keep(store, save_view, asked)
     finished = [trial for trial in found if trial.is_finished]
     others = Beside(beside(store, finished))
     jobs = [job for trial in finished for job in stored_reports(trial, others)]
@@ -66,20 +87,8 @@ def trials_command(
 
         write(terminal.trial_list(found, jobs, tags_of(store, found), colour=has_colour()))
     if not found:
-        note(f"no such trials in {store.root}" if plan or tag or where else f"no trials in {store.root}")
+        note(f"no such trials in {store.root}" if asked else f"no trials in {store.root}")
     _tell_set_aside(store)
-
-
-def _found(store: Workspace, query: TrialQuery, where: list[str] | None, sort: str | None) -> list[Trial]:
-    """Return the trials of a list: in the order of their attempts unless another is wanted.
-
-    Raises:
-        ThresholdError: A threshold cannot be read, or nothing has that name.
-    """
-    from fabricbench.store.listing import Threshold, ordered
-
-    limits = [Threshold.read(text) for text in where or ()]
-    return ordered(store, replace(query, where=limits, sort=sort or "attempt"))
 
 
 def _tell_set_aside(store: Workspace) -> None:
@@ -89,6 +98,49 @@ def _tell_set_aside(store: Workspace) -> None:
         note(f"set aside: {row.found}")
     if rows:
         note("hint: `fabricbench workspace repair` takes such rows out of the catalog; all others count")
+
+
+def views_command(
+    context: typer.Context, workspace: WorkspaceOption = None, output: FormatOption = Format.TABLE
+) -> None:
+    """List the saved views of a workspace: lists of trials under a name, made by `trials --save-view NAME`.
+
+    `trials --view NAME` lists the trials of one; the web has the same views.
+    """
+    if context.invoked_subcommand is not None:
+        return
+    from fabricbench.store import Workspace
+    from fabricbench.store.views import saved_views
+
+    store = Workspace.open(workspace)
+    found = saved_views(store)
+    if output is Format.JSON:
+        write(json.dumps([vars(view) for view in found], indent=2))
+    elif output is Format.CSV:
+        from fabricbench.report.formats import rows_csv
+
+        rows = [{"name": view.name, "asked": str(view), "saved_at": view.saved_at} for view in found]
+        write(rows_csv(["name", "asked", "saved_at"], rows))
+    elif found:
+        from fabricbench.report.text_table import Column, Row, render
+
+        columns = [Column(("view",), is_text=True), Column(("trials",), is_text=True)]
+        write(render(columns, [Row([view.name, str(view)]) for view in found], colour=has_colour()))
+    else:
+        note(f"no views in {store.root}\nhint: `fabricbench trials --save-view NAME` keeps a list")
+
+
+def delete_view_command(
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", autocompletion=completion.views, help="Name of the view.")
+    ],
+    workspace: WorkspaceOption = None,
+) -> None:
+    """Forget a saved view; its trials stay."""
+    from fabricbench.store import Workspace
+    from fabricbench.store.views import delete_view
+
+    delete_view(Workspace.open(workspace), name)
 
 
 def _check_plan_name(store: Workspace, plan: str) -> None:

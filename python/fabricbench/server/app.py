@@ -25,6 +25,7 @@ from fabricbench.server import (
     trials,
     validation,
     vendor,
+    views,
     web,
 )
 from fabricbench.server.auth import Guard
@@ -74,6 +75,7 @@ def create_app(workspace: Workspace, settings: Settings) -> FastAPI:
         plans,
         runs,
         trials,
+        views,
         tables,
         figures,
         compare,

@@ -16,6 +16,7 @@ from fabricbench.report.formats import shown_json, trial_object
 from fabricbench.report.insight import insight_of
 from fabricbench.results.hosts import hosts_of
 from fabricbench.results.jobs import Beside, JobReport, current_reports, stored_reports
+from fabricbench.results.runs import RunOutcome, outcomes_of
 from fabricbench.results.several import kept_of, total_ranks, worst_job
 from fabricbench.server.errors import ERRORS, ApiError, not_found
 from fabricbench.server.state import ServerState, state_of
@@ -31,7 +32,7 @@ from fabricbench.store.listing import (
     choices,
     page,
 )
-from fabricbench.store.run_list import run_page
+from fabricbench.store.run_list import RunRow, run_page
 from fabricbench.store.tags import change_tags, tags_of
 from fabricbench.store.trash import TrialRunsError, delete_trial, restore_trial
 
@@ -121,6 +122,14 @@ class RunListRow(BaseModel):
     sizes: int
     iterations: int
     states: dict[str, int] = Field(description="How many trials of each status.")
+    tags: list[str] = Field(description="Tags that one of its trials has.")
+    verdict: str | None = Field(
+        description="`fail` where one of its trials fails the plan's criteria, `pass` where none does; null "
+        "without any, and beyond the first thousand trials of a page."
+    )
+    worst: WorstJob | None = Field(
+        description="The job of one of its trials that fares worst against its run alone."
+    )
     started_at: str
     ended_at: str | None
     ideal_percent: tuple[float, float] | None = Field(
@@ -240,7 +249,13 @@ def list_runs_of_trials(
     By a metric, a run is ordered with its worst trial.
     """
     total, found = run_page(state.workspace, replace(query, limit=limit))
-    return RunListPage(total=total, runs=[RunListRow(**vars(run)) for run in found])
+    told = outcomes_of(state.workspace, [run.suite for run in found])
+    return RunListPage(total=total, runs=[_run_row(run, told.get(run.suite, RunOutcome())) for run in found])
+
+
+def _run_row(run: RunRow, told: RunOutcome) -> RunListRow:
+    worst = None if told.worst is None else WorstJob(job=told.worst[0], kept_percent=told.worst[1])
+    return RunListRow(**vars(run), verdict=told.verdict, worst=worst)
 
 
 @router.get("/trials/choices")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fabricbench.store.sql.table import BIGINT, DOUBLE, INTEGER, TEXT, Column, Index, Table, varchar
 
-REVISION = "0013"
+REVISION = "0014"
 """Revision of the catalog that this version reads and writes."""
 
 REVISION_TABLE = "alembic_version"
@@ -21,6 +21,9 @@ FINISHED = (COMPLETE, INCOMPLETE)
 
 TAG_LENGTH_MAX = 64
 """Characters of a tag that users give."""
+
+VIEW_LENGTH_MAX = 64
+"""Characters of the name of a view."""
 
 trials = Table(
     "trials",
@@ -184,4 +187,13 @@ outcomes = Table(
     indexes=(Index("outcomes_by_spec", "spec"),),
 )
 
-TABLES = (trials, runs, memberships, tags, trash, trial_metrics, outcomes)
+views = Table(
+    "views",
+    # Lists of trials that users keep: what each is asked for, as the server's lists have it, in JSON.
+    Column("name", varchar(VIEW_LENGTH_MAX)),
+    Column("asked", TEXT),
+    Column("saved_at", varchar(32)),
+    key=("name",),
+)
+
+TABLES = (trials, runs, memberships, tags, trash, trial_metrics, outcomes, views)

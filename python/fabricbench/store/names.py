@@ -20,6 +20,7 @@ _LAST: Final = (
     "select id, plan from trials where status in ('complete', 'incomplete') "
     "and attempt not in (select attempt from trash) order by ended_at desc, attempt desc limit ?"
 )
+_VIEWS: Final = "select name from views order by name limit ?"
 
 
 def workspace_folder(root: Path | None = None) -> Path:
@@ -29,6 +30,15 @@ def workspace_folder(root: Path | None = None) -> Path:
 
 def last_trials(root: Path | None = None) -> list[tuple[str, str]]:
     """Return id and plan of the trials that finished last, the newest first; none if they cannot be read."""
+    return [(str(trial), str(plan)) for trial, plan in _catalog_rows(root, _LAST)]
+
+
+def view_names(root: Path | None = None) -> list[str]:
+    """Return the names of the saved views; none if they cannot be read."""
+    return [str(name) for (name,) in _catalog_rows(root, _VIEWS)]
+
+
+def _catalog_rows(root: Path | None, query: str) -> list[tuple[object, ...]]:
     file = workspace_folder(root) / CATALOG_FILE
     if os.environ.get(CATALOG_URL_VARIABLE) or not file.is_file():
         return []
@@ -38,7 +48,6 @@ def last_trials(root: Path | None = None) -> list[tuple[str, str]]:
         with closing(
             sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True, timeout=0.2)
         ) as catalog:
-            rows = catalog.execute(_LAST, (_NAMES_MAX,)).fetchall()
+            return catalog.execute(query, (_NAMES_MAX,)).fetchall()
     except sqlite3.Error:
         return []
-    return [(str(trial), str(plan)) for trial, plan in rows]

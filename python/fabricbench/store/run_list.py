@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from fabricbench.metrics import BY_NAME, IDEAL_SHARE, Direction
 from fabricbench.store.catalog import is_deleted
-from fabricbench.store.catalog_schema import outcomes
+from fabricbench.store.catalog_schema import outcomes, tags
 from fabricbench.store.listing import COLUMNS, TrialQuery, conditions_of
 from fabricbench.store.memberships import places
 from fabricbench.store.outcomes import worst
@@ -38,6 +38,7 @@ class RunRow:
         sizes: How many data sizes.
         iterations: How many iterations.
         states: How many trials of each status.
+        tags: Tags that one of them has.
         started_at: When the first started.
         ended_at: When the last ended; none while none has.
         ideal_percent: Least and largest share of the ideal, with the worst job of each trial.
@@ -57,6 +58,7 @@ class RunRow:
     sizes: int
     iterations: int
     states: Mapping[str, int]
+    tags: Sequence[str]
     started_at: str
     ended_at: str | None
     ideal_percent: tuple[float, float] | None
@@ -86,8 +88,9 @@ def run_page(workspace: Workspace, query: TrialQuery) -> tuple[int, list[RunRow]
         suites = [suite for suite in connection.execute(wanted).scalars() if isinstance(suite, str)]
         rows = _counted(connection, suites, query)
         states = _states(connection, suites, query)
+        tagged = _tags(connection, suites)
         same = _Identical(connection, suites)
-        runs = [_run(rows[suite], states[suite], same) for suite in suites if suite in rows]
+        runs = [_run(rows[suite], states[suite], tagged[suite], same) for suite in suites if suite in rows]
     return int(total), runs
 
 
@@ -122,6 +125,17 @@ def _states(connection: Connection, suites: Sequence[str], query: TrialQuery) ->
     for row in connection.execute(found.group_by(places.c.suite, places.c.status)):
         states[row.suite][str(row.status)] = int(row.trials)
     return states
+
+
+def _tags(connection: Connection, suites: Sequence[str]) -> Mapping[str, list[str]]:
+    of_runs = places.c.suite.in_(suites) & ~is_deleted(places)
+    of_users = select(places.c.suite, tags.c.tag).where(places.c.id == tags.c.trial_id, of_runs)
+    of_plans = select(places.c.suite, places.c.tag).where(places.c.tag != "", of_runs)
+    found: dict[str, set[str]] = {suite: set() for suite in suites}
+    for query in (of_users, of_plans):
+        for row in connection.execute(query.distinct()):
+            found[row.suite].add(_text(row.tag))
+    return {suite: sorted(filter(None, each)) for suite, each in found.items()}
 
 
 class _Identical:
@@ -167,7 +181,7 @@ def _specs(rows: Sequence[Row]) -> dict[str, str]:
     return {row.spec: row.results for row in rows}
 
 
-def _run(row: Row, states: Mapping[str, int], same: _Identical) -> RunRow:
+def _run(row: Row, states: Mapping[str, int], tagged: Sequence[str], same: _Identical) -> RunRow:
     values: dict[str, Any] = {
         name: _text(row.mapping[name]) for name in ("plan", "title", "backend", "engine_version")
     }
@@ -177,6 +191,7 @@ def _run(row: Row, states: Mapping[str, int], same: _Identical) -> RunRow:
         suite=row.suite,
         **values,
         states=states,
+        tags=tagged,
         started_at=_text(row.started_at),
         ended_at=_text(row.ended_at) or None,
         ideal_percent=ideal,

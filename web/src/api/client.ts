@@ -46,7 +46,11 @@ export async function get<T>(url: string, signal?: AbortSignal): Promise<T> {
   return request<T>(url, signal ? { signal } : {});
 }
 
-export async function send<T>(method: 'POST' | 'PATCH' | 'DELETE', url: string, body?: unknown): Promise<T> {
+export async function send<T>(
+  method: 'POST' | 'PUT' | 'PATCH' | 'DELETE',
+  url: string,
+  body?: unknown,
+): Promise<T> {
   const init: RequestInit = { method };
   if (body !== undefined) {
     init.headers = { 'Content-Type': 'application/json' };

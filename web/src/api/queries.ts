@@ -23,6 +23,8 @@ import type {
   Run,
   RunDetail,
   RunListPage,
+  SavedView,
+  SavedViews,
   ShippedPlan,
   Stretch,
   Trial,
@@ -68,6 +70,8 @@ export interface TrialFilter {
   variant?: string;
   backend?: string;
   suite?: string;
+  where?: string[];
+  job?: string;
   sort?: string;
   order?: string;
   limit?: number;
@@ -112,6 +116,30 @@ export function useChoices() {
   return useQuery({
     queryKey: ['trials', 'choices'],
     queryFn: ({ signal }) => get<Choices>(path('trials', 'choices'), signal),
+  });
+}
+
+export function useViews() {
+  return useQuery({
+    queryKey: ['views'],
+    queryFn: ({ signal }) => get<SavedViews>(path('views'), signal),
+  });
+}
+
+export function useViewSaving() {
+  const client = useQueryClient();
+  return useMutation({
+    mutationFn: ({ name, asked }: Pick<SavedView, 'name' | 'asked'>) =>
+      send<SavedView>('PUT', path('views', name), { asked }),
+    onSuccess: () => client.invalidateQueries({ queryKey: ['views'] }),
+  });
+}
+
+export function useViewDeleting() {
+  const client = useQueryClient();
+  return useMutation({
+    mutationFn: (name: string) => send<SavedViews>('DELETE', path('views', name)),
+    onSettled: () => client.invalidateQueries({ queryKey: ['views'] }),
   });
 }
 

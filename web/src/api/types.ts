@@ -38,6 +38,8 @@ export type TrialPage = Known<Schemas['TrialPage'], { trials: Trial[] }>;
 
 /** A run in the list of the workspace. */
 export type RunListRow = Schemas['RunListRow'];
+export type SavedView = Schemas['SavedView'];
+export type SavedViews = Schemas['SavedViews'];
 export type RunListPage = Schemas['RunListPage'];
 
 /** What became of a file of measured results. */

@@ -12,7 +12,7 @@ export function shownJob<Job extends Pick<JobMetrics, 'job'>>(
 }
 
 /** The worst job and what it keeps, such as `ring 62.1 %`; empty where none was run alone. */
-export function worstText({ worst }: Several): string {
+export function worstText({ worst }: Pick<Several, 'worst'>): string {
   return worst ? `${worst.job} ${fixed(worst.kept_percent, 1)} %` : '';
 }
 

@@ -1,11 +1,11 @@
-import { Button, Group, Select, Switch, TextInput } from '@mantine/core';
+import { Button, Group, Select, Switch, TagsInput, TextInput } from '@mantine/core';
 import { useDebouncedCallback } from '@mantine/hooks';
 import { IconSearch } from '@tabler/icons-react';
 import { useState } from 'react';
 
 import { useChoices } from '../../api/queries';
 import type { useSearch } from '../../components/useSearch';
-import { isFiltered, LISTS, type ListName } from './filters';
+import { isFiltered, LISTS, NO_FILTERS, type ListName } from './filters';
 
 const LABELS: Record<ListName, string> = {
   plan: 'Plan',
@@ -37,10 +37,19 @@ export function FilterBar({ search, change }: ReturnType<typeof useSearch>) {
             onChange={(value) => change({ [name]: value })}
             searchable
             clearable
-            w={name === 'plan' ? 190 : 140}
+            w={name === 'plan' ? 170 : 118}
           />
         );
       })}
+      <TagsInput
+        aria-label="Metrics"
+        placeholder={search.has('where') ? '' : 'ideal_percent<50'}
+        title="What metrics have to be: of several jobs that of the worst"
+        value={search.getAll('where')}
+        onChange={(where) => change({ where })}
+        splitChars={[' ', ',']}
+        w={search.has('where') ? 250 : 160}
+      />
       <Switch
         label="Deleted"
         checked={search.has('deleted')}
@@ -48,21 +57,7 @@ export function FilterBar({ search, change }: ReturnType<typeof useSearch>) {
         mb={6}
       />
       {isFiltered(search) ? (
-        <Button
-          variant="subtle"
-          onClick={() =>
-            change({
-              search: null,
-              plan: null,
-              tag: null,
-              status: null,
-              variant: null,
-              backend: null,
-              suite: null,
-              deleted: null,
-            })
-          }
-        >
+        <Button variant="subtle" onClick={() => change(NO_FILTERS)}>
           Clear filters
         </Button>
       ) : null}

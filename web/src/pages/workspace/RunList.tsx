@@ -5,17 +5,74 @@ import { Link } from 'react-router';
 
 import { type TrialFilter, useMetrics, useRunList, useTrials } from '../../api/queries';
 import type { RunListRow, Trial } from '../../api/types';
+import type { Sorting } from '../../components/Grid';
 import { Failure, Loading } from '../../components/States';
 import { StatusBadge } from '../../components/StatusBadge';
 import type { useSearch } from '../../components/useSearch';
 import { caseText } from '../../format/axes';
+import { worstText } from '../../format/jobs';
 import { metricOf, metricText, worstBy } from '../../format/metrics';
 import { counted, dataSize, MISSING, moment } from '../../format/numbers';
+import { Tags, Verdict } from './columns';
+import { sortingOf } from './filters';
 import { percentRange, sameText, spanText } from './runs';
 import type { useSelection } from './useSelection';
 
 /** So many trials of a run are shown in place; the list of trials has all. */
 const TRIALS_SHOWN = 100;
+
+interface HeadOf {
+  title: string;
+  /** What the server orders runs by; none where it cannot. */
+  sort?: string;
+  hint?: string;
+  right?: boolean;
+}
+
+const HEADS: readonly HeadOf[] = [
+  { title: 'Plan', sort: 'plan' },
+  { title: 'State', sort: 'status' },
+  { title: 'Criteria', hint: "Whether a trial fails the plan's criteria" },
+  { title: 'Trials', right: true },
+  { title: 'Sizes, variants, iterations' },
+  {
+    title: 'Of ideal, %',
+    sort: 'ideal_percent',
+    hint: 'Share of the ideal, least and largest: of several jobs the worst',
+    right: true,
+  },
+  { title: 'Worst job', hint: 'The job that fares worst: what it keeps of its bus bandwidth alone' },
+  { title: 'Tags' },
+  { title: 'Backend', sort: 'backend' },
+  { title: 'Ran' },
+  { title: 'Took', right: true },
+  { title: 'Started', sort: 'started_at' },
+];
+
+interface HeadProps {
+  head: HeadOf;
+  sorting: Sorting;
+  change: Props['change'];
+}
+
+function Head({ head, sorting, change }: HeadProps) {
+  const { title, sort, hint, right } = head;
+  const order = sort === sorting.key ? sorting.order : null;
+  const next = order === 'desc' ? 'asc' : 'desc';
+  const sorted = order === null ? 'none' : order === 'asc' ? 'ascending' : 'descending';
+  return (
+    <Table.Th title={hint} className={right ? 'right' : undefined} aria-sort={sort ? sorted : undefined}>
+      {sort === undefined ? (
+        title
+      ) : (
+        <button type="button" className="grid-sort" onClick={() => change({ sort, order: next })}>
+          {title}
+          {order === null ? '' : order === 'asc' ? ' ↑' : ' ↓'}
+        </button>
+      )}
+    </Table.Th>
+  );
+}
 
 interface Props extends ReturnType<typeof useSearch> {
   filter: TrialFilter;
@@ -34,20 +91,9 @@ export function RunList({ filter, selection, search, change, list }: Props) {
         <Table.Thead>
           <Table.Tr>
             <Table.Th w={34} aria-label="Open" />
-            <Table.Th>Plan</Table.Th>
-            <Table.Th>State</Table.Th>
-            <Table.Th className="right">Trials</Table.Th>
-            <Table.Th>Sizes, variants, iterations</Table.Th>
-            <Table.Th
-              className="right"
-              title="Share of the ideal, least and largest: of several jobs the worst"
-            >
-              Of ideal, %
-            </Table.Th>
-            <Table.Th>Backend</Table.Th>
-            <Table.Th>Ran</Table.Th>
-            <Table.Th className="right">Took</Table.Th>
-            <Table.Th>Started</Table.Th>
+            {HEADS.map((head) => (
+              <Head key={head.title} head={head} sorting={sortingOf(search)} change={change} />
+            ))}
           </Table.Tr>
         </Table.Thead>
         <Table.Tbody>
@@ -104,9 +150,16 @@ function Run({ run, isOpen, onToggle, filter, selection }: RunProps) {
         <Table.Td>
           <States states={run.states} />
         </Table.Td>
+        <Table.Td>
+          <Verdict verdict={run.verdict} />
+        </Table.Td>
         <Table.Td className="right">{counted(run.trials)}</Table.Td>
         <Table.Td>{spanText(run)}</Table.Td>
         <Table.Td className="right">{percentRange(run.ideal_percent)}</Table.Td>
+        <Table.Td>{worstText(run) || MISSING}</Table.Td>
+        <Table.Td>
+          <Tags tags={run.tags} />
+        </Table.Td>
         <Table.Td title={`fabricbench ${run.engine_version}`}>{run.backend}</Table.Td>
         <Table.Td>
           <Same run={run} />
@@ -160,7 +213,7 @@ function Trials({ run, filter, selection }: Omit<RunProps, 'isOpen' | 'onToggle'
   return (
     <Table.Tr>
       <Table.Td />
-      <Table.Td colSpan={9} p={0}>
+      <Table.Td colSpan={HEADS.length} p={0}>
         {found.error !== null ? (
           <Failure error={found.error} what="The trials of the run" retry={() => void found.refetch()} />
         ) : found.data === undefined ? (

@@ -18,6 +18,7 @@ import { FilterBar } from './FilterBar';
 import { filterOf, isFiltered, isFlat, sortingOf } from './filters';
 import { RunList } from './RunList';
 import { useSelection } from './useSelection';
+import { Views } from './Views';
 
 export function Component() {
   useDocumentTitle('Workspace · fabricbench');
@@ -54,6 +55,7 @@ export function Component() {
           />
         </Group>
         <Group gap="xs">
+          <Views search={search} change={change} />
           <Button component={Link} to="/import" variant="default" leftSection={<IconUpload size={14} />}>
             Import results
           </Button>

@@ -181,12 +181,12 @@ function Worst({ trial }: { trial: Trial }) {
   return text ? <span title={`What it keeps of its bus bandwidth alone: ${text}`}>{text}</span> : MISSING;
 }
 
-function Verdict({ verdict }: { verdict: string | null }) {
+export function Verdict({ verdict }: { verdict: string | null }) {
   if (verdict === null) return MISSING;
   return <Badge color={verdict === 'pass' ? 'teal' : 'red'}>{verdict}</Badge>;
 }
 
-function Tags({ tags }: { tags: string[] }) {
+export function Tags({ tags }: { tags: readonly string[] }) {
   return (
     <Group gap={4} wrap="nowrap">
       {tags.map((tag) => (

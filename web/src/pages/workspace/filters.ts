@@ -5,6 +5,38 @@ import type { Sorting } from '../../components/Grid';
 export const LISTS = ['plan', 'tag', 'status', 'variant', 'backend'] as const;
 export type ListName = (typeof LISTS)[number];
 
+/** Filters beside the lists to choose from, and how the list is shown: each a text in the address. */
+const OTHERS = ['search', 'suite', 'job', 'deleted'] as const;
+const SHOWN = ['sort', 'order', 'view'] as const;
+
+export type Asked = Record<string, string | string[]>;
+
+const none = (names: readonly string[]): Record<string, null> =>
+  Object.fromEntries(names.map((name) => [name, null]));
+
+/** What takes every filter away. */
+export const NO_FILTERS = none([...LISTS, ...OTHERS, 'where']);
+
+/** The same with the order and the layout. */
+export const NOTHING_ASKED = { ...NO_FILTERS, ...none(SHOWN) };
+
+/** What the address asks for, as a saved view keeps it. */
+export function askedOf(search: URLSearchParams): Asked {
+  const asked: Asked = {};
+  for (const name of [...LISTS, ...OTHERS, ...SHOWN]) {
+    const value = search.get(name);
+    if (value) asked[name] = value;
+  }
+  const where = search.getAll('where');
+  if (where.length > 0) asked.where = where;
+  return asked;
+}
+
+export function sameAsked(one: Asked, other: Asked): boolean {
+  const names = new Set([...Object.keys(one), ...Object.keys(other)]);
+  return [...names].every((name) => String(one[name]) === String(other[name]));
+}
+
 const NEWEST_FIRST: Sorting = { key: 'started_at', order: 'desc' };
 
 export function sortingOf(search: URLSearchParams): Sorting {
@@ -23,19 +55,18 @@ export function filterOf(search: URLSearchParams): TrialFilter {
     const value = search.get(name);
     if (value) filter[name] = value;
   }
-  const suite = search.get('suite');
-  if (suite) filter.suite = suite;
+  for (const name of ['suite', 'job'] as const) {
+    const value = search.get(name);
+    if (value) filter[name] = value;
+  }
+  const where = search.getAll('where');
+  if (where.length > 0) filter.where = where;
   if (search.has('deleted')) filter.deleted = true;
   return filter;
 }
 
 export function isFiltered(search: URLSearchParams): boolean {
-  return (
-    search.has('search') ||
-    search.has('suite') ||
-    search.has('deleted') ||
-    LISTS.some((name) => search.has(name))
-  );
+  return Object.keys(NO_FILTERS).some((name) => search.has(name));
 }
 
 /** Whether trials are listed one by one, and not by run. */

@@ -1,0 +1,86 @@
+"""What the jobs of the trials of a run tell of it: the worst verdict, and which job fares worst."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from fabricbench.results.jobs import Beside, stored_reports
+from fabricbench.results.several import kept_of, worst_job
+from fabricbench.store.catalog import is_deleted
+from fabricbench.store.catalog_schema import FINISHED
+from fabricbench.store.listing import beside
+from fabricbench.store.memberships import places
+from fabricbench.store.sql.statement import select
+
+if TYPE_CHECKING:
+    from fabricbench.store import Trial, Workspace
+
+TRIALS_MAX: Final = 1_000
+"""Of so many trials at most the jobs are looked at; runs beyond them have no verdict in a list."""
+
+
+@dataclass(frozen=True)
+class RunOutcome:
+    """What is known of a run by its jobs.
+
+    Attributes:
+        verdict: `fail` where a job of one of its trials fails the plan's criteria, `pass` where all do
+            otherwise; none without criteria.
+        worst: The job that keeps least of its bus bandwidth alone, and how much [%]; none where no job ran
+            alone.
+    """
+
+    verdict: str | None = None
+    worst: tuple[str, float] | None = None
+
+
+def outcomes_of(workspace: Workspace, suites: Sequence[str]) -> dict[str, RunOutcome]:
+    """Return what the jobs of some runs tell; runs without criteria and without jobs alone are left out.
+
+    Raises:
+        StoreError: The catalog cannot be read.
+    """
+    found = _trials(workspace, suites)
+    others = Beside(beside(workspace, found))
+    outcomes: dict[str, RunOutcome] = {}
+    for trial in found:
+        known = outcomes.get(trial.facts.suite, RunOutcome())
+        outcomes[trial.facts.suite] = _joined(known, trial, others)
+    return outcomes
+
+
+def _trials(workspace: Workspace, suites: Sequence[str]) -> list[Trial]:
+    """Return the trials of some runs that have criteria, or whose jobs may have run alone: of whole runs."""
+    of_runs = places.c.suite.in_(suites) & places.c.status.in_(FINISHED) & ~is_deleted(places)
+    plans = select(places.c.plan).where(places.c.variant.contains("solo/"))
+    condition = of_runs & ((places.c.criteria != "[]") | places.c.plan.in_(plans))
+    with workspace.database.reading() as connection:
+        counted = connection.execute(select(places.c.suite).where(condition)).scalars()
+        sizes: dict[str, int] = {}
+        for suite in counted:
+            sizes[suite] = sizes.get(suite, 0) + 1
+        chosen = _within(sizes, suites)
+        return workspace.catalog.where(connection, condition & places.c.suite.in_(chosen)) if chosen else []
+
+
+def _within(sizes: Mapping[str, int], suites: Sequence[str]) -> list[str]:
+    """Return the first runs that have so many trials together at most."""
+    chosen, trials = [], 0
+    for suite in suites:
+        if 0 < sizes.get(suite, 0) <= TRIALS_MAX - trials:
+            chosen.append(suite)
+            trials += sizes[suite]
+    return chosen
+
+
+def _joined(known: RunOutcome, trial: Trial, others: Beside) -> RunOutcome:
+    jobs = stored_reports(trial, others)
+    verdicts = {known.verdict, *(job.verdict for job in jobs)}
+    verdict = next((each for each in ("fail", "pass") if each in verdicts), None)
+    job = worst_job(jobs)
+    if job is None or (kept := kept_of(job)) is None:
+        return RunOutcome(verdict, known.worst)
+    is_worse = known.worst is None or kept < known.worst[1]
+    return RunOutcome(verdict, (job.summary.job, kept) if is_worse else known.worst)

@@ -1,0 +1,216 @@
+"""Views: lists of trials that users keep under a name, for the command line, programs and the web alike."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from fabricbench.store.catalog import now
+from fabricbench.store.catalog_schema import VIEW_LENGTH_MAX, views
+from fabricbench.store.errors import StoreError
+from fabricbench.store.listing import COLUMNS, THRESHOLDS_MAX, Threshold, TrialQuery, check_metric
+from fabricbench.store.sql.statement import delete, insert, select
+from fabricbench.words import close_match_hint, one_line
+
+if TYPE_CHECKING:
+    from fabricbench.store.sql.connection import Row
+    from fabricbench.store.workspace import Workspace
+
+TEXTS: Final = ("search", "tag", "plan", "status", "variant", "backend", "suite", "job")
+"""Filters that are a text."""
+_CHOICES: Final = {"order": ("asc", "desc"), "deleted": ("true",), "view": ("runs", "trials")}
+"""What else is one of some words; `view` is whether the web lists runs or trials."""
+NAMES: Final = (*TEXTS, *_CHOICES, "sort", "where")
+"""What a view may ask for: the parameters of `GET /api/v1/trials`, and `view`."""
+_TEXT_LENGTH_MAX: Final = 200
+_NAME: Final = re.compile(r"[^\s/]([^\r\n\t/]*[^\s/])?")
+
+Asked = Mapping[str, str | Sequence[str]]
+"""What a list is asked for: `where` has texts, everything else one."""
+
+
+class UnknownViewError(StoreError):
+    """No view has the name given."""
+
+
+class ViewError(ValueError):
+    """A view that cannot be kept.
+
+    Attributes:
+        field: `name`, or what of `asked` is wrong.
+        hint: What to do about it.
+    """
+
+    def __init__(self, field: str, found: str, hint: str) -> None:
+        super().__init__(found)
+        self.field = field
+        self.hint = hint
+
+
+@dataclass(frozen=True)
+class View:
+    """A list of trials under a name.
+
+    Attributes:
+        name: Its name.
+        asked: What it asks for; what is not there is left to whoever lists.
+        saved_at: When it was saved.
+    """
+
+    name: str
+    asked: Asked
+    saved_at: str = ""
+
+    def __str__(self) -> str:
+        return asked_text(self.asked)
+
+
+def asked_text(asked: Asked) -> str:
+    """Say what a list is asked for in a line."""
+    parts = [f"{name} {asked[name]}" for name in TEXTS if name in asked]
+    parts += asked.get("where", ())
+    parts += ["deleted"] if "deleted" in asked else []
+    ends = {"asc": "the smallest first", "desc": "the largest first"}
+    order = [f"by {asked['sort']}"] if "sort" in asked else []
+    order += [ends[str(asked["order"])]] if "order" in asked else []
+    return "; ".join(filter(None, [", ".join(parts) or "all", ", ".join(order)]))
+
+
+def asked_with(
+    workspace: Workspace, view: str | None, given: Mapping[str, str | Sequence[str] | None]
+) -> Asked:
+    """Return what a view asks for, with what is given beside it: thresholds are added, all else replaces.
+
+    Raises:
+        UnknownViewError: There is none of that name.
+        StoreError: The catalog cannot be read.
+    """
+    asked = dict(saved_view(workspace, view).asked) if view is not None else {}
+    where = [*asked.get("where", ()), *(given.get("where") or ())]
+    asked |= {name: value for name, value in given.items() if value}
+    return asked | {"where": where} if where else asked
+
+
+def query_of(asked: Asked, *, sort: str, descending: bool) -> TrialQuery:
+    """Return a list as the catalog takes it, every trial of it.
+
+    Args:
+        asked: What it is asked for.
+        sort: Its order where that says none.
+        descending: Whether the largest then comes first.
+
+    Raises:
+        ThresholdError: A metric is unknown, or what it has to be cannot be read.
+    """
+    texts: dict[str, Any] = {name: asked[name] for name in TEXTS if name in asked}
+    order = asked.get("order", "desc" if descending else "asc")
+    return TrialQuery(
+        **texts,
+        deleted="deleted" in asked,
+        where=[Threshold.read(text) for text in asked.get("where", ())],
+        sort=str(asked.get("sort", sort)),
+        descending=order == "desc",
+        limit=None,
+    )
+
+
+def check_view(name: str, asked: Mapping[str, object]) -> None:
+    """Check that a view can be kept.
+
+    Raises:
+        ViewError: Its name is none, or it asks for what no list has.
+        ThresholdError: A metric is unknown, or what it has to be cannot be read.
+    """
+    if len(name) > VIEW_LENGTH_MAX or not _NAME.fullmatch(name):
+        allowed = f"1 to {VIEW_LENGTH_MAX} characters in one line, without / and blanks at its ends"
+        raise ViewError("name", f'"{one_line(name, 80)}" is no name for a view', f"allowed: {allowed}")
+    for field, value in asked.items():
+        _check_field(field, value)
+    check_metric(str(asked.get("sort", COLUMNS[0])), COLUMNS)
+    for text in asked.get("where", ()):  # type: ignore[attr-defined]
+        Threshold.read(text)
+
+
+def _check_field(field: str, value: object) -> None:
+    if field not in NAMES:
+        hint = close_match_hint(field, NAMES) or f"allowed: {', '.join(NAMES)}"
+        raise ViewError(field, f'a list has no "{one_line(field, 80)}"', hint)
+    if field == "where":
+        is_right = isinstance(value, list) and len(value) <= THRESHOLDS_MAX and all(map(_is_text, value))
+        allowed = f"at most {THRESHOLDS_MAX} texts such as ideal_percent<50"
+    elif field in _CHOICES:
+        is_right, allowed = value in _CHOICES[field], " or ".join(_CHOICES[field])
+    else:
+        is_right, allowed = _is_text(value), f"a text of 1 to {_TEXT_LENGTH_MAX} characters"
+    if not is_right:
+        raise ViewError(field, f"`{field}` is {one_line(str(value), 80)}", f"allowed: {allowed}")
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str) and 0 < len(value) <= _TEXT_LENGTH_MAX
+
+
+def saved_views(workspace: Workspace) -> list[View]:
+    """Return the views of a workspace by name; rows that cannot be what they say are left out.
+
+    Raises:
+        StoreError: The catalog cannot be read.
+    """
+    with workspace.database.reading() as connection:
+        rows = list(connection.execute(select(views).order_by(views.c.name)))
+    return [view for row in rows if (view := _view(row)) is not None]
+
+
+def saved_view(workspace: Workspace, name: str) -> View:
+    """Return a view.
+
+    Raises:
+        UnknownViewError: There is none of that name.
+        StoreError: The catalog cannot be read.
+    """
+    known = {view.name: view for view in saved_views(workspace)}
+    if name not in known:
+        hint = close_match_hint(name, known) or "`fabricbench views` lists those that there are"
+        raise UnknownViewError(workspace.root, f'no view "{one_line(name, 80)}"', hint)
+    return known[name]
+
+
+def save_view(workspace: Workspace, name: str, asked: Asked) -> View:
+    """Keep a view, in place of one of the same name.
+
+    Raises:
+        ViewError: Its name is none, or it asks for what no list has.
+        ThresholdError: A metric is unknown, or what it has to be cannot be read.
+        StoreError: The catalog cannot be written.
+    """
+    check_view(name, asked)
+    view = View(name, asked, now())
+    with workspace.database.writing() as connection:
+        connection.execute(delete(views).where(views.c.name == name))
+        row = {"name": name, "asked": json.dumps(asked), "saved_at": view.saved_at}
+        connection.execute(insert(views, row))
+    return view
+
+
+def delete_view(workspace: Workspace, name: str) -> None:
+    """Forget a view; its trials stay.
+
+    Raises:
+        UnknownViewError: There is none of that name.
+        StoreError: The catalog cannot be written.
+    """
+    saved_view(workspace, name)
+    with workspace.database.writing() as connection:
+        connection.execute(delete(views).where(views.c.name == name))
+
+
+def _view(row: Row) -> View | None:
+    try:
+        asked = json.loads(row.asked)
+        check_view(row.name, asked)
+    except (TypeError, ValueError, AttributeError):  # those of views and thresholds are values, too
+        return None
+    return View(row.name, asked, str(row.saved_at))
