@@ -37,7 +37,8 @@ def without_runs(connection: sqlite3.Connection) -> None:
 
 
 def before_outcomes(connection: sqlite3.Connection) -> None:
-    connection.execute("DROP INDEX trials_by_suite")
+    for index in ("trials_by_suite", "trials_listed"):
+        connection.execute(f"DROP INDEX {index}")
     for table in ("trial_metrics", "outcomes", "views"):
         connection.execute(f"DROP TABLE {table}")
 

@@ -25,11 +25,11 @@ def differences(connection: Connection) -> list[object]:
     }
     metadata = MetaData()
     for table in catalog_schema.TABLES:
-        _table(table, metadata)
+        _table(table, metadata, connection.dialect.name)
     return list(compare_metadata(MigrationContext.configure(connection, opts=options), metadata))
 
 
-def _table(table: described.Table, metadata: MetaData) -> None:
+def _table(table: described.Table, metadata: MetaData, dialect: str) -> None:
     """Describe a table to SQLAlchemy."""
     columns = [
         Column(
@@ -45,7 +45,7 @@ def _table(table: described.Table, metadata: MetaData) -> None:
     indexes = [
         Index(index.name, *index.columns, unique=index.unique)
         for index in table.indexes
-        if index.name != PARTIAL_INDEX
+        if index.name != PARTIAL_INDEX and index.only_in in {"", dialect}
     ]
     Table(table.name, metadata, *columns, *indexes)
 

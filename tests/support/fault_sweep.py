@@ -255,7 +255,8 @@ def before_migration() -> None:
         for table, columns in later.items():
             for column in columns:
                 connection.run(f"ALTER TABLE {table} DROP COLUMN {column}")
-        connection.run("DROP INDEX trials_by_suite")
+        for index in ("trials_by_suite", "trials_listed"):
+            connection.run(f"DROP INDEX {index}")
         for table in ("memberships", "trial_metrics", "outcomes", "views"):
             connection.run(f"DROP TABLE {table}")
         connection.run("UPDATE alembic_version SET version_num = '0006'")

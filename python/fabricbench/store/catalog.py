@@ -98,7 +98,7 @@ class Catalog:
         for column, value in ((places.c.plan, plan), (places.c.suite, suite)):
             query = query if value is None else query.where(column == value)
         if tag is not None:
-            query = query.where(has_tag(tag))
+            query = query.where(has_tag(tag, places))
         if deleted is not None:
             query = query.where(is_deleted(places) if deleted else ~is_deleted(places))
         if states:
@@ -341,9 +341,9 @@ def is_deleted(table: Source) -> Condition:
     return table.c.attempt.in_(select(trash.c.attempt))
 
 
-def has_tag(tag: str) -> Condition:
-    """Return the condition on `places` that a trial has a tag, that of its plan or one of its own."""
-    return any_of(places.c.tag == tag, places.c.id.in_(select(tags.c.trial_id).where(tags.c.tag == tag)))
+def has_tag(tag: str, source: Source) -> Condition:
+    """Return the condition that a trial of `places`, or `listed`, has a tag, of its plan or of its own."""
+    return any_of(source.c.tag == tag, source.c.id.in_(select(tags.c.trial_id).where(tags.c.tag == tag)))
 
 
 def now() -> str:

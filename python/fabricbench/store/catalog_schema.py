@@ -72,8 +72,23 @@ trials = Table(
     is_counted=True,
     indexes=(
         Index("trials_by_id", "id"),
-        # Lists read only this, and not the long texts of each row.
         Index("trials_by_suite", "suite", "started_at", "ended_at", "status", "attempt", "id"),
+        # Lists read only this, and not the long texts of each row, which PostgreSQL keeps apart anyway.
+        Index(
+            "trials_listed",
+            "started_at",
+            "ended_at",
+            "suite",
+            "status",
+            "attempt",
+            "id",
+            "plan",
+            "variant",
+            "backend",
+            "data_size_bytes",
+            "tag",
+            only_in="sqlite",
+        ),
         Index("one_record_per_id", "id", unique=True, where="status IN ('complete', 'incomplete')"),
     ),
 )

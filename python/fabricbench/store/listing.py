@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 from fabricbench.metrics import BY_NAME
 from fabricbench.store.catalog import has_tag, is_deleted
 from fabricbench.store.catalog_schema import FINISHED, tags, trials
-from fabricbench.store.memberships import newest, places
+from fabricbench.store.memberships import listed, newest, places
 from fabricbench.store.outcomes import worst
-from fabricbench.store.sql.expression import Condition, Expression, any_of, call, cast, count
+from fabricbench.store.sql.expression import Condition, Expression, any_of, call, cast, count, count_all
 from fabricbench.store.sql.statement import Select, select
-from fabricbench.store.sql.table import TEXT, Columns
+from fabricbench.store.sql.table import TEXT, Columns, Source
 from fabricbench.words import close_match_hint
 
 if TYPE_CHECKING:
@@ -158,16 +158,25 @@ def page(workspace: Workspace, query: TrialQuery) -> tuple[int, list[Trial]]:
     Raises:
         StoreError: The catalog cannot be read.
     """
+    source = source_of(query)
+    value = _value(query, source).label("value")
+    found = select(source.c.attempt, source.c.number, value, newest(source))
+    rows = found.where(*conditions_of(query, source)).subquery("found")
+    matching = select(rows.c.attempt, rows.c.number, count_all().label("total")).where(rows.c.age == 1)
+    wanted = _ordered(matching, rows.c, query)
     with workspace.database.reading() as connection:
-        found = select(places.c.attempt, places.c.number, _value(query).label("value"), newest())
-        rows = found.where(*conditions_of(query)).subquery("found")
-        matching = select(rows.c.attempt, rows.c.number).where(rows.c.age == 1)
-        total = connection.execute(select(count()).select_from(matching.subquery("matching"))).scalar() or 0
-        wanted = _ordered(matching, rows.c, query)
         if query.limit is not None:
             wanted = wanted.offset(query.offset).limit(query.limit)
-        chosen = [(row.attempt, row.number) for row in connection.execute(wanted)]
-        return int(total), workspace.catalog.at(connection, chosen)
+        chosen = list(connection.execute(wanted))
+        if not chosen and query.offset > 0:  # beyond the last
+            return page(workspace, replace(query, limit=1, offset=0))[0], []
+        total = int(chosen[0].total) if chosen else 0
+        return total, workspace.catalog.at(connection, [(row.attempt, row.number) for row in chosen])
+
+
+def source_of(query: TrialQuery) -> Source:
+    """Return where a query is looked up: in few columns if they are enough."""
+    return places if query.search or query.sort == "title" else listed
 
 
 def ordered(workspace: Workspace, query: TrialQuery) -> list[Trial]:
@@ -181,24 +190,24 @@ def ordered(workspace: Workspace, query: TrialQuery) -> list[Trial]:
     return page(workspace, replace(query, limit=None))[1]
 
 
-def _value(query: TrialQuery) -> Expression:
+def _value(query: TrialQuery, source: Source) -> Expression:
     if query.sort in COLUMNS:
-        return places.c[query.sort]
-    return worst(query.sort, places.c.attempt, query.job)
+        return source.c[query.sort]
+    return worst(query.sort, source.c.attempt, query.job)
 
 
-def conditions_of(query: TrialQuery) -> list[Condition]:
-    """Return what `places` has to meet to be found."""
+def conditions_of(query: TrialQuery, source: Source) -> list[Condition]:
+    """Return what a row of `places`, or `listed`, has to meet to be found."""
     equal = {name: getattr(query, name) for name in ("plan", "status", "variant", "backend", "suite")}
-    conditions = [places.c[name] == value for name, value in equal.items() if value is not None]
+    conditions = [source.c[name] == value for name, value in equal.items() if value is not None]
     if query.tag is not None:
-        conditions.append(has_tag(query.tag))
+        conditions.append(has_tag(query.tag, source))
     conditions += [
-        COMPARISONS[each.comparison](worst(each.metric, places.c.attempt, query.job), each.bound)
+        COMPARISONS[each.comparison](worst(each.metric, source.c.attempt, query.job), each.bound)
         for each in query.where
     ]
     conditions += [_has_word(word) for word in query.search.lower().split()]
-    return [*conditions, is_deleted(places) if query.deleted else ~is_deleted(places)]
+    return [*conditions, is_deleted(source) if query.deleted else ~is_deleted(source)]
 
 
 def _has_word(word: str) -> Condition:

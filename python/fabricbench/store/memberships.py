@@ -6,33 +6,56 @@ of the earlier one moves to the table `memberships`; `places` reads both as one 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from fabricbench.store.catalog_schema import FINISHED, OF_RUN, memberships, trials
-from fabricbench.store.sql.expression import Condition, Labelled, cast, null, row_number
+from fabricbench.store.sql.expression import Condition, Expression, Labelled, cast, null, row_number
 from fabricbench.store.sql.statement import delete, insert, insert_found, select, union_all
-from fabricbench.store.sql.table import INTEGER, InOrder
+from fabricbench.store.sql.table import INTEGER, Column, InOrder, Source
 
 if TYPE_CHECKING:
     from fabricbench.store.sql.connection import Connection
 
-places = union_all(
-    select(trials, trials.c.ended_at.label("placed_at"), cast(null(), INTEGER).label("number")),
-    select(
-        *(memberships.c[column.name] if column.name in OF_RUN else column for column in trials.c),
-        memberships.c.placed_at,
-        memberships.c.number,
-    )
-    # There are few of them, and many trials.
-    .select_from(InOrder(memberships, trials))
-    .where(memberships.c.trial_id == trials.c.id, trials.c.status.in_(FINISHED)),
-).subquery("places")
+_OF_LISTS: Final = (
+    "attempt",
+    "id",
+    "plan",
+    "variant",
+    "backend",
+    "status",
+    "data_size_bytes",
+    "tag",
+    "suite",
+    "started_at",
+    "ended_at",
+)
+
+
+def _places(name: str, columns: Sequence[Column]) -> Source:
+    """Return every attempt, and every finished trial once more for each earlier run that it was part of."""
+    return union_all(
+        select(*columns, trials.c.ended_at.label("placed_at"), cast(null(), INTEGER).label("number")),
+        select(
+            *(memberships.c[column.name] if column.name in OF_RUN else column for column in columns),
+            memberships.c.placed_at,
+            memberships.c.number,
+        )
+        # There are few of them, and many trials.
+        .select_from(InOrder(memberships, trials))
+        .where(memberships.c.trial_id == trials.c.id, trials.c.status.in_(FINISHED)),
+    ).subquery(name)
+
+
+places = _places("places", tuple(trials.c))
 """Every attempt, and every finished trial once more for each earlier run that it was part of.
 
 The columns are those of `trials`, `placed_at` (when it had finished as a part of the run) and `number`: none
 for the row of the trial itself, and the higher the newer for others.
 """
+
+listed = _places("listed", [trials.c[name] for name in _OF_LISTS])
+"""The same with few columns, which an index has: to find some among very many."""
 
 Place = tuple[int, int | None]
 """A row of `places`: `attempt` and `number`."""
@@ -41,9 +64,12 @@ NEWEST_FIRST: Final = places.c.number.desc().nulls_first()
 """The order of the places of one attempt."""
 
 
-def newest() -> Labelled:
-    """Return a column that numbers, from 1, the places that an attempt has among those that are selected."""
-    return row_number(partition_by=places.c.attempt, order_by=NEWEST_FIRST).label("age")
+def newest(source: Source) -> Labelled:
+    """Return a column that numbers, from 1, the places in `source` that an attempt has of those selected."""
+    # By the column itself SQLite would read whole rows in the order of attempts, and not the index.
+    attempt = Expression(lambda parameters: f"({source.c.attempt.render(parameters)} + 0)")
+    order = source.c.number.desc().nulls_first()
+    return row_number(partition_by=attempt, order_by=order).label("age")
 
 
 def keep_place(connection: Connection, trial_id: str, suite: str, *conditions: Condition) -> None:

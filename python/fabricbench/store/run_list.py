@@ -6,20 +6,21 @@ A run is what has a `suite` in common: a plan with its sweeps, variants and iter
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from fabricbench.metrics import BY_NAME, IDEAL_SHARE, Direction
 from fabricbench.store.catalog import is_deleted
 from fabricbench.store.catalog_schema import outcomes, tags
-from fabricbench.store.listing import COLUMNS, TrialQuery, conditions_of
-from fabricbench.store.memberships import places
+from fabricbench.store.listing import COLUMNS, TrialQuery, conditions_of, source_of
+from fabricbench.store.memberships import listed, places
 from fabricbench.store.outcomes import worst
-from fabricbench.store.sql.expression import Expression, call, count, count_distinct
+from fabricbench.store.sql.expression import Expression, call, count, count_all, count_distinct
 from fabricbench.store.sql.statement import select
 
 if TYPE_CHECKING:
     from fabricbench.store.sql.connection import Connection, Row
+    from fabricbench.store.sql.table import Source
     from fabricbench.store.workspace import Workspace
 
 
@@ -76,29 +77,32 @@ def run_page(workspace: Workspace, query: TrialQuery) -> tuple[int, list[RunRow]
     Raises:
         StoreError: The catalog cannot be read.
     """
-    conditions = conditions_of(query)
-    found = select(places.c.suite, _value(query).label("value")).where(*conditions)
-    grouped = found.group_by(places.c.suite).subquery("grouped")
+    source = source_of(query)
+    found = select(source.c.suite, _value(query, source).label("value")).where(*conditions_of(query, source))
+    grouped = found.group_by(source.c.suite).subquery("grouped")
     value = grouped.c.value.desc() if query.descending else grouped.c.value.asc()
-    wanted = select(grouped.c.suite).order_by(value.nulls_last(), grouped.c.suite.asc())
+    wanted = select(grouped.c.suite, count_all().label("total"))
+    wanted = wanted.order_by(value.nulls_last(), grouped.c.suite.asc())
     if query.limit is not None:
         wanted = wanted.offset(query.offset).limit(query.limit)
     with workspace.database.reading() as connection:
-        total = connection.execute(select(count()).select_from(grouped)).scalar() or 0
-        suites = [suite for suite in connection.execute(wanted).scalars() if isinstance(suite, str)]
+        chosen = list(connection.execute(wanted))
+        if not chosen and query.offset > 0:  # beyond the last
+            return run_page(workspace, replace(query, limit=1, offset=0))[0], []
+        suites = [row.suite for row in chosen if isinstance(row.suite, str)]
         rows = _counted(connection, suites, query)
         states = _states(connection, suites, query)
         tagged = _tags(connection, suites)
         same = _Identical(connection, suites)
         runs = [_run(rows[suite], states[suite], tagged[suite], same) for suite in suites if suite in rows]
-    return int(total), runs
+    return int(chosen[0].total) if chosen else 0, runs
 
 
-def _value(query: TrialQuery) -> Expression:
+def _value(query: TrialQuery, source: Source) -> Expression:
     if query.sort in COLUMNS:
-        return call("max", places.c[query.sort])
+        return call("max", source.c[query.sort])
     is_lower = BY_NAME[query.sort].direction is Direction.LOWER
-    return call("max" if is_lower else "min", worst(query.sort, places.c.attempt, query.job))
+    return call("max" if is_lower else "min", worst(query.sort, source.c.attempt, query.job))
 
 
 def _counted(connection: Connection, suites: Sequence[str], query: TrialQuery) -> dict[str, Row]:
@@ -114,13 +118,13 @@ def _counted(connection: Connection, suites: Sequence[str], query: TrialQuery) -
         call("min", ideal).label("least"),
         call("max", ideal).label("most"),
     ]
-    found = select(places.c.suite, *wanted).where(places.c.suite.in_(suites), *conditions_of(query))
+    found = select(places.c.suite, *wanted).where(places.c.suite.in_(suites), *conditions_of(query, places))
     return {row.suite: row for row in connection.execute(found.group_by(places.c.suite))}
 
 
 def _states(connection: Connection, suites: Sequence[str], query: TrialQuery) -> Mapping[str, dict[str, int]]:
     found = select(places.c.suite, places.c.status, count().label("trials"))
-    found = found.where(places.c.suite.in_(suites), *conditions_of(query))
+    found = found.where(places.c.suite.in_(suites), *conditions_of(query, places))
     states: dict[str, dict[str, int]] = {suite: {} for suite in suites}
     for row in connection.execute(found.group_by(places.c.suite, places.c.status)):
         states[row.suite][str(row.status)] = int(row.trials)
@@ -146,7 +150,7 @@ class _Identical:
         own = _outcomes(connection, suites)
         firsts = {min(specs) for specs in (_specs(rows) for rows in own.values()) if specs}
         attempts = select(outcomes.c.attempt).where(outcomes.c.spec.in_(firsts))
-        sharing = select(places.c.suite).where(places.c.attempt.in_(attempts), ~is_deleted(places))
+        sharing = select(listed.c.suite).where(listed.c.attempt.in_(attempts), ~is_deleted(listed))
         others = {each for each in connection.execute(sharing.distinct()).scalars() if each not in own}
         self._rows = own | _outcomes(connection, sorted(others))
         self._first: dict[tuple[str, ...], str] = {}

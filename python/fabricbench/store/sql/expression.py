@@ -169,6 +169,11 @@ def count() -> Expression:
     return Expression(lambda _: "count(*)")
 
 
+def count_all() -> Expression:
+    """Count the rows that are found, beside each of them and before a limit."""
+    return Expression(lambda _: "count(*) OVER ()")
+
+
 def count_distinct(value: Expression) -> Expression:
     """Count the values that differ."""
     return Expression(lambda parameters: f"count(DISTINCT {value.render(parameters)})")

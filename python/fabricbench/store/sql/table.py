@@ -125,13 +125,17 @@ class Index:
         columns: Names of the columns that it is of.
         unique: Whether no two rows may have the same values in them.
         where: Which rows are in it, in SQL; empty if all are.
+        only_in: The one database that has it; empty if both do.
     """
 
-    def __init__(self, name: str, *columns: str, unique: bool = False, where: str = "") -> None:
+    def __init__(
+        self, name: str, *columns: str, unique: bool = False, where: str = "", only_in: str = ""
+    ) -> None:
         self.name = name
         self.columns = columns
         self.unique = unique
         self.where = where
+        self.only_in = only_in
 
     def creation(self, table: str) -> str:
         """Return the statement that makes it."""
@@ -171,4 +175,5 @@ class Table(Source):
         parts = [column.definition(is_counted=column.name in counted) for column in self.c]
         yield f"CREATE TABLE {self.name} ({', '.join(parts)}, PRIMARY KEY ({', '.join(self.key)}))"
         for index in self.indexes:
-            yield index.creation(self.name)
+            if index.only_in in {"", dialect}:
+                yield index.creation(self.name)
