@@ -75,7 +75,7 @@ def test_memory_stays_bounded(server: Live) -> None:
     assert resident_kib < 1_500_000
 
 
-def test_ten_thousand_requests_take_no_more_memory_than_a_thousand(tmp_path: Path) -> None:
+def test_four_thousand_requests_take_no_more_memory_than_a_thousand(tmp_path: Path) -> None:
     fb.run(fb.load("jct-alltoall").with_(data_size="1MB"), workspace=tmp_path)
     trial = "/api/v1/trials/latest"
     asked = [
@@ -84,7 +84,7 @@ def test_ten_thousand_requests_take_no_more_memory_than_a_thousand(tmp_path: Pat
     ]
     with live(tmp_path) as server:
         after = []
-        for count in (1_000, 9_000):
+        for count in (1_000, 3_000):
             with ThreadPoolExecutor(4) as pool:
                 statuses = Counter(pool.map(lambda turn: status(server, asked, turn), range(count)))
             assert set(statuses) == {200, 401, 404}
