@@ -295,12 +295,12 @@ $(STAMPS)/requirements-dev: requirements-dev.lock $(STAMPS)/requirements
 
 $(STAMPS)/web-modules: web/package.json web/package-lock.json web/.npmrc $(STAMPS)/requirements
 	@echo "installing the dependencies of the web application" >&2
-	@$(NPM) ci --silent
+	@$(NPM) ci --loglevel error
 	@touch $@
 
 $(STAMPS)/web: $(WEB_SOURCES) $(STAMPS)/web-modules
 	@echo "building the web application" >&2
-	@$(NPM) run --silent build -- --logLevel warn
+	@$(NPM) run --loglevel error build -- --logLevel warn
 	@touch $@
 
 $(STAMPS)/extension: $(RUST_SOURCES) pyproject.toml $(STAMPS)/requirements
