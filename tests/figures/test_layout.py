@@ -9,6 +9,7 @@ from fabricbench.figures.links.layout import (
 )
 from fabricbench.figures.links.map import MAX_MAP_LINKS, map_plot
 from fabricbench.figures.links.matrix import matrix_plot
+from fabricbench.figures.links.tiers import tiers_plot
 
 TIERS = {"host0": 0, "host1": 0, "host2": 0, "host3": 0, "leaf0": 1, "leaf1": 1, "spine0": 2, "spine1": 2}
 
@@ -86,6 +87,37 @@ def test_a_fabric_is_drawn_as_a_map_or_as_a_matrix_or_as_both() -> None:
     drawn = [(map_plot(*one) is not None, matrix_plot(*one) is not None) for one in (few, some, many)]
     assert drawn == [(True, False), (True, True), (False, True)]
     assert map_plot([], {}) is None
+
+
+def test_use_by_tier_has_a_band_for_each_direction_with_mean_and_busiest_link() -> None:
+    links, tiers = fabric(leaves=16, hosts=16, spines=8)
+    up = [one for one in links if (one.source, tiers[one.target]) == ("leaf2", 2)]
+    links = [
+        link(one.source, one.source_port, one.target, one.target_port, 80.0 if one == up[0] else 10.0)
+        for one in links
+    ]
+    plot = tiers_plot(links, tiers)
+    assert plot is not None
+    titles = [each.text for each in plot.figure.layout.annotations]
+    assert titles == ["hosts → tier 1", "tier 1 → hosts", "tier 1 → tier 2", "tier 2 → tier 1"]
+    bands = dict(zip(titles, plot.figure.data, strict=True))
+    mean, busiest = bands["tier 1 → tier 2"].z
+    assert list(busiest) == [10, 10, 80, *[10] * 13]
+    assert list(mean) == [10, 10, pytest.approx(10 + 70 / 8), *[10] * 13]
+    others = [band for title, band in bands.items() if title != "tier 1 → tier 2"]
+    assert {value for band in others for row in band.z for value in row} == {10}
+    assert "leaf2: 8 links" in bands["tier 1 → tier 2"].hovertext[1][2]
+    assert "share a cell" not in plot.caption
+
+
+def test_use_by_tier_of_very_many_switches_is_folded_and_of_few_links_left_to_the_map() -> None:
+    links, tiers = fabric(leaves=600, hosts=1, spines=1)
+    plot = tiers_plot(links, tiers)
+    assert plot is not None
+    assert {len(trace.z[0]) for trace in plot.figure.data} == {120}
+    assert plot.figure.data[0].hovertext[0][1].startswith("leaf5 to leaf9: 5 links")
+    assert "share a cell" in plot.caption
+    assert tiers_plot(*fabric(leaves=2, hosts=2, spines=2)) is None
 
 
 def test_a_switch_with_very_many_hosts_is_wrapped() -> None:

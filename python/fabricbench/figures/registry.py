@@ -12,6 +12,7 @@ from fabricbench.figures.chunks.timeline import TIMELINE_FIGURE
 from fabricbench.figures.figure import Figure, Section
 from fabricbench.figures.links.map import MAP_FIGURE
 from fabricbench.figures.links.matrix import MATRIX_FIGURE
+from fabricbench.figures.links.tiers import TIERS_FIGURE
 from fabricbench.figures.links.uplinks import UPLINKS_FIGURE
 from fabricbench.figures.results.bandwidth import BANDWIDTH_FIGURES
 from fabricbench.figures.results.fct import FCT_FIGURES
@@ -42,6 +43,7 @@ _FIGURES: Final = (
     TIMELINE_FIGURE,
     PROGRESS_FIGURE,
     MAP_FIGURE,
+    TIERS_FIGURE,
     MATRIX_FIGURE,
     LATENCY_FIGURE,
     ORDER_FIGURE,
