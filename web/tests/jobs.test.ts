@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 
-import { shownJob, shownText, worstText } from '../src/format/jobs';
+import type { Finding } from '../src/api/types';
+import { firstCauses, jobsText, shownJob, shownText, worstText } from '../src/format/jobs';
 
 const jobs = [{ job: 'ring' }, { job: 'noisy' }];
 
@@ -23,4 +24,19 @@ test('where no job was run alone the first is shown, and named', () => {
 test('a single job needs no name', () => {
   expect(shownText({ ranks: 8, worst: null }, jobs.slice(0, 1))).toBe('');
   expect(shownText({ ranks: 0, worst: null }, [])).toBe('');
+});
+
+test('a cause that several jobs share is told once', () => {
+  const of = (sentence: string) => [{ sentence, remedies: [] }] as unknown as Finding[];
+  const told = firstCauses([
+    { job: 'red', diagnosis: of('a full uplink') },
+    { job: 'grey', diagnosis: of('losses') },
+    { job: 'idle', diagnosis: [] },
+    { job: 'blue', diagnosis: of('a full uplink') },
+  ]);
+  expect(told.map((each) => [jobsText(each.jobs), each.cause.sentence])).toEqual([
+    ['jobs red and blue', 'a full uplink'],
+    ['job grey', 'losses'],
+  ]);
+  expect(jobsText(['a', 'b', 'c'])).toBe('jobs a, b and c');
 });

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Final
 
 from fabricbench.words import data_size
 
@@ -105,11 +105,20 @@ def time_axis(unit: str, **more: Any) -> dict[str, Any]:
     return axis(f"time since the start of the run ({unit})", **more)
 
 
+_MAX_STRAIGHT: Final = 6
+"""Names of sizes that stand side by side on the narrowest plot."""
+
+
 def size_axis(title: str, sizes_bytes: Iterable[int], **more: Any) -> dict[str, Any]:
     """Give the settings of a logarithmic axis of sizes, each of which is named on it."""
     sizes = sorted(set(sizes_bytes))
-    names = [data_size(size) for size in sizes]
-    return axis(title, type="log", tickvals=sizes, ticktext=names, tickangle=-45, **more)
+    return axis(title, type="log", **size_ticks(sizes), **more)
+
+
+def size_ticks(sizes_bytes: Sequence[int]) -> dict[str, Any]:
+    """Give the ticks of an axis on which each of some sizes is named; many names lean."""
+    names = [data_size(size) for size in sizes_bytes]
+    return {"tickvals": sizes_bytes, "ticktext": names, "tickangle": -45 if len(names) > _MAX_STRAIGHT else 0}
 
 
 def spread_axis(title: str, low: float, high: float) -> dict[str, Any]:

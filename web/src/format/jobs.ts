@@ -1,4 +1,4 @@
-import type { JobMetrics, Trial } from '../api/types';
+import type { Finding, JobDetail, JobMetrics, Trial } from '../api/types';
 import { fixed, whole } from './numbers';
 
 type Several = Pick<Trial, 'ranks' | 'worst'>;
@@ -25,4 +25,25 @@ export function shownText(trial: Several, jobs: readonly Pick<JobMetrics, 'job'>
     : '';
   const alone = trial.worst ? 'bus bandwidth alone' : ', the first';
   return `Figures of job ${shown.job}${why}${alone}; ${jobs.length} jobs, ${whole(trial.ranks)} ranks in all`;
+}
+
+/** The first cause of each job that is slow; jobs that share one stand together, in the order of the jobs. */
+export function firstCauses(
+  jobs: readonly Pick<JobDetail, 'job' | 'diagnosis'>[],
+): { jobs: string[]; cause: Finding }[] {
+  const found = new Map<string, { jobs: string[]; cause: Finding }>();
+  for (const { job, diagnosis } of jobs) {
+    const cause = diagnosis?.[0];
+    if (cause === undefined) continue;
+    const known = found.get(cause.sentence);
+    if (known === undefined) found.set(cause.sentence, { jobs: [job], cause });
+    else known.jobs.push(job);
+  }
+  return [...found.values()];
+}
+
+/** Names of jobs in a sentence, such as `jobs red, green and blue`. */
+export function jobsText(names: readonly string[]): string {
+  const [last, ...others] = names.toReversed();
+  return others.length === 0 ? `job ${last}` : `jobs ${others.toReversed().join(', ')} and ${last}`;
 }

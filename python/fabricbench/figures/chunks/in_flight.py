@@ -19,7 +19,7 @@ from fabricbench.figures.scales import TimeScale
 
 TIME_BINS = 240
 _SENDER = ("job", "src_rank")
-_MAX_LABELS = 32
+_MAX_LABELS = 20
 _MIN_HEIGHT_PX = 420
 _ROW_PX = 5
 _NONE_BELOW = 1e-5

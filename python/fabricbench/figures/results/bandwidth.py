@@ -9,6 +9,7 @@ from typing import Any, Final
 import plotly.graph_objects as go
 
 from fabricbench.analysis.bandwidth import ideal_goodput_gb_per_s
+from fabricbench.analysis.isolation import is_solo
 from fabricbench.analysis.measured import has_fabric
 from fabricbench.figures import theme
 from fabricbench.figures.figure import BANDWIDTH, Figure
@@ -50,15 +51,18 @@ def _plot(rows: Sequence[ResultRow], quantity: _Quantity) -> Plot | None:
     """Draw a quantity against data size; none where no trial has a bandwidth."""
     measured = [row for row in rows if row.summary.value(BUS_BANDWIDTH.name) is not None]
     shown = [row for row in measured if row.summary.value(quantity.metric) is not None]
+    # Jobs alone have a figure of their own, beside themselves among the others.
+    shown = [row for row in shown if not is_solo(row.trial.facts.variant)] or shown
     if not shown:
         return None
     figure = go.Figure()
     every = list(dict.fromkeys(row.series for row in shown))
     of_focus = next((row.series for row in shown if row.is_focus), every[0])
     names = [name for index, name in enumerate(every) if index < _CURVES_MAX or name == of_focus]
+    colours = _job_colours(shown)
     for index, name in enumerate(names):
         own = sorted((row for row in shown if row.series == name), key=_size_bytes)
-        figure.add_trace(_measured(quantity, name, own, theme.curve(index)))
+        figure.add_trace(_measured(quantity, name, own, colours.get(name) or theme.curve(index)))
     published = [row for row in shown if quantity.metric in row.published]
     if published:
         figure.add_trace(_published(quantity, published))
@@ -74,6 +78,16 @@ def _plot(rows: Sequence[ResultRow], quantity: _Quantity) -> Plot | None:
     left = len(every) - len(names)
     caption += f" Not drawn: {counted(left, 'more curve')}." if left else ""
     return Plot(figure, caption, reduced=left > 0)
+
+
+def _job_colours(rows: Sequence[ResultRow]) -> dict[str, str]:
+    """Return the colour of each curve where each is of another of several jobs: those of all figures."""
+    jobs = {row.series: row.summary.job for row in rows}
+    of_plan = [job["name"] for job in rows[0].trial.facts.run_spec.get("jobs", ())]
+    if len(of_plan) < 2 or len(set(jobs.values())) < len(jobs):
+        return {}
+    known = theme.job_colours(of_plan)
+    return {series: known[job] for series, job in jobs.items() if job in known}
 
 
 def _size_bytes(row: ResultRow) -> int:

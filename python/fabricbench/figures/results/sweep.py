@@ -12,7 +12,7 @@ from fabricbench.figures import theme
 from fabricbench.figures.figure import SWEEP, Figure
 from fabricbench.figures.plot import Plot
 from fabricbench.results.sweep import Grid, Panel, Point, Sweep, sweeps
-from fabricbench.words import counted, data_size
+from fabricbench.words import counted
 
 if TYPE_CHECKING:
     from fabricbench.figures.subject import Subject
@@ -181,7 +181,7 @@ def _along(sweep: Sweep, panel: Panel, *, has_title: bool) -> dict[str, Any]:
         order = {"categoryorder": "array", "categoryarray": list(sweep.across.values)}
         return theme.axis(sweep.across.title if has_title else "", type="category", **order)
     sizes = sorted({point.size_bytes for points in panel.lines.values() for point in points})
-    labels = {"tickvals": sizes, "ticktext": [data_size(size) for size in sizes], "tickangle": -45}
+    labels = theme.size_ticks(sizes)
     return theme.axis(f"{sweep.across.title} (logarithmic)" if has_title else "", type="log", **labels)
 
 

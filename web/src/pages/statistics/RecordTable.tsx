@@ -146,7 +146,11 @@ function heading(name: string) {
 }
 
 function widthOf({ name, type }: Column) {
-  const least = type === 'String' || name.endsWith('_ps') ? 92 : 74;
+  const least = /_(bps|bytes)$|^bytes$/.test(name)
+    ? 132
+    : type === 'String' || name.endsWith('_ps')
+      ? 92
+      : 74;
   return Math.max(least, heading(name).length * 7.4 + 34);
 }
 

@@ -1,10 +1,10 @@
-import { Group, Paper, SimpleGrid, Stack, Text, Title } from '@mantine/core';
+import { Paper, SimpleGrid, Stack, Text } from '@mantine/core';
 import { Link } from 'react-router';
 
 import { useMetrics } from '../../api/queries';
 import type { JobDetail, Measured, Metric, TrialDetail } from '../../api/types';
 import { metricOf, metricsOf, metricText } from '../../format/metrics';
-import { shownJob, shownText } from '../../format/jobs';
+import { firstCauses, jobsText, shownJob, shownText } from '../../format/jobs';
 import { dataSize, MISSING, significant, whole } from '../../format/numbers';
 import { Criteria } from './Criteria';
 import { MeasuredFacts } from './MeasuredFacts';
@@ -49,22 +49,19 @@ export function SummaryView({ trial }: { trial: TrialDetail }) {
   );
 }
 
-/** The first cause of each job that is slow, with what to do about it. */
+/** The first cause of each job that is slow, with what to do about it; one that several jobs share once. */
 function FirstCauses({ trial, jobs }: { trial: TrialDetail; jobs: JobDetail[] }) {
-  const slow = jobs.filter((job) => job.diagnosis?.length).slice(0, MAX_CAUSES);
-  return slow.map(({ job, diagnosis }) => (
-    <Paper key={job} withBorder p="sm">
-      <Group gap="xs" align="baseline" wrap="nowrap">
-        <Title order={3} style={{ whiteSpace: 'nowrap' }}>
-          Likely cause{jobs.length > 1 ? `, job ${job}` : ''}
-        </Title>
+  return firstCauses(jobs)
+    .slice(0, MAX_CAUSES)
+    .map(({ jobs: names, cause }) => (
+      <Paper key={names.join()} withBorder p="sm">
         <Text size="sm">
-          {diagnosis?.[0]?.sentence} <Link to={`/trials/${trial.id}/diagnosis`}>Diagnosis</Link>
+          <b>Likely cause{jobs.length > 1 ? `, ${jobsText(names)}` : ''}</b>: {cause.sentence}{' '}
+          <Link to={`/trials/${trial.id}/diagnosis`}>Diagnosis</Link>
         </Text>
-      </Group>
-      <RemedyLines remedies={diagnosis?.[0]?.remedies.slice(0, 1) ?? []} />
-    </Paper>
-  ));
+        <RemedyLines remedies={cause.remedies.slice(0, 1)} />
+      </Paper>
+    ));
 }
 
 const MAX_CAUSES = 4;
