@@ -55,7 +55,7 @@ def map_plot(sweep: Sweep) -> Plot | None:
     unit = f" ({sweep.metric.unit})" if sweep.metric.unit else ""
     text = (
         f"{sweep.metric.title}{unit} of job {sweep.job} at each combination. Colours go from the smallest "
-        "value of each map, light, to its largest, dark."
+        "value of each map, like its background, to its largest."
     )
     return Plot(figure, text + _left_out(sweep, len(grids)), reduced=len(grids) > len(shown))
 
