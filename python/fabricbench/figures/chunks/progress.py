@@ -83,7 +83,7 @@ def _running_share(counts: list[int], total: int) -> list[float]:
 
 
 def _caption(ranks: int, rows: int) -> str:
-    text = "Share of each sending rank's chunks that are complete at each moment; a row that turns later lags."
+    text = "Share of each sending rank's chunks that are complete at each moment; a row that turns late lags."
     if rows < ranks:
         text += f" Reduced: {ranks:,} ranks are drawn in {rows} rows of consecutive ranks."
     return text + f" Time is cut into {_TIME_BINS} equal bins."
