@@ -125,7 +125,7 @@ class Runner:
 
     def _run(self, loaded: LoadedPlan, done: list[Trial], interrupts: Interrupts) -> None:
         """Run the trials one after the other, from where it pays on side by side; put them into `done`."""
-        left, count = deque(self._facts(loaded)), len(loaded.trials)
+        left, count = deque(facts_of(loaded, self.backend)), len(loaded.trials)
         pace = self._pace(loaded)
         while left:
             interrupts.check()
@@ -165,40 +165,6 @@ class Runner:
         ]
         SideBySide(self, tasks, places, done).run(interrupts)
 
-    def _facts(self, loaded: LoadedPlan) -> Iterator[tuple[PlannedTrial, TrialFacts]]:
-        from fabricbench.store import TrialFacts
-
-        plan = loaded.plan
-        suite = suite_id(plan.name, [trial_id(each, self.backend) for each in loaded.suite], plan.tag)
-        for planned in loaded.trials:
-            row, judged = _expected(planned, loaded)
-            yield (
-                planned,
-                TrialFacts(
-                    id=trial_id(planned, self.backend),
-                    plan=plan.name,
-                    title=plan.title,
-                    plan_source=loaded.text,
-                    overrides=loaded.overrides,
-                    suite=suite,
-                    position=planned.index,
-                    variant=planned.variant,
-                    iteration=planned.iteration,
-                    data_size_bytes=planned.data_size_bytes,
-                    size_kind=planned.size_kind,
-                    axes=planned.case.axes,
-                    tag=plan.tag,
-                    run_spec=planned.run_spec,
-                    published=row,
-                    criteria=judged,
-                    backend=self.backend.name,
-                    backend_version=self.backend.version,
-                    engine_version=self.backend.engine_version,
-                    reference=loaded.reference,
-                    observed=self.backend.observed,
-                ),
-            )
-
     def _one(
         self, planned: PlannedTrial, facts: TrialFacts, number_of: tuple[int, int], interrupts: Interrupts
     ) -> tuple[Trial, bool]:
@@ -228,6 +194,42 @@ class Runner:
         with interrupts.allowed():
             observer = _Observer(self.listener, number, writer, interrupts)
             return self.backend.run(planned, observer, threads=self.threads)
+
+
+def facts_of(loaded: LoadedPlan, backend: Backend) -> Iterator[tuple[PlannedTrial, TrialFacts]]:
+    """Yield the trials of a plan, each with what is known of it before it has run by a backend."""
+    from fabricbench.store import TrialFacts
+
+    plan = loaded.plan
+    suite = suite_id(plan.name, [trial_id(each, backend) for each in loaded.suite], plan.tag)
+    for planned in loaded.trials:
+        row, judged = _expected(planned, loaded)
+        yield (
+            planned,
+            TrialFacts(
+                id=trial_id(planned, backend),
+                plan=plan.name,
+                title=plan.title,
+                plan_source=loaded.text,
+                overrides=loaded.overrides,
+                suite=suite,
+                position=planned.index,
+                variant=planned.variant,
+                iteration=planned.iteration,
+                data_size_bytes=planned.data_size_bytes,
+                size_kind=planned.size_kind,
+                axes=planned.case.axes,
+                tag=plan.tag,
+                run_spec=planned.run_spec,
+                published=row,
+                criteria=judged,
+                backend=backend.name,
+                backend_version=backend.version,
+                engine_version=backend.engine_version,
+                reference=loaded.reference,
+                observed=backend.observed,
+            ),
+        )
 
 
 @dataclass(frozen=True)

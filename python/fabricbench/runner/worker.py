@@ -10,6 +10,7 @@ import gc
 import os
 import signal
 import traceback
+from collections.abc import Callable
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from queue import SimpleQueue
@@ -39,7 +40,7 @@ def main(descriptor: int) -> None:
     orders: SimpleQueue[Order] = SimpleQueue()
     Thread(target=_listen, args=(connection, orders), daemon=True).start()
     while True:
-        connection.send(_answer(setup, orders.get(), connection))
+        connection.send(answer(setup, orders.get(), connection.send))
 
 
 def _listen(connection: Connection[Any, Any], orders: SimpleQueue[Order]) -> None:
@@ -54,11 +55,12 @@ def _listen(connection: Connection[Any, Any], orders: SimpleQueue[Order]) -> Non
         os._exit(1)
 
 
-def _answer(setup: Setup, order: Order, connection: Connection[Any, Any]) -> Done | Failed:
+def answer(setup: Setup, order: Order, told: Callable[[Progress], None]) -> Done | Failed:
+    """Carry out a trial and write its record; `told` gets the progress."""
     try:
         record = open_record(order.folder, order.facts)
         try:
-            return _carried_out(setup, order, record, connection)
+            return _carried_out(setup, order, record, told)
         except BaseException:
             record.abandon()
             raise
@@ -66,9 +68,9 @@ def _answer(setup: Setup, order: Order, connection: Connection[Any, Any]) -> Don
         return Failed.by(error)
 
 
-def _carried_out(setup: Setup, order: Order, record: RecordWriter, connection: Connection[Any, Any]) -> Done:
+def _carried_out(setup: Setup, order: Order, record: RecordWriter, told: Callable[[Progress], None]) -> Done:
     backend = setup.backend.sharing(order.cores)
-    result = backend.run(order.planned, _Observer(record, connection), threads=setup.threads)
+    result = backend.run(order.planned, _Observer(record, told), threads=setup.threads)
     record.close()
     summary = dict(result.summary)
     rows = setup.results(order.facts, summary, TableFolder(order.folder))
@@ -80,10 +82,10 @@ class _Observer:
     """Writes rows, and passes progress on."""
 
     record: RecordWriter
-    connection: Connection[Any, Any]
+    told: Callable[[Progress], None]
 
     def progressed(self, progress: Progress) -> None:
-        self.connection.send(progress)
+        self.told(progress)
 
     def rows(self, table: str, batch: pa.RecordBatch) -> None:
         self.record.write(table, batch)

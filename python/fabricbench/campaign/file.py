@@ -1,0 +1,123 @@
+"""The file of a campaign: plans, what is swept or set in each, and how many seeds."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field, ValidationError
+
+from fabricbench.plan.cost import Limits
+from fabricbench.plan.document.document import Document, read_file
+from fabricbench.plan.document.shipped import shipped_plans
+from fabricbench.plan.document.validate import problems_of
+from fabricbench.plan.errors import PlanError, Problem
+from fabricbench.plan.fields.base import PlanModel
+from fabricbench.plan.fields.quantities import Name
+from fabricbench.plan.loaded import LoadedPlan
+from fabricbench.runner.loading import load
+
+PLANS_MAX = 1_000
+SEEDS_MAX = 10_000
+
+
+class PlanEntry(PlanModel):
+    """A plan of the campaign."""
+
+    plan: str = Field(
+        min_length=1, max_length=1_000, description="A shipped plan's name, or a file beside this one."
+    )
+    seeds: int | None = Field(
+        default=None, ge=1, le=SEEDS_MAX, description="Iterations of it, each with a seed of its own."
+    )
+    changes: dict[str, Any] = Field(
+        default={}, alias="set", description="Fields of the plan and what they are here."
+    )
+    sweep: dict[str, Any] | None = Field(
+        default=None, description="What is swept, in place of what the plan sweeps."
+    )
+
+
+class CampaignFile(PlanModel):
+    """Plans whose trials are carried out as one."""
+
+    campaign: Literal[1] = Field(description="Version of the format: 1.")
+    name: Name = Field(description="Name of the campaign.")
+    title: str = Field(default="", max_length=200, description="One line for tables and reports.")
+    seeds: int | None = Field(
+        default=None, ge=1, le=SEEDS_MAX, description="Iterations of each plan that does not say how many."
+    )
+    changes: dict[str, Any] = Field(
+        default={},
+        alias="set",
+        description="Fields and what they are in every plan; a plan's own come after.",
+    )
+    plans: list[PlanEntry] = Field(min_length=1, max_length=PLANS_MAX, description="The plans.")
+
+
+@dataclass(frozen=True)
+class Campaign:
+    """A campaign that can be carried out.
+
+    Attributes:
+        name: Its name.
+        title: One line about it.
+        plans: Its plans with what is set and swept in each.
+    """
+
+    name: str
+    title: str
+    plans: tuple[LoadedPlan, ...]
+
+
+def load_campaign(path: Path, limits: Limits | None = None) -> Campaign:
+    """Load a campaign.
+
+    Args:
+        path: Its file; files of plans are looked for beside it.
+        limits: What each trial may cost; anything if none.
+
+    Raises:
+        PlanError: It cannot be read, or a plan of it cannot be carried out within the limits.
+    """
+    document = read_file(path, str(path))
+    try:
+        read = CampaignFile.model_validate(document.data)
+    except ValidationError as error:
+        raise PlanError(problems_of(error, document, CampaignFile)) from error
+    problems: list[Problem] = []
+    loaded: list[LoadedPlan] = []
+    for index, entry in enumerate(read.plans):
+        try:
+            loaded.append(load(_place(entry.plan, path), list(_overrides(read, entry)), limits))
+        except PlanError as error:
+            problems += _problems(error, document, index)
+    if problems:
+        raise PlanError(problems)
+    return Campaign(read.name, read.title, tuple(loaded))
+
+
+def _place(plan: str, path: Path) -> str:
+    """Return a shipped plan's name, or the path of a file that is named beside the campaign."""
+    return plan if plan in shipped_plans() else str(path.parent / plan)
+
+
+def _overrides(read: CampaignFile, entry: PlanEntry) -> Iterator[str]:
+    """Yield what a plan is changed by, as `run -s` takes it."""
+    changes: Mapping[str, Any] = {**read.changes, **entry.changes}
+    for field, value in changes.items():
+        yield f"{field}={json.dumps(value)}"
+    if entry.sweep is not None:
+        yield f"sweep={json.dumps(entry.sweep)}"
+    if (seeds := entry.seeds or read.seeds) is not None:
+        yield f"iterations={seeds}"
+
+
+def _problems(error: PlanError, document: Document, index: int) -> Iterator[Problem]:
+    """Yield what is wrong with a plan of the campaign, as a mistake of its entry."""
+    for each in error.problems:
+        told, _, hint = each.text("error").removeprefix("error: ").partition("\nhint: ")
+        yield document.problem(("plans", index, "plan"), f"a mistake: {told}", "", hint)

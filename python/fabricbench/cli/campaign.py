@@ -1,0 +1,128 @@
+"""The command `campaign`: families of plans as independent trials, on this machine or on a Ray cluster."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from fabricbench.cli.errors import USER_ERROR
+from fabricbench.cli.options import TimeLimitOption, WorkspaceOption
+from fabricbench.cli.output import Format, note, write
+from fabricbench.words import counted
+
+if TYPE_CHECKING:
+    from fabricbench.campaign.drive import Progress
+
+_TRIALS_MAX: Final = 10_000
+_HOURS_MAX: Final = 24
+"""More trials, or more estimated hours of one core, are hardly meant, and so have to be asked for."""
+_SHOWN: Final = 5
+
+
+def campaign_command(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The file of the campaign.")],
+    on: Annotated[
+        str,
+        typer.Option(
+            metavar="local|ray://HOST:PORT",
+            help="Where trials run: on the cores of this machine, or on a Ray cluster.",
+        ),
+    ] = "local",
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what it would run and cost, and run nothing.")
+    ] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Run it however many trials it has and however long it takes.")
+    ] = False,
+    time_limit: TimeLimitOption = 60,
+    workspace: WorkspaceOption = None,
+    output: Annotated[Format, typer.Option("--format", help="How to write what came of it.")] = Format.TABLE,
+) -> None:
+    """Run every trial of a campaign: plans x sweeps x seeds, as many at once as cores and memory allow.
+
+    Trials that have their record already are left out, so that the same command goes on where it ended. A
+    trial that fails stops no other. Exit status: 0 if all have a record, else 2.
+    """
+    from fabricbench.campaign.drive import drive, units_of
+    from fabricbench.campaign.file import load_campaign
+    from fabricbench.plan.cost import Limits
+    from fabricbench.results.jobs import result_rows
+    from fabricbench.store import Workspace
+
+    campaign = load_campaign(file, Limits(None, None if force else time_limit * 60_000))
+    units = units_of(campaign)
+    hours = sum(unit.cost_ms for unit in units) / 3_600_000
+    trials, plans = counted(len(units), "trial"), counted(len(campaign.plans), "plan")
+    cost = f"{trials} of {plans}, up to {_hours(hours)} of one core"
+    if dry_run:
+        write(f"{campaign.name}: {cost}")
+        return
+    if not force and (len(units) > _TRIALS_MAX or hours > _HOURS_MAX):
+        note(
+            f"error: {file}: {cost}; allowed: {_TRIALS_MAX:,} trials and {_HOURS_MAX} hours\n"
+            "hint: --force runs it all the same"
+        )
+        raise typer.Exit(USER_ERROR)
+    store = Workspace.open(workspace, create=True)
+    note(f"{campaign.name}: {cost}")
+    shown = _Line()
+    try:
+        progress = drive(store, campaign, on, result_rows, shown.show)
+    finally:
+        shown.end()
+    _tell(progress, campaign.name, output)
+    if progress.failed:
+        raise typer.Exit(USER_ERROR)
+
+
+def _hours(hours: float) -> str:
+    return f"{hours:.1f} hours" if hours >= 1 else f"{hours * 60:.1f} min"
+
+
+def _tell(progress: Progress, name: str, output: Format) -> None:
+    if output is not Format.TABLE:
+        told = {
+            "name": name,
+            "trials": progress.trials,
+            "kept": progress.kept,
+            "finished": progress.finished,
+            "failed": [{"trial": facts.id, "why": str(error)} for facts, error in progress.failed],
+            "elapsed_s": round(progress.elapsed_s, 3),
+            "busy_percent": round(progress.busy_percent, 1),
+        }
+        write(json.dumps(told, indent=2))
+        return
+    for facts, error in progress.failed[:_SHOWN]:
+        note(f"failed: {facts.id}, {facts.plan}: {type(error).__name__}: {error}")
+    if len(progress.failed) > _SHOWN:
+        note(f"and {len(progress.failed) - _SHOWN} more: `fabricbench trials` has them all")
+    kept = f", {progress.kept} had their record" if progress.kept else ""
+    failed = f", {len(progress.failed)} failed" if progress.failed else ""
+    busy = f"; {progress.cores} cores worked on trials {progress.busy_percent:.0f} % of the time"
+    write(
+        f"{name}: {progress.finished} of {progress.trials} trials in {progress.elapsed_s:.1f} s{kept}{failed}"
+        + (busy if progress.busy_s else "")
+    )
+
+
+class _Line:
+    """A line on standard error that is written again while it is a terminal."""
+
+    def __init__(self) -> None:
+        self._is_shown = False
+
+    def show(self, progress: Progress) -> None:
+        from fabricbench.campaign.drive import progress_text
+
+        if sys.stderr.isatty():
+            sys.stderr.write(f"\r\x1b[K{progress_text(progress)}")
+            sys.stderr.flush()
+            self._is_shown = True
+
+    def end(self) -> None:
+        if self._is_shown:
+            sys.stderr.write("\r\x1b[K")
