@@ -15,7 +15,7 @@ from fabricbench.cli.output import Format, note, write
 from fabricbench.words import counted
 
 if TYPE_CHECKING:
-    from fabricbench.campaign.drive import Progress
+    from fabricbench.runner.campaign.drive import Progress
 
 _TRIALS_MAX: Final = 10_000
 _HOURS_MAX: Final = 24
@@ -47,10 +47,10 @@ def campaign_command(
     Trials that have their record already are left out, so that the same command goes on where it ended. A
     trial that fails stops no other. Exit status: 0 if all have a record, else 2.
     """
-    from fabricbench.campaign.drive import drive, units_of
-    from fabricbench.campaign.file import load_campaign
     from fabricbench.plan.cost import Limits
     from fabricbench.results.jobs import result_rows
+    from fabricbench.runner.campaign.drive import drive, units_of
+    from fabricbench.runner.campaign.file import load_campaign
     from fabricbench.store import Workspace
 
     campaign = load_campaign(file, Limits(None, None if force else time_limit * 60_000))
@@ -116,7 +116,7 @@ class _Line:
         self._is_shown = False
 
     def show(self, progress: Progress) -> None:
-        from fabricbench.campaign.drive import progress_text
+        from fabricbench.runner.campaign.drive import progress_text
 
         if sys.stderr.isatty():
             sys.stderr.write(f"\r\x1b[K{progress_text(progress)}")

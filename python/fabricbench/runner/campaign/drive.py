@@ -6,13 +6,15 @@ the catalog, some trials at a time. A trial that fails is noted and stops no oth
 
 from __future__ import annotations
 
+import sys
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import redirect_stdout
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, cast
 
-from fabricbench.campaign.pool import Answer, Pool, longest_first, put_files
+from fabricbench.runner.campaign.pool import Answer, Pool, longest_first, put_files, remove_tries
 from fabricbench.runner.interrupts import Interrupts
 from fabricbench.runner.loading import backend_of
 from fabricbench.runner.messages import Done, Order, Setup
@@ -21,8 +23,8 @@ from fabricbench.store.writer import finish_together
 
 if TYPE_CHECKING:
     from fabricbench.backend.protocol import SharingCores
-    from fabricbench.campaign.file import Campaign
     from fabricbench.plan.expand import PlannedTrial
+    from fabricbench.runner.campaign.file import Campaign
     from fabricbench.runner.trials import Results
     from fabricbench.store import TrialFacts, Workspace
     from fabricbench.store.writer import Attempt, ReadyTrial
@@ -142,9 +144,10 @@ def drive(
     waiting = _left(workspace, units, progress)
     if not waiting:
         return progress
-    backends = {loaded.plan.backend: cast("SharingCores", backend_of(loaded)) for loaded in campaign.plans}
-    setups = {name: Setup(backend, results, threads=1) for name, backend in backends.items()}
-    with Interrupts() as interrupts:
+    backends = [backend_of(loaded) for loaded in campaign.plans]
+    setups = {each.name: Setup(cast("SharingCores", each), results, threads=1) for each in backends}
+    # Ray tells of lost workers on standard output, which is for the result.
+    with redirect_stdout(sys.stderr), Interrupts() as interrupts:
         pool = Pool(on, setups, workspace.records)
         progress.cores = pool.cores
         driver = _Driver(workspace, pool, waiting, progress)
@@ -240,7 +243,9 @@ class _Driver:
     def _ready(self, unit: Unit, answer: Answer, said: Done) -> ReadyTrial:
         attempt = _attempt(unit)
         try:
-            if answer.files is not None:
+            if answer.files is None:
+                remove_tries(attempt.folder)
+            else:
                 put_files(attempt.folder, answer.files)
             return attempt.ready(said.summary, said.engine, said.record)
         except BaseException as error:

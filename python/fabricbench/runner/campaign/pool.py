@@ -10,6 +10,7 @@ import os
 import shutil
 import tempfile
 import time
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -28,6 +29,7 @@ LOCAL: Final = "local"
 _RETRIES: Final = 3
 """How often a trial is started again after its worker or its node was lost."""
 _MARK: Final = ".campaign"
+_TRY: Final = "try-"
 
 
 class ClusterError(Exception):
@@ -84,7 +86,9 @@ class Pool:
             if on == LOCAL:
                 ray.init(address="local", include_dashboard=False, **quiet)
             else:
-                ray.init(address=on, **quiet)
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    ray.init(address=on, **quiet)
         except Exception as error:  # whatever Ray raises of what is not there
             raise ClusterError(f"no Ray cluster at {on}: {error}".splitlines()[0], _HINT) from error
         self.cores = int(ray.cluster_resources().get("CPU", 1))
@@ -147,21 +151,26 @@ def _library() -> Any:
 def _carry_out(setup: Setup, order: Order, mark: str) -> Answer:
     """Carry out a trial in a worker."""
     begun_at = time.monotonic()
-    is_shared = Path(mark).exists()
-    parent = order.folder.parent if is_shared else Path(tempfile.gettempdir())
-    # A try that was lost may still write into a folder of its own.
-    folder = parent / f"{order.folder.name}-{uuid4().hex[:8]}"
+    if not Path(mark).exists():
+        with tempfile.TemporaryDirectory(prefix="fabricbench-") as elsewhere:
+            folder = Path(elsewhere) / "record"
+            said = answer(setup, replace(order, folder=folder), lambda _: None)
+            files = {file.name: file.read_bytes() for file in folder.iterdir()} if folder.exists() else {}
+        return Answer(said, files, time.monotonic() - begun_at, os.uname().nodename)
+    # A try that was lost may still write, and so has a folder of its own.
+    order.folder.mkdir(exist_ok=True)
+    folder = order.folder / f"{_TRY}{uuid4().hex[:8]}"
     said = answer(setup, replace(order, folder=folder), lambda _: None)
-    files = None
     if isinstance(said, Done):
-        if is_shared:
-            shutil.rmtree(order.folder, ignore_errors=True)
-            folder.rename(order.folder)
-        else:
-            files = {file.name: file.read_bytes() for file in folder.iterdir()}
-    if not is_shared or isinstance(said, Failed):
-        shutil.rmtree(folder, ignore_errors=True)
-    return Answer(said, files, time.monotonic() - begun_at, os.uname().nodename)
+        for file in folder.iterdir():
+            file.replace(order.folder / file.name)
+    return Answer(said, None, time.monotonic() - begun_at, os.uname().nodename)
+
+
+def remove_tries(folder: Path) -> None:
+    """Remove what tries at a trial that were lost, or that have ended, left in its folder."""
+    for left in folder.glob(f"{_TRY}*"):
+        shutil.rmtree(left, ignore_errors=True)
 
 
 def put_files(folder: Path, files: Mapping[str, bytes]) -> None:
