@@ -46,7 +46,7 @@ class TableWriter:
         self._pending_rows = 0
         self._file = pa.BufferedOutputStream(pa.OSFile(os.fspath(path), "wb"), _BUFFER_BYTES)
         # The options are spelled out because the bytes depend on them. Deltas of integers take two thirds of
-        # the time of a dictionary, and less room; LZ4 takes half the time of Zstandard at its fastest. Rows
+        # the time of a dictionary, and less room; LZ4 takes less time than Zstandard at its fastest. Rows
         # are in no order that the least and largest value of a group would tell of.
         kinds = {field.name: field.type for field in schema}
         integers = [name for name, kind in kinds.items() if pa.types.is_integer(kind)]
