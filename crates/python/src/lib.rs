@@ -115,7 +115,10 @@ fn run<'py>(
     let meter = usage::Meter::start();
     let outcome = py.detach(|| sim::run(&spec, options, &mut observer));
     let summary = match outcome {
-        Ok(summary) => to_python(py, &summary)?,
+        Ok(summary) => {
+            observer.finish()?;
+            to_python(py, &summary)?
+        }
         Err(RunError::Spec(error)) => return Err(spec_error(py, &error)),
         Err(RunError::Stopped) => return Err(observer.into_error()),
     };

@@ -4,16 +4,23 @@ use crate::errors::bug;
 use crate::progress::progress_dict;
 use arrow_pyarrow::ToPyArrow;
 use pyo3::prelude::*;
-use record::{Batch, Names};
+use record::{Batch, Columns, Names};
 use sim::{Observer, Progress, Stopped};
 use spec::RunSpec;
+use std::collections::BTreeMap;
 use std::time::Instant;
+
+/// Rows of each batch for Python but the last: a row group of the tables. There a batch costs the same whatever
+/// it holds.
+const ROWS_PER_BATCH: usize = 65_536;
 
 /// An observer whose callbacks are Python's. The first exception stops the run and is kept.
 pub(crate) struct PyObserver {
     names: Names,
     on_progress: Option<Py<PyAny>>,
     on_batch: Py<PyAny>,
+    /// Rows that are not handed out, by the name of their table.
+    pending: BTreeMap<&'static str, Columns>,
     started: Instant,
     error: Option<PyErr>,
 }
@@ -27,9 +34,41 @@ impl PyObserver {
             },
             on_progress,
             on_batch,
+            pending: BTreeMap::new(),
             started: Instant::now(),
             error: None,
         }
+    }
+
+    /// Hands out the rows that are left when the run is over.
+    pub(crate) fn finish(&mut self) -> PyResult<()> {
+        let mut left = std::mem::take(&mut self.pending).into_iter().filter(|(_, rows)| rows.rows() > 0);
+        left.try_for_each(|(table, rows)| self.hand_out(table, rows))
+    }
+
+    fn hand_out(&self, table: &str, rows: Columns) -> PyResult<()> {
+        Python::attach(|py| {
+            let rows = rows.finish().map_err(bug)?.to_pyarrow(py)?;
+            self.on_batch.call1(py, (table, rows)).map(|_| ())
+        })
+    }
+
+    /// Takes rows, and hands those out that fill a batch.
+    fn take(&mut self, batch: &Batch) -> PyResult<()> {
+        let table = batch.table();
+        let mut taken = 0;
+        while taken < batch.len() {
+            let pending = self.pending.entry(table.name).or_insert_with(|| Columns::new(table, batch.len()));
+            let end = batch.len().min(taken + ROWS_PER_BATCH - pending.rows());
+            pending.append(batch, taken..end, &self.names);
+            taken = end;
+            if pending.rows() == ROWS_PER_BATCH {
+                // A table that has filled one batch will fill another.
+                let full = std::mem::replace(pending, Columns::new(table, ROWS_PER_BATCH));
+                self.hand_out(table.name, full)?;
+            }
+        }
+        Ok(())
     }
 
     /// Why the run was stopped.
@@ -47,10 +86,7 @@ impl PyObserver {
 
 impl Observer for PyObserver {
     fn batch(&mut self, batch: Batch) -> Result<(), Stopped> {
-        let outcome = Python::attach(|py| {
-            let rows = batch.to_arrow(&self.names).map_err(bug)?.to_pyarrow(py)?;
-            self.on_batch.call1(py, (batch.table().name, rows)).map(|_| ())
-        });
+        let outcome = self.take(&batch);
         self.keep(outcome)
     }
 

@@ -76,11 +76,15 @@ macro_rules! table {
         #[cfg(feature = "arrow")]
         impl $crate::arrow::Rows for $row {
             #[allow(unused_variables, reason = "not every table has names")]
-            fn arrays(rows: &[Self], names: &$crate::Names) -> Vec<arrow_array::ArrayRef> {
-                vec![$(<$type as $crate::arrow::Cells>::array(rows.iter().map(|$each| {
-                    $(let $names = names;)?
-                    $value
-                }))),*]
+            fn append(rows: &[Self], columns: &mut [$crate::arrow::Values], names: &$crate::Names) {
+                let mut columns = columns.iter_mut();
+                $(if let Some(column) = columns.next() {
+                    let cells = rows.iter().map(|$each| {
+                        $(let $names = names;)?
+                        $value
+                    });
+                    <$type as $crate::arrow::Cells>::append(cells, column);
+                })*
             }
         }
     };
@@ -110,9 +114,28 @@ macro_rules! tables {
                 }
             }
 
-            pub(crate) fn arrays(&self, names: &$crate::Names) -> Vec<arrow_array::ArrayRef> {
+            /// How many rows there are.
+            #[must_use]
+            pub const fn len(&self) -> usize {
                 match self {
-                    $(Self::$variant(rows) => $crate::arrow::Rows::arrays(rows, names),)+
+                    $(Self::$variant(rows) => rows.len(),)+
+                }
+            }
+
+            /// Whether there is no row.
+            #[must_use]
+            pub const fn is_empty(&self) -> bool {
+                self.len() == 0
+            }
+
+            pub(crate) fn append_to(
+                &self,
+                columns: &mut [$crate::arrow::Values],
+                range: std::ops::Range<usize>,
+                names: &$crate::Names,
+            ) {
+                match self {
+                    $(Self::$variant(rows) => $crate::arrow::Rows::append(&rows[range], columns, names),)+
                 }
             }
         }

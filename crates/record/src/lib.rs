@@ -12,7 +12,7 @@ mod declare;
 mod tables;
 
 #[cfg(feature = "arrow")]
-pub use arrow::Names;
+pub use arrow::{Columns, Names};
 pub use column::{Column, Kind, Table};
 pub use tables::chunks::{ChunkRow, ChunkStatus, ChunkStepRow, ChunkTimeRow, ReorderingRow};
 pub use tables::connections::ConnectionRow;

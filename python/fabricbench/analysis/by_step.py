@@ -21,10 +21,10 @@ _TOTALS = (
     "payload_bytes",
 )
 _COLUMNS = (
-    *("job", "round", "step", "part", "src_host", "dst_host", "start_ps", "completed_ps", "latency_min_ps"),
+    *("round", "step", "part", "src_host", "dst_host", "start_ps", "completed_ps", "latency_min_ps"),
     *("latency_max_ps", "tx_bytes", *_TOTALS),
 )
-_PLACE = ("job", "round", "step")
+_PLACE = ("round", "step")
 _ROUND_BITS = 32
 _OPEN_ROWS = 1 << 18
 """So many sums of steps and hosts are kept before those of one step and host are joined."""
@@ -46,12 +46,12 @@ class Chunks:
         wire_received: The same of the data frames sent to each host.
     """
 
-    def __init__(self, tables: Tables, job: str, line_ps: float) -> None:
+    def __init__(self, tables: Tables, job: str | None, line_ps: float) -> None:
         """Read the rows of a job.
 
         Args:
             tables: The record.
-            job: Name of the job.
+            job: Name of the job; none if it is the only one, so that the names are not read.
             line_ps: Time of a byte on the port of a host.
         """
         self.latency_min_ps: int | None = None
@@ -61,12 +61,14 @@ class Chunks:
         self._senders, self._receivers = _senders([]), _receivers([])
         steps = _OpenSteps()
         least_later: list[int] = []
-        for number, batch in enumerate(tables.batches("chunks", _COLUMNS)):
+        name = ("job",) if job is not None else ()
+        for number, batch in enumerate(tables.batches("chunks", (*name, *_COLUMNS))):
             rows = _of_job(batch, job)
             self._add(rows)
             steps.add(rows)
             if steps.is_full:
-                least_later = least_later or _least_later(tables.batches("chunks", _PLACE), job)
+                places = tables.batches("chunks", (*name, *_PLACE))
+                least_later = least_later or _least_later(places, job)
                 self._fold(*steps.closed(least_later[number]), line_ps)
         self._fold(*steps.closed(_NEVER), line_ps)
         received = list(self._receivers.iter_rows())
@@ -161,15 +163,16 @@ class _OpenSteps:
         return sent.filter(is_closed), received.filter(is_closed)
 
 
-def _of_job(batch: pa.RecordBatch, job: str) -> pl.DataFrame:
+def _of_job(batch: pa.RecordBatch, job: str | None) -> pl.DataFrame:
     """Return the rows of a job, with a number `at` for the place of each: its round and step."""
     import polars as pl
 
     at = pl.col("round").cast(pl.Int64) * (1 << _ROUND_BITS) + pl.col("step")
-    return pl.DataFrame(batch).filter(pl.col("job") == job).with_columns(at=at)
+    rows = pl.DataFrame(batch)
+    return (rows if job is None else rows.filter(pl.col("job") == job)).with_columns(at=at)
 
 
-def _least_later(batches: Iterable[pa.RecordBatch], job: str) -> list[int]:
+def _least_later(batches: Iterable[pa.RecordBatch], job: str | None) -> list[int]:
     """Return for each batch the first step of which a later one has chunks."""
     firsts = [_of_job(batch, job)["at"].min() for batch in batches]
     least = [_NEVER if first is None else int(str(first)) for first in firsts]

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, repeat
 from typing import TYPE_CHECKING, Any
 
-from fabricbench.analysis.chunks import COLUMNS, ChunkFacts, RateMoments, gather
+from fabricbench.analysis.chunks import ChunkFacts, RateMoments, columns_for, gather
 from fabricbench.analysis.distribution import rank_of
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def gather_facts(run_spec: Mapping[str, Any], tables: Tables, facts: Mapping[str
         facts: What is known of each job, by its name.
     """
     if observed_chunks(run_spec) == ALL:
-        gather(tables.batches("chunks", COLUMNS), facts)
+        gather(tables.batches("chunks", columns_for(facts)), facts)
         return
     for row in _rows(tables, "chunk_steps"):
         if row["job"] in facts:

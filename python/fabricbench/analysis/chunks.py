@@ -14,26 +14,13 @@ from fabricbench.analysis import kernels
 from fabricbench.analysis.distribution import total
 from fabricbench.analysis.operations import OperationFacts
 
-COLUMNS = (
-    "job",
-    "round",
-    "status",
-    "payload_bytes",
-    "start_ps",
-    "delivered_ps",
-    "completed_ps",
-    "fct_ps",
-    "unloaded_ps",
-    "rx_frames",
-    "retransmits",
-    "out_of_order",
-    "ecn_ce_rx",
-    "cnp_tx",
-    "latency_min_ps",
-    "latency_mean_ps",
-    "latency_max_ps",
+_ALWAYS = (
+    *("round", "status", "payload_bytes", "completed_ps", "fct_ps"),
+    *("rx_frames", "retransmits", "out_of_order", "ecn_ce_rx", "cnp_tx"),
+    *("latency_min_ps", "latency_mean_ps", "latency_max_ps"),
 )
-"""Columns of `chunks` that are read."""
+_OF_TRAFFIC = ("delivered_ps", "unloaded_ps")
+_OF_STORAGE = ("start_ps",)
 
 _COUNTERS = ("rx_frames", "retransmits", "out_of_order", "ecn_ce_rx", "cnp_tx")
 
@@ -194,11 +181,22 @@ def _last_ends(rows: pa.RecordBatch) -> list[tuple[int, int]]:
     return [(row["round"], row["completed_ps_max"]) for row in found]
 
 
+def columns_for(facts: Mapping[str, ChunkFacts]) -> list[str]:
+    """Return the columns of `chunks` that the facts of some jobs are made of: no others are read."""
+    known = facts.values()
+    return [
+        *(("job",) if len(facts) > 1 else ()),
+        *_ALWAYS,
+        *(_OF_TRAFFIC if any(job.until_ps for job in known) else ()),
+        *(_OF_STORAGE if any(job.operations is not None for job in known) else ()),
+    ]
+
+
 def gather(batches: Iterable[pa.RecordBatch], facts: Mapping[str, ChunkFacts]) -> None:
     """Add the rows to the facts of each job.
 
     Args:
-        batches: Rows of `chunks` with at least `COLUMNS`.
+        batches: Rows of `chunks` with at least the columns of `columns_for`.
         facts: What is known of each job, by its name.
     """
     for batch in batches:

@@ -209,17 +209,18 @@ class Case:
             return 0.0
         mean_bytes = port.tx_bytes / port.tx_frames if port.tx_frames else 0.0
         wire_bytes = (port.tx_frames + port.dropped) * (mean_bytes + PREAMBLE_AND_GAP_BYTES)
-        below = self._hosts_below.get(port.node, []) if port.is_uplink else []
-        return wire_ps(wire_bytes, port.rate_bps) * self.chunks.first_sent_share(below)
+        below = self._first_sent_below.get(port.node) if port.is_uplink else None
+        share = self.chunks.first_sent_share() if below is None else below
+        return wire_ps(wire_bytes, port.rate_bps) * share
 
     @cached_property
-    def _hosts_below(self) -> dict[str, list[int]]:
-        """The hosts at each switch."""
+    def _first_sent_below(self) -> dict[str, float]:
+        """Share of the data frames sent by the hosts at each switch that were not sent again."""
         hosts: dict[str, list[int]] = {}
         for port in self.fabric.ports:
             if not port.peer_tier and port.peer.startswith("host"):
                 hosts.setdefault(port.node, []).append(int(port.peer.removeprefix("host")))
-        return hosts
+        return {node: self.chunks.first_sent_share(below) for node, below in hosts.items()}
 
     @property
     def host_rate_bps(self) -> int:
@@ -271,6 +272,8 @@ def cases(record: Record, jobs: Iterable[str]) -> Iterator[Case]:
     """Read the counters of some jobs of a trial, one job after the other."""
     fabric, line_ps = Fabric(record.tables), wire_ps(1, _host_rate_bps(record))
     wanted = set(jobs)
+    is_alone = len(record.run_spec["jobs"]) == 1
     for job, outcome in zip(record.run_spec["jobs"], record.summary["jobs"], strict=True):
         if job["name"] in wanted:
-            yield Case(record, job, outcome, fabric, Chunks(record.tables, job["name"], line_ps))
+            chunks = Chunks(record.tables, None if is_alone else job["name"], line_ps)
+            yield Case(record, job, outcome, fabric, chunks)

@@ -63,7 +63,10 @@ def shares_in_flight(started: pl.LazyFrame, rows: RankRows, span_ps: tuple[int, 
     places = _places(rows)
     within = (pl.col("end_ps") > begin_ps) & (pl.col("start_ps") < end_ps)
     times = pl.col("start_ps", "end_ps").cast(pl.Int64).clip(begin_ps, end_ps) - begin_ps
-    chunks = started.filter(within).select(*_SENDER, times)
+    # Of chunks that start together the longest tells all: where a rank posts many at once, few are left.
+    chunks = (
+        started.filter(within).select(*_SENDER, times).group_by(*_SENDER, "start_ps").agg(pl.max("end_ps"))
+    )
     spans = _united(
         chunks.join(places.lazy(), on=list(_SENDER)).select("row", "sender", "start_ps", "end_ps")
     )
