@@ -1,7 +1,8 @@
 //! Whole runs, timed: packet-hops per second, nanoseconds per hop, peak memory, instructions per hop.
 //!
 //! `cargo bench -p fabricbench-sim` runs all that have a target; `cargo bench -p fabricbench-sim -- B1 B5`
-//! some, and `-- R1 R2 R3 R4 R5` one collective among 8 to 32,768 hosts. Each run is a process of its own, so
+//! some, `-- R1 R2 R3 R4 R5` one collective among 8 to 32,768 hosts, and `-- L1 L2` a ring and a tree of 1,024
+//! ranks. Each run is a process of its own, so
 //! that its memory is its own too. Packet-hops count every frame (data, ACK, CNP, PFC) that crosses a link.
 //! Times include set-up and the making of rows. Speeds are packet-hops per second of processor time on one
 //! thread, of wall time on several.
@@ -59,7 +60,11 @@ impl Choices {
             instructions: has("--instructions"),
             lines: has("--lines"),
             only: value("--only"),
-            names: arguments.iter().filter(|argument| argument.starts_with(['B', 'R'])).cloned().collect(),
+            names: arguments
+                .iter()
+                .filter(|argument| argument.starts_with(['B', 'L', 'R']))
+                .cloned()
+                .collect(),
         }
     }
 

@@ -1,7 +1,7 @@
 //! The workloads, and what each should reach.
 
 use crate::common::{collective, dcqcn, dynamic_pfc, ecn, leaf_spine, link, single_switch};
-use spec::{LoadBalancing, LossRecovery, RunSpec, TopologySpec};
+use spec::{LoadBalancing, LossRecovery, QpMode, RunSpec, TopologySpec};
 
 /// A run to time.
 pub(crate) struct Workload {
@@ -15,8 +15,8 @@ pub(crate) struct Workload {
 }
 
 /// Every workload, by name. Those with R are one collective on fabrics of one kind, from the smallest to the
-/// largest: how cost grows with hosts.
-pub(crate) const WORKLOADS: [Workload; 13] = [
+/// largest: how cost grows with hosts. Those with L are long collectives of many ranks.
+pub(crate) const WORKLOADS: [Workload; 15] = [
     Workload {
         name: "B1",
         what: "8 hosts, two tiers, all-to-all of 16 MB per pair",
@@ -108,6 +108,20 @@ pub(crate) const WORKLOADS: [Workload; 13] = [
         is_parallel: false,
         spec: || ring_step([32, 32, 32], 1 << 20),
     },
+    Workload {
+        name: "L1",
+        what: "1,024 ranks, all-reduce of 256 MB by a ring (2 million chunks)",
+        target: None,
+        is_parallel: false,
+        spec: || collective(clos(32, 32, 32), 1024, "all-reduce", "ring", 256 << 20),
+    },
+    Workload {
+        name: "L2",
+        what: "1,024 ranks, all-reduce of 64 MB by a double binary tree",
+        target: None,
+        is_parallel: false,
+        spec: || per_pair(collective(clos(32, 32, 32), 1024, "all-reduce", "double-binary-tree", 64 << 20)),
+    },
 ];
 
 fn clos(leaves: u32, hosts_per_leaf: u32, spines: u32) -> TopologySpec {
@@ -119,6 +133,12 @@ fn clos(leaves: u32, hosts_per_leaf: u32, spines: u32) -> TopologySpec {
         host_link: link(3),
         fabric_link: link(30),
     }
+}
+
+/// The chunks of a pair of ranks follow each other on one queue pair.
+fn per_pair(mut spec: RunSpec) -> RunSpec {
+    spec.transport.qp_mode = QpMode::PerPair;
+    spec
 }
 
 /// PFC, ECN and DCQCN on.
