@@ -13,7 +13,7 @@ HEAVY = {
 }
 NOT_FOR_A_SMALL_RUN = {
     *("alembic", "fastapi", "fsspec", "jinja2", "nbformat", "numpy", "plotly", "polars", "rich", "uvicorn"),
-    *("asyncio", "cryptography", "grpc", "psycopg", "sqlalchemy"),
+    *("asyncio", "cryptography", "grpc", "psycopg", "pydantic", "sqlalchemy"),
     *("pyarrow.acero", "pyarrow.compute", "pyarrow.dataset"),
 }
 
