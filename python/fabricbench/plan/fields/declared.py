@@ -1,15 +1,12 @@
 """How the fields of a plan are declared: what each may be, in the words of pydantic.
 
 `readers` makes of it what reads a valid plan. Where a plan is refused, and for the JSON Schema, `judge` makes
-models of pydantic of the same declarations. Loading pydantic, and building its validators, takes longer than
+models of pydantic of the same declarations. Loading pydantic, and building its validators, takes a third of
 the smallest run, so a plan that is right does without.
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final, TypedDict, Unpack
-
-REQUIRED: Final = object()
-"""Stands for the default of a field that has none."""
+from typing import Any, TypedDict, Unpack
 
 
 class FieldOptions(TypedDict, total=False):
