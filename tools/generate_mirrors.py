@@ -115,6 +115,8 @@ def run_spec() -> str:
         text = target.read_text(encoding="utf-8").replace(
             "from typing import ", "from typing import Final, ", 1
         )
+        # Classes come after those that they name; annotations that stay text take twice as long to load.
+        text = text.replace("from __future__ import annotations\n\n", "", 1)
         return f"{text}\n\n{version_text(schema)}{limits_text(schema)}"
 
 

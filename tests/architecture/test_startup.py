@@ -13,9 +13,14 @@ HEAVY = {
 }
 NOT_FOR_A_SMALL_RUN = {
     *("alembic", "fastapi", "fsspec", "jinja2", "nbformat", "numpy", "plotly", "polars", "rich", "uvicorn"),
-    *("asyncio", "cryptography", "grpc", "psycopg", "sqlalchemy"),
+    *("asyncio", "cryptography", "grpc", "psycopg", "pydantic", "sqlalchemy"),
     *("pyarrow.acero", "pyarrow.compute", "pyarrow.dataset"),
 }
+FOR_WHAT_A_SMALL_RUN_HAS_NOT = {
+    *("fabricbench.analysis.deadlock", "fabricbench.analysis.failures", "fabricbench.analysis.unreached"),
+    *("fabricbench.plan.fields.judge", "fabricbench.report.tcp", "fabricbench.results.sweep"),
+}
+"""Errors of a plan, failures, TCP traffic, and sweeps of two fields."""
 
 
 def modules_after(statement: str) -> set[str]:
@@ -54,6 +59,7 @@ def test_help_loads_nothing_heavy(arguments: tuple[str, ...]) -> None:
     loaded = modules_of(*arguments)
     assert "fabricbench" in loaded
     assert loaded & HEAVY == set()
+    assert "fabricbench.runner.trials" not in loaded
 
 
 def test_a_command_loads_no_other() -> None:
@@ -81,6 +87,16 @@ def test_showing_a_trial_loads_what_reads_its_tables(workspace: Path) -> None:
     assert loaded & NOT_FOR_A_SMALL_RUN == set()
 
 
+def test_numbers_and_switches_of_a_run_load_no_validator(tmp_path: Path) -> None:
+    options = ("--seed", "2", "--threads", "1", "--jobs", "1", "--no-fast-forward", "--tag", "again")
+    loaded = modules_of(
+        "run", "jct-alltoall", "-s", "sweep.data_size=[1MB]", *options, "--workspace", str(tmp_path)
+    )
+    assert "fabricbench.store.sqlite" in loaded
+    assert "pydantic" not in loaded
+
+
 def test_a_small_run_loads_only_what_it_uses(loaded_by_run: set[str]) -> None:
     assert {"pyarrow.parquet", "fabricbench.store.sqlite"} <= loaded_by_run
     assert loaded_by_run & NOT_FOR_A_SMALL_RUN == set()
+    assert loaded_by_run & FOR_WHAT_A_SMALL_RUN_HAS_NOT == set()

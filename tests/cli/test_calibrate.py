@@ -64,14 +64,14 @@ def test_a_simulated_fabric_is_recovered_within_its_residuals(
     told = json.loads(capsys.readouterr().out)
     found = read_profile(folder / "host-profile.yaml").profile
     assert told["parameters"]["send_overhead"]["value"]
-    parameters = found.parameters.model_dump()
+    parameters = vars(found.parameters)
     for name, value in expected.items():
         each = parameters[name]
-        measured = each["value_bps"] if name == "rate" else each["value_ps"]
-        residual = max(each["residual_max"], 0.1) / 100
+        measured = each.value_bps if name == "rate" else each.value_ps
+        residual = max(each.residual_max, 0.1) / 100
         assert abs(measured - value) <= residual * value + 1_000, name
     window = parameters["window"]
-    assert (None if window is None else window["value"]) == (16 if not changes else None)
+    assert (None if window is None else window.value) == (16 if not changes else None)
     assert {row["sweep"] for row in found.sweeps} == {"rate", "window", "messages", "latency"}
 
 

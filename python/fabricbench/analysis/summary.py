@@ -191,10 +191,10 @@ def _frames_lost(summary: Mapping[str, Any]) -> int | None:
 
 def _stalls(summary: Mapping[str, Any], tables: Tables) -> list[str] | None:
     """Return what held a stalled run up, from its events; none for any other run."""
-    from fabricbench.analysis import deadlock
-
     if summary["status"] != STALLED:
         return None
+    from fabricbench.analysis import deadlock
+
     events = [row for batch in tables.batches("events") for row in batch.to_pylist()]
     circles = deadlock.circles(events)
     if circles:
@@ -204,9 +204,11 @@ def _stalls(summary: Mapping[str, Any], tables: Tables) -> list[str] | None:
 
 def _cuts(summary: Mapping[str, Any], tables: Tables) -> Mapping[str, int]:
     """Return the links that were down when a run ended that is not complete, and since when [ps]."""
+    if summary["status"] == COMPLETE:
+        return {}
     from fabricbench.analysis.failures import links_down
 
-    return {} if summary["status"] == COMPLETE else links_down(tables)
+    return links_down(tables)
 
 
 def _cut_off(hosts: Sequence[str], cuts: Mapping[str, int]) -> list[str]:

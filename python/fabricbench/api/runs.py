@@ -18,7 +18,8 @@ from fabricbench.api.workspaces import workspace as open_workspace
 from fabricbench.plan.errors import named_as_written
 from fabricbench.results.jobs import result_rows
 from fabricbench.runner import loading
-from fabricbench.runner.trials import JOBS_MAX, THREADS_MAX, Quiet, Runner
+from fabricbench.runner.limits import JOBS_MAX, THREADS_MAX
+from fabricbench.runner.trials import Quiet, Runner
 
 if TYPE_CHECKING:
     from fabricbench.backend import protocol

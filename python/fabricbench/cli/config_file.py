@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from fabricbench.runner.trials import JOBS_MAX, THREADS_MAX
+from fabricbench.runner.limits import JOBS_MAX, THREADS_MAX
 from fabricbench.store.names import CATALOG_URL_VARIABLE, TABLES_URL_VARIABLE, WORKSPACE_VARIABLE
 
 if TYPE_CHECKING:

@@ -1,8 +1,8 @@
 """Values of the command line that need no check beyond what they are.
 
 Typer builds a validator of pydantic for every value, and loading pydantic takes longer than listing trials. A
-text, a path, or a member of a choice written as in the help is taken as it is. Whatever else is given goes to
-typer, which converts it or says what is wrong.
+text or several, a path, a number in digits, or a member of a choice written as in the help is taken as it is.
+Whatever else is given goes to typer, which converts it or says what is wrong.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any, Final
 from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
 
 _OTHER: Final = object()
+_DIGITS_MAX: Final = 18
 
 
 class PlainCommand(TyperCommand):
@@ -44,7 +45,7 @@ def _take_plain(parameter: TyperArgument | TyperOption) -> None:
     convert = parameter.process_value
 
     def process_value(ctx: Any, value: Any) -> Any:
-        plain = _absent(parameter) if value is None else _plain(parameter.type_descriptor.annotation, value)
+        plain = _absent(parameter) if value is None else _plain(parameter.type_descriptor, value)
         if plain is _OTHER:
             return convert(ctx, value)
         return plain if parameter.callback is None else parameter.callback(ctx, parameter, plain)
@@ -59,13 +60,28 @@ def _absent(parameter: TyperArgument | TyperOption) -> Any:
     return () if parameter.multiple or parameter.nargs == -1 else None
 
 
-def _plain(annotation: Any, value: Any) -> Any:
+def _plain(descriptor: Any, value: Any) -> Any:
     """Return a value, or a default, as one of a type."""
+    annotation = descriptor.annotation
     if annotation is str and isinstance(value, str):
         return value
+    if annotation == list[str] and isinstance(value, list):
+        return value
+    if annotation is int:
+        return _plain_number(descriptor.parameter_info, value)
     if annotation is Path and isinstance(value, str) and value:
         is_readable = not os.access(value, os.F_OK) or os.access(value, os.R_OK)
         return Path(value) if is_readable else _OTHER
     if isinstance(annotation, type) and issubclass(annotation, Enum):
         return next((member for member in annotation if member is value or member.value == value), _OTHER)
     return _OTHER
+
+
+def _plain_number(info: Any, value: Any) -> Any:
+    """Return a whole number that is within its limits."""
+    is_text = isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) <= _DIGITS_MAX
+    if type(value) is not int and not is_text:
+        return _OTHER
+    number = int(value)
+    is_within = (info.min is None or info.min <= number) and (info.max is None or number <= info.max)
+    return number if is_within else _OTHER

@@ -55,7 +55,7 @@ def plan_schema_command() -> None:
 
 def _row(file: str, summary: PlanSummary) -> dict[str, Any]:
     """Return what a list says about a plan, its file after its title."""
-    return {"name": summary.name, "title": summary.title, "file": file} | summary.model_dump()
+    return {"name": summary.name, "title": summary.title, "file": file} | vars(summary)
 
 
 def _list(plans: list[dict[str, Any]], output: Format) -> str:

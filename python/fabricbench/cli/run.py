@@ -23,8 +23,8 @@ from fabricbench.cli.options import (
     WorkspaceOption,
 )
 from fabricbench.cli.output import Format, has_colour, note, warn, write
+from fabricbench.runner.limits import JOBS_MAX, THREADS_MAX
 from fabricbench.runner.loading import TIME_LIMIT_MIN
-from fabricbench.runner.trials import JOBS_MAX, THREADS_MAX
 from fabricbench.words import counted
 
 if TYPE_CHECKING:

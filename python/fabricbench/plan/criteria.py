@@ -3,12 +3,11 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import Field
-
 from fabricbench.metrics import BY_NAME, IDEAL_SHARE, RATIOS
 from fabricbench.plan.document.document import Document
 from fabricbench.plan.errors import FieldPath, Problem
 from fabricbench.plan.fields.base import PlanModel
+from fabricbench.plan.fields.declared import Field
 from fabricbench.plan.sweep.labels import BASE_VARIANT
 from fabricbench.plan.sweep.variants import reference_variant
 from fabricbench.words import close_match_hint

@@ -4,8 +4,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, Field
-
 from fabricbench import units
 from fabricbench.plan import engine
 from fabricbench.plan.cost import estimate_text
@@ -19,10 +17,13 @@ from fabricbench.plan.sweep.variants import reference_variant
 from fabricbench.words import counted
 
 
-class PlanSummary(BaseModel):
-    """What a list says about a plan. `ranks` counts those of all jobs, `hosts` those of the fabric."""
+@dataclass(frozen=True)
+class PlanSummary:
+    """What a list says about a plan.
 
-    model_config = ConfigDict(defer_build=True)
+    `ranks` counts those of all jobs, `hosts` those of the fabric; `published` names the table of published
+    results that it is set beside.
+    """
 
     name: str
     title: str
@@ -32,7 +33,7 @@ class PlanSummary(BaseModel):
     variants: list[str]
     data_size_min_bytes: int
     data_size_max_bytes: int
-    published: str | None = Field(description="Table of published results that it is set beside.")
+    published: str | None
 
 
 @dataclass(frozen=True)

@@ -16,15 +16,14 @@ from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import Field, ValidationError
-
 from fabricbench import units
 from fabricbench.plan.document.document import Document, read_file
 from fabricbench.plan.document.overrides import Written, put
 from fabricbench.plan.document.shipped import NO_FILE
 from fabricbench.plan.document.validate import problems_of
 from fabricbench.plan.errors import FieldPath, PlanError
-from fabricbench.plan.fields.base import PlanModel
+from fabricbench.plan.fields.base import PlanModel, UnreadableError
+from fabricbench.plan.fields.declared import Field
 from fabricbench.plan.fields.quantities import LABEL_LENGTH_MAX, Rate, Time, limits_of
 from fabricbench.words import one_line
 
@@ -185,7 +184,7 @@ def read_profile(path: Path) -> HostProfile:
     document = read_file(path, str(path))
     try:
         profile = Profile.model_validate(document.data)
-    except ValidationError as error:
+    except UnreadableError as error:
         raise PlanError(problems_of(error, document, Profile)) from None
     try:
         datetime.fromisoformat(profile.made.date)

@@ -15,7 +15,7 @@ def plan_schema() -> dict[str, Any]:
     It holds what each field may be by itself, with the engine's collectives and algorithms; what only the
     whole plan shows, such as whether the ranks fit on the hosts, is for `plan check`.
     """
-    schema = Plan.model_json_schema(by_alias=True)
+    schema = Plan.model_json_schema()
     _drop_generated_titles(schema)
     job = schema["$defs"]["Job"]["properties"]
     known = engine.algorithms()

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import os
-import platform
 import signal
+import sys
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -24,11 +24,6 @@ if TYPE_CHECKING:
     from fabricbench.store import Trial, TrialFacts, Workspace
     from fabricbench.store.tables import TableFolder
     from fabricbench.store.writer import TrialWriter
-
-THREADS_MAX = 1024
-"""Most worker threads that may be asked for."""
-JOBS_MAX = 1024
-"""Most trials at once that may be asked for."""
 
 Results = Callable[["TrialFacts", Mapping[str, Any], "TableFolder"], "pa.Table"]
 """Computes the rows of the table `trials` from what was run, the backend's summary and the record."""
@@ -293,5 +288,5 @@ def machine_facts() -> dict[str, Any]:
         "system": f"{system.sysname} {system.release}",
         "architecture": system.machine,
         "cpus": os.cpu_count(),
-        "python": platform.python_version(),
+        "python": sys.version.split()[0],
     }

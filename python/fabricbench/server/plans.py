@@ -11,7 +11,6 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from starlette.concurrency import run_in_threadpool
 
 from fabricbench.plan.errors import PlanError
-from fabricbench.plan.loaded import PlanSummary
 from fabricbench.runner import loading
 from fabricbench.server.errors import ERRORS, ApiError, Fault, not_found
 from fabricbench.server.sandbox import SandboxError
@@ -80,9 +79,18 @@ class PlanText(BaseModel):
         return self
 
 
-class ShippedPlan(PlanSummary):
+class ShippedPlan(BaseModel):
     """A plan that comes with fabricbench; with an `error` nothing more is known of it than its name."""
 
+    name: str
+    title: str
+    trials: int
+    ranks: int
+    hosts: int
+    variants: list[str]
+    data_size_min_bytes: int
+    data_size_max_bytes: int
+    published: str | None = Field(description="Table of published results that it is set beside.")
     group: str = Field(description="What it is about, such as `jct` or `lb`.")
     description: str
     error: str = Field(
@@ -149,7 +157,7 @@ def _shipped() -> list[ShippedPlan]:
             found.append(ShippedPlan.model_validate(_NOTHING | about | {"error": str(error)}))
         else:
             about |= {"description": loaded.plan.description}
-            found.append(ShippedPlan.model_validate(loaded.summary.model_dump() | about))
+            found.append(ShippedPlan.model_validate(vars(loaded.summary) | about))
     return found
 
 

@@ -12,7 +12,7 @@ from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, Field
 from starlette.concurrency import run_in_threadpool
 
-from fabricbench.runner.trials import THREADS_MAX
+from fabricbench.runner.limits import THREADS_MAX
 from fabricbench.server.errors import ERRORS, ApiError, not_found, plan_error
 from fabricbench.server.plans import PlanText, checked
 from fabricbench.server.state import ServerState, user_of

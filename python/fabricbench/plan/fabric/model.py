@@ -2,8 +2,6 @@
 
 from typing import Annotated, Any
 
-from pydantic import Field, model_validator
-
 from fabricbench.plan._run_spec import FabricSpec, NicSpec, PinSpec, SharedMemorySpec
 from fabricbench.plan.fabric.balancing import LoadBalancing
 from fabricbench.plan.fabric.failures import DIRECTION, Direction, Failure, LinkName
@@ -11,6 +9,7 @@ from fabricbench.plan.fabric.link_layer import LinkLayer, link_layer_spec, with_
 from fabricbench.plan.fabric.switch import Switch
 from fabricbench.plan.fabric.topology import Topology
 from fabricbench.plan.fields.base import PlanModel
+from fabricbench.plan.fields.declared import Field
 from fabricbench.plan.fields.hosts import ImpairedHosts
 from fabricbench.plan.fields.quantities import Part, Propagation, Rate, Size, Time
 
@@ -187,10 +186,10 @@ class Fabric(PlanModel):
         ),
     )
 
-    @model_validator(mode="before")
     @classmethod
-    def _infiniband_defaults(cls, value: Any) -> Any:
-        return with_infiniband_defaults(value)
+    def prepared(cls, data: Any) -> Any:
+        """Return the fabric with what InfiniBand has for defaults."""
+        return with_infiniband_defaults(data)
 
     def failure_of(self, index: int) -> int:
         """Return the place in `failures` of the plan for a place in those of the run spec."""

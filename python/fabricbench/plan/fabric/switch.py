@@ -2,8 +2,6 @@
 
 from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, Field, WithJsonSchema
-
 from fabricbench.plan._run_spec import (
     BufferSpec,
     SchedulingSpec,
@@ -13,6 +11,7 @@ from fabricbench.plan.fabric.ecn import ECN, ECN_ON, Ecn
 from fabricbench.plan.fabric.pfc import Pfc, ratio_spec
 from fabricbench.plan.fabric.scheduled import Scheduled
 from fabricbench.plan.fields.base import Named, PlanModel, ShortModel
+from fabricbench.plan.fields.declared import BeforeValidator, Field, WithJsonSchema
 from fabricbench.plan.fields.quantities import (
     PRIORITIES,
     QUANTUM_BYTES,

@@ -4,11 +4,10 @@ import re
 from fractions import Fraction
 from typing import Annotated, Any, Final
 
-from pydantic import AfterValidator, BeforeValidator, Field, InstanceOf, WithJsonSchema
-
 from fabricbench import units
 from fabricbench.plan._run_spec import LIMITS
 from fabricbench.plan.fields.base import shown
+from fabricbench.plan.fields.declared import AfterValidator, BeforeValidator, Field, WithJsonSchema
 from fabricbench.plan.fields.hosts import HOSTS_MAX
 from fabricbench.units import Dimension
 from fabricbench.units import UnitError as UnitError  # noqa: PLC0414 -- importing catches it
@@ -250,7 +249,7 @@ BitErrorRate = Annotated[
 ]
 """A bit error rate, as wrong bits of 10^18; from 0 to 1e-3."""
 Ratio = Annotated[
-    InstanceOf[Fraction],
+    Fraction,
     BeforeValidator(parse_ratio),
     WithJsonSchema(
         {

@@ -1,12 +1,11 @@
 """The sweep of a plan: the data or message sizes of its trials, and the values of any other fields."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Final
-
-from pydantic import BeforeValidator, ConfigDict, Discriminator, Field, Tag
+from typing import Annotated, Any, ClassVar, Final
 
 from fabricbench.plan.document.nodes import shorten
 from fabricbench.plan.fields.base import PlanModel
+from fabricbench.plan.fields.declared import BeforeValidator, Discriminator, Field, Tag
 from fabricbench.plan.fields.quantities import Size
 from fabricbench.units import UnitError
 
@@ -69,13 +68,13 @@ Values = Annotated[
 class FieldValues(PlanModel):
     """Fields by their dotted paths, each with its values; what a path may be, the checks of a sweep say."""
 
-    model_config = ConfigDict(extra="allow")
-    __pydantic_extra__: dict[str, Values]
+    other_values: ClassVar[Any] = Values
+    others: ClassVar[Mapping[str, tuple[Any, ...]]]
 
     @property
     def fields(self) -> Mapping[str, tuple[Any, ...]]:
         """The values of each field, in the order in which they are written; sizes are not among them."""
-        return self.__pydantic_extra__
+        return self.others
 
 
 class Zip(FieldValues):

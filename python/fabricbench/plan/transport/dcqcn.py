@@ -4,10 +4,9 @@ from dataclasses import asdict, dataclass
 from fractions import Fraction
 from typing import Annotated, Final, Literal
 
-from pydantic import Field
-
 from fabricbench.plan._run_spec import DcqcnRateControl
 from fabricbench.plan.fields.base import Named, PlanModel
+from fabricbench.plan.fields.declared import Field
 from fabricbench.plan.fields.quantities import AnySize, Duration, Rate, Ratio
 from fabricbench.units import parse_rate, parse_size, parse_time
 

@@ -2,11 +2,10 @@
 
 from typing import Annotated, Final, Literal
 
-from pydantic import Field
-
 from fabricbench.plan._run_spec import LIMITS, PrioritySpec, TransportSpec
 from fabricbench.plan._run_spec import RateControl as RateControlSpec
 from fabricbench.plan.fields.base import Named, PlanModel
+from fabricbench.plan.fields.declared import Field
 from fabricbench.plan.fields.quantities import Duration, MessageSize, Priority, limits_of
 from fabricbench.plan.transport.dcqcn import Dcqcn
 from fabricbench.plan.transport.swift import Swift

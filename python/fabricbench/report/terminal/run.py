@@ -7,11 +7,9 @@ from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from fabricbench.analysis.unreached import unreached_failures
 from fabricbench.metrics import ROUNDS, View
 from fabricbench.report.columns import has_chunks, held, run_columns
 from fabricbench.report.criteria import ALL_MET, judgement_text
-from fabricbench.report.tcp import tcp_table
 from fabricbench.report.terminal.cells import (
     axis_columns,
     full_label,
@@ -21,7 +19,6 @@ from fabricbench.report.terminal.cells import (
     published_rows,
     value_text,
 )
-from fabricbench.report.terminal.sweep import sweep_text
 from fabricbench.report.terminal.tenants import seeds_text, tenants_table
 from fabricbench.report.terminal.variants import variant_table, versus_text
 from fabricbench.report.text_table import Column, Row, Style, render, split_head, styled
@@ -36,6 +33,7 @@ if TYPE_CHECKING:
     from fabricbench.store import Trial
 
 _MAX_UNREACHED = 12
+_FIELDS_OF_A_TABLE = 2
 _TIMES_MEASURED = replace(ROUNDS, head=("measured", "times"))
 
 
@@ -52,7 +50,7 @@ def run_table(jobs: Sequence[JobReport], *, colour: bool = False) -> str:
     first = {_run(job): job.trial.facts.position for job in sorted(beside, key=_position, reverse=True)}
     shown = _in_order([job for job in jobs if job.trial.attempt not in known])
     tables = [_group_table(list(group), colour=colour) for _, group in groupby(shown, key=_group)]
-    tables += [sweep_text(jobs, colour=colour)]
+    tables += [_swept_text(jobs, colour=colour)]
     tables += [
         versus_text(list(group), colour=colour) for _, group in groupby(sorted(jobs, key=_suite), key=_suite)
     ]
@@ -61,13 +59,35 @@ def run_table(jobs: Sequence[JobReport], *, colour: bool = False) -> str:
         for _, group in groupby(sorted(beside, key=lambda job: (first[_run(job)], _position(job))), key=_run)
     ]
     tables += [seeds_text(jobs, colour=colour)] if beside else []
-    tables.append(tcp_table(list(_named_trials(jobs)), colour=colour))
+    tables.append(_tcp_text(jobs, colour=colour))
     tables.append(_unreached_text(jobs, colour=colour))
     return "\n\n".join(table for table in tables if table)
 
 
+def _swept_text(jobs: Sequence[JobReport], *, colour: bool) -> str:
+    """Write tables over two swept fields; empty if there are not two."""
+    if len(axis_names(job.trial for job in jobs)) < _FIELDS_OF_A_TABLE:
+        return ""
+    from fabricbench.report.terminal.sweep import sweep_text
+
+    return sweep_text(jobs, colour=colour)
+
+
+def _tcp_text(jobs: Sequence[JobReport], *, colour: bool) -> str:
+    """Write the table of TCP traffic; empty if there is none."""
+    if not any(job.trial.facts.run_spec.get("tcp") for job in jobs):
+        return ""
+    from fabricbench.report.tcp import tcp_table
+
+    return tcp_table(list(_named_trials(jobs)), colour=colour)
+
+
 def _unreached_text(jobs: Sequence[JobReport], *, colour: bool) -> str:
     """Name the failures of the plan that trials did not reach; empty if there are none."""
+    if not any(job.trial.facts.run_spec.get("fabric", {}).get("failures") for job in jobs):
+        return ""
+    from fabricbench.analysis.unreached import unreached_failures
+
     lines = [
         styled(f"{name}: {text}", Style.RED, colour=colour)
         for name, trial in _named_trials(jobs)
