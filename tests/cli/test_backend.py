@@ -56,7 +56,8 @@ def test_a_backend_that_is_not_there_is_named_with_its_line(folder: Path) -> Non
         finished = call(*command, "small.yaml", cwd=folder)
         assert (finished.returncode, finished.stdout) == (2, "")
         assert finished.stderr == (
-            'error: small.yaml:4: backend: found no backend "bnech"; allowed: bench, cards, flow, hosts, sim\n'
+            'error: small.yaml:4: backend: found no backend "bnech"; '
+            "allowed: bench, cards, flow, hosts, sim\n"
             "hint: did you mean `bench`?\n"
         )
     assert not (folder / "fabricbench-workspace").exists()

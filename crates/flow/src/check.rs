@@ -18,13 +18,20 @@ pub(crate) fn check(spec: &RunSpec) -> Result<(), SpecError> {
 
 fn check_fabric(fabric: &FabricSpec) -> Result<(), SpecError> {
     let is_infiniband = matches!(fabric.link_layer, LinkLayerSpec::Infiniband { .. });
-    let is_known = matches!(
-        fabric.load_balancing,
-        LoadBalancing::Ecmp { .. } | LoadBalancing::SprayRandom {} | LoadBalancing::SprayRoundRobin {}
-    );
+    let unknown = match fabric.load_balancing {
+        LoadBalancing::Ecmp { .. } | LoadBalancing::SprayRandom {} | LoadBalancing::SprayRoundRobin {} => {
+            None
+        }
+        LoadBalancing::Flowlet { .. } => Some("flowlet"),
+        LoadBalancing::Adaptive {} => Some("adaptive"),
+        LoadBalancing::DModK {} => Some("d-mod-k"),
+        LoadBalancing::Weighted { .. } => Some("weighted"),
+        LoadBalancing::Pinned { .. } => Some("pinned"),
+    };
     let scheduled = fabric.switch.scheduled.is_some();
     refuse(is_infiniband, "fabric.link_layer", "infiniband", "ethernet: flows have no credits")?;
-    refuse(!is_known, "fabric.load_balancing", "another kind", "ecmp, spray-random, spray-round-robin")?;
+    let found = unknown.unwrap_or_default();
+    refuse(unknown.is_some(), "fabric.load_balancing", found, "ecmp, spray-random, spray-round-robin")?;
     refuse(scheduled, "fabric.switch.scheduled", "scheduled switches", "none: flows have no cells")?;
     refuse(fabric.nic.drain_rate_bps.is_some(), "fabric.nic.drain_rate_bps", "a drain rate", "none")?;
     refuse(!fabric.nic.impairments.is_empty(), "fabric.nic.impairments", "impairments", "none")?;
