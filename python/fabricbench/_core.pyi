@@ -106,6 +106,13 @@ class Progress(TypedDict):
     open_chunks: int
     samples: list[Sample]
 
+class FlowProgress(TypedDict):
+    delivered_bytes: int
+    total_bytes: int
+    sim_ps: int
+    wall_s: float
+    samples: list[Sample]
+
 def run_spec_schema() -> str:
     """Return the JSON Schema of RunSpec."""
 
@@ -162,6 +169,23 @@ def run(
     Raises:
         SpecError: The spec cannot be run.
         KeyboardInterrupt: The user stopped the run.
+    """
+
+def run_flow(
+    spec_json: str,
+    *,
+    on_progress: Callable[[FlowProgress], None] | None,
+    on_batch: Callable[[str, pa.RecordBatch], None],
+) -> dict[str, object]:
+    """Run a RunSpec with fluid flows; return its summary with `cpu_s`, `wall_s` and `peak_rss_bytes`.
+
+    Args:
+        spec_json: The RunSpec.
+        on_progress: Called about ten times a second.
+        on_batch: Called with the name of a table and rows of it; columns that need packets are 0 or null.
+
+    Raises:
+        SpecError: The spec cannot be run, or the model does not cover a field of it.
     """
 
 def capture(spec_json: str, *, qps: list[int], frames: int) -> list[tuple[int, bytes]]:

@@ -9,7 +9,7 @@ import pytest
 
 REPOSITORY = Path(__file__).parents[2]
 
-PARTS = {"units", "engine", "wire", "transport", "topology", "workload", "record", "spec", "jobs"}
+PARTS = {"units", "engine", "wire", "transport", "topology", "workload", "record", "spec", "jobs", "paths"}
 ALLOWED: dict[str, set[str]] = {
     "units": set(),
     "engine": {"units"},
@@ -21,8 +21,10 @@ ALLOWED: dict[str, set[str]] = {
     "spec": {"units"},
     "endpoint": {"units", "wire", "transport", "workload", "record", "spec", "jobs"},
     "jobs": {"units", "wire", "transport", "workload", "spec"},
+    "paths": {"units", "wire", "topology", "spec"},
+    "flow": {"units", "wire", "topology", "workload", "record", "spec", "jobs", "paths"},
     "sim": PARTS,
-    "python": {"record", "spec", "endpoint", "sim"},
+    "python": {"record", "spec", "endpoint", "sim", "flow"},
 }
 
 # A crate of the workspace and the parts it depends on, tests apart.

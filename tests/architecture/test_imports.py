@@ -40,7 +40,12 @@ ALLOWED: dict[str, set[str]] = {
     "metrics": set(),
     "words": set(),
 }
-BACKENDS = ("fabricbench.backend.sim", "fabricbench.backend.capture", "fabricbench.backend.hosts")
+BACKENDS = (
+    "fabricbench.backend.sim",
+    "fabricbench.backend.capture",
+    "fabricbench.backend.flow",
+    "fabricbench.backend.hosts",
+)
 """The modules of a backend, which only its registry names."""
 FREE = {"metrics", "words"}
 """Parts that import nothing and that every other one may import."""

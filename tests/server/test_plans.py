@@ -35,16 +35,20 @@ def test_the_shipped_plans_are_listed_and_shown(reader: TestClient) -> None:
 
 
 def test_a_plan_may_name_its_backend_and_a_request_another(reader: TestClient) -> None:
-    assert reader.get("/api/v1/about").json()["backends"] == ["hosts", "sim"]
+    assert reader.get("/api/v1/about").json()["backends"] == ["flow", "hosts", "sim"]
     ids = [
         [trial["id"] for trial in check(reader, yaml=PLAN, backend=name)["trials"]] for name in (None, "sim")
     ]
     assert ids[0] == ids[1]
     (error,) = check(reader, yaml=PLAN, backend="udp")["errors"]
-    assert (error["field"], error["found"], error["allowed"]) == ("backend", 'no backend "udp"', "hosts, sim")
+    assert (error["field"], error["found"], error["allowed"]) == (
+        "backend",
+        'no backend "udp"',
+        "flow, hosts, sim",
+    )
     named = PLAN.replace("name: small", "name: small\nbackend: udp")
     (error,) = check(reader, yaml=named)["errors"]
-    assert (error["field"], error["line"], error["allowed"]) == ("backend", 4, "hosts, sim")
+    assert (error["field"], error["line"], error["allowed"]) == ("backend", 4, "flow, hosts, sim")
     assert check(reader, yaml=named, backend="sim")["errors"] == []
     refused = reader.post("/api/v1/runs", json={"yaml": named})
     assert refused.status_code == 422

@@ -341,6 +341,12 @@ impl Jobs {
         self.jobs[job].connections.laps(&self.schedules[job])
     }
 
+    /// The first chunk of a job.
+    #[must_use]
+    pub fn first_chunk(&self, job: usize) -> u32 {
+        self.jobs[job].first_chunk
+    }
+
     /// The first queue pair of a job.
     #[must_use]
     pub fn first_queue_pair(&self, job: usize) -> u32 {

@@ -3,6 +3,7 @@
 
 mod allocator;
 mod errors;
+mod flow_run;
 mod host_run;
 mod observer;
 mod progress;
@@ -32,6 +33,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(describe, module)?)?;
     module.add_function(wrap_pyfunction!(estimate, module)?)?;
     module.add_function(wrap_pyfunction!(run, module)?)?;
+    module.add_function(wrap_pyfunction!(flow_run::run_flow, module)?)?;
     module.add_function(wrap_pyfunction!(capture, module)?)?;
     module.add_class::<host_run::HostRun>()?;
     module.add_function(wrap_pyfunction!(host_run::drivers, module)?)?;

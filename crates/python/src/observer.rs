@@ -1,7 +1,7 @@
 //! Hands rows and progress to Python callbacks.
 
 use crate::errors::bug;
-use crate::progress::progress_dict;
+use crate::progress::{flow_progress_dict, progress_dict};
 use arrow_pyarrow::ToPyArrow;
 use pyo3::prelude::*;
 use record::{Batch, Columns, Names};
@@ -98,5 +98,21 @@ impl Observer for PyObserver {
             callback.call1(py, (dict,)).map(|_| ())
         });
         self.keep(outcome)
+    }
+}
+
+impl flow::Observer for PyObserver {
+    fn batch(&mut self, batch: Batch) -> Result<(), flow::Stopped> {
+        Observer::batch(self, batch).map_err(|Stopped| flow::Stopped)
+    }
+
+    fn progress(&mut self, progress: flow::Progress) -> Result<(), flow::Stopped> {
+        let outcome = Python::attach(|py| {
+            py.check_signals()?;
+            let Some(callback) = &self.on_progress else { return Ok(()) };
+            let dict = flow_progress_dict(py, &progress, self.started.elapsed().as_secs_f64())?;
+            callback.call1(py, (dict,)).map(|_| ())
+        });
+        self.keep(outcome).map_err(|Stopped| flow::Stopped)
     }
 }

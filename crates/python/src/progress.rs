@@ -24,6 +24,21 @@ pub(crate) fn progress_dict<'py>(
     Ok(dict)
 }
 
+/// A report of the flow model, which takes no samples.
+pub(crate) fn flow_progress_dict<'py>(
+    py: Python<'py>,
+    progress: &flow::Progress,
+    wall_s: f64,
+) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    dict.set_item("delivered_bytes", progress.delivered_bytes)?;
+    dict.set_item("total_bytes", progress.total_bytes)?;
+    dict.set_item("sim_ps", progress.simulated.0)?;
+    dict.set_item("wall_s", wall_s)?;
+    dict.set_item("samples", PyList::empty(py))?;
+    Ok(dict)
+}
+
 fn sample_dict<'py>(py: Python<'py>, sample: &Sample) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
     dict.set_item("sim_ps", sample.at.0)?;

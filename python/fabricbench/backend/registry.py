@@ -51,6 +51,12 @@ def _simulator(**settings: Any) -> Backend:
     return SimBackend(**settings)
 
 
+def _flow(**settings: Any) -> Backend:
+    from fabricbench.backend.flow import FlowBackend
+
+    return FlowBackend(**settings)
+
+
 def _hosts(**settings: Any) -> Backend:
     from importlib.util import find_spec
 
@@ -63,6 +69,7 @@ def _hosts(**settings: Any) -> Backend:
 
 BACKENDS: Final[dict[str, Registered]] = {
     "sim": Registered(_simulator, ("path", "fast_forward")),
+    "flow": Registered(_flow),
     "hosts": Registered(_hosts, ("hosts", "hosts_authority", "read_links")),
 }
 """Every backend by its name."""

@@ -1,4 +1,4 @@
-"""What the simulator assumes and leaves out, for every report: the one place where it is said.
+"""What models assume and leave out, for every report: the one place where it is said.
 
 A change of a model changes its line here.
 """
@@ -149,3 +149,14 @@ MODEL_NOTES = (
         "Run-to-run variation of real hosts: another seed changes paths, not the hosts' timing.",
     ),
 )
+
+FLOW_NOTES = (
+    ModelNote(
+        "Flows",
+        "An approximate model: transfers are fluid flows with max-min fair rates over the links of their "
+        "paths, with every header, hop, latency and message cost, and the ECMP hashes of the packet "
+        "simulator. Sprayed transfers are split evenly over all paths.",
+        "Queues, PFC, ECN and rate control, loss, the load of acknowledgements, the order of packets.",
+    ),
+)
+"""What the flow model assumes and leaves out."""

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from fabricbench.store.trial import IMPORTED, SIMULATOR
+from fabricbench.store.trial import FLOW, IMPORTED, SIMULATOR
 
 if TYPE_CHECKING:
     from fabricbench.store import Trial
 
 SIMULATED: Final = "simulated"
 MEASURED: Final = "measured"
-_WORDS: Final = {SIMULATOR: SIMULATED, IMPORTED: MEASURED}
+FLOW_MODEL: Final = "flow model"
+_WORDS: Final = {SIMULATOR: SIMULATED, FLOW: FLOW_MODEL, IMPORTED: MEASURED}
 
 
 def made(trial: Trial) -> str:
-    """Return how a trial came about: `simulated`, `measured`, or the name of any other backend."""
+    """Return how a trial came about: `simulated`, `measured`, `flow model`, or the name of its backend."""
     return _WORDS.get(trial.facts.backend, trial.facts.backend)
 
 

@@ -18,6 +18,8 @@ MEASURED = "measured"
 """What the run spec of such a trial has in place of a fabric: the benchmark and what it printed of itself."""
 IMPORTED = "imported"
 """Backend of trials that were measured elsewhere."""
+FLOW = "flow"
+"""Backend of trials that the flow model computed."""
 SIMULATOR = "sim"
 """Backend of trials that are predictions."""
 

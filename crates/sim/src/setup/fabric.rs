@@ -1,21 +1,14 @@
 //! The graph of the spec, its routes and the latency of every hop.
 
 use super::failures::Failures;
-use super::link_names::LinkNames;
 use crate::link::changes::{LinkChanges, LinkPlan};
 use crate::link::credits::CreditPlan;
 use crate::link::egress::WHOLE_FRAME;
 use crate::switch::WINDOW_MAX;
 use crate::switch::cut_through::head_bytes;
-use spec::{
-    CustomLinkSpec, CustomSwitchSpec, ExtraDelaySpec, FabricSpec, ForwardingSpec, LinkLayerSpec, LinkSpec,
-    SpecError, TopologySpec,
-};
+use spec::{FabricSpec, ForwardingSpec, LinkLayerSpec, SpecError};
 use std::sync::Arc;
-use topology::{
-    Builder, Custom, CustomLink, CustomSwitch, FatTree, FullMesh, Graph, LeafSpine, LinkParams, Node,
-    NodeKind, RailOptimised, Routes, SingleSwitch,
-};
+use topology::{Graph, Node, NodeKind, Routes};
 use units::{AttachmentId, LinkId, NodeId, Rate, Seed, Span};
 use wire::Framing;
 use wire::flow_control::BLOCK_BYTES;
@@ -66,10 +59,7 @@ impl Fabric {
     /// # Errors
     /// When the graph is too large, its latencies leave no window to run in, or what is to fail is not there.
     pub(crate) fn new(spec: &FabricSpec) -> Result<Self, SpecError> {
-        let mut graph = builder(&spec.topology)
-            .build()
-            .map_err(|error| value("fabric.topology", &error.to_string(), "a network within these limits"))?;
-        add_delays(&spec.extra_delays, &mut graph)?;
+        let graph = paths::graph(spec)?;
         let routes = Arc::new(Routes::compute(&graph));
         let failures = Failures::new(spec, &graph)?;
         let mut fabric = Self {
@@ -80,7 +70,7 @@ impl Fabric {
             pipeline_latency: Span(spec.switch.pipeline_latency_ps),
             forwarding: spec.switch.forwarding,
             is_scheduled: spec.switch.scheduled.is_some(),
-            framing: framing(spec.link_layer),
+            framing: paths::framing(spec.link_layer),
             credits: credits(spec.link_layer),
             span: Span::ZERO,
             slots: 0,
@@ -200,30 +190,6 @@ impl Fabric {
     }
 }
 
-/// Puts delay lines into links.
-fn add_delays(extra: &[ExtraDelaySpec], graph: &mut Graph) -> Result<(), SpecError> {
-    if extra.is_empty() {
-        return Ok(());
-    }
-    let names = LinkNames::of(graph);
-    for (index, ExtraDelaySpec { link, delay_ps }) in extra.iter().enumerate() {
-        let field = format!("fabric.extra_delays[{index}].link");
-        let links = names.find(link).ok_or_else(|| value(&field, link, &names.allowed()))?;
-        for link in links {
-            let delay = &mut graph.links[link.index()].delay;
-            *delay = *delay + Span(*delay_ps);
-        }
-    }
-    Ok(())
-}
-
-const fn framing(spec: LinkLayerSpec) -> Framing {
-    match spec {
-        LinkLayerSpec::Ethernet {} => Framing::Ethernet,
-        LinkLayerSpec::Infiniband { .. } => Framing::Infiniband,
-    }
-}
-
 const fn credits(spec: LinkLayerSpec) -> Option<CreditPlan> {
     match spec {
         LinkLayerSpec::Ethernet {} => None,
@@ -236,74 +202,4 @@ const fn credits(spec: LinkLayerSpec) -> Option<CreditPlan> {
 
 fn value(field: &str, found: &str, allowed: &str) -> SpecError {
     SpecError::Value { field: field.into(), found: found.into(), allowed: allowed.into() }
-}
-
-const fn link(spec: LinkSpec) -> LinkParams {
-    LinkParams { rate: Rate::from_bps(spec.rate_bps), delay: Span(spec.cable.delay_ps) }
-}
-
-fn custom(switches: &[CustomSwitchSpec], links: &[CustomLinkSpec], host_link: LinkSpec) -> Custom {
-    let switch = |spec: &CustomSwitchSpec| CustomSwitch { name: spec.name.clone(), hosts: spec.hosts };
-    let cables = |spec: &CustomLinkSpec| CustomLink {
-        between: spec.between.clone(),
-        count: spec.count,
-        cable: link(spec.link),
-    };
-    Custom {
-        switches: switches.iter().map(switch).collect(),
-        links: links.iter().map(cables).collect(),
-        host_link: link(host_link),
-    }
-}
-
-/// The builder of a topology. The fields of both have the same names.
-pub(super) fn builder(topology: &TopologySpec) -> Box<dyn Builder> {
-    use TopologySpec as Spec;
-    match *topology {
-        Spec::Custom { ref switches, ref links, host_link } => Box::new(custom(switches, links, host_link)),
-        Spec::SingleSwitch { hosts, host_link } => {
-            Box::new(SingleSwitch { hosts, host_link: link(host_link) })
-        }
-        Spec::FullMesh { hosts, host_link } => Box::new(FullMesh { hosts, host_link: link(host_link) }),
-        Spec::LeafSpine { leaves, hosts_per_leaf, spines, links_per_spine, host_link, fabric_link } => {
-            let (host_link, fabric_link) = (link(host_link), link(fabric_link));
-            Box::new(LeafSpine { leaves, hosts_per_leaf, spines, links_per_spine, host_link, fabric_link })
-        }
-        Spec::FatTree {
-            pods,
-            leaves_per_pod,
-            hosts_per_leaf,
-            aggs_per_pod,
-            cores_per_agg,
-            host_link,
-            fabric_link,
-            core_link,
-        } => Box::new(FatTree {
-            pods,
-            leaves_per_pod,
-            hosts_per_leaf,
-            aggs_per_pod,
-            cores_per_agg,
-            host_link: link(host_link),
-            fabric_link: link(fabric_link),
-            core_link: link(core_link),
-        }),
-        Spec::RailOptimised {
-            servers,
-            rails,
-            spines,
-            links_per_spine,
-            host_link,
-            fabric_link,
-            scale_up_link,
-        } => Box::new(RailOptimised {
-            servers,
-            rails,
-            spines,
-            links_per_spine,
-            host_link: link(host_link),
-            fabric_link: link(fabric_link),
-            scale_up_link: scale_up_link.map(link),
-        }),
-    }
 }

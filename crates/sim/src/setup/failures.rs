@@ -4,10 +4,10 @@
 //! shortest paths over the links between switches that are up; all switches take them on at the same time.
 //! The ports of hosts stay in the routes: what is bound for one whose link is down is lost there.
 
-use super::link_names::LinkNames;
 use crate::link::changes::LinkChange;
 use crate::link::errors::ErrorRate;
 use crate::switch::Reroute;
+use paths::LinkNames;
 use record::EventRow;
 use spec::{FabricSpec, FailureSpec, ForwardingSpec, NicDirection, SpecError};
 use std::collections::BTreeMap;

@@ -1,10 +1,10 @@
 //! What the jobs of a run send on its fabric.
 
 use super::Fabric;
-use super::entropy::{Direction, PathHash};
 use super::unloaded::unloaded;
 use jobs::value;
 use jobs::{Jobs, Laps, OneJob, QueuePair, RankConnections};
+use paths::{Direction, PathHash};
 use spec::{JobSpec, LoadBalancing, RunSpec, SpecError};
 use std::collections::HashMap;
 use std::ops::{Deref, Range};

@@ -2,14 +2,12 @@
 
 mod apart;
 mod controllers;
-mod entropy;
 mod fabric;
 mod failures;
 mod flows;
 mod homes;
 mod hosts;
 mod later;
-mod link_names;
 mod pair_places;
 mod places;
 mod ports;
@@ -23,10 +21,10 @@ mod unloaded;
 mod world;
 
 pub(crate) use apart::ApartRule;
-pub(crate) use entropy::Direction;
 pub(crate) use fabric::Fabric;
 pub(crate) use flows::Flows;
 pub(crate) use later::may_make_later;
+pub(crate) use paths::Direction;
 pub(crate) use scheduled::{check_scheduled, host_ports};
 pub(crate) use schedules::check_flows;
 pub(crate) use switches::{balancers, check_buffers};

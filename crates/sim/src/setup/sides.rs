@@ -57,7 +57,7 @@ fn sides_of(graph: &Graph) -> Option<Vec<Side>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::setup::fabric::builder;
+    use paths::builder;
     use spec::{CableSpec, CustomLinkSpec, CustomSwitchSpec, LinkSpec, TopologySpec};
 
     const LINK: LinkSpec = LinkSpec { rate_bps: 400_000_000_000, cable: CableSpec { delay_ps: 5_000 } };

@@ -2,7 +2,6 @@
 
 use super::Fabric;
 use super::controllers::Controllers;
-use super::entropy::Direction;
 use super::flows::Flows;
 
 use super::unloaded::unloaded_operation;
@@ -11,6 +10,7 @@ use crate::nic::{
 };
 use crate::packet::{Path, Priority};
 use jobs::{QueuePair, RankConnections, cnp_interval, value};
+use paths::Direction;
 use spec::{JobSpec, RunSpec, SpecError, StorageLength, StorageSpec};
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;

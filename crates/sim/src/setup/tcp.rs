@@ -1,11 +1,11 @@
 //! The TCP connections of a run.
 
 use super::Fabric;
-use super::entropy::five_tuple_hash;
 
 use crate::nic::{HostTcp, TcpEndPlan, TcpSink, TcpSource, Writes};
 use crate::packet::{Path, Priority};
 use jobs::refusal;
+use paths::five_tuple_hash;
 use spec::{RunSpec, SpecError, TcpCongestion, TcpSpec};
 use std::collections::HashSet;
 use std::sync::Arc;

@@ -158,18 +158,18 @@ def _hover(bar: dict[str, Any], scale: TimeScale) -> str:
     ended = f"{scale.text(bar['completed_ps'])}, FCT {scale.text(bar['fct_ps'])}"
     if bar["status"] != "complete":
         ended = f"not completed ({bar['status']})"
+    is_counted = bar["retransmits"] is not None
+    resent = f"<br>retransmitted frames {bar['retransmits']:,}" if is_counted else ""
     if bar["chunks"] > 1:
         return (
             f"rank {bar['src_rank']}: {bar['chunks']} chunks from step {bar['step']} on<br>"
             f"{byte_count_text(bar['payload_bytes'])}<br>"
-            f"{scale.text(bar['start_ps'])} → {scale.text(bar['end_ps'])} ({bar['status']})<br>"
-            f"retransmitted frames {bar['retransmits']:,}"
+            f"{scale.text(bar['start_ps'])} → {scale.text(bar['end_ps'])} ({bar['status']}){resent}"
         )
     return (
         f"rank {bar['src_rank']} → rank {bar['dst_rank']}, step {bar['step']}, block {bar['block']}<br>"
         f"{byte_count_text(bar['payload_bytes'])}, QP {bar['qp']}, channel {bar['channel']}<br>"
-        f"{scale.text(bar['start_ps'])} → {ended}<br>"
-        f"retransmitted frames {bar['retransmits']:,}"
+        f"{scale.text(bar['start_ps'])} → {ended}{resent}"
     )
 
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from fabricbench.analysis.rates import packet_hops_per_s
 from fabricbench.figures.scales import byte_count_text, significant, time_text
 from fabricbench.report.html.model import Cell, Column, FactsPart, Part, Row, Section, TablePart, TextPart
-from fabricbench.report.model_notes import MODEL_NOTES
-from fabricbench.results.made_by import SIMULATED, made
+from fabricbench.report.model_notes import FLOW_NOTES, MODEL_NOTES
+from fabricbench.results.made_by import FLOW_MODEL, SIMULATED, made
 
 if TYPE_CHECKING:
     from fabricbench.store import Trial
@@ -108,9 +108,10 @@ def _utc(moment: str | None) -> str:
 
 
 def model_section(focus: Trial) -> Section | None:
-    """Give what the simulator models and what it leaves out; none of what another backend made."""
-    if made(focus) != SIMULATED:
+    """Give what a model covers and what it leaves out; none of what was measured."""
+    notes = {SIMULATED: MODEL_NOTES, FLOW_MODEL: FLOW_NOTES}.get(made(focus))
+    if notes is None:
         return None
     columns = [Column(title, numeric=False) for title in ("part", "modelled", "left out")]
-    rows = [Row([Cell(note.part), Cell(note.modelled), Cell(note.left_out)]) for note in MODEL_NOTES]
+    rows = [Row([Cell(note.part), Cell(note.modelled), Cell(note.left_out)]) for note in notes]
     return Section("model", "Assumptions and limits", [TablePart(columns, rows)])

@@ -7,6 +7,7 @@
 
 use super::{Choice, Forward, ForwardPlan, hash_choice};
 use crate::packet::Packet;
+use paths::ecmp_seed;
 
 /// ECMP with a seed per switch.
 #[derive(Clone, Copy, Debug)]
@@ -18,7 +19,7 @@ impl Forward for Ecmp {
     const CHOICE: Choice = Choice::PerFlow;
 
     fn new(plan: &ForwardPlan<'_>) -> Self {
-        Self { seed: plan.seed.stream("switch.ecmp", u64::from(plan.switch)).next_u64() }
+        Self { seed: ecmp_seed(plan.seed, plan.switch) }
     }
 
     #[inline]

@@ -17,10 +17,11 @@ use adaptive::Adaptive;
 use d_mod_k::DModK;
 use ecmp::Ecmp;
 use flowlet::Flowlet;
+use paths::hash_choice;
 use pinned::Pinned;
 use spec::{LoadBalancing, RunSpec};
 use spray::{SprayRandom, SprayRoundRobin};
-use units::{AttachmentId, Seed, mix64};
+use units::{AttachmentId, Seed};
 use weighted::Weighted;
 
 /// How often a choice is made.
@@ -58,13 +59,6 @@ trait Forward: Sized {
     /// The position of the chosen port in `hops`, 2 or more ports in ascending order. `loads` gives the bytes
     /// queued at each port of the switch, if they are wanted.
     fn choose(&mut self, packet: &Packet, hops: &[u16], loads: &[u64]) -> usize;
-}
-
-/// Scales a hash of a packet's 5-tuple to `0..choices`.
-#[inline]
-fn hash_choice(entropy: u32, seed: u64, choices: usize) -> usize {
-    let hash = mix64(u64::from(entropy) ^ seed) >> 32;
-    ((hash * choices as u64) >> 32) as usize
 }
 
 /// How paths are chosen: scheduled switches spray, whatever the balancing of Ethernet switches.

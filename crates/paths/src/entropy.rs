@@ -3,7 +3,7 @@
 use spec::{EcmpHash, LoadBalancing, RunSpec};
 use std::net::Ipv4Addr;
 use topology::Graph;
-use units::AttachmentId;
+use units::{AttachmentId, Seed, mix64};
 
 /// UDP destination port of RoCEv2 (IBTA annex A17).
 const ROCE_UDP_PORT: u16 = 4791;
@@ -13,8 +13,8 @@ const IP_PROTOCOL_UDP: u8 = 17;
 const IP_PROTOCOL_TCP: u8 = 6;
 
 /// Which way a packet of a queue pair goes.
-#[derive(Clone, Copy)]
-pub(crate) enum Direction {
+#[derive(Clone, Copy, Debug)]
+pub enum Direction {
     /// Data.
     Forward,
     /// ACK and NAK.
@@ -26,7 +26,7 @@ pub(crate) enum Direction {
 /// CRC and Toeplitz are affine over bits: a byte at a place changes the hash of an input of given length by
 /// the same bits whatever the other bytes are. So what each byte changes is computed once, what an address
 /// changes once for each port of a host, and what is the same for all queue pairs once for all.
-pub(crate) struct PathHash {
+pub struct PathHash {
     /// Of an input of zeros but for what is the same for all queue pairs.
     common: u32,
     /// What the address of each port of a host changes as that of the source, and of the destination.
@@ -46,7 +46,9 @@ const FIVE_TUPLE_BYTES: usize = 13;
 const SOURCE_PORT: usize = 8;
 
 impl PathHash {
-    pub(crate) fn new(spec: &RunSpec, graph: &Graph) -> Self {
+    /// That of a run.
+    #[must_use]
+    pub fn new(spec: &RunSpec, graph: &Graph) -> Self {
         let (algorithm, include_qp) = hash_of(spec);
         let bytes = if include_qp { INPUT_BYTES } else { FIVE_TUPLE_BYTES };
         let hash_of = |input: [u8; INPUT_BYTES]| hash(algorithm, &input[..bytes]);
@@ -79,7 +81,8 @@ impl PathHash {
     /// queue pair sends from one port of a host to another, and of the destination queue pair if the spec
     /// says so.
     #[inline]
-    pub(crate) fn of(
+    #[must_use]
+    pub fn of(
         &self,
         [source, destination]: [AttachmentId; 2],
         udp_source_port: u16,
@@ -104,8 +107,23 @@ fn change<const BYTES: usize>(changes: &[Changes; BYTES], bytes: [u8; BYTES]) ->
 }
 
 /// Hash of the 5-tuple of a TCP connection.
-pub(crate) fn five_tuple_hash(spec: &RunSpec, addresses: (Ipv4Addr, Ipv4Addr), ports: (u16, u16)) -> u32 {
+#[must_use]
+pub fn five_tuple_hash(spec: &RunSpec, addresses: (Ipv4Addr, Ipv4Addr), ports: (u16, u16)) -> u32 {
     hash(hash_of(spec).0, &five_tuple(addresses, ports, IP_PROTOCOL_TCP))
+}
+
+/// Scales a hash of a packet's 5-tuple to `0..choices`.
+#[inline]
+#[must_use]
+pub fn hash_choice(entropy: u32, seed: u64, choices: usize) -> usize {
+    let hash = mix64(u64::from(entropy) ^ seed) >> 32;
+    ((hash * choices as u64) >> 32) as usize
+}
+
+/// What an ECMP switch mixes into every hash.
+#[must_use]
+pub fn ecmp_seed(seed: Seed, switch: u32) -> u64 {
+    seed.stream("switch.ecmp", u64::from(switch)).next_u64()
 }
 
 /// Source and destination address, source and destination port, protocol.

@@ -6,12 +6,14 @@ use units::{LinkId, NodeId};
 
 /// Each link under the names of its two nodes in either order, and with its place among parallel ones.
 #[derive(Default)]
-pub(super) struct LinkNames {
+pub struct LinkNames {
     links: BTreeMap<String, Vec<LinkId>>,
 }
 
 impl LinkNames {
-    pub(super) fn of(graph: &Graph) -> Self {
+    /// Those of a graph.
+    #[must_use]
+    pub fn of(graph: &Graph) -> Self {
         let mut links: BTreeMap<String, Vec<LinkId>> = BTreeMap::new();
         for (index, link) in graph.links.iter().enumerate() {
             let id = LinkId(index as u32);
@@ -28,12 +30,14 @@ impl LinkNames {
     }
 
     /// The links of that name.
-    pub(super) fn find(&self, name: &str) -> Option<&[LinkId]> {
+    #[must_use]
+    pub fn find(&self, name: &str) -> Option<&[LinkId]> {
         self.links.get(name).map(Vec::as_slice)
     }
 
     /// What may be named, in words.
-    pub(super) fn allowed(&self) -> String {
+    #[must_use]
+    pub fn allowed(&self) -> String {
         let some: Vec<&str> = self.links.keys().rev().take(4).map(String::as_str).collect();
         format!("a link by its two nodes, such as {}", some.join(", "))
     }

@@ -1,0 +1,66 @@
+//! What of a spec this model does not cover.
+
+use spec::{
+    ChunksObserved, FabricSpec, JobSpec, LinkLayerSpec, LoadBalancing, LossRecovery, RepeatSpec, RunSpec, SpecError,
+};
+
+/// That every field is one that the model covers.
+///
+/// # Errors
+/// The first that is not.
+pub(crate) fn check(spec: &RunSpec) -> Result<(), SpecError> {
+    check_fabric(&spec.fabric)?;
+    // What overtakes is resent, so that a run of packets takes many times as long.
+    let is_sprayed = matches!(
+        spec.fabric.load_balancing,
+        LoadBalancing::SprayRandom {} | LoadBalancing::SprayRoundRobin {}
+    );
+    let resends = is_sprayed && spec.transport.recovery == LossRecovery::GoBackN;
+    refuse(resends, "transport.recovery", "go-back-n, where packets are sprayed", "selective")?;
+    refuse(!spec.tcp.is_empty(), "tcp", "TCP traffic", "none: flows have no congestion window")?;
+    let is_all = spec.observe.chunks == ChunksObserved::All;
+    refuse(!is_all, "observe.chunks", "a sample or a summary", "all")?;
+    spec.jobs.iter().enumerate().try_for_each(|(index, job)| check_job(index, job))
+}
+
+fn check_fabric(fabric: &FabricSpec) -> Result<(), SpecError> {
+    let is_infiniband = matches!(fabric.link_layer, LinkLayerSpec::Infiniband { .. });
+    let unknown = match fabric.load_balancing {
+        LoadBalancing::Ecmp { .. } | LoadBalancing::SprayRandom {} | LoadBalancing::SprayRoundRobin {} => {
+            None
+        }
+        LoadBalancing::Flowlet { .. } => Some("flowlet"),
+        LoadBalancing::Adaptive {} => Some("adaptive"),
+        LoadBalancing::DModK {} => Some("d-mod-k"),
+        LoadBalancing::Weighted { .. } => Some("weighted"),
+        LoadBalancing::Pinned { .. } => Some("pinned"),
+    };
+    let scheduled = fabric.switch.scheduled.is_some();
+    refuse(is_infiniband, "fabric.link_layer", "infiniband", "ethernet: flows have no credits")?;
+    let found = unknown.unwrap_or_default();
+    refuse(unknown.is_some(), "fabric.load_balancing", found, "ecmp, spray-random, spray-round-robin")?;
+    refuse(scheduled, "fabric.switch.scheduled", "scheduled switches", "none: flows have no cells")?;
+    refuse(fabric.nic.drain_rate_bps.is_some(), "fabric.nic.drain_rate_bps", "a drain rate", "none")?;
+    refuse(!fabric.nic.impairments.is_empty(), "fabric.nic.impairments", "impairments", "none")?;
+    refuse(!fabric.failures.is_empty(), "fabric.failures", "failures", "none")
+}
+
+fn check_job(index: usize, job: &JobSpec) -> Result<(), SpecError> {
+    let field = |name: &str| format!("jobs[{index}].{name}");
+    let repeats = job.repeat != RepeatSpec::Rounds { rounds: 1 } || job.warm_up_rounds > 0;
+    refuse(job.storage.is_some(), &field("storage"), "a storage job", "none")?;
+    refuse(job.rendezvous.is_some(), &field("rendezvous"), "a handshake", "none")?;
+    refuse(job.copies_own_block, &field("copies_own_block"), "true", "false")?;
+    refuse(repeats, &field("repeat"), "several rounds", "one round, without rounds to warm up")
+}
+
+fn refuse(is_refused: bool, field: &str, found: &str, allowed: &str) -> Result<(), SpecError> {
+    match is_refused {
+        true => Err(SpecError::Value {
+            field: field.into(),
+            found: found.into(),
+            allowed: format!("{allowed} (the flow model covers no more)"),
+        }),
+        false => Ok(()),
+    }
+}

@@ -1,0 +1,228 @@
+//! Flows on links, and their max-min fair rates.
+//!
+//! Rates are integers of 2^-16 bit/s and rounded down, so no link carries more than it can. What a change
+//! reaches is recomputed alone: links that all their flows together cannot fill join nothing.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// All of a flow, as the part of it that a link carries.
+pub const WHOLE: u32 = 1 << 16;
+
+/// The part of a flow that a link carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Share {
+    /// The link.
+    pub link: u32,
+    /// Part, of [`WHOLE`].
+    pub weight: u32,
+}
+
+#[derive(Default)]
+struct Flow {
+    shares: Box<[Share]>,
+    /// Where it stands in the list of each of its links.
+    places: Box<[u32]>,
+    /// It is never faster.
+    bound: u64,
+    rate: u64,
+    seen: u64,
+    is_frozen: bool,
+}
+
+struct Link {
+    capacity: u64,
+    /// What its flows would carry over it at their bounds.
+    demand: u128,
+    /// Its flows, each with the place of the link among its shares.
+    flows: Vec<(u32, u32)>,
+    seen: u64,
+    /// While rates are computed: what is left for flows without a rate, and their parts together.
+    left: u64,
+    weight: u64,
+}
+
+impl Link {
+    /// Its flows can fill it.
+    fn may_fill(&self) -> bool {
+        self.demand > u128::from(self.capacity)
+    }
+
+    /// The rate of each flow without one, if it were the last link.
+    fn share(&self) -> Option<u64> {
+        let whole = u128::from(self.left) * u128::from(WHOLE);
+        (self.weight > 0).then(|| u64::try_from(whole / u128::from(self.weight)).unwrap_or(u64::MAX))
+    }
+}
+
+/// Flows on links.
+pub struct Fluid {
+    links: Vec<Link>,
+    flows: Vec<Flow>,
+    free: Vec<u32>,
+    dirty: Vec<u32>,
+    turn: u64,
+}
+
+impl Fluid {
+    /// Links of these capacities [2^-16 bit/s].
+    #[must_use]
+    pub fn new(capacities: impl Iterator<Item = u64>) -> Self {
+        let link = |capacity| Link { capacity, demand: 0, flows: Vec::new(), seen: 0, left: 0, weight: 0 };
+        Self {
+            links: capacities.map(link).collect(),
+            flows: Vec::new(),
+            free: Vec::new(),
+            dirty: Vec::new(),
+            turn: 0,
+        }
+    }
+
+    /// A flow begins; returns its number, which is free again once it has ended.
+    pub fn begin(&mut self, shares: Box<[Share]>, bound: u64) -> u32 {
+        let id = self.free.pop().unwrap_or(self.flows.len() as u32);
+        if id as usize == self.flows.len() {
+            self.flows.push(Flow::default());
+        }
+        let mut places = Vec::with_capacity(shares.len());
+        for (hop, share) in (0..).zip(&shares) {
+            let link = &mut self.links[share.link as usize];
+            link.demand += part(bound, share.weight);
+            places.push(link.flows.len() as u32);
+            link.flows.push((id, hop));
+            if link.may_fill() {
+                self.dirty.push(share.link);
+            }
+        }
+        self.flows[id as usize] =
+            Flow { shares, places: places.into(), bound, rate: bound, seen: 0, is_frozen: true };
+        id
+    }
+
+    /// A flow ends.
+    pub fn end(&mut self, id: u32) {
+        let flow = std::mem::take(&mut self.flows[id as usize]);
+        for (share, &place) in flow.shares.iter().zip(&flow.places) {
+            let link = &mut self.links[share.link as usize];
+            if link.may_fill() {
+                self.dirty.push(share.link);
+            }
+            link.demand -= part(flow.bound, share.weight);
+            link.flows.swap_remove(place as usize);
+            if let Some(&(moved, hop)) = link.flows.get(place as usize) {
+                self.flows[moved as usize].places[hop as usize] = place;
+            }
+        }
+        self.free.push(id);
+    }
+
+    /// The rate of a flow [2^-16 bit/s].
+    #[must_use]
+    pub fn rate(&self, id: u32) -> u64 {
+        self.flows[id as usize].rate
+    }
+
+    /// Computes the rates that changes reach; hands each flow that has another one to `changed`, with the
+    /// rate it had.
+    pub fn settle(&mut self, mut changed: impl FnMut(u32, u64)) {
+        if self.dirty.is_empty() {
+            return;
+        }
+        let (links, flows) = self.component();
+        let before: Vec<u64> = flows.iter().map(|&id| self.flows[id as usize].rate).collect();
+        self.fill(&links, &flows);
+        for (&id, before) in flows.iter().zip(before) {
+            if self.flows[id as usize].rate != before {
+                changed(id, before);
+            }
+        }
+    }
+
+    /// Links that may be full and flows that changes reach.
+    fn component(&mut self) -> (Vec<u32>, Vec<u32>) {
+        self.turn += 1;
+        let (mut links, mut flows) = (Vec::new(), Vec::new());
+        let mut ahead = std::mem::take(&mut self.dirty);
+        while let Some(number) = ahead.pop() {
+            let link = &mut self.links[number as usize];
+            if std::mem::replace(&mut link.seen, self.turn) == self.turn {
+                continue;
+            }
+            links.push(number);
+            for &(id, _) in &self.links[number as usize].flows {
+                let flow = &mut self.flows[id as usize];
+                if std::mem::replace(&mut flow.seen, self.turn) == self.turn {
+                    continue;
+                }
+                flow.is_frozen = false;
+                flows.push(id);
+                let reached = flow.shares.iter().map(|share| share.link);
+                ahead.extend(reached.filter(|&link| self.links[link as usize].may_fill()));
+            }
+        }
+        (links, flows)
+    }
+
+    /// Progressive filling: the link with the least share gives its flows their rate, then the next.
+    fn fill(&mut self, links: &[u32], flows: &[u32]) {
+        let mut full = BinaryHeap::new();
+        for &number in links {
+            let link = &mut self.links[number as usize];
+            link.left = link.capacity;
+            link.weight = 0;
+            for &(id, hop) in &link.flows {
+                link.weight += u64::from(self.flows[id as usize].shares[hop as usize].weight);
+            }
+            full.extend(link.share().map(|share| Reverse((share, number))));
+        }
+        let mut bounds: Vec<(u64, u32)> =
+            flows.iter().map(|&id| (self.flows[id as usize].bound, id)).collect();
+        bounds.sort_unstable();
+        let mut bounds = bounds.into_iter().peekable();
+        loop {
+            let bound = bounds.peek().copied();
+            match full.peek().copied() {
+                Some(Reverse((share, number))) if bound.is_none_or(|(bound, _)| share <= bound) => {
+                    full.pop();
+                    match self.links[number as usize].share() {
+                        Some(now) if now > share => full.push(Reverse((now, number))),
+                        Some(_) => self.freeze_link(number, share),
+                        None => {}
+                    }
+                }
+                _ => match bounds.next() {
+                    Some((bound, id)) => self.freeze(id, bound),
+                    None => return,
+                },
+            }
+        }
+    }
+
+    fn freeze_link(&mut self, number: u32, rate: u64) {
+        for place in 0..self.links[number as usize].flows.len() {
+            let (id, _) = self.links[number as usize].flows[place];
+            self.freeze(id, rate);
+        }
+    }
+
+    /// Gives a flow its rate, unless it has one.
+    fn freeze(&mut self, id: u32, rate: u64) {
+        let flow = &mut self.flows[id as usize];
+        if std::mem::replace(&mut flow.is_frozen, true) {
+            return;
+        }
+        flow.rate = rate;
+        for share in &flow.shares {
+            let link = &mut self.links[share.link as usize];
+            if link.seen == self.turn {
+                link.left = link.left.saturating_sub(part(rate, share.weight) as u64);
+                link.weight -= u64::from(share.weight);
+            }
+        }
+    }
+}
+
+/// A part of a rate, rounded up.
+fn part(rate: u64, weight: u32) -> u128 {
+    (u128::from(rate) * u128::from(weight)).div_ceil(u128::from(WHOLE))
+}

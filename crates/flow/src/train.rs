@@ -1,0 +1,161 @@
+//! What a chunk is on the wire, and what its frames take on an idle path.
+
+use spec::{LossRecovery, TransportSpec};
+use units::{Instant, Rate, Span};
+use wire::Framing;
+
+/// A link of a path, as frames cross it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Hop {
+    /// Line rate [bit/s].
+    pub(crate) bps: u64,
+    /// Time after which the next node may act on a frame; none if it waits for the last bit.
+    pub(crate) head: Option<Span>,
+    /// From then on until it acts.
+    pub(crate) latency: Span,
+}
+
+/// Frames on an idle path, one after the other.
+struct Train {
+    hops: Vec<(Hop, Rate, Instant)>,
+    overhead_bytes: u32,
+    arrived: Instant,
+}
+
+impl Train {
+    fn new(path: &[Hop], framing: Framing) -> Self {
+        let hops = path.iter().map(|&hop| (hop, Rate::from_bps(hop.bps), Instant::ZERO)).collect();
+        Self { hops, overhead_bytes: framing.link_overhead_bytes(), arrived: Instant::ZERO }
+    }
+
+    /// A frame that is ready at `at` goes along.
+    fn cross(&mut self, at: Instant, frame_bytes: u32) {
+        let mut at = at;
+        for (hop, rate, free_at) in &mut self.hops {
+            let start = at.max(*free_at);
+            *free_at = rate.frame_end(start, frame_bytes, self.overhead_bytes);
+            at = hop.head.map_or(*free_at, |head| start + head) + hop.latency;
+        }
+        self.arrived = at;
+    }
+
+    /// Does the same `count` times. Once every time has moved on by as much as all others, it does so from
+    /// then on.
+    fn repeat(&mut self, count: u64, mut act: impl FnMut(&mut Self)) {
+        let mut before: Vec<Instant> = Vec::new();
+        for done in 1..=count {
+            act(self);
+            let times = self.times();
+            let mut steps = times.iter().zip(&before).map(|(time, before)| time.since(*before));
+            if let Some(step) = steps.next()
+                && steps.all(|other| other == step)
+            {
+                return self.move_on(Span(step.0 * (count - done)));
+            }
+            before = times;
+        }
+    }
+
+    fn times(&self) -> Vec<Instant> {
+        self.hops.iter().map(|hop| hop.2).chain([self.arrived]).collect()
+    }
+
+    fn move_on(&mut self, span: Span) {
+        self.hops.iter_mut().for_each(|hop| hop.2 += span);
+        self.arrived += span;
+    }
+}
+
+/// Frames of chunks.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Frames {
+    pub(crate) framing: Framing,
+    mtu_bytes: u32,
+    message_bytes: u64,
+    /// Every frame says where its payload belongs.
+    is_selective: bool,
+}
+
+impl Frames {
+    pub(crate) fn new(transport: &TransportSpec, framing: Framing) -> Self {
+        Self {
+            framing,
+            mtu_bytes: transport.mtu_bytes,
+            message_bytes: transport.message_bytes,
+            is_selective: transport.recovery == LossRecovery::Selective,
+        }
+    }
+
+    #[cfg(test)]
+    pub(crate) const fn test(framing: Framing, mtu_bytes: u32, message_bytes: u64) -> Self {
+        Self { framing, mtu_bytes, message_bytes, is_selective: false }
+    }
+
+    fn frame(&self, starts: bool, payload_bytes: u32) -> u32 {
+        self.framing.write_frame_bytes(starts || self.is_selective, payload_bytes)
+    }
+
+    /// Frames of a message with their sizes: the first, how many of the second kind, and the last.
+    fn message(&self, bytes: u64) -> [(u64, u32); 3] {
+        let mtu = u64::from(self.mtu_bytes);
+        let count = bytes.div_ceil(mtu).max(1);
+        let last = (bytes - (count - 1) * mtu) as u32;
+        match count {
+            1 => [(1, self.frame(true, last)), (0, 0), (0, 0)],
+            _ => [
+                (1, self.frame(true, self.mtu_bytes)),
+                (count - 2, self.frame(false, self.mtu_bytes)),
+                (1, self.frame(false, last)),
+            ],
+        }
+    }
+
+    /// Messages of a chunk: how many full ones, and what is left.
+    fn messages(&self, bytes: u64) -> [(u64, u64); 2] {
+        let (full, rest) = (bytes / self.message_bytes, bytes % self.message_bytes);
+        [(full, self.message_bytes), (u64::from(rest > 0 || bytes == 0), rest)]
+    }
+
+    /// Frames of a chunk, their bytes, and the bytes for which they occupy a link.
+    pub(crate) fn of(&self, bytes: u64) -> [u64; 3] {
+        let (mut frames, mut frame_bytes) = (0, 0);
+        for (messages, message_bytes) in self.messages(bytes) {
+            for (count, size) in self.message(message_bytes) {
+                frames += messages * count;
+                frame_bytes += messages * count * u64::from(size);
+            }
+        }
+        [frames, frame_bytes, frame_bytes + frames * u64::from(self.framing.link_overhead_bytes())]
+    }
+
+    /// From the post of a chunk to its arrival, on an idle path.
+    pub(crate) fn unloaded(&self, path: &[Hop], bytes: u64) -> Span {
+        let mut train = Train::new(path, self.framing);
+        for (messages, message_bytes) in self.messages(bytes) {
+            let parts = if messages > 0 { self.message(message_bytes) } else { continue };
+            train.repeat(messages, |train| {
+                for (count, size) in parts {
+                    train.repeat(count, |train| train.cross(Instant::ZERO, size));
+                }
+            });
+        }
+        train.arrived.since(Instant::ZERO)
+    }
+
+    /// What an acknowledgement takes on an idle path.
+    pub(crate) fn acknowledged(&self, path: &[Hop]) -> Span {
+        let mut train = Train::new(path, self.framing);
+        train.cross(Instant::ZERO, self.framing.ack_frame_bytes());
+        train.arrived.since(Instant::ZERO)
+    }
+
+    /// Bytes for which full frames occupy a link.
+    pub(crate) fn full_frames(&self, count: u64) -> u64 {
+        count * u64::from(self.frame(false, self.mtu_bytes) + self.framing.link_overhead_bytes())
+    }
+
+    /// Payload of a full frame [bytes].
+    pub(crate) const fn mtu_bytes(&self) -> u64 {
+        self.mtu_bytes as u64
+    }
+}

@@ -1,0 +1,126 @@
+//! The graph of a spec.
+
+use crate::LinkNames;
+use spec::{
+    CustomLinkSpec, CustomSwitchSpec, ExtraDelaySpec, FabricSpec, LinkLayerSpec, LinkSpec, SpecError,
+    TopologySpec,
+};
+use topology::{
+    Builder, Custom, CustomLink, CustomSwitch, FatTree, FullMesh, Graph, LeafSpine, LinkParams,
+    RailOptimised, SingleSwitch,
+};
+use units::{Rate, Span};
+use wire::Framing;
+
+/// The network of a spec, with the delay lines in its links.
+///
+/// # Errors
+/// When it is too large, or a delay line is to be put into a link that is not there.
+pub fn graph(spec: &FabricSpec) -> Result<Graph, SpecError> {
+    let mut graph = builder(&spec.topology)
+        .build()
+        .map_err(|error| value("fabric.topology", &error.to_string(), "a network within these limits"))?;
+    add_delays(&spec.extra_delays, &mut graph)?;
+    Ok(graph)
+}
+
+/// What packets are wrapped in.
+#[must_use]
+pub const fn framing(spec: LinkLayerSpec) -> Framing {
+    match spec {
+        LinkLayerSpec::Ethernet {} => Framing::Ethernet,
+        LinkLayerSpec::Infiniband { .. } => Framing::Infiniband,
+    }
+}
+
+/// Puts delay lines into links.
+fn add_delays(extra: &[ExtraDelaySpec], graph: &mut Graph) -> Result<(), SpecError> {
+    if extra.is_empty() {
+        return Ok(());
+    }
+    let names = LinkNames::of(graph);
+    for (index, ExtraDelaySpec { link, delay_ps }) in extra.iter().enumerate() {
+        let field = format!("fabric.extra_delays[{index}].link");
+        let links = names.find(link).ok_or_else(|| value(&field, link, &names.allowed()))?;
+        for link in links {
+            let delay = &mut graph.links[link.index()].delay;
+            *delay = *delay + Span(*delay_ps);
+        }
+    }
+    Ok(())
+}
+
+fn value(field: &str, found: &str, allowed: &str) -> SpecError {
+    SpecError::Value { field: field.into(), found: found.into(), allowed: allowed.into() }
+}
+
+const fn link(spec: LinkSpec) -> LinkParams {
+    LinkParams { rate: Rate::from_bps(spec.rate_bps), delay: Span(spec.cable.delay_ps) }
+}
+
+fn custom(switches: &[CustomSwitchSpec], links: &[CustomLinkSpec], host_link: LinkSpec) -> Custom {
+    let switch = |spec: &CustomSwitchSpec| CustomSwitch { name: spec.name.clone(), hosts: spec.hosts };
+    let cables = |spec: &CustomLinkSpec| CustomLink {
+        between: spec.between.clone(),
+        count: spec.count,
+        cable: link(spec.link),
+    };
+    Custom {
+        switches: switches.iter().map(switch).collect(),
+        links: links.iter().map(cables).collect(),
+        host_link: link(host_link),
+    }
+}
+
+/// The builder of a topology. The fields of both have the same names.
+#[must_use]
+pub fn builder(topology: &TopologySpec) -> Box<dyn Builder> {
+    use TopologySpec as Spec;
+    match *topology {
+        Spec::Custom { ref switches, ref links, host_link } => Box::new(custom(switches, links, host_link)),
+        Spec::SingleSwitch { hosts, host_link } => {
+            Box::new(SingleSwitch { hosts, host_link: link(host_link) })
+        }
+        Spec::FullMesh { hosts, host_link } => Box::new(FullMesh { hosts, host_link: link(host_link) }),
+        Spec::LeafSpine { leaves, hosts_per_leaf, spines, links_per_spine, host_link, fabric_link } => {
+            let (host_link, fabric_link) = (link(host_link), link(fabric_link));
+            Box::new(LeafSpine { leaves, hosts_per_leaf, spines, links_per_spine, host_link, fabric_link })
+        }
+        Spec::FatTree {
+            pods,
+            leaves_per_pod,
+            hosts_per_leaf,
+            aggs_per_pod,
+            cores_per_agg,
+            host_link,
+            fabric_link,
+            core_link,
+        } => Box::new(FatTree {
+            pods,
+            leaves_per_pod,
+            hosts_per_leaf,
+            aggs_per_pod,
+            cores_per_agg,
+            host_link: link(host_link),
+            fabric_link: link(fabric_link),
+            core_link: link(core_link),
+        }),
+        Spec::RailOptimised {
+            servers,
+            rails,
+            spines,
+            links_per_spine,
+            host_link,
+            fabric_link,
+            scale_up_link,
+        } => Box::new(RailOptimised {
+            servers,
+            rails,
+            spines,
+            links_per_spine,
+            host_link: link(host_link),
+            fabric_link: link(fabric_link),
+            scale_up_link: scale_up_link.map(link),
+        }),
+    }
+}

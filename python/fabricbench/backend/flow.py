@@ -1,0 +1,106 @@
+"""The flow model: transfers as fluid flows with max-min fair rates. Approximate, and fast."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Final, cast
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from fabricbench._core import FlowProgress
+    from fabricbench.backend.protocol import Observation, Observer, RunResult, RunSummary
+    from fabricbench.plan.expand import PlannedTrial
+
+RESULTS: Final = "1"
+"""Version of the results: one more whenever a RunSpec gives other tables than before, and only then."""
+
+ENGINE_FACTS: Final = ("rate_changes", "events", "wall_s", "cpu_s", "peak_rss_bytes")
+"""What a run cost."""
+
+UNMEASURED: Final = (
+    "rx_frames",
+    "rx_bytes",
+    "frames_delta",
+    "retransmits",
+    "naks",
+    "timeouts",
+    "out_of_order",
+    "latency_min_ps",
+    "latency_mean_ps",
+    "latency_max_ps",
+    "ecn_ce_rx",
+    "cnp_tx",
+    "cnp_rx",
+)
+"""Columns of `chunks` that need packets."""
+
+
+class FlowBackend:
+    """Runs trials with fluid flows in the compiled core, inside this process."""
+
+    name = "flow"
+    version = RESULTS
+    observed: Mapping[str, Observation] = {"chunks": {"at": "endpoint", "unmeasured": UNMEASURED}}
+
+    def sharing(self, cores: int) -> FlowBackend:  # noqa: ARG002 (it takes one)
+        """Return it for a trial beside others; see `SharingCores.sharing`."""
+        return self
+
+    @property
+    def engine_version(self) -> str:
+        """Version of the compiled core."""
+        from fabricbench import _core
+
+        return _core.__version__
+
+    def notes(self, planned: PlannedTrial) -> Sequence[str]:
+        """Return that the result is approximate, and where it may be far off; see `Announcing.notes`."""
+        notes = ["results of a flow model are approximate: no queues, pauses, marks or losses"]
+        spec = planned.run_spec
+        is_sprayed = spec["fabric"]["load_balancing"]["kind"].startswith("spray")
+        if is_sprayed and spec["transport"]["recovery"] == "go_back_n":
+            notes.append("spraying reorders packets, which go-back-N resends: these results do not have that")
+        return notes
+
+    def run(
+        self,
+        planned: PlannedTrial,
+        observer: Observer,
+        *,
+        threads: int | None,  # noqa: ARG002 (it takes one)
+    ) -> RunResult:
+        """Run one trial; see `Backend.run`.
+
+        Raises:
+            RefusedError: The RunSpec cannot be run, or has what the model does not cover.
+            KeyboardInterrupt: The user stopped the run.
+        """
+        from fabricbench import _core
+        from fabricbench.backend.protocol import RefusedError, RunResult
+
+        def take(table: str, batch: pa.RecordBatch) -> None:
+            observer.rows(table, _without_unmeasured(batch))
+
+        try:
+            summary = _core.run_flow(
+                planned.spec_json,
+                on_progress=cast("Callable[[FlowProgress], None]", observer.progressed),
+                on_batch=take,
+            )
+        except _core.SpecError as error:
+            hint = "`--backend sim` simulates packets"
+            raise RefusedError(error.field, error.found, error.allowed, hint) from error
+        engine = {name: summary.pop(name) for name in ENGINE_FACTS}
+        return RunResult(cast("RunSummary", summary), engine)
+
+
+def _without_unmeasured(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Return the rows with null in place of what needs packets."""
+    import pyarrow as pa
+
+    for name in UNMEASURED:
+        place = batch.schema.get_field_index(name)
+        field = batch.schema.field(place).with_nullable(True)
+        batch = batch.set_column(place, field, pa.nulls(batch.num_rows, field.type))
+    return batch

@@ -1,0 +1,89 @@
+"""The flow model beside the packet simulator: equal where nothing is shared, near where links are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.support.samples import call
+
+from fabricbench.results.jobs import result_rows
+from fabricbench.runner.loading import backend_of, load
+from fabricbench.runner.trials import Quiet, Runner
+from fabricbench.store import Trial, Workspace
+
+SWITCH = "{kind: single-switch, hosts: 8, host_link: 400Gbps}"
+LEAVES = "{kind: leaf-spine, leaves: 2, hosts_per_leaf: 4, spines: 4, host_link: 400Gbps}"
+
+
+def plan(job: str, topology: str = SWITCH, balancing: str = "ecmp", size: str = "8MB") -> str:
+    return (
+        f"fabricbench: 1\nname: flows\n"
+        f"fabric: {{topology: {topology}, load_balancing: {balancing}}}\n"
+        f"jobs:\n  - {{name: test, {job}}}\nsweep: {{data_size: {size}}}\n"
+    )
+
+
+def run_on(root: Path, text: str, backend: str) -> Trial:
+    root.mkdir(exist_ok=True)
+    (root / "flows.yaml").write_text(text)
+    loaded = load(str(root / "flows.yaml"), [f"backend={backend}"])
+    workspace = Workspace.open(root / "workspace", create=True)
+    (trial,) = Runner(workspace, backend_of(loaded, {}), result_rows, Quiet()).run(loaded).trials
+    return trial
+
+
+def end_ps(root: Path, text: str, backend: str) -> int:
+    summary = run_on(root, text, backend).summary
+    assert summary is not None
+    end = summary["jobs"][0]["end_ps"]
+    assert isinstance(end, int)
+    return end
+
+
+def error(root: Path, text: str) -> float:
+    simulated = end_ps(root, text, "sim")
+    return abs(end_ps(root, text, "flow") - simulated) / simulated
+
+
+def test_a_transfer_alone_takes_what_its_packets_take(tmp_path: Path) -> None:
+    text = plan('ranks: "0,4", collective: incast', LEAVES)
+    assert end_ps(tmp_path, text, "flow") == end_ps(tmp_path, text, "sim")
+
+
+@pytest.mark.parametrize(
+    ("job", "topology", "balancing"),
+    [
+        ("ranks: all, collective: all-reduce, algorithm: ring", SWITCH, "ecmp"),
+        ("ranks: all, collective: all-to-all", SWITCH, "ecmp"),
+        ("ranks: all, collective: all-gather, algorithm: ring", LEAVES, "spray-round-robin"),
+    ],
+)
+def test_traffic_without_congestion_is_within_two_per_cent(
+    tmp_path: Path, job: str, topology: str, balancing: str
+) -> None:
+    assert error(tmp_path, plan(job, topology, balancing)) < 0.02
+
+
+def test_what_the_model_does_not_cover_is_refused_by_field(tmp_path: Path) -> None:
+    text = plan('ranks: "0-7", collective: all-reduce, repeat: 3')
+    (tmp_path / "flows.yaml").write_text(text)
+    finished = call("run", "flows.yaml", "--backend", "flow", cwd=tmp_path)
+    assert finished.returncode == 2
+    assert "repeat" in finished.stderr
+    assert "several rounds" in finished.stderr
+    assert "Traceback" not in finished.stderr
+
+
+def test_what_needs_packets_is_null(tmp_path: Path) -> None:
+    trial = run_on(tmp_path, plan("ranks: all, collective: all-to-all"), "flow")
+    chunks = trial.tables.table("chunks")
+    nulls = {name: chunks[name].null_count for name in ("retransmits", "ecn_ce_rx", "completed_ps")}
+    assert (len(chunks), nulls) == (56, {"retransmits": 56, "ecn_ce_rx": 56, "completed_ps": 0})
+
+
+def test_a_report_says_that_it_comes_from_a_flow_model(tmp_path: Path) -> None:
+    run_on(tmp_path, plan("ranks: all, collective: all-to-all"), "flow")
+    finished = call("report", "--workspace", "workspace", "-o", "report.html", cwd=tmp_path)
+    assert finished.returncode == 0, finished.stderr
+    assert "An approximate model" in (tmp_path / "report.html").read_text()
