@@ -300,7 +300,7 @@ $(STAMPS)/web-modules: web/package.json web/package-lock.json web/.npmrc $(STAMP
 
 $(STAMPS)/web: $(WEB_SOURCES) $(STAMPS)/web-modules
 	@echo "building the web application" >&2
-	@$(NPM) run --loglevel error build -- --logLevel warn
+	@$(NPM) run --silent build -- --logLevel warn
 	@touch $@
 
 $(STAMPS)/extension: $(RUST_SOURCES) pyproject.toml $(STAMPS)/requirements

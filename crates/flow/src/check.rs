@@ -1,7 +1,8 @@
 //! What of a spec this model does not cover.
 
 use spec::{
-    ChunksObserved, FabricSpec, JobSpec, LinkLayerSpec, LoadBalancing, LossRecovery, RepeatSpec, RunSpec, SpecError,
+    ChunksObserved, FabricSpec, JobSpec, LinkLayerSpec, LoadBalancing, LossRecovery, RepeatSpec, RunSpec,
+    SpecError,
 };
 
 /// That every field is one that the model covers.

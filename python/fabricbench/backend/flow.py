@@ -54,14 +54,9 @@ class FlowBackend:
 
         return _core.__version__
 
-    def notes(self, planned: PlannedTrial) -> Sequence[str]:
-        """Return that the result is approximate, and where it may be far off; see `Announcing.notes`."""
-        notes = ["results of a flow model are approximate: no queues, pauses, marks or losses"]
-        spec = planned.run_spec
-        is_sprayed = spec["fabric"]["load_balancing"]["kind"].startswith("spray")
-        if is_sprayed and spec["transport"]["recovery"] == "go_back_n":
-            notes.append("spraying reorders packets, which go-back-N resends: these results do not have that")
-        return notes
+    def notes(self, planned: PlannedTrial) -> Sequence[str]:  # noqa: ARG002
+        """Return that the result is approximate; see `Announcing.notes`."""
+        return ["results of a flow model are approximate: no queues, pauses, marks or losses"]
 
     def run(
         self,

@@ -8,14 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import Field, ValidationError
-
 from fabricbench.plan.cost import Limits
 from fabricbench.plan.document.document import Document, read_file
 from fabricbench.plan.document.shipped import shipped_plans
 from fabricbench.plan.document.validate import problems_of
 from fabricbench.plan.errors import PlanError, Problem
-from fabricbench.plan.fields.base import PlanModel
+from fabricbench.plan.fields.base import PlanModel, UnreadableError
+from fabricbench.plan.fields.declared import Field
 from fabricbench.plan.fields.quantities import Name
 from fabricbench.plan.loaded import LoadedPlan
 from fabricbench.runner.loading import load
@@ -86,7 +85,7 @@ def load_campaign(path: Path, limits: Limits | None = None) -> Campaign:
     document = read_file(path, str(path))
     try:
         read = CampaignFile.model_validate(document.data)
-    except ValidationError as error:
+    except UnreadableError as error:
         raise PlanError(problems_of(error, document, CampaignFile)) from error
     problems: list[Problem] = []
     loaded: list[LoadedPlan] = []
