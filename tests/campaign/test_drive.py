@@ -111,9 +111,8 @@ def test_a_worker_that_is_killed_costs_no_trial(tmp_path: Path) -> None:
 
 def test_a_campaign_whose_driver_is_killed_goes_on_where_it_ended(tmp_path: Path) -> None:
     with started(tmp_path, LONG) as driver:
-        records = tmp_path / "fabricbench-workspace" / "trials"
-        finished = lambda: records.is_dir() and any(len(path.name) == 12 for path in records.iterdir())  # noqa: E731
-        waited_for(finished)
+        catalog = tmp_path / "fabricbench-workspace" / "catalog.sqlite"
+        waited_for(lambda: catalog.exists() and "complete" in states(tmp_path).values())
         os.kill(driver.pid, signal.SIGKILL)
         driver.communicate()
     waited_for(lambda: not list(workers_at(tmp_path)))

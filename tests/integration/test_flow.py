@@ -17,9 +17,11 @@ LEAVES = "{kind: leaf-spine, leaves: 2, hosts_per_leaf: 4, spines: 4, host_link:
 
 
 def plan(job: str, topology: str = SWITCH, balancing: str = "ecmp", size: str = "8MB") -> str:
+    recovery = "go-back-n" if balancing == "ecmp" else "selective"
     return (
         f"fabricbench: 1\nname: flows\n"
         f"fabric: {{topology: {topology}, load_balancing: {balancing}}}\n"
+        f"transport: {{recovery: {recovery}}}\n"
         f"jobs:\n  - {{name: test, {job}}}\nsweep: {{data_size: {size}}}\n"
     )
 
@@ -73,6 +75,14 @@ def test_what_the_model_does_not_cover_is_refused_by_field(tmp_path: Path) -> No
     assert "repeat" in finished.stderr
     assert "several rounds" in finished.stderr
     assert "Traceback" not in finished.stderr
+
+
+def test_sprayed_packets_that_would_be_resent_are_refused(tmp_path: Path) -> None:
+    text = plan("ranks: all, collective: all-to-all", LEAVES, "spray-random")
+    (tmp_path / "flows.yaml").write_text(text.replace("selective", "go-back-n"))
+    finished = call("run", "flows.yaml", "--backend", "flow", cwd=tmp_path)
+    assert finished.returncode == 2
+    assert "transport.recovery" in finished.stderr
 
 
 def test_what_needs_packets_is_null(tmp_path: Path) -> None:

@@ -19,7 +19,10 @@ pub(crate) fn run_flow<'py>(
     let meter = usage::Meter::start();
     let outcome = py.detach(|| flow::run(&spec, &mut observer));
     let summary = match outcome {
-        Ok(summary) => to_python(py, &summary)?,
+        Ok(summary) => {
+            observer.finish()?;
+            to_python(py, &summary)?
+        }
         Err(flow::RunError::Spec(error)) => return Err(spec_error(py, &error)),
         Err(flow::RunError::Stopped) => return Err(observer.into_error()),
     };
