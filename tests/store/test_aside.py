@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from threading import Event, active_count
+from threading import Event, Thread, active_count
 
 import pyarrow as pa
 import pytest
@@ -78,3 +78,15 @@ def test_every_row_is_there_in_order_around_a_row_group(tmp_path: Path, more: in
     writer.close()
     assert active_count() == threads
     assert TableFolder(tmp_path / "record").table("chunks", ["qp"])["qp"].to_pylist() == list(range(count))
+
+
+def test_without_room_for_a_thread_memory_is_out_and_nothing_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(_: Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    aside, threads = Aside(), active_count()
+    monkeypatch.setattr(Thread, "start", full)
+    with pytest.raises(MemoryError):
+        aside.call(lambda: None)
+    aside.abandon()
+    assert active_count() == threads

@@ -32,10 +32,10 @@ class Aside:
 
         Raises:
             BaseException: What an earlier call raised.
+            MemoryError: There is no room for a thread.
         """
         if self._thread is None:
-            self._thread = Thread(target=self._work, name="rows to Parquet", daemon=True)
-            self._thread.start()
+            self._thread = self._started()
         while self._unseen >= WAITING_MAX:
             self._see()
         self._unseen += 1
@@ -55,6 +55,14 @@ class Aside:
         """Leave out what has not begun, and wait for what has."""
         self._is_over = True
         self._end()
+
+    def _started(self) -> Thread:
+        thread = Thread(target=self._work, name="rows to Parquet", daemon=True)
+        try:
+            thread.start()
+        except RuntimeError as error:
+            raise MemoryError("no thread can be started to write rows") from error
+        return thread
 
     def _see(self) -> None:
         """Wait for the outcome of a call."""
