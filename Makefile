@@ -295,7 +295,7 @@ $(STAMPS)/requirements-dev: requirements-dev.lock $(STAMPS)/requirements
 
 $(STAMPS)/web-modules: web/package.json web/package-lock.json web/.npmrc $(STAMPS)/requirements
 	@echo "installing the dependencies of the web application" >&2
-	@$(NPM) ci --loglevel error
+	@$(NPM) ci --loglevel error --no-update-notifier > /dev/null
 	@touch $@
 
 $(STAMPS)/web: $(WEB_SOURCES) $(STAMPS)/web-modules
