@@ -137,10 +137,10 @@ LARGE = """
 from fabricbench.runner.campaign import drive
 begin = drive._Driver._begin
 
-def larger(self, unit):
+def larger(self, unit, most_bytes):
     if unit.facts.data_size_bytes == 2 << 20:
         unit.memory_bytes = 10**15
-    begin(self, unit)
+    begin(self, unit, most_bytes)
 
 drive._Driver._begin = larger
 """

@@ -8,9 +8,8 @@ import pytest
 from tests.support.samples import PLAN, call
 
 from fabricbench.plan.errors import PlanError
-from fabricbench.runner.campaign.drive import units_of
+from fabricbench.runner.campaign.drive import Unit, longest_first, units_of
 from fabricbench.runner.campaign.file import load_campaign
-from fabricbench.runner.campaign.pool import longest_first
 
 CAMPAIGN = """\
 campaign: 1
@@ -71,7 +70,10 @@ def test_a_mistake_is_told_with_its_line(file: Path, replaced: str, by: str, lin
 
 
 def test_the_longest_trials_come_first() -> None:
-    assert longest_first([5, 9, 1, 9]) == [1, 3, 0, 2]
+    planned, facts, backend = object(), object(), object()
+    units = [Unit(planned, facts, backend, cost_ms, None) for cost_ms in (5, 9, 1, 9)]  # type: ignore[arg-type]
+    place = {id(unit): number for number, unit in enumerate(units)}
+    assert [place[id(unit)] for unit in longest_first(units)] == [1, 3, 0, 2]
 
 
 def test_what_it_would_run_is_told_without_running_it(file: Path) -> None:

@@ -35,7 +35,7 @@ def workspace(tmp_path: Path) -> Workspace:
 def test_a_view_finds_what_was_asked_for_in_its_order(workspace: Workspace) -> None:
     save_view(workspace, "large ones", {"plan": "large", "sort": "data_size_bytes", "order": "desc"})
     (view,) = saved_views(workspace)
-    found = ordered(workspace, query_of(view.asked, sort="attempt", descending=False))
+    found = ordered(workspace, query_of(view.asked))
     assert [trial.facts.data_size_bytes >> 20 for trial in found] == [8, 2]
     assert str(view) == "plan large; by data_size_bytes, the largest first"
     assert view.saved_at

@@ -4,6 +4,7 @@ use crate::errors::bug;
 use crate::progress::{flow_progress_dict, progress_dict};
 use arrow_pyarrow::ToPyArrow;
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 use record::{Batch, Columns, Names};
 use sim::{Observer, Progress, Stopped};
 use spec::RunSpec;
@@ -71,6 +72,19 @@ impl PyObserver {
         Ok(())
     }
 
+    /// Looks for signals, and hands out how far the run is, which is made with the seconds since its start.
+    fn tell(
+        &self,
+        made: impl for<'py> FnOnce(Python<'py>, f64) -> PyResult<Bound<'py, PyDict>>,
+    ) -> PyResult<()> {
+        Python::attach(|py| {
+            py.check_signals()?;
+            let Some(callback) = &self.on_progress else { return Ok(()) };
+            let dict = made(py, self.started.elapsed().as_secs_f64())?;
+            callback.call1(py, (dict,)).map(|_| ())
+        })
+    }
+
     /// Why the run was stopped.
     pub(crate) fn into_error(self) -> PyErr {
         self.error.unwrap_or_else(|| bug("the run stopped without a reason"))
@@ -91,12 +105,7 @@ impl Observer for PyObserver {
     }
 
     fn progress(&mut self, progress: Progress) -> Result<(), Stopped> {
-        let outcome = Python::attach(|py| {
-            py.check_signals()?;
-            let Some(callback) = &self.on_progress else { return Ok(()) };
-            let dict = progress_dict(py, &progress, self.started.elapsed().as_secs_f64())?;
-            callback.call1(py, (dict,)).map(|_| ())
-        });
+        let outcome = self.tell(|py, wall_s| progress_dict(py, &progress, wall_s));
         self.keep(outcome)
     }
 }
@@ -107,12 +116,7 @@ impl flow::Observer for PyObserver {
     }
 
     fn progress(&mut self, progress: flow::Progress) -> Result<(), flow::Stopped> {
-        let outcome = Python::attach(|py| {
-            py.check_signals()?;
-            let Some(callback) = &self.on_progress else { return Ok(()) };
-            let dict = flow_progress_dict(py, &progress, self.started.elapsed().as_secs_f64())?;
-            callback.call1(py, (dict,)).map(|_| ())
-        });
+        let outcome = self.tell(|py, wall_s| flow_progress_dict(py, &progress, wall_s));
         self.keep(outcome).map_err(|Stopped| flow::Stopped)
     }
 }

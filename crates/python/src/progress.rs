@@ -10,12 +10,8 @@ pub(crate) fn progress_dict<'py>(
     progress: &Progress,
     wall_s: f64,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let dict = PyDict::new(py);
-    dict.set_item("delivered_bytes", progress.delivered_bytes)?;
-    dict.set_item("total_bytes", progress.total_bytes)?;
-    dict.set_item("sim_ps", progress.simulated.0)?;
+    let dict = come(py, [progress.delivered_bytes, progress.total_bytes], progress.simulated.0, wall_s)?;
     dict.set_item("packet_hops", progress.packet_hops)?;
-    dict.set_item("wall_s", wall_s)?;
     dict.set_item("waiting_ps", progress.waiting.0)?;
     dict.set_item("patience_ps", progress.patience.0)?;
     dict.set_item("open_chunks", progress.open_chunks)?;
@@ -30,12 +26,23 @@ pub(crate) fn flow_progress_dict<'py>(
     progress: &flow::Progress,
     wall_s: f64,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let dict = PyDict::new(py);
-    dict.set_item("delivered_bytes", progress.delivered_bytes)?;
-    dict.set_item("total_bytes", progress.total_bytes)?;
-    dict.set_item("sim_ps", progress.simulated.0)?;
-    dict.set_item("wall_s", wall_s)?;
+    let dict = come(py, [progress.delivered_bytes, progress.total_bytes], progress.simulated.0, wall_s)?;
     dict.set_item("samples", PyList::empty(py))?;
+    Ok(dict)
+}
+
+/// How far a run is, whatever carries it out: payload delivered and in all [bytes], its time [ps] and ours [s].
+fn come(
+    py: Python<'_>,
+    [delivered_bytes, total_bytes]: [u64; 2],
+    sim_ps: u64,
+    wall_s: f64,
+) -> PyResult<Bound<'_, PyDict>> {
+    let dict = PyDict::new(py);
+    dict.set_item("delivered_bytes", delivered_bytes)?;
+    dict.set_item("total_bytes", total_bytes)?;
+    dict.set_item("sim_ps", sim_ps)?;
+    dict.set_item("wall_s", wall_s)?;
     Ok(dict)
 }
 

@@ -67,17 +67,9 @@ class Workspace:
             >>> len(fb.workspace(workspace).trials(tag="example", where=["ideal_percent>98"]))
             1
         """
-        order = None if descending is None else "desc" if descending else "asc"
-        given = {
-            "plan": plan,
-            "tag": tag,
-            "job": job,
-            "sort": sort,
-            "order": order,
-            "where": list(where) or None,
-        }
-        asked = asked_with(self._store, view, given)
-        found = ordered(self._store, query_of(asked, sort="attempt", descending=False))
+        given = {"plan": plan, "tag": tag, "job": job, "sort": sort, "where": where}
+        asked = asked_with(self._store, view, given, descending=descending)
+        found = ordered(self._store, query_of(asked))
         return Trials([Trial(each, self._store) for each in found if each.is_finished])
 
     def trial(self, name: str) -> Trial:

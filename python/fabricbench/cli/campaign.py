@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -12,6 +14,7 @@ import typer
 from fabricbench.cli.errors import USER_ERROR
 from fabricbench.cli.options import TimeLimitOption, WorkspaceOption
 from fabricbench.cli.output import Format, note, write
+from fabricbench.cli.progress import bar
 from fabricbench.words import counted
 
 if TYPE_CHECKING:
@@ -47,7 +50,7 @@ def campaign_command(
     Trials that have their record already are left out, so that the same command goes on where it ended. A
     trial that fails stops no other. Exit status: 0 if all have a record, else 2.
     """
-    from fabricbench.plan.cost import Limits
+    from fabricbench.plan.cost import Limits, duration
     from fabricbench.results.jobs import result_rows
     from fabricbench.runner.campaign.drive import drive, units_of
     from fabricbench.runner.campaign.file import load_campaign
@@ -55,13 +58,13 @@ def campaign_command(
 
     campaign = load_campaign(file, Limits(None, None if force else time_limit * 60_000))
     units = units_of(campaign)
-    hours = sum(unit.cost_ms for unit in units) / 3_600_000
+    cost_ms = sum(unit.cost_ms for unit in units)
     trials, plans = counted(len(units), "trial"), counted(len(campaign.plans), "plan")
-    cost = f"{trials} of {plans}, up to {_hours(hours)} of one core"
+    cost = f"{trials} of {plans}, up to {duration(cost_ms)} of one core"
     if dry_run:
         write(f"{campaign.name}: {cost}")
         return
-    if not force and (len(units) > _TRIALS_MAX or hours > _HOURS_MAX):
+    if not force and (len(units) > _TRIALS_MAX or cost_ms > _HOURS_MAX * 3_600_000):
         note(
             f"error: {file}: {cost}; allowed: {_TRIALS_MAX:,} trials and {_HOURS_MAX} hours\n"
             "hint: --force runs it all the same"
@@ -69,18 +72,11 @@ def campaign_command(
         raise typer.Exit(USER_ERROR)
     store = Workspace.open(workspace, create=True)
     note(f"{campaign.name}: {cost}")
-    shown = _Line()
-    try:
-        progress = drive(store, campaign, on, result_rows, shown.show)
-    finally:
-        shown.end()
+    with _display(campaign.name) as told:
+        progress = drive(store, units, on, result_rows, told)
     _tell(progress, campaign.name, output)
     if progress.failed:
         raise typer.Exit(USER_ERROR)
-
-
-def _hours(hours: float) -> str:
-    return f"{hours:.1f} hours" if hours >= 1 else f"{hours * 60:.1f} min"
 
 
 def _tell(progress: Progress, name: str, output: Format) -> None:
@@ -109,20 +105,14 @@ def _tell(progress: Progress, name: str, output: Format) -> None:
     )
 
 
-class _Line:
-    """A line on standard error that is written again while it is a terminal."""
+@contextmanager
+def _display(name: str) -> Iterator[Callable[[Progress], None]]:
+    """Show how far a campaign is until the block ends, while standard error is a terminal."""
+    from fabricbench.runner.campaign.drive import progress_text
 
-    def __init__(self) -> None:
-        self._is_shown = False
-
-    def show(self, progress: Progress) -> None:
-        from fabricbench.runner.campaign.drive import progress_text
-
-        if sys.stderr.isatty():
-            sys.stderr.write(f"\r\x1b[K{progress_text(progress)}")
-            sys.stderr.flush()
-            self._is_shown = True
-
-    def end(self) -> None:
-        if self._is_shown:
-            sys.stderr.write("\r\x1b[K")
+    if not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    with bar() as shown:
+        task = shown.add_task(name, total=1, detail="")
+        yield lambda told: shown.update(task, completed=told.share, detail=progress_text(told))

@@ -103,7 +103,6 @@ def _hinted(error: Exception) -> str | None:
     from fabricbench.lab.errors import LabError
     from fabricbench.report.files import OutputFileError
     from fabricbench.results.calibration import CalibrationError
-    from fabricbench.runner.campaign.pool import ClusterError
     from fabricbench.store import StoreError
     from fabricbench.store.listing import ThresholdError
     from fabricbench.store.views import ViewError
@@ -116,7 +115,6 @@ def _hinted(error: Exception) -> str | None:
         MeasuredError,
         LabError,
         CalibrationError,
-        ClusterError,
         ThresholdError,
         ViewError,
     )

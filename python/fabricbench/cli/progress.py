@@ -31,11 +31,12 @@ def display() -> Iterator[Listener]:
     if not sys.stderr.isatty():
         yield _Warning()
         return
-    with _bar() as bar:
-        yield _Display(bar)
+    with bar() as shown:
+        yield _Display(shown)
 
 
-def _bar() -> Bar:
+def bar() -> Bar:
+    """Return the bars of a terminal: each task has a description, a share and, as `detail`, a text."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn
 

@@ -61,11 +61,9 @@ def trials_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
     from fabricbench.store.views import save_view as keep
 
     store = Workspace.open(workspace)
-    order = None if descending is None else "desc" if descending else "asc"
-    given = {"plan": plan, "tag": tag, "job": job, "sort": sort, "order": order, "where": where}
-    asked = asked_with(store, view, given)
-    # In the order of their attempts unless another is wanted.
-    found = ordered(store, query_of(asked, sort="attempt", descending=False))
+    given = {"plan": plan, "tag": tag, "job": job, "sort": sort, "where": where}
+    asked = asked_with(store, view, given, descending=descending)
+    found = ordered(store, query_of(asked))
     if plan is not None and not found:
         _check_plan_name(store, plan)
     if save_view is not None:

@@ -171,6 +171,16 @@ def colour_bar(title: str, **more: Any) -> dict[str, Any]:
     }
 
 
+def use_colours(**bar: Any) -> dict[str, Any]:
+    """Give a scale of colours for the use of links [%] with its bar, as an axis of colours or of a marker."""
+    return {
+        "cmin": 0,
+        "cmax": 100,
+        "colorscale": plotly_scale(USE_SCALE),
+        "colorbar": colour_bar("link<br>use (%)", **bar),
+    }
+
+
 def plotly_scale(scale: tuple[tuple[float, str], ...]) -> list[list[float | str]]:
     """Give a scale in the shape that Plotly takes."""
     return [[position, colour] for position, colour in scale]

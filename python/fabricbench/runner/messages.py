@@ -97,3 +97,15 @@ class TrialProcessError(Exception):
         "it may have run out of memory; finished trials are intact, and --resume runs only the rest, with "
         "--jobs 1 one after the other"
     )
+
+
+class ClusterError(Exception):
+    """Ray is missing, or a cluster cannot be used.
+
+    Attributes:
+        hint: What to do about it.
+    """
+
+    def __init__(self, found: str, hint: str) -> None:
+        super().__init__(found)
+        self.hint = hint

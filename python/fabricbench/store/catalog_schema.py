@@ -25,6 +25,21 @@ TAG_LENGTH_MAX = 64
 VIEW_LENGTH_MAX = 64
 """Characters of the name of a view."""
 
+LISTED = (
+    "started_at",
+    "ended_at",
+    "suite",
+    "status",
+    "attempt",
+    "id",
+    "plan",
+    "variant",
+    "backend",
+    "data_size_bytes",
+    "tag",
+)
+"""Columns of `trials` by which lists find, count and order."""
+
 trials = Table(
     "trials",
     # One row for each attempt at a trial, numbered in the order in which they started.
@@ -74,21 +89,7 @@ trials = Table(
         Index("trials_by_id", "id"),
         Index("trials_by_suite", "suite", "started_at", "ended_at", "status", "attempt", "id"),
         # Lists read only this, and not the long texts of each row, which PostgreSQL keeps apart anyway.
-        Index(
-            "trials_listed",
-            "started_at",
-            "ended_at",
-            "suite",
-            "status",
-            "attempt",
-            "id",
-            "plan",
-            "variant",
-            "backend",
-            "data_size_bytes",
-            "tag",
-            only_in="sqlite",
-        ),
+        Index("trials_listed", *LISTED, only_in="sqlite"),
         Index("one_record_per_id", "id", unique=True, where="status IN ('complete', 'incomplete')"),
     ),
 )

@@ -9,27 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from fabricbench.store.catalog_schema import FINISHED, OF_RUN, memberships, trials
+from fabricbench.store.catalog_schema import FINISHED, LISTED, OF_RUN, memberships, trials
 from fabricbench.store.sql.expression import Condition, Expression, Labelled, cast, null, row_number
 from fabricbench.store.sql.statement import delete, insert, insert_found, select, union_all
 from fabricbench.store.sql.table import INTEGER, Column, InOrder, Source
 
 if TYPE_CHECKING:
     from fabricbench.store.sql.connection import Connection
-
-_OF_LISTS: Final = (
-    "attempt",
-    "id",
-    "plan",
-    "variant",
-    "backend",
-    "status",
-    "data_size_bytes",
-    "tag",
-    "suite",
-    "started_at",
-    "ended_at",
-)
 
 
 def _places(name: str, columns: Sequence[Column]) -> Source:
@@ -54,7 +40,7 @@ The columns are those of `trials`, `placed_at` (when it had finished as a part o
 for the row of the trial itself, and the higher the newer for others.
 """
 
-listed = _places("listed", [trials.c[name] for name in _OF_LISTS])
+listed = _places("listed", [trials.c[name] for name in LISTED])
 """The same with few columns, which an index has: to find some among very many."""
 
 Place = tuple[int, int | None]

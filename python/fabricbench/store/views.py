@@ -80,7 +80,11 @@ def asked_text(asked: Asked) -> str:
 
 
 def asked_with(
-    workspace: Workspace, view: str | None, given: Mapping[str, str | Sequence[str] | None]
+    workspace: Workspace,
+    view: str | None,
+    given: Mapping[str, str | Sequence[str] | None],
+    *,
+    descending: bool | None = None,
 ) -> Asked:
     """Return what a view asks for, with what is given beside it: thresholds are added, all else replaces.
 
@@ -91,28 +95,24 @@ def asked_with(
     asked = dict(saved_view(workspace, view).asked) if view is not None else {}
     where = [*asked.get("where", ()), *(given.get("where") or ())]
     asked |= {name: value for name, value in given.items() if value}
+    if descending is not None:
+        asked["order"] = "desc" if descending else "asc"
     return asked | {"where": where} if where else asked
 
 
-def query_of(asked: Asked, *, sort: str, descending: bool) -> TrialQuery:
-    """Return a list as the catalog takes it, every trial of it.
-
-    Args:
-        asked: What it is asked for.
-        sort: Its order where that says none.
-        descending: Whether the largest then comes first.
+def query_of(asked: Asked) -> TrialQuery:
+    """Return a list as the catalog takes it: every trial of it, the oldest first unless it says otherwise.
 
     Raises:
         ThresholdError: A metric is unknown, or what it has to be cannot be read.
     """
     texts: dict[str, Any] = {name: asked[name] for name in TEXTS if name in asked}
-    order = asked.get("order", "desc" if descending else "asc")
     return TrialQuery(
         **texts,
         deleted="deleted" in asked,
         where=[Threshold.read(text) for text in asked.get("where", ())],
-        sort=str(asked.get("sort", sort)),
-        descending=order == "desc",
+        sort=str(asked.get("sort", "attempt")),
+        descending=asked.get("order") == "desc",
         limit=None,
     )
 

@@ -11,6 +11,7 @@ import {
 } from 'react';
 
 import { useColumnWindow } from './columnWindow';
+import { ariaSort, SortButton } from './SortButton';
 import { GridRow } from './GridRow';
 
 export interface GridColumn<Row> {
@@ -156,25 +157,22 @@ function Head<Row>({ columns, template, sorting, onSort }: HeadProps<Row>) {
     <div className="grid-row grid-head" role="row" style={{ ...template, height: headHeight(columns) }}>
       {columns.map((column) => {
         const order = sorting?.key === column.key ? sorting.order : null;
-        const sorted = order === null ? 'none' : order === 'asc' ? 'ascending' : 'descending';
         return (
           <div
             key={column.key}
             role="columnheader"
-            aria-sort={column.sortable ? sorted : undefined}
+            aria-sort={column.sortable ? ariaSort(order) : undefined}
             title={column.hint}
             className={column.right ? 'grid-cell right' : 'grid-cell'}
           >
             {column.sortable && onSort ? (
-              <button
-                type="button"
-                className="grid-sort"
-                onClick={() => onSort({ key: column.key, order: order === 'desc' ? 'asc' : 'desc' })}
+              <SortButton
+                title={column.title}
+                order={order}
+                onSort={(next) => onSort({ key: column.key, order: next })}
               >
-                {column.title}
-                {order === null ? '' : order === 'asc' ? ' ↑' : ' ↓'}
                 <Unit unit={column.unit} />
-              </button>
+              </SortButton>
             ) : (
               <b>
                 {column.title}

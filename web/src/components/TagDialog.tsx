@@ -1,8 +1,8 @@
-import { Button, Group, Modal, Stack, TagsInput, Text } from '@mantine/core';
+import { Button, Modal, Stack, TagsInput } from '@mantine/core';
 import { useState } from 'react';
 
 import { useChoices, useTagging } from '../api/queries';
-import { problemText } from './States';
+import { DialogFoot } from './DialogFoot';
 
 interface Props {
   ids: string[];
@@ -32,19 +32,11 @@ export function TagDialog({ ids, present = [], onClose }: Props) {
           value={remove}
           onChange={setRemove}
         />
-        {tagging.isError ? (
-          <Text size="sm" c="red" role="alert">
-            {problemText(tagging.error).message}
-          </Text>
-        ) : null}
-        <Group justify="flex-end">
-          <Button variant="default" onClick={onClose}>
-            Cancel
-          </Button>
+        <DialogFoot error={tagging.error} onClose={onClose}>
           <Button onClick={save} loading={tagging.isPending} disabled={add.length + remove.length === 0}>
             Save
           </Button>
-        </Group>
+        </DialogFoot>
       </Stack>
     </Modal>
   );

@@ -115,14 +115,7 @@ def _figure(panels: Sequence[_Panel]) -> go.Figure:
         theme.layout(
             height=total,
             margin=theme.margin(t=30),
-            coloraxis={
-                "cmin": 0,
-                "cmax": 100,
-                "colorscale": theme.plotly_scale(theme.USE_SCALE),
-                "colorbar": theme.colour_bar(
-                    "link<br>use (%)", lenmode="pixels", len=min(300, total - 30), y=1, yanchor="top"
-                ),
-            },
+            coloraxis=theme.use_colours(lenmode="pixels", len=min(300, total - 30), y=1, yanchor="top"),
         )
     )
     figure.update_annotations(font={"size": 12.5, "color": theme.INK})

@@ -107,12 +107,7 @@ def _figure(bands: Sequence[tuple[str, list[_Cell]]]) -> go.Figure:
         theme.layout(
             height=total,
             margin=theme.margin(t=30),
-            coloraxis={
-                "cmin": 0,
-                "cmax": 100,
-                "colorscale": theme.plotly_scale(theme.USE_SCALE),
-                "colorbar": theme.colour_bar("link<br>use (%)"),
-            },
+            coloraxis=theme.use_colours(),
         )
     )
     figure.update_annotations(font={"size": 12.5, "color": theme.INK})

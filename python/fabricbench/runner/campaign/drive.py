@@ -9,12 +9,13 @@ from __future__ import annotations
 import sys
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, cast
 
-from fabricbench.runner.campaign.pool import Answer, Pool, longest_first, put_files, remove_tries
+from fabricbench.plan.cost import duration
+from fabricbench.runner.campaign.pool import Answer, Pool, put_files, remove_tries
 from fabricbench.runner.interrupts import Interrupts
 from fabricbench.runner.loading import backend_of
 from fabricbench.runner.messages import Done, Order, Setup
@@ -22,7 +23,7 @@ from fabricbench.runner.trials import facts_of, machine_facts
 from fabricbench.store.writer import finish_together
 
 if TYPE_CHECKING:
-    from fabricbench.backend.protocol import SharingCores
+    from fabricbench.backend.protocol import Backend, SharingCores
     from fabricbench.plan.expand import PlannedTrial
     from fabricbench.runner.campaign.file import Campaign
     from fabricbench.runner.trials import Results
@@ -43,18 +44,18 @@ class Unit:
     Attributes:
         planned: The trial.
         facts: What is known of it, by the first plan that has it.
+        backend: What carries it out.
         others: The same by other plans that have it in common.
         cost_ms: Estimated time of one core.
         memory_bytes: Estimated memory; none if unknown.
-        attempt: The attempt at it.
     """
 
     planned: PlannedTrial
     facts: TrialFacts
+    backend: Backend
     cost_ms: int
     memory_bytes: int | None
     others: list[TrialFacts] = field(default_factory=list)
-    attempt: Attempt | None = None
 
 
 @dataclass
@@ -113,23 +114,30 @@ def units_of(campaign: Campaign) -> list[Unit]:
             if facts.id in units:
                 units[facts.id].others.append(facts)
                 continue
-            cost_ms = estimate["time_ms"] if estimate else _UNKNOWN_MS
-            units[facts.id] = Unit(planned, facts, cost_ms, estimate["memory_bytes"] if estimate else None)
+            cost_ms, memory_bytes = _UNKNOWN_MS, None
+            if estimate:
+                cost_ms, memory_bytes = estimate["time_ms"], estimate["memory_bytes"]
+            units[facts.id] = Unit(planned, facts, backend, cost_ms, memory_bytes)
     return list(units.values())
+
+
+def longest_first(units: Iterable[Unit]) -> list[Unit]:
+    """Return trials by their estimated time, the longest first: the short ones fill the end."""
+    return sorted(units, key=lambda unit: unit.cost_ms, reverse=True)
 
 
 def drive(
     workspace: Workspace,
-    campaign: Campaign,
+    units: Sequence[Unit],
     on: str,
     results: Results,
     told: Callable[[Progress], None],
 ) -> Progress:
-    """Carry out a campaign.
+    """Carry out the trials of a campaign.
 
     Args:
         workspace: Where records go.
-        campaign: What to run.
+        units: What to run; see `units_of`.
         on: `local`, or the address of a Ray cluster.
         results: Computes the rows of the table `trials`.
         told: Gets the progress a few times a second.
@@ -139,13 +147,12 @@ def drive(
         StoreError: The workspace cannot be written, or the disk is full.
         KeyboardInterrupt: The user stopped it; what has ended is kept.
     """
-    units = units_of(campaign)
     progress = Progress(len(units))
     waiting = _left(workspace, units, progress)
     if not waiting:
         return progress
-    backends = [backend_of(loaded) for loaded in campaign.plans]
-    setups = {each.name: Setup(cast("SharingCores", each), results, threads=1) for each in backends}
+    backends = {unit.facts.backend: cast("SharingCores", unit.backend) for unit in waiting}
+    setups = {name: Setup(backend, results, threads=1) for name, backend in backends.items()}
     # Ray tells of lost workers on standard output, which is for the result.
     with redirect_stdout(sys.stderr), Interrupts() as interrupts:
         pool = Pool(on, setups, workspace.records)
@@ -174,7 +181,7 @@ def _left(workspace: Workspace, units: Sequence[Unit], progress: Progress) -> de
             progress.kept += 1
             _share(workspace, unit)
     progress.cost_ms = sum(unit.cost_ms for unit in left)
-    return deque(left[place] for place in longest_first([unit.cost_ms for unit in left]))
+    return deque(longest_first(left))
 
 
 def _share(workspace: Workspace, unit: Unit) -> None:
@@ -188,7 +195,7 @@ class _Driver:
         self._workspace = workspace
         self._pool = pool
         self._waiting = waiting
-        self._running: dict[str, Unit] = {}
+        self._running: dict[str, tuple[Unit, Attempt]] = {}
         self._progress = progress
 
     @property
@@ -198,76 +205,64 @@ class _Driver:
 
     def step(self) -> None:
         """Begin what there is room for, and finish what has ended."""
-        while self._waiting and len(self._running) < _AHEAD * self._pool.cores:
-            self._begin(self._waiting.popleft())
+        room = min(len(self._waiting), _AHEAD * self._pool.cores - len(self._running))
+        if room > 0:
+            most_bytes = self._pool.largest_memory_bytes()
+            for _ in range(room):
+                self._begin(self._waiting.popleft(), most_bytes)
         if self._running:
             self._finish(list(self._pool.answers(_WAIT_S)))
 
-    def _begin(self, unit: Unit) -> None:
-        most = self._pool.largest_memory_bytes()
-        if unit.memory_bytes is not None and unit.memory_bytes > most:
-            needed, there = unit.memory_bytes / 1e9, most / 1e9
-            self._fail(
-                unit, MemoryError(f"it needs some {needed:.1f} GB, and no node has more than {there:.1f}")
-            )
+    def _begin(self, unit: Unit, most_bytes: int) -> None:
+        if unit.memory_bytes is not None and unit.memory_bytes > most_bytes:
+            needed, there = unit.memory_bytes / 1e9, most_bytes / 1e9
+            found = f"it needs some {needed:.1f} GB, and no node has more than {there:.1f}"
+            self._fail(unit, MemoryError(found))
             return
-        unit.attempt = self._workspace.begin_elsewhere(unit.facts, machine_facts())
-        self._running[unit.facts.id] = unit
-        order = Order(unit.planned, unit.facts, unit.attempt.folder, 1)
+        attempt = self._workspace.begin_elsewhere(unit.facts, machine_facts())
+        self._running[unit.facts.id] = unit, attempt
+        order = Order(unit.planned, unit.facts, attempt.folder, 1)
         self._pool.begin(unit.facts.id, order, unit.memory_bytes)
 
     def _finish(self, ended: Sequence[tuple[str, Answer | Exception]]) -> None:
         """Put the records of trials that have ended in their places, all of them at once."""
-        ready: list[tuple[Unit, ReadyTrial]] = []
+        ready: dict[str, ReadyTrial] = {}
         for key, answer in ended:
-            unit = self._running.pop(key)
+            unit, attempt = self._running[key]
             if isinstance(answer, Exception):
-                self._fail(unit, answer)
-                continue
-            self._progress.busy_s += answer.busy_s
-            if isinstance(answer.said, Done):
-                ready.append((unit, self._ready(unit, answer, answer.said)))
+                error: BaseException = answer
             else:
-                self._fail(unit, answer.said.error)
-        try:
-            finish_together(self._workspace, [each for _, each in ready])
-        except BaseException as error:
-            for unit, _ in ready:
-                _attempt(unit).give_up(error)
-            raise
-        for unit, _ in ready:
+                self._progress.busy_s += answer.busy_s
+                if isinstance(answer.said, Done):
+                    ready[key] = _ready(attempt, answer, answer.said)
+                    continue
+                error = answer.said.error
+            attempt.give_up(error)
+            del self._running[key]
+            self._fail(unit, error)
+        finish_together(self._workspace, list(ready.values()))
+        for key in ready:
+            unit, _ = self._running.pop(key)
             _share(self._workspace, unit)
             self._progress.finished += 1
             self._progress.done_ms += unit.cost_ms
 
-    def _ready(self, unit: Unit, answer: Answer, said: Done) -> ReadyTrial:
-        attempt = _attempt(unit)
-        try:
-            if answer.files is None:
-                remove_tries(attempt.folder)
-            else:
-                put_files(attempt.folder, answer.files)
-            return attempt.ready(said.summary, said.engine, said.record)
-        except BaseException as error:
-            attempt.give_up(error)
-            raise
-
     def _fail(self, unit: Unit, error: BaseException) -> None:
-        if unit.attempt is not None:
-            unit.attempt.give_up(error)
         self._progress.failed.append((unit.facts, error))
         self._progress.done_ms += unit.cost_ms
 
     def give_up(self, error: BaseException) -> None:
-        """Note of everything that runs that it came to nothing."""
-        for unit in self._running.values():
-            _attempt(unit).give_up(error)
+        """Note of everything that runs, or has ended and is not in its place, that it came to nothing."""
+        for _, attempt in self._running.values():
+            attempt.give_up(error)
 
 
-def _attempt(unit: Unit) -> Attempt:
-    if unit.attempt is None:
-        raise AssertionError("a trial ends that has not begun")
-    return unit.attempt
+def _ready(attempt: Attempt, answer: Answer, said: Done) -> ReadyTrial:
+    if answer.files is None:
+        remove_tries(attempt.folder)
+    else:
+        put_files(attempt.folder, answer.files)
+    return attempt.ready(said.summary, said.engine, said.record)
 
 
 def progress_text(progress: Progress) -> str:
@@ -277,9 +272,5 @@ def progress_text(progress: Progress) -> str:
     if progress.failed:
         parts.append(f"{len(progress.failed)} failed")
     if (left_s := progress.left_s) is not None:
-        parts.append(f"{_time_text(left_s)} left")
+        parts.append(f"{duration(round(1000 * left_s))} left")
     return ", ".join(parts)
-
-
-def _time_text(seconds: float) -> str:
-    return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"

@@ -11,14 +11,14 @@ import shutil
 import tempfile
 import time
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from uuid import uuid4
 
-from fabricbench.runner.messages import Done, Failed, Order, Setup, TrialProcessError
+from fabricbench.runner.messages import ClusterError, Done, Failed, Order, Setup, TrialProcessError
 from fabricbench.runner.worker import answer
 
 if TYPE_CHECKING:
@@ -30,18 +30,6 @@ _RETRIES: Final = 3
 """How often a trial is started again after its worker or its node was lost."""
 _MARK: Final = ".campaign"
 _TRY: Final = "try-"
-
-
-class ClusterError(Exception):
-    """Ray is missing, or a cluster cannot be used.
-
-    Attributes:
-        hint: What to do about it.
-    """
-
-    def __init__(self, found: str, hint: str) -> None:
-        super().__init__(found)
-        self.hint = hint
 
 
 @dataclass(frozen=True)
@@ -181,8 +169,3 @@ def put_files(folder: Path, files: Mapping[str, bytes]) -> None:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-
-
-def longest_first(costs: Sequence[int]) -> list[int]:
-    """Return the places of trials by their estimated time, the longest first: the short ones fill the end."""
-    return sorted(range(len(costs)), key=lambda place: -costs[place])

@@ -7,6 +7,7 @@ import { type TrialFilter, useMetrics, useRunList, useTrials } from '../../api/q
 import type { RunListRow, Trial } from '../../api/types';
 import type { Sorting } from '../../components/Grid';
 import { Failure, Loading } from '../../components/States';
+import { ariaSort, SortButton } from '../../components/SortButton';
 import { StatusBadge } from '../../components/StatusBadge';
 import type { useSearch } from '../../components/useSearch';
 import { caseText } from '../../format/axes';
@@ -58,17 +59,16 @@ interface HeadProps {
 function Head({ head, sorting, change }: HeadProps) {
   const { title, sort, hint, right } = head;
   const order = sort === sorting.key ? sorting.order : null;
-  const next = order === 'desc' ? 'asc' : 'desc';
-  const sorted = order === null ? 'none' : order === 'asc' ? 'ascending' : 'descending';
   return (
-    <Table.Th title={hint} className={right ? 'right' : undefined} aria-sort={sort ? sorted : undefined}>
+    <Table.Th
+      title={hint}
+      className={right ? 'right' : undefined}
+      aria-sort={sort ? ariaSort(order) : undefined}
+    >
       {sort === undefined ? (
         title
       ) : (
-        <button type="button" className="grid-sort" onClick={() => change({ sort, order: next })}>
-          {title}
-          {order === null ? '' : order === 'asc' ? ' ↑' : ' ↓'}
-        </button>
+        <SortButton title={title} order={order} onSort={(next) => change({ sort, order: next })} />
       )}
     </Table.Th>
   );

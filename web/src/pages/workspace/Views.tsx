@@ -1,11 +1,11 @@
 /** Saved views: keeps the list as it is under a name, and brings one back. The command line has the same. */
-import { Button, Group, Menu, Modal, Stack, Text, TextInput } from '@mantine/core';
+import { Button, Menu, Modal, Stack, Text, TextInput } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
 import { IconBookmark, IconTrash } from '@tabler/icons-react';
 import { useState } from 'react';
 
 import { useViewDeleting, useViews, useViewSaving } from '../../api/queries';
-import { problemText } from '../../components/States';
+import { DialogFoot } from '../../components/DialogFoot';
 import type { useSearch } from '../../components/useSearch';
 import { askedOf, NOTHING_ASKED, sameAsked } from './filters';
 
@@ -91,19 +91,11 @@ function SaveDialog({ asked, names, start, onClose }: SaveProps) {
             {names.includes(name) ? 'It takes the place of the view of this name. ' : ''}
             Filters, order and layout are kept; the trials are looked up each time.
           </Text>
-          {saving.isError ? (
-            <Text size="sm" c="red" role="alert">
-              {problemText(saving.error).message}
-            </Text>
-          ) : null}
-          <Group justify="flex-end">
-            <Button variant="default" onClick={onClose}>
-              Cancel
-            </Button>
+          <DialogFoot error={saving.error} onClose={onClose}>
             <Button type="submit" loading={saving.isPending} disabled={name === ''}>
               Save
             </Button>
-          </Group>
+          </DialogFoot>
         </Stack>
       </form>
     </Modal>
