@@ -196,7 +196,7 @@ impl<'a> Run<'a> {
         }
         let pairs = self.jobs.queue_pairs().filter(|pair| !pair.is_local());
         for pair in pairs {
-            let (from, to) = self.network.graph.attachments_between(pair.src_host, pair.dst_host);
+            let (from, to) = self.network.graph.attachments_between(pair.src_host, pair.dst_host, pair.part);
             if self.network.ports([from, to], 0).is_empty() {
                 return Err(SpecError::Value {
                     field: format!("jobs[{}].hosts", pair.job),
@@ -330,7 +330,7 @@ impl<'a> Run<'a> {
     fn send(&mut self, slot: u32, now: Instant) {
         let chunk = self.active[slot as usize].chunk;
         let (part, _, pair) = self.jobs.place(chunk);
-        let (from, to) = self.network.graph.attachments_between(pair.src_host, pair.dst_host);
+        let (from, to) = self.network.graph.attachments_between(pair.src_host, pair.dst_host, pair.part);
         let entropy = |ends| self.hash.of(ends, pair.udp_source_port(), pair.identity);
         let ports = self.network.ports([from, to], entropy([from, to]));
         let hops = self.network.hops(&ports);
