@@ -9,12 +9,15 @@
 //! 4. `fluid`: flows on links and their max-min fair rates, recomputed only where a change reaches;
 //! 5. `run`, `rows`: schedules, their dependencies and events; rows of the record.
 //!
+//! `estimate` tells before what a run will cost.
+//!
 //! Models: serialisation with every header, store-and-forward and cut-through hops, latency, message cost,
 //! windows, one chunk after the other on a queue pair. Leaves out: queues, PFC, ECN and rate control,
 //! acknowledgements as load, loss. A flow alone takes exactly what its packets take; where flows share a link
 //! the packets' order is not known, so times differ by some frames.
 
 mod check;
+mod estimate;
 mod fluid;
 mod network;
 mod rows;
@@ -23,6 +26,7 @@ mod run;
 mod tests;
 mod train;
 
+pub use estimate::{Estimate, estimate};
 pub use fluid::{Fluid, Share, WHOLE};
 pub use rows::{FlowSummary, JobResult, RoundTimes};
-pub use run::{Observer, Progress, RunError, Stopped, run};
+pub use run::{Observer, Progress, RunError, Stopped, check, run};

@@ -1,6 +1,6 @@
 //! Carries a spec out: posts what may start, moves on from event to event, hands rows out.
 
-use crate::check::check;
+use crate::check::check as check_coverage;
 use crate::fluid::Fluid;
 use crate::network::{Network, RATE_BITS};
 use crate::rows::{FlowSummary, JobResult, Times, row};
@@ -144,13 +144,23 @@ struct Run<'a> {
     events_done: u64,
 }
 
+/// That `spec` can be carried out, without doing so.
+///
+/// # Errors
+/// When it cannot, or the model does not cover it.
+pub fn check(spec: &RunSpec) -> Result<(), SpecError> {
+    spec::check(spec)?;
+    check_coverage(spec)?;
+    Run::new(spec).map(|_| ())
+}
+
 /// Carries `spec` out, handing tables and progress to `observer`.
 ///
 /// # Errors
 /// When the spec cannot be carried out, the model does not cover it, or the observer asks to stop.
 pub fn run(spec: &RunSpec, observer: &mut dyn Observer) -> Result<FlowSummary, RunError> {
     spec::check(spec)?;
-    check(spec)?;
+    check_coverage(spec)?;
     let mut run = Run::new(spec)?;
     run.start();
     run.carry_out(observer).map_err(|Stopped| RunError::Stopped)?;
