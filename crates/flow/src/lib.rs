@@ -7,7 +7,8 @@
 //!    split over all paths;
 //! 3. `train`: what a chunk is on the wire, and what it takes on an idle path;
 //! 4. `fluid`: flows on links and their max-min fair rates, recomputed only where a change reaches;
-//! 5. `run`, `rows`: schedules, their dependencies and events; rows of the record.
+//! 5. `set_up`: network and jobs of a spec that has been checked;
+//! 6. `run`, `rows`: schedules, their dependencies and events; rows of the record.
 //!
 //! `estimate` tells before what a run will cost.
 //!
@@ -22,6 +23,7 @@ mod fluid;
 mod network;
 mod rows;
 mod run;
+mod set_up;
 #[cfg(test)]
 mod tests;
 mod train;
@@ -29,4 +31,5 @@ mod train;
 pub use estimate::{Estimate, estimate};
 pub use fluid::{Fluid, Share, WHOLE};
 pub use rows::{FlowSummary, JobResult, RoundTimes};
-pub use run::{Observer, Progress, RunError, Stopped, check, run};
+pub use run::{Observer, Progress, RunError, Stopped, run};
+pub use set_up::check;

@@ -1,9 +1,9 @@
 //! Carries a spec out: posts what may start, moves on from event to event, hands rows out.
 
-use crate::check::check as check_coverage;
 use crate::fluid::Fluid;
 use crate::network::{Network, RATE_BITS};
 use crate::rows::{FlowSummary, JobResult, Times, row};
+use crate::set_up::set_up;
 use crate::train::{Frames, Hop};
 use jobs::{Jobs, QueuePair};
 use paths::PathHash;
@@ -144,23 +144,11 @@ struct Run<'a> {
     events_done: u64,
 }
 
-/// That `spec` can be carried out, without doing so.
-///
-/// # Errors
-/// When it cannot, or the model does not cover it.
-pub fn check(spec: &RunSpec) -> Result<(), SpecError> {
-    spec::check(spec)?;
-    check_coverage(spec)?;
-    Run::new(spec).map(|_| ())
-}
-
 /// Carries `spec` out, handing tables and progress to `observer`.
 ///
 /// # Errors
 /// When the spec cannot be carried out, the model does not cover it, or the observer asks to stop.
 pub fn run(spec: &RunSpec, observer: &mut dyn Observer) -> Result<FlowSummary, RunError> {
-    spec::check(spec)?;
-    check_coverage(spec)?;
     let mut run = Run::new(spec)?;
     run.start();
     run.carry_out(observer).map_err(|Stopped| RunError::Stopped)?;
@@ -169,13 +157,9 @@ pub fn run(spec: &RunSpec, observer: &mut dyn Observer) -> Result<FlowSummary, R
 
 impl<'a> Run<'a> {
     fn new(spec: &'a RunSpec) -> Result<Self, SpecError> {
-        let network = Network::new(spec)?;
-        let mut jobs = Jobs::new(spec);
-        for (index, job) in spec.jobs.iter().enumerate() {
-            jobs.add_collective(spec, index as u32, job)?;
-        }
+        let (network, jobs) = set_up(spec)?;
         let states = (0..spec.jobs.len()).map(|job| JobState::new(spec, &jobs, job)).collect();
-        let run = Self {
+        Ok(Self {
             hash: PathHash::new(spec, &network.graph),
             frames: Frames::new(&spec.transport, network.framing),
             fluid: Fluid::new(network.capacities()),
@@ -194,28 +178,7 @@ impl<'a> Run<'a> {
             jobs,
             network,
             states,
-        };
-        run.check_paths()?;
-        Ok(run)
-    }
-
-    /// That there is a path wherever data go.
-    fn check_paths(&self) -> Result<(), SpecError> {
-        if self.network.graph.is_joined_by_switches() {
-            return Ok(());
-        }
-        let pairs = self.jobs.queue_pairs().filter(|pair| !pair.is_local());
-        for pair in pairs {
-            let (from, to) = self.network.graph.attachments_between(pair.src_host, pair.dst_host, pair.part);
-            if self.network.ports([from, to], 0).is_empty() {
-                return Err(SpecError::Value {
-                    field: format!("jobs[{}].hosts", pair.job),
-                    found: format!("host {} cannot reach host {}", pair.src_host, pair.dst_host),
-                    allowed: "hosts that are joined by switches".into(),
-                });
-            }
-        }
-        Ok(())
+        })
     }
 
     /// Offers what waits for nothing.

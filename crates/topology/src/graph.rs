@@ -112,30 +112,28 @@ impl Graph {
         self.planes
     }
 
-    /// Whether frames get from every switch to every other of its plane through switches alone: hosts
-    /// forward nothing.
+    /// Whether frames get from every host to every other through switches alone, as hosts forward nothing:
+    /// whether all hosts are plugged into switches that are joined, in each plane.
     #[must_use]
     pub fn is_joined_by_switches(&self) -> bool {
+        let planes = self.attachments.chunks(self.hosts().max(1)).take(usize::from(self.planes));
         let mut known = vec![false; self.nodes.len()];
-        let mut ahead: Vec<usize> = self.first_switches();
-        let mut reached = 0;
+        planes.into_iter().all(|plane| {
+            self.reach(plane[0].switch.index(), &mut known);
+            plane.iter().all(|attachment| known[attachment.switch.index()])
+        })
+    }
+
+    /// Marks the switches that are joined to one.
+    fn reach(&self, switch: usize, known: &mut [bool]) {
+        let mut ahead = vec![switch];
         while let Some(switch) = ahead.pop() {
             if std::mem::replace(&mut known[switch], true) {
                 continue;
             }
-            reached += 1;
             let peers = self.nodes[switch].ports.iter().map(|port| port.peer.index());
             ahead.extend(peers.filter(|&peer| peer >= self.hosts() && !known[peer]));
         }
-        reached == self.switches()
-    }
-
-    /// A switch of each plane.
-    fn first_switches(&self) -> Vec<usize> {
-        if self.planes == 1 {
-            return (self.hosts()..self.nodes.len()).take(1).collect();
-        }
-        self.nodes[0].ports.iter().map(|port| port.peer.index()).collect()
     }
 
     /// The node `id`.
@@ -239,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn switches_that_only_hosts_join_are_not_joined() {
+    fn hosts_that_only_hosts_join_are_not_joined() {
         let leaf_spine = |spines| LeafSpine {
             leaves: 2,
             hosts_per_leaf: 2,
@@ -249,8 +247,9 @@ mod tests {
             fabric_link: cable(400),
         };
         assert!(leaf_spine(2).build().unwrap().is_joined_by_switches());
-        // Servers have a scale-up switch of their own, and rails without spines have nothing in common.
-        assert!(!rails(3, 4, 2, 1, true).build().unwrap().is_joined_by_switches());
+        // A server of several rails joins them inside, but frames do not cross it; with spines they need not.
+        assert!(!rails(3, 4, 0, 1, true).build().unwrap().is_joined_by_switches());
+        assert!(rails(3, 4, 2, 1, true).build().unwrap().is_joined_by_switches());
         assert!(rails(3, 4, 2, 1, false).build().unwrap().is_joined_by_switches());
     }
 
