@@ -293,6 +293,7 @@ impl<'a> Run<'a> {
 
     fn activate(&mut self, chunk: u32, now: Instant) -> u32 {
         let (zero, never) = (Span::ZERO, Instant::NEVER);
+        let slot = self.free.pop().unwrap_or(self.active.len() as u32);
         let active = Active {
             chunk,
             posted: now,
@@ -300,12 +301,11 @@ impl<'a> Run<'a> {
             flow: NONE,
             left: 0,
             since: now,
-            told: 0,
+            told: self.active.get(slot as usize).map_or(0, |before| before.told),
             tail: zero,
             back: zero,
             unloaded: zero,
         };
-        let slot = self.free.pop().unwrap_or(self.active.len() as u32);
         match self.active.get_mut(slot as usize) {
             Some(place) => *place = active,
             None => self.active.push(active),
