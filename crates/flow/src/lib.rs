@@ -15,13 +15,21 @@
 //! the packets' order is not known, so times differ by some frames.
 
 mod check;
+mod events;
+mod fair;
 mod fluid;
 mod network;
+mod path;
+mod queued;
+mod queues;
 mod rows;
 mod run;
+mod senders;
 #[cfg(test)]
 mod tests;
 mod train;
+mod transfers;
+mod work;
 
 pub use fluid::{Fluid, Share, WHOLE};
 pub use rows::{FlowSummary, JobResult, RoundTimes};
