@@ -19,14 +19,22 @@
 
 mod check;
 mod estimate;
+mod events;
+mod fair;
 mod fluid;
 mod network;
+mod path;
+mod queued;
+mod queues;
 mod rows;
 mod run;
+mod senders;
 mod set_up;
 #[cfg(test)]
 mod tests;
 mod train;
+mod transfers;
+mod work;
 
 pub use estimate::{Estimate, estimate};
 pub use fluid::{Fluid, Share, WHOLE};

@@ -1,8 +1,11 @@
 //! Directed links, and which of them carry the data of a queue pair.
 
 use crate::fluid::{Share, WHOLE};
+use crate::queues::{LinkPlan, Queues};
 use crate::train::Hop;
+use crate::work::RATE_BITS;
 use spec::{ForwardingSpec, LoadBalancing, RunSpec, SpecError};
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use topology::{Graph, NodeKind, Routes};
 use units::{AttachmentId, NodeId, Rate, Seed, Span};
@@ -10,8 +13,18 @@ use wire::Framing;
 
 /// Bytes of an Ethernet frame, its preamble included, after which a switch that cuts through acts.
 const HEAD_BYTES: u32 = 8 + 64;
-/// Fractional bits of rates.
-pub(crate) const RATE_BITS: u32 = 16;
+
+/// Two neighbouring links of a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Turn {
+    /// Hop of the first, from 0 at the sender.
+    pub(crate) hop: u8,
+    /// The first, and the port of the node it leads to by which frames go on.
+    pub(crate) from: u32,
+    pub(crate) port: u16,
+    /// Part of the flow that takes it, of [`WHOLE`].
+    pub(crate) part: u32,
+}
 
 /// The fabric.
 pub(crate) struct Network {
@@ -47,8 +60,45 @@ impl Network {
         self.graph.links.iter().flat_map(|link| [link.rate.bps() << RATE_BITS; 2])
     }
 
+    /// Its directed links as queues.
+    pub(crate) fn queues(&self, frame_bytes: u64) -> Queues {
+        let top = self.graph.nodes.iter().map(|node| node.tier).max().unwrap_or(0);
+        let ends = self.graph.links.iter().flat_map(|link| {
+            let [first, second] = link.ends;
+            [(link.rate, first.node, second.node), (link.rate, second.node, first.node)]
+        });
+        let plans = ends.map(|(rate, from, to)| {
+            let (node, tiers) = (self.graph.node(to), (self.graph.node(from).tier, self.graph.node(to).tier));
+            let rank = match tiers.0.cmp(&tiers.1) {
+                Ordering::Less => tiers.0,
+                Ordering::Equal => top,
+                Ordering::Greater => 2 * top - tiers.0 + 1,
+            };
+            let is_host = node.kind == NodeKind::Host;
+            let ports = 0..if is_host { 0 } else { node.ports.len() as u16 };
+            LinkPlan {
+                capacity: rate.bps() << RATE_BITS,
+                rank: rank.into(),
+                is_source: self.graph.node(from).kind == NodeKind::Host,
+                next: ports.map(|port| self.link_of(to, port)).collect(),
+            }
+        });
+        Queues::new(plans, frame_bytes)
+    }
+
+    /// What a directed link carries [2^-16 bit/s].
+    pub(crate) fn capacity(&self, link: u32) -> u64 {
+        self.graph.links[link as usize / 2].rate.bps() << RATE_BITS
+    }
+
+    /// The directed link to a port of a host.
+    pub(crate) fn link_to(&self, attachment: AttachmentId) -> u32 {
+        let port = self.graph.attachment(attachment);
+        self.link_of(port.switch, port.switch_port)
+    }
+
     /// The directed link out of a port.
-    fn link_of(&self, node: NodeId, port: u16) -> u32 {
+    pub(crate) fn link_of(&self, node: NodeId, port: u16) -> u32 {
         let link = self.graph.node(node).ports[usize::from(port)].link;
         let first = self.graph.link(link).ends[0];
         2 * link.0 + u32::from(first.node != node || first.port != port)
@@ -108,33 +158,60 @@ impl Network {
 
     /// Which part of its data each link carries.
     pub(crate) fn shares(&self, ports: &[(NodeId, u16)], to: AttachmentId) -> Box<[Share]> {
-        if self.ecmp_seeds.is_some() {
-            let share = |&(node, port)| Share { link: self.link_of(node, port), weight: WHOLE };
-            return ports.iter().map(share).collect();
+        let first = Share { link: self.link_of(ports[0].0, ports[0].1), weight: WHOLE };
+        let mut shares = BTreeMap::new();
+        self.turns(ports, to, &mut |turn| {
+            let link = self.link_after(turn);
+            *shares.entry((turn.hop, link)).or_insert(0) += turn.part;
+        });
+        let others = shares.into_iter().map(|((_, link), weight)| Share { link, weight });
+        std::iter::once(first).chain(others).collect()
+    }
+
+    /// The directed link by which frames go on.
+    pub(crate) fn link_after(&self, turn: Turn) -> u32 {
+        self.link_of(self.end_of(turn.from), turn.port)
+    }
+
+    /// The node that a directed link leads to.
+    fn end_of(&self, link: u32) -> NodeId {
+        self.graph.links[link as usize / 2].ends[1 - link as usize % 2].node
+    }
+
+    /// From link to link along the path by these ports, hop by hop, or an even split over all next hops.
+    pub(crate) fn turns(&self, ports: &[(NodeId, u16)], to: AttachmentId, visit: &mut impl FnMut(Turn)) {
+        let first = self.link_of(ports[0].0, ports[0].1);
+        if self.ecmp_seeds.is_none() {
+            return self.split(first, to, visit);
         }
-        self.split(ports[0], to)
+        let mut from = first;
+        for (hop, &(node, port)) in (0..).zip(&ports[1..]) {
+            visit(Turn { hop, from, port, part: WHOLE });
+            from = self.link_of(node, port);
+        }
     }
 
     /// An even split over all next hops, switch by switch.
-    fn split(&self, (host, port): (NodeId, u16), to: AttachmentId) -> Box<[Share]> {
-        let mut shares = vec![Share { link: self.link_of(host, port), weight: WHOLE }];
-        let first = self.graph.node(host).ports[usize::from(port)].peer;
-        let mut level = BTreeMap::from([(first.0, WHOLE)]);
-        while !level.is_empty() {
+    fn split(&self, first: u32, to: AttachmentId, visit: &mut impl FnMut(Turn)) {
+        let mut level = BTreeMap::from([(first, WHOLE)]);
+        for hop in 0.. {
             let mut next = BTreeMap::new();
-            for (node, weight) in level {
-                let hops = self.routes.next_hops(NodeId(node), to);
-                let weight = (weight / hops.len() as u32).max(1);
-                for &port in hops {
-                    shares.push(Share { link: self.link_of(NodeId(node), port), weight });
-                    let peer = self.graph.node(NodeId(node)).ports[usize::from(port)].peer;
-                    if peer.index() >= self.graph.hosts() {
-                        *next.entry(peer.0).or_insert(0) += weight;
-                    }
+            for (from, part) in level {
+                let node = self.end_of(from);
+                if node.index() < self.graph.hosts() {
+                    continue;
                 }
+                let ports = self.routes.next_hops(node, to);
+                let part = (part / ports.len() as u32).max(1);
+                for &port in ports {
+                    visit(Turn { hop, from, port, part });
+                    *next.entry(self.link_of(node, port)).or_insert(0) += part;
+                }
+            }
+            if next.is_empty() {
+                return;
             }
             level = next;
         }
-        shares.into()
     }
 }

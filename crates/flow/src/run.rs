@@ -1,30 +1,26 @@
 //! Carries a spec out: posts what may start, moves on from event to event, hands rows out.
 
-use crate::fluid::Fluid;
-use crate::network::{Network, RATE_BITS};
+use crate::events::{Events, Kind};
+use crate::fair::Fair;
+use crate::path::Paths;
+use crate::queued::{Queued, Step};
 use crate::rows::{FlowSummary, JobResult, Times, row};
 use crate::set_up::set_up;
-use crate::train::{Frames, Hop};
+use crate::transfers::JobState;
 use jobs::{Jobs, QueuePair};
-use paths::PathHash;
 use record::{Batch, ChunkRow};
-use spec::{RunSpec, RunStatus, SpecError};
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap, VecDeque};
+use spec::{RateControl, RunSpec, RunStatus, SpecError};
+use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, Instant as WallInstant};
 use thiserror::Error;
 use units::{Instant, Rate, Span, TransferId};
 
 /// Rows of one batch.
 const BATCH_ROWS: usize = 4_096;
-/// Events between two looks at the wall clock.
-const EVENTS_PER_LOOK: u64 = 1_024;
+/// Moments between two looks at the wall clock.
+const MOMENTS_PER_LOOK: u64 = 256;
 /// Wall time between two progress reports.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
-/// Picoseconds of a second.
-const PS_PER_S: u128 = 1_000_000_000_000;
-/// No transfer.
-const NONE: u32 = u32::MAX;
 
 /// The observer wants the run to end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,81 +63,39 @@ pub enum RunError {
     Stopped,
 }
 
-/// What happens, in the order in which it does at one time.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Kind {
-    /// The last bit has left what limits the flow; the number is that of the rate it was told for.
-    Drained(u32),
-    Delivered,
-    TakenIn,
-    Completed,
-    Post,
+/// How flows share links.
+enum Sharing {
+    /// Senders react.
+    Fair(Fair),
+    /// They do not.
+    Queued(Box<Queued>),
 }
 
-/// (time, what, chunk or transfer, job or slot).
-type Event = (Instant, Kind, u32, u32);
-
 /// A chunk that was posted and is not acknowledged.
-#[derive(Clone)]
+#[derive(Clone, Copy)]
 struct Active {
     chunk: u32,
     posted: Instant,
     delivered: Instant,
-    /// Its number among flows; none while it waits for its queue pair.
-    flow: u32,
-    /// What is left at `since` [2^-16 bit/s x ps].
-    left: u128,
-    since: Instant,
-    /// How often its rate was told.
-    told: u32,
-    /// From the last bit at what limits it to its delivery, and from there to its acknowledgement.
+    /// From its last bit at what limits it to its delivery, and from there to its acknowledgement.
     tail: Span,
     back: Span,
     unloaded: Span,
 }
 
-/// A rank's processor.
-#[derive(Clone, Copy, Default)]
-struct Process {
-    busy_until: Instant,
-    copying_until: Instant,
-}
-
-/// What is left to do of each job.
-struct JobState {
-    /// What each transfer waits for; empty where none waits.
-    waits: Vec<u32>,
-    /// Parts of each transfer to be delivered, and acknowledged; empty where it has one.
-    parts_left: [Vec<u32>; 2],
-    /// The next transfer of the same rank, where one is under way at a time.
-    next: Vec<u32>,
-    processes: Vec<Process>,
-    chunks: u64,
-    complete: u64,
-    end: Instant,
-}
-
 struct Run<'a> {
     spec: &'a RunSpec,
     jobs: Jobs,
-    network: Network,
-    hash: PathHash,
-    frames: Frames,
-    fluid: Fluid,
-    /// Slot of each flow.
-    owners: Vec<u32>,
+    paths: Paths,
+    sharing: Sharing,
     active: Vec<Active>,
     free: Vec<u32>,
-    fresh: Vec<u32>,
     /// Queue pairs with several chunks that are sending: what waits for them.
     queues: HashMap<u32, VecDeque<u32>>,
-    known: HashMap<(Vec<Hop>, u64), Span>,
     states: Vec<JobState>,
-    events: BinaryHeap<Reverse<Event>>,
+    events: Events,
     rows: Vec<ChunkRow>,
     delivered_bytes: u64,
-    rate_changes: u64,
-    events_done: u64,
 }
 
 /// Carries `spec` out, handing tables and progress to `observer`.
@@ -157,26 +111,23 @@ pub fn run(spec: &RunSpec, observer: &mut dyn Observer) -> Result<FlowSummary, R
 
 impl<'a> Run<'a> {
     fn new(spec: &'a RunSpec) -> Result<Self, SpecError> {
-        let (network, jobs) = set_up(spec)?;
+        let (paths, jobs) = set_up(spec)?;
         let states = (0..spec.jobs.len()).map(|job| JobState::new(spec, &jobs, job)).collect();
+        let sharing = match reacts(spec, &jobs) {
+            true => Sharing::Fair(Fair::new(paths.network.capacities())),
+            false => Sharing::Queued(Box::new(Queued::new(&paths.network, paths.frames.full_frames(1)))),
+        };
         Ok(Self {
-            hash: PathHash::new(spec, &network.graph),
-            frames: Frames::new(&spec.transport, network.framing),
-            fluid: Fluid::new(network.capacities()),
-            owners: Vec::new(),
+            sharing,
             active: Vec::new(),
             free: Vec::new(),
-            fresh: Vec::new(),
             queues: HashMap::new(),
-            known: HashMap::new(),
-            events: BinaryHeap::new(),
+            events: Events::default(),
             rows: Vec::new(),
             delivered_bytes: 0,
-            rate_changes: 0,
-            events_done: 0,
             spec,
             jobs,
-            network,
+            paths,
             states,
         })
     }
@@ -187,32 +138,29 @@ impl<'a> Run<'a> {
             let start = Instant(job.start_ps);
             let releases = self.jobs.schedules[index].releases().to_vec();
             let count = self.jobs.schedules[index].transfers().len() as u32;
-            for transfer in 0..count {
-                if self.states[index].waits.get(transfer as usize).is_none_or(|&waits| waits == 0) {
-                    let release = releases.get(transfer as usize).copied().unwrap_or(Span::ZERO);
-                    self.offer(index as u32, transfer, start + release);
-                }
+            for transfer in
+                (0..count).filter(|&transfer| self.states[index].is_free(transfer)).collect::<Vec<_>>()
+            {
+                let release = releases.get(transfer as usize).copied().unwrap_or(Span::ZERO);
+                self.offer(index as u32, transfer, start + release);
             }
         }
     }
 
     fn carry_out(&mut self, observer: &mut dyn Observer) -> Result<(), Stopped> {
         let total_bytes = self.jobs.schedules.iter().map(workload::Schedule::total_bytes).sum();
-        let (mut told, mut now) = (WallInstant::now(), Instant::ZERO);
-        while let Some(&Reverse((at, ..))) = self.events.peek() {
+        let (mut told, mut now, mut moments) = (WallInstant::now(), Instant::ZERO, 0_u64);
+        while let Some(at) = self.events.next() {
             now = at;
-            while let Some(&Reverse(event)) = self.events.peek()
-                && event.0 == now
-            {
-                self.events.pop();
-                self.events_done += 1;
-                self.take(event);
+            while let Some((kind, number, place)) = self.events.take_at(now) {
+                self.take(now, kind, number, place);
             }
             self.settle(now);
             if self.rows.len() >= BATCH_ROWS {
                 observer.batch(Batch::Chunks(std::mem::take(&mut self.rows)))?;
             }
-            if self.events_done.is_multiple_of(EVENTS_PER_LOOK) && told.elapsed() >= PROGRESS_INTERVAL {
+            moments += 1;
+            if moments.is_multiple_of(MOMENTS_PER_LOOK) && told.elapsed() >= PROGRESS_INTERVAL {
                 told = WallInstant::now();
                 let delivered_bytes = self.delivered_bytes;
                 observer.progress(Progress { delivered_bytes, total_bytes, simulated: now })?;
@@ -222,9 +170,16 @@ impl<'a> Run<'a> {
         observer.batch(Batch::Chunks(std::mem::take(&mut self.rows)))
     }
 
-    fn take(&mut self, (now, kind, number, place): Event) {
+    fn take(&mut self, now: Instant, kind: Kind, number: u32, place: u32) {
         match kind {
-            Kind::Drained(told) => self.drained(place, told, now),
+            Kind::Drained(told) => self.drained(now, place, told),
+            Kind::Emptied(told) => {
+                if let Sharing::Queued(queued) = &mut self.sharing {
+                    queued.emptied(place, told);
+                }
+            }
+            Kind::Passed(hop) => self.move_on(now, place, hop),
+            Kind::Look(told) => self.look(now, place, told),
             Kind::Delivered => self.delivered(place, now),
             Kind::TakenIn => self.taken_in(place, number, now),
             Kind::Completed => self.completed(place, now),
@@ -242,7 +197,7 @@ impl<'a> Run<'a> {
             at = at.max(process.busy_until) + Span(spec.send_overhead_ps);
             process.busy_until = at;
         }
-        self.events.push(Reverse((at, Kind::Post, transfer, job)));
+        self.events.push(at, Kind::Post, transfer, job);
     }
 
     /// All parts of a transfer are posted.
@@ -265,19 +220,9 @@ impl<'a> Run<'a> {
     }
 
     fn activate(&mut self, chunk: u32, now: Instant) -> u32 {
-        let (zero, never) = (Span::ZERO, Instant::NEVER);
-        let active = Active {
-            chunk,
-            posted: now,
-            delivered: never,
-            flow: NONE,
-            left: 0,
-            since: now,
-            told: 0,
-            tail: zero,
-            back: zero,
-            unloaded: zero,
-        };
+        let zero = Span::ZERO;
+        let active =
+            Active { chunk, posted: now, delivered: Instant::NEVER, tail: zero, back: zero, unloaded: zero };
         let slot = self.free.pop().unwrap_or(self.active.len() as u32);
         match self.active.get_mut(slot as usize) {
             Some(place) => *place = active,
@@ -296,83 +241,70 @@ impl<'a> Run<'a> {
             now.max(process.copying_until) + Rate::from_bps(memory.rate_bps).span_of(bytes);
         let at = process.copying_until + Span(memory.latency_ps);
         self.active[slot as usize].unloaded = at.since(now);
-        self.events.push(Reverse((at, Kind::Delivered, chunk, slot)));
+        self.events.push(at, Kind::Delivered, chunk, slot);
     }
 
     /// It is the turn of a chunk on its queue pair.
     fn send(&mut self, slot: u32, now: Instant) {
-        let chunk = self.active[slot as usize].chunk;
-        let (part, _, pair) = self.jobs.place(chunk);
-        let (from, to) = self.network.graph.attachments_between(pair.src_host, pair.dst_host, pair.part);
-        let entropy = |ends| self.hash.of(ends, pair.udp_source_port(), pair.identity);
-        let ports = self.network.ports([from, to], entropy([from, to]));
-        let hops = self.network.hops(&ports);
-        let back_hops = self.network.hops(&self.network.ports([to, from], entropy([to, from])));
-        let shares = self.network.shares(&ports, to);
-        let back = self.frames.acknowledged(&back_hops);
-        let slowest = hops.iter().map(|hop| hop.bps).min().unwrap_or(1) << RATE_BITS;
-        let bound = slowest.min(self.window_rate(&hops, back, part.bytes));
-        let [_, _, wire_bytes] = self.frames.of(part.bytes);
-        let left = (u128::from(wire_bytes) * 8 * PS_PER_S) << RATE_BITS;
-        let frames = self.frames;
-        let arrives = *self
-            .known
-            .entry((hops, part.bytes))
-            .or_insert_with_key(|(hops, bytes)| frames.unloaded(hops, *bytes));
-        let flow = self.fluid.begin(shares, bound);
         let active = &mut self.active[slot as usize];
-        active.tail = Span(arrives.0.saturating_sub(span_of(left, slowest).0));
-        (active.back, active.unloaded) = (back, arrives + back);
-        (active.flow, active.left, active.since) = (flow, left, now);
-        if flow as usize == self.owners.len() {
-            self.owners.push(slot);
+        let path = self.paths.of(&self.jobs, active.chunk);
+        let idle = self.paths.idle(&path, self.jobs.chunk(active.chunk).bytes);
+        (active.tail, active.back, active.unloaded) = (idle.tail, idle.back, idle.unloaded);
+        let network = &self.paths.network;
+        match &mut self.sharing {
+            Sharing::Fair(fair) => {
+                let bound = idle.slowest.min(idle.window_rate.unwrap_or(u64::MAX));
+                fair.begin(now, slot, network.shares(&path.ports, path.to), bound, path.wire_bytes);
+            }
+            Sharing::Queued(queued) => {
+                let (node, port) = path.ports[0];
+                queued.begin(now, slot, active.chunk, network.link_of(node, port), path.wire_bytes);
+            }
         }
-        self.owners[flow as usize] = slot;
-        self.fresh.push(slot);
     }
 
-    /// What the window of a queue pair lets through [2^-16 bit/s], for a chunk that is longer.
-    fn window_rate(&self, hops: &[Hop], back: Span, bytes: u64) -> u64 {
-        let window = u64::from(self.spec.transport.window_packets);
-        if bytes <= window * self.frames.mtu_bytes() {
-            return u64::MAX;
-        }
-        let round_trip = self.frames.unloaded(hops, self.frames.mtu_bytes()) + back;
-        let bits = (u128::from(self.frames.full_frames(window)) * 8 * PS_PER_S) << RATE_BITS;
-        u64::try_from(bits / u128::from(round_trip.0.max(1))).unwrap_or(u64::MAX)
-    }
-
-    /// Computes rates after what happened at `now`.
+    /// Works out what flows after what happened at `now`.
     fn settle(&mut self, now: Instant) {
-        let Self { fluid, owners, active, fresh, .. } = self;
-        let changes = &mut self.rate_changes;
-        fluid.settle(|flow, before| {
-            let slot = owners[flow as usize];
-            let each = &mut active[slot as usize];
-            let sent = u128::from(before) * u128::from(now.since(each.since).0);
-            each.left = each.left.saturating_sub(sent);
-            each.since = now;
-            fresh.push(slot);
-            *changes += 1;
-        });
-        for slot in fresh.drain(..) {
-            let each = &mut active[slot as usize];
-            each.told += 1;
-            let end = now + span_of(each.left, fluid.rate(each.flow));
-            self.events.push(Reverse((end, Kind::Drained(each.told), each.chunk, slot)));
+        match &mut self.sharing {
+            Sharing::Fair(fair) => fair.settle(now, &mut self.events),
+            Sharing::Queued(queued) => queued.settle(now, &mut self.events, &self.paths, &self.jobs),
         }
     }
 
-    fn drained(&mut self, slot: u32, told: u32, now: Instant) {
-        let active = &mut self.active[slot as usize];
-        if active.told != told || active.flow == NONE {
-            return;
+    fn drained(&mut self, now: Instant, slot: u32, told: u32) {
+        let Sharing::Fair(fair) = &mut self.sharing else { return };
+        if fair.has_ended(slot, told) {
+            self.through(now, slot);
+            self.sent(now, slot);
         }
-        let flow = std::mem::replace(&mut active.flow, NONE);
-        let (chunk, at) = (active.chunk, now + active.tail);
-        self.fluid.end(flow);
-        self.events.push(Reverse((at, Kind::Delivered, chunk, slot)));
-        let pair = self.jobs.chunk(chunk).queue_pair;
+    }
+
+    fn look(&mut self, now: Instant, port: u32, told: u32) {
+        loop {
+            let Sharing::Queued(queued) = &mut self.sharing else { return };
+            let Some(slot) = queued.take_sent(now, port, told) else { return };
+            self.move_on(now, slot, 0);
+            self.sent(now, slot);
+        }
+    }
+
+    fn move_on(&mut self, now: Instant, slot: u32, hop: u8) {
+        let Sharing::Queued(queued) = &mut self.sharing else { return };
+        match queued.move_on(now, slot, hop, &self.paths, &self.jobs) {
+            Step::Through => self.through(now, slot),
+            Step::Waits(hop, at) => self.events.push(at, Kind::Passed(hop), 0, slot),
+        }
+    }
+
+    /// The last bit of a chunk is past all that holds it back.
+    fn through(&mut self, now: Instant, slot: u32) {
+        let Active { chunk, tail, .. } = self.active[slot as usize];
+        self.events.push(now + tail, Kind::Delivered, chunk, slot);
+    }
+
+    /// The last bit of a chunk has left its sender: the next one of its queue pair begins.
+    fn sent(&mut self, now: Instant, slot: u32) {
+        let pair = self.jobs.chunk(self.active[slot as usize].chunk).queue_pair;
         if let Some(queue) = self.queues.get_mut(&pair) {
             match queue.pop_front() {
                 Some(next) => self.send(next, now),
@@ -385,10 +317,10 @@ impl<'a> Run<'a> {
         let active = &mut self.active[slot as usize];
         active.delivered = now;
         let (chunk, back) = (active.chunk, active.back);
-        self.events.push(Reverse((now + back, Kind::Completed, chunk, slot)));
+        self.events.push(now + back, Kind::Completed, chunk, slot);
         let place = self.jobs.chunk(chunk);
         self.delivered_bytes += place.bytes;
-        if !self.states[place.job as usize].is_last_part(0, place.transfer) {
+        if !self.states[place.job as usize].is_delivered(place.transfer) {
             return;
         }
         let overhead = Span(self.spec.jobs[place.job as usize].receive_overhead_ps);
@@ -398,17 +330,14 @@ impl<'a> Run<'a> {
         let rank = self.jobs.transfer(&place).dst;
         let process = &mut self.states[place.job as usize].processes[rank.index()];
         process.busy_until = now.max(process.busy_until) + overhead;
-        self.events.push(Reverse((process.busy_until, Kind::TakenIn, place.transfer.0, place.job)));
+        self.events.push(process.busy_until, Kind::TakenIn, place.transfer.0, place.job);
     }
 
     /// A transfer is there for its receiver: what waits for it may start.
     fn taken_in(&mut self, job: u32, transfer: u32, now: Instant) {
-        let ready: Vec<u32> = {
-            let schedule = &self.jobs.schedules[job as usize];
-            let waits = &mut self.states[job as usize].waits;
-            let after = schedule.successors(TransferId(transfer)).map(|id| id.0);
-            after.filter(|&id| is_ready(waits, id)).collect()
-        };
+        let (schedule, state) = (&self.jobs.schedules[job as usize], &mut self.states[job as usize]);
+        let after = schedule.successors(TransferId(transfer)).map(|id| id.0);
+        let ready: Vec<u32> = after.filter(|&id| state.is_ready(id)).collect();
         ready.into_iter().for_each(|id| self.offer(job, id, now));
     }
 
@@ -418,18 +347,17 @@ impl<'a> Run<'a> {
         let place = self.jobs.chunk(chunk);
         let is_open_loop = self.spec.jobs[place.job as usize].arrivals.is_some();
         let unloaded = is_open_loop.then_some(unloaded);
-        let [frames, frame_bytes, _] = self.frames.of(place.bytes);
+        let [frames, frame_bytes, _] = self.paths.frames.of(place.bytes);
         let is_local = self.jobs.queue_pair(place.queue_pair).is_local();
         let sent = if is_local { [0, 0] } else { [frames, frame_bytes] };
         self.rows.push(row(&self.jobs, chunk, sent, &Times { posted, delivered, completed: now, unloaded }));
         let state = &mut self.states[place.job as usize];
         state.complete += 1;
         state.end = now;
-        if !state.is_last_part(1, place.transfer) {
+        if !state.is_acknowledged(place.transfer) {
             return;
         }
-        let next = state.next.get(place.transfer.index()).copied().unwrap_or(NONE);
-        if next != NONE && is_ready(&mut state.waits, next) {
+        if let Some(next) = state.after(place.transfer) {
             self.offer(place.job, next, now);
         }
     }
@@ -443,63 +371,19 @@ impl<'a> Run<'a> {
             status: if is_complete { RunStatus::Complete } else { RunStatus::Incomplete },
             end_ps: self.states.iter().map(|state| state.end.0).max().unwrap_or(0),
             jobs,
-            rate_changes: self.rate_changes,
-            events: self.events_done,
+            rate_changes: match &self.sharing {
+                Sharing::Fair(fair) => fair.rate_changes,
+                Sharing::Queued(queued) => queued.rate_changes(),
+            },
+            events: self.events.done(),
         }
     }
 }
 
-impl JobState {
-    fn new(spec: &RunSpec, jobs: &Jobs, job: usize) -> Self {
-        let schedule = &jobs.schedules[job];
-        let count = schedule.transfers().len();
-        let ids = || (0..count).map(TransferId::from_index);
-        let is_free = schedule.independent_bytes().is_some();
-        let mut waits: Vec<u32> =
-            if is_free { Vec::new() } else { ids().map(|id| schedule.dependencies(id)).collect() };
-        let ranks = spec.jobs[job].hosts.len();
-        let mut next = Vec::new();
-        if schedule.is_blocking() {
-            next = vec![NONE; count];
-            let mut last = vec![NONE; ranks];
-            for (id, transfer) in ids().zip(schedule.transfers()) {
-                let before = std::mem::replace(&mut last[transfer.src.index()], id.0);
-                if before != NONE {
-                    next[before as usize] = id.0;
-                    waits[id.index()] += 1;
-                }
-            }
-        }
-        let parts = if jobs.parts > 1 { vec![jobs.parts; count] } else { Vec::new() };
-        Self {
-            waits,
-            parts_left: [parts.clone(), parts],
-            next,
-            processes: vec![Process::default(); ranks],
-            chunks: count as u64 * u64::from(jobs.parts),
-            complete: 0,
-            end: Instant(spec.jobs[job].start_ps),
-        }
-    }
-
-    /// One part fewer is to be delivered (0) or acknowledged (1): whether it was the last.
-    fn is_last_part(&mut self, which: usize, transfer: TransferId) -> bool {
-        self.parts_left[which].get_mut(transfer.index()).is_none_or(|left| {
-            *left -= 1;
-            *left == 0
-        })
-    }
-}
-
-/// A transfer waits for one less: whether it may start.
-fn is_ready(waits: &mut [u32], transfer: u32) -> bool {
-    let left = &mut waits[transfer as usize];
-    *left -= 1;
-    *left == 0
-}
-
-/// The time for work [2^-16 bit/s x ps] at a rate [2^-16 bit/s], to the nearest picosecond.
-fn span_of(left: u128, rate: u64) -> Span {
-    let rate = u128::from(rate.max(1));
-    Span(u64::try_from((left + rate / 2) / rate).unwrap_or(u64::MAX))
+/// Whether senders react to what becomes of their frames: by a rate control, or as their windows are full.
+fn reacts(spec: &RunSpec, jobs: &Jobs) -> bool {
+    let window = u64::from(spec.transport.window_packets) * u64::from(spec.transport.mtu_bytes);
+    let mut transfers = jobs.schedules.iter().flat_map(workload::Schedule::transfers);
+    spec.transport.rate_control != RateControl::LineRate {}
+        || transfers.any(|transfer| transfer.bytes.div_ceil(jobs.parts.into()) > window)
 }

@@ -72,6 +72,7 @@ pub(crate) struct Frames {
     pub(crate) framing: Framing,
     mtu_bytes: u32,
     message_bytes: u64,
+    ack_every: u64,
     /// Every frame says where its payload belongs.
     is_selective: bool,
 }
@@ -82,13 +83,14 @@ impl Frames {
             framing,
             mtu_bytes: transport.mtu_bytes,
             message_bytes: transport.message_bytes,
+            ack_every: transport.ack_every.into(),
             is_selective: transport.recovery == LossRecovery::Selective,
         }
     }
 
     #[cfg(test)]
     pub(crate) const fn test(framing: Framing, mtu_bytes: u32, message_bytes: u64) -> Self {
-        Self { framing, mtu_bytes, message_bytes, is_selective: false }
+        Self { framing, mtu_bytes, message_bytes, ack_every: 2, is_selective: false }
     }
 
     fn frame(&self, starts: bool, payload_bytes: u32) -> u32 {
@@ -147,6 +149,21 @@ impl Frames {
         let mut train = Train::new(path, self.framing);
         train.cross(Instant::ZERO, self.framing.ack_frame_bytes());
         train.arrived.since(Instant::ZERO)
+    }
+
+    /// What the acknowledgements of a chunk take for each 2^16 that it takes of a link itself.
+    pub(crate) fn acks_of(&self, bytes: u64) -> u32 {
+        let acks: u64 = self
+            .messages(bytes)
+            .into_iter()
+            .map(|(messages, size)| {
+                let frames: u64 = self.message(size).iter().map(|&(count, _)| count).sum();
+                messages * frames.div_ceil(self.ack_every)
+            })
+            .sum();
+        let ack_bytes = acks * u64::from(self.framing.ack_frame_bytes() + self.framing.link_overhead_bytes());
+        let [_, _, wire_bytes] = self.of(bytes);
+        ((ack_bytes << 16) / wire_bytes.max(1)) as u32
     }
 
     /// Bytes for which full frames occupy a link.

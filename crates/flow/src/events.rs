@@ -1,0 +1,62 @@
+//! What happens when.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use units::Instant;
+
+/// What happens, in the order in which it does at one time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Kind {
+    /// A flow has ended by the rate that it was told so many times before; the place is its slot.
+    Drained(u32),
+    /// The queue of a link is empty; the number is how often it was told when, the place the link.
+    Emptied(u32),
+    /// The last bit of a flow leaves the link of this hop; the place is its slot.
+    Passed(u8),
+    /// A sender is to be looked at; the number is how often it was told when, the place the sender.
+    Look(u32),
+    /// A chunk is there; the number is the chunk, the place its slot.
+    Delivered,
+    /// A transfer is taken in; the number is the transfer, the place its job.
+    TakenIn,
+    /// A chunk is acknowledged; the number is the chunk, the place its slot.
+    Completed,
+    /// A transfer is posted; the number is the transfer, the place its job.
+    Post,
+}
+
+/// (time, what, number, place).
+type Event = (Instant, Kind, u32, u32);
+
+/// What is to happen.
+#[derive(Default)]
+pub(crate) struct Events {
+    ahead: BinaryHeap<Reverse<Event>>,
+    done: u64,
+}
+
+impl Events {
+    pub(crate) fn push(&mut self, at: Instant, kind: Kind, number: u32, place: u32) {
+        self.ahead.push(Reverse((at, kind, number, place)));
+    }
+
+    /// When something happens next.
+    pub(crate) fn next(&self) -> Option<Instant> {
+        self.ahead.peek().map(|event| event.0.0)
+    }
+
+    /// What happens next, if it does at `now`.
+    pub(crate) fn take_at(&mut self, now: Instant) -> Option<(Kind, u32, u32)> {
+        if self.next()? != now {
+            return None;
+        }
+        let Reverse((_, kind, number, place)) = self.ahead.pop()?;
+        self.done += 1;
+        Some((kind, number, place))
+    }
+
+    /// What has happened.
+    pub(crate) const fn done(&self) -> u64 {
+        self.done
+    }
+}

@@ -1,0 +1,114 @@
+//! The way of each chunk and of its acknowledgements.
+
+use crate::network::Network;
+use crate::train::{Frames, Hop};
+use crate::work::{RATE_BITS, of_bytes};
+use jobs::Jobs;
+use paths::PathHash;
+use spec::{RunSpec, SpecError};
+use std::collections::HashMap;
+use units::{AttachmentId, NodeId, Span};
+
+/// The way of a chunk.
+pub(crate) struct Path {
+    pub(crate) to: AttachmentId,
+    pub(crate) ports: Vec<(NodeId, u16)>,
+    /// That of its acknowledgements.
+    pub(crate) back: Vec<(NodeId, u16)>,
+    pub(crate) back_to: AttachmentId,
+    /// Bytes for which it occupies a link.
+    pub(crate) wire_bytes: u64,
+    /// What its acknowledgements take for each 2^16 of that.
+    pub(crate) acks: u32,
+}
+
+/// What a chunk takes on an idle path.
+#[derive(Clone, Copy)]
+pub(crate) struct Idle {
+    /// The rate of its slowest link [2^-16 bit/s].
+    pub(crate) slowest: u64,
+    /// From the moment at which its last bit would have left that link, to its arrival.
+    pub(crate) tail: Span,
+    /// From there to its acknowledgement.
+    pub(crate) back: Span,
+    /// From the post to its acknowledgement.
+    pub(crate) unloaded: Span,
+    /// What the window of its queue pair lets through, of a chunk that is longer [2^-16 bit/s].
+    pub(crate) window_rate: Option<u64>,
+}
+
+/// Ways through a fabric.
+pub(crate) struct Paths {
+    pub(crate) network: Network,
+    pub(crate) frames: Frames,
+    hash: PathHash,
+    window_packets: u64,
+    known: HashMap<(Vec<Hop>, u64), Span>,
+}
+
+impl Paths {
+    pub(crate) fn new(spec: &RunSpec) -> Result<Self, SpecError> {
+        let network = Network::new(spec)?;
+        Ok(Self {
+            hash: PathHash::new(spec, &network.graph),
+            frames: Frames::new(&spec.transport, network.framing),
+            window_packets: spec.transport.window_packets.into(),
+            known: HashMap::new(),
+            network,
+        })
+    }
+
+    /// That there is a path wherever data go.
+    pub(crate) fn check(&self, jobs: &Jobs) -> Result<(), SpecError> {
+        if self.network.graph.is_joined_by_switches() {
+            return Ok(());
+        }
+        for pair in jobs.queue_pairs().filter(|pair| !pair.is_local()) {
+            let (from, to) = self.network.graph.attachments_between(pair.src_host, pair.dst_host, pair.part);
+            if self.network.ports([from, to], 0).is_empty() {
+                return Err(SpecError::Value {
+                    field: format!("jobs[{}].hosts", pair.job),
+                    found: format!("host {} cannot reach host {}", pair.src_host, pair.dst_host),
+                    allowed: "hosts that are joined by switches".into(),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// The way of a chunk.
+    pub(crate) fn of(&self, jobs: &Jobs, chunk: u32) -> Path {
+        let (chunk, _, pair) = jobs.place(chunk);
+        let (from, to) = self.network.graph.attachments_between(pair.src_host, pair.dst_host, pair.part);
+        let port = pair.udp_source_port();
+        let ports = |ends| self.network.ports(ends, self.hash.of(ends, port, pair.identity));
+        let [_, _, wire_bytes] = self.frames.of(chunk.bytes);
+        let acks = self.frames.acks_of(chunk.bytes);
+        Path { to, ports: ports([from, to]), back: ports([to, from]), back_to: from, wire_bytes, acks }
+    }
+
+    /// What a chunk of so many bytes takes on an idle path.
+    pub(crate) fn idle(&mut self, path: &Path, bytes: u64) -> Idle {
+        let hops = self.network.hops(&path.ports);
+        let back = self.frames.acknowledged(&self.network.hops(&path.back));
+        let slowest = hops.iter().map(|hop| hop.bps).min().unwrap_or(1) << RATE_BITS;
+        let window_rate = self.window_rate(&hops, back, bytes);
+        let frames = self.frames;
+        let arrives = *self
+            .known
+            .entry((hops, bytes))
+            .or_insert_with_key(|(hops, bytes)| frames.unloaded(hops, *bytes));
+        let sent = crate::work::time_for(of_bytes(path.wire_bytes), slowest);
+        let tail = Span(arrives.0.saturating_sub(sent.0));
+        Idle { slowest, tail, back, unloaded: arrives + back, window_rate }
+    }
+
+    fn window_rate(&self, hops: &[Hop], back: Span, bytes: u64) -> Option<u64> {
+        if bytes <= self.window_packets * self.frames.mtu_bytes() {
+            return None;
+        }
+        let round_trip = self.frames.unloaded(hops, self.frames.mtu_bytes()) + back;
+        let work = of_bytes(self.frames.full_frames(self.window_packets));
+        Some(u64::try_from(work / u128::from(round_trip.0.max(1))).unwrap_or(u64::MAX))
+    }
+}

@@ -1,0 +1,223 @@
+//! Flows of senders that do not react: what is too much for a link waits in front of it.
+
+use crate::events::{Events, Kind};
+use crate::network::Network;
+use crate::path::{Path, Paths};
+use crate::queues::{ACKS, DATA, Queues, Told};
+use crate::senders::Sender;
+use crate::work::part_of;
+use jobs::Jobs;
+use units::{Instant, Span};
+
+/// What each flow of a sender counts with on links is brought up to date when it is wrong by this part, or at
+/// once while there are few.
+const STALE_PART: u64 = 32;
+const FEW: u64 = 16;
+
+/// A flow, by slot.
+#[derive(Clone, Copy, Default)]
+struct Flow {
+    chunk: u32,
+    /// What it counts with on the links that its last bit has not left [2^-16 bit/s].
+    rate: u64,
+}
+
+struct Port {
+    sender: Sender,
+    capacity: u64,
+    /// What each of its flows counts with.
+    rate: u64,
+    /// Flows that count with nothing yet.
+    fresh: Vec<u32>,
+    told: u32,
+    is_touched: bool,
+}
+
+/// How far a flow is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// Its last bit is through.
+    Through,
+    /// Its last bit waits for the link of this hop until then.
+    Waits(u8, Instant),
+}
+
+/// Flows, by slot.
+pub(crate) struct Queued {
+    queues: Queues,
+    ports: Vec<Port>,
+    /// Port of a host by its directed link.
+    port_of: Vec<u32>,
+    flows: Vec<Flow>,
+    touched: Vec<u32>,
+    frame_bytes: u64,
+}
+
+/// What queues tell goes into the list of events, and to the ports.
+struct Notes<'a> {
+    events: &'a mut Events,
+    slowed: Vec<u32>,
+}
+
+impl Told for Notes<'_> {
+    fn empties(&mut self, at: Instant, link: u32, told: u32) {
+        self.events.push(at, Kind::Emptied(told), 0, link);
+    }
+
+    fn sends(&mut self, link: u32) {
+        self.slowed.push(link);
+    }
+}
+
+impl Queued {
+    pub(crate) fn new(network: &Network, frame_bytes: u64) -> Self {
+        let mut port_of = vec![u32::MAX; 2 * network.graph.links.len()];
+        let mut ports = Vec::new();
+        for attachment in &network.graph.attachments {
+            let link = network.link_of(units::NodeId(attachment.host.0), attachment.host_port);
+            let capacity = network.capacity(link);
+            let mut sender = Sender::default();
+            sender.set_rate(Instant::ZERO, capacity);
+            port_of[link as usize] = ports.len() as u32;
+            ports.push(Port { sender, capacity, rate: 0, fresh: Vec::new(), told: 0, is_touched: false });
+        }
+        let (flows, touched) = (Vec::new(), Vec::new());
+        Self { queues: network.queues(frame_bytes), ports, port_of, flows, touched, frame_bytes }
+    }
+
+    /// A flow begins.
+    pub(crate) fn begin(&mut self, now: Instant, slot: u32, chunk: u32, first_link: u32, wire_bytes: u64) {
+        let sender = self.port_of[first_link as usize];
+        if slot as usize >= self.flows.len() {
+            self.flows.resize(slot as usize + 1, Flow::default());
+        }
+        self.flows[slot as usize] = Flow { chunk, rate: 0 };
+        let port = &mut self.ports[sender as usize];
+        port.sender.begin(now, (chunk, slot), wire_bytes);
+        port.fresh.push(slot);
+        self.touch(sender);
+    }
+
+    /// A sender was to be looked at: the next flow that has sent its last frame.
+    pub(crate) fn take_sent(&mut self, now: Instant, port: u32, told: u32) -> Option<u32> {
+        let place = &mut self.ports[port as usize];
+        if place.told != told {
+            return None;
+        }
+        let sent = place.sender.take_ended(now, self.frame_bytes);
+        self.touch(port);
+        sent
+    }
+
+    /// The last bit of a flow leaves the link of a hop: where it goes from there.
+    pub(crate) fn move_on(
+        &mut self,
+        now: Instant,
+        slot: u32,
+        mut hop: u8,
+        paths: &Paths,
+        jobs: &Jobs,
+    ) -> Step {
+        let flow = self.flows[slot as usize];
+        let path = paths.of(jobs, flow.chunk);
+        loop {
+            let mut wait = None;
+            let queues = &mut self.queues;
+            paths.network.turns(&path.ports, path.to, &mut |turn| {
+                if turn.hop == hop {
+                    queues.offer(now, DATA, &turn, [flow.rate, 0]);
+                    let next = queues.leads_to(&turn);
+                    wait = wait.max(Some(queues.wait(next, now)));
+                }
+            });
+            match wait {
+                None => {
+                    self.arrive(now, &path, paths, [flow.rate, 0]);
+                    return Step::Through;
+                }
+                Some(Span::ZERO) => hop += 1,
+                Some(wait) => return Step::Waits(hop + 1, now + wait),
+            }
+        }
+    }
+
+    /// The queue of a link is said to be empty.
+    pub(crate) fn emptied(&mut self, link: u32, told: u32) {
+        self.queues.emptied(link, told);
+    }
+
+    /// Works out what flows after what happened at `now`.
+    pub(crate) fn settle(&mut self, now: Instant, events: &mut Events, paths: &Paths, jobs: &Jobs) {
+        for port in 0..self.touched.len() {
+            self.weigh(now, self.touched[port], paths, jobs);
+        }
+        let mut notes = Notes { events, slowed: Vec::new() };
+        self.queues.settle(now, &mut notes);
+        for link in notes.slowed {
+            let port = self.port_of[link as usize];
+            let rate = self.queues.sending_rate(link);
+            self.ports[port as usize].sender.set_rate(now, rate);
+            self.touch(port);
+        }
+        for port in std::mem::take(&mut self.touched) {
+            let place = &mut self.ports[port as usize];
+            place.is_touched = false;
+            place.told = place.told.wrapping_add(1);
+            if let Some(at) = place.sender.settle(now, self.frame_bytes) {
+                events.push(at, Kind::Look(place.told), 0, port);
+            }
+        }
+    }
+
+    /// Brings what the flows of a sender count with up to date.
+    fn weigh(&mut self, now: Instant, port: u32, paths: &Paths, jobs: &Jobs) {
+        let place = &mut self.ports[port as usize];
+        place.sender.settle(now, self.frame_bytes);
+        let sharing = place.sender.sharing();
+        if sharing == 0 {
+            return;
+        }
+        let (fair, counted) = (place.capacity / sharing, place.rate * sharing);
+        let is_stale = fair != place.rate
+            && (sharing <= FEW || counted.abs_diff(place.capacity) > place.capacity / STALE_PART);
+        let mut slots = std::mem::take(&mut place.fresh);
+        if is_stale {
+            place.rate = fair;
+            slots = place.sender.slots().collect();
+        }
+        let rate = place.rate;
+        for slot in slots {
+            let Flow { chunk, rate: before, .. } = self.flows[slot as usize];
+            self.flows[slot as usize].rate = rate;
+            if before != rate {
+                self.count(now, &paths.of(jobs, chunk), paths, [before, rate]);
+            }
+        }
+    }
+
+    /// A flow counts with another rate than before on every link of its path.
+    fn count(&mut self, now: Instant, path: &Path, paths: &Paths, rates: [u64; 2]) {
+        let queues = &mut self.queues;
+        paths.network.turns(&path.ports, path.to, &mut |turn| queues.offer(now, DATA, &turn, rates));
+        self.arrive(now, path, paths, rates);
+    }
+
+    /// The same for the host that it is for, and for acknowledgements.
+    fn arrive(&mut self, now: Instant, path: &Path, paths: &Paths, rates: [u64; 2]) {
+        let (queues, network) = (&mut self.queues, &paths.network);
+        queues.deliver(network.link_to(path.to), rates);
+        let acks = rates.map(|rate| part_of(rate, path.acks));
+        network.turns(&path.back, path.back_to, &mut |turn| queues.offer(now, ACKS, &turn, acks));
+    }
+
+    /// How often what leaves a link was worked out anew.
+    pub(crate) const fn rate_changes(&self) -> u64 {
+        self.queues.looks
+    }
+
+    fn touch(&mut self, port: u32) {
+        if !std::mem::replace(&mut self.ports[port as usize].is_touched, true) {
+            self.touched.push(port);
+        }
+    }
+}

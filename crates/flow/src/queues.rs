@@ -1,0 +1,340 @@
+//! Links with queues, first in first out, and what flows over them when senders do not react.
+//!
+//! Such a sender sends as fast as its port, whatever becomes of its frames, so a link that gets more than it
+//! can pass on keeps the rest in a queue. Per link there is what arrives, what leaves and the queue; a link
+//! passes on its flows in the proportion in which they arrive. Approximate: the mixture that leaves is the one
+//! that arrives now, not the one that arrived when what leaves now did. How long the last bit of a flow waits
+//! is exact for the queues there are.
+//!
+//! Acknowledgements go ahead of data: what they take of a link, data do not have.
+
+use crate::network::Turn;
+use crate::work::{of_bytes, part_of, time_for};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use units::{Instant, Span};
+
+/// Fractional bits of the part of what arrives that leaves.
+const PASSED_BITS: u32 = 32;
+const ALL_PASSED: u64 = 1 << PASSED_BITS;
+/// Changes by less than one in so many, as a power of two, go no further.
+const SMALL_CHANGE_BITS: u32 = 10;
+/// What goes over links.
+pub(crate) const DATA: usize = 0;
+pub(crate) const ACKS: usize = 1;
+/// How often a link may be looked at for one change: acknowledgements close circles.
+const LOOKS_MAX: u8 = 4;
+
+/// What goes from a link to another; of data, and of acknowledgements.
+#[derive(Clone, Copy, Default)]
+struct Passage {
+    /// What its flows would carry if nothing held them back before it.
+    offered: [u64; 2],
+    /// What they carry.
+    carried: [u64; 2],
+    /// The link it leads to.
+    to: u32,
+}
+
+struct Link {
+    capacity: u64,
+    /// What arrives, of data and of acknowledgements.
+    arriving: [u64; 2],
+    /// Data that leave.
+    leaving: u64,
+    /// What its flows would carry on if nothing held them back.
+    offered: [u64; 2],
+    /// Part of what is offered that is carried on, of [`ALL_PASSED`].
+    passed: [u64; 2],
+    /// What a sender at its start offers, instead of what arrives.
+    is_source: bool,
+    /// [2^-16 bit/s x ps], at `since`.
+    backlog: u128,
+    since: Instant,
+    first_passage: u32,
+    passages: u32,
+    rank: u32,
+    is_dirty: bool,
+    looks: u8,
+    /// Times that it was told when its queue is empty.
+    told: u32,
+}
+
+impl Link {
+    /// When its queue will be empty, while it becomes shorter.
+    fn empties_at(&self, now: Instant, capacity: u64) -> Option<Instant> {
+        let surplus = capacity.checked_sub(self.arriving[DATA]).filter(|&surplus| surplus > 0)?;
+        let span = (self.backlog > 0).then(|| time_for(self.backlog, surplus))?;
+        // Rounded up, so that nothing is left then.
+        now.0.checked_add(span.0)?.checked_add(1).map(Instant)
+    }
+}
+
+/// Links of a fabric as queues.
+pub(crate) struct Queues {
+    links: Vec<Link>,
+    passages: Vec<Passage>,
+    dirty: BinaryHeap<Reverse<(u32, u32)>>,
+    looked: Vec<u32>,
+    largest_backlog: u128,
+    /// Queues that are shorter count as empty [2^-16 bit/s x ps].
+    frame: u128,
+    pub(crate) looks: u64,
+}
+
+/// A link as [`Queues::new`] takes it.
+pub(crate) struct LinkPlan {
+    /// [2^-16 bit/s].
+    pub(crate) capacity: u64,
+    /// Order in which changes go along paths.
+    pub(crate) rank: u32,
+    /// A host sends on it.
+    pub(crate) is_source: bool,
+    /// The links that a flow may go on to, in the order of the ports of the node it leads to.
+    pub(crate) next: Vec<u32>,
+}
+
+/// What a settled network tells.
+pub(crate) trait Told {
+    /// A queue will be empty at `at`, unless this link is told of another time before.
+    fn empties(&mut self, at: Instant, link: u32, told: u32);
+    /// What a sender's link lets through is another now.
+    fn sends(&mut self, link: u32);
+}
+
+impl Queues {
+    pub(crate) fn new(plans: impl Iterator<Item = LinkPlan>, frame_bytes: u64) -> Self {
+        let (mut links, mut passages) = (Vec::new(), Vec::new());
+        for plan in plans {
+            links.push(Link {
+                capacity: plan.capacity,
+                arriving: [0; 2],
+                leaving: 0,
+                offered: [0; 2],
+                passed: [ALL_PASSED; 2],
+                is_source: plan.is_source,
+                backlog: 0,
+                since: Instant::ZERO,
+                first_passage: passages.len() as u32,
+                passages: plan.next.len() as u32,
+                rank: plan.rank,
+                is_dirty: false,
+                looks: 0,
+                told: 0,
+            });
+            passages.extend(plan.next.into_iter().map(|to| Passage { to, ..Passage::default() }));
+        }
+        Self {
+            links,
+            passages,
+            dirty: BinaryHeap::new(),
+            looked: Vec::new(),
+            largest_backlog: 0,
+            frame: of_bytes(frame_bytes),
+            looks: 0,
+        }
+    }
+
+    /// The link that a turn leads to.
+    pub(crate) fn leads_to(&self, turn: &Turn) -> u32 {
+        self.passages[self.passage_of(turn)].to
+    }
+
+    fn passage_of(&self, turn: &Turn) -> usize {
+        self.links[turn.from as usize].first_passage as usize + usize::from(turn.port)
+    }
+
+    /// What a sender's link lets through of its data [2^-16 bit/s].
+    pub(crate) fn sending_rate(&self, link: u32) -> u64 {
+        let link = &self.links[link as usize];
+        carried(link.capacity, link.passed[DATA])
+    }
+
+    /// A flow, or its acknowledgements, takes a turn with another rate than before.
+    pub(crate) fn offer(&mut self, now: Instant, class: usize, turn: &Turn, [before, rate]: [u64; 2]) {
+        let [before, rate] = [before, rate].map(|rate| part_of(rate, turn.part));
+        let place = self.passage_of(turn);
+        let (passage, link) = (&mut self.passages[place], &mut self.links[turn.from as usize]);
+        passage.offered[class] = passage.offered[class] - before + rate;
+        link.offered[class] = link.offered[class] - before + rate;
+        let carried = carried(passage.offered[class], link.passed[class]);
+        self.carry(now, class, place, carried);
+        self.mark(turn.from);
+    }
+
+    /// A flow is for the host that a link leads to, with another rate than before.
+    pub(crate) fn deliver(&mut self, link: u32, [before, rate]: [u64; 2]) {
+        let offered = &mut self.links[link as usize].offered[DATA];
+        *offered = *offered - before + rate;
+        self.mark(link);
+    }
+
+    /// Another rate goes from a link to the next.
+    fn carry(&mut self, now: Instant, class: usize, place: usize, carried: u64) {
+        let passage = &mut self.passages[place];
+        let before = std::mem::replace(&mut passage.carried[class], carried);
+        if before != carried {
+            let to = passage.to;
+            self.bring_up(to, now);
+            let arriving = &mut self.links[to as usize].arriving[class];
+            *arriving = *arriving - before + carried;
+            self.mark(to);
+        }
+    }
+
+    /// Brings the queue of a link up to date.
+    fn bring_up(&mut self, number: u32, now: Instant) {
+        let backlog = self.backlog(&self.links[number as usize], now);
+        let link = &mut self.links[number as usize];
+        (link.backlog, link.since) = (backlog, now);
+    }
+
+    /// How long what arrives at a link now waits in its queue.
+    pub(crate) fn wait(&self, link: u32, now: Instant) -> Span {
+        let place = &self.links[link as usize];
+        match self.backlog(place, now) {
+            0 => Span::ZERO,
+            backlog => time_for(backlog, self.capacity_for_data(link)),
+        }
+    }
+
+    /// A queue is said to be empty: whether that still holds.
+    pub(crate) fn emptied(&mut self, link: u32, told: u32) -> bool {
+        let holds = self.links[link as usize].told == told;
+        if holds {
+            self.mark(link);
+        }
+        holds
+    }
+
+    /// The longest queue there was [bytes].
+    pub(crate) fn largest_backlog_bytes(&self) -> u64 {
+        u64::try_from(self.largest_backlog / of_bytes(1)).unwrap_or(u64::MAX)
+    }
+
+    fn mark(&mut self, number: u32) {
+        let link = &mut self.links[number as usize];
+        if !std::mem::replace(&mut link.is_dirty, true) {
+            self.dirty.push(Reverse((link.rank, number)));
+        }
+    }
+
+    /// Works out what leaves every link that a change reaches.
+    pub(crate) fn settle(&mut self, now: Instant, told: &mut impl Told) {
+        while let Some(Reverse((_, number))) = self.dirty.pop() {
+            self.links[number as usize].is_dirty = false;
+            if self.links[number as usize].looks == LOOKS_MAX {
+                continue;
+            }
+            if self.links[number as usize].looks == 0 {
+                self.looked.push(number);
+            }
+            self.links[number as usize].looks += 1;
+            self.looks += 1;
+            self.look(number, now, told);
+        }
+        for number in self.looked.drain(..) {
+            self.links[number as usize].looks = 0;
+        }
+    }
+
+    fn look(&mut self, number: u32, now: Instant, told: &mut impl Told) {
+        let capacity = self.capacity_for_data(number);
+        self.bring_up(number, now);
+        let back = self.links[(number ^ 1) as usize].passed[DATA];
+        let link = &mut self.links[number as usize];
+        self.largest_backlog = self.largest_backlog.max(link.backlog);
+        if link.arriving[DATA] <= capacity && link.backlog < self.frame {
+            link.backlog = 0;
+        }
+        let before = link.passed;
+        if link.is_source {
+            // A host acknowledges as many data as reach it.
+            link.passed = [parts_of(capacity, link.capacity), back];
+        } else {
+            let is_full = link.arriving[DATA] > capacity || link.backlog > 0;
+            link.leaving = if is_full { capacity } else { link.arriving[DATA] };
+            link.passed = [
+                parts_of(link.leaving, link.offered[DATA]),
+                parts_of(link.arriving[ACKS], link.offered[ACKS]),
+            ];
+            if let Some(end) = link.empties_at(now, capacity) {
+                link.told = link.told.wrapping_add(1);
+                told.empties(end, number, link.told);
+            }
+        }
+        let is_source = link.is_source;
+        let differs = [DATA, ACKS].map(|class| differs(before[class], link.passed[class]));
+        for class in [DATA, ACKS] {
+            if !differs[class] {
+                link.passed[class] = before[class];
+            }
+        }
+        if differs[DATA] {
+            self.pass_on(number, now, DATA);
+            match is_source {
+                true => told.sends(number),
+                false => self.mark_acknowledging(number ^ 1),
+            }
+        }
+        if differs[ACKS] {
+            self.pass_on(number, now, ACKS);
+        }
+    }
+
+    fn mark_acknowledging(&mut self, number: u32) {
+        let link = &self.links[number as usize];
+        if link.is_source && link.offered[ACKS] > 0 {
+            self.mark(number);
+        }
+    }
+
+    fn pass_on(&mut self, number: u32, now: Instant, class: usize) {
+        let link = &self.links[number as usize];
+        let (passed, first, count) =
+            (link.passed[class], link.first_passage as usize, link.passages as usize);
+        for place in first..first + count {
+            let offered = self.passages[place].offered[class];
+            if offered > 0 {
+                self.carry(now, class, place, carried(offered, passed));
+            }
+        }
+    }
+
+    /// What acknowledgements leave of a link for data.
+    fn capacity_for_data(&self, number: u32) -> u64 {
+        let link = &self.links[number as usize];
+        let acks = match link.is_source {
+            true => carried(link.offered[ACKS], self.links[(number ^ 1) as usize].passed[DATA]),
+            false => link.arriving[ACKS],
+        };
+        link.capacity - acks.min(link.capacity / 2)
+    }
+
+    fn backlog(&self, link: &Link, now: Instant) -> u128 {
+        let span = u128::from(now.since(link.since).0);
+        let more = u128::from(link.arriving[DATA]) * span;
+        (link.backlog + more).saturating_sub(u128::from(link.leaving) * span)
+    }
+}
+
+/// Whether a part that leaves differs from another by more than what is not worth a change downstream.
+fn differs(before: u64, after: u64) -> bool {
+    let is_either_all = (before == ALL_PASSED) != (after == ALL_PASSED);
+    before.abs_diff(after) > if is_either_all { 0 } else { before >> SMALL_CHANGE_BITS }
+}
+
+fn carried(offered: u64, passed: u64) -> u64 {
+    if passed == ALL_PASSED {
+        return offered;
+    }
+    u64::try_from((u128::from(offered) * u128::from(passed)) >> PASSED_BITS).unwrap_or(u64::MAX)
+}
+
+fn parts_of(part: u64, whole: u64) -> u64 {
+    if part == whole {
+        return ALL_PASSED;
+    }
+    let parts = (u128::from(part) << PASSED_BITS) / u128::from(whole.max(1));
+    u64::try_from(parts).unwrap_or(ALL_PASSED)
+}

@@ -1,0 +1,133 @@
+//! Ports of hosts: the flows that each sends at a time share it evenly, frame by frame.
+//!
+//! A flow ends when the port has given each of its flows so much, so a flow is looked at when it begins and
+//! when it ends, however many others come and go. Flows that would end together do so one frame after the
+//! other, in the order of the schedule, as round-robin service has it.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+use units::{Instant, Span};
+
+/// Fractional bits of bytes.
+const BYTE_BITS: u32 = 20;
+/// [2^-16 bit/s x ps] of 2^-20 byte.
+const WORK_OF_PART: u128 = 1_000_000_000_000 / 2;
+
+/// A flow at a port, in the order in which they end.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Flow {
+    /// What the port has given each flow when this one ends [2^-20 byte].
+    end: u64,
+    chunk: u32,
+    slot: u32,
+}
+
+/// A port of a host that sends.
+#[derive(Default)]
+pub(crate) struct Sender {
+    /// What it has given each flow that was there all the time, at `since` [2^-20 byte].
+    given: u64,
+    since: Instant,
+    /// [2^-16 bit/s].
+    rate: u64,
+    sharing: u64,
+    flows: BinaryHeap<Reverse<Flow>>,
+    /// Those in their last round, with their ends.
+    leaving: VecDeque<(Instant, u32)>,
+    /// Of those that have left, how many still have their share until the round is over.
+    gone: u64,
+}
+
+impl Sender {
+    /// A flow of so many bytes on the wire begins.
+    pub(crate) fn begin(&mut self, now: Instant, (chunk, slot): (u32, u32), wire_bytes: u64) {
+        self.advance(now);
+        // One that follows another of its queue pair takes its place in the round.
+        match self.gone {
+            0 => self.sharing += 1,
+            _ => self.gone -= 1,
+        }
+        self.flows.push(Reverse(Flow { end: self.given + (wire_bytes << BYTE_BITS), chunk, slot }));
+    }
+
+    /// It sends at another rate [2^-16 bit/s].
+    pub(crate) fn set_rate(&mut self, now: Instant, rate: u64) {
+        self.advance(now);
+        self.rate = rate;
+    }
+
+    /// Flows that share it.
+    pub(crate) const fn sharing(&self) -> u64 {
+        self.sharing
+    }
+
+    /// Those that it still sends.
+    pub(crate) fn slots(&self) -> impl Iterator<Item = u32> + '_ {
+        self.flows.iter().map(|flow| flow.0.slot).chain(self.leaving.iter().map(|&(_, slot)| slot))
+    }
+
+    /// The flow that has sent its last frame at `now`, if one has.
+    pub(crate) fn take_ended(&mut self, now: Instant, frame_bytes: u64) -> Option<u32> {
+        self.advance(now);
+        if self.leaving.is_empty() && self.last_round(now, frame_bytes) == Some(now) {
+            self.begin_last_round(now);
+        }
+        let &(at, slot) = self.leaving.front()?;
+        if at > now {
+            return None;
+        }
+        self.leaving.pop_front();
+        self.gone += 1;
+        Some(slot)
+    }
+
+    /// The shares of those that have left go to the others once the round is over. Returns when to look at it
+    /// again; frames occupy the link for so many bytes.
+    pub(crate) fn settle(&mut self, now: Instant, frame_bytes: u64) -> Option<Instant> {
+        if let Some(&(at, _)) = self.leaving.front() {
+            return Some(at);
+        }
+        self.advance(now);
+        self.sharing -= std::mem::take(&mut self.gone);
+        if self.flows.is_empty() {
+            self.given = 0;
+        }
+        self.last_round(now, frame_bytes)
+    }
+
+    /// When the last round begins for the flow that ends next.
+    fn last_round(&self, now: Instant, frame_bytes: u64) -> Option<Instant> {
+        let next = self.flows.peek()?.0;
+        let round = (frame_bytes << BYTE_BITS) / self.sharing * (self.sharing - 1);
+        self.when_given(now, next.end.saturating_sub(round))
+    }
+
+    /// Those that end next, together, are in their last round.
+    fn begin_last_round(&mut self, now: Instant) {
+        let Some(&Reverse(first)) = self.flows.peek() else { return };
+        let over = self.when_given(now, first.end).unwrap_or(now);
+        while self.flows.peek().is_some_and(|flow| flow.0.end <= first.end) {
+            let ended = self.flows.pop();
+            self.leaving.extend(ended.map(|flow| (over, flow.0.slot)));
+        }
+        let (round, count) = (over.since(now).0, self.leaving.len() as u64);
+        for (place, (at, _)) in (1..).zip(&mut self.leaving) {
+            *at = now + Span((u128::from(round) * place / u128::from(count)) as u64);
+        }
+    }
+
+    /// When it has given each flow so much; never, if it sends nothing.
+    fn when_given(&self, now: Instant, end: u64) -> Option<Instant> {
+        let work = u128::from(end.saturating_sub(self.given)) * u128::from(self.sharing) * WORK_OF_PART;
+        let rate = u128::from(self.rate);
+        (rate > 0).then(|| now + Span(u64::try_from((work + rate / 2) / rate).unwrap_or(u64::MAX)))
+    }
+
+    fn advance(&mut self, now: Instant) {
+        let span = now.since(std::mem::replace(&mut self.since, now)).0;
+        if self.sharing > 0 {
+            let work = u128::from(self.rate) * u128::from(span);
+            self.given += (work / (u128::from(self.sharing) * WORK_OF_PART)) as u64;
+        }
+    }
+}
