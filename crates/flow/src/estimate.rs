@@ -28,7 +28,7 @@ const PROGRAM_US: u64 = 500_000;
 /// To set up a port [ns].
 const PORT_NS: u64 = 1_500;
 /// A chunk from its post to its row [ns].
-const CHUNK_NS: u64 = 12_000;
+const CHUNK_NS: u64 = 8_000;
 
 /// What a run will cost; the same figures as those of the packet simulator, for the same plans.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]

@@ -2,7 +2,7 @@
 
 use crate::check::check as check_coverage;
 use crate::path::Paths;
-use jobs::Jobs;
+use jobs::{Jobs, check_jobs};
 use spec::{RunSpec, SpecError};
 
 /// That `spec` can be carried out, without doing so.
@@ -10,7 +10,12 @@ use spec::{RunSpec, SpecError};
 /// # Errors
 /// When it cannot, or the model does not cover it.
 pub fn check(spec: &RunSpec) -> Result<(), SpecError> {
-    set_up(spec).map(drop)
+    spec::check(spec)?;
+    check_coverage(spec)?;
+    match paths::graph(&spec.fabric)?.is_joined_by_switches() {
+        true => check_jobs(spec),
+        false => set_up(spec).map(drop),
+    }
 }
 
 /// The network of a spec with its paths, and its jobs.
