@@ -11,6 +11,8 @@ pub(crate) enum Kind {
     Drained(u32),
     /// The queue of a link is empty; the number is how often it was told when, the place the link.
     Emptied(u32),
+    /// A link is to be looked at, the place.
+    Rested,
     /// The last bit of a flow leaves the link of this hop; the place is its slot.
     Passed(u8),
     /// A sender is to be looked at; the number is how often it was told when, the place the sender.

@@ -64,6 +64,10 @@ impl Told for Notes<'_> {
         self.events.push(at, Kind::Emptied(told), 0, link);
     }
 
+    fn looks(&mut self, at: Instant, link: u32) {
+        self.events.push(at, Kind::Rested, 0, link);
+    }
+
     fn sends(&mut self, link: u32) {
         self.slowed.push(link);
     }
@@ -144,6 +148,11 @@ impl Queued {
     /// The queue of a link is said to be empty.
     pub(crate) fn emptied(&mut self, link: u32, told: u32) {
         self.queues.emptied(link, told);
+    }
+
+    /// A link has rested, and is to be looked at.
+    pub(crate) fn rested(&mut self, link: u32) {
+        self.queues.rested(link);
     }
 
     /// Works out what flows after what happened at `now`.

@@ -18,10 +18,12 @@ use units::{Instant, Span};
 const PASSED_BITS: u32 = 32;
 const ALL_PASSED: u64 = 1 << PASSED_BITS;
 /// Changes by less than one in so many, as a power of two, go no further.
-const SMALL_CHANGE_BITS: u32 = 10;
+const SMALL_CHANGE_BITS: u32 = 7;
 /// What goes over links.
 pub(crate) const DATA: usize = 0;
 pub(crate) const ACKS: usize = 1;
+/// Parts of a round, each flow a frame, that a link rests.
+const ROUND_PARTS: u64 = 4;
 /// How often a link may be looked at for one change: acknowledgements close circles.
 const LOOKS_MAX: u8 = 4;
 
@@ -55,12 +57,28 @@ struct Link {
     passages: u32,
     rank: u32,
     is_dirty: bool,
+    /// Flows that go on from it or to the host that it leads to.
+    flows: u32,
+    /// When it was looked at, and whether it will be looked at again for what came since.
+    looked: Instant,
+    is_deferred: bool,
     looks: u8,
     /// Times that it was told when its queue is empty.
     told: u32,
 }
 
 impl Link {
+    fn count(&mut self, [before, rate]: [u64; 2]) {
+        self.flows = self.flows + u32::from(before == 0 && rate > 0) - u32::from(before > 0 && rate == 0);
+    }
+
+    /// From when on it may be looked at again: the order of frames within a round is not known, so a quarter
+    /// of one decides nothing.
+    fn rests_until(&self, frame: u128) -> Instant {
+        let round = time_for(frame * u128::from(self.flows), self.capacity);
+        self.looked + Span(round.0 / ROUND_PARTS)
+    }
+
     /// When its queue will be empty, while it becomes shorter.
     fn empties_at(&self, now: Instant, capacity: u64) -> Option<Instant> {
         let surplus = capacity.checked_sub(self.arriving[DATA]).filter(|&surplus| surplus > 0)?;
@@ -98,6 +116,8 @@ pub(crate) struct LinkPlan {
 pub(crate) trait Told {
     /// A queue will be empty at `at`, unless this link is told of another time before.
     fn empties(&mut self, at: Instant, link: u32, told: u32);
+    /// A link is to be looked at again at `at`.
+    fn looks(&mut self, at: Instant, link: u32);
     /// What a sender's link lets through is another now.
     fn sends(&mut self, link: u32);
 }
@@ -119,6 +139,9 @@ impl Queues {
                 passages: plan.next.len() as u32,
                 rank: plan.rank,
                 is_dirty: false,
+                flows: 0,
+                looked: Instant::ZERO,
+                is_deferred: false,
                 looks: 0,
                 told: 0,
             });
@@ -157,6 +180,9 @@ impl Queues {
         let (passage, link) = (&mut self.passages[place], &mut self.links[turn.from as usize]);
         passage.offered[class] = passage.offered[class] - before + rate;
         link.offered[class] = link.offered[class] - before + rate;
+        if class == DATA {
+            link.count([before, rate]);
+        }
         let carried = carried(passage.offered[class], link.passed[class]);
         self.carry(now, class, place, carried);
         self.mark(turn.from);
@@ -164,8 +190,9 @@ impl Queues {
 
     /// A flow is for the host that a link leads to, with another rate than before.
     pub(crate) fn deliver(&mut self, link: u32, [before, rate]: [u64; 2]) {
-        let offered = &mut self.links[link as usize].offered[DATA];
-        *offered = *offered - before + rate;
+        let place = &mut self.links[link as usize];
+        place.offered[DATA] = place.offered[DATA] - before + rate;
+        place.count([before, rate]);
         self.mark(link);
     }
 
@@ -200,8 +227,10 @@ impl Queues {
 
     /// A queue is said to be empty: whether that still holds.
     pub(crate) fn emptied(&mut self, link: u32, told: u32) -> bool {
-        let holds = self.links[link as usize].told == told;
+        let place = &mut self.links[link as usize];
+        let holds = place.told == told;
         if holds {
+            place.looked = Instant::ZERO;
             self.mark(link);
         }
         holds
@@ -210,6 +239,12 @@ impl Queues {
     /// The longest queue there was [bytes].
     pub(crate) fn largest_backlog_bytes(&self) -> u64 {
         u64::try_from(self.largest_backlog / of_bytes(1)).unwrap_or(u64::MAX)
+    }
+
+    /// A link has rested.
+    pub(crate) fn rested(&mut self, link: u32) {
+        self.links[link as usize].is_deferred = false;
+        self.mark(link);
     }
 
     fn mark(&mut self, number: u32) {
@@ -223,13 +258,22 @@ impl Queues {
     pub(crate) fn settle(&mut self, now: Instant, told: &mut impl Told) {
         while let Some(Reverse((_, number))) = self.dirty.pop() {
             self.links[number as usize].is_dirty = false;
-            if self.links[number as usize].looks == LOOKS_MAX {
+            let link = &mut self.links[number as usize];
+            let rests_until = link.rests_until(self.frame);
+            if rests_until > now && link.leaving > 0 && link.looks == 0 {
+                if !std::mem::replace(&mut link.is_deferred, true) {
+                    told.looks(rests_until, number);
+                }
                 continue;
             }
-            if self.links[number as usize].looks == 0 {
+            if link.looks == LOOKS_MAX {
+                continue;
+            }
+            if link.looks == 0 {
                 self.looked.push(number);
             }
-            self.links[number as usize].looks += 1;
+            link.looks += 1;
+            link.looked = now;
             self.looks += 1;
             self.look(number, now, told);
         }

@@ -178,6 +178,11 @@ impl<'a> Run<'a> {
                     queued.emptied(place, told);
                 }
             }
+            Kind::Rested => {
+                if let Sharing::Queued(queued) = &mut self.sharing {
+                    queued.rested(place);
+                }
+            }
             Kind::Passed(hop) => self.move_on(now, place, hop),
             Kind::Look(told) => self.look(now, place, told),
             Kind::Delivered => self.delivered(place, now),
