@@ -107,7 +107,7 @@ LARGE = {
 def test_a_plan_for_131_072_gpus_is_checked_in_little_memory(tmp_path: Path, topology: str) -> None:
     job = "ranks: all, collective: permutation"
     (tmp_path / "flows.yaml").write_text(plan(job, topology) + "backend: flow\n")
-    program = [sys.executable, "-m", "fabricbench", "plan", "check", str(tmp_path / "flows.yaml")]
+    program = [sys.executable, "-m", "fabricbench", "plan", "check", "--force", str(tmp_path / "flows.yaml")]
     with subprocess.Popen(program, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         found = process.stdout.read()

@@ -7,14 +7,15 @@
 
 use jobs::{arrivals, refusal, shape};
 use serde::Serialize;
-use spec::{JobSpec, RunSpec, SpecError};
+use spec::{JobSpec, RateControl, RunSpec, SpecError};
 use topology::Graph;
 use workload::{Volume, volume_for};
 
 /// The program with its libraries [bytes].
 const PROGRAM_BYTES: u64 = 120 << 20;
-/// A port with its link and routes [bytes].
+/// A port with its link and routes [bytes], and its queue where senders do not react.
 const PORT_BYTES: u64 = 260;
+const QUEUE_BYTES: u64 = 3_400;
 /// A transfer, whether or not it is under way [bytes].
 const TRANSFER_BYTES: u64 = 24;
 /// A part of a transfer under way: its flow on each link, its events [bytes].
@@ -28,7 +29,7 @@ const PROGRAM_US: u64 = 500_000;
 /// To set up a port [ns].
 const PORT_NS: u64 = 1_500;
 /// A chunk from its post to its row [ns].
-const CHUNK_NS: u64 = 8_000;
+const CHUNK_NS: u64 = 12_000;
 
 /// What a run will cost; the same figures as those of the packet simulator, for the same plans.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -72,7 +73,7 @@ pub fn estimate(spec: &RunSpec) -> Result<Estimate, SpecError> {
     sum.chunks = transfers.saturating_mul(parts);
     sum.chunk_rows = sum.chunks;
     sum.queue_pairs = flows;
-    sum.memory_bytes = memory_bytes(&sum, transfers, flows);
+    sum.memory_bytes = memory_bytes(spec, &sum, transfers, flows);
     sum.time_ms = time_ms(&sum);
     Ok(sum)
 }
@@ -86,9 +87,11 @@ fn ports(graph: &Graph) -> u64 {
     2 * graph.links.len() as u64
 }
 
-fn memory_bytes(sum: &Estimate, transfers: u64, flows: u64) -> u64 {
+fn memory_bytes(spec: &RunSpec, sum: &Estimate, transfers: u64, flows: u64) -> u64 {
+    let is_queued = matches!(spec.transport.rate_control, RateControl::LineRate {});
+    let ports = sum.ports * (PORT_BYTES + if is_queued { QUEUE_BYTES } else { 0 });
     let rows = sum.chunk_rows.min(ROWS_WAITING) * ROW_BYTES;
-    [transfers.saturating_mul(TRANSFER_BYTES), flows.saturating_mul(FLOW_BYTES), sum.ports * PORT_BYTES, rows]
+    [transfers.saturating_mul(TRANSFER_BYTES), flows.saturating_mul(FLOW_BYTES), ports, rows]
         .into_iter()
         .fold(PROGRAM_BYTES, u64::saturating_add)
 }
