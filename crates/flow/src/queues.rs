@@ -281,7 +281,7 @@ impl Queues {
         let back = self.links[(number ^ 1) as usize].passed[DATA];
         let link = &mut self.links[number as usize];
         self.largest_backlog = self.largest_backlog.max(link.backlog);
-        if link.arriving[DATA] <= capacity && link.backlog < self.frame {
+        if link.arriving[DATA] <= capacity && link.backlog < self.frame / 16 {
             link.backlog = 0;
         }
         let before = link.passed;
@@ -298,7 +298,8 @@ impl Queues {
             }
         }
         let is_source = link.is_source;
-        let differs = [DATA, ACKS].map(|class| differs(before[class], link.passed[class]));
+        let bits = if is_source { SMALL_CHANGE_BITS + 5 } else { SMALL_CHANGE_BITS };
+        let differs = [DATA, ACKS].map(|class| differs(before[class], link.passed[class], bits));
         for class in [DATA, ACKS] {
             if !differs[class] {
                 link.passed[class] = before[class];
@@ -353,9 +354,9 @@ impl Queues {
 }
 
 /// Whether a part that leaves differs from another by more than what is not worth a change downstream.
-fn differs(before: u64, after: u64) -> bool {
+fn differs(before: u64, after: u64, bits: u32) -> bool {
     let is_either_all = (before == ALL_PASSED) != (after == ALL_PASSED);
-    before.abs_diff(after) > if is_either_all { 0 } else { before >> SMALL_CHANGE_BITS }
+    before.abs_diff(after) > if is_either_all { 0 } else { before >> bits }
 }
 
 fn carried(offered: u64, passed: u64) -> u64 {

@@ -309,7 +309,10 @@ impl<'a> Run<'a> {
     /// The last bit of a chunk is past all that holds it back.
     fn through(&mut self, now: Instant, slot: u32) {
         let Active { chunk, tail, .. } = self.active[slot as usize];
-        self.events.push(now + tail, Kind::Delivered, chunk, slot);
+        match self.states[self.jobs.job_of(chunk) as usize].is_independent() {
+            true => self.delivered(slot, now + tail),
+            false => self.events.push(now + tail, Kind::Delivered, chunk, slot),
+        }
     }
 
     /// The last bit of a chunk has left its sender: the next one of its queue pair begins.
@@ -327,9 +330,12 @@ impl<'a> Run<'a> {
         let active = &mut self.active[slot as usize];
         active.delivered = now;
         let (chunk, back) = (active.chunk, active.back);
-        self.events.push(now + back, Kind::Completed, chunk, slot);
         let place = self.jobs.chunk(chunk);
         self.delivered_bytes += place.bytes;
+        if self.states[place.job as usize].is_independent() {
+            return self.completed(slot, now + back);
+        }
+        self.events.push(now + back, Kind::Completed, chunk, slot);
         if !self.states[place.job as usize].is_delivered(place.transfer) {
             return;
         }
@@ -363,7 +369,7 @@ impl<'a> Run<'a> {
         self.rows.push(row(&self.jobs, chunk, sent, &Times { posted, delivered, completed: now, unloaded }));
         let state = &mut self.states[place.job as usize];
         state.complete += 1;
-        state.end = now;
+        state.end = state.end.max(now);
         if !state.is_acknowledged(place.transfer) {
             return;
         }
