@@ -14,6 +14,9 @@ use wire::Framing;
 /// Bytes of an Ethernet frame, its preamble included, after which a switch that cuts through acts.
 const HEAD_BYTES: u32 = 8 + 64;
 
+/// Links of a path through three tiers.
+const HOPS_EXPECTED: usize = 6;
+
 /// Two neighbouring links of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Turn {
@@ -122,7 +125,8 @@ impl Network {
     /// hashes. Empty if there is no way.
     pub(crate) fn ports(&self, [from, to]: [AttachmentId; 2], entropy: u32) -> Vec<(NodeId, u16)> {
         let source = self.graph.attachment(from);
-        let mut ports = vec![(NodeId(source.host.0), source.host_port)];
+        let mut ports = Vec::with_capacity(HOPS_EXPECTED);
+        ports.push((NodeId(source.host.0), source.host_port));
         let (mut node, hosts) = (source.switch, self.graph.hosts());
         while let Some(switch) = node.index().checked_sub(hosts) {
             let hops = self.routes.next_hops(node, to);

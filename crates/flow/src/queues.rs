@@ -94,7 +94,6 @@ pub(crate) struct Queues {
     passages: Vec<Passage>,
     dirty: BinaryHeap<Reverse<(u32, u32)>>,
     looked: Vec<u32>,
-    largest_backlog: u128,
     /// Queues that are shorter count as empty [2^-16 bit/s x ps].
     frame: u128,
     pub(crate) looks: u64,
@@ -147,7 +146,7 @@ impl Queues {
             });
             passages.extend(plan.next.into_iter().map(|to| Passage { to, ..Passage::default() }));
         }
-        Self { links, passages, dirty: BinaryHeap::new(), looked: Vec::new(), largest_backlog: 0, frame: of_bytes(frame_bytes), looks: 0 }
+        Self { links, passages, dirty: BinaryHeap::new(), looked: Vec::new(), frame: of_bytes(frame_bytes), looks: 0 }
     }
 
     /// The link that a turn leads to.
@@ -228,12 +227,6 @@ impl Queues {
         holds
     }
 
-    /// The longest queue there was [bytes].
-    pub(crate) fn largest_backlog_bytes(&self) -> u64 {
-        u64::try_from(self.largest_backlog / of_bytes(1))
-            .unwrap_or(u64::MAX)
-    }
-
     /// A link has rested.
     pub(crate) fn rested(&mut self, link: u32) {
         self.links[link as usize].is_deferred = false;
@@ -280,7 +273,6 @@ impl Queues {
         self.bring_up(number, now);
         let back = self.links[(number ^ 1) as usize].passed[DATA];
         let link = &mut self.links[number as usize];
-        self.largest_backlog = self.largest_backlog.max(link.backlog);
         if link.arriving[DATA] <= capacity && link.backlog < self.frame / 16 {
             link.backlog = 0;
         }
