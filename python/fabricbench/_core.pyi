@@ -171,6 +171,13 @@ def run(
         KeyboardInterrupt: The user stopped the run.
     """
 
+def check_flow(spec_json: str) -> None:
+    """Check that the flow model covers a RunSpec.
+
+    Raises:
+        SpecError: It does not cover a field of it.
+    """
+
 def run_flow(
     spec_json: str,
     *,

@@ -40,7 +40,14 @@ impl Fair {
     }
 
     /// A flow begins: over these links, never faster than `bound`.
-    pub(crate) fn begin(&mut self, now: Instant, slot: u32, shares: Box<[Share]>, bound: u64, wire_bytes: u64) {
+    pub(crate) fn begin(
+        &mut self,
+        now: Instant,
+        slot: u32,
+        shares: Box<[Share]>,
+        bound: u64,
+        wire_bytes: u64,
+    ) {
         let number = self.fluid.begin(shares, bound);
         if slot as usize >= self.flows.len() {
             let none = Flow { number: NONE, left: 0, since: Instant::ZERO, told: 0 };

@@ -31,6 +31,7 @@ mod train;
 mod transfers;
 mod work;
 
+pub use check::check;
 pub use fluid::{Fluid, Share, WHOLE};
 pub use rows::{FlowSummary, JobResult, RoundTimes};
 pub use run::{Observer, Progress, RunError, Stopped, run};

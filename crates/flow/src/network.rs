@@ -6,7 +6,7 @@ use crate::train::Hop;
 use crate::work::RATE_BITS;
 use spec::{ForwardingSpec, LoadBalancing, RunSpec, SpecError};
 use std::cmp::Ordering;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use topology::{Graph, NodeKind, Routes};
 use units::{AttachmentId, NodeId, Rate, Seed, Span};
 use wire::Framing;
@@ -37,23 +37,75 @@ pub(crate) struct Network {
     nic_latency: Span,
     pipeline_latency: Span,
     cuts_through: bool,
-    /// By switch; none where every frame may go another way.
-    ecmp_seeds: Option<Vec<u64>>,
+    choice: Choice,
+}
+
+/// Which of several next hops a queue pair takes.
+enum Choice {
+    /// All, as every frame may go another way.
+    All,
+    /// By hash; seeds by switch.
+    Hash(Vec<u64>),
+    /// The same with weights; next hops beyond the list have weight 1.
+    Weighted(Vec<u64>, Vec<u32>),
+    /// By switch and queue pair, by hash where there is none.
+    Pinned(Vec<u64>, HashMap<(u32, u32), u32>),
+}
+
+impl Choice {
+    fn of(spec: &RunSpec, graph: &Graph) -> Self {
+        let seed = |switch| paths::ecmp_seed(Seed(spec.seed), switch);
+        let seeds = || (0..graph.switches() as u32).map(seed).collect();
+        match &spec.fabric.load_balancing {
+            LoadBalancing::Ecmp { .. } => Self::Hash(seeds()),
+            LoadBalancing::Weighted { weights } => Self::Weighted(seeds(), weights.clone()),
+            LoadBalancing::Pinned { pins } => {
+                let names = graph.nodes[graph.hosts()..].iter().zip(0..);
+                let switches: HashMap<&str, u32> = names.map(|(node, id)| (&*node.name, id)).collect();
+                let known = pins.iter().filter_map(|pin| Some((*switches.get(&*pin.switch)?, pin)));
+                Self::Pinned(seeds(), known.map(|(switch, pin)| ((switch, pin.qp), pin.uplink)).collect())
+            }
+            _ => Self::All,
+        }
+    }
+
+    /// The place of the next hop of a queue pair, of so many at a switch. Acknowledgements have no number.
+    fn choose(&self, switch: usize, entropy: u32, queue_pair: Option<u32>, hops: usize) -> usize {
+        match self {
+            Self::All => 0,
+            _ if hops < 2 => 0,
+            Self::Hash(seeds) => paths::hash_choice(entropy, seeds[switch], hops),
+            Self::Weighted(seeds, weights) => {
+                let weight = |place: usize| weights.get(place).map_or(1, |&weight| weight as usize);
+                let total: usize = (0..hops).map(weight).sum();
+                let mut ticket = paths::hash_choice(entropy, seeds[switch], total.max(1));
+                let is_it = |&place: &usize| {
+                    let is_it = ticket < weight(place);
+                    ticket = ticket.saturating_sub(weight(place));
+                    is_it
+                };
+                (0..hops).find(is_it).unwrap_or(0)
+            }
+            Self::Pinned(seeds, pins) => {
+                let pin = queue_pair.and_then(|pair| pins.get(&(switch as u32, pair)));
+                let hash = || paths::hash_choice(entropy, seeds[switch], hops);
+                pin.map_or_else(hash, |&uplink| (uplink as usize).min(hops - 1))
+            }
+        }
+    }
 }
 
 impl Network {
     pub(crate) fn new(spec: &RunSpec) -> Result<Self, SpecError> {
         let fabric = &spec.fabric;
         let graph = paths::graph(fabric)?;
-        let seeds = || (0..graph.switches() as u32).map(|switch| paths::ecmp_seed(Seed(spec.seed), switch));
-        let is_ecmp = matches!(fabric.load_balancing, LoadBalancing::Ecmp { .. });
         Ok(Self {
             routes: Routes::compute(&graph),
             framing: paths::framing(fabric.link_layer),
             nic_latency: Span(fabric.nic.latency_ps),
             pipeline_latency: Span(fabric.switch.pipeline_latency_ps),
             cuts_through: fabric.switch.forwarding == ForwardingSpec::CutThrough,
-            ecmp_seeds: is_ecmp.then(|| seeds().collect()),
+            choice: Choice::of(spec, &graph),
             graph,
         })
     }
@@ -121,19 +173,21 @@ impl Network {
         sender + self.graph.link(end.link).delay + receiver
     }
 
-    /// Ports from one host port to another, by the hash of what is sent; the first of equal ones without
-    /// hashes. Empty if there is no way.
-    pub(crate) fn ports(&self, [from, to]: [AttachmentId; 2], entropy: u32) -> Vec<(NodeId, u16)> {
+    /// Ports from one host port to another, by the hash of what is sent and the number of its queue pair; the
+    /// first of equal ones where every frame may go another way. Empty if there is no way.
+    pub(crate) fn ports(
+        &self,
+        [from, to]: [AttachmentId; 2],
+        entropy: u32,
+        queue_pair: Option<u32>,
+    ) -> Vec<(NodeId, u16)> {
         let source = self.graph.attachment(from);
         let mut ports = Vec::with_capacity(HOPS_EXPECTED);
         ports.push((NodeId(source.host.0), source.host_port));
         let (mut node, hosts) = (source.switch, self.graph.hosts());
         while let Some(switch) = node.index().checked_sub(hosts) {
             let hops = self.routes.next_hops(node, to);
-            let choice = match &self.ecmp_seeds {
-                Some(seeds) if hops.len() > 1 => paths::hash_choice(entropy, seeds[switch], hops.len()),
-                _ => 0,
-            };
+            let choice = self.choice.choose(switch, entropy, queue_pair, hops.len());
             let Some(&port) = hops.get(choice) else { return Vec::new() };
             ports.push((node, port));
             node = self.graph.node(node).ports[usize::from(port)].peer;
@@ -185,7 +239,7 @@ impl Network {
     /// From link to link along the path by these ports, hop by hop, or an even split over all next hops.
     pub(crate) fn turns(&self, ports: &[(NodeId, u16)], to: AttachmentId, visit: &mut impl FnMut(Turn)) {
         let first = self.link_of(ports[0].0, ports[0].1);
-        if self.ecmp_seeds.is_none() {
+        if matches!(self.choice, Choice::All) {
             return self.split(first, to, visit);
         }
         let mut from = first;

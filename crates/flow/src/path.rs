@@ -75,7 +75,7 @@ impl Paths {
         }
         for pair in jobs.queue_pairs().filter(|pair| !pair.is_local()) {
             let (from, to) = self.network.graph.attachments_between(pair.src_host, pair.dst_host);
-            if self.network.ports([from, to], 0).is_empty() {
+            if self.network.ports([from, to], 0, None).is_empty() {
                 return Err(SpecError::Value {
                     field: format!("jobs[{}].hosts", pair.job),
                     found: format!("host {} cannot reach host {}", pair.src_host, pair.dst_host),
@@ -91,10 +91,20 @@ impl Paths {
         let (chunk, _, pair) = jobs.place(chunk);
         let (from, to) = self.network.graph.attachments_between(pair.src_host, pair.dst_host);
         let port = pair.udp_source_port();
-        let ports = |ends| self.network.ports(ends, self.hash.of(ends, port, pair.identity));
+        let ports = |ends, number| {
+            let entropy = self.hash.of(ends, port, pair.identity);
+            self.network.ports(ends, entropy, number)
+        };
         let [_, _, wire_bytes] = self.frames.of(chunk.bytes);
         let acks = self.frames.acks_of(chunk.bytes);
-        Path { to, ports: ports([from, to]), back: ports([to, from]), back_to: from, wire_bytes, acks }
+        Path {
+            to,
+            ports: ports([from, to], Some(pair.number)),
+            back: ports([to, from], None),
+            back_to: from,
+            wire_bytes,
+            acks,
+        }
     }
 
     /// What a chunk of so many bytes takes on an idle path.

@@ -114,7 +114,14 @@ impl Queued {
     }
 
     /// The last bit of a flow leaves the link of a hop: where it goes from there.
-    pub(crate) fn move_on(&mut self, now: Instant, slot: u32, mut hop: u8, paths: &Paths, jobs: &Jobs) -> Step {
+    pub(crate) fn move_on(
+        &mut self,
+        now: Instant,
+        slot: u32,
+        mut hop: u8,
+        paths: &Paths,
+        jobs: &Jobs,
+    ) -> Step {
         let flow = self.flows[slot as usize];
         let path = paths.of(jobs, flow.chunk);
         loop {

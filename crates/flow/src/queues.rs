@@ -146,7 +146,14 @@ impl Queues {
             });
             passages.extend(plan.next.into_iter().map(|to| Passage { to, ..Passage::default() }));
         }
-        Self { links, passages, dirty: BinaryHeap::new(), looked: Vec::new(), frame: of_bytes(frame_bytes), looks: 0 }
+        Self {
+            links,
+            passages,
+            dirty: BinaryHeap::new(),
+            looked: Vec::new(),
+            frame: of_bytes(frame_bytes),
+            looks: 0,
+        }
     }
 
     /// The link that a turn leads to.
@@ -283,7 +290,10 @@ impl Queues {
         } else {
             let is_full = link.arriving[DATA] > capacity || link.backlog > 0;
             link.leaving = if is_full { capacity } else { link.arriving[DATA] };
-            link.passed = [parts_of(link.leaving, link.offered[DATA]), parts_of(link.arriving[ACKS], link.offered[ACKS])];
+            link.passed = [
+                parts_of(link.leaving, link.offered[DATA]),
+                parts_of(link.arriving[ACKS], link.offered[ACKS]),
+            ];
             if let Some(end) = link.empties_at(now, capacity) {
                 link.told = link.told.wrapping_add(1);
                 told.empties(end, number, link.told);

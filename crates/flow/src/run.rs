@@ -145,7 +145,9 @@ impl<'a> Run<'a> {
             let start = Instant(job.start_ps);
             let releases = self.jobs.schedules[index].releases().to_vec();
             let count = self.jobs.schedules[index].transfers().len() as u32;
-            for transfer in (0..count).filter(|&transfer| self.states[index].is_free(transfer)).collect::<Vec<_>>() {
+            for transfer in
+                (0..count).filter(|&transfer| self.states[index].is_free(transfer)).collect::<Vec<_>>()
+            {
                 let release = releases.get(transfer as usize).copied().unwrap_or(Span::ZERO);
                 self.offer(index as u32, transfer, start + release);
             }

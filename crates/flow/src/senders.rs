@@ -68,7 +68,8 @@ impl Sender {
 
     /// Those that it still sends.
     pub(crate) fn slots(&self) -> impl Iterator<Item = u32> + '_ {
-        let others = self.leaving.iter().map(|&(_, slot)| slot).chain(self.entering.iter().map(|flow| flow.1));
+        let others =
+            self.leaving.iter().map(|&(_, slot)| slot).chain(self.entering.iter().map(|flow| flow.1));
         self.flows.iter().map(|flow| flow.0.slot).chain(others)
     }
 

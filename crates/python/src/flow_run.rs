@@ -5,6 +5,12 @@ use crate::observer::PyObserver;
 use crate::{parse, to_python, usage};
 use pyo3::prelude::*;
 
+/// That the flow model covers a spec.
+#[pyfunction]
+pub(crate) fn check_flow(py: Python<'_>, spec_json: &str) -> PyResult<()> {
+    flow::check(&parse(py, spec_json)?).map_err(|error| spec_error(py, &error))
+}
+
 /// Carries a spec out with fluid flows; tables and progress go to the callbacks.
 #[pyfunction]
 #[pyo3(signature = (spec_json, *, on_progress = None, on_batch))]

@@ -33,6 +33,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(describe, module)?)?;
     module.add_function(wrap_pyfunction!(estimate, module)?)?;
     module.add_function(wrap_pyfunction!(run, module)?)?;
+    module.add_function(wrap_pyfunction!(flow_run::check_flow, module)?)?;
     module.add_function(wrap_pyfunction!(flow_run::run_flow, module)?)?;
     module.add_function(wrap_pyfunction!(capture, module)?)?;
     module.add_class::<host_run::HostRun>()?;
