@@ -1,7 +1,7 @@
 //! Directed links, and which of them carry the data of a queue pair.
 
 use crate::fluid::{Share, WHOLE};
-use crate::queues::{LinkPlan, Queues};
+use crate::queues::{Buffer, LinkPlan, Queues};
 use crate::train::Hop;
 use crate::work::RATE_BITS;
 use spec::{ForwardingSpec, LoadBalancing, RunSpec, SpecError};
@@ -38,6 +38,8 @@ pub(crate) struct Network {
     pipeline_latency: Span,
     cuts_through: bool,
     choice: Choice,
+    /// None where data are paused instead of lost.
+    buffer: Option<Buffer>,
 }
 
 /// Which of several next hops a queue pair takes.
@@ -95,6 +97,14 @@ impl Choice {
     }
 }
 
+/// What switches have for data that may be lost.
+fn buffer(spec: &RunSpec) -> Option<Buffer> {
+    let (switch, data) = (&spec.fabric.switch, spec.transport.priorities.data);
+    let is_paused = switch.pfc.as_ref().is_some_and(|pfc| pfc.priorities.contains(&data));
+    let alpha = switch.buffer.lossy_alpha.map(|alpha| [alpha.numerator, alpha.denominator]);
+    (!is_paused).then_some(Buffer { bytes: switch.buffer.size_bytes, alpha })
+}
+
 impl Network {
     pub(crate) fn new(spec: &RunSpec) -> Result<Self, SpecError> {
         let fabric = &spec.fabric;
@@ -106,6 +116,7 @@ impl Network {
             pipeline_latency: Span(fabric.switch.pipeline_latency_ps),
             cuts_through: fabric.switch.forwarding == ForwardingSpec::CutThrough,
             choice: Choice::of(spec, &graph),
+            buffer: buffer(spec),
             graph,
         })
     }
@@ -138,7 +149,7 @@ impl Network {
                 next: ports.map(|port| self.link_of(to, port)).collect(),
             }
         });
-        Queues::new(plans, frame_bytes)
+        Queues::new(plans, (frame_bytes, self.buffer))
     }
 
     /// What a directed link carries [2^-16 bit/s].
@@ -229,6 +240,12 @@ impl Network {
     /// The directed link by which frames go on.
     pub(crate) fn link_after(&self, turn: Turn) -> u32 {
         self.link_of(self.end_of(turn.from), turn.port)
+    }
+
+    /// The names of both nodes of a directed link.
+    pub(crate) fn name_of(&self, link: u32) -> String {
+        let [from, to] = [link ^ 1, link].map(|link| &self.graph.node(self.end_of(link)).name);
+        format!("{from}-{to}")
     }
 
     /// The node that a directed link leads to.

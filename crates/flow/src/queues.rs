@@ -96,7 +96,35 @@ pub(crate) struct Queues {
     looked: Vec<u32>,
     /// Queues that are shorter count as empty [2^-16 bit/s x ps].
     frame: u128,
+    /// None where nothing is lost, as it is paused.
+    buffer: Option<Buffer>,
+    pub(crate) overflow: Option<Overflow>,
     pub(crate) looks: u64,
+}
+
+/// What a switch has for queues that may lose frames.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Buffer {
+    pub(crate) bytes: u64,
+    /// A queue may have this ratio of what is free at most: numerator and denominator.
+    pub(crate) alpha: Option<[u32; 2]>,
+}
+
+impl Buffer {
+    /// Whether a queue fits, of all queues of its switch [2^-16 bit/s x ps].
+    fn holds(self, queue: u128, all: u128) -> bool {
+        let free = of_bytes(self.bytes).saturating_sub(all);
+        let limit =
+            self.alpha.map_or(free + queue, |[over, under]| free / u128::from(under) * u128::from(over));
+        all <= of_bytes(self.bytes) && queue <= limit
+    }
+}
+
+/// A queue that is longer than its switch lets it be.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Overflow {
+    pub(crate) link: u32,
+    pub(crate) bytes: u64,
 }
 
 /// A link as [`Queues::new`] takes it.
@@ -122,7 +150,10 @@ pub(crate) trait Told {
 }
 
 impl Queues {
-    pub(crate) fn new(plans: impl Iterator<Item = LinkPlan>, frame_bytes: u64) -> Self {
+    pub(crate) fn new(
+        plans: impl Iterator<Item = LinkPlan>,
+        (frame_bytes, buffer): (u64, Option<Buffer>),
+    ) -> Self {
         let (mut links, mut passages) = (Vec::new(), Vec::new());
         for plan in plans {
             links.push(Link {
@@ -152,6 +183,8 @@ impl Queues {
             dirty: BinaryHeap::new(),
             looked: Vec::new(),
             frame: of_bytes(frame_bytes),
+            buffer,
+            overflow: None,
             looks: 0,
         }
     }
@@ -278,6 +311,7 @@ impl Queues {
     fn look(&mut self, number: u32, now: Instant, told: &mut impl Told) {
         let capacity = self.capacity_for_data(number);
         self.bring_up(number, now);
+        self.check_buffer(number, now);
         let back = self.links[(number ^ 1) as usize].passed[DATA];
         let link = &mut self.links[number as usize];
         if link.arriving[DATA] <= capacity && link.backlog < self.frame / 16 {
@@ -316,6 +350,24 @@ impl Queues {
         }
         if differs[ACKS] {
             self.pass_on(number, now, ACKS);
+        }
+    }
+
+    /// Notes the first queue that does not fit into its switch.
+    fn check_buffer(&mut self, number: u32, now: Instant) {
+        let link = &self.links[number as usize];
+        let Some(buffer) = self.buffer.filter(|_| self.overflow.is_none() && !link.is_source) else { return };
+        // What leads back leads to the same switch, so it goes on to all of its links.
+        let back = &self.links[(number ^ 1) as usize];
+        if link.backlog <= of_bytes(buffer.bytes) / (4 * u128::from(back.passages.max(1))) {
+            return;
+        }
+        let places = back.first_passage as usize..(back.first_passage + back.passages) as usize;
+        let queues = self.passages[places].iter().map(|passage| &self.links[passage.to as usize]);
+        let all = queues.map(|queue| self.backlog(queue, now)).sum();
+        if !buffer.holds(link.backlog, all) {
+            let bytes = u64::try_from(link.backlog / of_bytes(1)).unwrap_or(u64::MAX);
+            self.overflow = Some(Overflow { link: number, bytes });
         }
     }
 

@@ -5,6 +5,7 @@ use crate::events::{Events, Kind};
 use crate::fair::Fair;
 use crate::path::Paths;
 use crate::queued::{Queued, Step};
+use crate::queues::Overflow;
 use crate::rows::{FlowSummary, JobResult, Times, row};
 use crate::transfers::JobState;
 use jobs::{Jobs, QueuePair};
@@ -63,6 +64,12 @@ pub enum RunError {
     Stopped,
 }
 
+impl From<Stopped> for RunError {
+    fn from(_: Stopped) -> Self {
+        Self::Stopped
+    }
+}
+
 /// How flows share links.
 enum Sharing {
     /// Senders react.
@@ -107,7 +114,7 @@ pub fn run(spec: &RunSpec, observer: &mut dyn Observer) -> Result<FlowSummary, R
     check(spec)?;
     let mut run = Run::new(spec)?;
     run.start();
-    run.carry_out(observer).map_err(|Stopped| RunError::Stopped)?;
+    run.carry_out(observer)?;
     Ok(run.summary())
 }
 
@@ -154,7 +161,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    fn carry_out(&mut self, observer: &mut dyn Observer) -> Result<(), Stopped> {
+    fn carry_out(&mut self, observer: &mut dyn Observer) -> Result<(), RunError> {
         let total_bytes = self.jobs.schedules.iter().map(workload::Schedule::total_bytes).sum();
         let (mut told, mut now, mut moments) = (WallInstant::now(), Instant::ZERO, 0_u64);
         while let Some(at) = self.events.next() {
@@ -163,6 +170,7 @@ impl<'a> Run<'a> {
                 self.take(now, kind, number, place);
             }
             self.settle(now);
+            self.check_queues(now)?;
             if self.rows.len() >= BATCH_ROWS {
                 observer.batch(Batch::Chunks(std::mem::take(&mut self.rows)))?;
             }
@@ -174,7 +182,20 @@ impl<'a> Run<'a> {
             }
         }
         observer.progress(Progress { delivered_bytes: self.delivered_bytes, total_bytes, simulated: now })?;
-        observer.batch(Batch::Chunks(std::mem::take(&mut self.rows)))
+        observer.batch(Batch::Chunks(std::mem::take(&mut self.rows)))?;
+        Ok(())
+    }
+
+    /// That nothing would have been lost by now.
+    fn check_queues(&self, now: Instant) -> Result<(), SpecError> {
+        let Sharing::Queued(queued) = &self.sharing else { return Ok(()) };
+        let Some(Overflow { link, bytes }) = queued.overflow() else { return Ok(()) };
+        let name = self.paths.network.name_of(link);
+        Err(SpecError::Value {
+            field: "fabric.switch.pfc".into(),
+            found: format!("none, so that the queue of {name} loses frames at {bytes} bytes, {now}"),
+            allowed: "a fabric that loses nothing (the flow model covers no losses)".into(),
+        })
     }
 
     fn take(&mut self, now: Instant, kind: Kind, number: u32, place: u32) {
