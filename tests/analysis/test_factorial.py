@@ -169,7 +169,7 @@ def test_intervals_hold_the_true_effect_in_95_of_100_experiments() -> None:
     generator = random.Random(3)
     held = tried = 0
     for _ in range(500):
-        values = {
+        values: Values = {
             (a, b): [mean * (1 + generator.gauss(0, 0.1)) for _ in range(5)]
             for (a, b), mean in {(0, 0): 1, (0, 1): 20, (1, 0): 2, (1, 1): 40}.items()
         }

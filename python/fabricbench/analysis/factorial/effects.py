@@ -83,7 +83,7 @@ def effects_of(cells: Sequence[Cell], sizes: Sequence[int]) -> Effects:
 
     Args:
         cells: Each setting that has a value; there is at least one.
-        sizes: How many levels each factor has, Each level has a cell.
+        sizes: How many levels each factor has; each level has a cell.
     """
     design = Design([cell.levels for cell in cells], sizes)
     noise = _Noise(cells)

@@ -1,0 +1,345 @@
+"""What a campaign came to: a table of its trials, what its factors do, its best and worst settings.
+
+The table is a frame of polars, filled from the catalog; no trial is read by itself. Settings are what the
+trials have in common that differ in their seed alone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import repeat
+from typing import TYPE_CHECKING, Any, Final
+
+from fabricbench.analysis.factorial.effects import Cell, Effects, effects_of
+from fabricbench.analysis.factorial.front import front
+from fabricbench.analysis.factorial.student import quantile_975
+from fabricbench.analysis.kinds import job_kind
+from fabricbench.metrics import BY_NAME, HEADLINES, Direction, JobKind, Metric
+from fabricbench.results.axes import short_names
+from fabricbench.results.factors import Factor, ToldApart, told_apart
+from fabricbench.store.catalog_schema import FINISHED
+from fabricbench.store.measured_values import measured_values
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from fabricbench.store import Workspace
+
+_STATUS: Final = "status"
+NOT_RUN: Final = "not run"
+_LOADS: Final = ("plan", "data_size", "message_size", "size")
+"""Factors that say what is run."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One setting of all factors, and what its trials came to.
+
+    Attributes:
+        values: The value of each factor of the campaign, in words.
+        mean: Mean of its trials.
+        count: How many of them have a value.
+        variance: Their variance; 0 of a single one.
+    """
+
+    values: tuple[str, ...]
+    mean: float
+    count: int
+    variance: float
+
+    @property
+    def margin(self) -> float | None:
+        """Half of the interval of 95 % confidence of the mean, by Student's t; none of a single trial."""
+        if self.count < 2:
+            return None
+        return quantile_975(self.count - 1) * math.sqrt(self.variance / self.count)
+
+
+class CampaignTable:
+    """The trials of a campaign with what each came to.
+
+    Attributes:
+        frame: A row for each trial and plan that it is part of: `trial`, `iteration`, `seed`, `size_bytes`,
+            each factor in words, `status`, and each metric: of the job that fares worst by it. A metric is
+            null where no job has it, and where the trial has no record.
+        factors: The levels of each factor, in their order.
+    """
+
+    def __init__(self, frame: pl.DataFrame, factors: Mapping[str, Sequence[str]]) -> None:
+        """Take a frame, and the levels of its factors in their order."""
+        self.frame = frame
+        self.factors = {name: tuple(levels) for name, levels in factors.items()}
+
+    @property
+    def typed(self) -> pl.DataFrame:
+        """The frame with factors as numbers where all of their values are such."""
+        return self.frame.with_columns(_number_or_text(self.frame[name]) for name in self.factors)
+
+    @property
+    def metrics(self) -> list[Metric]:
+        """The metrics that it has."""
+        return [BY_NAME[name] for name in self.frame.columns if name in BY_NAME]
+
+    @cached_property
+    def missing(self) -> pl.DataFrame:
+        """The trials that have no record, each once."""
+        import polars as pl
+
+        return self.frame.filter(~pl.col(_STATUS).is_in(FINISHED)).unique("trial", maintain_order=True)
+
+    @property
+    def trials(self) -> int:
+        """How many trials it has."""
+        return self.frame["trial"].n_unique()
+
+    def response(self, metric: Metric) -> Response:
+        """Return what the factors do to a metric."""
+        return Response(self, metric)
+
+
+def campaign_table(
+    workspace: Workspace,
+    members: pl.DataFrame,
+    factors: Mapping[str, Sequence[str]],
+    metrics: Container[str] | None = None,
+    job: str | None = None,
+) -> CampaignTable:
+    """Return the table of a campaign.
+
+    Args:
+        workspace: Where its records are.
+        members: Its trials; see `fabricbench.runner.campaign.members`.
+        factors: The levels of each of its factors.
+        metrics: Names of metrics; by default all that a trial has.
+        job: The job whose metrics count, in place of the one that fares worst.
+
+    Raises:
+        StoreError: The catalog cannot be read.
+    """
+    import polars as pl
+
+    names = [name for name in BY_NAME if metrics is None or name in metrics]
+    ids = members["trial"].unique(maintain_order=True).to_list()
+    found = measured_values(workspace, ids, names)
+    values = pl.DataFrame(
+        found.values,
+        {"trial": pl.String, "metric": pl.String, "job": pl.String, "value": pl.Float64},
+        orient="row",
+    )
+    if metrics is None:
+        there = set(values["metric"].unique())
+        names = [name for name in names if name in there]
+    if job is not None:
+        values = values.filter(pl.col("job") == job)
+    states = pl.DataFrame(list(found.states.items()), {"trial": pl.String, _STATUS: pl.String}, orient="row")
+    frame = members.join(states, on="trial", how="left", maintain_order="left")
+    frame = frame.with_columns(pl.col(_STATUS).fill_null(NOT_RUN))
+    for name in names:
+        value = pl.col("value")
+        worst = value.max() if BY_NAME[name].direction is Direction.LOWER else value.min()
+        own = values.filter(pl.col("metric") == name).group_by("trial").agg(worst.alias(name))
+        frame = frame.join(own, on="trial", how="left", maintain_order="left")
+    return CampaignTable(frame, factors)
+
+
+def _number_or_text(column: pl.Series) -> pl.Series:
+    import polars as pl
+
+    for kind in (pl.Int64, pl.Float64):
+        with suppress(pl.exceptions.InvalidOperationError):
+            return column.cast(kind)
+    return column
+
+
+def main_metric(jobs: Iterable[Mapping[str, Any]]) -> Metric:
+    """Return the metric that says most about jobs of the kind that most of some are, by their run specs."""
+    kinds = Counter(map(job_kind, jobs))
+    return HEADLINES[max(JobKind, key=lambda kind: kinds[kind])]
+
+
+class Response:
+    """What the factors of a campaign do to one metric.
+
+    Attributes:
+        metric: The metric.
+        names: The factors of the campaign, in the order of the values of a setting.
+        trials: How many trials have it.
+        unmeasured: How many have a record without it.
+        settings: Every setting that has a value, in the order of the campaign.
+    """
+
+    def __init__(self, table: CampaignTable, metric: Metric) -> None:
+        """Take a metric of a table."""
+        import polars as pl
+
+        self.metric = metric
+        self.names = list(table.factors)
+        self._order = table.factors
+        value = pl.col(metric.name)
+        frame = table.frame
+        if metric.name not in frame.columns:
+            frame = frame.with_columns(pl.lit(None, pl.Float64).alias(metric.name))
+        known = frame.filter(value.is_finite())
+        self.trials = known["trial"].n_unique()
+        self.unmeasured = table.trials - table.missing.height - self.trials
+        keys: list[Any] = [*self.names] or [pl.lit("").alias("")]
+        self._planned = table.frame.select(keys).unique().height
+        self.settings = [
+            Setting(tuple(row[:-3]), *row[-3:])
+            for row in known.group_by(keys, maintain_order=True)
+            .agg(value.mean().alias("\0mean"), value.len().alias("\0count"), value.var().fill_null(0.0))
+            .filter(pl.col("\0count") > 0)  # without factors there is one group, and nothing may be in it
+            .select(*self.names, "\0mean", "\0count", metric.name)
+            .iter_rows()
+        ]
+
+    @cached_property
+    def _told(self) -> ToldApart:
+        columns = {
+            name: [setting.values[place] for setting in self.settings]
+            for place, name in enumerate(self.names)
+        }
+        return told_apart(columns, self._order)
+
+    @cached_property
+    def levels(self) -> dict[str, list[str]]:
+        """The values of each factor of the campaign that settings have, in their order."""
+        there = {
+            name: {each.values[place] for each in self.settings} for place, name in enumerate(self.names)
+        }
+        return {name: [level for level in self._order[name] if level in own] for name, own in there.items()}
+
+    @property
+    def factors(self) -> Sequence[Factor]:
+        """The factors whose effects can be told, in the order of `effects`."""
+        return self._told.factors
+
+    @cached_property
+    def _cells(self) -> list[Cell]:
+        """The settings in which they can be told."""
+        settings = self.settings
+        chosen = [settings[number] for number in self._told.settings] if self.names else settings
+        levels = (
+            zip(*(factor.numbers for factor in self.factors), strict=True) if self.factors else repeat(())
+        )
+        return [
+            Cell(own, setting.mean, setting.count, setting.variance)
+            for own, setting in zip(levels, chosen, strict=False)
+        ]
+
+    @property
+    def analysed(self) -> int:
+        """How many settings effects are told of."""
+        return len(self._cells)
+
+    @cached_property
+    def effects(self) -> Effects | None:
+        """What each factor does; none where no trial has the metric."""
+        return (
+            effects_of(self._cells, [len(factor.levels) for factor in self.factors]) if self._cells else None
+        )
+
+    def ranked(self) -> list[Setting]:
+        """Return the settings, the best first; those that are alike in their order."""
+        sign = 1 if self.metric.direction is Direction.LOWER else -1
+        return sorted(self.settings, key=lambda setting: sign * setting.mean)
+
+    def best_of_each(self) -> list[Setting]:
+        """Return the best setting for each load: plan and size are what is run, and not a choice.
+
+        Empty where the campaign has one load, or nothing else differs.
+        """
+        places = [place for place, name in enumerate(self.names) if name in _LOADS]
+        found: dict[tuple[str, ...], Setting] = {}
+        for setting in self.ranked():
+            found.setdefault(tuple(setting.values[place] for place in places), setting)
+        if len(places) == len(self.names) or len(found) < 2:
+            return []
+        order = {name: {level: n for n, level in enumerate(levels)} for name, levels in self.levels.items()}
+        keys = [(place, order[self.names[place]]) for place in places]
+        return sorted(found.values(), key=lambda each: [own[each.values[place]] for place, own in keys])
+
+    def strongest(self, count: int) -> list[int]:
+        """Return the numbers of the factors that explain most of the variance, the strongest first."""
+        shares = self.effects.shares if self.effects else []
+        return sorted(range(len(shares)), key=lambda number: -shares[number])[:count]
+
+    def grid(self, one: int, other: int) -> dict[tuple[int, int], float]:
+        """Return the mean of all settings that have a level of each of two factors, by their numbers."""
+        found: dict[tuple[int, int], list[float]] = {}
+        for cell in self._cells:
+            found.setdefault((cell.levels[one], cell.levels[other]), []).append(cell.mean)
+        return {place: sum(values) / len(values) for place, values in found.items()}
+
+    def notes(self) -> list[str]:
+        """Say what limits the analysis: settings and seeds that are missing, factors that are not told."""
+        if not self.settings:
+            return []
+        notes = [*self._counts(), *self._told.notes]
+        combinations = math.prod(len(factor.levels) for factor in self.factors)
+        there = len({cell.levels for cell in self._cells})
+        if there < combinations:
+            notes.append(
+                f"{there:,} of {combinations:,} combinations are there: effects are those of an additive "
+                "model by least squares, and shares of the variance may overlap."
+            )
+        return notes
+
+    def _counts(self) -> Iterator[str]:
+        """Say which settings and seeds are missing."""
+        counts = [setting.count for setting in self.settings]
+        most, fewest = max(counts), min(counts)
+        if (lost := self._planned - len(counts)) > 0:
+            yield f"{lost:,} of {self._planned:,} settings have no value."
+        if most == 1:
+            yield "One seed of each setting: there are no intervals, and chance is not told from effects."
+        elif fewest < most:
+            few = sum(1 for count in counts if count < most)
+            yield (
+                f"{few:,} of {len(counts):,} settings have fewer than {most} seeds, the fewest {fewest}; "
+                "each setting counts the same."
+            )
+
+
+@dataclass(frozen=True)
+class Front:
+    """Two metrics of the settings of a campaign.
+
+    Attributes:
+        metrics: The two.
+        names: The factors of the campaign.
+        settings: The values of the factors in each setting that has both.
+        points: The means of both, of each.
+        best: The numbers of those that no other is better than in both, by the first metric.
+    """
+
+    metrics: tuple[Metric, Metric]
+    names: Sequence[str]
+    settings: Sequence[tuple[str, ...]]
+    points: Sequence[tuple[float, float]]
+    best: Sequence[int]
+
+    def label(self, number: int) -> str:
+        """Write what a setting is."""
+        return setting_text(self.names, self.settings[number])
+
+
+def front_of(one: Response, other: Response) -> Front:
+    """Return the Pareto front of two metrics of one table."""
+    second = {setting.values: setting.mean for setting in other.settings}
+    both = [setting for setting in one.settings if setting.values in second]
+    points = [(setting.mean, second[setting.values]) for setting in both]
+    signs = tuple(1 if each.metric.direction is Direction.LOWER else -1 for each in (one, other))
+    settings = [setting.values for setting in both]
+    return Front((one.metric, other.metric), one.names, settings, points, front(points, (signs[0], signs[1])))
+
+
+def setting_text(names: Sequence[str], values: Sequence[str]) -> str:
+    """Write the values of factors with the last part of their names: `kmin 100KB, window 32`."""
+    short = short_names(names)
+    return ", ".join(f"{short[name]} {value}" for name, value in zip(names, values, strict=True))
