@@ -228,6 +228,35 @@ def test_best_and_worst_settings_have_an_interval_of_their_own(full: Path) -> No
     assert [setting.values for setting in response.best_of_each()] == [("1 MB", "16"), ("2 MB", "16")]
 
 
+def test_relative_values_tell_what_a_factor_does_at_every_size_alike(file: Path) -> None:
+    """Times of 1 and 1,000 ms, of which acknowledging takes the same share."""
+
+    def values(facts: TrialFacts, _: int) -> Values:
+        share = 1 + ACKNOWLEDGE[dict(facts.axes)["transport.ack_every"]] / 100
+        return {"completion_time_ms": (1 if facts.data_size_bytes == 1 << 20 else 1000) * share}
+
+    measured(file, file.parent / "fabricbench-workspace", values)
+    table = table_of(file, [TIME.name])
+    absolute, relative = table.response(TIME).effects, table.response(TIME, relative=True).effects
+    assert absolute is not None
+    assert relative is not None
+    assert absolute.shares[0] > 0.9
+    assert relative.shares == pytest.approx([0, 1])
+    assert relative.pairs[0, 1] == pytest.approx(0)
+    assert [level.percent for level in relative.levels[1]] == pytest.approx([10, 0, -10])
+
+
+def test_relative_values_of_0_are_alike(file: Path) -> None:
+    measured(
+        file,
+        file.parent / "fabricbench-workspace",
+        lambda facts, _: {"frames_lost": facts.data_size_bytes >> 21},
+    )
+    lost = BY_NAME["frames_lost"]
+    response = table_of(file, [lost.name]).response(lost, relative=True)
+    assert {setting.mean for setting in response.settings} == {1.0}
+
+
 def test_the_better_direction_of_a_metric_decides_what_is_best(file: Path) -> None:
     def values(facts: TrialFacts, place: int) -> Values:
         return {"busbw_gb_per_s": made(facts, place)["completion_time_ms"]}
@@ -410,6 +439,16 @@ def test_a_terminal_shows_effects_best_and_worst(capfd: pytest.CaptureFixture[st
     assert "best 1 MB 16 90.000 1.2421 3" in lines
     assert "worst 2 MB 1 210.00 1.2421 3" in lines
     assert "Pareto front of completion time and deepest queue" in lines
+
+
+@pytest.mark.usefixtures("full")
+def test_values_are_shown_relative_to_their_size_on_request(capfd: pytest.CaptureFixture[str]) -> None:
+    lines = [
+        " ".join(line.split()) for line in shown(capfd, "show", "campaign.yaml", "--relative").splitlines()
+    ]
+    title = "Completion time, relative to the mean of its plan and size"
+    assert f"{title}: mean 1.000 of 6 settings; lower is better" in lines
+    assert "best 1 MB 16 0.9000 0.01242 3" in lines
 
 
 @pytest.mark.usefixtures("full")

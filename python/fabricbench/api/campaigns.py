@@ -35,7 +35,7 @@ class Campaign:
         <Campaign sizes: 2 of 3 trials have a record>
     """
 
-    def __init__(self, store: Store, file: Path, job: str | None = None) -> None:
+    def __init__(self, store: Store, file: Path, job: str | None = None, *, relative: bool = False) -> None:
         """Take a campaign; `Workspace.campaign` opens one."""
         loaded = load_campaign(file)
         members = members_of(loaded)
@@ -44,6 +44,7 @@ class Campaign:
         table = campaign_table(store, members.frame, members.factors, None, job)
         text = file.read_text(encoding="utf-8")
         self._report = CampaignReport(loaded.name, loaded.title, text, table, (), alone=members.alone)
+        self._relative = relative
         self._responses: dict[str, Response] = {}
 
     @cached_property
@@ -131,7 +132,7 @@ class Campaign:
         name = metric or self.metric
         check_metric(name)
         if name not in self._responses:
-            self._responses[name] = self._report.table.response(BY_NAME[name])
+            self._responses[name] = self._report.table.response(BY_NAME[name], relative=self._relative)
         return self._responses[name]
 
     def __repr__(self) -> str:

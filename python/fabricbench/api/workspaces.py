@@ -105,12 +105,14 @@ class Workspace:
         members = self._store.suite(trial.stored)
         return Trials([Trial(each, self._store) for each in members])
 
-    def campaign(self, file: str | Path, *, job: str | None = None) -> Campaign:
+    def campaign(self, file: str | Path, *, job: str | None = None, relative: bool = False) -> Campaign:
         """Return what the trials of a campaign came to; nothing is run.
 
         Args:
             file: The file of the campaign; its trials are found by what they run.
             job: The job whose metrics count, in place of the one that fares worst.
+            relative: Whether effects and settings are of values as shares of the mean of the same plan and
+                size, so that small sizes count as much as large ones.
 
         Raises:
             PlanError: The file, or a plan of it, cannot be read.
@@ -124,7 +126,7 @@ class Workspace:
             >>> fb.workspace(workspace).campaign(file)
             <Campaign sizes: 2 of 2 trials have a record>
         """
-        return Campaign(self._store, Path(file), job)
+        return Campaign(self._store, Path(file), job, relative=relative)
 
     @property
     def store(self) -> Store:

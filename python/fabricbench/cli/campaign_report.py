@@ -40,6 +40,13 @@ ParetoOption = Annotated[
     str | None,
     typer.Option("--pareto", metavar="METRIC,METRIC", help="Also set two metrics against each other."),
 ]
+RelativeOption = Annotated[
+    bool,
+    typer.Option(
+        "--relative",
+        help="Values as shares of the mean of their plan and size: small sizes count as much as large ones.",
+    ),
+]
 JobOption = Annotated[
     str | None,
     typer.Option("--job", metavar="JOB", help="Metrics of this job, not of the one that fares worst."),
@@ -57,6 +64,7 @@ def report_command(
     metric: MetricOption = None,
     pareto: ParetoOption = None,
     job: JobOption = None,
+    relative: RelativeOption = False,
     workspace: WorkspaceOption = None,
 ) -> None:
     """Write the report of a campaign: one HTML file that opens offline. Nothing is run.
@@ -69,7 +77,7 @@ def report_command(
     if out is not None:
         check_page_name(out)
         check_writable_target(out)
-    report = _report(file, metric or [], pareto, job, workspace)
+    report = _report(file, metric or [], pareto, job, workspace, relative=relative)
     out = out or Path(f"{report.name}.html")
     size_bytes = write_campaign_report(report, out)
     note(f"wrote {out}: {report.extent}, {size_bytes / 1e6:.1f} MB")
@@ -80,6 +88,7 @@ def show_command(
     metric: MetricOption = None,
     pareto: ParetoOption = None,
     job: JobOption = None,
+    relative: RelativeOption = False,
     output: Annotated[
         CampaignFormat,
         typer.Option("--format", help="A table of effects, all as JSON, or the trials as CSV or Parquet."),
@@ -101,7 +110,9 @@ def show_command(
     is_table = output in {CampaignFormat.CSV, CampaignFormat.PARQUET}
     if output is CampaignFormat.PARQUET and target is None and sys.stdout.isatty():
         raise typer.BadParameter("Parquet is no text for a terminal; name a file with -o")
-    report = _report(file, metric or [], pareto, job, workspace, with_all=is_table and not metric)
+    report = _report(
+        file, metric or [], pareto, job, workspace, relative=relative, with_all=is_table and not metric
+    )
     if is_table:
         if target is not None:
             with atomic_file(target) as stream:
@@ -126,6 +137,7 @@ def _report(
     job: str | None,
     workspace: Path | None,
     *,
+    relative: bool = False,
     with_all: bool = False,
 ) -> CampaignReport:
     """Analyse a campaign; what has no record is told, and none at all is an error."""
@@ -154,7 +166,7 @@ def _report(
         campaign.title,
         file.read_text(encoding="utf-8"),
         table,
-        [] if with_all else [table.response(BY_NAME[name]) for name in chosen],
+        [] if with_all else [table.response(BY_NAME[name], relative=relative) for name in chosen],
         (table.response(BY_NAME[both[0]]), table.response(BY_NAME[both[1]])) if both else None,
         members.alone,
     )

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import IO, TYPE_CHECKING, Any, Final
 
+from fabricbench.report.terminal.cells import metric_text
+from fabricbench.report.text_table import number
 from fabricbench.results.campaign import front_of
 
 if TYPE_CHECKING:
@@ -87,7 +89,8 @@ def _response_object(response: Response) -> dict[str, Any]:
     metric, effects = response.metric, response.effects
     return {
         "metric": metric.name,
-        "unit": metric.unit,
+        "unit": response.unit,
+        "relative": response.relative,
         "better": metric.direction.value,
         "trials": response.trials,
         "unmeasured": response.unmeasured,
@@ -162,6 +165,11 @@ def write_table(frame: pl.DataFrame, file_format: str, stream: IO[bytes]) -> Non
     text = pl.col(pl.String)
     marked = pl.when(text.str.contains(_FORMULA)).then(pl.lit("'") + text).otherwise(text)
     frame.with_columns(marked.name.keep()).write_csv(stream)
+
+
+def value_text(response: Response, value: float | None) -> str:
+    """Write a value of a metric as tables show it, without its unit; `-` for none."""
+    return number(value, 4) if response.relative else metric_text(response.metric, value)
 
 
 def per_cent(value: float | None, *, signed: bool = False) -> str:

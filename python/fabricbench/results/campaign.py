@@ -97,9 +97,9 @@ class CampaignTable:
         """How many trials it has."""
         return self.frame["trial"].n_unique()
 
-    def response(self, metric: Metric) -> Response:
-        """Return what the factors do to a metric."""
-        return Response(self, metric)
+    def response(self, metric: Metric, *, relative: bool = False) -> Response:
+        """Return what the factors do to a metric; see `Response`."""
+        return Response(self, metric, relative=relative)
 
 
 def campaign_table(
@@ -167,17 +167,20 @@ class Response:
 
     Attributes:
         metric: The metric.
+        relative: Whether values are shares of the mean of all settings of the same plan and size, so that
+            small sizes count as much as large ones.
         names: The factors of the campaign, in the order of the values of a setting.
         trials: How many trials have it.
         unmeasured: How many have a record without it.
         settings: Every setting that has a value, in the order of the campaign.
     """
 
-    def __init__(self, table: CampaignTable, metric: Metric) -> None:
+    def __init__(self, table: CampaignTable, metric: Metric, *, relative: bool = False) -> None:
         """Take a metric of a table."""
         import polars as pl
 
         self.metric = metric
+        self.relative = relative
         self.names = list(table.factors)
         self._order = table.factors
         value = pl.col(metric.name)
@@ -197,6 +200,38 @@ class Response:
             .select(*self.names, "\0mean", "\0count", metric.name)
             .iter_rows()
         ]
+
+        if relative:
+            self.settings = self._relative()
+
+    @property
+    def unit(self) -> str:
+        """Unit of the values; empty for a pure number."""
+        return "" if self.relative else self.metric.unit
+
+    @property
+    def title(self) -> str:
+        """What the values are, with their unit."""
+        about = ", relative to the mean of its plan and size" if self.relative else ""
+        return f"{self.metric.title}{about}{f' ({self.unit})' if self.unit else ''}"
+
+    def _load_of(self, setting: Setting) -> tuple[str, ...]:
+        """Return plan and size of a setting, as far as they differ."""
+        named = zip(self.names, setting.values, strict=True)
+        return tuple(value for name, value in named if name in _LOADS)
+
+    def _relative(self) -> list[Setting]:
+        means: dict[tuple[str, ...], list[float]] = {}
+        for setting in self.settings:
+            means.setdefault(self._load_of(setting), []).append(setting.mean)
+        found = []
+        for setting in self.settings:
+            own = means[self._load_of(setting)]
+            mean = sum(own) / len(own)
+            # Where all are 0, none is above another.
+            scaled = (setting.mean / mean, setting.variance / mean**2) if mean else (1.0, 0.0)
+            found.append(Setting(setting.values, scaled[0], setting.count, scaled[1]))
+        return found
 
     @cached_property
     def _told(self) -> ToldApart:
@@ -254,15 +289,15 @@ class Response:
 
         Empty where the campaign has one load, or nothing else differs.
         """
-        places = [place for place, name in enumerate(self.names) if name in _LOADS]
         found: dict[tuple[str, ...], Setting] = {}
         for setting in self.ranked():
-            found.setdefault(tuple(setting.values[place] for place in places), setting)
-        if len(places) == len(self.names) or len(found) < 2:
+            found.setdefault(self._load_of(setting), setting)
+        if len(found) < 2 or not set(self.names) - set(_LOADS):
             return []
-        order = {name: {level: n for n, level in enumerate(levels)} for name, levels in self.levels.items()}
-        keys = [(place, order[self.names[place]]) for place in places]
-        return sorted(found.values(), key=lambda each: [own[each.values[place]] for place, own in keys])
+        levels = [self.levels[name] for name in self.names if name in _LOADS]
+        order = [{level: place for place, level in enumerate(each)} for each in levels]
+        places = {load: [own[value] for own, value in zip(order, load, strict=True)] for load in found}
+        return [found[load] for load in sorted(found, key=lambda load: places[load])]
 
     def strongest(self, count: int) -> list[int]:
         """Return the numbers of the factors that explain most of the variance, the strongest first."""

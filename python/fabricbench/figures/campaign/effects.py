@@ -69,7 +69,7 @@ def _points(levels: Sequence[LevelEffect], first: int, name: str, number: int) -
 
 def _caption(response: Response, left: int) -> str:
     told = (
-        f"{response.metric.title} with each value of each factor, the others being the same, against the "
+        f"{response.title} with each value of each factor, the others being the same, against the "
         "mean of all settings."
     )
     if response.effects is not None and response.effects.has_repeats:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import combinations
 from typing import TYPE_CHECKING, Final
 
@@ -36,12 +37,8 @@ def pair_plot(response: Response, one: int, other: int) -> Plot:
     means = response.grid(response.factors.index(rows), response.factors.index(columns))
     values = {(rows.levels[row], columns.levels[column]): value for (row, column), value in means.items()}
     grid = Grid("", _dimension(rows), _dimension(columns), values)
-    metric = response.metric
-    unit = f" ({metric.unit})" if metric.unit else ""
-    caption = (
-        f"{metric.title}{unit} over {rows.name} and {columns.name}: means over all other factors and seeds."
-    )
-    return Plot(maps_figure([grid], metric), caption)
+    caption = f"{response.title} over {rows.name} and {columns.name}: means over all other factors and seeds."
+    return Plot(maps_figure([grid], replace(response.metric, unit=response.unit)), caption)
 
 
 def _dimension(factor: Factor) -> Dimension:

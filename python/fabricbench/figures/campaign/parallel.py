@@ -36,7 +36,7 @@ def parallel_plot(response: Response) -> Plot | None:
     figure = go.Figure(_lines(response, shown, scale))
     for place, name in enumerate(response.names):
         _draw_axis(figure, place, name, _level_ticks(response.levels[name]))
-    unit = f" ({response.metric.unit})" if response.metric.unit else ""
+    unit = f" ({response.unit})" if response.unit else ""
     _draw_axis(
         figure, len(response.names), f"{response.metric.label or response.metric.name}{unit}", scale.ticks
     )

@@ -11,7 +11,7 @@ from fabricbench.figures.campaign.effects import effects_plot
 from fabricbench.figures.campaign.pairs import pair_plots
 from fabricbench.figures.campaign.parallel import parallel_plot
 from fabricbench.figures.campaign.pareto import pareto_plot
-from fabricbench.report.campaign import effect_rows, per_cent, shares
+from fabricbench.report.campaign import effect_rows, per_cent, shares, value_text
 from fabricbench.report.files import check_writable_target
 from fabricbench.report.html.model import (
     Answer,
@@ -102,15 +102,13 @@ def _answers(response: Response) -> list[Answer]:
 
 
 def _value(response: Response, setting: Setting) -> str:
-    margin = "" if setting.margin is None else f" ± {metric_text(response.metric, setting.margin)}"
-    return f"{metric_text(response.metric, setting.mean)}{margin} {response.metric.unit}".rstrip()
+    margin = "" if setting.margin is None else f" ± {value_text(response, setting.margin)}"
+    return f"{value_text(response, setting.mean)}{margin} {response.unit}".rstrip()
 
 
 def _sections(response: Response) -> list[Section]:
     """Give the sections of a metric: effects, and settings."""
-    metric, effects = response.metric, response.effects
-    unit = f" ({metric.unit})" if metric.unit else ""
-    title = f"{metric.title}{unit}"
+    metric, effects, title = response.metric, response.effects, response.title
     if effects is None:
         return [Section(f"{metric.name}-effects", title, [NotePart("No trial has it.")])]
     notes: list[Part] = [NotePart(note) for note in response.notes()]
@@ -142,13 +140,13 @@ def _plot(name: str, plot: Plot | None) -> list[Part]:
 
 def _effects_table(response: Response) -> TablePart:
     columns = [Column("factor", numeric=False), Column("value", numeric=False)]
-    columns += [Column("mean", response.metric.unit), Column("effect", "%"), Column("± 95 %", "%")]
+    columns += [Column("mean", response.unit), Column("effect", "%"), Column("± 95 %", "%")]
     rows = [
         Row(
             [
                 Cell(row["factor"]),
                 Cell(row["value"]),
-                Cell(metric_text(response.metric, row["mean"])),
+                Cell(value_text(response, row["mean"])),
                 Cell(per_cent(row["percent"], signed=True)),
                 Cell(per_cent(row["margin_percent"])),
             ]
@@ -188,7 +186,7 @@ def _of_each_table(response: Response) -> list[Part]:
 
 
 def _setting_columns(response: Response) -> list[Column]:
-    unit = response.metric.unit
+    unit = response.unit
     return [
         *_factor_columns(response.names),
         Column("mean", unit),
@@ -199,7 +197,7 @@ def _setting_columns(response: Response) -> list[Column]:
 
 def _setting_cells(response: Response, setting: Setting) -> list[Cell]:
     numbers = (setting.mean, setting.margin)
-    texts = (*setting.values, *(metric_text(response.metric, each) for each in numbers), str(setting.count))
+    texts = (*setting.values, *(value_text(response, each) for each in numbers), str(setting.count))
     return list(map(Cell, texts))
 
 

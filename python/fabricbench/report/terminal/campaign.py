@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from fabricbench.report.campaign import per_cent, settings_of, shares_together
+from fabricbench.report.campaign import per_cent, settings_of, shares_together, value_text
 from fabricbench.report.terminal.cells import metric_text
 from fabricbench.report.text_table import Column, Row, Style, render, styled
 from fabricbench.results.axes import axis_heads
@@ -47,13 +47,11 @@ def _missing(report: CampaignReport) -> list[str]:
 
 
 def _response(response: Response, *, colour: bool) -> str:
-    metric, effects = response.metric, response.effects
-    unit = f" ({metric.unit})" if metric.unit else ""
-    title = f"{metric.title}{unit}"
+    metric, effects, title = response.metric, response.effects, response.title
     if effects is None:
         return f"{styled(title, Style.BOLD, colour=colour)}: no trial has it"
     settings = counted(response.analysed, "setting")
-    about = f"mean {metric_text(metric, effects.mean)} of {settings}; {metric.direction} is better"
+    about = f"mean {value_text(response, effects.mean)} of {settings}; {metric.direction} is better"
     parts = (_effects, _shares) if response.factors else ()
     tables = [part(response, effects, colour=colour) for part in parts]
     notes = [f"{response.unmeasured:,} with a record have no {metric.name}."] if response.unmeasured else []
@@ -63,7 +61,7 @@ def _response(response: Response, *, colour: bool) -> str:
 
 
 def _effects(response: Response, effects: Effects, *, colour: bool) -> str:
-    columns = [Column(("factor", "value"), is_text=True), Column(("mean", response.metric.unit))]
+    columns = [Column(("factor", "value"), is_text=True), Column(("mean", response.unit))]
     columns += [Column(("effect", "%")), Column(("+-", "95 %")), Column(("of the", "variance %"))]
     rows: list[Row] = []
     for number in response.strongest(len(response.factors)):
@@ -78,7 +76,7 @@ def _effects(response: Response, effects: Effects, *, colour: bool) -> str:
 
 def _level(response: Response, value: str, level: LevelEffect) -> Row:
     effect, margin = per_cent(level.percent, signed=True), per_cent(level.margin_percent)
-    return Row([f"  {value}", metric_text(response.metric, level.mean), effect, margin, ""])
+    return Row([f"  {value}", value_text(response, level.mean), effect, margin, ""])
 
 
 def _shares(response: Response, effects: Effects, *, colour: bool) -> str:
@@ -96,7 +94,7 @@ def _ends(response: Response, *, colour: bool) -> str:
     best, worst = ranked[:_ENDS], ranked[_ENDS:][-_ENDS:]
     columns = [Column(("",), is_text=True)]
     columns += [Column(head, is_text=True) for head in axis_heads(response.names)]
-    columns += [Column(("mean", response.metric.unit)), Column(("+-", "95 %")), Column(("seeds",))]
+    columns += [Column(("mean", response.unit)), Column(("+-", "95 %")), Column(("seeds",))]
     rows = [_setting(response, "best" if place == 0 else "", each) for place, each in enumerate(best)]
     last = len(worst) - 1
     rows += [_setting(response, "worst" if place == last else "", each) for place, each in enumerate(worst)]
@@ -109,7 +107,7 @@ def _ends(response: Response, *, colour: bool) -> str:
 
 
 def _setting(response: Response, name: str, setting: Setting) -> Row:
-    mean, margin = (metric_text(response.metric, value) for value in (setting.mean, setting.margin))
+    mean, margin = (value_text(response, value) for value in (setting.mean, setting.margin))
     return Row([name, *setting.values, mean, margin, str(setting.count)])
 
 

@@ -6,6 +6,7 @@ Nothing is read but the file of the campaign and its plans, so that the same fil
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
@@ -144,6 +145,7 @@ class _Fields:
             for name in names
         }
         self._labels: dict[tuple[str, str], str] = {}
+        self._alike: Counter[tuple[str, str]] = Counter()
         self._values: dict[tuple[str, str], Any] = {}
 
     def written_in(self, loaded: LoadedPlan) -> dict[str, Any]:
@@ -169,8 +171,9 @@ class _Fields:
         if key not in self._labels:
             text = one_line(_text(value if written is None else written), _LABEL_MAX)
             # Values that differ are told apart, whatever they are written as.
-            same = sum(1 for each in self._values if each[0] == name and each[1].partition(" #")[0] == text)
-            self._labels[key] = f"{text} #{same + 1}" if same else text
+            self._alike[name, text] += 1
+            number = self._alike[name, text]
+            self._labels[key] = f"{text} #{number}" if number > 1 else text
             self._values[name, self._labels[key]] = value
         return self._labels[key]
 
