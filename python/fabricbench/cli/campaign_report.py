@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from fabricbench.cli import completion
 from fabricbench.cli.errors import USER_ERROR
 from fabricbench.cli.options import WorkspaceOption
 from fabricbench.cli.output import has_colour, note, write
@@ -33,6 +34,7 @@ MetricOption = Annotated[
     typer.Option(
         "--metric",
         metavar="METRIC",
+        autocompletion=completion.metrics,
         help="What is analysed; may be given again. By default what says most about jobs of their kind.",
     ),
 ]

@@ -44,10 +44,11 @@ def defaulting(name: str) -> type[PlainGroup]:
             return super().parse_args(ctx, args if is_own else [name, *args])
 
         def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
-            """Return the commands, and what the first argument of the one by default may be."""
-            arguments = (each for each in self.commands[name].params if each.param_type_name == "argument")
-            own = [found for each in arguments for found in each.shell_complete(ctx, incomplete)]
-            return [*super().shell_complete(ctx, incomplete), *own]
+            """Return the commands, and the options of the one by default."""
+            found = super().shell_complete(ctx, incomplete)
+            own = self.commands[name].shell_complete(ctx, incomplete) if incomplete[:1] == "-" else []
+            known = {each.value for each in found}
+            return [*found, *(each for each in own if each.value not in known)]
 
     return DefaultingGroup
 

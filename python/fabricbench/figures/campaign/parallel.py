@@ -10,6 +10,7 @@ import plotly.graph_objects as go
 
 from fabricbench.figures import theme
 from fabricbench.figures.plot import Plot
+from fabricbench.results.axes import short_names
 
 if TYPE_CHECKING:
     from fabricbench.results.campaign import Response, Setting
@@ -34,8 +35,9 @@ def parallel_plot(response: Response) -> Plot | None:
     shown = thinned(ranked, LINES_MAX)
     scale = _Scale([setting.mean for setting in ranked])
     figure = go.Figure(_lines(response, shown, scale))
+    short = short_names(response.names)
     for place, name in enumerate(response.names):
-        _draw_axis(figure, place, name, _level_ticks(response.levels[name]))
+        _draw_axis(figure, place, short[name], _level_ticks(response.levels[name]))
     unit = f" ({response.unit})" if response.unit else ""
     _draw_axis(
         figure, len(response.names), f"{response.metric.label or response.metric.name}{unit}", scale.ticks
