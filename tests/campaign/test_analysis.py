@@ -4,20 +4,29 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import json
 import math
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from tests.support.campaigns import Values, measured
 
 import fabricbench as fb
 from fabricbench.cli.main import run
+from fabricbench.figures import theme
 from fabricbench.figures.campaign.parallel import LINES_MAX, parallel_plot
 from fabricbench.metrics import BY_NAME
+from fabricbench.report.campaign import CampaignReport, campaign_json
+from fabricbench.report.html.campaign import campaign_page
+from fabricbench.report.html.page import _environment
+from fabricbench.report.terminal.campaign import campaign_text
 from fabricbench.results.campaign import CampaignTable, Response, campaign_table, front_of, main_metric
 from fabricbench.results.factors import told_apart
 from fabricbench.runner.campaign.file import load_campaign
@@ -415,6 +424,55 @@ def test_parallel_coordinates_are_thinned_evenly_and_say_so() -> None:
 
 def test_few_settings_are_all_drawn() -> None:
     assert len(list(lines(wide(100)))) == 100
+
+
+@st.composite
+def reports(draw: st.DrawFn) -> CampaignReport:
+    """Campaigns of random settings, of which some lack seeds, records or values."""
+    sizes = draw(st.lists(st.integers(1, 4), max_size=3))
+    names = [f"field.{place}" for place in range(len(sizes))]
+    every = [list(map(str, each)) for each in itertools.product(*map(range, sizes))]
+    rows = draw(st.lists(st.tuples(st.sampled_from(every), st.integers(0, 2)), min_size=1, max_size=30))
+    value = st.one_of(st.none(), st.just(0.0), st.floats(1e-9, 1e9))
+    values = draw(st.lists(value, min_size=len(rows), max_size=len(rows)))
+    states = draw(
+        st.lists(st.sampled_from(["complete", "failed", "not run"]), min_size=len(rows), max_size=len(rows))
+    )
+    columns: dict[str, list[Any]] = {
+        "trial": list(map(str, range(len(rows)))),
+        "iteration": [iteration for _, iteration in rows],
+        **{name: [setting[place] for setting, _ in rows] for place, name in enumerate(names)},
+        "status": states,
+        TIME.name: [
+            value if state == "complete" else None for value, state in zip(values, states, strict=True)
+        ],
+    }
+    frame = pl.DataFrame(columns).with_columns(pl.col(TIME.name).cast(pl.Float64))
+    levels = {name: sorted(set(columns[name])) for name in names}
+    table = CampaignTable(frame, {name: own for name, own in levels.items() if len(own) > 1})
+    response = table.response(TIME, relative=draw(st.booleans()))
+    return CampaignReport("some", "", "campaign: 1", table, [response], (response, response))
+
+
+@given(reports())
+@settings(max_examples=50, deadline=None)
+def test_whatever_is_missing_every_output_is_there(report: CampaignReport) -> None:
+    text, page = campaign_text(report), render(report)
+    assert "nan" not in text
+    assert "nan" not in re.sub("<script.*?</script>", "", page, flags=re.DOTALL).lower()
+    found = json.loads(campaign_json(report))
+    told = [each["share"] for each in found["metrics"][0]["variance"]]
+    assert all(0 <= share <= 1 + 1e-9 for share in told)
+    percents = [each["percent"] for each in found["metrics"][0]["effects"]]
+    assert all(percent is None or math.isfinite(percent) for percent in percents)
+
+
+def render(report: CampaignReport) -> str:
+    """The page without Plotly, which takes most of its time."""
+    page = campaign_page(report)
+    plots = [part.plot for section in page.sections for part in section.plots]
+    assert all(json.loads(plot.json()) for plot in plots)
+    return _environment().get_template("report.html.j2").render(page=page, plotly_js="", theme=theme)
 
 
 # The commands.

@@ -229,7 +229,7 @@ class Response:
             own = means[self._load_of(setting)]
             mean = sum(own) / len(own)
             # Where all are 0, none is above another.
-            scaled = (setting.mean / mean, setting.variance / mean**2) if mean else (1.0, 0.0)
+            scaled = (setting.mean / mean, setting.variance / mean / mean) if mean else (1.0, 0.0)
             found.append(Setting(setting.values, scaled[0], setting.count, scaled[1]))
         return found
 

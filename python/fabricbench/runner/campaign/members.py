@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from fabricbench.plan.fields.base import PlanModel
@@ -60,6 +60,31 @@ class Members:
     alone: int
 
 
+@dataclass
+class _Rows:
+    """What is known of the trials so far; see `Members`."""
+
+    table: list[tuple[Any, ...]] = field(default_factory=list)
+    jobs: list[Mapping[str, Any]] = field(default_factory=list)
+    alone: int = 0
+
+    def add(self, loaded: LoadedPlan, name: str, fields: _Fields) -> None:
+        """Add the trials of a plan, which the table calls so."""
+        written = fields.written_in(loaded)
+        known: dict[object, tuple[str, ...]] = {}
+        for planned, facts in facts_of(loaded, backend_of(loaded)):
+            if planned.is_solo:
+                self.alone += 1
+                continue
+            if planned.case not in known:
+                plan, swept = loaded.variant_of(planned).plan, dict(planned.case.axes)
+                known[planned.case] = fields.labels(plan, written | swept)
+                self.jobs += planned.run_spec["jobs"]
+            fixed = (facts.id, planned.iteration, planned.run_spec["seed"], planned.data_size_bytes)
+            size = f"{planned.size_kind}_size"
+            self.table.append((*fixed, size, name, planned.variant, *known[planned.case]))
+
+
 def members_of(campaign: Campaign) -> Members:
     """Return the trials of a campaign with what differs among them.
 
@@ -70,37 +95,19 @@ def members_of(campaign: Campaign) -> Members:
 
     plans = campaign.plans
     fields = _Fields(list(dict.fromkeys(name for loaded in plans for name in _fields_of(loaded))))
-    names = _plan_names(plans)
-    table: list[tuple[Any, ...]] = []
-    jobs: list[Mapping[str, Any]] = []
-    alone = 0
-    for loaded, plan_name in zip(plans, names, strict=True):
-        known: dict[object, tuple[str, ...]] = {}
-        written = fields.written_in(loaded)
-        for planned, facts in facts_of(loaded, backend_of(loaded)):
-            if planned.is_solo:
-                alone += 1
-                continue
-            if (found := known.get(planned.case)) is None:
-                found = known[planned.case] = fields.labels(
-                    loaded.variant_of(planned).plan, {**written, **dict(planned.case.axes)}
-                )
-                jobs += planned.run_spec["jobs"]
-            fixed = (facts.id, planned.iteration, planned.run_spec["seed"], planned.data_size_bytes)
-            size = f"{planned.size_kind}_size"
-            table.append((*fixed, size, plan_name, planned.variant, *found))
-    schema = [*COLUMNS, "size", "plan", "variant", *fields.names]
-    types = {"iteration": pl.Int64, "seed": pl.Int64, "size_bytes": pl.Int64}
-    frame = pl.DataFrame(table, {name: types.get(name, pl.String) for name in schema}, orient="row").unique(
-        subset=["trial", "plan", "variant", *fields.names], keep="first", maintain_order=True
-    )
-    frame, size_name = _with_size(frame)
-    order = {name: fields.ordered(name, frame[name].unique(maintain_order=True)) for name in fields.names}
-    order |= {name: frame[name].unique(maintain_order=True).to_list() for name in ("plan", "variant")}
-    order[size_name] = [data_size(size) for size in frame["size_bytes"].unique().sort()]
-    levels = {name: tuple(order[name]) for name in ("plan", "variant", size_name, *fields.names)}
-    factors = {name: values for name, values in levels.items() if len(values) > 1}
-    return Members(frame.select(*COLUMNS, *factors), factors, jobs, alone)
+    rows = _Rows()
+    for loaded, name in zip(plans, _plan_names(plans), strict=True):
+        rows.add(loaded, name, fields)
+    whole = dict.fromkeys(COLUMNS[1:], pl.Int64)
+    texts = dict.fromkeys(("size", "plan", "variant", *fields.names), pl.String)
+    frame = pl.DataFrame(rows.table, {"trial": pl.String, **whole, **texts}, orient="row")
+    frame = frame.unique(["trial", *texts], keep="first", maintain_order=True)
+    frame, size = _with_size(frame)
+    levels = {name: frame[name].unique(maintain_order=True).to_list() for name in ("plan", "variant")}
+    levels[size] = list(map(data_size, frame["size_bytes"].unique().sort()))
+    levels |= {name: fields.ordered(name, frame[name].unique(maintain_order=True)) for name in fields.names}
+    factors = {name: tuple(values) for name, values in levels.items() if len(values) > 1}
+    return Members(frame.select(*COLUMNS, *factors), factors, rows.jobs, rows.alone)
 
 
 def _with_size(frame: pl.DataFrame) -> tuple[pl.DataFrame, str]:
