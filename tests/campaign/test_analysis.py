@@ -27,8 +27,9 @@ from fabricbench.report.campaign import CampaignReport, campaign_json
 from fabricbench.report.html.campaign import campaign_page
 from fabricbench.report.html.page import _environment
 from fabricbench.report.terminal.campaign import campaign_text
-from fabricbench.results.campaign import CampaignTable, Response, campaign_table, front_of, main_metric
+from fabricbench.results.campaign import CampaignTable, campaign_table, main_metric
 from fabricbench.results.factors import told_apart
+from fabricbench.results.response import Response, front_of
 from fabricbench.runner.campaign.file import load_campaign
 from fabricbench.runner.campaign.members import Members, members_of, value_at, without
 from fabricbench.store import TrialFacts, Workspace, trash

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from fabricbench.figures.plot import Plot
-    from fabricbench.results.campaign import Response
+    from fabricbench.results.response import Response
     from fabricbench.store import Workspace as Store
 
 

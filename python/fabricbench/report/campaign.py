@@ -6,20 +6,19 @@ import json
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import IO, TYPE_CHECKING, Any, Final
+from typing import IO, TYPE_CHECKING, Any
 
+from fabricbench.report import spreadsheet
 from fabricbench.report.terminal.cells import metric_text
 from fabricbench.report.text_table import number
-from fabricbench.results.campaign import front_of
+from fabricbench.results.response import front_of
 
 if TYPE_CHECKING:
     import polars as pl
 
     from fabricbench.analysis.factorial.effects import Effects
-    from fabricbench.results.campaign import CampaignTable, Front, Response
-
-_FORMULA: Final = r"^[=+\-@\t\r\n']"
-"""Text that a spreadsheet might run; see `fabricbench.report.spreadsheet`."""
+    from fabricbench.results.campaign import CampaignTable
+    from fabricbench.results.response import Front, Response
 
 
 @dataclass(frozen=True)
@@ -156,15 +155,11 @@ def _front_object(front: Front) -> dict[str, Any]:
 
 
 def write_table(frame: pl.DataFrame, file_format: str, stream: IO[bytes]) -> None:
-    """Write the table of the trials as `csv` or `parquet`; in CSV no text is one that a spreadsheet runs."""
-    import polars as pl
-
+    """Write the table of the trials as `csv`, its text as `spreadsheet` has it, or as `parquet`."""
     if file_format == "parquet":
         frame.write_parquet(stream)
-        return
-    text = pl.col(pl.String)
-    marked = pl.when(text.str.contains(_FORMULA)).then(pl.lit("'") + text).otherwise(text)
-    frame.with_columns(marked.name.keep()).write_csv(stream)
+    else:
+        spreadsheet.frame(frame).write_csv(stream)
 
 
 def value_text(response: Response, value: float | None) -> str:

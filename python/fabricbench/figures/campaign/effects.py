@@ -13,7 +13,7 @@ from fabricbench.words import counted
 
 if TYPE_CHECKING:
     from fabricbench.analysis.factorial.effects import LevelEffect
-    from fabricbench.results.campaign import Response
+    from fabricbench.results.response import Response
 
 _ROWS_MAX: Final = 120
 _ROW_PX: Final = 22

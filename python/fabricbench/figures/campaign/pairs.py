@@ -11,8 +11,8 @@ from fabricbench.figures.results.sweep import maps_figure
 from fabricbench.results.sweep import Dimension, Grid
 
 if TYPE_CHECKING:
-    from fabricbench.results.campaign import Response
     from fabricbench.results.factors import Factor
+    from fabricbench.results.response import Response
 
 _FACTORS: Final = 3
 """Factors of which each pair is drawn: those that explain most."""

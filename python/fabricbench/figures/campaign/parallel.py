@@ -13,7 +13,7 @@ from fabricbench.figures.plot import Plot
 from fabricbench.results.axes import short_names
 
 if TYPE_CHECKING:
-    from fabricbench.results.campaign import Response, Setting
+    from fabricbench.results.response import Response, Setting
 
 LINES_MAX: Final = 2_000
 _COLOURS: Final = 12

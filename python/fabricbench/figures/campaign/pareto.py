@@ -13,7 +13,7 @@ from fabricbench.words import counted
 
 if TYPE_CHECKING:
     from fabricbench.metrics import Metric
-    from fabricbench.results.campaign import Front
+    from fabricbench.results.response import Front
 
 _POINTS_MAX: Final = 4_000
 _HEIGHT_PX: Final = 420

@@ -29,13 +29,13 @@ from fabricbench.report.html.model import (
 from fabricbench.report.html.page import write_page
 from fabricbench.report.terminal.cells import metric_text
 from fabricbench.results.axes import axis_heads
-from fabricbench.results.campaign import setting_text
+from fabricbench.results.response import setting_text
 from fabricbench.words import counted
 
 if TYPE_CHECKING:
     from fabricbench.figures.plot import Plot
     from fabricbench.report.campaign import CampaignReport
-    from fabricbench.results.campaign import Front, Response, Setting
+    from fabricbench.results.response import Front, Response, Setting
 
 _ENDS: Final = 10
 """Settings that are listed of the best, and of the worst."""

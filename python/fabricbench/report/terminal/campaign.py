@@ -14,7 +14,7 @@ from fabricbench.words import counted
 if TYPE_CHECKING:
     from fabricbench.analysis.factorial.effects import Effects, LevelEffect
     from fabricbench.report.campaign import CampaignReport
-    from fabricbench.results.campaign import Front, Response, Setting
+    from fabricbench.results.response import Front, Response, Setting
 
 _LEVELS_MAX: Final = 24
 """Values of a factor that are shown."""
