@@ -238,6 +238,22 @@ def test_best_and_worst_settings_have_an_interval_of_their_own(full: Path) -> No
     assert [setting.values for setting in response.best_of_each()] == [("1 MB", "16"), ("2 MB", "16")]
 
 
+def test_settings_that_the_seeds_do_not_tell_from_the_best_are_as_good(file: Path) -> None:
+    """Means of 100, 101 and 110 ms, each with a deviation of 2: Welch's t is 0.6 and 6."""
+    means = {1: 100.0, 4: 101.0, 16: 110.0}
+
+    def values(facts: TrialFacts, _: int) -> Values:
+        mean = means[dict(facts.axes)["transport.ack_every"]]
+        return {"completion_time_ms": mean + 2 * (facts.iteration - 1)}
+
+    measured(file, file.parent / "fabricbench-workspace", values)
+    response = response_of(file)
+    best = response.best_of_each()
+    assert [setting.values for setting in best] == [("1 MB", "1"), ("2 MB", "1")]
+    assert [response.as_good(setting) for setting in best] == [1, 1]
+    assert response.as_good(response.ranked()[-1]) == 0
+
+
 def test_relative_values_tell_what_a_factor_does_at_every_size_alike(file: Path) -> None:
     """Times of 1 and 1,000 ms, of which acknowledging takes the same share."""
 
@@ -313,6 +329,7 @@ def test_without_a_second_seed_there_are_effects_and_no_intervals(file: Path) ->
     assert response.effects is not None
     assert {level.margin_percent for levels in response.effects.levels for level in levels} == {None}
     assert response.ranked()[0].margin is None
+    assert response.as_good(response.ranked()[0]) is None
 
 
 @pytest.mark.parametrize("lost", [math.nan, math.inf, None])
@@ -495,7 +512,7 @@ def test_a_terminal_shows_effects_best_and_worst(capfd: pytest.CaptureFixture[st
     assert "1 MB 100.00 -33.3 0.19" in lines
     assert "4 150.00 0.00 0.26" in lines
     assert "16 140.00 -6.67 0.26" in lines
-    assert "best 1 MB 16 90.000 1.2421 3" in lines
+    assert "best 1 MB 16 90.000 1.2421 3 0" in lines
     assert "worst 2 MB 1 210.00 1.2421 3" in lines
     assert "Pareto front of completion time and deepest queue" in lines
 
@@ -507,7 +524,7 @@ def test_values_are_shown_relative_to_their_size_on_request(capfd: pytest.Captur
     ]
     title = "Completion time, relative to the mean of its plan and size"
     assert f"{title}: mean 1.000 of 6 settings; lower is better" in lines
-    assert "best 1 MB 16 0.9000 0.01242 3" in lines
+    assert "best 1 MB 16 0.9000 0.01242 3 0" in lines
 
 
 @pytest.mark.usefixtures("full")

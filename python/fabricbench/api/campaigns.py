@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from fabricbench.metrics import BY_NAME
 from fabricbench.report.campaign import CampaignReport, effect_rows, setting_rows, shares
 from fabricbench.results.campaign import campaign_table, main_metric
+from fabricbench.results.response import front_of
 from fabricbench.runner.campaign.file import load_campaign
 from fabricbench.runner.campaign.members import members_of
 from fabricbench.store.listing import check_metric
@@ -105,6 +106,23 @@ class Campaign:
         """
         response = self._response(metric)
         return _frame(setting_rows(response), response.names, ("mean", "margin"), ("seeds",))
+
+    def pareto(self, first: str, second: str) -> pl.DataFrame:
+        """Return the settings that no other is better than in two metrics, the best in the first one first.
+
+        Args:
+            first: Name of a metric.
+            second: Name of another.
+
+        Raises:
+            ThresholdError: There is no such metric; a `ValueError`.
+
+        Example:
+            >>> campaign.pareto("completion_time_ms", "ideal_percent")["data_size"].to_list()
+            ['16 MB', '32 MB']
+        """
+        front = front_of(self._response(first), self._response(second))
+        return _frame(front.rows(), front.names, (first, second))
 
     def figures(self, metric: str | None = None) -> dict[str, go.Figure]:
         """Return the figures of the report that there are: `effects`, `parallel`, `pair-0` and so on.

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from fabricbench.analysis.factorial.effects import Effects
     from fabricbench.results.campaign import CampaignTable
-    from fabricbench.results.response import Front, Response
+    from fabricbench.results.response import Front, Response, Setting
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,9 @@ def campaign_json(report: CampaignReport) -> str:
         "missing": table.missing.select("trial", "status", *table.factors, "iteration").to_dicts(),
         "factors": table.factors,
         "metrics": [_response_object(each) for each in report.responses],
-        "pareto": _front_object(front) if front else None,
+        "pareto": {"metrics": [metric.name for metric in front.metrics], "front": front.rows()}
+        if front
+        else None,
         "table": table.typed.to_dicts(),
     }
     return json.dumps(content, indent=2, allow_nan=False)
@@ -97,6 +99,10 @@ def _response_object(response: Response) -> dict[str, Any]:
         "mean": effects.mean if effects else None,
         "effects": effect_rows(response),
         "variance": [{"source": source, "share": share} for source, share in shares(response)],
+        "best_of_each": [
+            _setting_row(response, each) | {"as_good": response.as_good(each)}
+            for each in response.best_of_each()
+        ],
         "settings": setting_rows(response),
     }
 
@@ -136,22 +142,12 @@ def shares_together(response: Response, effects: Effects) -> list[tuple[str, flo
 
 def setting_rows(response: Response) -> list[dict[str, Any]]:
     """Return a row for each setting, the best first."""
-    return [
-        dict(zip(response.names, setting.values, strict=True))
-        | {"mean": setting.mean, "margin": setting.margin, "seeds": setting.count}
-        for setting in response.ranked()
-    ]
+    return [_setting_row(response, setting) for setting in response.ranked()]
 
 
-def _front_object(front: Front) -> dict[str, Any]:
-    return {
-        "metrics": [metric.name for metric in front.metrics],
-        "front": [
-            dict(zip(front.names, front.settings[number], strict=True))
-            | {metric.name: value for metric, value in zip(front.metrics, front.points[number], strict=True)}
-            for number in front.best
-        ],
-    }
+def _setting_row(response: Response, setting: Setting) -> dict[str, Any]:
+    values = dict(zip(response.names, setting.values, strict=True))
+    return values | {"mean": setting.mean, "margin": setting.margin, "seeds": setting.count}
 
 
 def write_table(frame: pl.DataFrame, file_format: str, stream: IO[bytes]) -> None:

@@ -175,17 +175,28 @@ class Response:
     def best_of_each(self) -> list[Setting]:
         """Return the best setting for each load: plan and size are what is run, and not a choice.
 
-        Empty where the campaign has one load, or nothing else differs.
+        Empty where nothing else differs.
         """
         found: dict[tuple[str, ...], Setting] = {}
         for setting in self.ranked():
             found.setdefault(self._load_of(setting), setting)
-        if len(found) < 2 or not set(self.names) - set(_LOADS):
+        if not set(self.names) - set(_LOADS):
             return []
         levels = [self.levels[name] for name in self.names if name in _LOADS]
         order = [{level: place for place, level in enumerate(each)} for each in levels]
         places = {load: [own[value] for own, value in zip(order, load, strict=True)] for load in found}
         return [found[load] for load in sorted(found, key=lambda load: places[load])]
+
+    def as_good(self, setting: Setting) -> int | None:
+        """Return how many other settings of the same load are not told from one with 95 % confidence.
+
+        By Welch's test of two means; none where one of them has a single trial.
+        """
+        load = self._load_of(setting)
+        others = [each for each in self.settings if each is not setting and self._load_of(each) == load]
+        if min((each.count for each in (setting, *others)), default=0) < 2:
+            return None
+        return sum(1 for each in others if not _differ(setting, each))
 
     def strongest(self, count: int) -> list[int]:
         """Return the numbers of the factors that explain most of the variance, the strongest first."""
@@ -229,6 +240,16 @@ class Response:
             )
 
 
+def _differ(one: Setting, other: Setting) -> bool:
+    """Tell whether two settings differ by more than their seeds explain."""
+    parts = [(each.variance / each.count, each.count - 1) for each in (one, other)]
+    variance = sum(part for part, _ in parts)
+    if not variance:
+        return one.mean != other.mean
+    freedom = variance**2 / sum(part**2 / each for part, each in parts)
+    return abs(one.mean - other.mean) > quantile_975(round(freedom, 3)) * math.sqrt(variance)
+
+
 @dataclass(frozen=True)
 class Front:
     """Two metrics of the settings of a campaign.
@@ -246,6 +267,15 @@ class Front:
     settings: Sequence[tuple[str, ...]]
     points: Sequence[tuple[float, float]]
     best: Sequence[int]
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return a row for each setting of the front: its factors, and both metrics."""
+        names = (metric.name for metric in self.metrics)
+        columns = [*self.names, *names]
+        return [
+            dict(zip(columns, (*self.settings[number], *self.points[number]), strict=True))
+            for number in self.best
+        ]
 
     def label(self, number: int) -> str:
         """Write what a setting is."""

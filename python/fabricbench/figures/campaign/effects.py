@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from fabricbench.results.response import Response
 
 _ROWS_MAX: Final = 120
+"""Factors and values that are drawn."""
 _ROW_PX: Final = 22
 
 
@@ -30,12 +31,12 @@ def effects_plot(response: Response) -> Plot | None:
         if any(level.percent is not None for level in effects.levels[number])
     ]
     shown: list[int] = []
-    rows = 0
+    left = _ROWS_MAX
     for number in order:
-        rows += len(factors[number].levels) + 1
-        if shown and rows > _ROWS_MAX:
-            break
-        shown.append(number)
+        rows = len(factors[number].levels) + 1
+        if rows <= left:
+            left -= rows
+            shown.append(number)
     if not shown:
         return None
     figure = go.Figure()
@@ -74,4 +75,4 @@ def _caption(response: Response, left: int) -> str:
     )
     if response.effects is not None and response.effects.has_repeats:
         told += " Bars: 95 % confidence over the seeds."
-    return told + (f" Not drawn: {counted(left, 'factor')} that explain less." if left else "")
+    return told + (f" Not drawn: {counted(left, 'more factor')}." if left else "")

@@ -28,15 +28,15 @@ def pareto_plot(found: Front) -> Plot | None:
     step = -(-len(others) // _POINTS_MAX) or 1
     figure = go.Figure(
         [
-            _points(found, others[::step], "other settings", colour=theme.LINE, mode="markers"),
+            _points(found, others[::step], "other settings", colour=theme.MUTED, mode="markers"),
             _points(found, found.best, "Pareto front", colour=theme.category(0), mode="lines+markers"),
         ]
     )
     xs, ys = ([point[place] for point in found.points] for place in (0, 1))
     figure.update_layout(
         theme.layout(height=_HEIGHT_PX),
-        xaxis=theme.spread_axis(_title(found.metrics[0]), min(xs), max(xs)),
-        yaxis=theme.spread_axis(_title(found.metrics[1]), min(ys), max(ys)),
+        xaxis=theme.spread_axis(_title(found.metrics[0]), min(xs), max(xs) or 1),
+        yaxis=theme.spread_axis(_title(found.metrics[1]), min(ys), max(ys) or 1),
     )
     first, second = (f"{metric.title} ({metric.direction} is better)" for metric in found.metrics)
     caption = (
@@ -44,7 +44,7 @@ def pareto_plot(found: Front) -> Plot | None:
         f"{counted(len(found.best), 'setting')}."
     )
     if step > 1:
-        caption += f" Drawn besides: every {step}th of the {len(others):,} others."
+        caption += f" Drawn besides: one in {step} of the {len(others):,} others."
     return Plot(figure, caption, reduced=step > 1)
 
 

@@ -28,6 +28,7 @@ from fabricbench.report.html.model import (
 )
 from fabricbench.report.html.page import write_page
 from fabricbench.report.terminal.cells import metric_text
+from fabricbench.report.text_table import count
 from fabricbench.results.axes import axis_heads
 from fabricbench.results.response import setting_text
 from fabricbench.words import counted
@@ -180,9 +181,16 @@ def _settings_table(response: Response) -> TablePart:
 
 def _of_each_table(response: Response) -> list[Part]:
     """Give the best setting of each plan and size."""
-    rows = [Row(_setting_cells(response, each)) for each in response.best_of_each()[:_ROWS_MAX]]
-    caption = "The best setting of each plan and size."
-    return [TablePart(_setting_columns(response), rows, caption)] if rows else []
+    rows = [
+        Row([*_setting_cells(response, each), Cell(count(response.as_good(each)))])
+        for each in response.best_of_each()[:_ROWS_MAX]
+    ]
+    columns = [*_setting_columns(response), Column("others", "as good")]
+    caption = (
+        "The best setting of each plan and size, and how many others of it the seeds do not tell from that "
+        "(Welch's test, 95 %)."
+    )
+    return [TablePart(columns, rows, caption)] if rows else []
 
 
 def _setting_columns(response: Response) -> list[Column]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from fabricbench.report.campaign import per_cent, settings_of, shares_together, value_text
 from fabricbench.report.terminal.cells import metric_text
-from fabricbench.report.text_table import Column, Row, Style, render, styled
+from fabricbench.report.text_table import Column, Row, Style, count, render, styled
 from fabricbench.results.axes import axis_heads
 from fabricbench.words import counted
 
@@ -95,20 +95,25 @@ def _ends(response: Response, *, colour: bool) -> str:
     columns = [Column(("",), is_text=True)]
     columns += [Column(head, is_text=True) for head in axis_heads(response.names)]
     columns += [Column(("mean", response.unit)), Column(("+-", "95 %")), Column(("seeds",))]
-    rows = [_setting(response, "best" if place == 0 else "", each) for place, each in enumerate(best)]
-    last = len(worst) - 1
-    rows += [_setting(response, "worst" if place == last else "", each) for place, each in enumerate(worst)]
+    columns.append(Column(("others", "as good")))
     of_each = response.best_of_each()
-    if len(of_each) <= _LOADS_MAX:
-        rows += [
-            _setting(response, "" if place else "best of each", each) for place, each in enumerate(of_each)
-        ]
+    names = ["best", *[""] * (len(best) - 1), *[""] * (len(worst) - 1), *["worst"] * bool(worst)]
+    shown = [*best, *worst]
+    if 1 < len(of_each) <= _LOADS_MAX:
+        names += ["best of each", *[""] * (len(of_each) - 1)]
+        shown += of_each
+    of_best = {id(each) for each in (*best[:1], *of_each)}
+    rows = [
+        _setting(response, name, setting, is_best=id(setting) in of_best)
+        for name, setting in zip(names, shown, strict=True)
+    ]
     return render(columns, rows, colour=colour)
 
 
-def _setting(response: Response, name: str, setting: Setting) -> Row:
+def _setting(response: Response, name: str, setting: Setting, *, is_best: bool) -> Row:
     mean, margin = (value_text(response, value) for value in (setting.mean, setting.margin))
-    return Row([name, *setting.values, mean, margin, str(setting.count)])
+    as_good = count(response.as_good(setting)) if is_best else ""
+    return Row([name, *setting.values, mean, margin, str(setting.count), as_good])
 
 
 def _front(front: Front, *, colour: bool) -> str:
