@@ -222,6 +222,10 @@ class Response:
                 f"{there:,} of {combinations:,} combinations are there: effects are those of an additive "
                 "model by least squares, and shares of the variance may overlap."
             )
+        untold = zip(self.factors, self.effects.levels if self.effects else (), strict=True)
+        names = [each.name for each, levels in untold if any(level.effect is None for level in levels)]
+        if names:
+            notes.append(f"{', '.join(names)}: too few combinations are there to tell these effects apart.")
         return notes
 
     def _counts(self) -> Iterator[str]:
