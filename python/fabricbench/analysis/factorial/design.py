@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from itertools import accumulate
+from operator import mul
 from typing import Final
 
 Vector = list[float]
@@ -29,22 +31,27 @@ class Design:
         self.sizes = list(sizes)
         self._firsts = list(accumulate((size - 1 for size in sizes), initial=1))
         self.width = self._firsts[-1]
-        self._columns = [self._columns_of(cell) for cell in cells]
+        self._count = len(cells)
+        self._columns = [
+            self._columns_of([cell[factor] for cell in cells], factor) for factor in range(len(sizes))
+        ]
         self._gram = self._products()
         self._inverse = inverse_of(self._gram)
 
-    def _columns_of(self, cell: Sequence[int]) -> list[int]:
-        """Return the columns that are 1 in a cell; all others are 0."""
-        levels = zip(self._firsts, self.sizes, cell, strict=False)
-        return [0, *(first + level for first, size, level in levels if level < size - 1)]
+    def _columns_of(self, levels: Sequence[int], factor: int) -> list[int]:
+        """Return the column of a factor that is 1 in each cell; for the last level `width`, which is none."""
+        first, last = self._firsts[factor], self.sizes[factor] - 1
+        return [self.width if level == last else first + level for level in levels]
 
     def _products(self) -> list[Vector]:
-        gram = [[0.0] * self.width for _ in range(self.width)]
-        for columns in self._columns:
-            for row in columns:
-                for column in columns:
-                    gram[row][column] += 1.0
-        return gram
+        """Return how many cells have both of two columns."""
+        gram = [[0.0] * (self.width + 1) for _ in range(self.width + 1)]
+        every = [[0] * self._count, *self._columns]
+        for one in every:
+            for other in every:
+                for (row, column), count in Counter(zip(one, other, strict=True)).items():
+                    gram[row][column] = float(count)
+        return [row[:-1] for row in gram[:-1]]
 
     def contrast(self, factor: int, level: int) -> Vector:
         """Return the term of a level less the mean of those of all levels of the factor, as a combination."""
@@ -99,15 +106,20 @@ class Design:
 
     def _sums(self, values: Vector) -> Vector:
         """Return the sum of the values in each column."""
-        sums = [0.0] * self.width
-        for columns, value in zip(self._columns, values, strict=True):
-            for column in columns:
+        sums = [0.0] * (self.width + 1)
+        sums[0] = sum(values)
+        for columns in self._columns:
+            for column, value in zip(columns, values, strict=True):
                 sums[column] += value
-        return sums
+        return sums[:-1]
 
     def _spread(self, terms: Vector) -> Vector:
         """Return the sum of the terms in each cell."""
-        return [sum(terms[column] for column in columns) for columns in self._columns]
+        padded = [*terms, 0.0]
+        found = [terms[0]] * self._count
+        for columns in self._columns:
+            found = [value + padded[column] for value, column in zip(found, columns, strict=True)]
+        return found
 
 
 def inverse_of(matrix: Sequence[Vector]) -> list[Vector]:
@@ -150,4 +162,4 @@ def _times(matrix: Sequence[Vector], vector: Vector) -> Vector:
 
 
 def _dot(one: Vector, other: Vector) -> float:
-    return sum(a * b for a, b in zip(one, other, strict=True))
+    return sum(map(mul, one, other), 0.0)
