@@ -25,6 +25,7 @@ _HELP: Final = (
 _COMMANDS: Final[Mapping[str, str | Mapping[str, str]]] = {
     "run": "run:run_command",
     "campaign": "campaign:campaign_command",
+    "tune": "tune:tune_command",
     "calibrate": "calibrate:calibrate_command",
     "plans": "plans:plans_command",
     "trials": "trials:trials_command",
