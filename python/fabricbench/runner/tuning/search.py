@@ -168,7 +168,6 @@ class Search:
             multivariate=True,
             constant_liar=True,
             seed=int.from_bytes(digest[:4], "big"),
-            constraints_func=_violations if self._wanted.limits else None,
         )
         if number == 0:  # what is known to be reasonable
             first = self._wanted.space.first()
@@ -267,6 +266,9 @@ class Search:
         trial.set_user_attr(_RATIOS, list(tried.ratios))
         violations = tried.violations or [1.0] * len(self._wanted.limits)
         trial.set_user_attr(_VIOLATIONS, list(violations))
+        for limit, violation in zip(self._wanted.limits, violations, strict=True):
+            if str(limit) not in trial.constraints:
+                trial.set_constraint(str(limit), violation)
         if tried.ending is Ending.COMPLETE:
             self._study.tell(trial, list(tried.ratios))
         else:
@@ -308,11 +310,6 @@ class Search:
     def close(self) -> None:
         """Let go of the journal."""
         self._lock.close()
-
-
-def _violations(trial: FrozenTrial) -> Sequence[float]:
-    values: Sequence[float] = trial.user_attrs[_VIOLATIONS]
-    return values
 
 
 def _locked(journal: Path) -> TextIO:
