@@ -115,7 +115,7 @@ def tune_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
     from fabricbench.runner.interrupts import Interrupts
     from fabricbench.runner.tuning.evaluation import Evaluator
     from fabricbench.runner.tuning.evidence import SEEDS_MIN
-    from fabricbench.runner.tuning.search import library
+    from fabricbench.runner.tuning.journal import library
     from fabricbench.store import Workspace
 
     if 0 < confirm < SEEDS_MIN:
@@ -191,7 +191,7 @@ def _executor(store: Workspace, on: str, interrupts: Interrupts) -> Executor:
 
     if on == "local":
         return OnThisMachine(store, result_rows, interrupts)
-    return OnCluster(store, result_rows, on)
+    return OnCluster(store, result_rows, interrupts, on)
 
 
 def _search(wanted: Wanted, evaluator: Evaluator, store: Workspace, trials: int, confirm: int) -> Found:
@@ -200,7 +200,7 @@ def _search(wanted: Wanted, evaluator: Evaluator, store: Workspace, trials: int,
     from fabricbench.runner.tuning.evidence import evidence_of
     from fabricbench.runner.tuning.search import Search
 
-    with _display(trials) as told:
+    with _display(wanted, trials) as told:
         search = Search(wanted, evaluator, store.root, told)
         try:
             search.run(trials)
@@ -213,19 +213,20 @@ def _search(wanted: Wanted, evaluator: Evaluator, store: Workspace, trials: int,
 
 
 @contextmanager
-def _display(trials: int) -> Iterator[Callable[[Tried, int], None]]:
+def _display(wanted: Wanted, trials: int) -> Iterator[Callable[[Tried, int], None]]:
     """Show how far a search is until the block ends, while standard error is a terminal."""
     if not sys.stderr.isatty():
         yield lambda _tried, _count: None
         return
-    best: list[float] = []
+    ended: list[Tried] = []
     with bar() as shown:
         task = shown.add_task("tune", total=trials, detail="")
 
         def told(tried: Tried, count: int) -> None:
-            if tried.is_allowed and len(tried.ratios) == 1:
-                best[:] = [min([*best, *tried.ratios])]
-            detail = f"{count} of {trials} points" + (f", best {best[0]:.4g}" if best else "")
+            ended.append(tried)
+            best = wanted.best(ended)
+            detail = f"{count} of {trials} points"
+            detail += f", best {', '.join(f'{each:.4g}' for each in best.ratios)} of shipped" if best else ""
             shown.update(task, completed=count, detail=detail)
 
         yield told

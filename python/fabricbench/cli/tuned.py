@@ -114,6 +114,8 @@ def _point_text(tried: Tried) -> str:
 
 
 def _fields(found: Found, best: Tried) -> str:
+    from fabricbench.runner.tuning.space import Range
+
     shipped = found.wanted.space.shipped()
     rows = [
         [
@@ -127,7 +129,11 @@ def _fields(found: Found, best: Tried) -> str:
     aims = [aim.metric.name for aim in found.wanted.aims]
     shares = [("importance", name if len(aims) > 1 else "") for name in aims]
     heads = [(f"best point, {best.number}",), ("shipped",), ("tuned",), *shares]
-    return _table(heads, rows, 3)
+    fields = found.wanted.space.fields
+    ranges = [each for each in fields if isinstance(each, Range)]
+    ends = [each.field for each in ranges if each.is_at_end(best.point[each.field])]
+    remark = f"\nat an end of its range, beyond which it may be better: {', '.join(ends)}" if ends else ""
+    return _table(heads, rows, 3) + remark
 
 
 def _changes(changes: Sequence[Change]) -> str:

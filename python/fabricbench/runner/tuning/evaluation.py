@@ -99,6 +99,7 @@ class Evaluator:
             StoreError: The workspace cannot be written, or the disk is full.
             KeyboardInterrupt: The user stopped it; what has ended is kept.
         """
+        self._executor.check()
         wanted = [list(self._units(each, stage)) for each in candidates]
         units = {unit.facts.id: unit for own in wanted for _, unit in own}
         kept = {name: self._workspace.resume(unit.facts) for name, unit in units.items()}

@@ -31,6 +31,9 @@ class Executor(Protocol):
     def carry_out(self, units: Sequence[Unit]) -> None:
         """Carry out trials that have no record; one that fails has none afterwards, and stops no other."""
 
+    def check(self) -> None:
+        """Raise if the user stopped the search."""
+
     def close(self) -> None:
         """Let go of what it works with."""
 
@@ -67,6 +70,10 @@ class OnThisMachine:
             for attempt in self._open.values():
                 attempt.give_up(error)
             raise
+
+    def check(self) -> None:
+        """Raise if the user stopped the search."""
+        self._interrupts.check()
 
     def close(self) -> None:
         """End the processes."""
@@ -119,10 +126,11 @@ class OnThisMachine:
 class OnCluster:
     """A Ray cluster, joined anew for each group of trials."""
 
-    def __init__(self, workspace: Workspace, results: Results, address: str) -> None:
-        """Take where records go, what computes the rows of the table `trials`, and the address."""
+    def __init__(self, workspace: Workspace, results: Results, interrupts: Interrupts, address: str) -> None:
+        """Take where records go, what computes their rows, what looks for signals, and the address."""
         self._workspace = workspace
         self._results = results
+        self._interrupts = interrupts
         self._address = address
 
     def carry_out(self, units: Sequence[Unit]) -> None:
@@ -130,6 +138,10 @@ class OnCluster:
         from fabricbench.runner.campaign.drive import drive
 
         drive(self._workspace, units, self._address, self._results, lambda _: None)
+
+    def check(self) -> None:
+        """Raise if the user stopped the search."""
+        self._interrupts.check()
 
     def close(self) -> None:
         """Do nothing: each group has left the cluster."""

@@ -11,14 +11,13 @@ import hashlib
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from fcntl import LOCK_EX, LOCK_NB, flock
-from typing import TYPE_CHECKING, Any, Final, TextIO
+from typing import TYPE_CHECKING, Final
 
 from fabricbench.plan.errors import PlanError
 from fabricbench.runner.messages import TuningError
 from fabricbench.runner.tuning.aims import overall, ratios
+from fabricbench.runner.tuning.journal import library, locked, storage_of, unusable
 from fabricbench.runner.tuning.wanted import Ending, Tried
-from fabricbench.store import StoreError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -40,23 +39,6 @@ _POINT: Final = "point"
 _RATIOS: Final = "ratios"
 _VIOLATIONS: Final = "violations"
 _WHY: Final = "why"
-
-
-def library() -> Any:
-    """Return Optuna.
-
-    Raises:
-        TuningError: It is not installed.
-    """
-    try:
-        import optuna
-    except ImportError as error:
-        text = "tuning searches with Optuna, which is not installed"
-        raise TuningError(text, "pip install 'fabricbench[tune]'") from error
-    optuna.logging.set_verbosity(optuna.logging.ERROR)
-    # Several of its parts are called experimental; the search depends on none that may go.
-    warnings.filterwarnings("ignore", category=optuna.exceptions.ExperimentalWarning)
-    return optuna
 
 
 class Search:
@@ -82,30 +64,26 @@ class Search:
         self._told = told
         self._optuna = library()
         self.journal = root / FOLDER / f"{wanted.id}.journal"
-        self._lock = _locked(self.journal)
+        self._lock = locked(self.journal)
         self._study = self._opened()
         self._shipped: list[Found] = []
 
     def _opened(self) -> Study:
         optuna, aims = self._optuna, self._wanted.aims
-        from optuna.storages import JournalStorage
-        from optuna.storages.journal import JournalFileBackend
-
         directions = ["maximize" if aim.is_most else "minimize" for aim in aims]
         pruner = optuna.pruners.NopPruner()
         if self.stops_early:
             pruner = optuna.pruners.MedianPruner(n_startup_trials=_STARTUP)
         try:
-            storage = JournalStorage(JournalFileBackend(str(self.journal)))
             study: Study = optuna.create_study(
-                storage=storage,
+                storage=storage_of(self.journal),
                 study_name=self._wanted.id,
                 directions=directions,
                 pruner=pruner,
                 load_if_exists=True,
             )
         except (OSError, ValueError) as error:  # ValueError: a line that is no JSON
-            raise _unusable(self.journal, error) from error
+            raise unusable(self.journal, error) from error
         return study
 
     @property
@@ -126,7 +104,7 @@ class Search:
         try:
             self._run(trials)
         except OSError as error:
-            raise _unusable(self.journal, error) from error
+            raise unusable(self.journal, error) from error
 
     def _run(self, trials: int) -> None:
         at_once = self._wanted.at_once
@@ -310,26 +288,3 @@ class Search:
     def close(self) -> None:
         """Let go of the journal."""
         self._lock.close()
-
-
-def _locked(journal: Path) -> TextIO:
-    """Keep a second process from carrying out the same search."""
-    try:
-        journal.parent.mkdir(exist_ok=True)
-        lock = journal.with_suffix(".lock").open("w")
-    except OSError as error:
-        raise _unusable(journal, error) from error
-    try:
-        flock(lock, LOCK_EX | LOCK_NB)
-    except OSError as error:
-        lock.close()
-        hint = "wait for it, or give another --seed to search beside it"
-        raise TuningError("the same search runs already in this workspace", hint) from error
-    return lock
-
-
-def _unusable(journal: Path, error: Exception) -> StoreError:
-    found = getattr(error, "strerror", None) or f"the journal of the search cannot be used: {error}"
-    return StoreError(
-        journal, found, "make room, or remove the file: trials are kept, and run no second time"
-    )

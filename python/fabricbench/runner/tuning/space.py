@@ -7,6 +7,7 @@ import json
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import log
 from typing import TYPE_CHECKING, Any, Final
 
 from fabricbench.plan.document.overrides import apply_overrides, resolved
@@ -32,6 +33,9 @@ _PROBES: Final = 200
 """Points that are looked at before a space is said to hold no valid plan."""
 _CHOICE_PROBES: Final = 40
 """The same of one choice."""
+_END: Final = 0.05
+"""Share of a range that counts as its end."""
+_ONE_SEED: Final = ("iterations=1",)
 _TOLD: Final = 3
 """Fields of which is told what the check of a plan says."""
 
@@ -130,6 +134,14 @@ class Range:
             )
         return int(value) if self.scale.is_whole else value
 
+    def is_at_end(self, value: str) -> bool:
+        """Tell whether a value lies in the outermost twentieth of the range."""
+        if self.low == self.high:
+            return False
+        of = log if self.is_log else float
+        share = (of(self.scale.read(value)) - of(self.low)) / (of(self.high) - of(self.low))
+        return not _END < share < 1 - _END
+
     def drawn(self, draw: random.Random) -> str:
         """Draw a value."""
         if self.step is not None:
@@ -189,14 +201,16 @@ class Space:
         """Return what a point changes in a plan, as `run -s` takes it."""
         return [*self.opened[number], *(f"{field}={value}" for field, value in point.items())]
 
-    def at(self, point: Point) -> tuple[LoadedPlan, ...]:
-        """Return the plans at a point.
+    def at(self, point: Point, more: Sequence[str] = ()) -> tuple[LoadedPlan, ...]:
+        """Return the plans at a point, with more overrides.
 
         Raises:
             PlanError: One of them cannot be carried out there.
         """
         return tuple(
-            loading.reload(plan, [*self.overrides(number, point), *([] if plan.plan.tag else [f"tag={TAG}"])])
+            loading.reload(
+                plan, [*self.overrides(number, point), f"tag={json.dumps(plan.plan.tag or TAG)}", *more]
+            )
             for number, plan in enumerate(self.plans)
         )
 
@@ -273,7 +287,7 @@ def _check_space(space: Space) -> None:
     }
     for probe in _probes(space.fields):
         try:
-            plans = space.at(probe)
+            plans = space.at(probe, _ONE_SEED)
         except PlanError as error:
             errors.append(error)
         else:
@@ -296,7 +310,7 @@ def _check_choice(space: Space, field: str, value: str) -> None:
     others = [Choices(field, (value,)) if each.field == field else each for each in space.fields]
     for probe in itertools.islice(_probes(others), _CHOICE_PROBES):
         try:
-            space.at(probe)
+            space.at(probe, _ONE_SEED)
         except PlanError as error:
             errors.append(error)
         else:
