@@ -10,7 +10,7 @@ import pytest
 
 from fabricbench.results.jobs import result_rows
 from fabricbench.runner.interrupts import Interrupts
-from fabricbench.runner.tuning.evaluation import Evaluator
+from fabricbench.runner.tuning.evaluation import Evaluator, Units
 from fabricbench.runner.tuning.processes import OnThisMachine
 from fabricbench.runner.tuning.search import Search
 from fabricbench.runner.tuning.wanted import Tried, Wanted
@@ -25,7 +25,7 @@ def evaluated(tmp_path: Path) -> Iterator[Callable[[Wanted], Evaluator]]:
     store = Workspace.open(tmp_path / "workspace", create=True)
     with Interrupts() as interrupts:
         executor = OnThisMachine(store, result_rows, interrupts)
-        yield lambda wanted: Evaluator(store, executor, wanted.space.plans)
+        yield lambda wanted: Evaluator(store, executor, Units(wanted.space.plans))
         executor.close()
 
 

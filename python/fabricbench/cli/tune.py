@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from signal import SIGINT
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
@@ -20,9 +21,7 @@ from fabricbench.words import counted
 if TYPE_CHECKING:
     from fabricbench.cli.tuned import Found
     from fabricbench.plan.loaded import LoadedPlan
-    from fabricbench.runner.interrupts import Interrupts
-    from fabricbench.runner.tuning.evaluation import Evaluator
-    from fabricbench.runner.tuning.processes import Executor
+    from fabricbench.runner.tuning.evaluation import Evaluator, Units
     from fabricbench.runner.tuning.wanted import Tried, Wanted
     from fabricbench.store import Workspace
 
@@ -111,9 +110,7 @@ def tune_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
     stopped by Ctrl-C.
     """
     from fabricbench.cli.tuned import check_files, write_files, written
-    from fabricbench.plan.cost import duration
-    from fabricbench.runner.interrupts import Interrupts
-    from fabricbench.runner.tuning.evaluation import Evaluator
+    from fabricbench.runner.tuning.evaluation import Units
     from fabricbench.runner.tuning.evidence import SEEDS_MIN
     from fabricbench.runner.tuning.journal import library
     from fabricbench.store import Workspace
@@ -126,28 +123,13 @@ def tune_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
     wanted = _wanted(
         loaded, search, (minimize or [], maximize or []), subject_to or [], seed, at_once, pruning
     )
-    store = Workspace.open(workspace, create=True)
-    with Interrupts() as interrupts:
-        executor = _executor(store, on, interrupts)
-        try:
-            evaluator = Evaluator(store, executor, loaded)
-            cost_ms = (trials + 1) * evaluator.cost_ms(wanted.shipped())
-            cost = f"{counted(trials, 'point')} of {counted(len(search), 'field')}"
-            cost += f", up to {duration(cost_ms)} of one core"
-            if dry_run:
-                write(cost)
-                return
-            if not force and cost_ms > _HOURS_MAX * 3_600_000:
-                note(f"error: {cost}; allowed: {_HOURS_MAX} hours\nhint: --force searches all the same")
-                raise typer.Exit(USER_ERROR)
-            note(cost)
-            found = _search(wanted, evaluator, store, trials, confirm)
-        except KeyboardInterrupt:
-            note(f"interrupted: what has ended stays in {store.root}\nhint: the same command goes on")
-            received = interrupts.received
-            raise typer.Exit(SIGNALLED + (received or 2)) from None
-        finally:
-            executor.close()
+    units = Units(loaded)
+    cost = _cost(wanted, units, trials, force=force or dry_run)
+    if dry_run:
+        write(cost)
+        return
+    note(cost)
+    found = _carried_out(wanted, units, Workspace.open(workspace, create=True), on, (trials, confirm))
     write(written(found, output))
     if found.best is None:
         raise typer.Exit(NOT_MET)
@@ -185,13 +167,38 @@ def _wanted(
     return Wanted(space, aims, limits, iterations, seed, at_once, pruning)
 
 
-def _executor(store: Workspace, on: str, interrupts: Interrupts) -> Executor:
-    from fabricbench.results.jobs import result_rows
-    from fabricbench.runner.tuning.processes import OnCluster, OnThisMachine
+def _cost(wanted: Wanted, units: Units, trials: int, *, force: bool) -> str:
+    """Say what a search may cost; end the command if that is hardly meant and was not asked for."""
+    from fabricbench.plan.cost import duration
 
-    if on == "local":
-        return OnThisMachine(store, result_rows, interrupts)
-    return OnCluster(store, result_rows, interrupts, on)
+    cost_ms = (trials + 1) * units.cost_ms(wanted.shipped())
+    points, fields = counted(trials, "point"), counted(len(wanted.space.fields), "field")
+    cost = f"{points} of {fields}, up to {duration(cost_ms)} of one core"
+    if not force and cost_ms > _HOURS_MAX * 3_600_000:
+        note(f"error: {cost}; allowed: {_HOURS_MAX} hours\nhint: --force searches all the same")
+        raise typer.Exit(USER_ERROR)
+    return cost
+
+
+def _carried_out(
+    wanted: Wanted, units: Units, store: Workspace, on: str, trials_and_confirm: tuple[int, int]
+) -> Found:
+    """Carry the search out; end the command if the user stops it."""
+    from fabricbench.results.jobs import result_rows
+    from fabricbench.runner.interrupts import Interrupts
+    from fabricbench.runner.tuning.evaluation import Evaluator
+    from fabricbench.runner.tuning.processes import executor_of
+
+    with Interrupts() as interrupts:
+        executor = executor_of(on, store, result_rows, interrupts)
+        try:
+            return _search(wanted, Evaluator(store, executor, units), store, *trials_and_confirm)
+        except KeyboardInterrupt:
+            kept = f"what has ended stays in {store.root}"
+            note(f"interrupted: {kept}\nhint: the same command goes on from there")
+            raise typer.Exit(SIGNALLED + (interrupts.received or SIGINT)) from None
+        finally:
+            executor.close()
 
 
 def _search(wanted: Wanted, evaluator: Evaluator, store: Workspace, trials: int, confirm: int) -> Found:

@@ -40,17 +40,15 @@ class Candidate:
     iterations: Sequence[range]
 
 
-class Evaluator:
-    """Runs trials at points, each once: what has its record is left out."""
+class Units:
+    """The trials of some plans at any point, by the sizes that the plans have as shipped."""
 
-    def __init__(self, workspace: Workspace, executor: Executor, shipped: Sequence[LoadedPlan]) -> None:
-        """Take where records go, what carries trials out, and the plans as shipped.
+    def __init__(self, shipped: Sequence[LoadedPlan]) -> None:
+        """Take the plans as shipped.
 
         Raises:
             TuningError: The backend of a plan cannot run trials side by side.
         """
-        self._workspace = workspace
-        self._executor = executor
         self._shipped = shipped
         self._backends = [_backend(plan) for plan in shipped]
 
@@ -80,7 +78,34 @@ class Evaluator:
 
     def cost_ms(self, candidate: Candidate) -> int:
         """Return the estimated time of one core for all trials at a point [ms]."""
-        return sum(unit.cost_ms for stage in range(self.stages) for _, unit in self._units(candidate, stage))
+        return sum(unit.cost_ms for stage in range(self.stages) for _, unit in self.of(candidate, stage))
+
+    def of(self, candidate: Candidate, stage: int) -> Iterator[tuple[Key, Unit]]:
+        """Yield the trials of one size of each plan at a point; in their keys the job is left open."""
+        for number, (plan, iterations) in enumerate(zip(candidate.plans, candidate.iterations, strict=True)):
+            sizes, backend = self.sizes[number], self._backends[number]
+            for planned, facts in facts_of(plan, backend):
+                size = planned.data_size_bytes
+                if stage >= len(sizes) or planned.is_solo or size != sizes[stage]:
+                    continue
+                if planned.iteration in iterations:
+                    variant = f"{planned.variant} {planned.case.number}"
+                    key = Key(number, variant, stage, planned.iteration - iterations.start, "")
+                    yield key, Unit(planned, facts, backend, *self._costs[number, size])
+
+
+class Evaluator:
+    """Runs trials at points, each once: what has its record is left out.
+
+    Attributes:
+        units: The trials.
+    """
+
+    def __init__(self, workspace: Workspace, executor: Executor, units: Units) -> None:
+        """Take where records go, what carries trials out, and the trials."""
+        self.units = units
+        self._workspace = workspace
+        self._executor = executor
 
     def measure(
         self, candidates: Sequence[Candidate], stage: int, metrics: Collection[str]
@@ -100,7 +125,7 @@ class Evaluator:
             KeyboardInterrupt: The user stopped it; what has ended is kept.
         """
         self._executor.check()
-        wanted = [list(self._units(each, stage)) for each in candidates]
+        wanted = [list(self.units.of(each, stage)) for each in candidates]
         units = {unit.facts.id: unit for own in wanted for _, unit in own}
         kept = {name: self._workspace.resume(unit.facts) for name, unit in units.items()}
         left = [units[name] for name, trial in kept.items() if trial is None]
@@ -108,18 +133,6 @@ class Evaluator:
             self._executor.carry_out(left)
             kept |= {unit.facts.id: self._workspace.resume(unit.facts) for unit in left}
         return [_values(own, kept, metrics) for own in wanted]
-
-    def _units(self, candidate: Candidate, stage: int) -> Iterator[tuple[Key, Unit]]:
-        for number, (plan, iterations) in enumerate(zip(candidate.plans, candidate.iterations, strict=True)):
-            sizes, backend = self.sizes[number], self._backends[number]
-            for planned, facts in facts_of(plan, backend):
-                size = planned.data_size_bytes
-                if stage >= len(sizes) or planned.is_solo or size != sizes[stage]:
-                    continue
-                if planned.iteration in iterations:
-                    variant = f"{planned.variant} {planned.case.number}"
-                    key = Key(number, variant, stage, planned.iteration - iterations.start, "")
-                    yield key, Unit(planned, facts, backend, *self._costs[number, size])
 
 
 def _backend(plan: LoadedPlan) -> Backend:

@@ -114,7 +114,7 @@ def evidence_of(wanted: Wanted, evaluator: Evaluator, point: Point, seeds: int) 
     metrics = list(dict.fromkeys([*wanted.metrics, *_BESIDE]))
     shipped: dict[str, dict[Key, float]] = {name: {} for name in metrics}
     tuned: dict[str, dict[Key, float]] = {name: {} for name in metrics}
-    for stage in range(evaluator.stages):
+    for stage in range(evaluator.units.stages):
         for values, found in zip((shipped, tuned), evaluator.measure(pair, stage, metrics), strict=True):
             if found is None:
                 text = "a trial failed with a seed that is none of the search"
@@ -127,7 +127,7 @@ def evidence_of(wanted: Wanted, evaluator: Evaluator, point: Point, seeds: int) 
         for aim in wanted.aims
     ]
     names = [plan.plan.name for plan in wanted.space.plans]
-    return Evidence(confidences, _changes(names, evaluator.sizes, shipped, tuned), kept)
+    return Evidence(confidences, _changes(names, evaluator.units.sizes, shipped, tuned), kept)
 
 
 def _confidence(aim: Aim, found: Mapping[Key, float]) -> Confidence:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from multiprocessing.connection import wait
 from typing import TYPE_CHECKING, Protocol, cast
 
+from fabricbench.runner.campaign.pool import LOCAL
 from fabricbench.runner.messages import Done, Order, Setup
 from fabricbench.runner.places import Places
 from fabricbench.runner.side_by_side import Task, Worker
@@ -36,6 +37,13 @@ class Executor(Protocol):
 
     def close(self) -> None:
         """Let go of what it works with."""
+
+
+def executor_of(on: str, workspace: Workspace, results: Results, interrupts: Interrupts) -> Executor:
+    """Return what carries trials out: on this machine (`local`), or on the Ray cluster at an address."""
+    if on == LOCAL:
+        return OnThisMachine(workspace, results, interrupts)
+    return OnCluster(workspace, results, interrupts, on)
 
 
 class OnThisMachine:

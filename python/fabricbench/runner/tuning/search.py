@@ -61,6 +61,7 @@ class Search:
         """
         self._wanted = wanted
         self._evaluator = evaluator
+        self._units = evaluator.units
         self._told = told
         self._optuna = library()
         self.journal = root / FOLDER / f"{wanted.id}.journal"
@@ -90,7 +91,7 @@ class Search:
     def stops_early(self) -> bool:
         """Whether a point may end before its largest size: there is one aim, and there are several sizes."""
         wanted = self._wanted
-        return wanted.is_stopping and len(wanted.aims) == 1 and self._evaluator.stages > 1
+        return wanted.is_stopping and len(wanted.aims) == 1 and self._units.stages > 1
 
     def run(self, trials: int) -> None:
         """Try points until there are so many.
@@ -156,7 +157,7 @@ class Search:
         """Run the plans as shipped, and check that every metric is measured."""
         wanted, shipped = self._wanted, self._wanted.shipped()
         self._shipped = []
-        for stage in range(self._evaluator.stages):
+        for stage in range(self._units.stages):
             found = self._evaluator.measure([shipped], stage, wanted.metrics)[0]
             if found is None:
                 text = "a trial of a plan as shipped failed"
@@ -167,7 +168,7 @@ class Search:
     def _check_measured(self, found: Found, stage: int) -> None:
         for metric, values in found.items():
             for number, plan in enumerate(self._wanted.space.plans):
-                is_there = stage < len(self._evaluator.sizes[number])
+                is_there = stage < len(self._units.sizes[number])
                 if is_there and not any(key.plan == number for key in values):
                     text = f"{metric} is never measured by {plan.plan.name}"
                     hint = f"`fabricbench show {plan.plan.name}` has the metrics of its jobs"
@@ -183,7 +184,7 @@ class Search:
                 going[trial.number] = trial, point, self._wanted.candidate(point), []
             except PlanError:
                 endings[trial.number] = Tried(trial.number, point, Ending.INVALID)
-        for stage in range(self._evaluator.stages):
+        for stage in range(self._units.stages):
             found = self._evaluator.measure(
                 [candidate for _, _, candidate, _ in going.values()], stage, self._wanted.metrics
             )
@@ -201,7 +202,7 @@ class Search:
         ):
             return Ending.NO_RESULT
         values.append(new)
-        if stage + 1 == self._evaluator.stages:
+        if stage + 1 == self._units.stages:
             return Ending.COMPLETE
         if self.stops_early:
             trial.report(self._ratios(values)[0], stage)
