@@ -83,7 +83,7 @@ class Evidence:
 
     Attributes:
         confidences: For each aim.
-        changes: Each metric of each plan at each size.
+        changes: Each metric of each plan at each size; of those not asked for what is not 0 throughout.
         kept: For each limit whether every trial keeps it.
     """
 
@@ -127,7 +127,12 @@ def evidence_of(wanted: Wanted, evaluator: Evaluator, point: Point, seeds: int) 
         for aim in wanted.aims
     ]
     names = [plan.plan.name for plan in wanted.space.plans]
-    return Evidence(confidences, _changes(names, evaluator.units.sizes, shipped, tuned), kept)
+    changes = [
+        each
+        for each in _changes(names, evaluator.units.sizes, shipped, tuned)
+        if each.shipped or each.tuned or each.metric in wanted.metrics
+    ]
+    return Evidence(confidences, changes, kept)
 
 
 def _confidence(aim: Aim, found: Mapping[Key, float]) -> Confidence:
