@@ -40,6 +40,7 @@ def tune_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
         list[str],
         typer.Option(
             metavar="FIELD=LOW..HIGH",
+            autocompletion=completion.fields,
             help="A field and its range, with :STEP if wanted, or its choices A|B|C; may be given again.",
         ),
     ],
