@@ -20,7 +20,9 @@ from fabricbench.words import counted
 
 if TYPE_CHECKING:
     from fabricbench.cli.tuned import Found
+    from fabricbench.plan.cost import Limits
     from fabricbench.plan.loaded import LoadedPlan
+    from fabricbench.runner.tuning.aims import Aim
     from fabricbench.runner.tuning.evaluation import Evaluator, Units
     from fabricbench.runner.tuning.wanted import Tried, Wanted
     from fabricbench.store import Workspace
@@ -111,19 +113,24 @@ def tune_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
     stopped by Ctrl-C.
     """
     from fabricbench.cli.tuned import check_files, write_files, written
+    from fabricbench.runner.loading import machine_limits
+    from fabricbench.runner.tuning.aims import limits_of
     from fabricbench.runner.tuning.evaluation import Units
     from fabricbench.runner.tuning.evidence import SEEDS_MIN
     from fabricbench.runner.tuning.journal import library
+    from fabricbench.runner.tuning.space import space_of
+    from fabricbench.runner.tuning.wanted import Wanted
     from fabricbench.store import Workspace
 
     if 0 < confirm < SEEDS_MIN:
         raise typer.BadParameter(f"--confirm: found {confirm}; allowed: 0, or {SEEDS_MIN} or more")
     check_files(write_plan, write_sonic)
     library()
-    loaded = [_loaded(plan, overrides or [], seeds, None if force else time_limit) for plan in plans]
-    wanted = _wanted(
-        loaded, search, (minimize or [], maximize or []), subject_to or [], seed, at_once, pruning
-    )
+    aims, kept = _aims(minimize or [], maximize or []), limits_of(subject_to or [])
+    limits = None if force else machine_limits(time_limit)
+    loaded = [_loaded(plan, overrides or [], seeds, limits) for plan in plans]
+    iterations = tuple(each.plan.iterations for each in loaded)
+    wanted = Wanted(space_of(loaded, search, limits), aims, kept, iterations, seed, at_once, pruning)
     units = Units(loaded)
     cost = _cost(wanted, units, trials, force=force or dry_run)
     if dry_run:
@@ -137,35 +144,22 @@ def tune_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
     write_files(found, write_plan, write_sonic)
 
 
-def _loaded(plan: str, overrides: list[str], seeds: int | None, time_limit: int | None) -> LoadedPlan:
+def _loaded(plan: str, overrides: list[str], seeds: int | None, limits: Limits | None) -> LoadedPlan:
     from fabricbench.runner import loading
 
     more = [] if seeds is None else [f"iterations={seeds}"]
-    limits = None if time_limit is None else loading.machine_limits(time_limit)
     loaded = loading.load(plan, [*overrides, *more], limits)
     warn(loaded)
     return loaded
 
 
-def _wanted(
-    loaded: list[LoadedPlan],
-    search: list[str],
-    named: tuple[list[str], list[str]],
-    subject_to: list[str],
-    seed: int,
-    at_once: int,
-    pruning: bool,
-) -> Wanted:
-    from fabricbench.runner.tuning.aims import aims_of, check_direction, limits_of
-    from fabricbench.runner.tuning.space import space_of
-    from fabricbench.runner.tuning.wanted import Wanted
+def _aims(minimized: list[str], maximized: list[str]) -> tuple[Aim, ...]:
+    from fabricbench.runner.tuning.aims import aims_of, check_direction
 
-    aims, limits = aims_of(*named), limits_of(subject_to)
+    aims = aims_of(minimized, maximized)
     for remark in filter(None, map(check_direction, aims)):
         note(f"note: {remark}")
-    space = space_of(loaded, search)
-    iterations = tuple(plan.plan.iterations for plan in loaded)
-    return Wanted(space, aims, limits, iterations, seed, at_once, pruning)
+    return aims
 
 
 def _cost(wanted: Wanted, units: Units, trials: int, *, force: bool) -> str:

@@ -7,7 +7,7 @@ import json
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from math import log
+from math import floor, log
 from typing import TYPE_CHECKING, Any, Final
 
 from fabricbench.plan.document.overrides import apply_overrides, resolved
@@ -18,6 +18,7 @@ from fabricbench.runner import loading
 from fabricbench.runner.messages import TuningError
 
 if TYPE_CHECKING:
+    from fabricbench.plan.cost import Limits
     from fabricbench.plan.loaded import LoadedPlan
 
 TAG: Final = "tune"
@@ -33,6 +34,8 @@ _PROBES: Final = 200
 """Points that are looked at before a space is said to hold no valid plan."""
 _CHOICE_PROBES: Final = 40
 """The same of one choice."""
+_ALMOST: Final = 1e-9
+"""How near to a whole number of steps is one."""
 _END: Final = 0.05
 """Share of a range that counts as its end."""
 _ONE_SEED: Final = ("iterations=1",)
@@ -129,9 +132,7 @@ class Range:
             return self.low
         value = min(max(shipped, self.low), self.high)
         if self.step is not None:
-            value = self.low + self.step * min(
-                round((value - self.low) / self.step), int((self.high - self.low) / self.step)
-            )
+            value = self.low + self.step * round((value - self.low) / self.step)
         return int(value) if self.scale.is_whole else value
 
     def is_at_end(self, value: str) -> bool:
@@ -145,7 +146,7 @@ class Range:
     def drawn(self, draw: random.Random) -> str:
         """Draw a value."""
         if self.step is not None:
-            value = self.low + self.step * draw.randint(0, int((self.high - self.low) / self.step))
+            value = self.low + self.step * draw.randint(0, round((self.high - self.low) / self.step))
         elif self.is_log:
             value = self.low * (self.high / self.low) ** draw.random()
         else:
@@ -166,11 +167,13 @@ class Space:
         plans: The plans as shipped.
         fields: The fields that change.
         opened: For each plan the overrides that give these fields room.
+        limits: What a trial may cost; anything if none.
     """
 
     plans: tuple[LoadedPlan, ...]
     fields: tuple[Range | Choices, ...]
     opened: tuple[tuple[str, ...], ...]
+    limits: Limits | None = None
 
     def distributions(self) -> dict[str, Any]:
         """Return the space as Optuna has it."""
@@ -205,18 +208,20 @@ class Space:
         """Return the plans at a point, with more overrides.
 
         Raises:
-            PlanError: One of them cannot be carried out there.
+            PlanError: One of them cannot be carried out there, or within the limits.
         """
         return tuple(
             loading.reload(
-                plan, [*self.overrides(number, point), f"tag={json.dumps(plan.plan.tag or TAG)}", *more]
+                plan,
+                [*self.overrides(number, point), f"tag={json.dumps(plan.plan.tag or TAG)}", *more],
+                self.limits,
             )
             for number, plan in enumerate(self.plans)
         )
 
 
-def space_of(plans: Sequence[LoadedPlan], searches: Sequence[str]) -> Space:
-    """Return the space of `--search` options over some plans.
+def space_of(plans: Sequence[LoadedPlan], searches: Sequence[str], limits: Limits | None = None) -> Space:
+    """Return the space of `--search` options over some plans, where no trial costs more than the limits.
 
     Raises:
         PlanError: A field or its values cannot be, or no plan of the space can be carried out.
@@ -235,7 +240,7 @@ def space_of(plans: Sequence[LoadedPlan], searches: Sequence[str]) -> Space:
         place = Place(f"--search {field}={values}")
         scales = [scale_of(room, field, place) for room in rooms]
         fields.append(_read(field, values, scales[0]))
-    space = Space(tuple(plans), tuple(fields), tuple(opened))
+    space = Space(tuple(plans), tuple(fields), tuple(opened), limits)
     _check_space(space)
     return space
 
@@ -258,8 +263,10 @@ def _read(field: str, values: str, scale: Scale | None) -> Range | Choices:
     low, high, step = _numbers(search, field, values, scale)
     if low > high:
         raise _refused(search, field, f"{scale.write(low)}..{scale.write(high)}", "the least value first")
-    if step is not None and not 0 < step <= max(high - low, 0):
-        raise _refused(search, field, "a step beyond the range", "a step from the least to the largest")
+    if step is not None:
+        if not 0 < step <= high - low:
+            raise _refused(search, field, "a step beyond the range", "a step from the least to the largest")
+        high = low + step * floor((high - low) / step + _ALMOST)  # the last one within
     return Range(field, scale, low, high, step)
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from fabricbench.runner.loading import backend_of
 from fabricbench.runner.tuning.aims import geometric_mean
 from fabricbench.runner.tuning.evaluation import Candidate
 
@@ -89,7 +90,9 @@ class Wanted:
     def id(self) -> str:
         """Hash of everything that decides which points are suggested and what comes of them."""
         space = self.space
+        backends = [backend_of(plan) for plan in space.plans]
         told = [
+            [[backend.name, backend.version] for backend in backends],
             [[plan.text, plan.overrides, [trial.spec_json for trial in plan.trials]] for plan in space.plans],
             [repr(field.distribution()) + field.field for field in space.fields],
             [[aim.metric.name, aim.is_most] for aim in self.aims],
