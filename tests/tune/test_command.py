@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 from tests.support.samples import call
+from tests.support.small_disk import NoMountError, small_disk
 from tests.support.tuning import INCAST, TRANSFER
 
 KMIN = "fabric.switch.ecn.kmin"
@@ -147,6 +148,20 @@ def test_limits_that_no_point_keeps_are_told(folder: Path) -> None:
     )
     assert "no point keeps every limit" in out
     assert "misses fct_ms_max<=0.001 by" in out
+
+
+@pytest.mark.slow
+def test_a_full_disk_stops_it_and_loses_nothing(folder: Path) -> None:
+    arguments = ("incast.yaml", *INCAST_SEARCH, "--trials", "32")
+    try:
+        with small_disk(folder / "disk", 1_500_000) as disk:
+            _, error = tuned(folder, *arguments, "--workspace", "disk", status=2)
+            assert "the disk is full" in error
+            subprocess.run(["mount", "-o", "remount,size=30m", str(disk)], check=True)
+            again, _ = tuned(folder, *arguments, "--workspace", "disk")
+    except NoMountError as error:
+        pytest.skip(f"no file system can be mounted: {error}")
+    assert again == tuned(folder, *arguments, "--workspace", "whole")[0]
 
 
 @pytest.mark.slow

@@ -168,17 +168,16 @@ def _confidence(each: Confidence) -> str:
 
 
 def _use(found: Found, best: Tried) -> str:
-    from fabricbench.runner.tuning.fragment import changes
-
-    space = found.wanted.space
-    options = " ".join(f"-s {_quoted(each)}" for each in changes(space, best.point))
-    return f"fabricbench run {space.plans[0].plan.name} {options}"
-
-
-def _quoted(text: str) -> str:
+    """Return the commands that run the plans at the best point."""
     from shlex import quote
 
-    return quote(text)
+    from fabricbench.runner.tuning.fragment import changes
+
+    space, commands = found.wanted.space, []
+    for number, plan in enumerate(space.plans):
+        options = (f"-s {quote(each)}" for each in (*plan.overrides, *changes(space, best.point, number)))
+        commands.append(f"fabricbench run {quote(plan.source)} {' '.join(options)}")
+    return "\n".join(commands)
 
 
 def _json(found: Found) -> dict[str, Any]:

@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from fabricbench.runner.tuning.space import Point, Space
 
 
-def fragment(space: Space, point: Point) -> dict[str, Any]:
-    """Return the searched fields of the first plan at a point, nested as a plan has them.
+def fragment(space: Space, point: Point, number: int = 0) -> dict[str, Any]:
+    """Return the searched fields of a plan, by its number, at a point, nested as a plan has them.
 
     A list is whole, and so is a mapping that was a name before: each takes the place of what the plan has.
     """
-    overrides = space.overrides(0, point)
-    document = apply_overrides(document_of(space.plans[0]), overrides)
+    overrides = space.overrides(number, point)
+    document = apply_overrides(document_of(space.plans[number]), overrides)
     paths = {resolved(document, each.partition("=")[0], Place("")) for each in overrides}
     kept: dict[str, Any] = _kept(document.data, paths)
     return kept
@@ -38,11 +38,11 @@ def _kept(node: Any, paths: Collection[FieldPath]) -> Any:
     }
 
 
-def changes(space: Space, point: Point) -> list[str]:
-    """Return what a point changes in the first plan, each FIELD=VALUE as `run -s` takes it, in few."""
+def changes(space: Space, point: Point, number: int = 0) -> list[str]:
+    """Return what a point changes in a plan, each FIELD=VALUE as `run -s` takes it, in few."""
     found = []
-    given = fragment(space, point)
-    for override in space.opened[0]:
+    given = fragment(space, point, number)
+    for override in space.opened[number]:
         name = override.partition("=")[0]
         node: Any = given
         for part in name.split("."):
