@@ -132,7 +132,7 @@ def tune_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
     iterations = tuple(each.plan.iterations for each in loaded)
     wanted = Wanted(space_of(loaded, search, limits), aims, kept, iterations, seed, at_once, pruning)
     units = Units(loaded)
-    cost = _cost(wanted, units, trials, force=force or dry_run)
+    cost = _cost(wanted, units, trials, confirm, force=force or dry_run)
     if dry_run:
         write(cost)
         return
@@ -162,11 +162,12 @@ def _aims(minimized: list[str], maximized: list[str]) -> tuple[Aim, ...]:
     return aims
 
 
-def _cost(wanted: Wanted, units: Units, trials: int, *, force: bool) -> str:
+def _cost(wanted: Wanted, units: Units, trials: int, confirm: int, *, force: bool) -> str:
     """Say what a search may cost; end the command if that is hardly meant and was not asked for."""
     from fabricbench.plan.cost import duration
 
     cost_ms = (trials + 1) * units.cost_ms(wanted.shipped())
+    cost_ms += 2 * confirm * units.cost_ms(wanted.shipped(seeds=1))
     points, fields = counted(trials, "point"), counted(len(wanted.space.fields), "field")
     cost = f"{points} of {fields}, up to {duration(cost_ms)} of one core"
     if not force and cost_ms > _HOURS_MAX * 3_600_000:

@@ -149,7 +149,8 @@ def check_direction(aim: Aim) -> str | None:
     """Return a remark where the worse value of a metric is wanted; none otherwise."""
     if aim.is_most == (aim.metric.direction is Direction.HIGHER):
         return None
-    return f"{aim.metric.name} is better {aim.metric.direction}, and the search makes it the other"
+    wanted = Direction.HIGHER if aim.is_most else Direction.LOWER
+    return f"{aim.metric.name} is better when {aim.metric.direction}, and this search makes it {wanted}"
 
 
 def values_of(trials: Iterable[tuple[Key, Trial]], metrics: Collection[str]) -> dict[str, dict[Key, float]]:

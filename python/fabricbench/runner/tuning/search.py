@@ -173,6 +173,11 @@ class Search:
                     text = f"{metric} is never measured by {plan.plan.name}"
                     hint = f"`fabricbench show {plan.plan.name}` has the metrics of its jobs"
                     raise TuningError(text, hint)
+        for aim in self._wanted.aims:
+            values = found[aim.metric.name]
+            if len(ratios(aim.metric, values, values)) < len(values):
+                text = f"{aim.metric.name} is 0 in a plan as shipped, to which nothing has a ratio"
+                raise TuningError(text, "--subject-to takes metrics of any value")
 
     def _tried(self, group: Sequence[Trial]) -> list[tuple[Tried, Trial]]:
         """Carry a group of points out, size by size."""
@@ -197,9 +202,7 @@ class Search:
 
     def _added(self, trial: Trial, values: list[Found], new: Found | None, stage: int) -> Ending | None:
         """Take the values of one more size; return how the point ends with it, if it does."""
-        if new is None or any(
-            set(shipped) - set(new[name]) for name, shipped in self._shipped[stage].items()
-        ):
+        if new is None or not self._is_whole(new, self._shipped[stage]):
             return Ending.NO_RESULT
         values.append(new)
         if stage + 1 == self._units.stages:
@@ -209,6 +212,14 @@ class Search:
             if trial.should_prune():
                 return Ending.STOPPED
         return None
+
+    def _is_whole(self, found: Found, shipped: Found) -> bool:
+        """Whether every metric has a value wherever it has one as shipped, and aims have ratios."""
+        has_values = all(own.keys() <= found[name].keys() for name, own in shipped.items())
+        return has_values and all(
+            len(ratios(metric, found[metric.name], shipped[metric.name])) == len(shipped[metric.name])
+            for metric in (aim.metric for aim in self._wanted.aims)
+        )
 
     def _ended(self, number: int, point: Point, values: Sequence[Found], ending: Ending) -> Tried:
         limits = self._wanted.limits

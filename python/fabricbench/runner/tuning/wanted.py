@@ -134,6 +134,6 @@ class Wanted:
         """
         return Candidate(self.space.at(point), [range(count) for count in self.seeds])
 
-    def shipped(self) -> Candidate:
-        """Return the plans as shipped with their seeds."""
-        return Candidate(self.space.plans, [range(count) for count in self.seeds])
+    def shipped(self, seeds: int | None = None) -> Candidate:
+        """Return the plans as shipped with their seeds, or with so many."""
+        return Candidate(self.space.plans, [range(seeds or count) for count in self.seeds])
