@@ -161,6 +161,10 @@ docs: $(STAMPS)/requirements-dev ## Build the documentation site into site/; a b
 validation: $(STAMPS)/extension ## Run the shipped plans and write the tables of docs/validation.md
 	$(BIN)/python tools/validation.py
 
+.PHONY: flow-error
+flow-error: $(STAMPS)/extension $(STAMPS)/requirements-dev ## Write the error of the flow model into docs/validation.md (SCENARIOS=)
+	PYTHONPATH=python $(BIN)/python tools/flow_error.py $(if $(SCENARIOS),--scenarios $(SCENARIOS))
+
 .PHONY: bench
 bench: ## Time whole runs of the simulator: packet-hops per second, memory (B="B1 B5 --runs 5" chooses)
 	cargo bench --quiet -p fabricbench-sim --bench fabric -- $(B)

@@ -1,5 +1,7 @@
 """Compare what runs are told to cost with what they cost: the basis of `crates/sim/src/estimate/cost.rs`.
 
+With `--flow` the runs are those of the flow model: the basis of `crates/flow/src/estimate.rs`.
+
 Each run is a process of its own with one trial, without fast-forward. Memory is the largest resident size of
 the whole program, so rows, tables and libraries are part of it; time is that of the whole command.
 """
@@ -21,6 +23,7 @@ PLAN = """
 fabricbench: 1
 name: measured
 title: A run to measure
+backend: {backend}
 fabric:
   topology: {{kind: leaf-spine, leaves: {leaves}, hosts_per_leaf: {per_leaf}, spines: {per_leaf}, host_link: 400Gbps, fabric_link: 400Gbps}}
   load_balancing: {balancing}
@@ -66,22 +69,33 @@ RUNS: tuple[Row, ...] = (
         "{qp_mode: per_pair}",
     ),
 )
+FLOW_RUNS: tuple[Row, ...] = (
+    ("8 hosts, all-to-all of 128 MB", 2, 4, "all-to-all", "128MB", "ecmp", "{}", "{}"),
+    ("128 hosts, all-to-all of 128 MB", 8, 16, "all-to-all", "128MB", "ecmp", "{}", "{}"),
+    ("432 hosts, all-to-all of 432 MB", 24, 18, "all-to-all", "432MB", "ecmp", "{}", "{}"),
+    ("512 hosts, ring all-reduce", 16, 32, "all-reduce", "512MB", "ecmp", "{}", "{}"),
+    ("2,048 hosts, permutation of 64 MB", 64, 32, "permutation", "64MB", "ecmp", "{}", "{}"),
+    ("8,192 hosts, permutation of 64 MB", 128, 64, "permutation", "64MB", "ecmp", "{}", "{}"),
+    ("128:1 incast of 1 MB", 2, 64, "incast", "1MB", "ecmp", "{}", "{}"),
+)
 
 
 def main() -> int:
     """Print a line for each run."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("only", nargs="*", help="parts of the names of runs to measure [all]")
-    only = parser.parse_args().only
+    parser.add_argument("--flow", action="store_true", help="with fluid flows")
+    given = parser.parse_args()
+    runs, backend = (FLOW_RUNS, "flow") if given.flow else (RUNS, "sim")
     print(f"{'':44}{'M hops':>16}{'MiB':>14}{'s':>16}")
     print(f"{'run':44}{'told':>8}{'found':>8}{'told':>7}{'found':>7}{'told':>8}{'found':>8}")
-    for row in RUNS:
-        if not only or any(part in row[0] for part in only):
-            measure(row)
+    for row in runs:
+        if not given.only or any(part in row[0] for part in given.only):
+            measure(row, backend)
     return 0
 
 
-def measure(row: Row) -> None:
+def measure(row: Row, backend: str) -> None:
     """Print what one run was estimated to cost, and what it cost."""
     name, leaves, per_leaf, collective, size, balancing, switch, transport = row
     last = leaves * per_leaf - 1
@@ -89,24 +103,25 @@ def measure(row: Row) -> None:
         plan = Path(folder) / "plan.yaml"
         given = {"leaves": leaves, "per_leaf": per_leaf, "last": last, "collective": collective}
         models = {"balancing": balancing, "switch": switch, "transport": transport}
-        plan.write_text(PLAN.format(**given, **models, size=size))
+        plan.write_text(PLAN.format(**given, **models, size=size, backend=backend))
         (told,) = loading.load(str(plan)).estimates
-        wall_s, peak_bytes, facts = carried_out(plan, Path(folder))
+        wall_s, peak_bytes, facts = carried_out(plan, Path(folder), backend)
     if told is None:
         raise SystemExit(f"{name} cannot be run")
     print(
-        f"{name:44}{told['packet_hops'] / 1e6:8.2f}{facts['packet_hops'] / 1e6:8.2f}"
+        f"{name:44}{told['packet_hops'] / 1e6:8.2f}{(facts['packet_hops'] or 0) / 1e6:8.2f}"
         f"{told['memory_bytes'] / 2**20:7.0f}{peak_bytes / 2**20:7.0f}"
         f"{told['time_ms'] / 1e3:8.2f}{wall_s:8.2f}",
         flush=True,
     )
 
 
-def carried_out(plan: Path, folder: Path) -> tuple[float, int, dict[str, float]]:
+def carried_out(plan: Path, folder: Path, backend: str) -> tuple[float, int, dict[str, float]]:
     """Run a plan; return its wall time, peak memory and the facts of the engine."""
     output = folder / "result.json"
     program = Path(sys.executable).with_name("fabricbench")
-    arguments = [program, "run", plan, "--workspace", folder / "w", "--no-fast-forward", "--threads", "1"]
+    arguments = [program, "run", plan, "--workspace", folder / "w"]
+    arguments += ["--no-fast-forward", "--threads", "1"] if backend == "sim" else []
     started = time.monotonic()
     with output.open("wb") as file:
         actions = [(os.POSIX_SPAWN_DUP2, file.fileno(), 1)]

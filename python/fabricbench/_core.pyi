@@ -171,11 +171,14 @@ def run(
         KeyboardInterrupt: The user stopped the run.
     """
 
-def check_flow(spec_json: str) -> None:
-    """Check that the flow model covers a RunSpec.
+def check_flow(spec_json: str) -> list[SpecError]:
+    """Return why the flow model cannot carry a RunSpec out; see `check`."""
+
+def estimate_flow(spec_json: str) -> Estimate:
+    """Return what a run of a RunSpec with fluid flows will cost; no packet hops.
 
     Raises:
-        SpecError: It does not cover a field of it.
+        SpecError: The RunSpec cannot be carried out.
     """
 
 def run_flow(

@@ -103,4 +103,4 @@ def test_no_cost_is_told_of_what_the_simulator_does_not_run(folder: Path) -> Non
     assert "packet-hops" in call("plan", "check", "small.yaml", cwd=folder).stdout
     found = call("plan", "check", "small.yaml", "-s", "backend=bench", cwd=folder).stdout
     assert "packet-hops" not in found
-    assert "no estimate: only the simulator's cost is known before a run" in found
+    assert "no estimate: what this backend takes is not known before a run" in found

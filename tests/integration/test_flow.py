@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -75,6 +78,44 @@ def test_what_the_model_does_not_cover_is_refused_by_field(tmp_path: Path) -> No
     assert "repeat" in finished.stderr
     assert "several rounds" in finished.stderr
     assert "Traceback" not in finished.stderr
+
+
+def test_the_check_of_a_plan_names_the_line_of_what_the_model_refuses(tmp_path: Path) -> None:
+    text = plan('ranks: "0-7", collective: all-reduce, repeat: 3')
+    (tmp_path / "flows.yaml").write_text(text + "backend: flow\n")
+    finished = call("plan", "check", "flows.yaml", cwd=tmp_path)
+    assert finished.returncode == 2
+    assert finished.stderr.startswith("error: flows.yaml:6: jobs.0.repeat: found several rounds; ")
+    assert "hint: `--backend sim` simulates packets" in finished.stderr
+
+
+def test_flows_have_an_estimate_of_their_own(tmp_path: Path) -> None:
+    (tmp_path / "flows.yaml").write_text(plan("ranks: all, collective: all-to-all") + "backend: flow\n")
+    assert "estimate: 56 chunks as flows" in call("plan", "check", "flows.yaml", cwd=tmp_path).stdout
+
+
+LARGE = {
+    "fat-tree": "{kind: fat-tree, pods: 64, leaves_per_pod: 32, hosts_per_leaf: 64, aggs_per_pod: 32, "
+    "cores_per_agg: 32}",
+    "rail-pods": "{kind: rail-pods, pods: 128, servers_per_pod: 128, rails: 8, spines_per_rail: 128, "
+    "cores_per_spine: 1, links_per_core: 32, scale_up_link: 3.6Tbps}",
+    "multi-plane": "{kind: multi-plane, planes: 4, leaves: 512, hosts_per_leaf: 256, spines: 256}",
+}
+
+
+@pytest.mark.parametrize("topology", LARGE.values(), ids=LARGE)
+def test_a_plan_for_131_072_gpus_is_checked_in_little_memory(tmp_path: Path, topology: str) -> None:
+    job = "ranks: all, collective: permutation"
+    (tmp_path / "flows.yaml").write_text(plan(job, topology) + "backend: flow\n")
+    program = [sys.executable, "-m", "fabricbench", "plan", "check", str(tmp_path / "flows.yaml")]
+    with subprocess.Popen(program, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        found = process.stdout.read()
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == 0
+    assert "131,072 ranks on 131,072 hosts" in found
+    assert usage.ru_maxrss * 1024 < 1 << 30
 
 
 def test_sprayed_packets_that_would_be_resent_are_refused(tmp_path: Path) -> None:

@@ -34,6 +34,15 @@ def test_rails_without_spines_are_refused() -> None:
     assert errors_of(text) == expected
 
 
+def test_pods_of_rails_without_cores_are_refused() -> None:
+    text = with_line(
+        "    kind: leaf-spine\n    leaves: 2\n    hosts_per_leaf: 4\n    spines: 4\n",
+        "    kind: rail-pods\n    pods: 2\n    servers_per_pod: 2\n    rails: 4\n    spines_per_rail: 1\n"
+        "    cores_per_spine: 0\n",
+    )
+    assert "plan.yaml:10: fabric.topology.cores_per_spine: found 0 cores for 4 rails" in errors_of(text)
+
+
 def test_everything_wrong_is_named_at_once_in_the_order_of_the_file() -> None:
     text = with_line("ack_every: 2", "ack_every: 0, mtu_: 1").replace("name: small", "name: [small]")
     fields = [line.split(": ")[2] for line in errors_of(text).splitlines() if line.startswith("error:")]

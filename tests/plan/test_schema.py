@@ -78,7 +78,7 @@ def test_every_field_is_described() -> None:
 
 def test_every_number_with_a_default_has_a_source() -> None:
     # A count of things to do, or a choice that no measurement decides, has none.
-    chosen = {"seed", "iterations", "links_per_spine", "count", "hosts", "root", "start"}
+    chosen = {"seed", "iterations", "links_per_spine", "links_per_core", "count", "hosts", "root", "start"}
     without = {
         name
         for name, field in properties(plan_schema())

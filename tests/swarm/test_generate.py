@@ -54,7 +54,16 @@ def test_every_collective_algorithm_and_topology_is_drawn() -> None:
     assert set(PATTERNS) <= set(drawn)
     assert {*PATTERNS, ("uniform-random", "parallel")} == set(_core.patterns())
     kinds = Counter(plan["fabric"]["topology"]["kind"] for plan in PLANS)
-    assert set(kinds) == {"single-switch", "leaf-spine", "fat-tree", "rail-optimised", "custom", "full-mesh"}
+    assert set(kinds) == {
+        "single-switch",
+        "leaf-spine",
+        "fat-tree",
+        "rail-optimised",
+        "rail-pods",
+        "multi-plane",
+        "custom",
+        "full-mesh",
+    }
 
 
 NOT_DRAWN = {"title", "description", "tag", "published", "published_note", "criteria", "metric", "min", "max"}

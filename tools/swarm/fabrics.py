@@ -112,6 +112,57 @@ def _rails(draw: Draw) -> Graph:
     return Graph(fields, count, tuple(links), tuple(switches))
 
 
+def _rail_pods(draw: Draw) -> Graph:
+    pods, servers, rails = draw.whole(1, 2), draw.whole(1, 2), draw.whole(2, 3)
+    spines, cores = draw.whole(1, 2), draw.whole(1, 2)
+    fields: Fields = {
+        "kind": "rail-pods",
+        "pods": pods,
+        "servers_per_pod": servers,
+        "rails": rails,
+        "spines_per_rail": spines,
+        "cores_per_spine": cores,
+        "links_per_core": draw.whole(1, 2),
+        "host_link": link(draw),
+        "fabric_link": link(draw),
+        "core_link": link(draw),
+    }
+    if draw.chance(0.5):
+        fields["scale_up_link"] = "900Gbps"
+    count = pods * servers * rails
+    leaf_of_host = [host // rails // servers * rails + host % rails for host in range(count)]
+    links = [f"host{host}-leaf{leaf}" for host, leaf in enumerate(leaf_of_host)]
+    links += [
+        f"leaf{leaf}-spine{leaf % rails * spines + spine}"
+        for leaf in range(pods * rails)
+        for spine in range(spines)
+    ]
+    switches = [f"leaf{leaf}" for leaf in range(pods * rails)]
+    switches += [f"spine{spine}" for spine in range(rails * spines)]
+    return Graph(fields, count, tuple(links), tuple(switches))
+
+
+def _planes(draw: Draw) -> Graph:
+    planes, leaves, hosts, spines = (draw.whole(1, 3) for _ in range(4))
+    fields: Fields = {"kind": "multi-plane", "planes": planes, "leaves": leaves, "hosts_per_leaf": hosts + 1}
+    fields |= {"spines": spines, "host_link": link(draw), "fabric_link": link(draw)}
+    count = leaves * (hosts + 1)
+    links = [
+        f"host{host}-leaf{plane * leaves + host // (hosts + 1)}"
+        for plane in range(planes)
+        for host in range(count)
+    ]
+    links += [
+        f"leaf{plane * leaves + leaf}-spine{plane * spines + spine}"
+        for plane in range(planes)
+        for leaf in range(leaves)
+        for spine in range(spines)
+    ]
+    switches = [f"leaf{leaf}" for leaf in range(planes * leaves)]
+    switches += [f"spine{spine}" for spine in range(planes * spines)]
+    return Graph(fields, count, tuple(links), tuple(switches))
+
+
 def _custom(draw: Draw) -> Graph:
     """A tree of switches, mostly with more links across it."""
     count = draw.whole(2, 5)
@@ -135,7 +186,18 @@ def _custom(draw: Draw) -> Graph:
     return Graph(fields, sum(hosts), tuple(names), tuple(f"s{index}" for index in range(count)))
 
 
-TOPOLOGIES = (_single_switch, _leaf_spine, _leaf_spine, _fat_tree, _rails, _custom, _custom, _full_mesh)
+TOPOLOGIES = (
+    _single_switch,
+    _leaf_spine,
+    _leaf_spine,
+    _fat_tree,
+    _rails,
+    _rail_pods,
+    _planes,
+    _custom,
+    _custom,
+    _full_mesh,
+)
 
 
 def fabric(draw: Draw) -> Drawn:

@@ -199,7 +199,8 @@ def _has_own_ports(record: Record, job: JobRecord) -> bool:
 
 
 def _goodput(record: Record) -> float:
-    rate = record.spec["fabric"]["topology"]["host_link"]["rate_bps"]
+    topology = record.spec["fabric"]["topology"]
+    rate = topology["host_link"]["rate_bps"] * topology.get("planes", 1)
     mtu = record.spec["transport"]["mtu_bytes"]
     overhead = 28 if record.link_layer == "infiniband" else 82
     return float(rate / 8e9 * mtu / (mtu + overhead))

@@ -9,7 +9,7 @@ use spec::{
 ///
 /// # Errors
 /// The first that is not.
-pub fn check(spec: &RunSpec) -> Result<(), SpecError> {
+pub(crate) fn check(spec: &RunSpec) -> Result<(), SpecError> {
     check_fabric(&spec.fabric)?;
     // What overtakes is resent, so that a run of packets takes many times as long.
     let is_sprayed = matches!(

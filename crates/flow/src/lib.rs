@@ -7,7 +7,10 @@
 //!    split over all paths;
 //! 3. `train`: what a chunk is on the wire, and what it takes on an idle path;
 //! 4. `fluid`: flows on links and their max-min fair rates, recomputed only where a change reaches;
-//! 5. `run`, `rows`: schedules, their dependencies and events; rows of the record.
+//! 5. `set_up`: network and jobs of a spec that has been checked;
+//! 6. `run`, `rows`: schedules, their dependencies and events; rows of the record.
+//!
+//! `estimate` tells before what a run will cost.
 //!
 //! Models: serialisation with every header, store-and-forward and cut-through hops, latency, message cost,
 //! windows, one chunk after the other on a queue pair. Leaves out: queues, PFC, ECN and rate control,
@@ -15,6 +18,7 @@
 //! the packets' order is not known, so times differ by some frames.
 
 mod check;
+mod estimate;
 mod events;
 mod fair;
 mod fluid;
@@ -25,13 +29,15 @@ mod queues;
 mod rows;
 mod run;
 mod senders;
+mod set_up;
 #[cfg(test)]
 mod tests;
 mod train;
 mod transfers;
 mod work;
 
-pub use check::check;
+pub use estimate::{Estimate, estimate};
 pub use fluid::{Fluid, Share, WHOLE};
 pub use rows::{FlowSummary, JobResult, RoundTimes};
 pub use run::{Observer, Progress, RunError, Stopped, run};
+pub use set_up::check;

@@ -74,7 +74,7 @@ impl Paths {
             return Ok(());
         }
         for pair in jobs.queue_pairs().filter(|pair| !pair.is_local()) {
-            let (from, to) = self.network.graph.attachments_between(pair.src_host, pair.dst_host);
+            let (from, to) = self.network.graph.attachments_between(pair.src_host, pair.dst_host, pair.part);
             if self.network.ports([from, to], 0, None).is_empty() {
                 return Err(SpecError::Value {
                     field: format!("jobs[{}].hosts", pair.job),
@@ -89,7 +89,7 @@ impl Paths {
     /// The way of a chunk.
     pub(crate) fn of(&self, jobs: &Jobs, chunk: u32) -> Path {
         let (chunk, _, pair) = jobs.place(chunk);
-        let (from, to) = self.network.graph.attachments_between(pair.src_host, pair.dst_host);
+        let (from, to) = self.network.graph.attachments_between(pair.src_host, pair.dst_host, pair.part);
         let port = pair.udp_source_port();
         let ports = |ends, number| {
             let entropy = self.hash.of(ends, port, pair.identity);

@@ -1,12 +1,12 @@
 //! Carries a spec out: posts what may start, moves on from event to event, hands rows out.
 
-use crate::check::check;
 use crate::events::{Events, Kind};
 use crate::fair::Fair;
 use crate::path::Paths;
 use crate::queued::{Queued, Step};
 use crate::queues::Overflow;
 use crate::rows::{FlowSummary, JobResult, Times, row};
+use crate::set_up::set_up;
 use crate::transfers::JobState;
 use jobs::{Jobs, QueuePair};
 use record::{Batch, ChunkRow};
@@ -110,8 +110,6 @@ struct Run<'a> {
 /// # Errors
 /// When the spec cannot be carried out, the model does not cover it, or the observer asks to stop.
 pub fn run(spec: &RunSpec, observer: &mut dyn Observer) -> Result<FlowSummary, RunError> {
-    spec::check(spec)?;
-    check(spec)?;
     let mut run = Run::new(spec)?;
     run.start();
     run.carry_out(observer)?;
@@ -120,12 +118,7 @@ pub fn run(spec: &RunSpec, observer: &mut dyn Observer) -> Result<FlowSummary, R
 
 impl<'a> Run<'a> {
     fn new(spec: &'a RunSpec) -> Result<Self, SpecError> {
-        let paths = Paths::new(spec)?;
-        let mut jobs = Jobs::new(spec);
-        for (index, job) in spec.jobs.iter().enumerate() {
-            jobs.add_collective(spec, index as u32, job)?;
-        }
-        paths.check(&jobs)?;
+        let (paths, jobs) = set_up(spec)?;
         let states = (0..spec.jobs.len()).map(|job| JobState::new(spec, &jobs, job)).collect();
         let sharing = match reacts(spec, &jobs) {
             true => Sharing::Fair(Fair::new(paths.network.capacities())),

@@ -152,6 +152,12 @@ impl OneJob<'_> {
         split(number - self.job.first_queue_pair, self.flows.parts)
     }
 
+    /// See [`QueuePair::part`].
+    #[inline]
+    pub fn part(&self, number: u32) -> u32 {
+        self.connection(number).1
+    }
+
     /// See [`QueuePair::identity`].
     #[inline]
     pub const fn identity(&self, number: u32) -> u32 {

@@ -2,7 +2,7 @@
 //!
 //! In the order in which data passes them:
 //!
-//! 1. `schedules`: the schedule of each job, with rounds that differ and barriers ([`schedule`]), or why
+//! 1. `schedules`: the schedule of each job, with rounds that differ and barriers, or why
 //!    there is none ([`refusal`]);
 //! 2. `rank_connections`: which transfers of a job share queue pairs ([`RankConnections`]);
 //! 3. `jobs`: all [`Chunk`]s and [`QueuePair`]s of a run, by number ([`Jobs`]), with what is drawn for them:
@@ -19,4 +19,4 @@ mod schedules;
 pub use controllers::{cnp_interval, controller};
 pub use jobs::{Chunk, Jobs, OneJob, QueuePair, split};
 pub use rank_connections::{Ends, Laps, RankConnections, Transfers};
-pub use schedules::{arrivals, check_chunks, job_refusal, refusal, schedule, shape, value};
+pub use schedules::{arrivals, check_jobs, refusal, shape, value};

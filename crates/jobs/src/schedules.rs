@@ -18,7 +18,7 @@ pub fn shape(spec: &RunSpec, job: &JobSpec) -> Shape {
 }
 
 /// The schedule of a job: of a round, or of all that differ, with barriers between them.
-pub fn schedule(spec: &RunSpec, index: u32, job: &JobSpec) -> Result<Schedule, SpecError> {
+pub(crate) fn schedule(spec: &RunSpec, index: u32, job: &JobSpec) -> Result<Schedule, SpecError> {
     let shape = shape(spec, job);
     if !job.root_shift && !job.barrier {
         return round_schedule(spec, index, job, &shape);
@@ -64,6 +64,27 @@ fn round_schedule(spec: &RunSpec, index: u32, job: &JobSpec, shape: &Shape) -> R
     Ok(with_rendezvous(&schedule, rendezvous.control_bytes, is_large))
 }
 
+/// That every job has a schedule whose chunks can be numbered, without making them.
+///
+/// # Errors
+/// The first that has not.
+pub fn check_jobs(spec: &RunSpec) -> Result<(), SpecError> {
+    let parts = spec.transport.qps_per_rank_pair;
+    let add = |chunks, (job, index)| check_chunks(index, chunks, transfers(spec, index, job)?, parts);
+    spec.jobs.iter().zip(0..).try_fold(0, add).map(drop)
+}
+
+/// The transfers of the schedule of a job, if it has one; when open-loop messages are offered is drawn to
+/// know.
+fn transfers(spec: &RunSpec, index: u32, job: &JobSpec) -> Result<u64, SpecError> {
+    if job.arrivals.is_some() || job.rendezvous.is_some() || job.root_shift || job.barrier {
+        return Ok(schedule(spec, index, job)?.transfers().len() as u64);
+    }
+    workload::check_schedule(&job.collective, &job.algorithm, &shape(spec, job))
+        .map(|pattern| pattern.transfers(job.hosts.len() as u32, job.data_bytes))
+        .map_err(|error| job_refusal(index, job, &error))
+}
+
 /// Most chunks of all jobs, as they and their queue pairs are numbered in 32 bits.
 const CHUNKS_MAX: u64 = 1 << 31;
 
@@ -72,7 +93,7 @@ const CHUNKS_MAX: u64 = 1 << 31;
 ///
 /// # Errors
 /// When they cannot.
-pub fn check_chunks(index: u32, before: u64, transfers: u64, parts: u32) -> Result<u64, SpecError> {
+pub(crate) fn check_chunks(index: u32, before: u64, transfers: u64, parts: u32) -> Result<u64, SpecError> {
     let chunks = before.saturating_add(transfers.saturating_mul(parts.into()));
     if chunks > CHUNKS_MAX {
         let found = format!("{chunks} chunks with those of the jobs before it");
@@ -82,7 +103,7 @@ pub fn check_chunks(index: u32, before: u64, transfers: u64, parts: u32) -> Resu
 }
 
 /// Why a job has no schedule, for the field that says so.
-pub fn job_refusal(index: u32, job: &JobSpec, error: &WorkloadError) -> SpecError {
+pub(crate) fn job_refusal(index: u32, job: &JobSpec, error: &WorkloadError) -> SpecError {
     let field = match error {
         WorkloadError::Indivisible { .. } => "data_bytes",
         WorkloadError::ClosedLoop { .. } => "collective",

@@ -6,8 +6,8 @@ use spec::{
     TopologySpec,
 };
 use topology::{
-    Builder, Custom, CustomLink, CustomSwitch, FatTree, FullMesh, Graph, LeafSpine, LinkParams,
-    RailOptimised, SingleSwitch,
+    Builder, Custom, CustomLink, CustomSwitch, FatTree, FullMesh, Graph, LeafSpine, LinkParams, MultiPlane,
+    RailOptimised, RailPods, SingleSwitch,
 };
 use units::{Rate, Span};
 use wire::Framing;
@@ -74,6 +74,7 @@ fn custom(switches: &[CustomSwitchSpec], links: &[CustomLinkSpec], host_link: Li
 
 /// The builder of a topology. The fields of both have the same names.
 #[must_use]
+#[expect(clippy::too_many_lines, reason = "one arm for each shape, which lists its fields")]
 pub fn builder(topology: &TopologySpec) -> Box<dyn Builder> {
     use TopologySpec as Spec;
     match *topology {
@@ -121,6 +122,48 @@ pub fn builder(topology: &TopologySpec) -> Box<dyn Builder> {
             host_link: link(host_link),
             fabric_link: link(fabric_link),
             scale_up_link: scale_up_link.map(link),
+        }),
+        Spec::RailPods {
+            pods,
+            servers_per_pod,
+            rails,
+            spines_per_rail,
+            links_per_spine,
+            cores_per_spine,
+            links_per_core,
+            host_link,
+            fabric_link,
+            core_link,
+            scale_up_link,
+        } => Box::new(RailPods {
+            pods,
+            servers_per_pod,
+            rails,
+            spines_per_rail,
+            links_per_spine,
+            cores_per_spine,
+            links_per_core,
+            host_link: link(host_link),
+            fabric_link: link(fabric_link),
+            core_link: link(core_link),
+            scale_up_link: scale_up_link.map(link),
+        }),
+        Spec::MultiPlane {
+            planes,
+            leaves,
+            hosts_per_leaf,
+            spines,
+            links_per_spine,
+            host_link,
+            fabric_link,
+        } => Box::new(MultiPlane {
+            planes,
+            leaves,
+            hosts_per_leaf,
+            spines,
+            links_per_spine,
+            host_link: link(host_link),
+            fabric_link: link(fabric_link),
         }),
     }
 }

@@ -2,14 +2,9 @@
 
 use crate::errors::spec_error;
 use crate::observer::PyObserver;
-use crate::{parse, to_python, usage};
+use crate::{parse, refusals, to_python, usage};
 use pyo3::prelude::*;
-
-/// That the flow model covers a spec.
-#[pyfunction]
-pub(crate) fn check_flow(py: Python<'_>, spec_json: &str) -> PyResult<()> {
-    flow::check(&parse(py, spec_json)?).map_err(|error| spec_error(py, &error))
-}
+use pyo3::types::PyList;
 
 /// Carries a spec out with fluid flows; tables and progress go to the callbacks.
 #[pyfunction]
@@ -37,4 +32,18 @@ pub(crate) fn run_flow<'py>(
     summary.set_item("cpu_s", usage.cpu_s)?;
     summary.set_item("peak_rss_bytes", usage.peak_rss_bytes)?;
     Ok(summary)
+}
+
+/// Why the flow model cannot carry a spec out: every number out of its range, or what is found first.
+#[pyfunction]
+pub(crate) fn check_flow<'py>(py: Python<'py>, spec_json: &str) -> PyResult<Bound<'py, PyList>> {
+    refusals(py, spec_json, flow::check)
+}
+
+/// What a run of a spec with fluid flows will cost.
+#[pyfunction]
+pub(crate) fn estimate_flow<'py>(py: Python<'py>, spec_json: &str) -> PyResult<Bound<'py, PyAny>> {
+    let spec = parse(py, spec_json)?;
+    let estimate = py.detach(|| flow::estimate(&spec)).map_err(|error| spec_error(py, &error))?;
+    to_python(py, &estimate)
 }

@@ -33,8 +33,9 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(describe, module)?)?;
     module.add_function(wrap_pyfunction!(estimate, module)?)?;
     module.add_function(wrap_pyfunction!(run, module)?)?;
-    module.add_function(wrap_pyfunction!(flow_run::check_flow, module)?)?;
     module.add_function(wrap_pyfunction!(flow_run::run_flow, module)?)?;
+    module.add_function(wrap_pyfunction!(flow_run::check_flow, module)?)?;
+    module.add_function(wrap_pyfunction!(flow_run::estimate_flow, module)?)?;
     module.add_function(wrap_pyfunction!(capture, module)?)?;
     module.add_class::<host_run::HostRun>()?;
     module.add_function(wrap_pyfunction!(host_run::drivers, module)?)?;
@@ -69,8 +70,17 @@ fn supports(py: Python<'_>, collective: &str, algorithm: &str, ranks: u32) -> Py
 /// Why a spec cannot be carried out: every number out of its range, or what is found first; nothing if it can.
 #[pyfunction]
 fn check<'py>(py: Python<'py>, spec_json: &str) -> PyResult<Bound<'py, PyList>> {
+    refusals(py, spec_json, sim::check)
+}
+
+/// Why a spec cannot be carried out by an engine, which checks it once it is known to be one.
+fn refusals<'py>(
+    py: Python<'py>,
+    spec_json: &str,
+    check: impl FnOnce(&spec::RunSpec) -> Result<(), spec::SpecError> + Send,
+) -> PyResult<Bound<'py, PyList>> {
     let errors = py.detach(|| match spec::from_json(spec_json) {
-        Ok(spec) => sim::check(&spec).err().into_iter().collect(),
+        Ok(spec) => check(&spec).err().into_iter().collect(),
         Err(errors) => errors,
     });
     PyList::new(py, errors.iter().map(|error| spec_error(py, error).into_value(py)))

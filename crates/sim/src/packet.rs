@@ -108,6 +108,8 @@ const ACK_REQUEST_SHIFT: u32 = PRIORITY_SHIFT + 4;
 const ACK_REQUEST: u32 = 1 << ACK_REQUEST_SHIFT;
 const SIZE_BITS: u32 = 14;
 const SIZE_MASK: u32 = (1 << SIZE_BITS) - 1;
+/// Most host ports that a packet can name.
+pub(crate) const DESTINATIONS_MAX: usize = 1 << (u32::BITS - SIZE_BITS);
 
 /// Where the pad count stands beside the time at which payload left: two bits, above 53 days.
 const PAD_SHIFT: u32 = 62;

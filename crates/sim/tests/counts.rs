@@ -91,3 +91,49 @@ fn scale_up_traffic_never_touches_the_fabric() {
     assert_eq!(frames("rail") + frames("spine"), 0);
     assert!(frames("scaleup0") > 0);
 }
+
+/// The same leaf-spine fabric twice.
+fn two_planes() -> spec::TopologySpec {
+    spec::TopologySpec::MultiPlane {
+        planes: 2,
+        leaves: 2,
+        hosts_per_leaf: 4,
+        spines: 4,
+        links_per_spine: 1,
+        host_link: common::link(3),
+        fabric_link: common::link(30),
+    }
+}
+
+#[test]
+fn two_queue_pairs_carry_a_half_each_in_its_own_plane() {
+    let spec = |topology, queue_pairs| {
+        let mut spec = collective(topology, 8, "all-reduce", "ring", 8 << 20);
+        spec.transport.qps_per_rank_pair = queue_pairs;
+        spec
+    };
+    let (both, recorder) = run(&spec(two_planes(), 2));
+    let bytes = |plane: u32| -> u64 {
+        let ports = recorder.ports.iter().filter(|port| port.node.starts_with("host"));
+        ports.filter(|port| port.port == plane).map(|port| port.tx_bytes).sum()
+    };
+    assert_eq!(bytes(0), bytes(1));
+    // A chunk of half the size on a link of its own takes what it takes where it is alone, but for the
+    // acknowledgements that it waits behind.
+    let alone = |data_bytes| {
+        let one = collective(two_planes(), 8, "all-reduce", "ring", data_bytes);
+        run(&one).0.end_ps
+    };
+    let half = alone(4 << 20);
+    assert!(both.end_ps.abs_diff(half) * 1_000 < half, "{} ps instead of {half} ps", both.end_ps);
+}
+
+#[test]
+fn an_all_to_all_with_one_queue_pair_for_each_pair_loads_the_planes_alike() {
+    let (_, recorder) = run(&collective(two_planes(), 8, "all-to-all", "parallel", 8 << 20));
+    let ports = recorder.ports.iter().filter(|port| port.node.starts_with("host"));
+    let bytes: Vec<_> = ports.map(|port| port.tx_bytes).collect();
+    let data: u64 = (8 << 20) / 8;
+    // Four peers in the plane of a host's odd sums, three in the other, and their acknowledgements.
+    assert!(bytes.iter().all(|&bytes| bytes > 3 * data && bytes < 4 * data * 110 / 100), "{bytes:?}");
+}

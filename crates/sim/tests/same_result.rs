@@ -37,6 +37,36 @@ fn rails() -> TopologySpec {
     }
 }
 
+/// Two pods of rails, with a core of their own for each spine.
+fn rail_pods() -> TopologySpec {
+    TopologySpec::RailPods {
+        pods: 2,
+        servers_per_pod: 2,
+        rails: 3,
+        spines_per_rail: 2,
+        links_per_spine: 1,
+        cores_per_spine: 1,
+        links_per_core: 2,
+        host_link: common::link(3),
+        fabric_link: common::link(50),
+        core_link: common::link(300),
+        scale_up_link: Some(common::link(1)),
+    }
+}
+
+/// Three fabrics of two leaves, one for each port of a host.
+fn planes() -> TopologySpec {
+    TopologySpec::MultiPlane {
+        planes: 3,
+        leaves: 2,
+        hosts_per_leaf: 6,
+        spines: 2,
+        links_per_spine: 1,
+        host_link: common::link(3),
+        fabric_link: common::link(50),
+    }
+}
+
 /// Three switches in a row: the middle one has faster ports and slower ones, and two links to one side.
 fn mixed_rates() -> TopologySpec {
     let switch = |name: &str| CustomSwitchSpec { name: name.into(), hosts: 4 };
@@ -53,7 +83,16 @@ fn mixed_rates() -> TopologySpec {
 }
 
 fn topologies() -> Vec<TopologySpec> {
-    vec![leaf_spine(6), single_switch(12), fat_tree(), rails(), switch_ring(6, 2), mixed_rates()]
+    vec![
+        leaf_spine(6),
+        single_switch(12),
+        fat_tree(),
+        rails(),
+        switch_ring(6, 2),
+        mixed_rates(),
+        rail_pods(),
+        planes(),
+    ]
 }
 
 fn balancings() -> Vec<LoadBalancing> {

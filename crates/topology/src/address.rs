@@ -9,16 +9,13 @@
 //! Five bits of port and 18 bits of host fit, so every fabric within the limits has unique addresses. The MAC
 //! address is `02:00` (locally administered, unicast; IEEE 802-2014, 8.2) and the attachment's number.
 
-use crate::limits::{MAX_ATTACHMENTS, MAX_HOST_PORTS};
+use crate::limits::{MAX_HOST_PORTS, MAX_HOSTS};
 use std::net::Ipv4Addr;
 use units::{AttachmentId, HostId};
 
 /// The IP address of port `host_port` of `host`.
 pub(crate) fn ip(host: HostId, host_port: u16) -> Ipv4Addr {
-    assert!(
-        u64::from(host.0) < MAX_ATTACHMENTS && host_port < MAX_HOST_PORTS,
-        "the address space is exceeded"
-    );
+    assert!(u64::from(host.0) < MAX_HOSTS && host_port < MAX_HOST_PORTS, "the address space is exceeded");
     let plane = u32::from(host_port) + (host.0 >> 15) * u32::from(MAX_HOST_PORTS);
     let block = (host.0 >> 7) & 0xff;
     let last = 1 + (host.0 & 0x7f);
@@ -47,9 +44,9 @@ mod tests {
 
     #[test]
     fn every_host_of_the_largest_fabric_has_its_own_address() {
-        let hosts = u32::try_from(MAX_ATTACHMENTS).unwrap();
+        let hosts = u32::try_from(MAX_HOSTS).unwrap();
         let unique: HashSet<_> = (0..hosts).map(|host| ip(HostId(host), 0)).collect();
-        assert_eq!(unique.len(), MAX_ATTACHMENTS as usize);
+        assert_eq!(unique.len(), MAX_HOSTS as usize);
     }
 
     #[test]

@@ -74,12 +74,33 @@ impl Assembly {
         self.links.push(Link { ends, rate: cable.rate, delay: cable.delay });
     }
 
+    /// Plugs `count` parallel cables in.
+    pub(crate) fn connect_by(&mut self, count: u32, lower: NodeId, upper: NodeId, cable: LinkParams) {
+        for _ in 0..count {
+            self.connect(lower, upper, cable);
+        }
+    }
+
+    /// Plugs the hosts into the crossbars of their servers, `gpus` hosts into each.
+    pub(crate) fn connect_servers(&mut self, scale_up: &[NodeId], gpus: u32, cable: LinkParams) {
+        for host in self.hosts() {
+            self.connect(host, scale_up[host.index() / gpus as usize], cable);
+        }
+    }
+
     fn free_port(&self, node: NodeId) -> End {
         let port = u16::try_from(self.nodes[node.index()].ports.len());
         End { node, port: port.expect("the limits keep port numbers within 16 bits") }
     }
 
-    /// Numbers and addresses the host ports.
+    /// Numbers and addresses the host ports, each of which is in a plane of its own.
+    pub(crate) fn finish_in_planes(self) -> Graph {
+        let graph = self.finish();
+        let planes = (graph.attachments.len() / graph.hosts()) as u16;
+        Graph { planes, ..graph }
+    }
+
+    /// Numbers and addresses the host ports, of which the first is on the fabric.
     pub(crate) fn finish(self) -> Graph {
         let ports = self.nodes.first().map_or(0, |host| host.ports.len()) as u16;
         let attachments: Vec<_> = (0..ports)
@@ -87,7 +108,7 @@ impl Assembly {
             .enumerate()
             .map(|(index, (host, port))| self.attachment(AttachmentId::from_index(index), host, port))
             .collect();
-        Graph { nodes: self.nodes, links: self.links, attachments, hosts: self.hosts }
+        Graph { nodes: self.nodes, links: self.links, attachments, hosts: self.hosts, planes: 1 }
     }
 
     fn attachment(&self, id: AttachmentId, host: NodeId, host_port: u16) -> Attachment {

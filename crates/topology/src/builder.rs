@@ -8,14 +8,18 @@ mod custom;
 mod fat_tree;
 mod full_mesh;
 mod leaf_spine;
+mod multi_plane;
 mod rail_optimised;
+mod rail_pods;
 mod single_switch;
 
 pub use custom::{Custom, CustomLink, CustomSwitch};
 pub use fat_tree::FatTree;
 pub use full_mesh::FullMesh;
 pub use leaf_spine::LeafSpine;
+pub use multi_plane::MultiPlane;
 pub use rail_optimised::RailOptimised;
+pub use rail_pods::RailPods;
 pub use single_switch::SingleSwitch;
 
 use crate::{Graph, TopologyError};

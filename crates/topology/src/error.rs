@@ -41,7 +41,15 @@ pub enum TopologyError {
         /// The switch from which it cannot.
         other: String,
     },
-    /// More host ports than addresses.
+    /// More hosts than addresses.
+    #[error("the fabric would have {found} hosts; at most {limit} are supported")]
+    TooManyHosts {
+        /// Hosts needed.
+        found: u64,
+        /// The limit, [`crate::MAX_HOSTS`].
+        limit: u64,
+    },
+    /// More host ports than are numbered.
     #[error("the fabric would have {found} host ports; at most {limit} are supported")]
     TooManyAttachments {
         /// Host ports needed.

@@ -89,6 +89,8 @@ pub struct Graph {
     /// Every host port, ordered by (port number, host): attachment `h` is port 0 of host `h`.
     pub attachments: Vec<Attachment>,
     pub(crate) hosts: usize,
+    /// Fabrics that have only the hosts in common: port `p` of each host is in plane `p`.
+    pub(crate) planes: u16,
 }
 
 impl Graph {
@@ -104,21 +106,34 @@ impl Graph {
         self.nodes.len() - self.hosts()
     }
 
-    /// Whether frames get from every switch to every other through switches alone: hosts forward nothing.
+    /// Number of planes: fabrics that have only the hosts in common.
+    #[must_use]
+    pub const fn planes(&self) -> u16 {
+        self.planes
+    }
+
+    /// Whether frames get from every host to every other through switches alone, as hosts forward nothing:
+    /// whether all hosts are plugged into switches that are joined, in each plane.
     #[must_use]
     pub fn is_joined_by_switches(&self) -> bool {
+        let planes = self.attachments.chunks(self.hosts().max(1)).take(usize::from(self.planes));
         let mut known = vec![false; self.nodes.len()];
-        let mut ahead: Vec<usize> = (self.hosts()..self.nodes.len()).take(1).collect();
-        let mut reached = 0;
+        planes.into_iter().all(|plane| {
+            self.reach(plane[0].switch.index(), &mut known);
+            plane.iter().all(|attachment| known[attachment.switch.index()])
+        })
+    }
+
+    /// Marks the switches that are joined to one.
+    fn reach(&self, switch: usize, known: &mut [bool]) {
+        let mut ahead = vec![switch];
         while let Some(switch) = ahead.pop() {
             if std::mem::replace(&mut known[switch], true) {
                 continue;
             }
-            reached += 1;
             let peers = self.nodes[switch].ports.iter().map(|port| port.peer.index());
             ahead.extend(peers.filter(|&peer| peer >= self.hosts() && !known[peer]));
         }
-        reached == self.switches()
     }
 
     /// The node `id`.
@@ -166,29 +181,38 @@ impl Graph {
     }
 
     /// The host ports that traffic from `src` to `dst` leaves and enters by: those plugged into the same
-    /// scale-up switch when there are any, else port 0 of each.
+    /// scale-up switch when there are any, else port 0 of each. Where there are several planes, queue pair
+    /// `part` of those between the two hosts takes plane `(src + dst + part) mod planes`, in both directions:
+    /// queue pairs of two hosts take the planes in turn, and so do the peers of a host that have one each.
     ///
     /// # Panics
     /// When one of them is not a host of this graph.
     #[inline]
     #[must_use]
-    pub fn attachments_between(&self, src: HostId, dst: HostId) -> (AttachmentId, AttachmentId) {
+    pub fn attachments_between(&self, src: HostId, dst: HostId, part: u32) -> (AttachmentId, AttachmentId) {
+        if self.planes > 1 {
+            return self.pair_of_ports(src, dst, self.plane(src, dst, part));
+        }
         let ports = self.nodes[src.index()].ports.len() as u16;
-        if ports == 1 { self.first_attachments(src, dst) } else { self.nearest_attachments(src, dst, ports) }
+        if ports == 1 { self.pair_of_ports(src, dst, 0) } else { self.nearest_attachments(src, dst, ports) }
     }
 
-    /// Port 0 of each.
+    const fn plane(&self, src: HostId, dst: HostId, part: u32) -> u16 {
+        let sum = src.0 as u64 + dst.0 as u64 + part as u64;
+        (sum % self.planes as u64) as u16
+    }
+
+    /// The same port of each.
     #[inline]
-    fn first_attachments(&self, src: HostId, dst: HostId) -> (AttachmentId, AttachmentId) {
-        (self.attachment_of(src, 0), self.attachment_of(dst, 0))
+    fn pair_of_ports(&self, src: HostId, dst: HostId, port: u16) -> (AttachmentId, AttachmentId) {
+        (self.attachment_of(src, port), self.attachment_of(dst, port))
     }
 
     fn nearest_attachments(&self, src: HostId, dst: HostId, ports: u16) -> (AttachmentId, AttachmentId) {
-        let pair = |port| (self.attachment_of(src, port), self.attachment_of(dst, port));
         (1..ports)
-            .map(pair)
+            .map(|port| self.pair_of_ports(src, dst, port))
             .find(|&(a, b)| self.share_ideal_switch(a, b))
-            .unwrap_or_else(|| self.first_attachments(src, dst))
+            .unwrap_or_else(|| self.pair_of_ports(src, dst, 0))
     }
 
     fn share_ideal_switch(&self, a: AttachmentId, b: AttachmentId) -> bool {
@@ -207,13 +231,13 @@ mod tests {
     #[test]
     fn traffic_inside_a_server_takes_the_scale_up_ports() {
         let graph = rails(3, 4, 2, 1, true).build().unwrap();
-        let between = |a, b| graph.attachments_between(HostId(a), HostId(b));
+        let between = |a, b| graph.attachments_between(HostId(a), HostId(b), 0);
         assert_eq!(between(4, 7), (AttachmentId(12 + 4), AttachmentId(12 + 7)));
         assert_eq!(between(3, 4), (AttachmentId(3), AttachmentId(4)));
     }
 
     #[test]
-    fn switches_that_only_hosts_join_are_not_joined() {
+    fn hosts_that_only_hosts_join_are_not_joined() {
         let leaf_spine = |spines| LeafSpine {
             leaves: 2,
             hosts_per_leaf: 2,
@@ -223,15 +247,16 @@ mod tests {
             fabric_link: cable(400),
         };
         assert!(leaf_spine(2).build().unwrap().is_joined_by_switches());
-        // Servers have a scale-up switch of their own, and rails without spines have nothing in common.
-        assert!(!rails(3, 4, 2, 1, true).build().unwrap().is_joined_by_switches());
+        // A server of several rails joins them inside, but frames do not cross it; with spines they need not.
+        assert!(!rails(3, 4, 0, 1, true).build().unwrap().is_joined_by_switches());
+        assert!(rails(3, 4, 2, 1, true).build().unwrap().is_joined_by_switches());
         assert!(rails(3, 4, 2, 1, false).build().unwrap().is_joined_by_switches());
     }
 
     #[test]
     fn traffic_of_hosts_with_one_port_takes_it() {
         let graph = rails(3, 4, 2, 1, false).build().unwrap();
-        assert_eq!(graph.attachments_between(HostId(4), HostId(7)), (AttachmentId(4), AttachmentId(7)));
+        assert_eq!(graph.attachments_between(HostId(4), HostId(7), 1), (AttachmentId(4), AttachmentId(7)));
     }
 
     #[test]
@@ -244,7 +269,7 @@ mod tests {
         }
         let graph = assembly.finish();
         check_consistency(&graph);
-        assert_eq!(graph.attachments_between(HostId(1), HostId(0)), (AttachmentId(1), AttachmentId(0)));
+        assert_eq!(graph.attachments_between(HostId(1), HostId(0), 1), (AttachmentId(1), AttachmentId(0)));
     }
 
     #[test]

@@ -22,12 +22,12 @@ mod oversubscription;
 mod routes;
 
 pub use builder::{
-    Builder, Custom, CustomLink, CustomSwitch, FatTree, FullMesh, LeafSpine, LinkParams, RailOptimised,
-    SingleSwitch,
+    Builder, Custom, CustomLink, CustomSwitch, FatTree, FullMesh, LeafSpine, LinkParams, MultiPlane,
+    RailOptimised, RailPods, SingleSwitch,
 };
 pub use error::TopologyError;
 pub use graph::{Attachment, End, Graph, Link, Node, NodeKind, Port};
-pub use limits::{MAX_ATTACHMENTS, MAX_HOST_PORTS, MAX_LINKS, MAX_PORTS};
+pub use limits::{MAX_ATTACHMENTS, MAX_HOST_PORTS, MAX_HOSTS, MAX_LINKS, MAX_PORTS};
 pub use oversubscription::Oversubscription;
 pub use routes::{Routes, SwitchRoutes};
 

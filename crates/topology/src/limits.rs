@@ -2,8 +2,10 @@
 
 use crate::TopologyError;
 
-/// Most host ports of a fabric: 2^18 = 262,144.
-pub const MAX_ATTACHMENTS: u64 = 1 << 18;
+/// Most hosts of a fabric: 2^18 = 262,144.
+pub const MAX_HOSTS: u64 = 1 << 18;
+/// Most host ports of a fabric: 2^20 = 1,048,576.
+pub const MAX_ATTACHMENTS: u64 = 1 << 20;
 /// Most links of a fabric: 2^22 = 4,194,304.
 pub const MAX_LINKS: u64 = 1 << 22;
 /// Most ports of a node: a port number and a number of ports each fit 16 bits.
@@ -19,8 +21,16 @@ pub(crate) fn positive(counts: &[(&'static str, u32)]) -> Result<(), TopologyErr
     }
 }
 
-pub(crate) fn attachments(found: u64) -> Result<(), TopologyError> {
-    let limit = MAX_ATTACHMENTS;
+/// So many hosts, each with so many ports.
+pub(crate) fn hosts(found: u64, ports_of_each: u32) -> Result<(), TopologyError> {
+    if found > MAX_HOSTS {
+        return Err(TopologyError::TooManyHosts { found, limit: MAX_HOSTS });
+    }
+    let (ports, limit) = (u64::from(ports_of_each), u64::from(MAX_HOST_PORTS));
+    if ports > limit {
+        return Err(TopologyError::TooManyPorts { node: "host", found: ports, limit });
+    }
+    let (found, limit) = (found * ports, MAX_ATTACHMENTS);
     if found > limit { Err(TopologyError::TooManyAttachments { found, limit }) } else { Ok(()) }
 }
 
@@ -45,7 +55,8 @@ mod tests {
 
     #[test]
     fn the_limit_itself_is_allowed_and_one_more_is_not() {
-        assert!(attachments(MAX_ATTACHMENTS).is_ok() && attachments(MAX_ATTACHMENTS + 1).is_err());
+        assert!(hosts(MAX_HOSTS, 4).is_ok() && hosts(MAX_HOSTS + 1, 1).is_err());
+        assert!(hosts(MAX_HOSTS, 5).is_err() && hosts(1, 32).is_ok() && hosts(1, 33).is_err());
         assert!(ports("leaf", MAX_PORTS).is_ok() && ports("leaf", MAX_PORTS + 1).is_err());
         assert!(links(MAX_LINKS).is_ok() && links(MAX_LINKS + 1).is_err());
     }

@@ -1,6 +1,6 @@
 //! Shapes and checks that the tests of several modules share.
 
-use crate::builder::{FatTree, LinkParams, RailOptimised};
+use crate::builder::{FatTree, LinkParams, MultiPlane, RailOptimised, RailPods};
 use crate::graph::{Graph, NodeKind};
 use std::collections::HashSet;
 use units::{Rate, Span};
@@ -33,6 +33,32 @@ pub(crate) fn rails(servers: u32, rails: u32, spines: u32, links: u32, scale_up:
         fabric_link: cable(400),
         scale_up_link: scale_up.then(|| cable(3600)),
     }
+}
+
+/// Pods, servers in each, rails, spines in each rail and cores of each of those; two parallel links to each
+/// spine, three to each core.
+pub(crate) fn rail_pods(counts: [u32; 5], scale_up: bool) -> RailPods {
+    let [pods, servers_per_pod, rails, spines_per_rail, cores_per_spine] = counts;
+    RailPods {
+        pods,
+        servers_per_pod,
+        rails,
+        spines_per_rail,
+        links_per_spine: 2,
+        cores_per_spine,
+        links_per_core: 3,
+        host_link: cable(400),
+        fabric_link: cable(400),
+        core_link: cable(400),
+        scale_up_link: scale_up.then(|| cable(3600)),
+    }
+}
+
+/// Planes, leaves of each, hosts on each leaf, spines of each plane and parallel links between two switches.
+pub(crate) fn planes(counts: [u32; 5]) -> MultiPlane {
+    let [planes, leaves, hosts_per_leaf, spines, links_per_spine] = counts;
+    let (host_link, fabric_link) = (cable(200), cable(200));
+    MultiPlane { planes, leaves, hosts_per_leaf, spines, links_per_spine, host_link, fabric_link }
 }
 
 /// Name and port of what is plugged into port `port` of the node called `name`.

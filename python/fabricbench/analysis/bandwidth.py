@@ -98,8 +98,9 @@ def has_rounds_in_common(job: Mapping[str, Any]) -> bool:
 
 
 def ideal_goodput_gb_per_s(run_spec: Mapping[str, Any]) -> float:
-    """Return the payload that a host port can carry at best [1e9 bytes/s]."""
-    rate_bps: int = run_spec["fabric"]["topology"]["host_link"]["rate_bps"]
+    """Return the payload that a host can send at best, by its port in each plane [1e9 bytes/s]."""
+    topology = run_spec["fabric"]["topology"]
+    rate_bps: int = topology["host_link"]["rate_bps"] * topology.get("planes", 1)
     mtu_bytes: int = run_spec["transport"]["mtu_bytes"]
     is_infiniband = run_spec["fabric"].get("link_layer", {}).get("kind") == "infiniband"
     overhead_bytes = INFINIBAND_OVERHEAD_BYTES if is_infiniband else FRAME_OVERHEAD_BYTES

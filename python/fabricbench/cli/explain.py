@@ -62,7 +62,7 @@ def explain_command(
 
 def _check_simulated(store: Workspace, trial: Trial) -> None:
     """Refuse to try remedies on what was measured: a gain over it would be that of the simulator as well."""
-    from fabricbench.plan.model import SIMULATOR
+    from fabricbench.plan.engine import SIMULATOR
 
     if trial.facts.backend == SIMULATOR:
         return

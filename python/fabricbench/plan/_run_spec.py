@@ -1116,6 +1116,98 @@ class RailOptimisedTopologySpec(TypedDict):
     """
 
 
+class RailPodsTopologySpec(TypedDict):
+    """
+    Rails of several leaves: servers in pods with a leaf for each rail; NIC `i` of a server goes to the leaf
+    of rail `i` in its pod. Spines join the leaves of a rail, cores join the rails: spine `j` of every rail
+    is linked to the cores of group `j`. GPU `g` of server `s` is host `s * rails + g`.
+    """
+
+    core_link: LinkSpec
+    """
+    Spine to core.
+    """
+    cores_per_spine: int
+    """
+    Core switches in the group of each spine of a rail; 0 leaves the rails unconnected but for the
+    scale-up link.
+    """
+    fabric_link: LinkSpec
+    """
+    Leaf to spine.
+    """
+    host_link: LinkSpec
+    """
+    NIC to leaf.
+    """
+    kind: Literal["rail-pods"]
+    links_per_core: int
+    """
+    Parallel links between one spine and one core.
+    """
+    links_per_spine: int
+    """
+    Parallel links between one leaf and one spine.
+    """
+    pods: int
+    """
+    Number of pods.
+    """
+    rails: int
+    """
+    GPUs (and rails) of each server.
+    """
+    scale_up_link: NotRequired[LinkSpec | None]
+    """
+    GPU to the scale-up switch inside its server, if it has one; traffic inside a server takes it.
+    """
+    servers_per_pod: int
+    """
+    Servers in each pod.
+    """
+    spines_per_rail: int
+    """
+    Spine switches in each rail; every leaf of the rail is linked to each.
+    """
+
+
+class MultiPlaneTopologySpec(TypedDict):
+    """
+    Leaf-spine fabrics beside each other, one for each port of the hosts. Queue pair `k` of those from host
+    `s` to host `d` takes plane `(s + d + k) mod planes`.
+    """
+
+    fabric_link: LinkSpec
+    """
+    Leaf to spine.
+    """
+    host_link: LinkSpec
+    """
+    Each port of a host to its leaf.
+    """
+    hosts_per_leaf: int
+    """
+    Hosts on each leaf.
+    """
+    kind: Literal["multi-plane"]
+    leaves: int
+    """
+    Leaf switches of each plane.
+    """
+    links_per_spine: int
+    """
+    Parallel links between one leaf and one spine.
+    """
+    planes: int
+    """
+    Number of planes, and of ports of each host.
+    """
+    spines: int
+    """
+    Spine switches of each plane.
+    """
+
+
 class FullMeshTopologySpec(TypedDict):
     """
     The ideal reference: hosts joined by a crossbar that never blocks, with unlimited buffers and no
@@ -1577,6 +1669,8 @@ TopologySpec: TypeAlias = (
     | LeafSpineTopologySpec
     | FatTreeTopologySpec
     | RailOptimisedTopologySpec
+    | RailPodsTopologySpec
+    | MultiPlaneTopologySpec
     | CustomTopologySpec
     | FullMeshTopologySpec
 )
@@ -1698,6 +1792,7 @@ LIMITS = {
     "LinkRateFailureSpec.at_ps": (0, 1000000000000000),
     "LinkSpec.rate_bps": (1000000, 100000000000000),
     "LinkUpFailureSpec.at_ps": (0, 1000000000000000),
+    "MultiPlaneTopologySpec.planes": (1, 32),
     "NicThroughputFailureSpec.at_ps": (0, 1000000000000000),
     "NicThroughputFailureSpec.throughput_ppm": (1, 1000000),
     "OperationsStorageLength.operations": (1, 1000000000),

@@ -96,8 +96,7 @@ def routes_problem(plan: Plan, document: Document) -> Problem | None:
 
 
 def _time_problem(name: str, estimate: "Estimate", allowed_ms: int, document: Document) -> Problem:
-    hops = f"{estimate['packet_hops']:,} packet-hops"
-    found = f"{name}, which takes up to {duration(estimate['time_ms'])} on one core ({hops})"
+    found = f"{name}, which takes up to {duration(estimate['time_ms'])} on one core ({_work([estimate])})"
     path = ("sweep",) if "sweep" in document.data else ("jobs",)
     less = "a smaller data size takes less, and what repeats may be skipped"
     hint = f"{less}; `--time-limit MINUTES` allows more, {_FORCE}"
@@ -121,15 +120,21 @@ def is_beyond(problem: Problem) -> bool:
 def estimate_text(estimates: Sequence["Estimate"]) -> str:
     """Say what trials are estimated to cost: the most memory, the longest trial and all together."""
     if not estimates:
-        return "no estimate: only the simulator's cost is known before a run"
+        return "no estimate: what this backend takes is not known before a run"
     memory_bytes = max(estimate["memory_bytes"] for estimate in estimates)
     times_ms = [estimate["time_ms"] for estimate in estimates]
-    hops = sum(estimate["packet_hops"] for estimate in estimates)
     longest = f", the longest trial {duration(max(times_ms))}" if len(times_ms) > 1 else ""
     return (
-        f"estimate: {hops:,} packet-hops, up to {duration(sum(times_ms))} on one core{longest}; "
+        f"estimate: {_work(estimates)}, up to {duration(sum(times_ms))} on one core{longest}; "
         f"about {units.human_size(memory_bytes)} of memory{_rows_text(estimates)}"
     )
+
+
+def _work(estimates: Sequence["Estimate"]) -> str:
+    """Say how much there is to do: packet-hops, or chunks where no packet is simulated."""
+    hops = sum(estimate["packet_hops"] for estimate in estimates)
+    chunks = sum(estimate["chunks"] for estimate in estimates)
+    return f"{hops:,} packet-hops" if hops else f"{chunks:,} chunks as flows"
 
 
 def _rows_text(estimates: Sequence["Estimate"]) -> str:

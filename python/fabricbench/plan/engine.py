@@ -5,7 +5,7 @@ engine's list of algorithms is the only one; the plan keeps none.
 """
 
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from fabricbench.plan.jobs import STORAGE
 
@@ -16,6 +16,14 @@ if TYPE_CHECKING:
     from fabricbench._core import LinkDescription as LinkDescription  # noqa: PLC0414
     from fabricbench._core import QueuePairDescription as QueuePairDescription  # noqa: PLC0414
     from fabricbench._core import SpecError as SpecError  # noqa: PLC0414
+
+
+SIMULATOR: Final = "sim"
+"""Name of the backend that carries plans out unless they say otherwise."""
+FLOW: Final = "flow"
+"""Name of the backend that carries plans out with fluid flows."""
+ESTIMATED: Final = (SIMULATOR, FLOW)
+"""Backends whose trials are estimated before they run."""
 
 
 @cache
@@ -61,21 +69,27 @@ def describe(spec_json: str) -> "Description":
     return _core.describe(spec_json)
 
 
-def estimate(spec_json: str) -> "Estimate | None":
-    """Return what a run spec will cost, without making its chunks; none if the engine would refuse it."""
+def estimate(spec_json: str, backend: str = SIMULATOR) -> "Estimate | None":
+    """Return what a run spec will cost, without making its chunks; none if the engine would refuse it.
+
+    Flows are estimated for backend `flow`, packets for any other.
+    """
     from fabricbench import _core
 
     try:
-        return _core.estimate(spec_json)
+        return _core.estimate_flow(spec_json) if backend == FLOW else _core.estimate(spec_json)
     except _core.SpecError:
         return None
 
 
-def check(spec_json: str) -> "list[SpecError]":
-    """Return why the engine would refuse a run spec; nothing if it would run it."""
+def check(spec_json: str, backend: str = SIMULATOR) -> "list[SpecError]":
+    """Return why the engine would refuse a run spec; nothing if it would run it.
+
+    The flow model checks it for backend `flow`, the simulator for any other.
+    """
     from fabricbench import _core
 
-    return _core.check(spec_json)
+    return _core.check_flow(spec_json) if backend == FLOW else _core.check(spec_json)
 
 
 def version() -> str:

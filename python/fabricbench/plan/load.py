@@ -316,7 +316,7 @@ def _check_runnable(one: VariantDocument, plan: Plan, limits: Limits | None) -> 
 
 def _check_memory(plan: Plan, document: Document, memory_bytes: int) -> None:
     """Look at the first trial before the engine does, which makes its chunks to check them."""
-    estimate = engine.estimate(json.dumps(first_spec(plan)))
+    estimate = engine.estimate(json.dumps(first_spec(plan)), plan.backend)
     if estimate is not None and estimate["memory_bytes"] > memory_bytes:
         raise PlanError([memory_problem("a trial", estimate, memory_bytes, document)])
 
@@ -324,7 +324,7 @@ def _check_memory(plan: Plan, document: Document, memory_bytes: int) -> None:
 def _check_with_engine(plan: Plan, document: Document) -> None:
     """Let the engine check the first trial, so that what only it knows is also reported with its line."""
     spec_json = json.dumps(first_spec(plan))
-    problems = [_refused(refusal, plan, document) for refusal in engine.check(spec_json)]
+    problems = [_refused(refusal, plan, document) for refusal in engine.check(spec_json, plan.backend)]
     balancing = plan.fabric.load_balancing
     if not problems and isinstance(balancing, Pinned):
         problems += pin_problems(balancing.pins, engine.describe(spec_json), document)
@@ -340,7 +340,7 @@ def _refused(refusal: "engine.SpecError", plan: Plan, document: Document) -> Pro
     """
     path = field_of(refusal.field, plan)
     if refusal.limits is None:
-        hint = near_name_hint(plan, path, refusal.found)
+        hint = near_name_hint(plan, path, refusal.found) or _other_backend_hint(plan, refusal)
         return document.problem(path, refusal.found, refusal.allowed, hint)
     name, written = refusal.field.rpartition(".")[2], document.value(path)
     is_as_written = written is not None and plan.scale == 1
@@ -352,6 +352,13 @@ def _refused(refusal: "engine.SpecError", plan: Plan, document: Document) -> Pro
         allowed += f" with this `{other[-1] if other[:-1] == path[:-1] else dotted(other)}`"
     hint = meaning(path) if plan.scale == 1 else f"a smaller `scale`; {meaning(path)}"
     return document.problem(path, found, allowed, hint)
+
+
+def _other_backend_hint(plan: Plan, refusal: "engine.SpecError") -> str:
+    """Name the backend that carries out what the flow model refuses, if there is one."""
+    if plan.backend != engine.FLOW or "flow model" not in refusal.allowed:
+        return ""
+    return "`--backend sim` simulates packets"
 
 
 def field_of(spec_field: str, plan: Plan) -> FieldPath:

@@ -10,7 +10,7 @@ from fabricbench.plan.cost import estimate_text
 from fabricbench.plan.document.published import PublishedTable
 from fabricbench.plan.errors import Problem
 from fabricbench.plan.expand import PlannedTrial
-from fabricbench.plan.model import SIMULATOR, Plan
+from fabricbench.plan.model import Plan
 from fabricbench.plan.sweep.cases import Case
 from fabricbench.plan.sweep.sizes import size_kind
 from fabricbench.plan.sweep.variants import reference_variant
@@ -113,17 +113,17 @@ class LoadedPlan:
 
     @cached_property
     def estimates(self) -> list["engine.Estimate | None"]:
-        """What each trial is estimated to cost in the simulator; none where another backend runs it.
+        """What each trial is estimated to cost; none where real hosts run it.
 
         Iterations differ in their seed alone, and cost the same.
         """
-        if self.plan.backend != SIMULATOR:
+        if self.plan.backend not in engine.ESTIMATED:
             return [None] * len(self.trials)
         known: dict[tuple[object, ...], engine.Estimate | None] = {}
         keys = [(trial.variant, trial.case, trial.data_size_bytes) for trial in self.trials]
         for key, trial in zip(keys, self.trials, strict=True):
             if key not in known:
-                known[key] = engine.estimate(trial.spec_json)
+                known[key] = engine.estimate(trial.spec_json, self.plan.backend)
         return [known[key] for key in keys]
 
     @property

@@ -4,6 +4,7 @@ from typing import Annotated, Any, Final, Literal
 
 from fabricbench.plan._run_spec import ObserveSpec
 from fabricbench.plan.criteria import Criterion
+from fabricbench.plan.engine import SIMULATOR
 from fabricbench.plan.fabric.model import Fabric
 from fabricbench.plan.fields.base import PlanModel
 from fabricbench.plan.fields.declared import Field
@@ -17,8 +18,6 @@ from fabricbench.units import QUANTITY_MAX
 
 PLAN_VERSION: Final = 1
 """Version of the plan format, the value of the field `fabricbench`."""
-SIMULATOR: Final = "sim"
-"""Name of the backend that carries plans out unless they say otherwise; estimates of cost are about it."""
 
 
 class Observe(PlanModel):

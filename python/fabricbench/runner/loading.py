@@ -103,9 +103,9 @@ def twin_of(loaded: LoadedPlan, limits: Limits | None = None, chosen: Sequence[s
         PlanError: The plan's backend is the simulator, or that cannot carry it out within the limits.
     """
     from fabricbench.backend.registry import BACKENDS
+    from fabricbench.plan.engine import SIMULATOR
     from fabricbench.plan.errors import PlanError
     from fabricbench.plan.load import document_of
-    from fabricbench.plan.model import SIMULATOR
 
     if loaded.plan.backend == SIMULATOR:
         allowed = ", ".join(name for name in sorted(BACKENDS) if name != SIMULATOR)

@@ -197,7 +197,7 @@ def _cost_of_refused(text: str, overrides: Sequence[str], problems: Sequence[Pro
     if not all(is_beyond(problem) for problem in problems):
         return _least_cost(text, overrides, problems)
     plan = validate(apply_overrides(read_text(text, SOURCE), overrides))
-    estimate = engine.estimate(json.dumps(first_spec(plan)))
+    estimate = engine.estimate(json.dumps(first_spec(plan)), plan.backend)
     cost = _cost([estimate], "the first trial") if estimate else None
     return {"beyond_machine": True, "cost": cost, "name": plan.name, "title": plan.title}
 

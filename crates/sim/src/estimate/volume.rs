@@ -209,10 +209,10 @@ fn frames(transport: &TransportSpec, chunk_bytes: u64) -> u64 {
     frames.max(2)
 }
 
-/// Line rate of the first host of a job.
+/// Line rate of the first host of a job, in all planes together.
 fn host_rate_bps(fabric: &Fabric, job: &JobSpec) -> u64 {
     let attachment = fabric.graph.attachment_of(HostId(job.hosts[0]), 0);
-    fabric.graph.links[attachment.index()].rate.bps()
+    fabric.graph.links[attachment.index()].rate.bps() * u64::from(fabric.graph.planes())
 }
 
 /// Mean number of links between two ranks of a job, of all pairs or of some drawn at random [1/1000].
@@ -236,6 +236,6 @@ fn links(fabric: &Fabric, src: u32, dst: u32) -> u64 {
     if src == dst {
         return 0;
     }
-    let (from, to) = fabric.graph.attachments_between(HostId(src), HostId(dst));
+    let (from, to) = fabric.graph.attachments_between(HostId(src), HostId(dst), 0);
     fabric.links_between(from, to).into()
 }

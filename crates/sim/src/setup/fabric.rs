@@ -4,6 +4,7 @@ use super::failures::Failures;
 use crate::link::changes::{LinkChanges, LinkPlan};
 use crate::link::credits::CreditPlan;
 use crate::link::egress::WHOLE_FRAME;
+use crate::packet::DESTINATIONS_MAX;
 use crate::switch::WINDOW_MAX;
 use crate::switch::cut_through::head_bytes;
 use spec::{FabricSpec, ForwardingSpec, LinkLayerSpec, SpecError};
@@ -60,6 +61,7 @@ impl Fabric {
     /// When the graph is too large, its latencies leave no window to run in, or what is to fail is not there.
     pub(crate) fn new(spec: &FabricSpec) -> Result<Self, SpecError> {
         let graph = paths::graph(spec)?;
+        check_ports(&graph)?;
         let routes = Arc::new(Routes::compute(&graph));
         let failures = Failures::new(spec, &graph)?;
         let mut fabric = Self {
@@ -198,6 +200,17 @@ const fn credits(spec: LinkLayerSpec) -> Option<CreditPlan> {
             interval: Span(credit_interval_ps),
         }),
     }
+}
+
+/// That a packet can name every port of a host.
+fn check_ports(graph: &Graph) -> Result<(), SpecError> {
+    let ports = graph.attachments.len();
+    if ports > DESTINATIONS_MAX {
+        let found = format!("{ports} ports of hosts");
+        let allowed = format!("at most {DESTINATIONS_MAX} where packets are simulated");
+        return Err(value("fabric.topology", &found, &allowed));
+    }
+    Ok(())
 }
 
 fn value(field: &str, found: &str, allowed: &str) -> SpecError {

@@ -73,20 +73,33 @@ impl Flows {
     /// The ports of hosts between which packets of a queue pair go in a direction.
     #[inline]
     pub(crate) fn attachments(&self, pair: &QueuePair, direction: Direction) -> [AttachmentId; 2] {
-        let [src, dst] = self.attachments_between(pair.src_host, pair.dst_host);
+        let [src, dst] = self.attachments_between(pair.src_host, pair.dst_host, || pair.part);
         match direction {
             Direction::Forward => [src, dst],
             Direction::Reverse => [dst, src],
         }
     }
 
-    /// The ports of hosts between which data from one host to another goes.
+    /// The ports of hosts between which data from one host to another goes; `part` tells which queue pair of
+    /// theirs it is.
     #[inline]
-    pub(super) fn attachments_between(&self, src: HostId, dst: HostId) -> [AttachmentId; 2] {
+    fn attachments_between(&self, src: HostId, dst: HostId, part: impl Fn() -> u32) -> [AttachmentId; 2] {
         match self.has_one_port_each {
             true => [AttachmentId(src.0), AttachmentId(dst.0)],
-            false => self.graph.attachments_between(src, dst).into(),
+            false => self.graph.attachments_between(src, dst, part()).into(),
         }
+    }
+
+    /// The same, of a queue pair of a job by its number in the run.
+    #[inline]
+    pub(super) fn attachments_in(
+        &self,
+        job: &OneJob<'_>,
+        number: u32,
+        src: HostId,
+        dst: HostId,
+    ) -> [AttachmentId; 2] {
+        self.attachments_between(src, dst, || job.part(number))
     }
 
     /// What decides the way of packets of a queue pair between two ports of hosts wherever there are several.
@@ -187,7 +200,7 @@ impl Flows {
 
 /// That there is a path between two hosts of a job.
 fn check_path(fabric: &Fabric, job: u32, src: HostId, dst: HostId) -> Result<(), SpecError> {
-    let (from, to) = fabric.graph.attachments_between(src, dst);
+    let (from, to) = fabric.graph.attachments_between(src, dst, 0);
     let source: &Attachment = fabric.graph.attachment(from);
     if fabric.routes.next_hops(source.switch, to).is_empty() {
         let found = format!("host {src} cannot reach host {dst}");

@@ -86,17 +86,15 @@ impl<'a> HostMaker<'a> {
                 storage,
             };
         }
-        let senders = self.ends(of_host, of_host.from, |peer| self.flows.attachments_between(host, peer));
-        let receivers = self.ends(of_host, of_host.to, |peer| {
-            let [source, destination] = self.flows.attachments_between(peer, host);
+        let senders = self.ends(of_host, of_host.from, |job, number, peer| {
+            self.flows.attachments_in(job, number, host, peer)
+        });
+        let receivers = self.ends(of_host, of_host.to, |job, number, peer| {
+            let [source, destination] = self.flows.attachments_in(job, number, peer, host);
             [destination, source]
         });
-        let to_peers =
-            of_host.from.iter().map(|queue_pair| self.flows.attachments_between(host, queue_pair.peer));
         let links = match self.spec.transport.rate_control {
-            RateControl::Swift { .. } => {
-                to_peers.map(|[from, to]| self.fabric.links_between(from, to)).collect()
-            }
+            RateControl::Swift { .. } => self.links_to_peers(of_host),
             _ => Vec::new(),
         };
         HostFlows {
@@ -109,6 +107,16 @@ impl<'a> HostMaker<'a> {
             transfers,
             storage,
         }
+    }
+
+    /// Links between a host and the other end of each queue pair that it sends on.
+    fn links_to_peers(&self, of_host: OfHost<'_>) -> Vec<u32> {
+        let Some(job) = of_host.job.map(|job| self.flows.one_job(job as usize)) else { return Vec::new() };
+        let links = |AtHost { number, peer, .. }: AtHost| {
+            let [from, to] = self.flows.attachments_in(&job, number, of_host.host, peer);
+            self.fabric.links_between(from, to)
+        };
+        of_host.from.iter().map(links).collect()
     }
 
     /// The transfers of a host, of which nothing is known yet.
@@ -206,13 +214,14 @@ impl<'a> HostMaker<'a> {
         &'b self,
         of_host: OfHost<'b>,
         queue_pairs: PairsAtHost<'b>,
-        attachments: impl Fn(HostId) -> [AttachmentId; 2] + 'b,
+        attachments: impl Fn(&OneJob<'_>, u32, HostId) -> [AttachmentId; 2] + 'b,
     ) -> impl ExactSizeIterator<Item = QueuePairEnd> + 'b {
         let job = of_host.job.map(|job| self.flows.one_job(job as usize));
         let is_any_captured = !self.captured.is_empty();
         queue_pairs.iter().map(move |at| {
             let job = job.expect("a queue pair is of a job");
-            let end = queue_pair_end(&self.fabric.graph, self.flows, &job, at, attachments(at.peer));
+            let ends = attachments(&job, at.number, at.peer);
+            let end = queue_pair_end(&self.fabric.graph, self.flows, &job, at, ends);
             QueuePairEnd {
                 is_captured: is_any_captured && self.captured.contains(&at.number),
                 is_local: at.peer == of_host.host,

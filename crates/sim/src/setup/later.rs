@@ -7,6 +7,7 @@ use super::hosts::{may_reorder, queue_pair_end};
 use super::pair_places::{PairPlaces, PairsAtHost};
 use super::places::OfHost;
 use crate::nic::{QueuePairEnd, QueuePairEnds};
+use jobs::OneJob;
 use spec::{JobSpec, LossRecovery, QpMode, RateControl, RunSpec};
 use std::fmt;
 use std::sync::Arc;
@@ -55,23 +56,23 @@ impl LaterEnds {
         &self,
         pairs: PairsAtHost<'_>,
         number: u32,
-        ends: impl Fn(HostId) -> [AttachmentId; 2],
+        ends: impl Fn(&OneJob<'_>, u32, HostId) -> [AttachmentId; 2],
     ) -> QueuePairEnd {
-        let at = pairs.at(number);
-        queue_pair_end(&self.graph, &self.flows, &self.flows.one_job(self.job), at, ends(at.peer))
+        let (at, job) = (pairs.at(number), self.flows.one_job(self.job));
+        queue_pair_end(&self.graph, &self.flows, &job, at, ends(&job, at.number, at.peer))
     }
 }
 
 impl QueuePairEnds for LaterEnds {
     fn sender(&self, number: u32) -> QueuePairEnd {
-        self.end(self.pairs.from(self.job, self.host), number, |peer| {
-            self.flows.attachments_between(self.host, peer)
+        self.end(self.pairs.from(self.job, self.host), number, |job, number, peer| {
+            self.flows.attachments_in(job, number, self.host, peer)
         })
     }
 
     fn receiver(&self, number: u32) -> QueuePairEnd {
-        self.end(self.pairs.to(self.job, self.host), number, |peer| {
-            let [source, destination] = self.flows.attachments_between(peer, self.host);
+        self.end(self.pairs.to(self.job, self.host), number, |job, number, peer| {
+            let [source, destination] = self.flows.attachments_in(job, number, peer, self.host);
             [destination, source]
         })
     }

@@ -100,7 +100,8 @@ fn connection(
 ) -> Result<Connection, SpecError> {
     let host = |rank: Rank| HostId(tcp.hosts[rank.index()]);
     let (src_host, dst_host) = (host(src), host(dst));
-    let (src_attachment, dst_attachment) = fabric.graph.attachments_between(src_host, dst_host);
+    let (src_attachment, dst_attachment) =
+        fabric.graph.attachments_between(src_host, dst_host, number as u32);
     let switch = fabric.graph.attachment(src_attachment).switch;
     if fabric.routes.next_hops(switch, dst_attachment).is_empty() {
         let found = format!("host {src_host} cannot reach host {dst_host}");

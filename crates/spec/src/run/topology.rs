@@ -101,6 +101,63 @@ pub enum TopologySpec {
         /// GPU to the scale-up switch inside its server, if it has one; traffic inside a server takes it.
         scale_up_link: Option<LinkSpec>,
     },
+    /// Rails of several leaves: servers in pods with a leaf for each rail; NIC `i` of a server goes to the leaf
+    /// of rail `i` in its pod. Spines join the leaves of a rail, cores join the rails: spine `j` of every rail
+    /// is linked to the cores of group `j`. GPU `g` of server `s` is host `s * rails + g`.
+    RailPods {
+        /// Number of pods.
+        #[schemars(range(min = 1))]
+        pods: u32,
+        /// Servers in each pod.
+        #[schemars(range(min = 1))]
+        servers_per_pod: u32,
+        /// GPUs (and rails) of each server.
+        #[schemars(range(min = 1))]
+        rails: u32,
+        /// Spine switches in each rail; every leaf of the rail is linked to each.
+        #[schemars(range(min = 1))]
+        spines_per_rail: u32,
+        /// Parallel links between one leaf and one spine.
+        #[schemars(range(min = 1))]
+        links_per_spine: u32,
+        /// Core switches in the group of each spine of a rail; 0 leaves the rails unconnected but for the
+        /// scale-up link.
+        cores_per_spine: u32,
+        /// Parallel links between one spine and one core.
+        #[schemars(range(min = 1))]
+        links_per_core: u32,
+        /// NIC to leaf.
+        host_link: LinkSpec,
+        /// Leaf to spine.
+        fabric_link: LinkSpec,
+        /// Spine to core.
+        core_link: LinkSpec,
+        /// GPU to the scale-up switch inside its server, if it has one; traffic inside a server takes it.
+        scale_up_link: Option<LinkSpec>,
+    },
+    /// Leaf-spine fabrics beside each other, one for each port of the hosts. Queue pair `k` of those from host
+    /// `s` to host `d` takes plane `(s + d + k) mod planes`.
+    MultiPlane {
+        /// Number of planes, and of ports of each host.
+        #[schemars(range(min = 1, max = 32))]
+        planes: u32,
+        /// Leaf switches of each plane.
+        #[schemars(range(min = 1))]
+        leaves: u32,
+        /// Hosts on each leaf.
+        #[schemars(range(min = 1))]
+        hosts_per_leaf: u32,
+        /// Spine switches of each plane.
+        #[schemars(range(min = 1))]
+        spines: u32,
+        /// Parallel links between one leaf and one spine.
+        #[schemars(range(min = 1))]
+        links_per_spine: u32,
+        /// Each port of a host to its leaf.
+        host_link: LinkSpec,
+        /// Leaf to spine.
+        fabric_link: LinkSpec,
+    },
     /// Switches, hosts and links as they are listed. The tier of a switch is its distance to the nearest
     /// host.
     Custom {
@@ -131,6 +188,8 @@ impl TopologySpec {
             | Self::LeafSpine { host_link, .. }
             | Self::FatTree { host_link, .. }
             | Self::RailOptimised { host_link, .. }
+            | Self::RailPods { host_link, .. }
+            | Self::MultiPlane { host_link, .. }
             | Self::Custom { host_link, .. }
             | Self::FullMesh { host_link, .. } => *host_link,
         }
@@ -142,11 +201,15 @@ impl TopologySpec {
         let product = |counts: &[u32]| counts.iter().map(|&count| u64::from(count)).product();
         match self {
             Self::SingleSwitch { hosts, .. } | Self::FullMesh { hosts, .. } => u64::from(*hosts),
-            Self::LeafSpine { leaves, hosts_per_leaf, .. } => product(&[*leaves, *hosts_per_leaf]),
+            Self::LeafSpine { leaves, hosts_per_leaf, .. }
+            | Self::MultiPlane { leaves, hosts_per_leaf, .. } => product(&[*leaves, *hosts_per_leaf]),
             Self::FatTree { pods, leaves_per_pod, hosts_per_leaf, .. } => {
                 product(&[*pods, *leaves_per_pod, *hosts_per_leaf])
             }
             Self::RailOptimised { servers, rails, .. } => product(&[*servers, *rails]),
+            Self::RailPods { pods, servers_per_pod, rails, .. } => {
+                product(&[*pods, *servers_per_pod, *rails])
+            }
             Self::Custom { switches, .. } => switches.iter().map(|switch| u64::from(switch.hosts)).sum(),
         }
     }

@@ -97,7 +97,7 @@ impl Custom {
         let mut ports: Vec<u64> = self.switches.iter().map(|switch| switch.hosts.into()).collect();
         let hosts = ports.iter().sum();
         limits::positive(&[("hosts", u32::try_from(hosts).unwrap_or(u32::MAX))])?;
-        limits::attachments(hosts)?;
+        limits::hosts(hosts, 1)?;
         for (link, ends) in self.links.iter().zip(links) {
             ends.iter().for_each(|&end| ports[end] += u64::from(link.count));
         }

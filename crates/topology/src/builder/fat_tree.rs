@@ -84,7 +84,7 @@ impl FatTree {
             ("cores_per_agg", self.cores_per_agg),
         ])?;
         let sum = |a: u32, b: u32| u64::from(a) + u64::from(b);
-        limits::attachments(limits::product(&[self.pods, self.leaves_per_pod, self.hosts_per_leaf]))?;
+        limits::hosts(limits::product(&[self.pods, self.leaves_per_pod, self.hosts_per_leaf]), 1)?;
         limits::ports("leaf switch", sum(self.hosts_per_leaf, self.aggs_per_pod))?;
         limits::ports("aggregation switch", sum(self.leaves_per_pod, self.cores_per_agg))?;
         limits::ports("core switch", self.pods.into())?;
@@ -147,7 +147,7 @@ mod tests {
         assert_eq!(text(fat_tree(2, 2, 2, 0, 2)), "aggs_per_pod is 0; it must be at least 1");
         assert_eq!(
             text(fat_tree(64, 64, 65, 4, 4)),
-            "the fabric would have 266240 host ports; at most 262144 are supported"
+            "the fabric would have 266240 hosts; at most 262144 are supported"
         );
         assert_eq!(
             text(fat_tree(1, 1, 1, 1, 65_535)),
@@ -161,6 +161,6 @@ mod tests {
             text(fat_tree(100, 1, 1, 300, 300)),
             "the fabric would have 9030100 links; at most 4194304 are supported"
         );
-        assert!(text(fat_tree(u32::MAX, u32::MAX, u32::MAX, 1, 1)).contains("host ports"));
+        assert!(text(fat_tree(u32::MAX, u32::MAX, u32::MAX, 1, 1)).contains("hosts; at most"));
     }
 }

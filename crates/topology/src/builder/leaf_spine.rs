@@ -38,9 +38,7 @@ impl Builder for LeafSpine {
         }
         for &leaf in &leaves {
             for &spine in &spines {
-                for _ in 0..self.links_per_spine {
-                    assembly.connect(leaf, spine, self.fabric_link);
-                }
+                assembly.connect_by(self.links_per_spine, leaf, spine, self.fabric_link);
             }
         }
         Ok(assembly.finish())
@@ -57,7 +55,7 @@ impl LeafSpine {
         ])?;
         let hosts = limits::product(&[self.leaves, self.hosts_per_leaf]);
         let uplinks = limits::product(&[self.spines, self.links_per_spine]);
-        limits::attachments(hosts)?;
+        limits::hosts(hosts, 1)?;
         limits::ports("leaf switch", uplinks.saturating_add(self.hosts_per_leaf.into()))?;
         limits::ports("spine switch", limits::product(&[self.leaves, self.links_per_spine]))?;
         limits::links(hosts.saturating_add(self.fabric_links()))
@@ -126,7 +124,7 @@ mod tests {
         assert_eq!(text(shape(2, 4, 0, 1)), "spines is 0; it must be at least 1");
         assert_eq!(
             text(shape(1 << 10, (1 << 8) + 1, 4, 1)),
-            "the fabric would have 263168 host ports; at most 262144 are supported"
+            "the fabric would have 263168 hosts; at most 262144 are supported"
         );
         assert_eq!(
             text(shape(1, 4, 65_532, 1)),
@@ -140,6 +138,6 @@ mod tests {
             text(shape(60_000, 1, 100, 1)),
             "the fabric would have 6060000 links; at most 4194304 are supported"
         );
-        assert!(text(shape(u32::MAX, u32::MAX, u32::MAX, u32::MAX)).contains("host ports"));
+        assert!(text(shape(u32::MAX, u32::MAX, u32::MAX, u32::MAX)).contains("hosts; at most"));
     }
 }

@@ -44,10 +44,8 @@ impl Builder for RailOptimised {
         for host in assembly.hosts() {
             assembly.connect(host, rails[host.index() % rails.len()], self.host_link);
         }
-        if let Some((cable, servers)) = scale_up {
-            for host in assembly.hosts() {
-                assembly.connect(host, servers[host.index() / rails.len()], cable);
-            }
+        if let Some((cable, scale_up)) = scale_up {
+            assembly.connect_servers(&scale_up, self.rails, cable);
         }
         self.connect_rails(&mut assembly, &rails, &spines);
         Ok(assembly.finish())
@@ -58,9 +56,7 @@ impl RailOptimised {
     fn connect_rails(&self, assembly: &mut Assembly, rails: &[NodeId], spines: &[NodeId]) {
         for &rail in rails {
             for &spine in spines {
-                for _ in 0..self.links_per_spine {
-                    assembly.connect(rail, spine, self.fabric_link);
-                }
+                assembly.connect_by(self.links_per_spine, rail, spine, self.fabric_link);
             }
         }
     }
@@ -71,16 +67,19 @@ impl RailOptimised {
             limits::positive(&[("links_per_spine", self.links_per_spine)])?;
         }
         let uplinks = limits::product(&[self.spines, self.links_per_spine]);
-        limits::attachments(self.attachments())?;
+        limits::hosts(limits::product(&[self.servers, self.rails]), self.ports_of_a_host())?;
         limits::ports("rail switch", uplinks.saturating_add(self.servers.into()))?;
         limits::ports("scale-up switch", self.rails.into())?;
         limits::ports("spine switch", limits::product(&[self.rails, self.links_per_spine]))?;
         limits::links(self.attachments().saturating_add(self.fabric_links()))
     }
 
+    const fn ports_of_a_host(&self) -> u32 {
+        if self.scale_up_link.is_some() { 2 } else { 1 }
+    }
+
     fn attachments(&self) -> u64 {
-        let ports_of_a_host = if self.scale_up_link.is_some() { 2 } else { 1 };
-        limits::product(&[self.servers, self.rails, ports_of_a_host])
+        limits::product(&[self.servers, self.rails, self.ports_of_a_host()])
     }
 
     fn fabric_links(&self) -> u64 {
@@ -137,8 +136,8 @@ mod tests {
         assert_eq!(text(rails(2, 4, 2, 0, true)), "links_per_spine is 0; it must be at least 1");
         assert!(rails(2, 4, 0, 0, true).build().is_ok());
         assert_eq!(
-            text(rails(16_385, 8, 2, 1, true)),
-            "the fabric would have 262160 host ports; at most 262144 are supported"
+            text(rails(32_769, 8, 2, 1, true)),
+            "the fabric would have 262152 hosts; at most 262144 are supported"
         );
         assert_eq!(
             text(rails(65_535, 2, 1, 1, false)),

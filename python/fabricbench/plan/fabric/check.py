@@ -13,7 +13,7 @@ from fabricbench.plan.fabric.link_layer import check_link_layer
 from fabricbench.plan.fabric.pfc import check_pfc
 from fabricbench.plan.fabric.pins import check_pinned_steps
 from fabricbench.plan.fabric.scheduled import check_scheduled
-from fabricbench.plan.fabric.topology import RailOptimised
+from fabricbench.plan.fabric.topology import RailOptimised, RailPods
 from fabricbench.plan.fields.hosts import HOSTS_MAX
 from fabricbench.plan.model import Plan
 
@@ -31,12 +31,19 @@ def check_topology(plan: Plan, document: Document) -> Iterator[Problem]:
         yield document.problem(path, f"{topology.cable_count} cables", f"at most {CABLES_MAX}")
     if isinstance(topology, Custom):
         yield from check_custom(topology, document)
-    if isinstance(topology, RailOptimised) and topology.spines == 0 and topology.rails > 1:
-        yield document.problem(
-            (*path, "spines"),
-            f"0 spines for {topology.rails} rails",
-            "1 or more, so that every rank reaches every other",
-        )
+    if isinstance(topology, RailOptimised):
+        yield from _check_rails(("spines", topology.spines), topology.rails, document)
+    if isinstance(topology, RailPods):
+        yield from _check_rails(("cores_per_spine", topology.cores_per_spine), topology.rails, document)
+
+
+def _check_rails(joining: tuple[str, int], rails: int, document: Document) -> Iterator[Problem]:
+    """Check that there are switches that join several rails."""
+    name, count = joining
+    if count == 0 and rails > 1:
+        found = f"0 {name.partition('_')[0]} for {rails} rails"
+        allowed = "1 or more, so that every rank reaches every other"
+        yield document.problem(("fabric", "topology", name), found, allowed)
 
 
 def check_fabric(plan: Plan, document: Document) -> Iterator[Problem]:

@@ -10,7 +10,9 @@ from fabricbench.plan._run_spec import (
     FatTreeTopologySpec,
     FullMeshTopologySpec,
     LeafSpineTopologySpec,
+    MultiPlaneTopologySpec,
     RailOptimisedTopologySpec,
+    RailPodsTopologySpec,
     SingleSwitchTopologySpec,
 )
 from fabricbench.plan.fabric.cables import FabricLink, HostLink, ScaleUpLink
@@ -207,6 +209,128 @@ class RailOptimised(PlanModel):
         }
 
 
+class RailPods(PlanModel):
+    """Rails of several leaves: servers in pods, a leaf for each rail in each pod, three tiers."""
+
+    kind: Literal["rail-pods"] = Field(
+        description=(
+            "Rails of several leaves, in three tiers: servers in pods; NIC i of a server goes to the leaf of "
+            "rail i in its pod, spines join the leaves of a rail, cores join the rails. GPU g of server s is "
+            "host s * rails + g."
+        )
+    )
+    pods: Count = Field(description="Number of pods.")
+    servers_per_pod: Count = Field(description="Servers in each pod.")
+    rails: Count = Field(description="GPUs, and so rails, of each server.")
+    spines_per_rail: Count = Field(
+        description="Spine switches in each rail; every leaf of the rail is linked to each."
+    )
+    links_per_spine: Count = Field(default=1, description="Parallel links between one leaf and one spine.")
+    cores_per_spine: int = Field(
+        ge=0,
+        le=HOSTS_MAX,
+        description=(
+            "Core switches that spine j of every rail is linked to; 0 is for one rail only, as every rank "
+            "must reach every other."
+        ),
+    )
+    links_per_core: Count = Field(default=1, description="Parallel links between one spine and one core.")
+    host_link: HostLink = Field(default_factory=HostLink, description="NIC to leaf.")
+    fabric_link: FabricLink = Field(default_factory=FabricLink, description="Leaf to spine.")
+    core_link: FabricLink = Field(default_factory=FabricLink, description="Spine to core.")
+    scale_up_link: ScaleUpLink | None = Field(
+        default=None,
+        description=(
+            "GPU to the scale-up switch inside its server, for traffic inside a server. Without it, that "
+            "traffic takes the fabric."
+        ),
+    )
+
+    @property
+    def host_count(self) -> int:
+        """Number of hosts, one for each GPU."""
+        return self.pods * self.servers_per_pod * self.rails
+
+    @property
+    def cable_count(self) -> int:
+        """Number of cables."""
+        hosts = self.host_count * (2 if self.scale_up_link else 1)
+        spines = self.rails * self.spines_per_rail
+        up = spines * self.pods * self.links_per_spine
+        return hosts + up + spines * self.cores_per_spine * self.links_per_core
+
+    @property
+    def route_count(self) -> int:
+        """Number of routes: from each leaf, spine or core to each leaf."""
+        leaves, spines = self.pods * self.rails, self.rails * self.spines_per_rail
+        return (leaves + spines + self.spines_per_rail * self.cores_per_spine) * leaves
+
+    def run_spec(self, propagation_ps_per_m: int) -> RailPodsTopologySpec:
+        """Write the shape out for the engine, its cables as delays."""
+        scale_up_link = self.scale_up_link
+        return {
+            "kind": self.kind,
+            "pods": self.pods,
+            "servers_per_pod": self.servers_per_pod,
+            "rails": self.rails,
+            "spines_per_rail": self.spines_per_rail,
+            "links_per_spine": self.links_per_spine,
+            "cores_per_spine": self.cores_per_spine,
+            "links_per_core": self.links_per_core,
+            "host_link": self.host_link.run_spec(propagation_ps_per_m),
+            "fabric_link": self.fabric_link.run_spec(propagation_ps_per_m),
+            "core_link": self.core_link.run_spec(propagation_ps_per_m),
+            "scale_up_link": scale_up_link.run_spec(propagation_ps_per_m) if scale_up_link else None,
+        }
+
+
+class MultiPlane(PlanModel):
+    """Leaf-spine fabrics beside each other, one for each port of the hosts."""
+
+    kind: Literal["multi-plane"] = Field(
+        description=(
+            "Leaf-spine fabrics beside each other, with only the hosts in common: port p of each host is in "
+            "plane p. Queue pair k of those from host s to host d takes plane (s + d + k) mod planes; no "
+            "queue pair changes its plane."
+        )
+    )
+    planes: int = Field(ge=1, le=32, description="Number of planes, and of ports of each host.")
+    leaves: Count = Field(description="Leaf switches of each plane.")
+    hosts_per_leaf: Count = Field(description="Hosts on each leaf.")
+    spines: Count = Field(description="Spine switches of each plane.")
+    links_per_spine: Count = Field(default=1, description="Parallel links between one leaf and one spine.")
+    host_link: HostLink = Field(default_factory=HostLink, description="Each port of a host to its leaf.")
+    fabric_link: FabricLink = Field(default_factory=FabricLink, description="Leaf to spine.")
+
+    @property
+    def host_count(self) -> int:
+        """Number of hosts."""
+        return self.leaves * self.hosts_per_leaf
+
+    @property
+    def cable_count(self) -> int:
+        """Number of cables."""
+        return self.planes * self.leaves * (self.hosts_per_leaf + self.spines * self.links_per_spine)
+
+    @property
+    def route_count(self) -> int:
+        """Number of routes: from each switch to each leaf of its plane."""
+        return self.planes * (self.leaves + self.spines) * self.leaves
+
+    def run_spec(self, propagation_ps_per_m: int) -> MultiPlaneTopologySpec:
+        """Write the shape out for the engine, its cables as delays."""
+        return {
+            "kind": self.kind,
+            "planes": self.planes,
+            "leaves": self.leaves,
+            "hosts_per_leaf": self.hosts_per_leaf,
+            "spines": self.spines,
+            "links_per_spine": self.links_per_spine,
+            "host_link": self.host_link.run_spec(propagation_ps_per_m),
+            "fabric_link": self.fabric_link.run_spec(propagation_ps_per_m),
+        }
+
+
 class FullMesh(PlanModel):
     """The ideal reference: hosts joined by a crossbar that never blocks."""
 
@@ -243,8 +367,14 @@ class FullMesh(PlanModel):
         }
 
 
+def host_rate_bps(topology: "Topology") -> int:
+    """Return what a host can send at best, by its port in each plane [bit/s]."""
+    planes = topology.planes if isinstance(topology, MultiPlane) else 1
+    return topology.host_link.rate_bps * planes
+
+
 Topology = Annotated[
-    SingleSwitch | LeafSpine | FatTree | RailOptimised | Custom | FullMesh,
+    SingleSwitch | LeafSpine | FatTree | RailOptimised | RailPods | MultiPlane | Custom | FullMesh,
     Field(discriminator="kind"),
 ]
 """One of the shapes, told apart by `kind`."""

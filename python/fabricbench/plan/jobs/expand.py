@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from fabricbench.plan import engine
 from fabricbench.plan._run_spec import JobSpec, TcpSpec
+from fabricbench.plan.fabric.topology import host_rate_bps
 from fabricbench.plan.jobs.model import Job
 from fabricbench.plan.jobs.storage import ALGORITHM
 from fabricbench.plan.jobs.tcp import tcp_hosts
@@ -44,7 +45,7 @@ def _job(plan: Plan, place: int, trial_size_bytes: int) -> JobSpec:
         "warm_up_rounds": job.warm_up_rounds,
         "root_shift": job.root_shift,
         "barrier": job.barrier,
-        "arrivals": None if job.arrivals is None else job.arrivals.run_spec(topology.host_link.rate_bps),
+        "arrivals": None if job.arrivals is None else job.arrivals.run_spec(host_rate_bps(topology)),
         "storage": None if job.storage is None else job.storage.run_spec(),
     }
 

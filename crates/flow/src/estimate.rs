@@ -1,0 +1,100 @@
+//! What a run will cost, told before it starts and without making its chunks.
+//!
+//! Counts come from the closed forms of each pattern. Memory is what a transfer and a flow hold, for as many
+//! flows as can be under way at once: no connection has two. Time is that of a chunk that shares its links
+//! with few others; where many share each link it takes longer. `tools/estimate_accuracy.py --flow` compares
+//! both with what runs took.
+
+use jobs::{arrivals, refusal, shape};
+use serde::Serialize;
+use spec::{JobSpec, RunSpec, SpecError};
+use topology::Graph;
+use workload::{Volume, volume_for};
+
+/// The program with its libraries [bytes].
+const PROGRAM_BYTES: u64 = 120 << 20;
+/// A port with its link and routes [bytes].
+const PORT_BYTES: u64 = 260;
+/// A transfer, whether or not it is under way [bytes].
+const TRANSFER_BYTES: u64 = 24;
+/// A part of a transfer under way: its flow on each link, its events [bytes].
+const FLOW_BYTES: u64 = 640;
+/// A row on its way to the disk [bytes], and how many wait there at most.
+const ROW_BYTES: u64 = 700;
+const ROWS_WAITING: u64 = 100_000;
+
+/// To start the program and write the tables [us].
+const PROGRAM_US: u64 = 500_000;
+/// To set up a port [ns].
+const PORT_NS: u64 = 1_500;
+/// A chunk from its post to its row [ns].
+const CHUNK_NS: u64 = 8_000;
+
+/// What a run will cost; the same figures as those of the packet simulator, for the same plans.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Estimate {
+    /// Hosts of the fabric.
+    pub hosts: u64,
+    /// Ports of its hosts and switches.
+    pub ports: u64,
+    /// Data chunks of all jobs.
+    pub chunks: u64,
+    /// Rows of the table of chunks.
+    pub chunk_rows: u64,
+    /// Queue pairs.
+    pub queue_pairs: u64,
+    /// Payload [bytes].
+    pub payload_bytes: u64,
+    /// Frames crossing links: none.
+    pub packet_hops: u64,
+    /// Memory of the whole program at its peak [bytes].
+    pub memory_bytes: u64,
+    /// Time on one core [ms].
+    pub time_ms: u64,
+}
+
+/// Estimates what `spec` will cost.
+///
+/// # Errors
+/// When it is seen not to be possible to carry out; not everything that makes it so is looked at.
+pub fn estimate(spec: &RunSpec) -> Result<Estimate, SpecError> {
+    spec::check(spec)?;
+    let graph = paths::graph(&spec.fabric)?;
+    let parts = u64::from(spec.transport.qps_per_rank_pair);
+    let mut sum = Estimate { hosts: graph.hosts() as u64, ports: ports(&graph), ..Estimate::default() };
+    let (mut transfers, mut flows) = (0_u64, 0_u64);
+    for (index, job) in spec.jobs.iter().enumerate() {
+        let volume = volume(spec, index, job)?;
+        transfers = transfers.saturating_add(volume.transfers);
+        flows = flows.saturating_add(volume.connections.min(volume.transfers).saturating_mul(parts));
+        sum.payload_bytes = sum.payload_bytes.saturating_add(volume.payload_bytes);
+    }
+    sum.chunks = transfers.saturating_mul(parts);
+    sum.chunk_rows = sum.chunks;
+    sum.queue_pairs = flows;
+    sum.memory_bytes = memory_bytes(&sum, transfers, flows);
+    sum.time_ms = time_ms(&sum);
+    Ok(sum)
+}
+
+fn volume(spec: &RunSpec, index: usize, job: &JobSpec) -> Result<Volume, SpecError> {
+    volume_for(&job.collective, &job.algorithm, &shape(spec, job), job.arrivals.map(arrivals))
+        .map_err(|error| refusal(&format!("jobs[{index}].algorithm"), &error))
+}
+
+fn ports(graph: &Graph) -> u64 {
+    2 * graph.links.len() as u64
+}
+
+fn memory_bytes(sum: &Estimate, transfers: u64, flows: u64) -> u64 {
+    let rows = sum.chunk_rows.min(ROWS_WAITING) * ROW_BYTES;
+    [transfers.saturating_mul(TRANSFER_BYTES), flows.saturating_mul(FLOW_BYTES), sum.ports * PORT_BYTES, rows]
+        .into_iter()
+        .fold(PROGRAM_BYTES, u64::saturating_add)
+}
+
+fn time_ms(sum: &Estimate) -> u64 {
+    let chunks = u128::from(sum.chunks) * u128::from(CHUNK_NS);
+    let work_us = (chunks + u128::from(sum.ports * PORT_NS)) / 1_000;
+    u64::try_from((work_us + u128::from(PROGRAM_US)) / 1_000).unwrap_or(u64::MAX)
+}
