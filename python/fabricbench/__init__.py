@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from fabricbench.api import Campaign as Campaign
     from fabricbench.api import MeasuredError as MeasuredError
     from fabricbench.api import Plan as Plan
     from fabricbench.api import PlanError as PlanError
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from fabricbench.api import workspace as workspace
 
 __all__ = [
+    "Campaign",
     "MeasuredError",
     "Plan",
     "PlanError",

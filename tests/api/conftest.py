@@ -22,3 +22,13 @@ def run(workspace: Path) -> fb.Trials:
     return fb.run(
         fb.load("jct-alltoall").with_(data_size=["16MB", "32MB"], tag="example"), workspace=workspace
     )
+
+
+@pytest.fixture(scope="session")
+def campaign(run: fb.Trials, workspace: Path, tmp_path_factory: pytest.TempPathFactory) -> fb.Campaign:
+    """A campaign of which the trials of `run` are two, and 64 MB is missing."""
+    file = tmp_path_factory.mktemp("campaign") / "sizes.yaml"
+    plan = "{plan: jct-alltoall, seeds: 1, sweep: {data_size: [16MB, 32MB, 64MB]}}"
+    file.write_text(f"{{campaign: 1, name: sizes, plans: [{plan}]}}")
+    assert len(run) == 2
+    return fb.workspace(workspace).campaign(file)

@@ -50,8 +50,10 @@ def test_every_public_name_has_an_example(name: str) -> None:
 @pytest.mark.parametrize(
     "example", [each for each in examples() if each.examples], ids=lambda each: each.name
 )
-def test_examples_show_what_they_say(example: doctest.DocTest, run: fb.Trials, workspace: Path) -> None:
-    example.globs = {"run": run, "workspace": workspace}
+def test_examples_show_what_they_say(
+    example: doctest.DocTest, run: fb.Trials, campaign: fb.Campaign, workspace: Path
+) -> None:
+    example.globs = {"run": run, "campaign": campaign, "workspace": workspace}
     told: list[str] = []
     outcome = doctest.DocTestRunner(optionflags=OPTIONS).run(example, out=told.append)
     assert outcome.failed == 0, "".join(told)

@@ -50,6 +50,10 @@ def completed(folder: Path, *words: str, script: str = MAIN) -> list[str]:
     [
         (["comp"], ["compare", "completion"]),
         (["plan", ""], ["check", "schema"]),
+        (["campaign", ""], ["run", "report", "show"]),
+        (["campaign", "--dr"], ["--dry-run"]),
+        (["campaign", "some.yaml", "--dr"], ["--dry-run"]),
+        (["campaign", "show", "--metric", "queue"], ["queue_max_bytes"]),
         (["run", "--thr"], ["--threads"]),
         (["run", "--format", "c"], ["csv"]),
         (["run", "lb-alltoall"], ["lb-alltoall-ecmp"]),

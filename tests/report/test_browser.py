@@ -10,9 +10,11 @@ from typing import Literal
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 from tests.report.stored import store_run, store_variants
+from tests.support.campaigns import measured
 from tests.support.contrast import contrast, luminance
 
 import fabricbench as fb
+from fabricbench.cli.main import run
 from fabricbench.report.html.build import write_report
 from fabricbench.store import Workspace
 
@@ -137,3 +139,19 @@ def test_it_prints_in_light_colours_without_buttons(congested: Path, chromium: B
     assert luminance(ground_of(page)) > 0.9
     assert page.pdf(format="A4").startswith(b"%PDF")
     page.close()
+
+
+def test_every_plot_of_a_campaign_is_drawn_without_a_complaint(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    fields = "data_size: [1MB, 2MB], transport.ack_every: [1, 4], transport.window: [32, 64]"
+    entry = f"{{plan: jct-alltoall, seeds: 2, sweep: {{{fields}}}}}"
+    file = tmp_path / "campaign.yaml"
+    file.write_text(f"campaign: 1\nname: small\nplans: [{entry}]\n")
+    measured(
+        file, tmp_path / "workspace", lambda _, place: {"completion_time_ms": place + 1, "pfc_rx": place % 5}
+    )
+    pareto = ["--pareto", "completion_time_ms,pfc_rx"]
+    assert run(["campaign", "report", "campaign.yaml", "--workspace", "workspace", *pareto]) == 0
+    assert "Drawn" not in is_all_drawn(tmp_path / "small.html", tmp_path / "profile")

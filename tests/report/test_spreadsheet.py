@@ -7,11 +7,13 @@ import io
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
 from fabricbench.report import spreadsheet
+from fabricbench.report.campaign import write_table
 from fabricbench.report.export import export_table
 from fabricbench.report.formats import rows_csv
 
@@ -60,3 +62,14 @@ def test_a_table_of_a_record_is_written_in_the_same_way(tmp_path: Path) -> None:
     assert [back(row["text"]) for row in rows] == [text or "" for text in texts]
     assert [row["text"] for row in rows[: len(FORMULAS)]] == [f"'{text}" for text in FORMULAS]
     assert [int(row["number"]) for row in rows] == table["number"].to_pylist()
+
+
+def test_the_table_of_a_campaign_is_written_in_the_same_way() -> None:
+    texts: list[str | None] = [*FORMULAS, *PLAIN, None]
+    frame = pl.DataFrame({"text": texts, "number": [-number for number in range(len(texts))]})
+    stream = io.BytesIO()
+    write_table(frame, "csv", stream)
+    rows = list(csv.DictReader(io.StringIO(stream.getvalue().decode(), newline="")))
+    assert not any(row["text"].startswith(tuple("=+-@\t\r\n")) for row in rows)
+    assert [back(row["text"]) for row in rows] == [text or "" for text in texts]
+    assert [int(row["number"]) for row in rows] == frame["number"].to_list()

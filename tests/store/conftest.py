@@ -15,6 +15,7 @@ ON_BOTH = {
     "test_workspace",
     "test_concurrency",
     "test_listing",
+    "test_measured_values",
     "test_run_list",
     "test_recovery",
     "test_remote",

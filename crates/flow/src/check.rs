@@ -14,7 +14,7 @@ pub(crate) fn check(spec: &RunSpec) -> Result<(), SpecError> {
     // What overtakes is resent, so that a run of packets takes many times as long.
     let is_sprayed = matches!(
         spec.fabric.load_balancing,
-        LoadBalancing::SprayRandom {} | LoadBalancing::SprayRoundRobin {}
+        LoadBalancing::SprayRandom {} | LoadBalancing::SprayRoundRobin {} | LoadBalancing::Adaptive {}
     );
     let resends = is_sprayed && spec.transport.recovery == LossRecovery::GoBackN;
     refuse(resends, "transport.recovery", "go-back-n, where packets are sprayed", "selective")?;
@@ -27,19 +27,24 @@ pub(crate) fn check(spec: &RunSpec) -> Result<(), SpecError> {
 fn check_fabric(fabric: &FabricSpec) -> Result<(), SpecError> {
     let is_infiniband = matches!(fabric.link_layer, LinkLayerSpec::Infiniband { .. });
     let unknown = match fabric.load_balancing {
-        LoadBalancing::Ecmp { .. } | LoadBalancing::SprayRandom {} | LoadBalancing::SprayRoundRobin {} => {
-            None
-        }
+        LoadBalancing::Ecmp { .. }
+        | LoadBalancing::Weighted { .. }
+        | LoadBalancing::Pinned { .. }
+        | LoadBalancing::SprayRandom {}
+        | LoadBalancing::SprayRoundRobin {}
+        | LoadBalancing::Adaptive {} => None,
         LoadBalancing::Flowlet { .. } => Some("flowlet"),
-        LoadBalancing::Adaptive {} => Some("adaptive"),
         LoadBalancing::DModK {} => Some("d-mod-k"),
-        LoadBalancing::Weighted { .. } => Some("weighted"),
-        LoadBalancing::Pinned { .. } => Some("pinned"),
     };
     let scheduled = fabric.switch.scheduled.is_some();
     refuse(is_infiniband, "fabric.link_layer", "infiniband", "ethernet: flows have no credits")?;
     let found = unknown.unwrap_or_default();
-    refuse(unknown.is_some(), "fabric.load_balancing", found, "ecmp, spray-random, spray-round-robin")?;
+    refuse(
+        unknown.is_some(),
+        "fabric.load_balancing",
+        found,
+        "ecmp, weighted, pinned, spray-random, spray-round-robin, adaptive",
+    )?;
     refuse(scheduled, "fabric.switch.scheduled", "scheduled switches", "none: flows have no cells")?;
     refuse(fabric.nic.drain_rate_bps.is_some(), "fabric.nic.drain_rate_bps", "a drain rate", "none")?;
     refuse(!fabric.nic.impairments.is_empty(), "fabric.nic.impairments", "impairments", "none")?;

@@ -1,7 +1,7 @@
 //! What happens when.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, VecDeque};
 use units::Instant;
 
 /// What happens, in the order in which it does at one time.
@@ -34,27 +34,36 @@ type Event = (Instant, Kind, u32, u32);
 #[derive(Default)]
 pub(crate) struct Events {
     ahead: BinaryHeap<Reverse<Event>>,
+    /// Transfers that are posted at the present moment, with their jobs: the last of all that happens at it.
+    posts: VecDeque<(u32, u32)>,
+    now: Instant,
     done: u64,
 }
 
 impl Events {
     pub(crate) fn push(&mut self, at: Instant, kind: Kind, number: u32, place: u32) {
-        self.ahead.push(Reverse((at, kind, number, place)));
+        match kind {
+            Kind::Post if at == self.now => self.posts.push_back((number, place)),
+            _ => self.ahead.push(Reverse((at, kind, number, place))),
+        }
     }
 
     /// When something happens next.
     pub(crate) fn next(&self) -> Option<Instant> {
-        self.ahead.peek().map(|event| event.0.0)
+        let posts = (!self.posts.is_empty()).then_some(self.now);
+        posts.or_else(|| self.ahead.peek().map(|event| event.0.0))
     }
 
     /// What happens next, if it does at `now`.
     pub(crate) fn take_at(&mut self, now: Instant) -> Option<(Kind, u32, u32)> {
-        if self.next()? != now {
-            return None;
-        }
-        let Reverse((_, kind, number, place)) = self.ahead.pop()?;
+        self.now = now;
         self.done += 1;
-        Some((kind, number, place))
+        if self.ahead.peek().is_some_and(|event| event.0.0 == now) {
+            return self.ahead.pop().map(|event| (event.0.1, event.0.2, event.0.3));
+        }
+        let post = self.posts.pop_front().map(|(transfer, job)| (Kind::Post, transfer, job));
+        self.done -= u64::from(post.is_none());
+        post
     }
 
     /// What has happened.

@@ -1,18 +1,21 @@
 //! Directed links, and which of them carry the data of a queue pair.
 
 use crate::fluid::{Share, WHOLE};
-use crate::queues::{LinkPlan, Queues};
+use crate::queues::{Buffer, LinkPlan, Queues};
 use crate::train::Hop;
 use crate::work::RATE_BITS;
 use spec::{ForwardingSpec, LoadBalancing, RunSpec, SpecError};
 use std::cmp::Ordering;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use topology::{Graph, NodeKind, Routes};
 use units::{AttachmentId, NodeId, Rate, Seed, Span};
 use wire::Framing;
 
 /// Bytes of an Ethernet frame, its preamble included, after which a switch that cuts through acts.
 const HEAD_BYTES: u32 = 8 + 64;
+
+/// Links of a path through three tiers.
+const HOPS_EXPECTED: usize = 6;
 
 /// Two neighbouring links of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,23 +37,86 @@ pub(crate) struct Network {
     nic_latency: Span,
     pipeline_latency: Span,
     cuts_through: bool,
-    /// By switch; none where every frame may go another way.
-    ecmp_seeds: Option<Vec<u64>>,
+    choice: Choice,
+    /// None where data are paused instead of lost.
+    buffer: Option<Buffer>,
+}
+
+/// Which of several next hops a queue pair takes.
+enum Choice {
+    /// All, as every frame may go another way.
+    All,
+    /// By hash; seeds by switch.
+    Hash(Vec<u64>),
+    /// The same with weights; next hops beyond the list have weight 1.
+    Weighted(Vec<u64>, Vec<u32>),
+    /// By switch and queue pair, by hash where there is none.
+    Pinned(Vec<u64>, HashMap<(u32, u32), u32>),
+}
+
+impl Choice {
+    fn of(spec: &RunSpec, graph: &Graph) -> Self {
+        let seed = |switch| paths::ecmp_seed(Seed(spec.seed), switch);
+        let seeds = || (0..graph.switches() as u32).map(seed).collect();
+        match &spec.fabric.load_balancing {
+            LoadBalancing::Ecmp { .. } => Self::Hash(seeds()),
+            LoadBalancing::Weighted { weights } => Self::Weighted(seeds(), weights.clone()),
+            LoadBalancing::Pinned { pins } => {
+                let names = graph.nodes[graph.hosts()..].iter().zip(0..);
+                let switches: HashMap<&str, u32> = names.map(|(node, id)| (&*node.name, id)).collect();
+                let known = pins.iter().filter_map(|pin| Some((*switches.get(&*pin.switch)?, pin)));
+                Self::Pinned(seeds(), known.map(|(switch, pin)| ((switch, pin.qp), pin.uplink)).collect())
+            }
+            _ => Self::All,
+        }
+    }
+
+    /// The place of the next hop of a queue pair, of so many at a switch. Acknowledgements have no number.
+    fn choose(&self, switch: usize, entropy: u32, queue_pair: Option<u32>, hops: usize) -> usize {
+        match self {
+            Self::All => 0,
+            _ if hops < 2 => 0,
+            Self::Hash(seeds) => paths::hash_choice(entropy, seeds[switch], hops),
+            Self::Weighted(seeds, weights) => {
+                let weight = |place: usize| weights.get(place).map_or(1, |&weight| weight as usize);
+                let total: usize = (0..hops).map(weight).sum();
+                let mut ticket = paths::hash_choice(entropy, seeds[switch], total.max(1));
+                let is_it = |&place: &usize| {
+                    let is_it = ticket < weight(place);
+                    ticket = ticket.saturating_sub(weight(place));
+                    is_it
+                };
+                (0..hops).find(is_it).unwrap_or(0)
+            }
+            Self::Pinned(seeds, pins) => {
+                let pin = queue_pair.and_then(|pair| pins.get(&(switch as u32, pair)));
+                let hash = || paths::hash_choice(entropy, seeds[switch], hops);
+                pin.map_or_else(hash, |&uplink| (uplink as usize).min(hops - 1))
+            }
+        }
+    }
+}
+
+/// What switches have for data that may be lost.
+fn buffer(spec: &RunSpec) -> Option<Buffer> {
+    let (switch, data) = (&spec.fabric.switch, spec.transport.priorities.data);
+    let is_paused = switch.pfc.as_ref().is_some_and(|pfc| pfc.priorities.contains(&data));
+    let alpha = switch.buffer.lossy_alpha.map(|alpha| [alpha.numerator, alpha.denominator]);
+    (!is_paused).then_some(Buffer { bytes: switch.buffer.size_bytes, alpha })
 }
 
 impl Network {
     pub(crate) fn new(spec: &RunSpec) -> Result<Self, SpecError> {
         let fabric = &spec.fabric;
         let graph = paths::graph(fabric)?;
-        let seeds = || (0..graph.switches() as u32).map(|switch| paths::ecmp_seed(Seed(spec.seed), switch));
-        let is_ecmp = matches!(fabric.load_balancing, LoadBalancing::Ecmp { .. });
         Ok(Self {
             routes: Routes::compute(&graph),
             framing: paths::framing(fabric.link_layer),
             nic_latency: Span(fabric.nic.latency_ps),
             pipeline_latency: Span(fabric.switch.pipeline_latency_ps),
             cuts_through: fabric.switch.forwarding == ForwardingSpec::CutThrough,
-            ecmp_seeds: is_ecmp.then(|| seeds().collect()),
+            choice: Choice::of(spec, &graph),
+            buffer: buffer(spec),
             graph,
         })
     }
@@ -83,7 +149,7 @@ impl Network {
                 next: ports.map(|port| self.link_of(to, port)).collect(),
             }
         });
-        Queues::new(plans, frame_bytes)
+        Queues::new(plans, (frame_bytes, self.buffer))
     }
 
     /// What a directed link carries [2^-16 bit/s].
@@ -118,18 +184,21 @@ impl Network {
         sender + self.graph.link(end.link).delay + receiver
     }
 
-    /// Ports from one host port to another, by the hash of what is sent; the first of equal ones without
-    /// hashes. Empty if there is no way.
-    pub(crate) fn ports(&self, [from, to]: [AttachmentId; 2], entropy: u32) -> Vec<(NodeId, u16)> {
+    /// Ports from one host port to another, by the hash of what is sent and the number of its queue pair; the
+    /// first of equal ones where every frame may go another way. Empty if there is no way.
+    pub(crate) fn ports(
+        &self,
+        [from, to]: [AttachmentId; 2],
+        entropy: u32,
+        queue_pair: Option<u32>,
+    ) -> Vec<(NodeId, u16)> {
         let source = self.graph.attachment(from);
-        let mut ports = vec![(NodeId(source.host.0), source.host_port)];
+        let mut ports = Vec::with_capacity(HOPS_EXPECTED);
+        ports.push((NodeId(source.host.0), source.host_port));
         let (mut node, hosts) = (source.switch, self.graph.hosts());
         while let Some(switch) = node.index().checked_sub(hosts) {
             let hops = self.routes.next_hops(node, to);
-            let choice = match &self.ecmp_seeds {
-                Some(seeds) if hops.len() > 1 => paths::hash_choice(entropy, seeds[switch], hops.len()),
-                _ => 0,
-            };
+            let choice = self.choice.choose(switch, entropy, queue_pair, hops.len());
             let Some(&port) = hops.get(choice) else { return Vec::new() };
             ports.push((node, port));
             node = self.graph.node(node).ports[usize::from(port)].peer;
@@ -173,6 +242,12 @@ impl Network {
         self.link_of(self.end_of(turn.from), turn.port)
     }
 
+    /// The names of both nodes of a directed link.
+    pub(crate) fn name_of(&self, link: u32) -> String {
+        let [from, to] = [link ^ 1, link].map(|link| &self.graph.node(self.end_of(link)).name);
+        format!("{from}-{to}")
+    }
+
     /// The node that a directed link leads to.
     fn end_of(&self, link: u32) -> NodeId {
         self.graph.links[link as usize / 2].ends[1 - link as usize % 2].node
@@ -181,7 +256,7 @@ impl Network {
     /// From link to link along the path by these ports, hop by hop, or an even split over all next hops.
     pub(crate) fn turns(&self, ports: &[(NodeId, u16)], to: AttachmentId, visit: &mut impl FnMut(Turn)) {
         let first = self.link_of(ports[0].0, ports[0].1);
-        if self.ecmp_seeds.is_none() {
+        if matches!(self.choice, Choice::All) {
             return self.split(first, to, visit);
         }
         let mut from = first;

@@ -3,7 +3,7 @@
 use crate::events::{Events, Kind};
 use crate::network::Network;
 use crate::path::{Path, Paths};
-use crate::queues::{ACKS, DATA, Queues, Told};
+use crate::queues::{ACKS, DATA, Overflow, Queues, Told};
 use crate::senders::Sender;
 use crate::work::part_of;
 use jobs::Jobs;
@@ -217,6 +217,11 @@ impl Queued {
         queues.deliver(network.link_to(path.to), rates);
         let acks = rates.map(|rate| part_of(rate, path.acks));
         network.turns(&path.back, path.back_to, &mut |turn| queues.offer(now, ACKS, &turn, acks));
+    }
+
+    /// The first queue that did not fit into its switch, so that frames would have been lost.
+    pub(crate) const fn overflow(&self) -> Option<Overflow> {
+        self.queues.overflow
     }
 
     /// How often what leaves a link was worked out anew.

@@ -94,10 +94,37 @@ pub(crate) struct Queues {
     passages: Vec<Passage>,
     dirty: BinaryHeap<Reverse<(u32, u32)>>,
     looked: Vec<u32>,
-    largest_backlog: u128,
     /// Queues that are shorter count as empty [2^-16 bit/s x ps].
     frame: u128,
+    /// None where nothing is lost, as it is paused.
+    buffer: Option<Buffer>,
+    pub(crate) overflow: Option<Overflow>,
     pub(crate) looks: u64,
+}
+
+/// What a switch has for queues that may lose frames.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Buffer {
+    pub(crate) bytes: u64,
+    /// A queue may have this ratio of what is free at most: numerator and denominator.
+    pub(crate) alpha: Option<[u32; 2]>,
+}
+
+impl Buffer {
+    /// Whether a queue fits, of all queues of its switch [2^-16 bit/s x ps].
+    fn holds(self, queue: u128, all: u128) -> bool {
+        let free = of_bytes(self.bytes).saturating_sub(all);
+        let limit =
+            self.alpha.map_or(free + queue, |[over, under]| free / u128::from(under) * u128::from(over));
+        all <= of_bytes(self.bytes) && queue <= limit
+    }
+}
+
+/// A queue that is longer than its switch lets it be.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Overflow {
+    pub(crate) link: u32,
+    pub(crate) bytes: u64,
 }
 
 /// A link as [`Queues::new`] takes it.
@@ -123,7 +150,10 @@ pub(crate) trait Told {
 }
 
 impl Queues {
-    pub(crate) fn new(plans: impl Iterator<Item = LinkPlan>, frame_bytes: u64) -> Self {
+    pub(crate) fn new(
+        plans: impl Iterator<Item = LinkPlan>,
+        (frame_bytes, buffer): (u64, Option<Buffer>),
+    ) -> Self {
         let (mut links, mut passages) = (Vec::new(), Vec::new());
         for plan in plans {
             links.push(Link {
@@ -152,8 +182,9 @@ impl Queues {
             passages,
             dirty: BinaryHeap::new(),
             looked: Vec::new(),
-            largest_backlog: 0,
             frame: of_bytes(frame_bytes),
+            buffer,
+            overflow: None,
             looks: 0,
         }
     }
@@ -236,11 +267,6 @@ impl Queues {
         holds
     }
 
-    /// The longest queue there was [bytes].
-    pub(crate) fn largest_backlog_bytes(&self) -> u64 {
-        u64::try_from(self.largest_backlog / of_bytes(1)).unwrap_or(u64::MAX)
-    }
-
     /// A link has rested.
     pub(crate) fn rested(&mut self, link: u32) {
         self.links[link as usize].is_deferred = false;
@@ -285,10 +311,10 @@ impl Queues {
     fn look(&mut self, number: u32, now: Instant, told: &mut impl Told) {
         let capacity = self.capacity_for_data(number);
         self.bring_up(number, now);
+        self.check_buffer(number, now);
         let back = self.links[(number ^ 1) as usize].passed[DATA];
         let link = &mut self.links[number as usize];
-        self.largest_backlog = self.largest_backlog.max(link.backlog);
-        if link.arriving[DATA] <= capacity && link.backlog < self.frame {
+        if link.arriving[DATA] <= capacity && link.backlog < self.frame / 16 {
             link.backlog = 0;
         }
         let before = link.passed;
@@ -308,7 +334,8 @@ impl Queues {
             }
         }
         let is_source = link.is_source;
-        let differs = [DATA, ACKS].map(|class| differs(before[class], link.passed[class]));
+        let bits = if is_source { SMALL_CHANGE_BITS + 5 } else { SMALL_CHANGE_BITS };
+        let differs = [DATA, ACKS].map(|class| differs(before[class], link.passed[class], bits));
         for class in [DATA, ACKS] {
             if !differs[class] {
                 link.passed[class] = before[class];
@@ -323,6 +350,24 @@ impl Queues {
         }
         if differs[ACKS] {
             self.pass_on(number, now, ACKS);
+        }
+    }
+
+    /// Notes the first queue that does not fit into its switch.
+    fn check_buffer(&mut self, number: u32, now: Instant) {
+        let link = &self.links[number as usize];
+        let Some(buffer) = self.buffer.filter(|_| self.overflow.is_none() && !link.is_source) else { return };
+        // What leads back leads to the same switch, so it goes on to all of its links.
+        let back = &self.links[(number ^ 1) as usize];
+        if link.backlog <= of_bytes(buffer.bytes) / (4 * u128::from(back.passages.max(1))) {
+            return;
+        }
+        let places = back.first_passage as usize..(back.first_passage + back.passages) as usize;
+        let queues = self.passages[places].iter().map(|passage| &self.links[passage.to as usize]);
+        let all = queues.map(|queue| self.backlog(queue, now)).sum();
+        if !buffer.holds(link.backlog, all) {
+            let bytes = u64::try_from(link.backlog / of_bytes(1)).unwrap_or(u64::MAX);
+            self.overflow = Some(Overflow { link: number, bytes });
         }
     }
 
@@ -363,9 +408,9 @@ impl Queues {
 }
 
 /// Whether a part that leaves differs from another by more than what is not worth a change downstream.
-fn differs(before: u64, after: u64) -> bool {
+fn differs(before: u64, after: u64, bits: u32) -> bool {
     let is_either_all = (before == ALL_PASSED) != (after == ALL_PASSED);
-    before.abs_diff(after) > if is_either_all { 0 } else { before >> SMALL_CHANGE_BITS }
+    before.abs_diff(after) > if is_either_all { 0 } else { before >> bits }
 }
 
 fn carried(offered: u64, passed: u64) -> u64 {

@@ -4,6 +4,7 @@ use crate::events::{Events, Kind};
 use crate::fair::Fair;
 use crate::path::Paths;
 use crate::queued::{Queued, Step};
+use crate::queues::Overflow;
 use crate::rows::{FlowSummary, JobResult, Times, row};
 use crate::set_up::set_up;
 use crate::transfers::JobState;
@@ -63,6 +64,12 @@ pub enum RunError {
     Stopped,
 }
 
+impl From<Stopped> for RunError {
+    fn from(_: Stopped) -> Self {
+        Self::Stopped
+    }
+}
+
 /// How flows share links.
 enum Sharing {
     /// Senders react.
@@ -105,7 +112,7 @@ struct Run<'a> {
 pub fn run(spec: &RunSpec, observer: &mut dyn Observer) -> Result<FlowSummary, RunError> {
     let mut run = Run::new(spec)?;
     run.start();
-    run.carry_out(observer).map_err(|Stopped| RunError::Stopped)?;
+    run.carry_out(observer)?;
     Ok(run.summary())
 }
 
@@ -147,7 +154,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    fn carry_out(&mut self, observer: &mut dyn Observer) -> Result<(), Stopped> {
+    fn carry_out(&mut self, observer: &mut dyn Observer) -> Result<(), RunError> {
         let total_bytes = self.jobs.schedules.iter().map(workload::Schedule::total_bytes).sum();
         let (mut told, mut now, mut moments) = (WallInstant::now(), Instant::ZERO, 0_u64);
         while let Some(at) = self.events.next() {
@@ -156,6 +163,7 @@ impl<'a> Run<'a> {
                 self.take(now, kind, number, place);
             }
             self.settle(now);
+            self.check_queues(now)?;
             if self.rows.len() >= BATCH_ROWS {
                 observer.batch(Batch::Chunks(std::mem::take(&mut self.rows)))?;
             }
@@ -167,7 +175,20 @@ impl<'a> Run<'a> {
             }
         }
         observer.progress(Progress { delivered_bytes: self.delivered_bytes, total_bytes, simulated: now })?;
-        observer.batch(Batch::Chunks(std::mem::take(&mut self.rows)))
+        observer.batch(Batch::Chunks(std::mem::take(&mut self.rows)))?;
+        Ok(())
+    }
+
+    /// That nothing would have been lost by now.
+    fn check_queues(&self, now: Instant) -> Result<(), SpecError> {
+        let Sharing::Queued(queued) = &self.sharing else { return Ok(()) };
+        let Some(Overflow { link, bytes }) = queued.overflow() else { return Ok(()) };
+        let name = self.paths.network.name_of(link);
+        Err(SpecError::Value {
+            field: "fabric.switch.pfc".into(),
+            found: format!("none, so that the queue of {name} loses frames at {bytes} bytes, {now}"),
+            allowed: "a fabric that loses nothing (the flow model covers no losses)".into(),
+        })
     }
 
     fn take(&mut self, now: Instant, kind: Kind, number: u32, place: u32) {
@@ -304,7 +325,10 @@ impl<'a> Run<'a> {
     /// The last bit of a chunk is past all that holds it back.
     fn through(&mut self, now: Instant, slot: u32) {
         let Active { chunk, tail, .. } = self.active[slot as usize];
-        self.events.push(now + tail, Kind::Delivered, chunk, slot);
+        match self.states[self.jobs.job_of(chunk) as usize].is_independent() {
+            true => self.delivered(slot, now + tail),
+            false => self.events.push(now + tail, Kind::Delivered, chunk, slot),
+        }
     }
 
     /// The last bit of a chunk has left its sender: the next one of its queue pair begins.
@@ -322,9 +346,12 @@ impl<'a> Run<'a> {
         let active = &mut self.active[slot as usize];
         active.delivered = now;
         let (chunk, back) = (active.chunk, active.back);
-        self.events.push(now + back, Kind::Completed, chunk, slot);
         let place = self.jobs.chunk(chunk);
         self.delivered_bytes += place.bytes;
+        if self.states[place.job as usize].is_independent() {
+            return self.completed(slot, now + back);
+        }
+        self.events.push(now + back, Kind::Completed, chunk, slot);
         if !self.states[place.job as usize].is_delivered(place.transfer) {
             return;
         }
@@ -358,7 +385,7 @@ impl<'a> Run<'a> {
         self.rows.push(row(&self.jobs, chunk, sent, &Times { posted, delivered, completed: now, unloaded }));
         let state = &mut self.states[place.job as usize];
         state.complete += 1;
-        state.end = now;
+        state.end = state.end.max(now);
         if !state.is_acknowledged(place.transfer) {
             return;
         }

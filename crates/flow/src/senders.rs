@@ -36,17 +36,22 @@ pub(crate) struct Sender {
     leaving: VecDeque<(Instant, u32)>,
     /// Of those that have left, how many still have their share until the round is over.
     gone: u64,
+    /// Chunk, slot and bytes of those that begin after the round.
+    entering: Vec<(u32, u32, u64)>,
 }
 
 impl Sender {
     /// A flow of so many bytes on the wire begins.
     pub(crate) fn begin(&mut self, now: Instant, (chunk, slot): (u32, u32), wire_bytes: u64) {
         self.advance(now);
-        // One that follows another of its queue pair takes its place in the round.
-        match self.gone {
-            0 => self.sharing += 1,
-            _ => self.gone -= 1,
+        match self.leaving.is_empty() {
+            true => self.enter((chunk, slot), wire_bytes),
+            false => self.entering.push((chunk, slot, wire_bytes)),
         }
+    }
+
+    fn enter(&mut self, (chunk, slot): (u32, u32), wire_bytes: u64) {
+        self.sharing += 1;
         self.flows.push(Reverse(Flow { end: self.given + (wire_bytes << BYTE_BITS), chunk, slot }));
     }
 
@@ -63,7 +68,9 @@ impl Sender {
 
     /// Those that it still sends.
     pub(crate) fn slots(&self) -> impl Iterator<Item = u32> + '_ {
-        self.flows.iter().map(|flow| flow.0.slot).chain(self.leaving.iter().map(|&(_, slot)| slot))
+        let others =
+            self.leaving.iter().map(|&(_, slot)| slot).chain(self.entering.iter().map(|flow| flow.1));
+        self.flows.iter().map(|flow| flow.0.slot).chain(others)
     }
 
     /// The flow that has sent its last frame at `now`, if one has.
@@ -92,14 +99,16 @@ impl Sender {
         if self.flows.is_empty() {
             self.given = 0;
         }
+        for (chunk, slot, wire_bytes) in std::mem::take(&mut self.entering) {
+            self.enter((chunk, slot), wire_bytes);
+        }
         self.last_round(now, frame_bytes)
     }
 
     /// When the last round begins for the flow that ends next.
     fn last_round(&self, now: Instant, frame_bytes: u64) -> Option<Instant> {
         let next = self.flows.peek()?.0;
-        let round = (frame_bytes << BYTE_BITS) / self.sharing * (self.sharing - 1);
-        self.when_given(now, next.end.saturating_sub(round))
+        self.when_given(now, next.end.saturating_sub(frame_bytes << BYTE_BITS))
     }
 
     /// Those that end next, together, are in their last round.

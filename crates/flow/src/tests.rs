@@ -121,3 +121,77 @@ fn a_chunk_alone_takes_its_frames_and_its_longest_once_more_for_each_further_hop
 fn a_message_without_payload_is_a_frame() {
     assert_eq!(frames().of(0), [1, 78, 98]);
 }
+
+mod senders {
+    use crate::senders::Sender;
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+    use units::{Instant, Rate};
+
+    const BPS: u64 = 400_000_000_000;
+    const FRAME: u64 = 4_178;
+
+    /// Slots of flows in the order in which they end, with their ends.
+    fn ends(begins: &[(u64, u64)]) -> Vec<(u32, Instant)> {
+        let (mut sender, mut ended, mut look) = (Sender::default(), Vec::new(), None);
+        sender.set_rate(Instant::ZERO, BPS << 16);
+        let mut begins = begins.iter().zip(0..).peekable();
+        loop {
+            let begin = begins.peek().map(|((at, _), _)| Instant(*at));
+            let Some(now) = [begin, look].into_iter().flatten().min() else { return ended };
+            while let Some(&(&(_, bytes), slot)) = begins.peek().filter(|((at, _), _)| Instant(*at) == now) {
+                sender.begin(now, (slot, slot), bytes);
+                begins.next();
+            }
+            while let Some(slot) = sender.take_ended(now, FRAME) {
+                ended.push((slot, now));
+            }
+            look = sender.settle(now, FRAME);
+        }
+    }
+
+    fn span(bytes: u64) -> u64 {
+        Rate::from_bps(BPS).span_of(bytes).0
+    }
+
+    #[test]
+    fn flows_that_end_together_do_so_a_frame_after_the_other() {
+        let all = ends(&[(0, 10 * FRAME); 4]);
+        let expected = (0..4).map(|slot| (slot, Instant(span((37 + u64::from(slot)) * FRAME))));
+        assert_eq!(all, expected.collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn one_that_comes_during_the_last_frame_of_another_waits_for_it() {
+        let begin = span(10 * FRAME) - 1_000;
+        let [first, second] = ends(&[(0, 10 * FRAME), (begin, 10 * FRAME)]).try_into().unwrap();
+        assert_eq!(first, (0, Instant(span(10 * FRAME))));
+        assert_eq!(second, (1, Instant(span(20 * FRAME))));
+    }
+
+    #[test]
+    fn one_alone_takes_its_bytes() {
+        assert_eq!(ends(&[(7, 123_457)]), [(0, Instant(7 + span(123_457)))]);
+    }
+
+    proptest! {
+        #[test]
+        fn a_port_that_is_never_idle_ends_with_all_its_bytes(
+            flows in vec((0_u64..50_000, 1_u64..400_000), 1..20)
+        ) {
+            let mut flows: Vec<(u64, u64)> = flows;
+            flows[0] = (0, 4_000_000);
+            flows.sort_unstable();
+            let ended = ends(&flows);
+            prop_assert_eq!(ended.len(), flows.len());
+            let all = span(flows.iter().map(|flow| flow.1).sum());
+            let last = ended.last().unwrap().1.0;
+            // A frame that comes in the middle of a round may wait for its end.
+            prop_assert!(last.abs_diff(all) <= span(FRAME * flows.len() as u64), "{} {}", last, all);
+            for (slot, end) in ended {
+                let (at, bytes) = flows[slot as usize];
+                prop_assert!(end.0 + 1 >= at + span(bytes), "flow {} is faster than the port", slot);
+            }
+        }
+    }
+}

@@ -61,6 +61,11 @@ impl JobState {
         }
     }
 
+    /// No transfer waits for another, so that nothing follows from the end of one.
+    pub(crate) fn is_independent(&self) -> bool {
+        self.waits.is_empty()
+    }
+
     /// A transfer waits for nothing, at the start.
     pub(crate) fn is_free(&self, transfer: u32) -> bool {
         self.waits.get(transfer as usize).is_none_or(|&waits| waits == 0)

@@ -13,6 +13,7 @@ The names here are those of `fabricbench` itself. Frames are polars frames; `fra
 command line and the report.
 """
 
+from fabricbench.api.campaigns import Campaign
 from fabricbench.api.comparison import compare
 from fabricbench.api.measured import import_results
 from fabricbench.api.plans import Plan, load
@@ -27,6 +28,7 @@ from fabricbench.runner.messages import TrialProcessError
 from fabricbench.store import StoreError, UnknownTrialError
 
 __all__ = [
+    "Campaign",
     "MeasuredError",
     "Plan",
     "PlanError",

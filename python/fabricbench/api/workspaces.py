@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from fabricbench.api.campaigns import Campaign
 from fabricbench.api.trial import Trial
 from fabricbench.api.trials import Trials
 from fabricbench.store import Workspace as Store
@@ -103,6 +104,29 @@ class Workspace:
         """
         members = self._store.suite(trial.stored)
         return Trials([Trial(each, self._store) for each in members])
+
+    def campaign(self, file: str | Path, *, job: str | None = None, relative: bool = False) -> Campaign:
+        """Return what the trials of a campaign came to; nothing is run.
+
+        Args:
+            file: The file of the campaign; its trials are found by what they run.
+            job: The job whose metrics count, in place of the one that fares worst.
+            relative: Whether effects and settings are of values as shares of the mean of the same plan and
+                size, so that small sizes count as much as large ones.
+
+        Raises:
+            PlanError: The file, or a plan of it, cannot be read.
+            StoreError: The catalog cannot be read.
+
+        Example:
+            >>> import fabricbench as fb
+            >>> file = workspace / "sizes.yaml"
+            >>> text = "plans: [{plan: jct-alltoall, seeds: 1, sweep: {data_size: [16MB, 32MB]}}]"
+            >>> _ = file.write_text(f"{{campaign: 1, name: sizes, {text}}}")
+            >>> fb.workspace(workspace).campaign(file)
+            <Campaign sizes: 2 of 2 trials have a record>
+        """
+        return Campaign(self._store, Path(file), job, relative=relative)
 
     @property
     def store(self) -> Store:

@@ -56,7 +56,7 @@ class FlowBackend:
 
     def notes(self, planned: PlannedTrial) -> Sequence[str]:  # noqa: ARG002
         """Return that the result is approximate; see `Announcing.notes`."""
-        return ["results of a flow model are approximate: no queues, pauses, marks or losses"]
+        return ["results of a flow model are approximate: no pauses, marks or losses"]
 
     def run(
         self,

@@ -109,6 +109,13 @@ def _workspace(context: typer.Context) -> Path | None:
     return root
 
 
+def metrics(incomplete: str) -> list[tuple[str, str]]:
+    """Return the metrics that begin so, each with its title."""
+    from fabricbench.metrics import METRICS
+
+    return [(metric.name, metric.title) for metric in METRICS if metric.name.startswith(incomplete)]
+
+
 def fields(incomplete: str) -> list[str]:
     """Return the fields of a plan that begin so, with the equals sign that a value follows."""
     from fabricbench.plan._fields import FIELDS

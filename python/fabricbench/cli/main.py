@@ -16,7 +16,7 @@ import typer
 from fabricbench.cli.completion import VARIABLE, complete
 from fabricbench.cli.config_file import take_defaults
 from fabricbench.cli.errors import OLD_PROCESSOR, exit_status
-from fabricbench.cli.plain_values import PlainCommand, PlainGroup
+from fabricbench.cli.plain_values import PlainCommand, PlainGroup, defaulting
 from fabricbench.words import one_line
 
 _HELP: Final = (
@@ -24,7 +24,12 @@ _HELP: Final = (
 )
 _COMMANDS: Final[Mapping[str, str | Mapping[str, str]]] = {
     "run": "run:run_command",
-    "campaign": "campaign:campaign_command",
+    "campaign": {
+        "run": "campaign:campaign_command",
+        "report": "campaign_report:report_command",
+        "show": "campaign_report:show_command",
+    },
+    "tune": "tune:tune_command",
     "calibrate": "calibrate:calibrate_command",
     "plans": "plans:plans_command",
     "trials": "trials:trials_command",
@@ -74,6 +79,7 @@ _COMMANDS: Final[Mapping[str, str | Mapping[str, str]]] = {
 what a group does by itself."""
 
 _GROUPS: Final = {
+    "campaign": "Run families of plans as one, and show what came of them; `campaign FILE` runs FILE.",
     "plan": "Check a plan, or write the schema of plans.",
     "workspace": "Check, repair, export, import or purge the trials of a workspace.",
     "views": "List, or forget, saved lists of trials.",
@@ -82,6 +88,8 @@ _GROUPS: Final = {
     "config": "Show, and set, the defaults of options that you give each time.",
 }
 """Help of commands that have commands of their own."""
+_RUN_BY_DEFAULT: Final = {"campaign": "run"}
+"""What a group takes arguments for that name none of its commands."""
 
 
 def program(arguments: Sequence[str] = ()) -> typer.Typer:
@@ -112,7 +120,8 @@ def _add(app: typer.Typer, name: str, place: str | Mapping[str, str]) -> None:
     The list of commands has the first paragraph whole.
     """
     if not isinstance(place, str):
-        group = typer.Typer(cls=PlainGroup, help=_GROUPS[name], short_help=_GROUPS[name])
+        kind = defaulting(_RUN_BY_DEFAULT[name]) if name in _RUN_BY_DEFAULT else PlainGroup
+        group = typer.Typer(cls=kind, help=_GROUPS[name], short_help=_GROUPS[name])
         for each, its_place in place.items():
             _add(group, each, its_place)
         app.add_typer(group, name=name)

@@ -34,6 +34,25 @@ class PlainGroup(TyperGroup):
         return _taking_plain(super().get_params(ctx))
 
 
+def defaulting(name: str) -> type[PlainGroup]:
+    """Return a group that gives arguments to one of its commands unless they begin with another's name."""
+
+    class DefaultingGroup(PlainGroup):
+        def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+            """Put the name of the command before arguments that have none."""
+            is_own = not args or args[0] in self.commands or args[0] in ctx.help_option_names
+            return super().parse_args(ctx, args if is_own else [name, *args])
+
+        def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
+            """Return the commands, and the options of the one by default."""
+            found = super().shell_complete(ctx, incomplete)
+            own = self.commands[name].shell_complete(ctx, incomplete) if incomplete[:1] == "-" else []
+            known = {each.value for each in found}
+            return [*found, *(each for each in own if each.value not in known)]
+
+    return DefaultingGroup
+
+
 def _taking_plain(parameters: list[Any]) -> list[Any]:
     for parameter in parameters:
         if isinstance(parameter, TyperArgument | TyperOption) and "process_value" not in vars(parameter):

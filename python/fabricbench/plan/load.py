@@ -338,7 +338,7 @@ def _refused(refusal: "engine.SpecError", plan: Plan, document: Document) -> Pro
     What a number may be is the engine's to say; its range gets the units of the plan, and the meaning of the
     field as its hint.
     """
-    path = _path_of(refusal.field, plan)
+    path = field_of(refusal.field, plan)
     if refusal.limits is None:
         hint = near_name_hint(plan, path, refusal.found) or _other_backend_hint(plan, refusal)
         return document.problem(path, refusal.found, refusal.allowed, hint)
@@ -348,7 +348,7 @@ def _refused(refusal: "engine.SpecError", plan: Plan, document: Document) -> Pro
     found += f" at a scale of {plan.scale}" if plan.scale != 1 else ""
     allowed = range_text(name, refusal.limits)
     if refusal.limited_by is not None:
-        other = _path_of(refusal.limited_by, plan)
+        other = field_of(refusal.limited_by, plan)
         allowed += f" with this `{other[-1] if other[:-1] == path[:-1] else dotted(other)}`"
     hint = meaning(path) if plan.scale == 1 else f"a smaller `scale`; {meaning(path)}"
     return document.problem(path, found, allowed, hint)
@@ -361,7 +361,7 @@ def _other_backend_hint(plan: Plan, refusal: "engine.SpecError") -> str:
     return "`--backend sim` simulates packets"
 
 
-def _path_of(spec_field: str, plan: Plan) -> FieldPath:
+def field_of(spec_field: str, plan: Plan) -> FieldPath:
     """Return the field of the plan for one of the run spec that was made from it."""
     path, rate_control = plan_path(spec_field), plan.transport.rate_control
     if path[:2] == ("fabric", "failures") and isinstance(path[2], int):

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    import polars as pl
     import pyarrow as pa
 
 _MARK: Final = "'"
@@ -21,6 +22,15 @@ _PATTERN: Final = r"^[=+\-@\t\r\n']"
 def cell(value: object) -> object:
     """Return the value of a cell, marked where it is text that a spreadsheet might run."""
     return f"{_MARK}{value}" if isinstance(value, str) and value.startswith(_MARKED) else value
+
+
+def frame(table: pl.DataFrame) -> pl.DataFrame:
+    """Return a frame with the same done to its columns of text."""
+    import polars as pl
+
+    text = pl.col(pl.String)
+    marked = pl.when(text.str.contains(_PATTERN)).then(pl.lit(_MARK) + text).otherwise(text)
+    return table.with_columns(marked.name.keep())
 
 
 def columns(batch: pa.RecordBatch) -> pa.RecordBatch:

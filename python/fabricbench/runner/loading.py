@@ -153,11 +153,11 @@ def problem_text(error: Exception) -> str | None:
     from fabricbench.backend.protocol import RefusedError
     from fabricbench.backend.registry import BackendError
     from fabricbench.plan.errors import PlanError
-    from fabricbench.runner.messages import ClusterError, TrialProcessError
+    from fabricbench.runner.messages import ClusterError, TrialProcessError, TuningError
 
     if isinstance(error, PlanError):
         return str(error)
-    if isinstance(error, ClusterError | TrialProcessError):
+    if isinstance(error, ClusterError | TrialProcessError | TuningError):
         return f"error: {error}\nhint: {error.hint}"
     if isinstance(error, BackendError):
         return f"error: {error}" + (f"\nhint: {error.hint}" if error.hint else "")

@@ -109,3 +109,15 @@ class ClusterError(Exception):
     def __init__(self, found: str, hint: str) -> None:
         super().__init__(found)
         self.hint = hint
+
+
+class TuningError(Exception):
+    """A search that cannot be carried out as asked.
+
+    Attributes:
+        hint: What to do about it.
+    """
+
+    def __init__(self, found: str, hint: str) -> None:
+        super().__init__(found)
+        self.hint = hint

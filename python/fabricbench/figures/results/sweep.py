@@ -45,19 +45,26 @@ def map_plot(sweep: Sweep) -> Plot | None:
     shown = shown[:_PANELS_MAX]
     if not shown:
         return None
-    panels = _Panels(len(shown), _MAPS_ACROSS, _CELL_PX * len(shown[0].rows.values), [g.about for g in shown])
-    figure = panels.figure(horizontal_spacing=0.14)
-    for grid, place in zip(shown, panels.places, strict=True):
-        figure.add_trace(_map(grid, sweep.metric), **place)
-        figure.update_xaxes(theme.axis(grid.columns.title, showgrid=False, type="category"), **place)
-        rows = theme.axis(grid.rows.title, showgrid=False, type="category", autorange="reversed")
-        figure.update_yaxes(rows, **place)
+    figure = maps_figure(shown, sweep.metric)
     unit = f" ({sweep.metric.unit})" if sweep.metric.unit else ""
     text = (
         f"{sweep.metric.title}{unit} of job {sweep.job} at each combination. Colours go from the smallest "
         "value of each map, like its background, to its largest."
     )
     return Plot(figure, text + _left_out(sweep, len(grids)), reduced=len(grids) > len(shown))
+
+
+def maps_figure(grids: Sequence[Grid], metric: Metric) -> go.Figure:
+    """Draw a metric over two dimensions each; every map has a value at least."""
+    height = _CELL_PX * len(grids[0].rows.values)
+    panels = _Panels(len(grids), _MAPS_ACROSS, height, [grid.about for grid in grids])
+    figure = panels.figure(horizontal_spacing=0.14)
+    for grid, place in zip(grids, panels.places, strict=True):
+        figure.add_trace(_map(grid, metric), **place)
+        figure.update_xaxes(theme.axis(grid.columns.title, showgrid=False, type="category"), **place)
+        rows = theme.axis(grid.rows.title, showgrid=False, type="category", autorange="reversed")
+        figure.update_yaxes(rows, **place)
+    return figure
 
 
 def _map(grid: Grid, metric: Metric) -> go.Heatmap:

@@ -98,7 +98,7 @@ def _value_problem(path: FieldPath, value: object, error: ValueError, document: 
 def _unknown_key(loc: FieldPath, document: Document, model: type[PlanModel]) -> Problem:
     """Describe a key that the mapping does not have."""
     key = str(loc[-1])
-    known = field_names(_models_at(loc[:-1], model)[0])
+    known = field_names(models_at(loc[:-1], model)[0])
     hint = close_match_hint(key, known) or _home_hint(key, model)
     return document.problem(_document_path(loc), UNKNOWN_KEY, ", ".join(known), hint)
 
@@ -138,7 +138,7 @@ def _replaced(node: Any, path: FieldPath, value: object) -> Any:
 
 
 def _kinds_at(path: FieldPath) -> list[str]:
-    return [get_args(model.model_fields["kind"].annotation)[0] for model in _models_at(path)]
+    return [get_args(model.model_fields["kind"].annotation)[0] for model in models_at(path)]
 
 
 def _unknown_kind(path: FieldPath, value: Any, document: Document) -> Problem:
@@ -166,7 +166,7 @@ def _document_path(loc: FieldPath) -> FieldPath:
 
 def meaning(loc: FieldPath, model: type[PlanModel] = Plan) -> str:
     """Return what a field is, as a hint to fill it in; empty if there is none."""
-    fields = (item for each in _models_at(loc[:-1], model) for item in each.model_fields.items())
+    fields = (item for each in models_at(loc[:-1], model) for item in each.model_fields.items())
     told = (field.description or "" for name, field in fields if (field.alias or name) == loc[-1])
     description = _WHERE_FROM.split(next(told, ""))[0]
     return f"`{loc[-1]}`: {description}" if description else ""
@@ -186,7 +186,7 @@ def field_paths(model: type[PlanModel] = Plan) -> Iterator[tuple[str, ...]]:
             yield from ((key, *path) for path in field_paths(child))
 
 
-def _models_at(loc: FieldPath, model: type[PlanModel] = Plan) -> list[type[PlanModel]]:
+def models_at(loc: FieldPath, model: type[PlanModel] = Plan) -> list[type[PlanModel]]:
     """Return the models that may stand at a path: several only before the kind of a topology is known."""
     models: list[type[PlanModel]] = [model]
     for part in loc:

@@ -1,0 +1,173 @@
+"""Campaigns: what families of plans came to, as frames and figures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fabricbench.metrics import BY_NAME
+from fabricbench.report.campaign import CampaignReport, effect_rows, setting_rows, shares
+from fabricbench.results.campaign import campaign_table, main_metric
+from fabricbench.results.response import front_of
+from fabricbench.runner.campaign.file import load_campaign
+from fabricbench.runner.campaign.members import members_of
+from fabricbench.store.listing import check_metric
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+    import polars as pl
+
+    from fabricbench.figures.plot import Plot
+    from fabricbench.results.response import Response
+    from fabricbench.store import Workspace as Store
+
+
+class Campaign:
+    """The trials of a campaign that a workspace has, and what its factors do to a metric.
+
+    Attributes:
+        name: Its name.
+        metric: The metric that says most about jobs of their kind, which counts where none is named.
+
+    Example:
+        >>> campaign
+        <Campaign sizes: 2 of 3 trials have a record>
+    """
+
+    def __init__(self, store: Store, file: Path, job: str | None = None, *, relative: bool = False) -> None:
+        """Take a campaign; `Workspace.campaign` opens one."""
+        loaded = load_campaign(file)
+        members = members_of(loaded)
+        self.name = loaded.name
+        self.metric = main_metric(members.jobs).name
+        table = campaign_table(store, members.frame, members.factors, None, job)
+        text = file.read_text(encoding="utf-8")
+        self._report = CampaignReport(loaded.name, loaded.title, text, table, (), alone=members.alone)
+        self._relative = relative
+        self._responses: dict[str, Response] = {}
+
+    @cached_property
+    def frame(self) -> pl.DataFrame:
+        """A row for each trial and plan that it is part of: its factors, its status, every metric.
+
+        A metric is that of the job that fares worst by it, unless a job was named.
+
+        Example:
+            >>> campaign.frame.select("data_size", "status").rows()
+            [('16 MB', 'complete'), ('32 MB', 'complete'), ('64 MB', 'not run')]
+        """
+        return self._report.table.typed
+
+    def effects(self, metric: str | None = None) -> pl.DataFrame:
+        """Return what each value of each factor does; docs/campaign.md has the formulas.
+
+        Args:
+            metric: Name of a metric.
+
+        Returns:
+            `factor`, `value`, `mean`, `effect` (in the unit of the metric), `percent` of the mean of all
+            settings, and `margin_percent`, half of the interval of 95 % confidence over the seeds.
+
+        Raises:
+            ThresholdError: There is no such metric; a `ValueError`.
+
+        Example:
+            >>> [round(each) for each in campaign.effects()["percent"]]
+            [-33, 33]
+        """
+        texts = ("factor", "value")
+        numbers = ("mean", "effect", "percent", "margin_percent")
+        return _frame(effect_rows(self._response(metric)), texts, numbers)
+
+    def variance(self, metric: str | None = None) -> pl.DataFrame:
+        """Return the share of the variance that each factor, each pair of them and the seeds explain.
+
+        Raises:
+            ThresholdError: There is no such metric; a `ValueError`.
+
+        Example:
+            >>> campaign.variance()["source"].to_list()
+            ['data_size']
+        """
+        rows = [{"source": source, "share": share} for source, share in shares(self._response(metric))]
+        return _frame(rows, ("source",), ("share",))
+
+    def settings(self, metric: str | None = None) -> pl.DataFrame:
+        """Return every setting of the factors, the best first: `mean`, `margin` of 95 % confidence, `seeds`.
+
+        Raises:
+            ThresholdError: There is no such metric; a `ValueError`.
+
+        Example:
+            >>> campaign.settings()["data_size"].to_list()
+            ['16 MB', '32 MB']
+        """
+        response = self._response(metric)
+        return _frame(setting_rows(response), response.names, ("mean", "margin"), ("seeds",))
+
+    def pareto(self, first: str, second: str) -> pl.DataFrame:
+        """Return the settings that no other is better than in two metrics, the best in the first one first.
+
+        Args:
+            first: Name of a metric.
+            second: Name of another.
+
+        Raises:
+            ThresholdError: There is no such metric; a `ValueError`.
+
+        Example:
+            >>> campaign.pareto("completion_time_ms", "ideal_percent")["data_size"].to_list()
+            ['16 MB', '32 MB']
+        """
+        front = front_of(self._response(first), self._response(second))
+        return _frame(front.rows(), front.names, (first, second))
+
+    def figures(self, metric: str | None = None) -> dict[str, go.Figure]:
+        """Return the figures of the report that there are: `effects`, `parallel`, `pair-0` and so on.
+
+        Raises:
+            ThresholdError: There is no such metric; a `ValueError`.
+
+        Example:
+            >>> list(campaign.figures())
+            ['effects', 'parallel']
+        """
+        from fabricbench.figures.campaign.effects import effects_plot
+        from fabricbench.figures.campaign.pairs import pair_plots
+        from fabricbench.figures.campaign.parallel import parallel_plot
+
+        response = self._response(metric)
+        plots: dict[str, Plot | None] = {
+            "effects": effects_plot(response),
+            "parallel": parallel_plot(response),
+        }
+        plots |= {f"pair-{number}": plot for number, plot in enumerate(pair_plots(response))}
+        return {name: plot.figure for name, plot in plots.items() if plot is not None}
+
+    def _response(self, metric: str | None) -> Response:
+        name = metric or self.metric
+        check_metric(name)
+        if name not in self._responses:
+            self._responses[name] = self._report.table.response(BY_NAME[name], relative=self._relative)
+        return self._responses[name]
+
+    def __repr__(self) -> str:
+        return f"<Campaign {self.name}: {self._report.extent}>"
+
+
+def _frame(
+    rows: Sequence[dict[str, Any]],
+    texts: Sequence[str],
+    numbers: Sequence[str],
+    counts: Sequence[str] = (),
+) -> pl.DataFrame:
+    import polars as pl
+
+    schema = {
+        **dict.fromkeys(texts, pl.String),
+        **dict.fromkeys(numbers, pl.Float64),
+        **dict.fromkeys(counts, pl.Int64),
+    }
+    return pl.DataFrame(rows, schema)

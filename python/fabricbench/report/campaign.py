@@ -1,0 +1,173 @@
+"""A campaign as its report has it: the table of its trials, what its factors do, as text, JSON and tables."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import IO, TYPE_CHECKING, Any
+
+from fabricbench.report import spreadsheet
+from fabricbench.report.terminal.cells import metric_text
+from fabricbench.report.text_table import number
+from fabricbench.results.response import front_of
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from fabricbench.analysis.factorial.effects import Effects
+    from fabricbench.results.campaign import CampaignTable
+    from fabricbench.results.response import Front, Response, Setting
+
+
+@dataclass(frozen=True)
+class CampaignReport:
+    """What is told of a campaign.
+
+    Attributes:
+        name: Its name.
+        title: One line about it.
+        source: The text of its file.
+        table: Its trials.
+        responses: What its factors do to each metric that was asked for.
+        pareto: Two metrics against each other, if that was asked for.
+        alone: How many trials more run one job of several alone, and are left out.
+    """
+
+    name: str
+    title: str
+    source: str
+    table: CampaignTable
+    responses: Sequence[Response]
+    pareto: tuple[Response, Response] | None = None
+    alone: int = 0
+
+    @property
+    def front(self) -> Front | None:
+        """The Pareto front that was asked for."""
+        return front_of(*self.pareto) if self.pareto else None
+
+    @property
+    def recorded(self) -> int:
+        """How many trials have a record."""
+        return self.table.trials - self.table.missing.height
+
+    @property
+    def extent(self) -> str:
+        """How much of the campaign is there, in words."""
+        there = f"{self.recorded:,} of {self.table.trials:,} trials have a record"
+        return f"{there}; {self.alone:,} of a job alone are left out" if self.alone else there
+
+
+def settings_of(table: CampaignTable, row: dict[str, Any]) -> str:
+    """Write what a trial of the table is: its factors and its seed."""
+    parts = [f"{name} {row[name]}" for name in table.factors]
+    return ", ".join([*parts, f"iteration {row['iteration']}"])
+
+
+def campaign_json(report: CampaignReport) -> str:
+    """Return a campaign as one JSON object: its counts, what is missing, effects, settings and trials."""
+    front, table = report.front, report.table
+    content = {
+        "campaign": report.name,
+        "title": report.title,
+        "trials": table.trials,
+        "recorded": report.recorded,
+        "alone": report.alone,
+        "missing": table.missing.select("trial", "status", *table.factors, "iteration").to_dicts(),
+        "factors": table.factors,
+        "metrics": [_response_object(each) for each in report.responses],
+        "pareto": {"metrics": [metric.name for metric in front.metrics], "front": front.rows()}
+        if front
+        else None,
+        "table": table.typed.to_dicts(),
+    }
+    return json.dumps(content, indent=2, allow_nan=False)
+
+
+def _response_object(response: Response) -> dict[str, Any]:
+    metric, effects = response.metric, response.effects
+    return {
+        "metric": metric.name,
+        "unit": response.unit,
+        "relative": response.relative,
+        "better": metric.direction.value,
+        "trials": response.trials,
+        "unmeasured": response.unmeasured,
+        "notes": response.notes(),
+        "mean": effects.mean if effects else None,
+        "effects": effect_rows(response),
+        "variance": [{"source": source, "share": share} for source, share in shares(response)],
+        "best_of_each": [
+            _setting_row(response, each) | {"as_good": response.as_good(each)}
+            for each in response.best_of_each()
+        ],
+        "settings": setting_rows(response),
+    }
+
+
+def effect_rows(response: Response) -> list[dict[str, Any]]:
+    """Return a row for each value of each factor, the factor that explains most first."""
+    effects = response.effects
+    return [
+        {"factor": response.factors[number].name, "value": value, **asdict(level)}
+        for number in response.strongest(len(response.factors))
+        for value, level in zip(
+            response.factors[number].levels, effects.levels[number] if effects else (), strict=True
+        )
+    ]
+
+
+def shares(response: Response) -> list[tuple[str, float]]:
+    """Return what explains the variance, and its share: each factor, and then `shares_together`."""
+    effects = response.effects
+    if effects is None:
+        return []
+    order = response.strongest(len(response.factors))
+    return [
+        *((response.factors[number].name, effects.shares[number]) for number in order),
+        *shares_together(response, effects),
+    ]
+
+
+def shares_together(response: Response, effects: Effects) -> list[tuple[str, float]]:
+    """Return what explains the variance beside single factors: pairs of them, more of them, seeds."""
+    names = [factor.name for factor in response.factors]
+    pairs = sorted(effects.pairs.items(), key=lambda each: -each[1])
+    found = [(f"{names[one]} x {names[other]}", share) for (one, other), share in pairs]
+    found += [("three and more together", effects.rest_share)] if len(names) > 2 else []
+    return found + ([("seeds", effects.repeats_share)] if effects.has_repeats else [])
+
+
+def setting_rows(response: Response) -> list[dict[str, Any]]:
+    """Return a row for each setting, the best first."""
+    return [_setting_row(response, setting) for setting in response.ranked()]
+
+
+def _setting_row(response: Response, setting: Setting) -> dict[str, Any]:
+    values = dict(zip(response.names, setting.values, strict=True))
+    return values | {"mean": setting.mean, "margin": setting.margin, "seeds": setting.count}
+
+
+def write_table(frame: pl.DataFrame, file_format: str, stream: IO[bytes]) -> None:
+    """Write the table of the trials as `csv`, its text as `spreadsheet` has it, or as `parquet`."""
+    if file_format == "parquet":
+        frame.write_parquet(stream)
+    else:
+        spreadsheet.frame(frame).write_csv(stream)
+
+
+def value_text(response: Response, value: float | None) -> str:
+    """Write a value of a metric as tables show it, without its unit; `-` for none."""
+    return number(value, 4) if response.relative else metric_text(response.metric, value)
+
+
+def per_cent(value: float | None, *, signed: bool = False) -> str:
+    """Write a share or an effect [%] with three digits, and two decimals at most; `-` for none."""
+    if value is None:
+        return "-"
+    if abs(value) < 0.005:
+        return "0.00"
+    decimals = max(0, min(2, 2 - math.floor(math.log10(abs(value)))))
+    return f"{value:{'+' if signed else ''}.{decimals}f}"

@@ -1,0 +1,162 @@
+"""Which of the things that differ among settings can be told apart, and in which of the settings."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Final
+
+from fabricbench.words import counted
+
+_JOINT: Final = " / "
+_NAMED_MAX: Final = 3
+LEVELS_MAX: Final = 200
+"""Values of all factors of one model together."""
+
+
+@dataclass(frozen=True)
+class Factor:
+    """What differs among settings.
+
+    Attributes:
+        name: Its name; of several that change together, all of theirs.
+        levels: Its values in words, in their order.
+        values: Its value in each setting.
+    """
+
+    name: str
+    levels: tuple[str, ...]
+    values: tuple[str, ...]
+
+    @property
+    def numbers(self) -> list[int]:
+        """The number of its level in each setting, from 0."""
+        places = {level: number for number, level in enumerate(self.levels)}
+        return [places[value] for value in self.values]
+
+    def at(self, settings: Sequence[int]) -> Factor:
+        """Return it in some of the settings, by their numbers."""
+        values = tuple(self.values[number] for number in settings)
+        there = set(values)
+        return replace(self, values=values, levels=tuple(each for each in self.levels if each in there))
+
+
+@dataclass(frozen=True)
+class ToldApart:
+    """Factors whose effects the settings tell apart.
+
+    Attributes:
+        factors: Those, in the settings that do.
+        settings: The numbers of these settings.
+        notes: What had to be left out, and why.
+    """
+
+    factors: Sequence[Factor]
+    settings: Sequence[int]
+    notes: Sequence[str]
+
+
+def told_apart(columns: Mapping[str, Sequence[str]], order: Mapping[str, Sequence[str]]) -> ToldApart:
+    """Return the factors whose effects can be told apart.
+
+    Factors that change together are one. One whose value follows from that of another is left out. Where two
+    change together in some settings, and never with the others, the larger part of the settings counts.
+
+    Args:
+        columns: The value of each factor in each setting, by the name of the factor.
+        order: The order of the values of each.
+    """
+    count = max(map(len, columns.values()), default=0)
+    settings = list(range(count))
+    every = [Factor(name, tuple(order[name]), tuple(values)) for name, values in columns.items()]
+    notes: list[str] = []
+    while True:
+        factors, reasons = _useful([each.at(settings) for each in every])
+        kept, reason = _linked(factors, len(settings))
+        if not reason:
+            return ToldApart(factors, settings, [*notes, *reasons])
+        notes.append(reason)
+        settings = [settings[number] for number in kept]
+
+
+def _useful(every: Sequence[Factor]) -> tuple[list[Factor], list[str]]:
+    """Return the factors that may have an effect, and why others have none."""
+    factors: list[Factor] = []
+    notes: list[str] = []
+    for factor in every:
+        if len(factor.levels) < 2:
+            notes.append(f"{factor.name}: a single value, {''.join(factor.levels)}, is left; no effect.")
+            continue
+        twin = next((each for each in factors if _is_same(each, factor)), None)
+        if twin is None:
+            factors.append(factor)
+        else:
+            factors[factors.index(twin)] = _joined(twin, factor)
+    for factor in sorted(factors, key=lambda each: len(each.levels)):
+        source = next((each for each in factors if each is not factor and _follows(factor, each)), None)
+        if source is not None:
+            notes.append(f"{factor.name} follows from {source.name}: no effect of its own.")
+            factors.remove(factor)
+    while sum(len(factor.levels) for factor in factors) > LEVELS_MAX:
+        largest = max(factors, key=lambda each: len(each.levels))
+        notes.append(f"{largest.name}: {len(largest.levels):,} values are too many for effects.")
+        factors.remove(largest)
+    return factors, notes
+
+
+def _linked(factors: Sequence[Factor], count: int) -> tuple[list[int], str]:
+    """Return the settings in which two factors do not split them, and which had to be left out."""
+    for one, other in combinations(factors, 2):
+        parts = _parts(one, other)
+        sizes = Counter(parts)
+        if len(sizes) > 1:
+            largest, kept = sizes.most_common(1)[0]
+            left = [number for number in range(count) if parts[number] != largest]
+            names = list(dict.fromkeys(f"{one.values[n]} with {other.values[n]}" for n in left))
+            more = ", ..." if len(names) > _NAMED_MAX else ""
+            told = ", ".join(names[:_NAMED_MAX]) + more
+            reason = (
+                f"{counted(count - kept, 'setting')} of {count:,} left out of the effects, where "
+                f"{one.name} and {other.name} change together: {told}."
+            )
+            return [number for number in range(count) if parts[number] == largest], reason
+    return list(range(count)), ""
+
+
+def _parts(one: Factor, other: Factor) -> list[str]:
+    """Return for each setting a name of the part that it is in.
+
+    Two settings are in one part if they have a value of either factor in common, or are linked so by others.
+    """
+    leader: dict[tuple[int, str], tuple[int, str]] = {}
+
+    def found(node: tuple[int, str]) -> tuple[int, str]:
+        while (above := leader.setdefault(node, node)) != node:
+            leader[node] = leader[above]
+            node = leader[node]
+        return node
+
+    for first, second in set(zip(one.values, other.values, strict=True)):
+        leader[found((0, first))] = found((1, second))
+    return [str(found((0, value))) for value in one.values]
+
+
+def _follows(factor: Factor, source: Factor) -> bool:
+    """Tell whether the value of one factor follows from that of another."""
+    return len(set(zip(factor.values, source.values, strict=True))) == len(source.levels)
+
+
+def _is_same(one: Factor, other: Factor) -> bool:
+    return _follows(one, other) and _follows(other, one)
+
+
+def _joined(one: Factor, other: Factor) -> Factor:
+    """Return two factors that change together as one."""
+    pairs = dict(zip(one.values, other.values, strict=True))
+    return Factor(
+        f"{one.name}{_JOINT}{other.name}",
+        tuple(f"{level}{_JOINT}{pairs[level]}" for level in one.levels),
+        tuple(f"{value}{_JOINT}{pairs[value]}" for value in one.values),
+    )

@@ -1,0 +1,302 @@
+"""What the factors of a campaign do to one metric: settings, effects, the Pareto front of two.
+
+Settings are what trials have in common that differ in their seed alone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import repeat
+from typing import TYPE_CHECKING, Any, Final
+
+from fabricbench.analysis.factorial.effects import Cell, Effects, effects_of
+from fabricbench.analysis.factorial.front import front
+from fabricbench.analysis.factorial.student import quantile_975
+from fabricbench.metrics import Direction, Metric
+from fabricbench.results.axes import short_names
+from fabricbench.results.factors import Factor, ToldApart, told_apart
+
+if TYPE_CHECKING:
+    from fabricbench.results.campaign import CampaignTable
+
+_LOADS: Final = ("plan", "data_size", "message_size", "size")
+"""Factors that say what is run."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One setting of all factors, and what its trials came to.
+
+    Attributes:
+        values: The value of each factor of the campaign, in words.
+        mean: Mean of its trials.
+        count: How many of them have a value.
+        variance: Their variance; 0 of a single one.
+    """
+
+    values: tuple[str, ...]
+    mean: float
+    count: int
+    variance: float
+
+    @property
+    def margin(self) -> float | None:
+        """Half of the interval of 95 % confidence of the mean, by Student's t; none of a single trial."""
+        if self.count < 2:
+            return None
+        return quantile_975(self.count - 1) * math.sqrt(self.variance / self.count)
+
+
+class Response:
+    """What the factors of a campaign do to one metric.
+
+    Attributes:
+        metric: The metric.
+        relative: Whether values are shares of the mean of all settings of the same plan and size, so that
+            small sizes count as much as large ones.
+        names: The factors of the campaign, in the order of the values of a setting.
+        trials: How many trials have it.
+        unmeasured: How many have a record without it.
+        settings: Every setting that has a value, in the order of the campaign.
+    """
+
+    def __init__(self, table: CampaignTable, metric: Metric, *, relative: bool = False) -> None:
+        """Take a metric of a table."""
+        import polars as pl
+
+        self.metric = metric
+        self.relative = relative
+        self.names = list(table.factors)
+        self._order = table.factors
+        value = pl.col(metric.name)
+        frame = table.frame
+        if metric.name not in frame.columns:
+            frame = frame.with_columns(pl.lit(None, pl.Float64).alias(metric.name))
+        known = frame.filter(value.is_finite())
+        self.trials = known["trial"].n_unique()
+        self.unmeasured = table.trials - table.missing.height - self.trials
+        keys: list[Any] = [*self.names] or [pl.lit("").alias("")]
+        self._planned = table.frame.select(keys).unique().height
+        # No factor has a name with a zero byte.
+        self.settings = [
+            Setting(tuple(row[:-3]), *row[-3:])
+            for row in known.group_by(keys, maintain_order=True)
+            .agg(value.mean().alias("\0mean"), value.len().alias("\0count"), value.var().fill_null(0.0))
+            .filter(pl.col("\0count") > 0)  # without factors there is one group, and nothing may be in it
+            .select(*self.names, "\0mean", "\0count", metric.name)
+            .iter_rows()
+        ]
+        if relative:
+            self.settings = self._relative()
+
+    @property
+    def unit(self) -> str:
+        """Unit of the values; empty for a pure number."""
+        return "" if self.relative else self.metric.unit
+
+    @property
+    def title(self) -> str:
+        """What the values are, with their unit."""
+        about = ", relative to the mean of its plan and size" if self.relative else ""
+        return f"{self.metric.title}{about}{f' ({self.unit})' if self.unit else ''}"
+
+    def _load_of(self, setting: Setting) -> tuple[str, ...]:
+        """Return plan and size of a setting, as far as they differ."""
+        named = zip(self.names, setting.values, strict=True)
+        return tuple(value for name, value in named if name in _LOADS)
+
+    def _relative(self) -> list[Setting]:
+        means: dict[tuple[str, ...], list[float]] = {}
+        for setting in self.settings:
+            means.setdefault(self._load_of(setting), []).append(setting.mean)
+        found = []
+        for setting in self.settings:
+            own = means[self._load_of(setting)]
+            mean = sum(own) / len(own)
+            # Where all are 0, none is above another.
+            scaled = (setting.mean / mean, setting.variance / mean / mean) if mean else (1.0, 0.0)
+            found.append(Setting(setting.values, scaled[0], setting.count, scaled[1]))
+        return found
+
+    @cached_property
+    def _told(self) -> ToldApart:
+        columns = {
+            name: [setting.values[place] for setting in self.settings]
+            for place, name in enumerate(self.names)
+        }
+        return told_apart(columns, self._order)
+
+    @cached_property
+    def levels(self) -> dict[str, list[str]]:
+        """The values of each factor of the campaign that settings have, in their order."""
+        there = {
+            name: {each.values[place] for each in self.settings} for place, name in enumerate(self.names)
+        }
+        return {name: [level for level in self._order[name] if level in own] for name, own in there.items()}
+
+    @property
+    def factors(self) -> Sequence[Factor]:
+        """The factors whose effects can be told, in the order of `effects`."""
+        return self._told.factors
+
+    @cached_property
+    def _cells(self) -> list[Cell]:
+        """The settings in which they can be told."""
+        settings = self.settings
+        chosen = [settings[number] for number in self._told.settings] if self.names else settings
+        levels = (
+            zip(*(factor.numbers for factor in self.factors), strict=True) if self.factors else repeat(())
+        )
+        return [
+            Cell(own, setting.mean, setting.count, setting.variance)
+            for own, setting in zip(levels, chosen, strict=False)
+        ]
+
+    @property
+    def analysed(self) -> int:
+        """How many settings effects are told of."""
+        return len(self._cells)
+
+    @cached_property
+    def effects(self) -> Effects | None:
+        """What each factor does; none where no trial has the metric."""
+        return (
+            effects_of(self._cells, [len(factor.levels) for factor in self.factors]) if self._cells else None
+        )
+
+    def ranked(self) -> list[Setting]:
+        """Return the settings, the best first; those that are alike in their order."""
+        sign = 1 if self.metric.direction is Direction.LOWER else -1
+        return sorted(self.settings, key=lambda setting: sign * setting.mean)
+
+    def best_of_each(self) -> list[Setting]:
+        """Return the best setting for each load: plan and size are what is run, and not a choice.
+
+        Empty where nothing else differs.
+        """
+        found: dict[tuple[str, ...], Setting] = {}
+        for setting in self.ranked():
+            found.setdefault(self._load_of(setting), setting)
+        if not set(self.names) - set(_LOADS):
+            return []
+        levels = [self.levels[name] for name in self.names if name in _LOADS]
+        order = [{level: place for place, level in enumerate(each)} for each in levels]
+        places = {load: [own[value] for own, value in zip(order, load, strict=True)] for load in found}
+        return [found[load] for load in sorted(found, key=lambda load: places[load])]
+
+    def as_good(self, setting: Setting) -> int | None:
+        """Return how many other settings of the same load are not told from one with 95 % confidence.
+
+        By Welch's test of two means; none where one of them has a single trial.
+        """
+        load = self._load_of(setting)
+        others = [each for each in self.settings if each is not setting and self._load_of(each) == load]
+        if min((each.count for each in (setting, *others)), default=0) < 2:
+            return None
+        return sum(1 for each in others if not _differ(setting, each))
+
+    def strongest(self, count: int) -> list[int]:
+        """Return the numbers of the factors that explain most of the variance, the strongest first."""
+        shares = self.effects.shares if self.effects else []
+        return sorted(range(len(shares)), key=lambda number: -shares[number])[:count]
+
+    def grid(self, one: int, other: int) -> dict[tuple[int, int], float]:
+        """Return the mean of all settings that have a level of each of two factors, by their numbers."""
+        found: dict[tuple[int, int], list[float]] = {}
+        for cell in self._cells:
+            found.setdefault((cell.levels[one], cell.levels[other]), []).append(cell.mean)
+        return {place: sum(values) / len(values) for place, values in found.items()}
+
+    def notes(self) -> list[str]:
+        """Say what limits the analysis: settings and seeds that are missing, factors that are not told."""
+        if not self.settings:
+            return []
+        notes = [*self._counts(), *self._told.notes]
+        combinations = math.prod(len(factor.levels) for factor in self.factors)
+        there = len({cell.levels for cell in self._cells})
+        if there < combinations:
+            notes.append(
+                f"{there:,} of {combinations:,} combinations are there: effects are those of an additive "
+                "model by least squares, and shares of the variance may overlap."
+            )
+        untold = zip(self.factors, self.effects.levels if self.effects else (), strict=True)
+        names = [each.name for each, levels in untold if any(level.effect is None for level in levels)]
+        if names:
+            notes.append(f"{', '.join(names)}: too few combinations are there to tell these effects apart.")
+        return notes
+
+    def _counts(self) -> Iterator[str]:
+        """Say which settings and seeds are missing."""
+        counts = [setting.count for setting in self.settings]
+        most, fewest = max(counts), min(counts)
+        if (lost := self._planned - len(counts)) > 0:
+            yield f"{lost:,} of {self._planned:,} settings have no value."
+        if most == 1:
+            yield "One seed of each setting: there are no intervals, and chance is not told from effects."
+        elif fewest < most:
+            few = sum(1 for count in counts if count < most)
+            yield (
+                f"{few:,} of {len(counts):,} settings have fewer than {most} seeds, the fewest {fewest}; "
+                "each setting counts the same."
+            )
+
+
+def _differ(one: Setting, other: Setting) -> bool:
+    """Tell whether two settings differ by more than their seeds explain."""
+    parts = [(each.variance / each.count, each.count - 1) for each in (one, other)]
+    variance = sum(part for part, _ in parts)
+    if not variance:
+        return one.mean != other.mean
+    freedom = variance**2 / sum(part**2 / each for part, each in parts)
+    return abs(one.mean - other.mean) > quantile_975(round(freedom, 3)) * math.sqrt(variance)
+
+
+@dataclass(frozen=True)
+class Front:
+    """Two metrics of the settings of a campaign.
+
+    Attributes:
+        metrics: The two.
+        names: The factors of the campaign.
+        settings: The values of the factors in each setting that has both.
+        points: The means of both, of each.
+        best: The numbers of those that no other is better than in both, by the first metric.
+    """
+
+    metrics: tuple[Metric, Metric]
+    names: Sequence[str]
+    settings: Sequence[tuple[str, ...]]
+    points: Sequence[tuple[float, float]]
+    best: Sequence[int]
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return a row for each setting of the front: its factors, and both metrics."""
+        names = (metric.name for metric in self.metrics)
+        columns = [*self.names, *names]
+        return [
+            dict(zip(columns, (*self.settings[number], *self.points[number]), strict=True))
+            for number in self.best
+        ]
+
+    def label(self, number: int) -> str:
+        """Write what a setting is."""
+        return setting_text(self.names, self.settings[number])
+
+
+def front_of(one: Response, other: Response) -> Front:
+    """Return the Pareto front of two metrics of one table."""
+    second = {setting.values: setting.mean for setting in other.settings}
+    both = [setting for setting in one.settings if setting.values in second]
+    points = [(setting.mean, second[setting.values]) for setting in both]
+    signs = tuple(1 if each.metric.direction is Direction.LOWER else -1 for each in (one, other))
+    settings = [setting.values for setting in both]
+    return Front((one.metric, other.metric), one.names, settings, points, front(points, (signs[0], signs[1])))
+
+
+def setting_text(names: Sequence[str], values: Sequence[str]) -> str:
+    """Write the values of factors with the last part of their names: `kmin 100KB, window 32`."""
+    short = short_names(names)
+    return ", ".join(f"{short[name]} {value}" for name, value in zip(names, values, strict=True))

@@ -1,0 +1,199 @@
+"""What a search aims at: metrics to make better, each as a ratio to the plan as shipped, and limits to keep.
+
+A ratio stands for all plans, sizes, seeds and jobs at once: the geometric mean of the ratios of each, so that
+plans of different scale weigh the same and neither direction is favoured.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import exp, fsum, inf, log
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from fabricbench.metrics import BY_NAME, Direction, Metric
+from fabricbench.plan.errors import Place, PlanError, Problem
+from fabricbench.words import close_match_hint
+
+if TYPE_CHECKING:
+    from fabricbench.store import Trial
+
+_LIMIT: Final = re.compile(r"\s*([A-Za-z0-9_]+)\s*(<=|>=|=)\s*([-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?)\s*")
+_COUNTED_FROM: Final = 1.0
+"""Added to counts before they are divided: none to none is the same, and one to none twice as much."""
+_PERCENT_FROM: Final = 0.01
+"""The same for metrics in per cent."""
+
+
+class Key(NamedTuple):
+    """Which value of a metric: what is the same in a plan as shipped and at a point.
+
+    Attributes:
+        plan: Number of the plan.
+        variant: Its variant with what it sweeps.
+        size: Place of the data size among those of the plan, from 0.
+        iteration: Number of the seed.
+        job: Name of the job.
+    """
+
+    plan: int
+    variant: str
+    size: int
+    iteration: int
+    job: str
+
+
+Values = Mapping[str, Mapping[Key, float]]
+"""Values of metrics by name."""
+
+
+@dataclass(frozen=True)
+class Aim:
+    """A metric that is to become better.
+
+    Attributes:
+        metric: The metric.
+        is_most: Whether the largest value is wanted, not the least.
+    """
+
+    metric: Metric
+    is_most: bool
+
+    def improvement(self, ratio: float) -> float:
+        """Return a ratio so that less than 1 is better."""
+        return 1 / ratio if self.is_most else ratio
+
+
+@dataclass(frozen=True)
+class Limit:
+    """What a metric has to be in every trial.
+
+    Attributes:
+        metric: The metric.
+        relation: `=`, `<=` or `>=`.
+        value: The limit, in the unit of the metric.
+    """
+
+    metric: Metric
+    relation: str
+    value: float
+
+    def violation(self, values: Iterable[float]) -> float:
+        """Return by how much the worst of some values misses the limit; 0 or less if all keep it."""
+        return max((self._missed(value) for value in values), default=inf)
+
+    def _missed(self, value: float) -> float:
+        if self.relation == "=":
+            return abs(value - self.value)
+        return value - self.value if self.relation == "<=" else self.value - value
+
+    def __str__(self) -> str:
+        return f"{self.metric.name}{self.relation}{self.value:g}"
+
+
+def aims_of(minimized: Sequence[str], maximized: Sequence[str]) -> tuple[Aim, ...]:
+    """Return what the options `--minimize` and `--maximize` name.
+
+    Raises:
+        PlanError: There is no such metric, one comes twice, or there is none at all.
+    """
+    wanted = [("--minimize", name) for name in minimized] + [("--maximize", name) for name in maximized]
+    if not wanted:
+        raise _refused("--minimize", "no metric", ", ".join(BY_NAME), "--minimize completion_time_ms")
+    aims: list[Aim] = []
+    for option, name in wanted:
+        metric = _metric(name, f"{option} {name}")
+        if any(aim.metric is metric for aim in aims):
+            raise _refused(f"{option} {name}", "the metric twice", "each metric once")
+        aims.append(Aim(metric, option == "--maximize"))
+    return tuple(aims)
+
+
+def limits_of(texts: Sequence[str]) -> tuple[Limit, ...]:
+    """Return what the options `--subject-to` name.
+
+    Raises:
+        PlanError: One has another form, or there is no such metric.
+    """
+    return tuple(_limit(text) for text in texts)
+
+
+def _limit(text: str) -> Limit:
+    place = f"--subject-to {text}"
+    match = _LIMIT.fullmatch(text)
+    if match is None:
+        hint = "quote it, as the shell takes < and > for itself: --subject-to 'fct_ms_p99<=20'"
+        raise _refused(place, "no limit", "METRIC=VALUE, METRIC<=VALUE or METRIC>=VALUE", hint)
+    try:
+        value = float(match[3])
+    except ValueError:
+        raise _refused(place, match[3], "a number in the unit of the metric") from None
+    return Limit(_metric(match[1], place), match[2], value)
+
+
+def _metric(name: str, place: str) -> Metric:
+    if name in BY_NAME:
+        return BY_NAME[name]
+    words = set(re.split("[^a-z0-9]+", name.lower()))
+    near = [known for known in BY_NAME if words <= set(known.split("_"))]
+    hint = f"did you mean `{near[0]}`?" if len(near) == 1 else close_match_hint(name, BY_NAME)
+    raise _refused(place, f'no metric "{name}"', ", ".join(BY_NAME), hint)
+
+
+def _refused(place: str, found: str, allowed: str, hint: str = "") -> PlanError:
+    return PlanError([Problem(Place(place), "", found, allowed, hint)])
+
+
+def check_direction(aim: Aim) -> str | None:
+    """Return a remark where the worse value of a metric is wanted; none otherwise."""
+    if aim.is_most == (aim.metric.direction is Direction.HIGHER):
+        return None
+    wanted = Direction.HIGHER if aim.is_most else Direction.LOWER
+    return f"{aim.metric.name} is better when {aim.metric.direction}, and this search makes it {wanted}"
+
+
+def values_of(trials: Iterable[tuple[Key, Trial]], metrics: Collection[str]) -> dict[str, dict[Key, float]]:
+    """Return the values of metrics in finished trials, as they were summarised when these ran.
+
+    Args:
+        trials: Each with its key, of which the job is left open.
+        metrics: Their names.
+    """
+    found: dict[str, dict[Key, float]] = {name: {} for name in metrics}
+    for key, trial in trials:
+        for row in trial.results:
+            own = key._replace(job=str(row["job"]))
+            for name in metrics:
+                if (value := row.get(name)) is not None:
+                    found[name][own] = float(value)
+    return found
+
+
+def ratio(metric: Metric, value: float, shipped: float) -> float | None:
+    """Return the ratio of a value to that of the plan as shipped; none where there is none."""
+    least = _COUNTED_FROM if metric.is_count else _PERCENT_FROM if metric.unit == "%" else 0.0
+    value, shipped = value + least, shipped + least
+    return value / shipped if value > 0 and shipped > 0 else None
+
+
+def ratios(metric: Metric, values: Mapping[Key, float], shipped: Mapping[Key, float]) -> dict[Key, float]:
+    """Return the ratio of each value that both have."""
+    found = {key: ratio(metric, values[key], shipped[key]) for key in shipped if key in values}
+    return {key: each for key, each in found.items() if each is not None}
+
+
+def overall(found: Mapping[Key, float]) -> float:
+    """Return what ratios come to: each plan counts the same, and of a plan each size."""
+    of_size: dict[tuple[int, int], list[float]] = {}
+    for key, each in found.items():
+        of_size.setdefault((key.plan, key.size), []).append(each)
+    of_plan: dict[int, list[float]] = {}
+    for (plan, _), own in of_size.items():
+        of_plan.setdefault(plan, []).append(geometric_mean(own))
+    return geometric_mean([geometric_mean(own) for own in of_plan.values()])
+
+
+def geometric_mean(values: Collection[float]) -> float:
+    """Return the geometric mean of some numbers above 0."""
+    return exp(fsum(map(log, values)) / len(values))

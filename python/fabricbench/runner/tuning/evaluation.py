@@ -1,0 +1,151 @@
+"""The trials of plans at a point, size by size, and what came of them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from fabricbench.backend.protocol import SharingCores
+from fabricbench.runner.campaign.drive import Unit
+from fabricbench.runner.loading import backend_of
+from fabricbench.runner.messages import TuningError
+from fabricbench.runner.trials import facts_of
+from fabricbench.runner.tuning.aims import Key, values_of
+
+if TYPE_CHECKING:
+    from fabricbench.backend.protocol import Backend
+    from fabricbench.plan.loaded import LoadedPlan
+    from fabricbench.runner.tuning.processes import Executor
+    from fabricbench.store import Trial, Workspace
+
+_UNKNOWN = (1_000, None)
+"""Cost of a trial without an estimate: time [ms] and memory."""
+
+Found = Mapping[str, Mapping[Key, float]]
+"""Values by the name of their metric."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """Plans at a point.
+
+    Attributes:
+        plans: The plans, all seeds in each.
+        iterations: Numbers of the seeds that are to run.
+    """
+
+    plans: Sequence[LoadedPlan]
+    iterations: Sequence[range]
+
+
+class Units:
+    """The trials of some plans at any point, by the sizes that the plans have as shipped."""
+
+    def __init__(self, shipped: Sequence[LoadedPlan]) -> None:
+        """Take the plans as shipped.
+
+        Raises:
+            TuningError: The backend of a plan cannot run trials side by side.
+        """
+        self._shipped = shipped
+        self._backends = [_backend(plan) for plan in shipped]
+
+    @cached_property
+    def sizes(self) -> list[list[int]]:
+        """The data sizes of each plan [bytes], ascending."""
+        return [
+            sorted({each.data_size_bytes for each in plan.trials if not each.is_solo})
+            for plan in self._shipped
+        ]
+
+    @property
+    def stages(self) -> int:
+        """How many sizes the plan with the most of them has."""
+        return max(map(len, self.sizes))
+
+    @cached_property
+    def _costs(self) -> Mapping[tuple[int, int], tuple[int, int | None]]:
+        """Time [ms] and memory [bytes] of a trial, by the number of its plan and its size."""
+        costs: dict[tuple[int, int], tuple[int, int | None]] = {}
+        for number, plan in enumerate(self._shipped):
+            for trial, estimate in zip(plan.trials, plan.estimates, strict=True):
+                key = (number, trial.data_size_bytes)
+                own = (estimate["time_ms"], estimate["memory_bytes"]) if estimate else _UNKNOWN
+                costs[key] = max(costs.get(key, (0, None)), own, key=lambda cost: cost[0])
+        return costs
+
+    def cost_ms(self, candidate: Candidate) -> int:
+        """Return the estimated time of one core for all trials at a point [ms]."""
+        return sum(unit.cost_ms for stage in range(self.stages) for _, unit in self.of(candidate, stage))
+
+    def of(self, candidate: Candidate, stage: int) -> Iterator[tuple[Key, Unit]]:
+        """Yield the trials of one size of each plan at a point; in their keys the job is left open."""
+        for number, (plan, iterations) in enumerate(zip(candidate.plans, candidate.iterations, strict=True)):
+            sizes, backend = self.sizes[number], self._backends[number]
+            for planned, facts in facts_of(plan, backend):
+                size = planned.data_size_bytes
+                if stage >= len(sizes) or planned.is_solo or size != sizes[stage]:
+                    continue
+                if planned.iteration in iterations:
+                    variant = f"{planned.variant} {planned.case.number}"
+                    key = Key(number, variant, stage, planned.iteration - iterations.start, "")
+                    yield key, Unit(planned, facts, backend, *self._costs[number, size])
+
+
+class Evaluator:
+    """Runs trials at points, each once: what has its record is left out.
+
+    Attributes:
+        units: The trials.
+    """
+
+    def __init__(self, workspace: Workspace, executor: Executor, units: Units) -> None:
+        """Take where records go, what carries trials out, and the trials."""
+        self.units = units
+        self._workspace = workspace
+        self._executor = executor
+
+    def measure(
+        self, candidates: Sequence[Candidate], stage: int, metrics: Collection[str]
+    ) -> list[Found | None]:
+        """Run the trials of one size of each plan at some points, all of them at once.
+
+        Args:
+            candidates: The points.
+            stage: Number of the size among those of each plan, from 0.
+            metrics: Names of the metrics that are wanted.
+
+        Returns:
+            Their values at each point; none where a trial came to nothing.
+
+        Raises:
+            StoreError: The workspace cannot be written, or the disk is full.
+            KeyboardInterrupt: The user stopped it; what has ended is kept.
+        """
+        self._executor.check()
+        wanted = [list(self.units.of(each, stage)) for each in candidates]
+        units = {unit.facts.id: unit for own in wanted for _, unit in own}
+        kept = {name: self._workspace.resume(unit.facts) for name, unit in units.items()}
+        left = [units[name] for name, trial in kept.items() if trial is None]
+        if left:
+            self._executor.carry_out(left)
+            kept |= {unit.facts.id: self._workspace.resume(unit.facts) for unit in left}
+        return [_values(own, kept, metrics) for own in wanted]
+
+
+def _backend(plan: LoadedPlan) -> Backend:
+    backend = backend_of(plan)
+    if not isinstance(backend, SharingCores):
+        found = f"{plan.plan.name}: backend {backend.name}, which carries one trial at a time"
+        raise TuningError(found, "-s backend=sim searches in the simulator")
+    return backend
+
+
+def _values(
+    units: Sequence[tuple[Key, Unit]], kept: Mapping[str, Trial | None], metrics: Collection[str]
+) -> Found | None:
+    trials = [(key, kept[unit.facts.id]) for key, unit in units]
+    known = [(key, trial) for key, trial in trials if trial is not None]
+    return values_of(known, metrics) if len(known) == len(trials) else None

@@ -1,0 +1,52 @@
+"""A point as the part of a plan that says the same."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection
+from typing import TYPE_CHECKING, Any
+
+from fabricbench.plan.document.overrides import apply_overrides, resolved
+from fabricbench.plan.errors import FieldPath, Place
+from fabricbench.plan.load import document_of
+
+if TYPE_CHECKING:
+    from fabricbench.runner.tuning.space import Point, Space
+
+
+def fragment(space: Space, point: Point, number: int = 0) -> dict[str, Any]:
+    """Return the searched fields of a plan, by its number, at a point, nested as a plan has them.
+
+    A list is whole, and so is a mapping that was a name before: each takes the place of what the plan has.
+    """
+    overrides = space.overrides(number, point)
+    document = apply_overrides(document_of(space.plans[number]), overrides)
+    paths = {resolved(document, each.partition("=")[0], Place("")) for each in overrides}
+    kept: dict[str, Any] = _kept(document.data, paths)
+    return kept
+
+
+def _kept(node: Any, paths: Collection[FieldPath]) -> Any:
+    """Return what of a node lies on some paths below it."""
+    if () in paths or not isinstance(node, dict):
+        return node
+    heads = {path[0] for path in paths}
+    return {
+        key: _kept(child, {path[1:] for path in paths if path[0] == key})
+        for key, child in node.items()
+        if key in heads
+    }
+
+
+def changes(space: Space, point: Point, number: int = 0) -> list[str]:
+    """Return what a point changes in a plan, each FIELD=VALUE as `run -s` takes it, in few."""
+    found = []
+    given = fragment(space, point, number)
+    for override in space.opened[number]:
+        name = override.partition("=")[0]
+        node: Any = given
+        for part in name.split("."):
+            node = node[part]
+        found.append(f"{name}={json.dumps(node)}")
+    within = tuple(f"{each.partition('=')[0]}." for each in found)
+    return [*found, *(f"{field}={value}" for field, value in point.items() if not field.startswith(within))]

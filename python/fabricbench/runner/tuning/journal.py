@@ -1,0 +1,85 @@
+"""The journal of a search: a file of Optuna's in the workspace, which one process at a time writes."""
+
+from __future__ import annotations
+
+import warnings
+from fcntl import LOCK_EX, LOCK_NB, flock
+from typing import TYPE_CHECKING, Any, TextIO
+
+from fabricbench.runner.messages import TuningError
+from fabricbench.store import StoreError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from optuna.storages import JournalStorage
+
+
+def library() -> Any:
+    """Return Optuna.
+
+    Raises:
+        TuningError: It is not installed.
+    """
+    try:
+        import optuna
+    except ImportError as error:
+        text = "tuning searches with Optuna, which is not installed"
+        raise TuningError(text, "pip install 'fabricbench[tune]'") from error
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    # Several of its parts are called experimental; the search depends on none that may go.
+    warnings.filterwarnings("ignore", category=optuna.exceptions.ExperimentalWarning)
+    return optuna
+
+
+def locked(journal: Path) -> TextIO:
+    """Keep a second process from carrying out the same search."""
+    try:
+        journal.parent.mkdir(exist_ok=True)
+        lock = journal.with_suffix(".lock").open("w")
+    except OSError as error:
+        raise unusable(journal, error) from error
+    try:
+        flock(lock, LOCK_EX | LOCK_NB)
+    except OSError as error:
+        lock.close()
+        hint = "wait for it, or give another --seed to search beside it"
+        raise TuningError("the same search runs already in this workspace", hint) from error
+    return lock
+
+
+def unusable(journal: Path, error: Exception) -> StoreError:
+    """Return the error that says what keeps a journal from being used."""
+    found = getattr(error, "strerror", None) or f"the journal of the search cannot be used: {error}"
+    return StoreError(
+        journal, found, "make room, or remove the file: trials are kept, and run no second time"
+    )
+
+
+def storage_of(journal: Path) -> JournalStorage:
+    """Return the storage of a journal that this process has locked.
+
+    Raises:
+        OSError: It cannot be read or written.
+    """
+    from optuna.storages import JournalStorage
+    from optuna.storages.journal import JournalFileBackend, JournalFileOpenLock
+
+    class Ours(JournalFileOpenLock):
+        """Nothing to do: Optuna's own locks stay behind when a process is killed."""
+
+        def acquire(self) -> bool:
+            return True
+
+        def release(self) -> None:
+            return
+
+    _without_torn_line(journal)
+    return JournalStorage(JournalFileBackend(str(journal), lock_obj=Ours(str(journal))))
+
+
+def _without_torn_line(journal: Path) -> None:
+    """Cut off a last line that is not whole, as when the process was killed while it wrote."""
+    if journal.exists():
+        with journal.open("r+b") as file:
+            file.truncate(file.read().rfind(b"\n") + 1)

@@ -1,0 +1,155 @@
+"""Trials of any plans at once, on the cores of this machine or on a Ray cluster, into a workspace.
+
+The processes stay for the whole search, as most trials of one take less time than a process to start.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from multiprocessing.connection import wait
+from typing import TYPE_CHECKING, Protocol, cast
+
+from fabricbench.runner.campaign.pool import LOCAL
+from fabricbench.runner.messages import Done, Order, Setup
+from fabricbench.runner.places import Places
+from fabricbench.runner.side_by_side import Task, Worker
+from fabricbench.runner.trials import machine_facts
+from fabricbench.store.writer import finish_together
+
+if TYPE_CHECKING:
+    from fabricbench.backend.protocol import SharingCores
+    from fabricbench.runner.campaign.drive import Unit
+    from fabricbench.runner.interrupts import Interrupts
+    from fabricbench.runner.trials import Results
+    from fabricbench.store import Workspace
+    from fabricbench.store.writer import Attempt, ReadyTrial
+
+
+class Executor(Protocol):
+    """Carries trials out."""
+
+    def carry_out(self, units: Sequence[Unit]) -> None:
+        """Carry out trials that have no record; one that fails has none afterwards, and stops no other."""
+
+    def check(self) -> None:
+        """Raise if the user stopped the search."""
+
+    def close(self) -> None:
+        """Let go of what it works with."""
+
+
+def executor_of(on: str, workspace: Workspace, results: Results, interrupts: Interrupts) -> Executor:
+    """Return what carries trials out: on this machine (`local`), or on the Ray cluster at an address."""
+    if on == LOCAL:
+        return OnThisMachine(workspace, results, interrupts)
+    return OnCluster(workspace, results, interrupts, on)
+
+
+class OnThisMachine:
+    """Processes of this machine, one for each core that the trials at hand need."""
+
+    def __init__(self, workspace: Workspace, results: Results, interrupts: Interrupts) -> None:
+        """Take where records go, what computes the rows of the table `trials`, and what looks for signals."""
+        from fabricbench.backend.machine import available_cores, available_memory_bytes
+
+        self._workspace = workspace
+        self._results = results
+        self._interrupts = interrupts
+        cores = available_cores()
+        self._places = Places(cores, cores, available_memory_bytes())
+        self._busy: list[Worker] = []
+        self._idle: dict[str, list[Worker]] = {}
+        self._open: dict[str, Attempt] = {}
+
+    def carry_out(self, units: Sequence[Unit]) -> None:
+        """Carry out trials, the longest first."""
+        waiting = deque(sorted(units, key=lambda unit: unit.cost_ms, reverse=True))
+        try:
+            while waiting or self._busy:
+                self._interrupts.check()
+                while waiting and self._has_room(waiting[0]):
+                    self._begin(waiting.popleft(), len(units))
+                with self._interrupts.allowed():
+                    ready = wait([worker.connection for worker in self._busy])
+                self._finish([each for each in self._busy if each.connection in ready])
+        except BaseException as error:
+            self.close()
+            for attempt in self._open.values():
+                attempt.give_up(error)
+            raise
+
+    def check(self) -> None:
+        """Raise if the user stopped the search."""
+        self._interrupts.check()
+
+    def close(self) -> None:
+        """End the processes."""
+        for worker in (*self._busy, *(each for idle in self._idle.values() for each in idle)):
+            worker.end()
+        self._busy.clear()
+        self._idle.clear()
+
+    def _has_room(self, unit: Unit) -> bool:
+        running = [worker.task.memory_bytes for worker in self._busy if worker.task is not None]
+        return self._places.have_room(running, unit.memory_bytes)
+
+    def _begin(self, unit: Unit, count: int) -> None:
+        task = Task(unit.planned, unit.facts, 0, unit.memory_bytes)
+        attempt = self._workspace.begin_elsewhere(unit.facts, machine_facts())
+        self._open[unit.facts.id] = attempt
+        idle = self._idle.setdefault(unit.facts.backend, [])
+        backend = cast("SharingCores", unit.backend)
+        worker = idle.pop() if idle else Worker(Setup(backend, self._results, None))
+        self._busy.append(worker)
+        cores = self._places.cores_of(unit.memory_bytes, count)
+        worker.begin(task, Order(unit.planned, unit.facts, attempt.folder, cores))
+
+    def _finish(self, workers: Sequence[Worker]) -> None:
+        """Put what these have to say in its place."""
+        ready: dict[str, ReadyTrial] = {}
+        for worker in workers:
+            task, told = worker.task, worker.hear()
+            if task is None:
+                raise AssertionError("a process that has nothing to do is heard")
+            if isinstance(told, dict):
+                continue
+            self._busy.remove(worker)
+            worker.task = None
+            trial = task.facts.id
+            if isinstance(told, Done):
+                ready[trial] = self._open[trial].ready(told.summary, told.engine, told.record)
+            else:
+                lost = worker.ending(f"trial {trial}") if told is None else told.error
+                self._open.pop(trial).give_up(lost)
+            if told is None:
+                worker.end()
+            else:
+                self._idle[task.facts.backend].append(worker)
+        finish_together(self._workspace, list(ready.values()))
+        for trial in ready:
+            del self._open[trial]
+
+
+class OnCluster:
+    """A Ray cluster, joined anew for each group of trials."""
+
+    def __init__(self, workspace: Workspace, results: Results, interrupts: Interrupts, address: str) -> None:
+        """Take where records go, what computes their rows, what looks for signals, and the address."""
+        self._workspace = workspace
+        self._results = results
+        self._interrupts = interrupts
+        self._address = address
+
+    def carry_out(self, units: Sequence[Unit]) -> None:
+        """Carry out trials, the longest first."""
+        from fabricbench.runner.campaign.drive import drive
+
+        drive(self._workspace, units, self._address, self._results, lambda _: None)
+
+    def check(self) -> None:
+        """Raise if the user stopped the search."""
+        self._interrupts.check()
+
+    def close(self) -> None:
+        """Do nothing: each group has left the cluster."""

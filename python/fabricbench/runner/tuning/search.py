@@ -1,0 +1,302 @@
+"""The search: Optuna suggests points, the plans run there, size by size, and a journal keeps what came of it.
+
+Points are suggested in groups of a size that the user chooses and told in their order, and what is drawn
+for a point depends on its number alone. So the same command suggests the same points on any machine, also
+when it was interrupted in between.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final
+
+from fabricbench.plan.errors import PlanError
+from fabricbench.runner.messages import TuningError
+from fabricbench.runner.tuning.aims import overall, ratios
+from fabricbench.runner.tuning.journal import library, locked, storage_of, unusable
+from fabricbench.runner.tuning.wanted import Ending, Tried
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from optuna import Study
+    from optuna.samplers import BaseSampler
+    from optuna.trial import FrozenTrial, Trial
+
+    from fabricbench.runner.tuning.aims import Aim
+    from fabricbench.runner.tuning.evaluation import Candidate, Evaluator, Found
+    from fabricbench.runner.tuning.space import Point
+    from fabricbench.runner.tuning.wanted import Wanted
+
+FOLDER: Final = "tuning"
+"""Folder of the journals within a workspace."""
+_STARTUP: Final = 10
+"""Points that are drawn before any is suggested by the results, and that are never stopped early."""
+_POINT: Final = "point"
+_RATIOS: Final = "ratios"
+_VIOLATIONS: Final = "violations"
+_WHY: Final = "why"
+
+
+class Search:
+    """A search that goes on where it ended."""
+
+    def __init__(
+        self, wanted: Wanted, evaluator: Evaluator, root: Path, told: Callable[[Tried, int], None]
+    ) -> None:
+        """Take what is wanted.
+
+        Args:
+            wanted: What is searched.
+            evaluator: Runs the trials.
+            root: The folder of the workspace.
+            told: Gets each point that has ended, and how many there are so far.
+
+        Raises:
+            TuningError: Optuna is not installed, or the same search runs already.
+            StoreError: The journal cannot be read or written.
+        """
+        self._wanted = wanted
+        self._evaluator = evaluator
+        self._units = evaluator.units
+        self._told = told
+        self._optuna = library()
+        self.journal = root / FOLDER / f"{wanted.id}.journal"
+        self._lock = locked(self.journal)
+        self._study = self._opened()
+        self._shipped: list[Found] = []
+
+    def _opened(self) -> Study:
+        optuna, aims = self._optuna, self._wanted.aims
+        directions = ["maximize" if aim.is_most else "minimize" for aim in aims]
+        pruner = optuna.pruners.NopPruner()
+        if self.stops_early:
+            pruner = optuna.pruners.MedianPruner(n_startup_trials=_STARTUP)
+        try:
+            study: Study = optuna.create_study(
+                storage=storage_of(self.journal),
+                study_name=self._wanted.id,
+                directions=directions,
+                pruner=pruner,
+                load_if_exists=True,
+            )
+        except (OSError, ValueError) as error:  # ValueError: a line that is no JSON
+            raise unusable(self.journal, error) from error
+        return study
+
+    @property
+    def stops_early(self) -> bool:
+        """Whether a point may end before its largest size: there is one aim, and there are several sizes."""
+        wanted = self._wanted
+        return wanted.is_stopping and len(wanted.aims) == 1 and self._units.stages > 1
+
+    def run(self, trials: int) -> None:
+        """Try points until there are so many.
+
+        Raises:
+            TuningError: A metric is never measured, or a plan as shipped has no result.
+            StoreError: The workspace cannot be written, or the disk is full.
+            KeyboardInterrupt: The user stopped it; what has ended is kept.
+        """
+        self._measure_shipped()
+        try:
+            self._run(trials)
+        except OSError as error:
+            raise unusable(self.journal, error) from error
+
+    def _run(self, trials: int) -> None:
+        at_once = self._wanted.at_once
+        while True:
+            group = self._unfinished()
+            begun = len(self._study.trials)
+            # A group that was interrupted is filled up and ended before the next one begins.
+            missing = -begun % at_once if group or begun % at_once else at_once
+            group += [self._suggested(begun + index) for index in range(min(missing, trials - begun))]
+            if not group:
+                return
+            for tried, trial in self._tried(group):
+                self._tell(tried, trial)
+
+    def _unfinished(self) -> list[Trial]:
+        """Return the points that were suggested and have not ended, as after an interruption."""
+        from optuna.trial import TrialState
+
+        running = self._study.get_trials(deepcopy=False, states=(TrialState.RUNNING,))
+        return [self._suggested(each.number, each) for each in running]
+
+    def _suggested(self, number: int, begun: FrozenTrial | None = None) -> Trial:
+        """Return a point that is suggested; what is drawn for it depends on its number alone."""
+        from optuna.trial import Trial
+
+        self._study.sampler = self._sampler(number)
+        distributions = self._wanted.space.distributions()
+        if begun is None:
+            return self._study.ask(distributions)
+        trial = Trial(self._study, begun._trial_id)
+        for name, distribution in distributions.items():
+            trial._suggest(name, distribution)
+        return trial
+
+    def _sampler(self, number: int) -> BaseSampler:
+        digest = hashlib.sha256(f"{self._wanted.seed}/{number}".encode()).digest()
+        sampler: BaseSampler = self._optuna.samplers.TPESampler(
+            n_startup_trials=_STARTUP,
+            multivariate=True,
+            constant_liar=True,
+            seed=int.from_bytes(digest[:4], "big"),
+        )
+        if number == 0:  # what is known to be reasonable
+            first = self._wanted.space.first()
+            sampler = self._optuna.samplers.PartialFixedSampler(first, sampler)
+        return sampler
+
+    def _measure_shipped(self) -> None:
+        """Run the plans as shipped, and check that every metric is measured."""
+        wanted, shipped = self._wanted, self._wanted.shipped()
+        self._shipped = []
+        for stage in range(self._units.stages):
+            found = self._evaluator.measure([shipped], stage, wanted.metrics)[0]
+            if found is None:
+                text = "a trial of a plan as shipped failed"
+                raise TuningError(text, "`fabricbench trials` lists it with the reason")
+            self._check_measured(found, stage)
+            self._shipped.append(found)
+
+    def _check_measured(self, found: Found, stage: int) -> None:
+        for metric, values in found.items():
+            for number, plan in enumerate(self._wanted.space.plans):
+                is_there = stage < len(self._units.sizes[number])
+                if is_there and not any(key.plan == number for key in values):
+                    text = f"{metric} is never measured by {plan.plan.name}"
+                    hint = f"`fabricbench show {plan.plan.name}` has the metrics of its jobs"
+                    raise TuningError(text, hint)
+        for aim in self._wanted.aims:
+            values = found[aim.metric.name]
+            if len(ratios(aim.metric, values, values)) < len(values):
+                text = f"{aim.metric.name} is 0 in a plan as shipped, to which nothing has a ratio"
+                raise TuningError(text, "--subject-to takes metrics of any value")
+
+    def _tried(self, group: Sequence[Trial]) -> list[tuple[Tried, Trial]]:
+        """Carry a group of points out, size by size."""
+        endings: dict[int, Tried] = {}
+        going: dict[int, tuple[Trial, Point, Candidate, list[Found]]] = {}
+        for trial in group:
+            point = self._wanted.space.point(trial.params)
+            try:
+                going[trial.number] = trial, point, self._wanted.candidate(point), []
+            except PlanError:
+                endings[trial.number] = Tried(trial.number, point, Ending.INVALID)
+        for stage in range(self._units.stages):
+            found = self._evaluator.measure(
+                [candidate for _, _, candidate, _ in going.values()], stage, self._wanted.metrics
+            )
+            for (number, (trial, point, _, values)), new in zip(list(going.items()), found, strict=True):
+                ending = self._added(trial, values, new, stage)
+                if ending is not None:
+                    endings[number] = self._ended(trial.number, point, values, ending)
+                    del going[number]
+        return [(endings[trial.number], trial) for trial in group]
+
+    def _added(self, trial: Trial, values: list[Found], new: Found | None, stage: int) -> Ending | None:
+        """Take the values of one more size; return how the point ends with it, if it does."""
+        if new is None or not self._is_whole(new, self._shipped[stage]):
+            return Ending.NO_RESULT
+        values.append(new)
+        if stage + 1 == self._units.stages:
+            return Ending.COMPLETE
+        if self.stops_early:
+            trial.report(self._ratios(values)[0], stage)
+            if trial.should_prune():
+                return Ending.STOPPED
+        return None
+
+    def _is_whole(self, found: Found, shipped: Found) -> bool:
+        """Whether every metric has a value wherever it has one as shipped, and aims have ratios."""
+        has_values = all(own.keys() <= found[name].keys() for name, own in shipped.items())
+        return has_values and all(
+            len(ratios(metric, found[metric.name], shipped[metric.name])) == len(shipped[metric.name])
+            for metric in (aim.metric for aim in self._wanted.aims)
+        )
+
+    def _ended(self, number: int, point: Point, values: Sequence[Found], ending: Ending) -> Tried:
+        limits = self._wanted.limits
+        if ending is Ending.NO_RESULT:
+            return Tried(number, point, ending)
+        violations = [
+            limit.violation([value for found in values for value in found[limit.metric.name].values()])
+            for limit in limits
+        ]
+        return Tried(
+            number, point, ending, self._ratios(values) if ending is Ending.COMPLETE else (), violations
+        )
+
+    def _ratios(self, values: Sequence[Found]) -> list[float]:
+        """Return for each aim what the ratios of all sizes so far come to."""
+        return [
+            overall(
+                {
+                    key: ratio
+                    for found, shipped in zip(values, self._shipped, strict=False)
+                    for key, ratio in ratios(
+                        aim.metric, found[aim.metric.name], shipped[aim.metric.name]
+                    ).items()
+                }
+            )
+            for aim in self._wanted.aims
+        ]
+
+    def _tell(self, tried: Tried, trial: Trial) -> None:
+        from optuna.trial import TrialState
+
+        trial.set_user_attr(_POINT, dict(tried.point))
+        trial.set_user_attr(_WHY, tried.ending.value)
+        trial.set_user_attr(_RATIOS, list(tried.ratios))
+        violations = tried.violations or [1.0] * len(self._wanted.limits)
+        trial.set_user_attr(_VIOLATIONS, list(violations))
+        for limit, violation in zip(self._wanted.limits, violations, strict=True):
+            if str(limit) not in trial.constraints:
+                trial.set_constraint(str(limit), violation)
+        if tried.ending is Ending.COMPLETE:
+            self._study.tell(trial, list(tried.ratios))
+        else:
+            self._study.tell(trial, state=TrialState.PRUNED)
+        self._told(tried, tried.number + 1)
+
+    def tried(self) -> list[Tried]:
+        """Return the points that have ended, in the order in which they were suggested."""
+        return [
+            Tried(
+                each.number,
+                each.user_attrs[_POINT],
+                Ending(each.user_attrs[_WHY]),
+                each.user_attrs[_RATIOS],
+                each.user_attrs[_VIOLATIONS],
+            )
+            for each in self._study.get_trials(deepcopy=False)
+            if each.state.is_finished()
+        ]
+
+    def importances(self) -> list[Mapping[str, float]]:
+        """Return for each aim the share that each field has in it, by PED-ANOVA; empty if unknown."""
+        return [self._importance(index, aim) for index, aim in enumerate(self._wanted.aims)]
+
+    def _importance(self, index: int, aim: Aim) -> Mapping[str, float]:
+        from optuna.importance import PedAnovaImportanceEvaluator, get_param_importances
+
+        sign = -1 if aim.is_most else 1  # the evaluator asks what makes values low
+        with warnings.catch_warnings(), suppress(ValueError, RuntimeError):  # too few points, or all alike
+            warnings.simplefilter("ignore")
+            shares: Mapping[str, float] = get_param_importances(
+                self._study,
+                evaluator=PedAnovaImportanceEvaluator(),
+                target=lambda trial: sign * trial.values[index],
+            )
+            return shares
+        return {}
+
+    def close(self) -> None:
+        """Let go of the journal."""
+        self._lock.close()

@@ -1,0 +1,344 @@
+"""The search space: fields of plans, each with a range or with choices, and the plans at a point of it."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import floor, log
+from typing import TYPE_CHECKING, Any, Final
+
+from fabricbench.plan.document.overrides import apply_overrides, resolved
+from fabricbench.plan.errors import Place, PlanError, Problem
+from fabricbench.plan.load import document_of
+from fabricbench.plan.searched import Scale, openings, scale_of, value_of
+from fabricbench.runner import loading
+from fabricbench.runner.messages import TuningError
+
+if TYPE_CHECKING:
+    from fabricbench.plan.cost import Limits
+    from fabricbench.plan.loaded import LoadedPlan
+
+TAG: Final = "tune"
+"""Of the trials at points, unless their plan has another."""
+
+Point = Mapping[str, str]
+"""A value for each field, as a plan has it."""
+
+_FORM: Final = "FIELD=LOW..HIGH, with :STEP if wanted, or FIELD=A|B|C"
+_LOG_FROM: Final = 10
+"""A range whose ends are further apart than by this factor is searched by its logarithm."""
+_PROBES: Final = 200
+"""Points that are looked at before a space is said to hold no valid plan."""
+_CHOICE_PROBES: Final = 40
+"""The same of one choice."""
+_ALMOST: Final = 1e-9
+"""How near to a whole number of steps is one."""
+_END: Final = 0.05
+"""Share of a range that counts as its end."""
+_ONE_SEED: Final = ("iterations=1",)
+_TOLD: Final = 3
+"""Fields of which is told what the check of a plan says."""
+
+
+@dataclass(frozen=True)
+class Choices:
+    """A field that takes one of some values.
+
+    Attributes:
+        field: Its dotted path.
+        values: The values, as a plan has them.
+    """
+
+    field: str
+    values: tuple[str, ...]
+
+    def distribution(self) -> Any:
+        """Return the choice as Optuna has it."""
+        from optuna.distributions import CategoricalDistribution
+
+        return CategoricalDistribution(self.values)
+
+    def text(self, suggested: Any) -> str:
+        """Return the value for what was suggested."""
+        return str(suggested)
+
+    def shown(self, shipped: Any) -> str:
+        """Write the value of a plan as shipped; empty if it is unknown."""
+        return "" if shipped is None else str(shipped)
+
+    def near(self, shipped: Any) -> str:
+        """Return the choice that a plan has as shipped; the first if it has none of them."""
+        return next((value for value in self.values if value == str(shipped)), self.values[0])
+
+    def drawn(self, draw: random.Random) -> str:
+        """Draw a value."""
+        return draw.choice(self.values)
+
+    @property
+    def ends(self) -> tuple[str, str]:
+        """The first and the last value."""
+        return self.values[0], self.values[-1]
+
+
+@dataclass(frozen=True)
+class Range:
+    """A field that takes numbers of a range.
+
+    Attributes:
+        field: Its dotted path.
+        scale: How its values are read and written.
+        low: The least, in base units.
+        high: The largest.
+        step: Between one and the next, counted from the least; none if anything between the ends goes.
+    """
+
+    field: str
+    scale: Scale
+    low: float
+    high: float
+    step: float | None
+
+    @property
+    def is_log(self) -> bool:
+        """Whether it is searched by its logarithm."""
+        return self.step is None and self.low > 0 and self.high > _LOG_FROM * self.low
+
+    def distribution(self) -> Any:
+        """Return the range as Optuna has it."""
+        from optuna.distributions import FloatDistribution, IntDistribution
+
+        if self.scale.is_whole:
+            low, high = int(self.low), int(self.high)
+            return IntDistribution(low, high, log=self.is_log, step=int(self.step or 1))
+        return FloatDistribution(self.low, self.high, log=self.is_log, step=self.step)
+
+    def text(self, suggested: float) -> str:
+        """Return the value for what was suggested, in few digits where no step was asked for."""
+        value = suggested
+        if self.step is None:
+            value = min(max(self.scale.rounded(suggested), self.low), self.high)
+        return self.scale.write(value)
+
+    def shown(self, shipped: Any) -> str:
+        """Write the value of a plan as shipped; empty if it is unknown."""
+        return self.scale.write(shipped) if isinstance(shipped, int | float) else ""
+
+    def near(self, shipped: Any) -> float:
+        """Return what would be suggested for the value nearest to that of a plan as shipped."""
+        if not isinstance(shipped, int | float):
+            return self.low
+        value = min(max(shipped, self.low), self.high)
+        if self.step is not None:
+            value = self.low + self.step * round((value - self.low) / self.step)
+        return int(value) if self.scale.is_whole else value
+
+    def is_at_end(self, value: str) -> bool:
+        """Tell whether a value lies in the outermost twentieth of the range."""
+        if self.low == self.high:
+            return False
+        of = log if self.is_log else float
+        share = (of(self.scale.read(value)) - of(self.low)) / (of(self.high) - of(self.low))
+        return not _END < share < 1 - _END
+
+    def drawn(self, draw: random.Random) -> str:
+        """Draw a value."""
+        if self.step is not None:
+            value = self.low + self.step * draw.randint(0, round((self.high - self.low) / self.step))
+        elif self.is_log:
+            value = self.low * (self.high / self.low) ** draw.random()
+        else:
+            value = draw.uniform(self.low, self.high)
+        return self.text(round(value) if self.scale.is_whole else value)
+
+    @property
+    def ends(self) -> tuple[str, str]:
+        """The least and the largest value."""
+        return self.scale.write(self.low), self.scale.write(self.high)
+
+
+@dataclass(frozen=True)
+class Space:
+    """What is searched.
+
+    Attributes:
+        plans: The plans as shipped.
+        fields: The fields that change.
+        opened: For each plan the overrides that give these fields room.
+        limits: What a trial may cost; anything if none.
+    """
+
+    plans: tuple[LoadedPlan, ...]
+    fields: tuple[Range | Choices, ...]
+    opened: tuple[tuple[str, ...], ...]
+    limits: Limits | None = None
+
+    def distributions(self) -> dict[str, Any]:
+        """Return the space as Optuna has it."""
+        return {each.field: each.distribution() for each in self.fields}
+
+    def _shipped(self) -> dict[str, Any]:
+        """Return what each field comes to in the first plan, in base units; none where that is unknown."""
+        plan = self.plans[0]
+        document = apply_overrides(document_of(plan), self.opened[0])
+        paths = {each.field: resolved(document, each.field, Place("")) for each in self.fields}
+        return {field: value_of(plan, path) for field, path in paths.items()}
+
+    def shipped(self) -> Point:
+        """Return the values of the first plan as shipped, as far as they are known."""
+        known = self._shipped()
+        return {each.field: each.shown(known[each.field]) for each in self.fields}
+
+    def first(self) -> dict[str, Any]:
+        """Return, as if suggested, the point nearest to the first plan as shipped."""
+        known = self._shipped()
+        return {each.field: each.near(known[each.field]) for each in self.fields}
+
+    def point(self, suggested: Mapping[str, Any]) -> Point:
+        """Return the point that was suggested."""
+        return {each.field: each.text(suggested[each.field]) for each in self.fields}
+
+    def overrides(self, number: int, point: Point) -> list[str]:
+        """Return what a point changes in a plan, as `run -s` takes it."""
+        return [*self.opened[number], *(f"{field}={value}" for field, value in point.items())]
+
+    def at(self, point: Point, more: Sequence[str] = ()) -> tuple[LoadedPlan, ...]:
+        """Return the plans at a point, with more overrides.
+
+        Raises:
+            PlanError: One of them cannot be carried out there, or within the limits.
+        """
+        return tuple(
+            loading.reload(
+                plan,
+                [*self.overrides(number, point), f"tag={json.dumps(plan.plan.tag or TAG)}", *more],
+                self.limits,
+            )
+            for number, plan in enumerate(self.plans)
+        )
+
+
+def space_of(plans: Sequence[LoadedPlan], searches: Sequence[str], limits: Limits | None = None) -> Space:
+    """Return the space of `--search` options over some plans, where no trial costs more than the limits.
+
+    Raises:
+        PlanError: A field or its values cannot be, or no plan of the space can be carried out.
+        TuningError: No point changes what is run.
+    """
+    named = [_split(search) for search in searches]
+    names = [field for field, _ in named]
+    for field in names:
+        if names.count(field) > 1:
+            raise _refused(f"{field}=...", field, "the field twice", "each field once")
+    documents = [document_of(plan) for plan in plans]
+    opened = [tuple(openings(document, names)) for document in documents]
+    rooms = [apply_overrides(document, each) for document, each in zip(documents, opened, strict=True)]
+    fields = []
+    for field, values in named:
+        place = Place(f"--search {field}={values}")
+        scales = [scale_of(room, field, place) for room in rooms]
+        fields.append(_read(field, values, scales[0]))
+    space = Space(tuple(plans), tuple(fields), tuple(opened), limits)
+    _check_space(space)
+    return space
+
+
+def _split(search: str) -> tuple[str, str]:
+    field, equals, values = (part.strip() for part in search.partition("="))
+    if not equals or not values or not all(field.split(".")):
+        raise _refused(search, "", "no field and values", _FORM)
+    return field, values
+
+
+def _read(field: str, values: str, scale: Scale | None) -> Range | Choices:
+    search = f"{field}={values}"
+    if ".." not in values:
+        choices = tuple(dict.fromkeys(each.strip() for each in values.split("|")))
+        return Choices(field, choices)
+    if scale is None:
+        hint = "separate choices by |"
+        raise _refused(search, field, "a range", "choices, as this field takes no numbers", hint)
+    low, high, step = _numbers(search, field, values, scale)
+    if low > high:
+        raise _refused(search, field, f"{scale.write(low)}..{scale.write(high)}", "the least value first")
+    if step is not None:
+        if not 0 < step <= high - low:
+            raise _refused(search, field, "a step beyond the range", "a step from the least to the largest")
+        high = low + step * floor((high - low) / step + _ALMOST)  # the last one within
+    return Range(field, scale, low, high, step)
+
+
+def _numbers(search: str, field: str, values: str, scale: Scale) -> tuple[float, float, float | None]:
+    low, _, rest = values.partition("..")
+    high, _, step = rest.partition(":")
+    try:
+        read = [scale.read(each.strip()) for each in (low, high, *([step] if step else ()))]
+    except ValueError as error:
+        found, allowed = getattr(error, "found", low), getattr(error, "allowed", scale.allowed)
+        raise _refused(search, field, found, allowed, getattr(error, "hint", "")) from error
+    return read[0], read[1], read[2] if step else None
+
+
+def _refused(search: str, field: str, found: str, allowed: str, hint: str = "") -> PlanError:
+    return PlanError([Problem(Place(f"--search {search}"), field, found, allowed, hint)])
+
+
+def _check_space(space: Space) -> None:
+    """Check that there are points that can be carried out, with each choice, and not all the same run."""
+    specs: set[str] = set()
+    errors: list[PlanError] = []
+    left = {
+        (each.field, value) for each in space.fields if isinstance(each, Choices) for value in each.values
+    }
+    for probe in _probes(space.fields):
+        try:
+            plans = space.at(probe, _ONE_SEED)
+        except PlanError as error:
+            errors.append(error)
+        else:
+            specs.add(json.dumps([plan.trials[-1].spec_json for plan in plans]))
+            left -= set(probe.items())
+        if len(specs) > 1 and not left:
+            return
+    if not specs:
+        raise _nothing_valid("", "a space that holds no valid plan", errors)
+    for field, value in sorted(left):
+        _check_choice(space, field, value)
+    if len(specs) == 1:
+        text = "every point of the search space is the same run"
+        raise TuningError(text, "search fields that plans do not sweep or set in variants, over more values")
+
+
+def _check_choice(space: Space, field: str, value: str) -> None:
+    """Check that a choice makes a valid plan with something."""
+    errors = []
+    others = [Choices(field, (value,)) if each.field == field else each for each in space.fields]
+    for probe in itertools.islice(_probes(others), _CHOICE_PROBES):
+        try:
+            space.at(probe, _ONE_SEED)
+        except PlanError as error:
+            errors.append(error)
+        else:
+            return
+    raise _nothing_valid(f"{field}={value}", "a choice with which no plan is valid", errors)
+
+
+def _probes(fields: Sequence[Range | Choices]) -> Iterator[Point]:
+    """Yield points of a space: its corners, as far as they are few, then some drawn."""
+    names = [each.field for each in fields]
+    corners = itertools.product(*(dict.fromkeys(each.ends) for each in fields))
+    for corner in itertools.islice(corners, _PROBES // 4):
+        yield dict(zip(names, corner, strict=True))
+    draw = random.Random(0)
+    drawn = ({each.field: each.drawn(draw) for each in fields} for _ in range(_PROBES - _PROBES // 4))
+    yield from {tuple(each.items()): each for each in drawn}.values()
+
+
+def _nothing_valid(field: str, found: str, errors: Sequence[PlanError]) -> PlanError:
+    """Say what the check of the plan found at the points that were looked at."""
+    place = Place(f"--search {field}" if field else "--search")
+    summary = Problem(place, "", f"{found} ({len(errors)} points tried)", "a space with valid plans in it")
+    of_field = {problem.field: problem for error in reversed(errors) for problem in error.problems}
+    return PlanError([summary, *list(of_field.values())[:_TOLD]])

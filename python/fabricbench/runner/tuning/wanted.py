@@ -1,0 +1,139 @@
+"""What a search wants, and the points that it tries."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from fabricbench.runner.loading import backend_of
+from fabricbench.runner.tuning.aims import geometric_mean
+from fabricbench.runner.tuning.evaluation import Candidate
+
+if TYPE_CHECKING:
+    from fabricbench.runner.tuning.aims import Aim, Limit
+    from fabricbench.runner.tuning.space import Point, Space
+
+
+class Ending(StrEnum):
+    """What came of a point.
+
+    Attributes:
+        COMPLETE: Every size ran.
+        STOPPED: Its smaller sizes were worse than those of others, and so the larger ones did not run.
+        INVALID: There is no valid plan.
+        NO_RESULT: A trial failed, or has no value of a metric.
+    """
+
+    COMPLETE = "complete"
+    STOPPED = "stopped"
+    INVALID = "invalid"
+    NO_RESULT = "no-result"
+
+
+@dataclass(frozen=True)
+class Tried:
+    """A point that was tried.
+
+    Attributes:
+        number: Its number, from 0.
+        point: The value of each field.
+        ending: What came of it.
+        ratios: For each aim the metric over that of the plans as shipped; empty unless it is complete.
+        violations: For each limit by how much the worst trial misses it, 0 or less if it is kept.
+    """
+
+    number: int
+    point: Point
+    ending: Ending
+    ratios: Sequence[float] = ()
+    violations: Sequence[float] = ()
+
+    @property
+    def is_allowed(self) -> bool:
+        """Whether it is complete and keeps every limit."""
+        return self.ending is Ending.COMPLETE and all(each <= 0 for each in self.violations)
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is searched, and how.
+
+    Attributes:
+        space: The fields.
+        aims: Metrics that are to become better.
+        limits: What has to be kept.
+        seeds: For each plan how many seeds run at each point.
+        seed: Of the search itself.
+        at_once: Points that are suggested, and run, together.
+        is_stopping: Whether poor points are stopped after their smaller sizes.
+    """
+
+    space: Space
+    aims: tuple[Aim, ...]
+    limits: tuple[Limit, ...]
+    seeds: tuple[int, ...]
+    seed: int
+    at_once: int
+    is_stopping: bool
+
+    @property
+    def metrics(self) -> list[str]:
+        """Names of the metrics of aims and limits, each once."""
+        named = [*(aim.metric.name for aim in self.aims), *(limit.metric.name for limit in self.limits)]
+        return list(dict.fromkeys(named))
+
+    @property
+    def id(self) -> str:
+        """Hash of everything that decides which points are suggested and what comes of them."""
+        space = self.space
+        backends = [backend_of(plan) for plan in space.plans]
+        told = [
+            [[backend.name, backend.version] for backend in backends],
+            [[plan.text, plan.overrides, [trial.spec_json for trial in plan.trials]] for plan in space.plans],
+            [repr(field.distribution()) + field.field for field in space.fields],
+            [[aim.metric.name, aim.is_most] for aim in self.aims],
+            [str(limit) for limit in self.limits],
+            [self.seeds, self.seed, self.at_once, self.is_stopping],
+        ]
+        return hashlib.sha256(json.dumps(told).encode()).hexdigest()[:12]
+
+    def best(self, tried: Sequence[Tried]) -> Tried | None:
+        """Return the best point that keeps every limit; of a front the one with the best mean over aims."""
+
+        def mean(one: Tried) -> float:
+            return geometric_mean(
+                [aim.improvement(each) for aim, each in zip(self.aims, one.ratios, strict=True)]
+            )
+
+        return min((each for each in tried if each.is_allowed), key=mean, default=None)
+
+    def front(self, tried: Sequence[Tried]) -> list[Tried]:
+        """Return the points that keep every limit and that no other is better than in every aim."""
+        allowed = [each for each in tried if each.is_allowed]
+        return [each for each in allowed if not any(self._beats(other, each) for other in allowed)]
+
+    def _beats(self, one: Tried, other: Tried) -> bool:
+        """Tell whether one point is no worse in any aim and better in one; of equal ones the first is."""
+        scores = [
+            [aim.improvement(each) for aim, each in zip(self.aims, tried.ratios, strict=True)]
+            for tried in (one, other)
+        ]
+        if scores[0] == scores[1]:
+            return one.number < other.number
+        return all(mine <= theirs for mine, theirs in zip(*scores, strict=True))
+
+    def candidate(self, point: Point) -> Candidate:
+        """Return the plans at a point with their seeds.
+
+        Raises:
+            PlanError: One of them cannot be carried out there.
+        """
+        return Candidate(self.space.at(point), [range(count) for count in self.seeds])
+
+    def shipped(self, seeds: int | None = None) -> Candidate:
+        """Return the plans as shipped with their seeds, or with so many."""
+        return Candidate(self.space.plans, [range(seeds or count) for count in self.seeds])

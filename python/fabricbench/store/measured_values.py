@@ -1,0 +1,81 @@
+"""Metrics of very many trials at once, as rows and not as trials: for tables of thousands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from fabricbench.store.catalog import is_deleted
+from fabricbench.store.catalog_schema import FINISHED, trial_metrics, trials
+from fabricbench.store.sql.statement import Select, select
+
+if TYPE_CHECKING:
+    from fabricbench.store.workspace import Workspace
+
+T = TypeVar("T")
+
+_AT_ONCE: Final = 500
+"""Values that a statement is given at once: SQLite before 3.32 takes 999."""
+
+
+@dataclass(frozen=True)
+class MeasuredValues:
+    """What is known of some trials.
+
+    Attributes:
+        states: The status of the record of each trial that has one, or else of the last attempt at it, by its
+            id. Trials that were never begun, or are in the trash, are left out.
+        values: Trial, metric, job and value, of those that have a record.
+    """
+
+    states: dict[str, str]
+    values: list[tuple[str, str, str, float]]
+
+    def has_record(self, trial_id: str) -> bool:
+        """Tell whether a trial has its record."""
+        return self.states.get(trial_id) in FINISHED
+
+
+def measured_values(workspace: Workspace, ids: Sequence[str], metrics: Sequence[str]) -> MeasuredValues:
+    """Return what trials came to, by their ids.
+
+    Args:
+        workspace: Where they are.
+        ids: Which.
+        metrics: Names of the metrics.
+
+    Raises:
+        StoreError: The catalog cannot be read.
+    """
+    with workspace.database.reading() as connection:
+        attempts: dict[str, tuple[int, str]] = {}
+        for some in _parts(ids):
+            for attempt, trial_id, status in connection.execute(_attempts(some)):
+                if attempts.get(trial_id, (0, ""))[1] not in FINISHED:
+                    attempts[trial_id] = attempt, status
+        finished = {attempt: name for name, (attempt, status) in attempts.items() if status in FINISHED}
+        values = [
+            (finished[attempt], metric, job, value)
+            for some_attempts in _parts(list(finished))
+            for attempt, metric, job, value in connection.execute(_values(some_attempts, metrics))
+        ]
+    return MeasuredValues({name: status for name, (_, status) in attempts.items()}, values)
+
+
+def _attempts(ids: Sequence[str]) -> Select:
+    """Return number, trial and status of each attempt at some trials, in their order."""
+    found = select(trials.c.attempt, trials.c.id, trials.c.status)
+    return found.where(trials.c.id.in_(ids), ~is_deleted(trials)).order_by(trials.c.attempt)
+
+
+def _values(attempts: Sequence[int], metrics: Sequence[str]) -> Select:
+    """Return attempt, metric, job and value of some metrics of some attempts."""
+    columns = trial_metrics.c
+    found = select(columns.attempt, columns.metric, columns.job, columns.value)
+    return found.where(columns.attempt.in_(attempts), columns.metric.in_(metrics))
+
+
+def _parts(values: Sequence[T]) -> Iterator[Sequence[T]]:
+    for first in range(0, len(values), _AT_ONCE):
+        yield values[first : first + _AT_ONCE]

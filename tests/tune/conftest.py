@@ -1,0 +1,46 @@
+"""Searches in workspaces of their own; the helpers of tests/support are importable as `tests.support`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from fabricbench.results.jobs import result_rows
+from fabricbench.runner.interrupts import Interrupts
+from fabricbench.runner.tuning.evaluation import Evaluator, Units
+from fabricbench.runner.tuning.processes import OnThisMachine
+from fabricbench.runner.tuning.search import Search
+from fabricbench.runner.tuning.wanted import Tried, Wanted
+from fabricbench.store import Workspace
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
+
+@pytest.fixture
+def evaluated(tmp_path: Path) -> Iterator[Callable[[Wanted], Evaluator]]:
+    """Run trials in a workspace of this test, on the cores of this machine."""
+    store = Workspace.open(tmp_path / "workspace", create=True)
+    with Interrupts() as interrupts:
+        executor = OnThisMachine(store, result_rows, interrupts)
+        yield lambda wanted: Evaluator(store, executor, Units(wanted.space.plans))
+        executor.close()
+
+
+@pytest.fixture
+def searched(tmp_path: Path, evaluated: Callable[[Wanted], Evaluator]) -> Callable[..., list[Tried]]:
+    """Carry a search out to so many points; in a workspace of its own where it gets a name."""
+
+    def run(wanted: Wanted, trials: int, journals: str = "workspace") -> list[Tried]:
+        root = tmp_path / journals
+        root.mkdir(exist_ok=True)
+        search = Search(wanted, evaluated(wanted), root, lambda _tried, _count: None)
+        try:
+            search.run(trials)
+            return search.tried()
+        finally:
+            search.close()
+
+    return run
