@@ -60,8 +60,8 @@ def test_a_transfer_alone_has_no_error_and_what_is_refused_is_counted() -> None:
     comparison = Comparison()
     comparison.add(case(LEAVES, {"ranks": "0,4", "collective": "incast"}))
     assert [(job.traffic, job.error) for job in comparison.jobs] == [("incast parallel", 0.0)]
-    comparison.add(case(LEAVES, {"ranks": "0-7", "collective": "incast"}, load_balancing="adaptive"))
-    assert comparison.left_out == {("refused: `fabric.load_balancing`, adaptive", True): 1}
+    comparison.add(case(LEAVES, {"ranks": "0-7", "collective": "incast"}, load_balancing="flowlet"))
+    assert comparison.left_out == {("refused: `fabric.load_balancing`, flowlet", True): 1}
     assert comparison.trials == 1
 
 
