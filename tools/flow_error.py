@@ -26,6 +26,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from tools.swarm.generate import plan_of
 
 from fabricbench import units
+from fabricbench.backend.protocol import RefusedError
 from fabricbench.backend.registry import get_backend
 from fabricbench.plan import engine
 from fabricbench.plan.document.shipped import shipped_plans
@@ -101,7 +102,11 @@ class Comparison:
         if simulated["status"] != "complete":
             self.left_out["packets did not complete", case.is_shipped] += 1
             return
-        flows, _ = run(case.planned, engine.FLOW)
+        try:
+            flows, _ = run(case.planned, engine.FLOW)
+        except RefusedError as error:
+            self.left_out[f"given up: {reason_of(error)}", case.is_shipped] += 1
+            return
         self.trials += case.is_shipped
         self.scenarios += not case.is_shipped
         self.jobs += compared(case, simulated, flows, congestion_of(case.planned, counters))
@@ -186,10 +191,10 @@ def is_even(port: Row, tiers: Mapping[str, int], links: Iterable[Row]) -> bool:
     return not beside or sum(beside) >= EVEN * max(beside) * len(beside)
 
 
-def reason_of(refusal: engine.SpecError) -> str:
-    """Return the field and what was found there, the same for each job."""
+def reason_of(refusal: engine.SpecError | RefusedError) -> str:
+    """Return the field and what was found there, the same for each job and without details."""
     field_name = re.sub(r"\[\d+\]", "", refusal.field)
-    return f"`{field_name}`, {refusal.found}"
+    return f"`{field_name}`, {refusal.found.partition(',')[0]}"
 
 
 def shipped_cases() -> Iterator[Case]:
