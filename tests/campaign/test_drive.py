@@ -63,7 +63,7 @@ def workers_at(folder: Path) -> Iterator[int]:
     """Processes of Ray that carry out trials of a workspace of this folder."""
     for process in Path("/proc").iterdir():
         try:
-            is_busy = (process / "cmdline").read_bytes().startswith(b"ray::_carry_out")
+            is_busy = (process / "cmdline").read_bytes().startswith(b"ray::carry_out")
             is_here = is_busy and any(
                 str(folder) in str(file.readlink()) for file in (process / "fd").iterdir()
             )
@@ -135,14 +135,15 @@ def test_ctrl_c_keeps_what_has_ended_and_says_so(tmp_path: Path) -> None:
 
 LARGE = """
 from fabricbench.runner.campaign import drive
-begin = drive._Driver._begin
+fitting = drive._Driver._fitting
 
-def larger(self, unit, most_bytes):
-    if unit.facts.data_size_bytes == 2 << 20:
-        unit.memory_bytes = 10**15
-    begin(self, unit, most_bytes)
+def larger(self, batch, most_bytes):
+    for unit in batch:
+        if unit.facts.data_size_bytes == 2 << 20:
+            unit.memory_bytes = 10**15
+    return fitting(self, batch, most_bytes)
 
-drive._Driver._begin = larger
+drive._Driver._fitting = larger
 """
 
 

@@ -106,6 +106,15 @@ class Attempt:
         """
         self._is_in_doubt = True
 
+    @property
+    def is_in_doubt(self) -> bool:
+        """Whether only the catalog can tell how the trial ended."""
+        return self._is_in_doubt
+
+    def settle(self) -> None:
+        """Take note that the catalog has told that the trial has not finished."""
+        self._is_in_doubt = False
+
     def give_up(self, error: BaseException | None) -> None:
         """Unless the trial has finished, remove the rows, which may free the disk, then note why.
 
@@ -247,9 +256,14 @@ class ReadyTrial:
 def finish_together(workspace: Workspace, ready: Sequence[ReadyTrial]) -> None:
     """Put the records of several trials in place and note how they ended: all of them or none.
 
+    After a catalog that did not answer, it can be called again with the same.
+
     Raises:
+        UnreachableError: The catalog does not answer.
         StoreError: The disk is full or failing, or the catalog cannot be written.
     """
+    if any(trial.attempt.is_in_doubt for trial in ready) and _has_finished(workspace, ready):
+        return
     replaced: set[str] = set()
     is_committing = False
     try:
@@ -270,10 +284,33 @@ def finish_together(workspace: Workspace, ready: Sequence[ReadyTrial]) -> None:
                 for trial in reversed(ready):
                     trial.swap.undo()
             raise
+    _mark_finished(ready)
+    workspace.remove_records(replaced)
+
+
+def _has_finished(workspace: Workspace, ready: Sequence[ReadyTrial]) -> bool:
+    """Ask the catalog how trials in doubt ended; if they have not finished, put everything back.
+
+    Raises:
+        StoreError: The catalog still cannot tell.
+    """
+    # A commit of which nothing was heard may still be on its way: it holds the lock of writers.
+    with workspace.database.writing() as connection:
+        attempts = (trial.attempt.attempt for trial in ready)
+        is_noted = all(workspace.catalog.is_finished(connection, attempt) for attempt in attempts)
+    if is_noted:
+        _mark_finished(ready)
+    else:
+        for trial in reversed(ready):
+            trial.swap.undo()
+            trial.attempt.settle()
+    return is_noted
+
+
+def _mark_finished(ready: Sequence[ReadyTrial]) -> None:
     for trial in ready:
         trial.attempt.mark_finished()
         trial.swap.discard()
-    workspace.remove_records(replaced)
 
 
 def _metadata(facts: TrialFacts) -> dict[str, str]:
