@@ -89,6 +89,7 @@ def _tell(progress: Progress, name: str, output: Format) -> None:
             "failed": [{"trial": facts.id, "why": str(error)} for facts, error in progress.failed],
             "elapsed_s": round(progress.elapsed_s, 3),
             "busy_percent": round(progress.busy_percent, 1),
+            "nodes": dict(sorted(progress.nodes.items())),
         }
         write(json.dumps(told, indent=2))
         return
@@ -105,13 +106,26 @@ def _tell(progress: Progress, name: str, output: Format) -> None:
     )
 
 
+class _Waits:
+    """Says once of each trouble that something is waited for."""
+
+    def __init__(self) -> None:
+        self._said = ""
+
+    def __call__(self, told: Progress) -> None:
+        if told.waits != self._said:
+            self._said = told.waits
+            if told.waits:
+                note(f"waiting: {told.waits}")
+
+
 @contextmanager
 def _display(name: str) -> Iterator[Callable[[Progress], None]]:
     """Show how far a campaign is until the block ends, while standard error is a terminal."""
     from fabricbench.runner.campaign.drive import progress_text
 
     if not sys.stderr.isatty():
-        yield lambda _: None
+        yield _Waits()
         return
     with bar() as shown:
         task = shown.add_task(name, total=1, detail="")

@@ -21,8 +21,11 @@ _SETTINGS: Final = {
     "RAY_NUM_REDIS_GET_RETRIES": "3",
     "RAY_CLIENT_INITIAL_CONNECTION_TIMEOUT_S": "2",
     "RAY_CLIENT_MAX_CONNECTION_TIMEOUT_S": "2",
+    # Where the cluster is gone, Ray would start another, here.
+    "RAY_ENABLE_AUTO_CONNECT": "0",
 }
 """Settings of Ray that hold unless the environment has others. It reads them when it is imported."""
+_REASON_MAX: Final = 300
 _MODE: Final = "RAY_AUTH_MODE"
 _UP: Final = "`--on local` uses this machine; `ray status` tells whether a cluster is up"
 _JOIN: Final = (
@@ -55,7 +58,7 @@ def joined(on: str) -> Any:
             else:
                 ray.init(address=on, **quiet)
     except Exception as error:  # whatever Ray raises of what is not there
-        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+        reason = " ".join(str(error).split())[:_REASON_MAX] or type(error).__name__
         raise ClusterError(f"cannot use the Ray cluster at {on}: {reason}", _JOIN) from error
     return ray
 
