@@ -57,15 +57,15 @@ def carried_out(folder: Path, text: str = CAMPAIGN, *more: str, status: int = 0,
     return json.loads(out) if out else error.decode()
 
 
-def states(folder: Path, **where: str) -> dict[str, str]:
+def states(folder: Path, catalog_url: str | None = None) -> dict[str, str]:
     """The trials of a workspace by id, with the state of the last attempt at each."""
     root = folder / "fabricbench-workspace"
-    return {trial.id: trial.status for trial in Workspace.open(root, **where).trials()}
+    return {trial.id: trial.status for trial in Workspace.open(root, catalog_url=catalog_url).trials()}
 
 
-def assert_each_once(folder: Path, count: int, **where: str) -> None:
+def assert_each_once(folder: Path, count: int, catalog_url: str | None = None) -> None:
     """Assert that so many trials have a record each, and that nothing else is left."""
-    found = Workspace.open(folder / "fabricbench-workspace", **where).trials()
+    found = Workspace.open(folder / "fabricbench-workspace", catalog_url=catalog_url).trials()
     assert [trial.status for trial in found] == ["complete"] * count
     assert len({trial.id for trial in found}) == count
     left = {path.name for path in (folder / "fabricbench-workspace/trials").iterdir()}
@@ -94,12 +94,12 @@ def waited_for(found: Any, seconds: float = 60) -> Any:
     return value
 
 
-def assert_as_alone(folder: Path, **where: str) -> None:
+def assert_as_alone(folder: Path, catalog_url: str | None = None) -> None:
     """Assert that the records of CAMPAIGN in a folder are those of a single process, byte for byte."""
     alone = folder / "alone"
     fb.run(fb.load("jct-alltoall").with_(data_size=["1MB", "2MB"], iterations=3), workspace=alone)
     fb.run(fb.load("cc-alltoall-ecn").with_(data_size="1MB", iterations=2), workspace=alone)
-    spread = Workspace.open(folder / "fabricbench-workspace", **where)
+    spread = Workspace.open(folder / "fabricbench-workspace", catalog_url=catalog_url)
     records = list((alone / "trials").iterdir())
     assert len(records) == 8
     for record in records:
