@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
@@ -31,7 +31,7 @@ def campaign_command(
     on: Annotated[
         str,
         typer.Option(
-            metavar="local|ray://HOST:PORT",
+            metavar="local|ray://HOST:PORT|HOST:PORT",
             help="Where trials run: on the cores of this machine, or on a Ray cluster.",
         ),
     ] = "local",
@@ -62,7 +62,8 @@ def campaign_command(
     trials, plans = counted(len(units), "trial"), counted(len(campaign.plans), "plan")
     cost = f"{trials} of {plans}, up to {duration(cost_ms)} of one core"
     if dry_run:
-        write(f"{campaign.name}: {cost}")
+        counts = {"name": campaign.name, "trials": len(units), "plans": len(campaign.plans)}
+        _tell_cost(counts | {"cost_ms": cost_ms}, f"{campaign.name}: {cost}", output)
         return
     if not force and (len(units) > _TRIALS_MAX or cost_ms > _HOURS_MAX * 3_600_000):
         note(
@@ -79,24 +80,35 @@ def campaign_command(
         raise typer.Exit(USER_ERROR)
 
 
+def _tell_cost(values: dict[str, Any], text: str, output: Format) -> None:
+    if output is Format.JSON:
+        write(json.dumps(values, indent=2))
+    else:
+        write(_row(values) if output is Format.CSV else text)
+
+
 def _tell(progress: Progress, name: str, output: Format) -> None:
-    if output is not Format.TABLE:
-        told = {
-            "name": name,
-            "trials": progress.trials,
-            "kept": progress.kept,
-            "finished": progress.finished,
-            "failed": [{"trial": facts.id, "why": str(error)} for facts, error in progress.failed],
-            "elapsed_s": round(progress.elapsed_s, 3),
-            "busy_percent": round(progress.busy_percent, 1),
-            "nodes": dict(sorted(progress.nodes.items())),
-        }
+    """Write what came of a campaign; why trials failed is data of JSON, and otherwise a message."""
+    told = {
+        "name": name,
+        "trials": progress.trials,
+        "kept": progress.kept,
+        "finished": progress.finished,
+        "failed": [{"trial": facts.id, "why": str(error)} for facts, error in progress.failed],
+        "elapsed_s": round(progress.elapsed_s, 3),
+        "busy_percent": round(progress.busy_percent, 1),
+        "nodes": dict(sorted(progress.nodes.items())),
+    }
+    if output is Format.JSON:
         write(json.dumps(told, indent=2))
         return
     for facts, error in progress.failed[:_SHOWN]:
         note(f"failed: {facts.id}, {facts.plan}: {type(error).__name__}: {error}")
     if len(progress.failed) > _SHOWN:
         note(f"and {len(progress.failed) - _SHOWN} more: `fabricbench trials` has them all")
+    if output is Format.CSV:
+        write(_row(told | {"failed": len(progress.failed), "nodes": len(progress.nodes)}))
+        return
     kept = f", {progress.kept} had their record" if progress.kept else ""
     failed = f", {len(progress.failed)} failed" if progress.failed else ""
     busy = f"; {progress.cores} cores worked on trials {progress.busy_percent:.0f} % of the time"
@@ -104,6 +116,12 @@ def _tell(progress: Progress, name: str, output: Format) -> None:
         f"{name}: {progress.finished} of {progress.trials} trials in {progress.elapsed_s:.1f} s{kept}{failed}"
         + (busy if progress.busy_s else "")
     )
+
+
+def _row(values: dict[str, Any]) -> str:
+    from fabricbench.report.formats import rows_csv
+
+    return rows_csv(list(values), [values])
 
 
 class _Waits:
