@@ -64,7 +64,8 @@ class Cluster:
         with (folder / "log").open("wb") as log:
             return subprocess.Popen(
                 ["unshare", *_NAMESPACES, "sh", "-c", f'{hide}exec "$@"', "sh", *ray],
-                env=environment | {"RAY_USAGE_STATS_ENABLED": "0"},
+                # Without gRPC's handlers of forks, no process of the head gets stuck as it is forked.
+                env=environment | {"RAY_USAGE_STATS_ENABLED": "0", "GRPC_ENABLE_FORK_SUPPORT": "0"},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,

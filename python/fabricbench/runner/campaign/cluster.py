@@ -26,6 +26,8 @@ _SETTINGS: Final = {
 }
 """Settings of Ray that hold unless the environment has others. It reads them when it is imported."""
 _REASON_MAX: Final = 300
+_STUCK: Final = "Starting Ray client server failed"
+"""What a head says whose process for this client got stuck as it was forked; another one may not."""
 _MODE: Final = "RAY_AUTH_MODE"
 _UP: Final = "`--on local` uses this machine; `ray status` tells whether a cluster is up"
 _JOIN: Final = (
@@ -49,18 +51,25 @@ def joined(on: str) -> Any:
         _require_listener(on)
         _show_token()
     ray = _library()
-    quiet: dict[str, Any] = {"logging_level": "ERROR", "log_to_driver": False}
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            if on == LOCAL:
-                ray.init(address="local", include_dashboard=False, **quiet)
-            else:
-                ray.init(address=on, **quiet)
+        _connect(ray, on)
     except Exception as error:  # whatever Ray raises of what is not there
         reason = " ".join(str(error).split())[:_REASON_MAX] or type(error).__name__
         raise ClusterError(f"cannot use the Ray cluster at {on}: {reason}", _JOIN) from error
     return ray
+
+
+def _connect(ray: Any, on: str) -> None:
+    options: dict[str, Any] = {"logging_level": "ERROR", "log_to_driver": False}
+    options |= {"address": "local", "include_dashboard": False} if on == LOCAL else {"address": on}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            ray.init(**options)
+        except ConnectionError as error:
+            if _STUCK not in str(error):
+                raise
+            ray.init(**options)
 
 
 def _require_listener(on: str) -> None:

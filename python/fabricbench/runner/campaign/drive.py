@@ -281,8 +281,8 @@ class _Driver:
                 done.append((key, answer, answer.said))
             else:
                 lost.append((key, answer))
-        ready = self._all_ready(done)
-        self._patiently(lambda: finish_together(self._workspace, ready))
+        if ready := self._all_ready(done):
+            self._patiently(lambda: finish_together(self._workspace, ready))
         for key, answer, _ in done:
             unit, _ = self._running.pop(key)
             self._waiting.took(unit, answer.busy_s)
