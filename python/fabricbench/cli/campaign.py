@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -19,6 +20,7 @@ from fabricbench.words import counted
 
 if TYPE_CHECKING:
     from fabricbench.runner.campaign.drive import Progress
+    from fabricbench.store.campaigns import CampaignState
 
 _TRIALS_MAX: Final = 10_000
 _HOURS_MAX: Final = 24
@@ -38,6 +40,9 @@ def campaign_command(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what it would run and cost, and run nothing.")
     ] = False,
+    status: Annotated[
+        bool, typer.Option("--status", help="Say how far it is, while another process runs it.")
+    ] = False,
     force: Annotated[
         bool, typer.Option("--force", help="Run it however many trials it has and however long it takes.")
     ] = False,
@@ -52,10 +57,14 @@ def campaign_command(
     """
     from fabricbench.plan.cost import Limits, duration
     from fabricbench.results.jobs import result_rows
+    from fabricbench.runner.campaign.announce import announced
     from fabricbench.runner.campaign.drive import drive, units_of
     from fabricbench.runner.campaign.file import load_campaign
     from fabricbench.store import Workspace
 
+    if status:
+        _tell_status(file, workspace, output)
+        return
     campaign = load_campaign(file, Limits(None, None if force else time_limit * 60_000))
     units = units_of(campaign)
     cost_ms = sum(unit.cost_ms for unit in units)
@@ -63,7 +72,7 @@ def campaign_command(
     cost = f"{trials} of {plans}, up to {duration(cost_ms)} of one core"
     if dry_run:
         counts = {"name": campaign.name, "trials": len(units), "plans": len(campaign.plans)}
-        _tell_cost(counts | {"cost_ms": cost_ms}, f"{campaign.name}: {cost}", output)
+        _tell_values(counts | {"cost_ms": cost_ms}, f"{campaign.name}: {cost}", output)
         return
     if not force and (len(units) > _TRIALS_MAX or cost_ms > _HOURS_MAX * 3_600_000):
         note(
@@ -73,14 +82,35 @@ def campaign_command(
         raise typer.Exit(USER_ERROR)
     store = Workspace.open(workspace, create=True)
     note(f"{campaign.name}: {cost}")
-    with _display(campaign.name) as told:
+    with announced(store, campaign.name) as noted, _display(campaign.name) as shown:
+
+        def told(progress: Progress) -> None:
+            noted(progress)
+            shown(progress)
+
         progress = drive(store, units, on, result_rows, told)
     _tell(progress, campaign.name, output)
     if progress.failed:
         raise typer.Exit(USER_ERROR)
 
 
-def _tell_cost(values: dict[str, Any], text: str, output: Format) -> None:
+def _tell_status(file: Path, workspace: Path | None, output: Format) -> None:
+    from fabricbench.runner.campaign.file import campaign_name
+    from fabricbench.store import Workspace
+    from fabricbench.store.campaigns import campaigns
+
+    name = campaign_name(file)
+    found = [each for each in campaigns(Workspace.open(workspace).root) if each.name == name]
+    if not found:
+        note(
+            f"error: campaign {name} has not run in this workspace\n"
+            f"hint: `fabricbench campaign {file}` runs it"
+        )
+        raise typer.Exit(USER_ERROR)
+    _tell_values(asdict(found[0]), f"{name}: {found[0].state}, {_line(found[0])}", output)
+
+
+def _tell_values(values: dict[str, Any], text: str, output: Format) -> None:
     if output is Format.JSON:
         write(json.dumps(values, indent=2))
     else:
@@ -140,11 +170,29 @@ class _Waits:
 @contextmanager
 def _display(name: str) -> Iterator[Callable[[Progress], None]]:
     """Show how far a campaign is until the block ends, while standard error is a terminal."""
-    from fabricbench.runner.campaign.drive import progress_text
+    from fabricbench.runner.campaign.announce import state_of
+    from fabricbench.store.catalog_schema import RUNNING
 
     if not sys.stderr.isatty():
         yield _Waits()
         return
     with bar() as shown:
         task = shown.add_task(name, total=1, detail="")
-        yield lambda told: shown.update(task, completed=told.share, detail=progress_text(told))
+        yield lambda told: shown.update(
+            task, completed=told.share, detail=_line(state_of(name, RUNNING, told))
+        )
+
+
+def _line(campaign: CampaignState) -> str:
+    """Say how far a campaign is."""
+    from fabricbench.plan.cost import duration
+
+    done = campaign.kept + campaign.finished + campaign.failed
+    parts = [f"{done:,} of {campaign.trials:,} trials", f"{campaign.percent:.0f} % of the estimated work"]
+    if campaign.failed:
+        parts.append(f"{campaign.failed:,} failed")
+    if campaign.left_s is not None:
+        parts.append(f"{duration(round(1000 * campaign.left_s))} left")
+    if campaign.waits:
+        parts.append(f"waiting: {campaign.waits}")
+    return ", ".join(parts)

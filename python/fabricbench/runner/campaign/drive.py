@@ -16,7 +16,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Final, cast
 
-from fabricbench.plan.cost import duration
 from fabricbench.runner.campaign.batches import Batches
 from fabricbench.runner.campaign.patience import Patience
 from fabricbench.runner.campaign.pool import Pool
@@ -176,6 +175,7 @@ def drive(
     with redirect_stdout(sys.stderr), Interrupts() as interrupts:
         pool = Pool(on, setups, workspace.records)
         progress.cores = pool.cores
+        told(progress)
         patience = Patience(interrupts, lambda waits: _tell_waiting(progress, waits, told))
         driver = _Driver(workspace, pool, waiting, progress, patience)
         try:
@@ -332,16 +332,3 @@ class _Driver:
         """Note of everything that runs, or has ended and is not in its place, that it came to nothing."""
         for _, attempt in self._running.values():
             attempt.give_up(error)
-
-
-def progress_text(progress: Progress) -> str:
-    """Say in a line how far a campaign is."""
-    done = progress.kept + progress.finished + len(progress.failed)
-    parts = [f"{done} of {progress.trials} trials", f"{100 * progress.share:.0f} % of the estimated work"]
-    if progress.failed:
-        parts.append(f"{len(progress.failed)} failed")
-    if (left_s := progress.left_s) is not None:
-        parts.append(f"{duration(round(1000 * left_s))} left")
-    if progress.waits:
-        parts.append(f"waiting: {progress.waits}")
-    return ", ".join(parts)
