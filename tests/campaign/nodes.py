@@ -50,8 +50,8 @@ class Cluster:
         self.nodes = [self._start(0, head, hidden=None)]
         _wait_for(_host(0), port)
         _wait_for(_host(0), client)
-        for number, folder_hidden in enumerate(hidden, 1):
-            self.nodes.append(self._start(number, [f"--address={self.address}"], hidden=folder_hidden))
+        for each in hidden:
+            self.add(each)
         self._wait_for_nodes(1 + len(hidden))
 
     def _start(self, number: int, more: Sequence[str], *, hidden: Path | None) -> subprocess.Popen[bytes]:
@@ -70,6 +70,10 @@ class Cluster:
                 stdout=log,
                 stderr=log,
             )
+
+    def add(self, hidden: Path | None = None) -> None:
+        """Start another node, which joins before long."""
+        self.nodes.append(self._start(len(self.nodes), [f"--address={self.address}"], hidden=hidden))
 
     def _wait_for_nodes(self, count: int) -> None:
         count_nodes = (

@@ -30,24 +30,24 @@ def sizes(batches: list[list[Unit]]) -> list[int]:
 
 
 def test_long_trials_are_handed_out_one_by_one() -> None:
-    assert sizes(Batches(units(5, 60_000), cores=1).next(4)) == [1, 1, 1, 1]
+    assert sizes(Batches(units(5, 60_000)).next(4, cores=1)) == [1, 1, 1, 1]
 
 
 def test_short_trials_are_handed_out_together() -> None:
-    assert sizes(Batches(units(100, 500), cores=1).next(2)) == [4, 4]
+    assert sizes(Batches(units(100, 500)).next(2, cores=1)) == [4, 4]
 
 
 def test_more_are_handed_out_together_once_they_take_less_than_estimated() -> None:
     trials = units(1000, 500)
-    batches = Batches(trials, cores=1)
+    batches = Batches(trials)
     for unit in trials[:100]:
         batches.took(unit, 0.05)
-    assert sizes(batches.next(1))[0] in {39, 40}  # 2 s of trials of 0.05 s each
+    assert sizes(batches.next(1, cores=1))[0] in {39, 40}  # 2 s of trials of 0.05 s each
 
 
 def test_the_last_trials_are_spread_over_the_cores() -> None:
-    batches = Batches(units(16, 100), cores=4)
-    taken = batches.next(100)
+    batches = Batches(units(16, 100))
+    taken = batches.next(100, cores=4)
     assert sizes(taken)[:4] == [2, 1, 1, 1]
     assert sum(sizes(taken)) == 16
     assert not batches.is_left
@@ -55,8 +55,8 @@ def test_the_last_trials_are_spread_over_the_cores() -> None:
 
 def test_trials_of_two_backends_are_never_together() -> None:
     mixed = [*units(3, 10), *units(3, 10, backend="other")]
-    batches = Batches([*mixed, *units(100, 10)], cores=1)
-    assert [{unit.facts.backend for unit in batch} for batch in batches.next(2)] == [
+    batches = Batches([*mixed, *units(100, 10)])
+    assert [{unit.facts.backend for unit in batch} for batch in batches.next(2, cores=1)] == [
         {mixed[0].facts.backend},
         {"other"},
     ]

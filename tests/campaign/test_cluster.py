@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +16,7 @@ from tests.campaign.driven import (
     assert_each_once,
     carried_out,
     started,
+    states,
     waited_for,
 )
 from tests.campaign.nodes import Cluster, can_make_namespaces, cluster
@@ -55,6 +58,19 @@ def test_a_wrong_token_is_told_within_seconds(folder: Path, three_nodes: Cluster
     assert f"cannot use the Ray cluster at {on}" in error
     assert "RAY_AUTH_TOKEN" in error
     assert "Traceback" not in error
+
+
+def test_a_node_that_joins_in_the_middle_gets_trials(tmp_path: Path, three_nodes: Cluster) -> None:
+    text = LONGER.replace("seeds: 6", "seeds: 100")
+    on = ("--on", three_nodes.client)
+    with started(tmp_path, text, *on, environment=three_nodes.environment) as driver:
+        waited_for(lambda: three_nodes.is_busy(1))
+        three_nodes.add()
+        waited_for(lambda: three_nodes.is_busy(3))
+        os.kill(driver.pid, signal.SIGINT)
+        _, error = driver.communicate(timeout=60)
+    assert driver.returncode == 130, error.decode()
+    assert "running" not in states(tmp_path).values()
 
 
 def test_a_node_that_is_killed_costs_no_trial(folder: Path, three_nodes: Cluster) -> None:

@@ -26,10 +26,9 @@ class Batches:
     It learns from what trials take how much of their estimate, which is an upper bound, is real.
     """
 
-    def __init__(self, units: Iterable[Unit], cores: int) -> None:
-        """Take the trials, in the order in which they are to be handed out, for so many cores."""
+    def __init__(self, units: Iterable[Unit]) -> None:
+        """Take the trials, in the order in which they are to be handed out."""
         self._units = deque(units)
-        self._cores = cores
         self._left_ms = sum(unit.cost_ms for unit in self._units)
         self._real = 1.0
 
@@ -43,13 +42,13 @@ class Batches:
         real = 1_000 * busy_s / max(unit.cost_ms, 1)
         self._real += _WEIGHT * (real - self._real)
 
-    def next(self, count: int) -> list[list[Unit]]:
-        """Take at most `count` batches; the trials of each have the same backend."""
-        return [self._batch() for _ in range(count) if self._units]
+    def next(self, count: int, cores: int) -> list[list[Unit]]:
+        """Take at most `count` batches for so many cores; the trials of each have the same backend."""
+        return [self._batch(cores) for _ in range(count) if self._units]
 
-    def _batch(self) -> list[Unit]:
+    def _batch(self, cores: int) -> list[Unit]:
         # Towards the end batches become small, so that all cores end at about the same time.
-        share_ms = self._left_ms / (2 * self._cores)
+        share_ms = self._left_ms / (2 * cores)
         most_ms = min(_BATCH_MS / max(self._real, 1e-6), _ESTIMATED_MS_MAX, share_ms)
         batch = [self._units.popleft()]
         cost_ms = batch[0].cost_ms

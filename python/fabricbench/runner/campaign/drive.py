@@ -40,6 +40,8 @@ _AHEAD: Final = 2
 _UPLOADS: Final = 8
 """Records that are uploaded at once."""
 _WAIT_S: Final = 0.2
+_LOOK_S: Final = 1.0
+"""How often nodes are looked for."""
 _UNKNOWN_MS: Final = 1_000
 """Time that a trial without an estimate counts as."""
 
@@ -77,7 +79,9 @@ class Progress:
         cost_ms: Estimated time of one core of all that had to run, and of what has ended.
         done_ms: The same of what has ended.
         busy_s: Time that cores worked on trials [s].
-        cores: Cores that there are.
+        cores: Cores that there are just now.
+        there_s: Time that cores have been there since it began, up to `seen_at` [s].
+        seen_at: When they were counted last, by the clock of this process.
         nodes: How many trials have ended with a record on each node, by its address.
         waits: What does not answer just now and is waited for; nothing if empty.
         begun_at: When it began, by the clock of this process.
@@ -90,7 +94,9 @@ class Progress:
     cost_ms: int = 0
     done_ms: int = 0
     busy_s: float = 0.0
-    cores: int = 1
+    cores: int = 0
+    there_s: float = 0.0
+    seen_at: float = field(default_factory=time.monotonic)
     nodes: Counter[str] = field(default_factory=Counter)
     waits: str = ""
     begun_at: float = field(default_factory=time.monotonic)
@@ -117,10 +123,17 @@ class Progress:
         self.busy_s += answer.busy_s
         self.nodes[answer.node] += 1
 
+    def have(self, cores: int) -> None:
+        """Take note of how many cores there are now; the first were there from the beginning."""
+        now = time.monotonic()
+        self.there_s += (self.cores or cores) * (now - self.seen_at)
+        self.cores, self.seen_at = cores, now
+
     @property
     def busy_percent(self) -> float:
         """Share of the time of all cores in which they worked on trials [%]."""
-        return 100 * self.busy_s / (self.cores * self.elapsed_s)
+        there_s = self.there_s + self.cores * (time.monotonic() - self.seen_at)
+        return 100 * self.busy_s / there_s if there_s else 0.0
 
 
 def units_of(campaign: Campaign) -> list[Unit]:
@@ -174,11 +187,11 @@ def drive(
     # Ray tells of lost workers on standard output, which is for the result.
     with redirect_stdout(sys.stderr), Interrupts() as interrupts:
         pool = Pool(on, setups, workspace.records)
-        progress.cores = pool.cores
-        told(progress)
+        progress.have(pool.cores)
         patience = Patience(interrupts, lambda waits: _tell_waiting(progress, waits, told))
         driver = _Driver(workspace, pool, waiting, progress, patience)
         try:
+            told(progress)
             while driver.is_going:
                 interrupts.check()
                 driver.step()
@@ -227,7 +240,8 @@ class _Driver:
     ) -> None:
         self._workspace = workspace
         self._pool = pool
-        self._waiting = Batches(waiting, pool.cores)
+        self._waiting = Batches(waiting)
+        self._looked_at = time.monotonic()
         self._running: dict[str, tuple[Unit, Attempt]] = {}
         self._progress = progress
         self._patiently = patiently
@@ -239,12 +253,21 @@ class _Driver:
 
     def step(self) -> None:
         """Begin what there is room for, and finish what has ended."""
+        self._look()
         room = _AHEAD * self._pool.cores - self._pool.tasks
         if room > 0 and self._waiting.is_left:
-            most_bytes = self._pool.largest_memory_bytes()
-            self._begin([self._fitting(batch, most_bytes) for batch in self._waiting.next(room)])
+            most_bytes = self._pool.memory_bytes_max
+            batches = self._waiting.next(room, self._pool.cores)
+            self._begin([self._fitting(batch, most_bytes) for batch in batches])
         if self._running:
             self._finish(list(self._pool.answers(_WAIT_S)))
+
+    def _look(self) -> None:
+        """See now and then which nodes there are."""
+        if time.monotonic() - self._looked_at > _LOOK_S:
+            self._pool.look()
+            self._looked_at = time.monotonic()
+        self._progress.have(self._pool.cores)
 
     def _fitting(self, batch: Sequence[Unit], most_bytes: int) -> list[Unit]:
         """Return the trials of a batch for which a node has the memory; the others have failed."""

@@ -36,7 +36,8 @@ class Pool:
     """The workers of a cluster.
 
     Attributes:
-        cores: Cores that they have together.
+        cores: Cores that they have together, one at least: nodes come and go.
+        memory_bytes_max: The most memory that one node lets its trials have.
     """
 
     def __init__(self, on: str, setups: Mapping[str, Setup], records: Path) -> None:
@@ -54,8 +55,8 @@ class Pool:
         self._ray = ray = joined(on)
         self._mark = records / f"{_MARK}-{uuid4().hex[:12]}"
         self._tasks: dict[ObjectRef[list[Answer]], _Task] = {}
+        self.look()
         with self._reached():
-            self.cores = int(ray.cluster_resources().get("CPU", 1))
             self._setups = {name: ray.put(setup) for name, setup in setups.items()}
             self._carry_out = ray.remote(max_retries=_RETRIES, retry_exceptions=False)(carry_out)
         self._mark.write_text("")
@@ -88,15 +89,16 @@ class Pool:
             task = self._carry_out.options(**wanted).remote(setup, orders, str(self._mark))
         self._tasks[task] = _Task(orders, memory_bytes)
 
-    def largest_memory_bytes(self) -> int:
-        """Return the most memory that one node lets its trials have.
+    def look(self) -> None:
+        """See which nodes there are.
 
         Raises:
             ClusterError: The cluster is gone.
         """
         with self._reached():
-            nodes = self._ray.nodes()
-        return int(max((node["Resources"].get("memory", 0) for node in nodes if node["Alive"]), default=0))
+            nodes = [node["Resources"] for node in self._ray.nodes() if node["Alive"]]
+        self.cores = max(1, int(sum(node.get("CPU", 0) for node in nodes)))
+        self.memory_bytes_max = int(max((node.get("memory", 0) for node in nodes), default=0))
 
     def answers(self, timeout_s: float) -> Iterator[tuple[str, Answer | Exception]]:
         """Wait for a task at most so long [s], then yield what came of each trial that has ended, by its id.
