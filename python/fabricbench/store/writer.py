@@ -115,25 +115,22 @@ class Attempt:
         """Take note that the catalog has told that the trial has not finished."""
         self._is_in_doubt = False
 
+    @property
+    def is_open(self) -> bool:
+        """Whether it has neither finished nor is in doubt."""
+        return not (self._is_finished or self._is_in_doubt)
+
+    @property
+    def uploaded(self) -> str | None:
+        """The URL at which something of its record may lie; none if nothing does."""
+        return self._url if self._is_uploaded else None
+
     def give_up(self, error: BaseException | None) -> None:
         """Unless the trial has finished, remove the rows, which may free the disk, then note why.
 
         It counts as interrupted by KeyboardInterrupt, and as failed by any other error.
         """
-        if self._is_finished or self._is_in_doubt:
-            return
-        shutil.rmtree(self._folder, ignore_errors=True)
-        is_interrupt = isinstance(error, KeyboardInterrupt)
-        status = INTERRUPTED if is_interrupt else FAILED
-        message = "stopped by the user" if is_interrupt else f"{type(error).__name__}: {error}"
-        try:
-            with self._workspace.database.writing() as connection:
-                self._workspace.catalog.give_up(connection, self._attempt, status, message)
-        except StoreError:
-            # Not even the note fits. The row says `running` until the next start finds this process gone.
-            return
-        if self._is_uploaded:
-            self._workspace.remove_records([self._url])
+        give_up_together(self._workspace, [self], error)
 
 
 class TrialWriter(Attempt):
@@ -210,7 +207,7 @@ class TrialWriter(Attempt):
 
     def give_up(self, error: BaseException | None) -> None:
         """Let go of the tables as well."""
-        if self._record is not None and not self._is_finished and not self._is_in_doubt:
+        if self._record is not None and self.is_open:
             self._record.abandon()
         super().give_up(error)
 
@@ -311,6 +308,26 @@ def _mark_finished(ready: Sequence[ReadyTrial]) -> None:
     for trial in ready:
         trial.attempt.mark_finished()
         trial.swap.discard()
+
+
+def give_up_together(workspace: Workspace, attempts: Sequence[Attempt], error: BaseException | None) -> None:
+    """Give up those of some attempts whose trials have not finished; see `Attempt.give_up`."""
+    left = [attempt for attempt in attempts if attempt.is_open]
+    if not left:
+        return
+    for attempt in left:
+        shutil.rmtree(attempt.folder, ignore_errors=True)
+    is_interrupt = isinstance(error, KeyboardInterrupt)
+    status = INTERRUPTED if is_interrupt else FAILED
+    message = "stopped by the user" if is_interrupt else f"{type(error).__name__}: {error}"
+    try:
+        with workspace.database.writing() as connection:
+            for attempt in left:
+                workspace.catalog.give_up(connection, attempt.attempt, status, message)
+    except StoreError:
+        # Not even the note fits. The row says `running` until the next start finds this process gone.
+        return
+    workspace.remove_records(attempt.uploaded for attempt in left)
 
 
 def _metadata(facts: TrialFacts) -> dict[str, str]:

@@ -25,7 +25,7 @@ from fabricbench.runner.loading import backend_of
 from fabricbench.runner.messages import Done, Failed, Order, Setup
 from fabricbench.runner.trials import facts_of, machine_facts
 from fabricbench.store.errors import DiskFullError
-from fabricbench.store.writer import finish_together
+from fabricbench.store.writer import finish_together, give_up_together
 
 if TYPE_CHECKING:
     from fabricbench.backend.protocol import Backend, SharingCores
@@ -353,5 +353,4 @@ class _Driver:
 
     def give_up(self, error: BaseException) -> None:
         """Note of everything that runs, or has ended and is not in its place, that it came to nothing."""
-        for _, attempt in self._running.values():
-            attempt.give_up(error)
+        give_up_together(self._workspace, [attempt for _, attempt in self._running.values()], error)
