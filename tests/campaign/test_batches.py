@@ -45,6 +45,10 @@ def test_more_are_handed_out_together_once_they_take_less_than_estimated() -> No
     assert sizes(batches.next(1, cores=1))[0] in {39, 40}  # 2 s of trials of 0.05 s each
 
 
+def test_a_batch_of_however_short_trials_has_a_bound() -> None:
+    assert sizes(Batches(units(1000, 1)).next(1, cores=1)) == [64]
+
+
 def test_the_last_trials_are_spread_over_the_cores() -> None:
     batches = Batches(units(16, 100))
     taken = batches.next(100, cores=4)

@@ -16,6 +16,7 @@ _BATCH_MS: Final = 2_000
 """Time that a batch is meant to take: what a lost worker costs, and how often something is heard."""
 _ESTIMATED_MS_MAX: Final = 60_000
 """The most by estimate, which bounds the time where trials before took far less than theirs."""
+_TRIALS_MAX: Final = 64
 _WEIGHT: Final = 0.2
 """How much the latest trial counts in what estimates are worth."""
 
@@ -52,7 +53,7 @@ class Batches:
         most_ms = min(_BATCH_MS / max(self._real, 1e-6), _ESTIMATED_MS_MAX, share_ms)
         batch = [self._units.popleft()]
         cost_ms = batch[0].cost_ms
-        while self._units and cost_ms + self._units[0].cost_ms <= most_ms:
+        while self._units and len(batch) < _TRIALS_MAX and cost_ms + self._units[0].cost_ms <= most_ms:
             if self._units[0].facts.backend != batch[0].facts.backend:
                 break
             batch.append(self._units.popleft())

@@ -11,7 +11,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import redirect_stdout
+from contextlib import closing, redirect_stdout
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Final, cast
@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 
 _AHEAD: Final = 2
 """Batches of trials begun for each core: the next waits where one ends."""
+_AT_ONCE: Final = 16
+"""Batches that are noted in one transaction of the catalog."""
 _UPLOADS: Final = 8
 """Records that are uploaded at once."""
 _WAIT_S: Final = 0.2
@@ -191,16 +193,15 @@ def drive(
         patience = Patience(interrupts, lambda waits: _tell_waiting(progress, waits, told))
         driver = _Driver(workspace, pool, waiting, progress, patience)
         try:
-            told(progress)
-            while driver.is_going:
-                interrupts.check()
-                driver.step()
+            with closing(pool):
                 told(progress)
+                while driver.is_going:
+                    interrupts.check()
+                    driver.step()
+                    told(progress)
         except BaseException as error:
             driver.give_up(error)
             raise
-        finally:
-            pool.close()
     return progress
 
 
@@ -254,10 +255,9 @@ class _Driver:
     def step(self) -> None:
         """Begin what there is room for, and finish what has ended."""
         self._look()
-        room = _AHEAD * self._pool.cores - self._pool.tasks
-        if room > 0 and self._waiting.is_left:
+        while self._waiting.is_left and (room := _AHEAD * self._pool.cores - self._pool.tasks) > 0:
             most_bytes = self._pool.memory_bytes_max
-            batches = self._waiting.next(room, self._pool.cores)
+            batches = self._waiting.next(min(room, _AT_ONCE), self._pool.cores)
             self._begin([self._fitting(batch, most_bytes) for batch in batches])
         if self._running:
             self._finish(list(self._pool.answers(_WAIT_S)))
@@ -284,6 +284,8 @@ class _Driver:
     def _begin(self, batches: Sequence[Sequence[Unit]]) -> None:
         """Note trials as running, all of them at once, and hand them to the pool."""
         units = [unit for batch in batches for unit in batch]
+        if not units:
+            return
         new_record = self._workspace.new_record
         places = self._patiently(lambda: [(unit.facts, *new_record(unit.facts.id)) for unit in units])
         attempts = self._patiently(lambda: self._workspace.begin_together(places, machine_facts()))
