@@ -5,93 +5,29 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
-import sys
-import time
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
+from tests.campaign.driven import (
+    CAMPAIGN,
+    LONG,
+    MAIN,
+    assert_as_alone,
+    assert_each_once,
+    carried_out,
+    started,
+    states,
+    waited_for,
+    workers_at,
+)
 
-import fabricbench as fb
-from fabricbench.store import Workspace
-
-CAMPAIGN = """\
-campaign: 1
-name: small
-plans:
-  - {plan: jct-alltoall, seeds: 3, sweep: {data_size: [1MB, 2MB]}}
-  - {plan: cc-alltoall-ecn, seeds: 2, sweep: {data_size: [1MB]}}
-"""
-LONG = """\
-campaign: 1
-name: long
-plans:
-  - {plan: lb-alltoall-ecmp, seeds: 6, sweep: {data_size: [64MB]}}
-"""
 pytestmark = pytest.mark.slow
-
-
-MAIN = "from fabricbench.cli.main import main; main()"
-
-
-def started(folder: Path, text: str, *more: str, script: str = MAIN) -> subprocess.Popen[bytes]:
-    (folder / "campaign.yaml").write_text(text)
-    command = [sys.executable, "-c", script, "campaign", "campaign.yaml", "--format", "json", *more]
-    environment = {**os.environ, "FABRICBENCH_WORKSPACE": ""}
-    pipe = subprocess.PIPE
-    return subprocess.Popen(
-        command, cwd=folder, env=environment, stdout=pipe, stderr=pipe, start_new_session=True
-    )
-
-
-def carried_out(folder: Path, text: str = CAMPAIGN, *more: str, script: str = MAIN, status: int = 0) -> Any:
-    with started(folder, text, *more, script=script) as driver:
-        out, error = driver.communicate(timeout=120)
-    assert driver.returncode == status, error.decode()
-    return json.loads(out) if out else error.decode()
-
-
-def states(folder: Path) -> dict[str, str]:
-    """The trials of a workspace by id, with the state of the last attempt at each."""
-    root = folder / "fabricbench-workspace"
-    return {trial.id: trial.status for trial in Workspace.open(root).trials()}
-
-
-def workers_at(folder: Path) -> Iterator[int]:
-    """Processes of Ray that carry out trials of a workspace of this folder."""
-    for process in Path("/proc").iterdir():
-        try:
-            is_busy = (process / "cmdline").read_bytes().startswith(b"ray::_carry_out")
-            is_here = is_busy and any(
-                str(folder) in str(file.readlink()) for file in (process / "fd").iterdir()
-            )
-        except OSError:
-            continue
-        if is_here:
-            yield int(process.name)
-
-
-def waited_for(found: Any, seconds: float = 60) -> Any:
-    until = time.monotonic() + seconds
-    while not (value := found()):
-        assert time.monotonic() < until, "it does not come"
-        time.sleep(0.02)
-    return value
 
 
 def test_records_are_those_of_a_single_process_byte_for_byte_and_are_kept(tmp_path: Path) -> None:
     told = carried_out(tmp_path)
     assert (told["trials"], told["finished"], told["kept"], told["failed"]) == (8, 8, 0, [])
-    alone = tmp_path / "alone"
-    fb.run(fb.load("jct-alltoall").with_(data_size=["1MB", "2MB"], iterations=3), workspace=alone)
-    fb.run(fb.load("cc-alltoall-ecn").with_(data_size="1MB", iterations=2), workspace=alone)
-    spread = tmp_path / "fabricbench-workspace"
-    files = [path.relative_to(alone / "trials") for path in (alone / "trials").rglob("*.parquet")]
-    assert len({path.parent for path in files}) == 8
-    for path in files:
-        assert (spread / "trials" / path).read_bytes() == (alone / "trials" / path).read_bytes(), path
+    assert_as_alone(tmp_path)
     again = carried_out(tmp_path)
     assert (again["finished"], again["kept"]) == (0, 8)
 
@@ -103,10 +39,7 @@ def test_a_worker_that_is_killed_costs_no_trial(tmp_path: Path) -> None:
     assert driver.returncode == 0, error.decode()
     told = json.loads(out)
     assert (told["finished"], told["failed"]) == (6, [])
-    assert list(states(tmp_path).values()) == ["complete"] * 6
-    assert {path.name for path in (tmp_path / "fabricbench-workspace/trials").iterdir()} == set(
-        states(tmp_path)
-    )
+    assert_each_once(tmp_path, 6)
 
 
 def test_a_campaign_whose_driver_is_killed_goes_on_where_it_ended(tmp_path: Path) -> None:
@@ -135,14 +68,15 @@ def test_ctrl_c_keeps_what_has_ended_and_says_so(tmp_path: Path) -> None:
 
 LARGE = """
 from fabricbench.runner.campaign import drive
-begin = drive._Driver._begin
+fitting = drive._Driver._fitting
 
-def larger(self, unit, most_bytes):
-    if unit.facts.data_size_bytes == 2 << 20:
-        unit.memory_bytes = 10**15
-    begin(self, unit, most_bytes)
+def larger(self, batch, most_bytes):
+    for unit in batch:
+        if unit.facts.data_size_bytes == 2 << 20:
+            unit.memory_bytes = 10**15
+    return fitting(self, batch, most_bytes)
 
-drive._Driver._begin = larger
+drive._Driver._fitting = larger
 """
 
 

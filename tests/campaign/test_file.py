@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import json
 from pathlib import Path
 
 import pytest
@@ -90,3 +92,23 @@ def test_a_campaign_far_beyond_what_is_meant_is_refused_with_its_cost(file: Path
     assert "10,001 trials of 2 plans" in refused.stderr
     assert "--force" in refused.stderr
     assert not (file.parent / "fabricbench-workspace").exists()
+
+
+def test_the_cost_is_told_in_every_format(file: Path) -> None:
+    told = [
+        call("campaign", "campaign.yaml", "--dry-run", "--format", each, cwd=file.parent)
+        for each in ("json", "csv")
+    ]
+    values = json.loads(told[0].stdout)
+    assert list(csv.DictReader(told[1].stdout.splitlines())) == [
+        {name: str(value) for name, value in values.items()}
+    ]
+    assert (values["name"], values["trials"], values["plans"]) == ("thresholds", 7, 2)
+
+
+@pytest.mark.parametrize("on", ["loca", "ray://", "ray://head", "head:ray", "head:99999"])
+def test_what_is_no_address_of_a_cluster_is_refused(file: Path, on: str) -> None:
+    refused = call("campaign", "campaign.yaml", "--on", on, cwd=file.parent)
+    assert refused.returncode == 2
+    assert f"{on} is no address of a Ray cluster" in refused.stderr
+    assert "ray://HOST:PORT" in refused.stderr

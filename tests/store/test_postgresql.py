@@ -11,12 +11,16 @@ from sqlalchemy import create_engine, text
 from tests.support import postgresql
 from tests.support.catalog import differences
 from tests.support.fake_backend import FakeBackend
-from tests.support.samples import run_trial, trial_facts
+from tests.support.samples import Planned, Rows, run_spec, run_trial, trial_facts
 
+from fabricbench.results.jobs import result_rows
+from fabricbench.runner.trials import machine_facts
 from fabricbench.store import StoreError, Workspace
 from fabricbench.store import postgresql as database
 from fabricbench.store.database import BUSY_TIMEOUT_S
+from fabricbench.store.errors import UnreachableError
 from fabricbench.store.migrate import upgrade
+from fabricbench.store.writer import finish_together
 
 FIRST, SECOND = "aaaa00000001", "bbbb00000002"
 
@@ -117,6 +121,52 @@ def test_a_server_that_is_killed_in_the_middle_of_a_run_costs_only_that_trial(tm
         assert [path.name for path in workspace.records.iterdir()] == [FIRST]
         run_trial(workspace, trial_facts(SECOND), FakeBackend())
         assert workspace.find(SECOND).tables.table("chunks").num_rows == 12
+
+
+@pytest.mark.parametrize("is_noted", [True, False])
+def test_a_commit_of_which_nothing_was_heard_is_asked_for_and_made_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, is_noted: bool
+) -> None:
+    if postgresql.programs() is None:
+        pytest.skip("PostgreSQL is not installed")
+    with postgresql.server() as server:
+        workspace = Workspace.open(tmp_path, create=True, catalog_url=server.new_database("bench"))
+        with workspace.begin(trial_facts(FIRST), machine_facts()) as writer:
+            result = FakeBackend().run(Planned(run_spec()), Rows(writer.write), threads=1)
+            rows = result_rows(trial_facts(FIRST), result.summary, writer.close())
+            ready = writer.ready(result.summary, result.engine, writer.written(rows))
+            commit = psycopg.Connection.commit
+
+            def lose(connection: psycopg.Connection) -> None:
+                if is_noted:
+                    commit(connection)
+                server.kill()
+                raise psycopg.OperationalError("the server closed the connection unexpectedly")
+
+            with monkeypatch.context() as patched:
+                patched.setattr(psycopg.Connection, "commit", lose)
+                with pytest.raises(UnreachableError):
+                    finish_together(workspace, [ready])
+            with pytest.raises(UnreachableError):
+                finish_together(workspace, [ready])
+            server.start()
+            finish_together(workspace, [ready])
+        assert [trial.status for trial in workspace.trials()] == ["complete"]
+        assert workspace.find(FIRST).tables.table("chunks").num_rows == 12
+        assert [path.name for path in workspace.records.iterdir()] == [FIRST]
+
+
+def test_trials_of_which_nobody_knows_whether_they_were_noted_begin_once(
+    tmp_path: Path, postgresql_url: str
+) -> None:
+    workspace = Workspace.open(tmp_path, create=True, catalog_url=postgresql_url)
+    starting = [
+        (facts, *workspace.new_record(facts.id)) for facts in (trial_facts(FIRST), trial_facts(SECOND))
+    ]
+    workspace.begin_together(starting, machine_facts())
+    attempts = workspace.begin_together(starting, machine_facts())
+    assert [trial.attempt for trial in workspace.trials()] == [attempt.attempt for attempt in attempts]
+    assert [trial.status for trial in workspace.trials()] == ["running", "running"]
 
 
 def test_a_writer_that_is_stopped_keeps_no_other_waiting(

@@ -6,8 +6,9 @@ import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
@@ -19,6 +20,7 @@ from fabricbench.words import counted
 
 if TYPE_CHECKING:
     from fabricbench.runner.campaign.drive import Progress
+    from fabricbench.store.campaigns import CampaignState
 
 _TRIALS_MAX: Final = 10_000
 _HOURS_MAX: Final = 24
@@ -31,12 +33,15 @@ def campaign_command(
     on: Annotated[
         str,
         typer.Option(
-            metavar="local|ray://HOST:PORT",
+            metavar="local|ray://HOST:PORT|HOST:PORT",
             help="Where trials run: on the cores of this machine, or on a Ray cluster.",
         ),
     ] = "local",
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what it would run and cost, and run nothing.")
+    ] = False,
+    status: Annotated[
+        bool, typer.Option("--status", help="Say how far it is, while another process runs it.")
     ] = False,
     force: Annotated[
         bool, typer.Option("--force", help="Run it however many trials it has and however long it takes.")
@@ -52,17 +57,22 @@ def campaign_command(
     """
     from fabricbench.plan.cost import Limits, duration
     from fabricbench.results.jobs import result_rows
+    from fabricbench.runner.campaign.announce import announced
     from fabricbench.runner.campaign.drive import drive, units_of
     from fabricbench.runner.campaign.file import load_campaign
     from fabricbench.store import Workspace
 
+    if status:
+        _tell_status(file, workspace, output)
+        return
     campaign = load_campaign(file, Limits(None, None if force else time_limit * 60_000))
     units = units_of(campaign)
     cost_ms = sum(unit.cost_ms for unit in units)
     trials, plans = counted(len(units), "trial"), counted(len(campaign.plans), "plan")
     cost = f"{trials} of {plans}, up to {duration(cost_ms)} of one core"
     if dry_run:
-        write(f"{campaign.name}: {cost}")
+        counts = {"name": campaign.name, "trials": len(units), "plans": len(campaign.plans)}
+        _tell_values(counts | {"cost_ms": cost_ms}, f"{campaign.name}: {cost}", output)
         return
     if not force and (len(units) > _TRIALS_MAX or cost_ms > _HOURS_MAX * 3_600_000):
         note(
@@ -72,30 +82,63 @@ def campaign_command(
         raise typer.Exit(USER_ERROR)
     store = Workspace.open(workspace, create=True)
     note(f"{campaign.name}: {cost}")
-    with _display(campaign.name) as told:
+    with announced(store, campaign.name) as noted, _display(campaign.name) as shown:
+
+        def told(progress: Progress) -> None:
+            noted(progress)
+            shown(progress)
+
         progress = drive(store, units, on, result_rows, told)
     _tell(progress, campaign.name, output)
     if progress.failed:
         raise typer.Exit(USER_ERROR)
 
 
+def _tell_status(file: Path, workspace: Path | None, output: Format) -> None:
+    from fabricbench.runner.campaign.file import campaign_name
+    from fabricbench.store import Workspace
+    from fabricbench.store.campaigns import campaigns
+
+    name = campaign_name(file)
+    found = [each for each in campaigns(Workspace.open(workspace).root) if each.name == name]
+    if not found:
+        note(
+            f"error: campaign {name} has not run in this workspace\n"
+            f"hint: `fabricbench campaign {file}` runs it"
+        )
+        raise typer.Exit(USER_ERROR)
+    _tell_values(asdict(found[0]), f"{name}: {found[0].state}, {_line(found[0])}", output)
+
+
+def _tell_values(values: dict[str, Any], text: str, output: Format) -> None:
+    if output is Format.JSON:
+        write(json.dumps(values, indent=2))
+    else:
+        write(_row(values) if output is Format.CSV else text)
+
+
 def _tell(progress: Progress, name: str, output: Format) -> None:
-    if output is not Format.TABLE:
-        told = {
-            "name": name,
-            "trials": progress.trials,
-            "kept": progress.kept,
-            "finished": progress.finished,
-            "failed": [{"trial": facts.id, "why": str(error)} for facts, error in progress.failed],
-            "elapsed_s": round(progress.elapsed_s, 3),
-            "busy_percent": round(progress.busy_percent, 1),
-        }
+    """Write what came of a campaign; why trials failed is data of JSON, and otherwise a message."""
+    told = {
+        "name": name,
+        "trials": progress.trials,
+        "kept": progress.kept,
+        "finished": progress.finished,
+        "failed": [{"trial": facts.id, "why": str(error)} for facts, error in progress.failed],
+        "elapsed_s": round(progress.elapsed_s, 3),
+        "busy_percent": round(progress.busy_percent, 1),
+        "nodes": dict(sorted(progress.nodes.items())),
+    }
+    if output is Format.JSON:
         write(json.dumps(told, indent=2))
         return
     for facts, error in progress.failed[:_SHOWN]:
         note(f"failed: {facts.id}, {facts.plan}: {type(error).__name__}: {error}")
     if len(progress.failed) > _SHOWN:
         note(f"and {len(progress.failed) - _SHOWN} more: `fabricbench trials` has them all")
+    if output is Format.CSV:
+        write(_row(told | {"failed": len(progress.failed), "nodes": len(progress.nodes)}))
+        return
     kept = f", {progress.kept} had their record" if progress.kept else ""
     failed = f", {len(progress.failed)} failed" if progress.failed else ""
     busy = f"; {progress.cores} cores worked on trials {progress.busy_percent:.0f} % of the time"
@@ -105,14 +148,51 @@ def _tell(progress: Progress, name: str, output: Format) -> None:
     )
 
 
+def _row(values: dict[str, Any]) -> str:
+    from fabricbench.report.formats import rows_csv
+
+    return rows_csv(list(values), [values])
+
+
+class _Waits:
+    """Says once of each trouble that something is waited for."""
+
+    def __init__(self) -> None:
+        self._said = ""
+
+    def __call__(self, told: Progress) -> None:
+        if told.waits != self._said:
+            self._said = told.waits
+            if told.waits:
+                note(f"waiting: {told.waits}")
+
+
 @contextmanager
 def _display(name: str) -> Iterator[Callable[[Progress], None]]:
     """Show how far a campaign is until the block ends, while standard error is a terminal."""
-    from fabricbench.runner.campaign.drive import progress_text
+    from fabricbench.runner.campaign.announce import state_of
+    from fabricbench.store.catalog_schema import RUNNING
 
     if not sys.stderr.isatty():
-        yield lambda _: None
+        yield _Waits()
         return
     with bar() as shown:
         task = shown.add_task(name, total=1, detail="")
-        yield lambda told: shown.update(task, completed=told.share, detail=progress_text(told))
+        yield lambda told: shown.update(
+            task, completed=told.share, detail=_line(state_of(name, RUNNING, told))
+        )
+
+
+def _line(campaign: CampaignState) -> str:
+    """Say how far a campaign is."""
+    from fabricbench.plan.cost import duration
+
+    done = campaign.kept + campaign.finished + campaign.failed
+    parts = [f"{done:,} of {campaign.trials:,} trials", f"{campaign.percent:.0f} % of the estimated work"]
+    if campaign.failed:
+        parts.append(f"{campaign.failed:,} failed")
+    if campaign.left_s is not None:
+        parts.append(f"{duration(round(1000 * campaign.left_s))} left")
+    if campaign.waits:
+        parts.append(f"waiting: {campaign.waits}")
+    return ", ".join(parts)

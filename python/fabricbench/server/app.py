@@ -12,6 +12,7 @@ from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from fabricbench.server import (
+    campaigns,
     compare,
     declared,
     downloads,
@@ -81,6 +82,7 @@ def create_app(workspace: Workspace, settings: Settings) -> FastAPI:
         compare,
         downloads,
         imports,
+        campaigns,
         validation,
         hosts,
         declared,

@@ -28,6 +28,10 @@ class StoreError(Exception):
         self.add_note(f"hint: {hint}")  # a traceback shows it
 
 
+class UnreachableError(StoreError):
+    """A database or a place of records at a URL that does not answer, and may come back."""
+
+
 class DiskFullError(StoreError):
     """No room is left for the tables or the catalog."""
 

@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from fabricbench.store.errors import StoreError, is_disk_full, write_error
+from fabricbench.store.errors import StoreError, UnreachableError, is_disk_full, write_error
 from fabricbench.store.rows import RECORD_NAME
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ class Location:
             if isinstance(error, OSError) and is_disk_full(error):
                 raise StoreError(self.url, f"no room is left: {_reason(error)}", "make room there") from error
             hint = "check the URL, the network and the credentials that the driver of fsspec reads"
-            raise StoreError(self.url, f"cannot be reached: {_reason(error)}", hint) from error
+            raise UnreachableError(self.url, f"cannot be reached: {_reason(error)}", hint) from error
 
     def check(self) -> None:
         """Write a small file, once, and make the last folder of the URL if it is not there.

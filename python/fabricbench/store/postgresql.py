@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from fabricbench.store.database import BUSY_TIMEOUT_S, Database
-from fabricbench.store.errors import StoreError
+from fabricbench.store.errors import StoreError, UnreachableError
 from fabricbench.store.sql.connection import Connection
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ class PostgresqlDatabase(Database):
             )
         if state.startswith(_OUT_OF_REACH) or not state:
             hint = "check the URL, the password (PGPASSWORD, ~/.pgpass) and whether the server runs"
-            return StoreError(self.place, f"cannot be reached: {reason}", hint)
+            return UnreachableError(self.place, f"cannot be reached: {reason}", hint)
         return StoreError(
             self.place, f"not the catalog of a fabricbench workspace: {reason}", self.damaged_hint
         )

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from fabricbench.store.catalog import Catalog, UnreadableRow, is_deleted
-from fabricbench.store.catalog_schema import FINISHED
+from fabricbench.store.catalog_schema import FINISHED, RUNNING, trials
 from fabricbench.store.database import Database
 from fabricbench.store.databases import catalog_database
 from fabricbench.store.errors import StoreError, UnknownTrialError, write_error
@@ -37,6 +37,7 @@ from fabricbench.store.names import (
 from fabricbench.store.recovery import recover
 from fabricbench.store.rows import TRIAL_ID
 from fabricbench.store.schema import TABLES
+from fabricbench.store.sql.statement import select
 from fabricbench.store.swap import PARTIAL, RecordSwap
 from fabricbench.store.trial import Trial, TrialFacts, to_json
 
@@ -277,6 +278,16 @@ class Workspace:
                     return replace(trial, facts=facts)
         return None
 
+    def recorded(self) -> set[str]:
+        """Return the ids of the trials that have finished, those in the trash excepted.
+
+        Raises:
+            StoreError: The catalog cannot be read.
+        """
+        with self.database.reading() as connection:
+            query = select(trials.c.id).where(trials.c.status.in_(FINISHED), ~is_deleted(trials))
+            return set(connection.execute(query).scalars())
+
     def begin(self, facts: TrialFacts, machine: Mapping[str, Any]) -> TrialWriter:
         """Note that a trial starts and open its tables.
 
@@ -297,9 +308,41 @@ class Workspace:
         Raises:
             StoreError: The workspace cannot be written, or the disk is full.
         """
+        return self.begin_together([(facts, *self.new_record(facts.id))], machine)[0]
+
+    def begin_together(
+        self, starting: Sequence[tuple[TrialFacts, Path, str | None]], machine: Mapping[str, Any]
+    ) -> list[Attempt]:
+        """Note that trials start whose records other processes write, all of them or none.
+
+        After an error of which nobody knows whether they have been noted, it can be called again.
+
+        Args:
+            starting: The trials, each with the folder and the URL of its `new_record`.
+            machine: The machine that runs them.
+
+        Raises:
+            StoreError: The workspace cannot be written, or the disk is full.
+        """
         from fabricbench.store.writer import Attempt
 
-        return Attempt(self, facts, *self._running(facts, machine))
+        with self.database.writing() as connection:
+            self.catalog.remove(
+                connection,
+                trials.c.id.in_([facts.id for facts, _, _ in starting]),
+                trials.c.folder.in_([folder.name for _, folder, _ in starting]),
+                trials.c.status == RUNNING,
+            )
+            return [
+                Attempt(
+                    self,
+                    facts,
+                    self.catalog.add_running(connection, facts, folder.name, url, machine),
+                    folder,
+                    url,
+                )
+                for facts, folder, url in starting
+            ]
 
     def _running(self, facts: TrialFacts, machine: Mapping[str, Any]) -> tuple[int, Path, str | None]:
         """Note that a trial starts; return the number of the attempt, its folder and the URL it will have."""

@@ -106,25 +106,31 @@ class Attempt:
         """
         self._is_in_doubt = True
 
+    @property
+    def is_in_doubt(self) -> bool:
+        """Whether only the catalog can tell how the trial ended."""
+        return self._is_in_doubt
+
+    def settle(self) -> None:
+        """Take note that the catalog has told that the trial has not finished."""
+        self._is_in_doubt = False
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it has neither finished nor is in doubt."""
+        return not (self._is_finished or self._is_in_doubt)
+
+    @property
+    def uploaded(self) -> str | None:
+        """The URL at which something of its record may lie; none if nothing does."""
+        return self._url if self._is_uploaded else None
+
     def give_up(self, error: BaseException | None) -> None:
         """Unless the trial has finished, remove the rows, which may free the disk, then note why.
 
         It counts as interrupted by KeyboardInterrupt, and as failed by any other error.
         """
-        if self._is_finished or self._is_in_doubt:
-            return
-        shutil.rmtree(self._folder, ignore_errors=True)
-        is_interrupt = isinstance(error, KeyboardInterrupt)
-        status = INTERRUPTED if is_interrupt else FAILED
-        message = "stopped by the user" if is_interrupt else f"{type(error).__name__}: {error}"
-        try:
-            with self._workspace.database.writing() as connection:
-                self._workspace.catalog.give_up(connection, self._attempt, status, message)
-        except StoreError:
-            # Not even the note fits. The row says `running` until the next start finds this process gone.
-            return
-        if self._is_uploaded:
-            self._workspace.remove_records([self._url])
+        give_up_together(self._workspace, [self], error)
 
 
 class TrialWriter(Attempt):
@@ -201,7 +207,7 @@ class TrialWriter(Attempt):
 
     def give_up(self, error: BaseException | None) -> None:
         """Let go of the tables as well."""
-        if self._record is not None and not self._is_finished and not self._is_in_doubt:
+        if self._record is not None and self.is_open:
             self._record.abandon()
         super().give_up(error)
 
@@ -247,9 +253,14 @@ class ReadyTrial:
 def finish_together(workspace: Workspace, ready: Sequence[ReadyTrial]) -> None:
     """Put the records of several trials in place and note how they ended: all of them or none.
 
+    After a catalog that did not answer, it can be called again with the same.
+
     Raises:
+        UnreachableError: The catalog does not answer.
         StoreError: The disk is full or failing, or the catalog cannot be written.
     """
+    if any(trial.attempt.is_in_doubt for trial in ready) and _has_finished(workspace, ready):
+        return
     replaced: set[str] = set()
     is_committing = False
     try:
@@ -270,10 +281,53 @@ def finish_together(workspace: Workspace, ready: Sequence[ReadyTrial]) -> None:
                 for trial in reversed(ready):
                     trial.swap.undo()
             raise
+    _mark_finished(ready)
+    workspace.remove_records(replaced)
+
+
+def _has_finished(workspace: Workspace, ready: Sequence[ReadyTrial]) -> bool:
+    """Ask the catalog how trials in doubt ended; if they have not finished, put everything back.
+
+    Raises:
+        StoreError: The catalog still cannot tell.
+    """
+    # A commit of which nothing was heard may still be on its way: it holds the lock of writers.
+    with workspace.database.writing() as connection:
+        attempts = (trial.attempt.attempt for trial in ready)
+        is_noted = all(workspace.catalog.is_finished(connection, attempt) for attempt in attempts)
+    if is_noted:
+        _mark_finished(ready)
+    else:
+        for trial in reversed(ready):
+            trial.swap.undo()
+            trial.attempt.settle()
+    return is_noted
+
+
+def _mark_finished(ready: Sequence[ReadyTrial]) -> None:
     for trial in ready:
         trial.attempt.mark_finished()
         trial.swap.discard()
-    workspace.remove_records(replaced)
+
+
+def give_up_together(workspace: Workspace, attempts: Sequence[Attempt], error: BaseException | None) -> None:
+    """Give up those of some attempts whose trials have not finished; see `Attempt.give_up`."""
+    left = [attempt for attempt in attempts if attempt.is_open]
+    if not left:
+        return
+    for attempt in left:
+        shutil.rmtree(attempt.folder, ignore_errors=True)
+    is_interrupt = isinstance(error, KeyboardInterrupt)
+    status = INTERRUPTED if is_interrupt else FAILED
+    message = "stopped by the user" if is_interrupt else f"{type(error).__name__}: {error}"
+    try:
+        with workspace.database.writing() as connection:
+            for attempt in left:
+                workspace.catalog.give_up(connection, attempt.attempt, status, message)
+    except StoreError:
+        # Not even the note fits. The row says `running` until the next start finds this process gone.
+        return
+    workspace.remove_records(attempt.uploaded for attempt in left)
 
 
 def _metadata(facts: TrialFacts) -> dict[str, str]:

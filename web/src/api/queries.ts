@@ -11,6 +11,7 @@ import { get, path, query, send, upload } from './client';
 import { FINAL_STATES } from './states';
 import type {
   About,
+  Campaign,
   Choices,
   Comparison,
   Twins,
@@ -183,6 +184,15 @@ export function useRuns() {
   return useQuery({
     queryKey: ['runs'],
     queryFn: ({ signal }) => get<{ runs: Run[] }>(path('runs'), signal),
+    refetchInterval: 3_000,
+  });
+}
+
+/** How far the campaigns of the workspace are. */
+export function useCampaigns() {
+  return useQuery({
+    queryKey: ['campaigns'],
+    queryFn: ({ signal }) => get<{ campaigns: Campaign[] }>(path('campaigns'), signal),
     refetchInterval: 3_000,
   });
 }

@@ -504,6 +504,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/campaigns": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Campaigns
+         * @description Return how far each campaign is that has run in the workspace by `fabricbench campaign`.
+         */
+        get: operations["list_campaigns_api_v1_campaigns_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/validation": {
         parameters: {
             query?: never;
@@ -727,6 +747,77 @@ export interface components {
              * @description Who asks; empty for the server's own token.
              */
             user: string;
+        };
+        /**
+         * CampaignProgress
+         * @description How far a campaign is.
+         */
+        CampaignProgress: {
+            /** Name */
+            name: string;
+            /**
+             * State
+             * @description `running`, `complete` once all trials have ended, `failed` or `interrupted`.
+             */
+            state: string;
+            /**
+             * Trials
+             * @description How many trials it has.
+             */
+            trials: number;
+            /**
+             * Kept
+             * @description How many had their record before.
+             */
+            kept: number;
+            /**
+             * Finished
+             * @description How many have ended with a record since.
+             */
+            finished: number;
+            /**
+             * Failed
+             * @description How many have ended without.
+             */
+            failed: number;
+            /**
+             * Percent
+             * @description Share of the estimated work that is done [%].
+             */
+            percent: number;
+            /**
+             * Elapsed S
+             * @description Time since it began [s].
+             */
+            elapsed_s: number;
+            /**
+             * Left S
+             * @description Time that the rest will take [s]; null if not known.
+             */
+            left_s: number | null;
+            /**
+             * Cores
+             * @description Cores that work on it.
+             */
+            cores: number;
+            /**
+             * Waits
+             * @description What does not answer and is waited for; nothing if empty.
+             */
+            waits: string;
+            /**
+             * Noted At
+             * @description When all this was noted, ISO 8601 in UTC.
+             */
+            noted_at: string;
+        };
+        /**
+         * Campaigns
+         * @description The campaigns that have run in the workspace, the newest first.
+         */
+        Campaigns: {
+            /** Campaigns */
+            campaigns: components["schemas"]["CampaignProgress"][];
         };
         /**
          * Checked
@@ -4426,6 +4517,98 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Imported"];
+                };
+            };
+            /** @description The request cannot be read. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The token is missing or wrong. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The request came from another site. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Its state does not allow that. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description A value is wrong. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Too much to do at the moment, or the catalog is out of reach. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    list_campaigns_api_v1_campaigns_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Campaigns"];
                 };
             };
             /** @description The request cannot be read. */

@@ -398,6 +398,8 @@ export type Checked = Known<
 
 export type ShippedPlan = Schemas['ShippedPlan'];
 
+export type Campaign = Schemas['CampaignProgress'];
+
 export interface PublishedMetric {
   unit: string;
   published: number | null;

@@ -8,19 +8,24 @@ from __future__ import annotations
 
 import sys
 import time
-from collections import deque
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import redirect_stdout
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, redirect_stdout
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Final, cast
 
-from fabricbench.plan.cost import duration
-from fabricbench.runner.campaign.pool import Answer, Pool, put_files, remove_tries
+from fabricbench.runner.campaign.batches import Batches
+from fabricbench.runner.campaign.patience import Patience
+from fabricbench.runner.campaign.pool import Pool
+from fabricbench.runner.campaign.worker import Answer, put_files, remove_tries
 from fabricbench.runner.interrupts import Interrupts
 from fabricbench.runner.loading import backend_of
-from fabricbench.runner.messages import Done, Order, Setup
+from fabricbench.runner.messages import Done, Failed, Order, Setup
 from fabricbench.runner.trials import facts_of, machine_facts
-from fabricbench.store.writer import finish_together
+from fabricbench.store.errors import DiskFullError
+from fabricbench.store.writer import finish_together, give_up_together
 
 if TYPE_CHECKING:
     from fabricbench.backend.protocol import Backend, SharingCores
@@ -31,8 +36,14 @@ if TYPE_CHECKING:
     from fabricbench.store.writer import Attempt, ReadyTrial
 
 _AHEAD: Final = 2
-"""Trials begun for each core: the next waits where one ends."""
+"""Batches of trials begun for each core: the next waits where one ends."""
+_AT_ONCE: Final = 16
+"""Batches that are noted in one transaction of the catalog."""
+_UPLOADS: Final = 8
+"""Records that are uploaded at once."""
 _WAIT_S: Final = 0.2
+_LOOK_S: Final = 1.0
+"""How often nodes are looked for."""
 _UNKNOWN_MS: Final = 1_000
 """Time that a trial without an estimate counts as."""
 
@@ -70,7 +81,11 @@ class Progress:
         cost_ms: Estimated time of one core of all that had to run, and of what has ended.
         done_ms: The same of what has ended.
         busy_s: Time that cores worked on trials [s].
-        cores: Cores that there are.
+        cores: Cores that there are just now.
+        there_s: Time that cores have been there since it began, up to `seen_at` [s].
+        seen_at: When they were counted last, by the clock of this process.
+        nodes: How many trials have ended with a record on each node, by its address.
+        waits: What does not answer just now and is waited for; nothing if empty.
         begun_at: When it began, by the clock of this process.
     """
 
@@ -81,7 +96,11 @@ class Progress:
     cost_ms: int = 0
     done_ms: int = 0
     busy_s: float = 0.0
-    cores: int = 1
+    cores: int = 0
+    there_s: float = 0.0
+    seen_at: float = field(default_factory=time.monotonic)
+    nodes: Counter[str] = field(default_factory=Counter)
+    waits: str = ""
     begun_at: float = field(default_factory=time.monotonic)
 
     @property
@@ -99,10 +118,24 @@ class Progress:
         """Time that the rest will take [s], by what the work so far took; none before anything has ended."""
         return self.elapsed_s * (1 - self.share) / self.share if self.done_ms else None
 
+    def finish(self, unit: Unit, answer: Answer) -> None:
+        """Take note of a trial that has its record now."""
+        self.finished += 1
+        self.done_ms += unit.cost_ms
+        self.busy_s += answer.busy_s
+        self.nodes[answer.node] += 1
+
+    def have(self, cores: int) -> None:
+        """Take note of how many cores there are now; the first were there from the beginning."""
+        now = time.monotonic()
+        self.there_s += (self.cores or cores) * (now - self.seen_at)
+        self.cores, self.seen_at = cores, now
+
     @property
     def busy_percent(self) -> float:
         """Share of the time of all cores in which they worked on trials [%]."""
-        return 100 * self.busy_s / (self.cores * self.elapsed_s)
+        there_s = self.there_s + self.cores * (time.monotonic() - self.seen_at)
+        return 100 * self.busy_s / there_s if there_s else 0.0
 
 
 def units_of(campaign: Campaign) -> list[Unit]:
@@ -144,7 +177,7 @@ def drive(
 
     Raises:
         ClusterError: Ray is not installed, or there is no such cluster.
-        StoreError: The workspace cannot be written, or the disk is full.
+        StoreError: The workspace cannot be written, or the disk is full; what has ended is kept.
         KeyboardInterrupt: The user stopped it; what has ended is kept.
     """
     progress = Progress(len(units))
@@ -156,32 +189,39 @@ def drive(
     # Ray tells of lost workers on standard output, which is for the result.
     with redirect_stdout(sys.stderr), Interrupts() as interrupts:
         pool = Pool(on, setups, workspace.records)
-        progress.cores = pool.cores
-        driver = _Driver(workspace, pool, waiting, progress)
+        progress.have(pool.cores)
+        patience = Patience(interrupts, lambda waits: _tell_waiting(progress, waits, told))
+        driver = _Driver(workspace, pool, waiting, progress, patience)
         try:
-            while driver.is_going:
-                interrupts.check()
-                driver.step()
+            with closing(pool):
                 told(progress)
+                while driver.is_going:
+                    interrupts.check()
+                    driver.step()
+                    told(progress)
         except BaseException as error:
             driver.give_up(error)
             raise
-        finally:
-            pool.close()
     return progress
 
 
-def _left(workspace: Workspace, units: Sequence[Unit], progress: Progress) -> deque[Unit]:
+def _tell_waiting(progress: Progress, waits: str, told: Callable[[Progress], None]) -> None:
+    progress.waits = waits
+    told(progress)
+
+
+def _left(workspace: Workspace, units: Sequence[Unit], progress: Progress) -> list[Unit]:
     """Return what has no record, the longest first."""
     left = []
+    recorded = workspace.recorded()
     for unit in units:
-        if workspace.resume(unit.facts) is None:
+        if unit.facts.id not in recorded or workspace.resume(unit.facts) is None:
             left.append(unit)
         else:
             progress.kept += 1
             _share(workspace, unit)
     progress.cost_ms = sum(unit.cost_ms for unit in left)
-    return deque(longest_first(left))
+    return longest_first(left)
 
 
 def _share(workspace: Workspace, unit: Unit) -> None:
@@ -191,61 +231,123 @@ def _share(workspace: Workspace, unit: Unit) -> None:
 
 
 class _Driver:
-    def __init__(self, workspace: Workspace, pool: Pool, waiting: deque[Unit], progress: Progress) -> None:
+    def __init__(
+        self,
+        workspace: Workspace,
+        pool: Pool,
+        waiting: Sequence[Unit],
+        progress: Progress,
+        patiently: Patience,
+    ) -> None:
         self._workspace = workspace
         self._pool = pool
-        self._waiting = waiting
+        self._waiting = Batches(waiting)
+        self._looked_at = time.monotonic()
         self._running: dict[str, tuple[Unit, Attempt]] = {}
         self._progress = progress
+        self._patiently = patiently
 
     @property
     def is_going(self) -> bool:
         """Whether anything runs or waits."""
-        return bool(self._waiting or self._running)
+        return bool(self._waiting.is_left or self._running)
 
     def step(self) -> None:
         """Begin what there is room for, and finish what has ended."""
-        room = min(len(self._waiting), _AHEAD * self._pool.cores - len(self._running))
-        if room > 0:
-            most_bytes = self._pool.largest_memory_bytes()
-            for _ in range(room):
-                self._begin(self._waiting.popleft(), most_bytes)
+        self._look()
+        while self._waiting.is_left and (room := _AHEAD * self._pool.cores - self._pool.tasks) > 0:
+            most_bytes = self._pool.memory_bytes_max
+            batches = self._waiting.next(min(room, _AT_ONCE), self._pool.cores)
+            self._begin([self._fitting(batch, most_bytes) for batch in batches])
         if self._running:
             self._finish(list(self._pool.answers(_WAIT_S)))
 
-    def _begin(self, unit: Unit, most_bytes: int) -> None:
-        if unit.memory_bytes is not None and unit.memory_bytes > most_bytes:
+    def _look(self) -> None:
+        """See now and then which nodes there are."""
+        if time.monotonic() - self._looked_at > _LOOK_S:
+            self._pool.look()
+            self._looked_at = time.monotonic()
+        self._progress.have(self._pool.cores)
+
+    def _fitting(self, batch: Sequence[Unit], most_bytes: int) -> list[Unit]:
+        """Return the trials of a batch for which a node has the memory; the others have failed."""
+        fitting = []
+        for unit in batch:
+            if unit.memory_bytes is None or unit.memory_bytes <= most_bytes:
+                fitting.append(unit)
+                continue
             needed, there = unit.memory_bytes / 1e9, most_bytes / 1e9
             found = f"it needs some {needed:.1f} GB, and no node has more than {there:.1f}"
             self._fail(unit, MemoryError(found))
+        return fitting
+
+    def _begin(self, batches: Sequence[Sequence[Unit]]) -> None:
+        """Note trials as running, all of them at once, and hand them to the pool."""
+        units = [unit for batch in batches for unit in batch]
+        if not units:
             return
-        attempt = self._workspace.begin_elsewhere(unit.facts, machine_facts())
-        self._running[unit.facts.id] = unit, attempt
-        order = Order(unit.planned, unit.facts, attempt.folder, 1)
-        self._pool.begin(unit.facts.id, order, unit.memory_bytes)
+        new_record = self._workspace.new_record
+        places = self._patiently(lambda: [(unit.facts, *new_record(unit.facts.id)) for unit in units])
+        attempts = self._patiently(lambda: self._workspace.begin_together(places, machine_facts()))
+        for unit, attempt in zip(units, attempts, strict=True):
+            self._running[unit.facts.id] = unit, attempt
+        for batch in filter(None, batches):
+            folders = (self._running[unit.facts.id][1].folder for unit in batch)
+            orders = [Order(u.planned, u.facts, folder, 1) for u, folder in zip(batch, folders, strict=True)]
+            known = [unit.memory_bytes for unit in batch if unit.memory_bytes is not None]
+            self._pool.begin(orders, max(known, default=None))
 
     def _finish(self, ended: Sequence[tuple[str, Answer | Exception]]) -> None:
         """Put the records of trials that have ended in their places, all of them at once."""
-        ready: dict[str, ReadyTrial] = {}
+        done: list[tuple[str, Answer, Done]] = []
+        lost: list[tuple[str, Answer | Exception]] = []
         for key, answer in ended:
-            unit, attempt = self._running[key]
-            if isinstance(answer, Exception):
-                error: BaseException = answer
+            if isinstance(answer, Answer) and isinstance(answer.said, Done):
+                done.append((key, answer, answer.said))
             else:
-                self._progress.busy_s += answer.busy_s
-                if isinstance(answer.said, Done):
-                    ready[key] = _ready(attempt, answer, answer.said)
-                    continue
-                error = answer.said.error
-            attempt.give_up(error)
-            del self._running[key]
-            self._fail(unit, error)
-        finish_together(self._workspace, list(ready.values()))
-        for key in ready:
+                lost.append((key, answer))
+        if ready := self._all_ready(done):
+            self._patiently(lambda: finish_together(self._workspace, ready))
+        for key, answer, _ in done:
             unit, _ = self._running.pop(key)
-            _share(self._workspace, unit)
-            self._progress.finished += 1
-            self._progress.done_ms += unit.cost_ms
+            self._waiting.took(unit, answer.busy_s)
+            self._progress.finish(unit, answer)
+            self._patiently(partial(_share, self._workspace, unit))
+        for key, answer_or_error in lost:
+            self._lose(key, answer_or_error)
+
+    def _all_ready(self, done: Sequence[tuple[str, Answer, Done]]) -> list[ReadyTrial]:
+        """Have records whole in the workspace, and uploaded if they go to a URL: several at once."""
+        make = [partial(self._patiently, partial(self._ready, *each)) for each in done]
+        if self._workspace.location is None or len(make) < 2:
+            return [each() for each in make]
+        with ThreadPoolExecutor(_UPLOADS) as uploads:
+            return list(uploads.map(lambda each: each(), make))
+
+    def _lose(self, key: str, answer: Answer | Exception) -> None:
+        """Note why a trial has no record; a full disk of the workspace ends the campaign.
+
+        Raises:
+            DiskFullError: No other record would fit either.
+        """
+        if isinstance(answer, Answer):
+            self._progress.busy_s += answer.busy_s
+            error = cast("Failed", answer.said).error
+            if isinstance(error, DiskFullError) and answer.files is None:
+                raise error
+        else:
+            error = answer
+        unit, attempt = self._running.pop(key)
+        attempt.give_up(error)
+        self._fail(unit, error)
+
+    def _ready(self, key: str, answer: Answer, said: Done) -> ReadyTrial:
+        _, attempt = self._running[key]
+        if answer.files is None:
+            remove_tries(attempt.folder)
+        else:
+            put_files(attempt.folder, answer.files)
+        return attempt.ready(said.summary, said.engine, said.record)
 
     def _fail(self, unit: Unit, error: BaseException) -> None:
         self._progress.failed.append((unit.facts, error))
@@ -253,24 +355,4 @@ class _Driver:
 
     def give_up(self, error: BaseException) -> None:
         """Note of everything that runs, or has ended and is not in its place, that it came to nothing."""
-        for _, attempt in self._running.values():
-            attempt.give_up(error)
-
-
-def _ready(attempt: Attempt, answer: Answer, said: Done) -> ReadyTrial:
-    if answer.files is None:
-        remove_tries(attempt.folder)
-    else:
-        put_files(attempt.folder, answer.files)
-    return attempt.ready(said.summary, said.engine, said.record)
-
-
-def progress_text(progress: Progress) -> str:
-    """Say in a line how far a campaign is."""
-    done = progress.kept + progress.finished + len(progress.failed)
-    parts = [f"{done} of {progress.trials} trials", f"{100 * progress.share:.0f} % of the estimated work"]
-    if progress.failed:
-        parts.append(f"{len(progress.failed)} failed")
-    if (left_s := progress.left_s) is not None:
-        parts.append(f"{duration(round(1000 * left_s))} left")
-    return ", ".join(parts)
+        give_up_together(self._workspace, [attempt for _, attempt in self._running.values()], error)

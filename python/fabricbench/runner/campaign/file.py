@@ -82,11 +82,7 @@ def load_campaign(path: Path, limits: Limits | None = None) -> Campaign:
     Raises:
         PlanError: It cannot be read, or a plan of it cannot be carried out within the limits.
     """
-    document = read_file(path, str(path))
-    try:
-        read = CampaignFile.model_validate(document.data)
-    except UnreadableError as error:
-        raise PlanError(problems_of(error, document, CampaignFile)) from error
+    document, read = _read(path)
     problems: list[Problem] = []
     loaded: list[LoadedPlan] = []
     for index, entry in enumerate(read.plans):
@@ -97,6 +93,23 @@ def load_campaign(path: Path, limits: Limits | None = None) -> Campaign:
     if problems:
         raise PlanError(problems)
     return Campaign(read.name, read.title, tuple(loaded))
+
+
+def campaign_name(path: Path) -> str:
+    """Return the name of a campaign, without loading its plans.
+
+    Raises:
+        PlanError: The file cannot be read.
+    """
+    return _read(path)[1].name
+
+
+def _read(path: Path) -> tuple[Document, CampaignFile]:
+    document = read_file(path, str(path))
+    try:
+        return document, CampaignFile.model_validate(document.data)
+    except UnreadableError as error:
+        raise PlanError(problems_of(error, document, CampaignFile)) from error
 
 
 def _place(plan: str, path: Path) -> str:

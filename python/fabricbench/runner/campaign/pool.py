@@ -1,59 +1,43 @@
 """Trials on a Ray cluster: started, waited for, started again where a worker or a node was lost.
 
-Ray places each by the cores and the memory that it asks for. A worker that sees the workspace writes the
-record into it; any other sends the files of the record back.
+Ray places each task by the cores and the memory that it asks for; several short trials are one task. A worker
+that sees the workspace writes records into it; any other sends their files back.
 """
 
 from __future__ import annotations
 
-import os
-import shutil
-import tempfile
-import time
-import warnings
-from collections.abc import Iterator, Mapping
-from contextlib import suppress
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from uuid import uuid4
 
-from fabricbench.runner.messages import ClusterError, Done, Failed, Order, Setup, TrialProcessError
-from fabricbench.runner.worker import answer
+from fabricbench.runner.campaign.cluster import LOCAL, joined
+from fabricbench.runner.campaign.worker import Answer, carry_out
+from fabricbench.runner.messages import ClusterError, Order, Setup, TrialProcessError
 
 if TYPE_CHECKING:
     from ray import ObjectRef
 
-LOCAL: Final = "local"
-"""The cores of this machine, without a cluster."""
 _RETRIES: Final = 3
 """How often a trial is started again after its worker or its node was lost."""
 _MARK: Final = ".campaign"
-_TRY: Final = "try-"
+_GONE: Final = "finished trials have their record; the same command goes on with the rest"
 
 
 @dataclass(frozen=True)
-class Answer:
-    """What came of a trial.
-
-    Attributes:
-        said: What its worker says.
-        files: The files of its record, where the worker does not see the workspace.
-        busy_s: How long the worker worked on it [s].
-        node: Where it ran.
-    """
-
-    said: Done | Failed
-    files: Mapping[str, bytes] | None
-    busy_s: float
-    node: str
+class _Task:
+    orders: Sequence[Order]
+    memory_bytes: int | None
 
 
 class Pool:
     """The workers of a cluster.
 
     Attributes:
-        cores: Cores that they have together.
+        cores: Cores that they have together, one at least: nodes come and go.
+        memory_bytes_max: The most memory that one node lets its trials have.
     """
 
     def __init__(self, on: str, setups: Mapping[str, Setup], records: Path) -> None:
@@ -67,105 +51,98 @@ class Pool:
         Raises:
             ClusterError: Ray is not installed, or there is no such cluster.
         """
-        self._ray = ray = _library()
-        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-        quiet: dict[str, Any] = {"logging_level": "ERROR", "log_to_driver": False}
-        try:
-            if on == LOCAL:
-                ray.init(address="local", include_dashboard=False, **quiet)
-            else:
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore")
-                    ray.init(address=on, **quiet)
-        except Exception as error:  # whatever Ray raises of what is not there
-            raise ClusterError(f"no Ray cluster at {on}: {error}".splitlines()[0], _HINT) from error
-        self.cores = int(ray.cluster_resources().get("CPU", 1))
+        self._on = on
+        self._ray = ray = joined(on)
         self._mark = records / f"{_MARK}-{uuid4().hex[:12]}"
+        self._tasks: dict[ObjectRef[list[Answer]], _Task] = {}
+        self.look()
+        with self._reached():
+            self._setups = {name: ray.put(setup) for name, setup in setups.items()}
+            self._carry_out = ray.remote(max_retries=_RETRIES, retry_exceptions=False)(carry_out)
         self._mark.write_text("")
-        self._setups = {name: ray.put(setup) for name, setup in setups.items()}
-        self._carry_out = ray.remote(max_retries=_RETRIES, retry_exceptions=False)(_carry_out)
-        self._tasks: dict[ObjectRef[Answer], str] = {}
 
-    def begin(self, key: str, order: Order, memory_bytes: int | None) -> None:
-        """Have a trial carried out; `key` names it in what `answers` returns."""
-        wanted: dict[str, Any] = {"num_cpus": order.cores}
+    @contextmanager
+    def _reached(self) -> Iterator[None]:
+        """Say that the cluster is gone if Ray does not reach it."""
+        try:
+            yield
+        except (ConnectionError, self._ray.exceptions.RaySystemError) as error:
+            where = "Ray on this machine" if self._on == LOCAL else f"the Ray cluster at {self._on}"
+            raise ClusterError(f"{where} is gone: {_first_line(error)}", _GONE) from error
+
+    @property
+    def tasks(self) -> int:
+        """How many tasks run or wait for a core."""
+        return len(self._tasks)
+
+    def begin(self, orders: Sequence[Order], memory_bytes: int | None) -> None:
+        """Have trials of one backend carried out one after the other, in this much memory.
+
+        Raises:
+            ClusterError: The cluster is gone.
+        """
+        wanted: dict[str, Any] = {"num_cpus": orders[0].cores}
         if memory_bytes is not None:
             wanted["memory"] = memory_bytes
-        task = self._carry_out.options(**wanted).remote(
-            self._setups[order.facts.backend], order, str(self._mark)
-        )
-        self._tasks[task] = key
+        with self._reached():
+            setup = self._setups[orders[0].facts.backend]
+            task = self._carry_out.options(**wanted).remote(setup, orders, str(self._mark))
+        self._tasks[task] = _Task(orders, memory_bytes)
 
-    def largest_memory_bytes(self) -> int:
-        """Return the most memory that one node lets its trials have."""
-        nodes = (node["Resources"].get("memory", 0) for node in self._ray.nodes() if node["Alive"])
-        return int(max(nodes, default=0))
+    def look(self) -> None:
+        """See which nodes there are.
+
+        Raises:
+            ClusterError: The cluster is gone.
+        """
+        with self._reached():
+            nodes = [node["Resources"] for node in self._ray.nodes() if node["Alive"]]
+        self.cores = max(1, int(sum(node.get("CPU", 0) for node in nodes)))
+        self.memory_bytes_max = int(max((node.get("memory", 0) for node in nodes), default=0))
 
     def answers(self, timeout_s: float) -> Iterator[tuple[str, Answer | Exception]]:
-        """Wait for a trial at most so long [s], then yield each that has ended: an answer, or an error."""
-        tasks = list(self._tasks)
-        self._ray.wait(tasks, num_returns=1, timeout=timeout_s)
-        ready, _ = self._ray.wait(tasks, num_returns=len(tasks), timeout=0)
+        """Wait for a task at most so long [s], then yield what came of each trial that has ended, by its id.
+
+        Raises:
+            ClusterError: The cluster is gone.
+        """
+        with self._reached():
+            ready, _ = self._ray.wait(list(self._tasks), num_returns=1, timeout=timeout_s)
+            if ready:
+                ready, _ = self._ray.wait(list(self._tasks), num_returns=len(self._tasks), timeout=0)
         for task in ready:
-            key = self._tasks.pop(task)
-            try:
-                yield key, self._ray.get(task)
-            except self._ray.exceptions.RayError as error:
-                reason = str(error).strip().splitlines()
-                yield key, TrialProcessError(f"the trial was lost {_RETRIES + 1} times: {reason[0]}")
+            yield from self._answers_of(task)
+
+    def _answers_of(self, task: ObjectRef[list[Answer]]) -> Iterator[tuple[str, Answer | Exception]]:
+        orders = self._tasks[task].orders
+        try:
+            with self._reached():
+                answers = self._ray.get(task)
+        except self._ray.exceptions.RayError as error:
+            lost = self._tasks.pop(task)
+            if len(orders) == 1:
+                yield orders[0].facts.id, self._failure(error)
+            # One of them may be at fault, and the others are not to fail with it.
+            for order in orders if len(orders) > 1 else ():
+                self.begin([order], lost.memory_bytes)
+            return
+        del self._tasks[task]
+        yield from ((order.facts.id, answer) for order, answer in zip(orders, answers, strict=True))
+
+    def _failure(self, error: Exception) -> TrialProcessError:
+        if isinstance(error, self._ray.exceptions.RayTaskError):
+            return TrialProcessError(f"its worker cannot carry it out: {str(error).strip().splitlines()[-1]}")
+        return TrialProcessError(f"the trial was lost {_RETRIES + 1} times: {_first_line(error)}")
 
     def close(self) -> None:
         """End what runs and let go of the cluster."""
         for task in self._tasks:
             with suppress(Exception):
                 self._ray.cancel(task, force=True)
-        self._ray.shutdown()
+        with suppress(Exception):  # it may be gone
+            self._ray.shutdown()
         self._mark.unlink(missing_ok=True)
 
 
-_HINT: Final = "`--on local` uses this machine; `ray status` tells whether a cluster is up"
-
-
-def _library() -> Any:
-    try:
-        import ray
-    except ImportError as error:
-        raise ClusterError(
-            "campaigns run on Ray, which is not installed", "pip install 'fabricbench[ray]'"
-        ) from error
-    return ray
-
-
-def _carry_out(setup: Setup, order: Order, mark: str) -> Answer:
-    """Carry out a trial in a worker."""
-    begun_at = time.monotonic()
-    if not Path(mark).exists():
-        with tempfile.TemporaryDirectory(prefix="fabricbench-") as elsewhere:
-            folder = Path(elsewhere) / "record"
-            said = answer(setup, replace(order, folder=folder), lambda _: None)
-            files = {file.name: file.read_bytes() for file in folder.iterdir()} if folder.exists() else {}
-        return Answer(said, files, time.monotonic() - begun_at, os.uname().nodename)
-    # A try that was lost may still write, and so has a folder of its own.
-    order.folder.mkdir(exist_ok=True)
-    folder = order.folder / f"{_TRY}{uuid4().hex[:8]}"
-    said = answer(setup, replace(order, folder=folder), lambda _: None)
-    if isinstance(said, Done):
-        for file in folder.iterdir():
-            file.replace(order.folder / file.name)
-    return Answer(said, None, time.monotonic() - begun_at, os.uname().nodename)
-
-
-def remove_tries(folder: Path) -> None:
-    """Remove what tries at a trial that were lost, or that have ended, left in its folder."""
-    for left in folder.glob(f"{_TRY}*"):
-        shutil.rmtree(left, ignore_errors=True)
-
-
-def put_files(folder: Path, files: Mapping[str, bytes]) -> None:
-    """Write the files of a record that a worker sent."""
-    folder.mkdir()
-    for name, content in files.items():
-        with (folder / name).open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
+def _first_line(error: BaseException) -> str:
+    return (str(error).strip() or type(error).__name__).splitlines()[0]

@@ -9,6 +9,7 @@ import { Loaded } from '../../components/Loaded';
 import { Empty } from '../../components/States';
 import { StatusBadge } from '../../components/StatusBadge';
 import { moment } from '../../format/numbers';
+import { Campaigns } from './Campaigns';
 import { CancelButton } from './CancelButton';
 import { doneText, waitText, whereText } from './text';
 
@@ -23,6 +24,7 @@ export function Component() {
           Configure a trial
         </Button>
       </Group>
+      <Campaigns />
       <Loaded query={runs} what="Runs">
         {({ runs: all }) =>
           all.length === 0 ? (

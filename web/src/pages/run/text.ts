@@ -1,8 +1,14 @@
-import type { Run, RunDetail, RunTrial } from '../../api/types';
+import type { Campaign, Run, RunDetail, RunTrial } from '../../api/types';
+import { counted } from '../../format/numbers';
 
 /** "3 of 10". */
 export function doneText(run: Run): string {
   return `${run.trials_finished} of ${run.trials_total}`;
+}
+
+/** How many trials of a campaign have ended, with a record or without: "1,203 of 2,000". */
+export function endedText({ kept, finished, failed, trials }: Campaign): string {
+  return `${counted(kept + finished + failed)} of ${counted(trials)}`;
 }
 
 /** What carries a run out where that is not the simulator alone, such as "on hosts rack, with its prediction". */

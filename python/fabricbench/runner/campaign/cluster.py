@@ -1,0 +1,105 @@
+"""Ray on this machine, or a Ray cluster that is joined: its token, and a refusal within seconds."""
+
+from __future__ import annotations
+
+import os
+import socket
+import warnings
+from pathlib import Path
+from typing import Any, Final
+
+from fabricbench.runner.messages import ClusterError
+
+LOCAL: Final = "local"
+"""The cores of this machine, without a cluster."""
+_CLIENT: Final = "ray://"
+_REACHED_S: Final = 5
+"""How long the address of a cluster may take to answer."""
+_SETTINGS: Final = {
+    "RAY_USAGE_STATS_ENABLED": "0",
+    # Ray tries for 20 s, and its client for 30 s, whatever is wrong.
+    "RAY_NUM_REDIS_GET_RETRIES": "3",
+    "RAY_CLIENT_INITIAL_CONNECTION_TIMEOUT_S": "2",
+    "RAY_CLIENT_MAX_CONNECTION_TIMEOUT_S": "2",
+    # Where the cluster is gone, Ray would start another, here.
+    "RAY_ENABLE_AUTO_CONNECT": "0",
+}
+"""Settings of Ray that hold unless the environment has others. It reads them when it is imported."""
+_REASON_MAX: Final = 300
+_STUCK: Final = "Starting Ray client server failed"
+"""What a head says whose process for this client got stuck as it was forked; another one may not."""
+_MODE: Final = "RAY_AUTH_MODE"
+_UP: Final = "`--on local` uses this machine; `ray status` tells whether a cluster is up"
+_JOIN: Final = (
+    "RAY_AUTH_TOKEN or ~/.ray/auth_token must hold the token of the cluster; its Python and its version of "
+    "Ray must be those here; HOST:PORT is for a node of it, ray://HOST:PORT for any other machine"
+)
+
+
+def joined(on: str) -> Any:
+    """Start Ray on this machine, or join a cluster, and return its library.
+
+    Args:
+        on: `local`, or the address of a cluster: `ray://HOST:PORT`, or HOST:PORT from a node of it.
+
+    Raises:
+        ClusterError: Ray is not installed, or there is no such cluster, or it lets us not in.
+    """
+    for name, value in _SETTINGS.items():
+        os.environ.setdefault(name, value)
+    if on != LOCAL:
+        _require_listener(on)
+        _show_token()
+    ray = _library()
+    try:
+        _connect(ray, on)
+    except Exception as error:  # whatever Ray raises of what is not there
+        reason = " ".join(str(error).split())[:_REASON_MAX] or type(error).__name__
+        raise ClusterError(f"cannot use the Ray cluster at {on}: {reason}", _JOIN) from error
+    return ray
+
+
+def _connect(ray: Any, on: str) -> None:
+    options: dict[str, Any] = {"logging_level": "ERROR", "log_to_driver": False}
+    options |= {"address": "local", "include_dashboard": False} if on == LOCAL else {"address": on}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            ray.init(**options)
+        except ConnectionError as error:
+            if _STUCK not in str(error):
+                raise
+            ray.init(**options)
+
+
+def _require_listener(on: str) -> None:
+    """See that something listens at an address."""
+    host, _, port = on.removeprefix(_CLIENT).rpartition(":")
+    if not host or not port.isascii() or not port.isdigit() or not 0 < int(port) < 1 << 16:
+        hint = "write local, ray://HOST:PORT, or HOST:PORT"
+        raise ClusterError(f"{on} is no address of a Ray cluster", hint)
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=_REACHED_S).close()
+    except OSError as error:
+        raise ClusterError(f"no Ray cluster at {on}: {error.strerror or error}", _UP) from error
+
+
+def _show_token() -> None:
+    """Have Ray show the user's token, if there is one.
+
+    `ray start --head` asks for it as soon as there is one, yet Ray shows it only if it is told to. A cluster
+    without tokens does not mind.
+    """
+    places = (os.environ.get("RAY_AUTH_TOKEN_PATH"), Path.home() / ".ray" / "auth_token")
+    if os.environ.get("RAY_AUTH_TOKEN") or any(place and Path(place).is_file() for place in places):
+        os.environ.setdefault(_MODE, "token")
+
+
+def _library() -> Any:
+    try:
+        import ray
+    except ImportError as error:
+        raise ClusterError(
+            "campaigns run on Ray, which is not installed", "pip install 'fabricbench[ray]'"
+        ) from error
+    return ray

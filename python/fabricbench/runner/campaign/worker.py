@@ -1,0 +1,119 @@
+"""What a worker of a cluster does: it carries trials out, and leaves or sends back their records."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+from uuid import uuid4
+
+from fabricbench.runner.messages import ClusterError, Done, Failed, Order, Setup
+from fabricbench.runner.worker import answer
+from fabricbench.store.errors import write_error
+
+if TYPE_CHECKING:
+    from fabricbench.backend.protocol import Backend
+    from fabricbench.store import TrialFacts
+
+_TRY: Final = "try-"
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What came of a trial.
+
+    Attributes:
+        said: What its worker says.
+        files: The files of its record, where the worker does not see the workspace.
+        busy_s: How long the worker worked on it [s].
+        node: The address of the node where it ran.
+    """
+
+    said: Done | Failed
+    files: Mapping[str, bytes] | None
+    busy_s: float
+    node: str
+
+
+def carry_out(setup: Setup, orders: Sequence[Order], mark: str) -> list[Answer]:
+    """Carry out trials, one after the other, in a worker that sees the workspace if it sees the mark."""
+    node = _node()
+    sees_workspace = Path(mark).exists()
+    answers = []
+    for order in orders:
+        begun_at = time.monotonic()
+        said, files = _carried_out(setup, order, sees_workspace=sees_workspace)
+        answers.append(Answer(said, files, time.monotonic() - begun_at, node))
+    return answers
+
+
+def _node() -> str:
+    import ray.util
+
+    get: Callable[[], str] = ray.util.get_node_ip_address
+    return get()
+
+
+def _carried_out(
+    setup: Setup, order: Order, *, sees_workspace: bool
+) -> tuple[Done | Failed, Mapping[str, bytes] | None]:
+    if other := _other_version(setup.backend.sharing(order.cores), order.facts):
+        return Failed.by(other), None
+    if sees_workspace:
+        return _into_workspace(setup, order), None
+    with tempfile.TemporaryDirectory(prefix="fabricbench-") as elsewhere:
+        folder = Path(elsewhere) / "record"
+        said = answer(setup, replace(order, folder=folder), lambda _: None)
+        files = {file.name: file.read_bytes() for file in folder.iterdir()} if folder.exists() else {}
+    return said, files
+
+
+def _other_version(backend: Backend, facts: TrialFacts) -> ClusterError | None:
+    """Say that this worker has another fabricbench, whose results may be others; none if it has not."""
+    here = backend.version, backend.engine_version
+    wanted = facts.backend_version, facts.engine_version
+    if here == wanted:
+        return None
+    found = f"{os.uname().nodename} has backend {facts.backend} {' of engine '.join(map(str, here))}, not "
+    return ClusterError(
+        found + " of engine ".join(map(str, wanted)), "install the same fabricbench on every node"
+    )
+
+
+def _into_workspace(setup: Setup, order: Order) -> Done | Failed:
+    # A try that was lost may still write, and so has a folder of its own.
+    order.folder.mkdir(exist_ok=True)
+    folder = order.folder / f"{_TRY}{uuid4().hex[:8]}"
+    said = answer(setup, replace(order, folder=folder), lambda _: None)
+    if isinstance(said, Done):
+        for file in folder.iterdir():
+            file.replace(order.folder / file.name)
+    return said
+
+
+def remove_tries(folder: Path) -> None:
+    """Remove what tries at a trial that were lost, or that have ended, left in its folder."""
+    for left in folder.glob(f"{_TRY}*"):
+        shutil.rmtree(left, ignore_errors=True)
+
+
+def put_files(folder: Path, files: Mapping[str, bytes]) -> None:
+    """Write the files of a record that a worker sent.
+
+    Raises:
+        StoreError: The disk is full or failing.
+    """
+    try:
+        folder.mkdir(exist_ok=True)
+        for name, content in files.items():
+            with (folder / name).open("wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+    except OSError as error:
+        raise write_error(folder, error) from error
