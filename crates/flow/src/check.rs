@@ -56,6 +56,7 @@ fn check_job(index: usize, job: &JobSpec) -> Result<(), SpecError> {
     let repeats = job.repeat != RepeatSpec::Rounds { rounds: 1 } || job.warm_up_rounds > 0;
     refuse(job.storage.is_some(), &field("storage"), "a storage job", "none")?;
     refuse(job.rendezvous.is_some(), &field("rendezvous"), "a handshake", "none")?;
+    refuse(job.barrier, &field("barrier"), "true", "false")?;
     refuse(job.copies_own_block, &field("copies_own_block"), "true", "false")?;
     refuse(repeats, &field("repeat"), "several rounds", "one round, without rounds to warm up")
 }

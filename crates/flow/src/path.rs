@@ -5,7 +5,7 @@ use crate::train::{Frames, Hop};
 use crate::work::{RATE_BITS, of_bytes, time_for};
 use jobs::Jobs;
 use paths::PathHash;
-use spec::{RunSpec, SpecError};
+use spec::{LossRecovery, RunSpec, SpecError, TransportSpec};
 use units::{AttachmentId, NodeId, Span};
 
 /// How many of the last known times are looked at before one is worked out again.
@@ -46,6 +46,14 @@ struct Known {
     idle: Idle,
 }
 
+/// Packets that a queue pair has outstanding at most.
+pub(crate) fn window_packets(transport: &TransportSpec) -> u32 {
+    match transport.recovery {
+        LossRecovery::Selective => transport.window_packets.min(transport.ooo_window_packets),
+        _ => transport.window_packets,
+    }
+}
+
 /// Ways through a fabric.
 pub(crate) struct Paths {
     pub(crate) network: Network,
@@ -62,7 +70,7 @@ impl Paths {
         Ok(Self {
             hash: PathHash::new(spec, &network.graph),
             frames: Frames::new(&spec.transport, network.framing),
-            window_packets: spec.transport.window_packets.into(),
+            window_packets: window_packets(&spec.transport).into(),
             known: Vec::new(),
             network,
         })
@@ -130,11 +138,13 @@ impl Paths {
     }
 
     fn window_rate(&self, hops: &[Hop], back: Span, bytes: u64) -> Option<u64> {
-        if bytes <= self.window_packets * self.frames.mtu_bytes() {
+        let [frames, _, wire_bytes] = self.frames.of(bytes);
+        if frames <= self.window_packets {
             return None;
         }
-        let round_trip = self.frames.unloaded(hops, self.frames.mtu_bytes()) + back;
-        let work = of_bytes(self.frames.full_frames(self.window_packets));
+        let first = self.frames.mtu_bytes().min(bytes);
+        let round_trip = self.frames.unloaded(hops, first) + back;
+        let work = of_bytes(wire_bytes) / u128::from(frames) * u128::from(self.window_packets);
         Some(u64::try_from(work / u128::from(round_trip.0.max(1))).unwrap_or(u64::MAX))
     }
 }

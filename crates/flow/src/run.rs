@@ -2,11 +2,12 @@
 
 use crate::events::{Events, Kind};
 use crate::fair::Fair;
-use crate::path::Paths;
+use crate::path::{Paths, window_packets};
 use crate::queued::{Queued, Step};
 use crate::queues::Overflow;
 use crate::rows::{FlowSummary, JobResult, Times, row};
 use crate::set_up::set_up;
+use crate::train::Frames;
 use crate::transfers::JobState;
 use jobs::{Jobs, QueuePair};
 use record::{Batch, ChunkRow};
@@ -120,7 +121,7 @@ impl<'a> Run<'a> {
     fn new(spec: &'a RunSpec) -> Result<Self, SpecError> {
         let (paths, jobs) = set_up(spec)?;
         let states = (0..spec.jobs.len()).map(|job| JobState::new(spec, &jobs, job)).collect();
-        let sharing = match reacts(spec, &jobs) {
+        let sharing = match reacts(spec, &jobs, &paths.frames) {
             true => Sharing::Fair(Fair::new(paths.network.capacities())),
             false => Sharing::Queued(Box::new(Queued::new(&paths.network, paths.frames.full_frames(1)))),
         };
@@ -413,9 +414,11 @@ impl<'a> Run<'a> {
 }
 
 /// Whether senders react to what becomes of their frames: by a rate control, or as their windows are full.
-fn reacts(spec: &RunSpec, jobs: &Jobs) -> bool {
-    let window = u64::from(spec.transport.window_packets) * u64::from(spec.transport.mtu_bytes);
+fn reacts(spec: &RunSpec, jobs: &Jobs, frames: &Frames) -> bool {
+    let window = u64::from(window_packets(&spec.transport));
     let mut transfers = jobs.schedules.iter().flat_map(workload::Schedule::transfers);
+    // A frame has a byte at least, so most need no count.
+    let is_longer = |bytes: u64| bytes > window && frames.of(bytes)[0] > window;
     spec.transport.rate_control != RateControl::LineRate {}
-        || transfers.any(|transfer| transfer.bytes.div_ceil(jobs.parts.into()) > window)
+        || transfers.any(|transfer| is_longer(transfer.bytes.div_ceil(jobs.parts.into())))
 }
