@@ -3,19 +3,22 @@
 //! In the order in which a run passes them:
 //!
 //! 1. `check`: what of a spec this model does not cover, refused by field;
-//! 2. `network`: directed links, the path of each queue pair by the hash of the packet simulator, or an even
-//!    split over all paths;
+//! 2. `network`, `path`: directed links, the path of each queue pair by the hash of the packet simulator, or an
+//!    even split over all paths;
 //! 3. `train`: what a chunk is on the wire, and what it takes on an idle path;
-//! 4. `fluid`: flows on links and their max-min fair rates, recomputed only where a change reaches;
-//! 5. `set_up`: network and jobs of a spec that has been checked;
-//! 6. `run`, `rows`: schedules, their dependencies and events; rows of the record.
+//! 4. `set_up`: network and jobs of a spec that has been checked;
+//! 5. one of two ways to share links: `queued`, `queues`, `senders` where senders do not react to congestion (each
+//!    port serves its senders in turn, and what does not fit waits before it), `fluid`, `fair` where they do
+//!    (max-min fair rates, recomputed only where a change reaches);
+//! 6. `run`, `transfers`, `events`, `rows`: schedules, their dependencies and events; rows of the record.
 //!
 //! `estimate` tells before what a run will cost.
 //!
 //! Models: serialisation with every header, store-and-forward and cut-through hops, latency, message cost,
-//! windows, one chunk after the other on a queue pair. Leaves out: queues, PFC, ECN and rate control,
-//! acknowledgements as load, loss. A flow alone takes exactly what its packets take; where flows share a link
-//! the packets' order is not known, so times differ by some frames.
+//! windows, one chunk after the other on a queue pair, acknowledgements as load. Leaves out: PFC's head-of-line
+//! blocking, ECN and the dynamics of rate control; a run that would lose frames is refused. A flow alone takes
+//! exactly what its packets take; where flows share a link the packets' order is not known, so times differ by
+//! some frames.
 
 mod check;
 mod estimate;
