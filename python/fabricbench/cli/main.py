@@ -42,6 +42,7 @@ _COMMANDS: Final[Mapping[str, str | Mapping[str, str]]] = {
     "export": "export:export_command",
     "import": "importing:import_command",
     "convert": "convert:convert_command",
+    "counters": "counters:counters_command",
     "capture": "report:capture_command",
     "plan": {"check": "plans:plan_check_command", "schema": "plans:plan_schema_command"},
     "workspace": {
