@@ -1,4 +1,4 @@
-"""Counters by definition: one data file, whose names are found with their priorities and their paths' keys."""
+"""Counters by definition: one data file; names are found with their priorities and keys of paths."""
 
 from __future__ import annotations
 

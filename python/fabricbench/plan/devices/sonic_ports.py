@@ -27,6 +27,7 @@ _EVERY_PORT: Final = {"PORT_QOS_MAP": ("global",), "PFC_WD": ("GLOBAL",), "QUEUE
 """Keys that stand where others have a port."""
 _SHOWN: Final = 8
 _MBPS: Final = 10**6
+_PROBLEMS_MAX: Final = 200
 _KEYS_MAX: Final = 200_000
 
 
@@ -165,6 +166,8 @@ class Sonic:
         where = f"{table}|{key}" if key else table
         told = f"{where}: {name}" if name else where
         self._problems.append(Problem(self.file.place(path), told, found, allowed, hint))
+        if len(self._problems) == _PROBLEMS_MAX:
+            self._raise()
 
     def _table(self, table: str) -> dict[str, Entry]:
         """Read a table whose fields are known; of others say that they are there."""
