@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 _FILE: Final = Path(__file__).with_suffix(".csv")
 _PRIORITY: Final = "{p}"
@@ -56,12 +56,12 @@ class Counter:
 def counters() -> tuple[Counter, ...]:
     """Return every counter that is known, in the order of the file."""
     with _FILE.open(encoding="utf-8", newline="") as file:
-        return tuple(
-            Counter(
-                **row | {"scale": int(row["scale"]), "meaning": f"{row['meaning']} {row['caveat']}".strip()}
-            )
-            for row in csv.DictReader(file)
-        )
+        return tuple(_counter(row) for row in csv.DictReader(file))
+
+
+def _counter(row: dict[str, Any]) -> Counter:
+    told = {"scale": int(row["scale"]), "meaning": f"{row['meaning']} {row['caveat']}".strip()}
+    return Counter(**row | told)
 
 
 def look_up(vendor_name: str, source: str, family: str | None = None) -> Counter | None:

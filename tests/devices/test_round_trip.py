@@ -89,8 +89,7 @@ def switch_of(text: str, folder: Path) -> dict[str, Any]:
     path = folder / "plan.yaml"
     path.write_text(text)
     loaded = load_plan(str(path))
-    switch: dict[str, Any] = loaded.trials[0].run_spec["fabric"]["switch"]
-    return switch
+    return dict(loaded.trials[0].run_spec["fabric"]["switch"])
 
 
 def effective(switch: dict[str, Any], rates: tuple[int, ...]) -> dict[str, Any]:
@@ -124,7 +123,7 @@ def test_switches_read_back_as_they_were_written(
         folder = Path(name)
         (folder / "spine.json").write_text(json.dumps(tables))
         back = switch_of(text({"config": "spine.json"}), folder)
-    assert effective(back, rates) == effective(spec["fabric"]["switch"], rates)
+    assert effective(back, rates) == effective(dict(spec["fabric"]["switch"]), rates)
 
 
 def test_what_sonic_cannot_have_is_told() -> None:

@@ -154,7 +154,7 @@ def test_the_value_of_most_ports_is_taken_and_the_others_are_told() -> None:
 
 
 def test_weights_become_quanta_in_their_ratio() -> None:
-    queues = [(f"QUEUE/{name}|0", {"scheduler": "slow"}) for name in PORTS]
+    queues: list[tuple[str, Any]] = [(f"QUEUE/{name}|0", {"scheduler": "slow"}) for name in PORTS]
     queues += [(f"QUEUE/{name}|3-4/scheduler", "fast") for name in PORTS]
     schedulers = [
         ("SCHEDULER/slow", {"type": "DWRR", "weight": "1"}),

@@ -39,8 +39,11 @@ def loaded(folder: Path, *overrides: str, text: str = PLAN) -> LoadedPlan:
 
 
 def switch(folder: Path, *overrides: str, text: str = PLAN) -> dict[str, Any]:
-    found: dict[str, Any] = loaded(folder, *overrides, text=text).trials[0].run_spec["fabric"]["switch"]
-    return found
+    return switches(loaded(folder, *overrides, text=text))[0]
+
+
+def switches(plan: LoadedPlan) -> list[dict[str, Any]]:
+    return [dict(each.run_spec["fabric"]["switch"]) for each in plan.trials]
 
 
 def refused(folder: Path, *overrides: str, text: str = PLAN) -> str:
@@ -92,9 +95,9 @@ def test_a_dscp_gives_data_its_priority(folder: Path) -> None:
     maps = {f"PORT_QOS_MAP/{name}/dscp_to_tc_map": "roce" for name in ("Ethernet0", "Ethernet8")}
     write(folder, changed(*maps.items(), ("DSCP_TO_TC_MAP/roce", {"26": "4"})))
     config = "fabric.switch.config={file: leaf.json, data_dscp: 26}"
-    spec = loaded(folder, config).trials[0].run_spec
-    assert spec["transport"]["priorities"]["data"] == 4
-    assert spec["fabric"]["switch"]["pfc"]["priorities"] == [4]
+    plan = loaded(folder, config)
+    assert plan.trials[0].run_spec["transport"]["priorities"]["data"] == 4
+    assert switches(plan)[0]["pfc"]["priorities"] == [4]
     told = refused(folder, config, "transport.priorities.data=3")
     assert "transport.priorities.data: found 3, while" in told
     assert "allowed: 4, or no `data_dscp`" in told
@@ -120,7 +123,7 @@ def test_each_variant_has_its_own(folder: Path) -> None:
     write(folder, changed(("BUFFER_PROFILE/pg/dynamic_th", "1")), "spine.json")
     text = PLAN + "variants:\n  - {name: leaf}\n  - {name: spine, set: {fabric.switch.config: spine.json}}\n"
     plan = loaded(folder, text=text)
-    alphas = [each.run_spec["fabric"]["switch"]["pfc"]["xoff"]["alpha"]["numerator"] for each in plan.trials]
+    alphas = [each["pfc"]["xoff"]["alpha"]["numerator"] for each in switches(plan)]
     assert alphas == [1, 2]
     found, others = configurations(plan.configured)
     assert others == []

@@ -168,7 +168,9 @@ class _Lab:
     def _rate(self, link: Mapping[str, Any], path: FieldPath) -> str | None:
         for around in ("vars", "labels"):
             given = link.get(around)
-            for name in _RATES if isinstance(given, dict) else ():
+            if not isinstance(given, dict):
+                continue
+            for name in _RATES:
                 if given.get(name) is not None:
                     try:
                         return units.format_rate(parse_rate(given[name]))

@@ -113,13 +113,11 @@ class _Made:
             return int(data.value)
         if carried.data is not None:
             return carried.data
-        found = Counter(
-            each for port in self.sonic.ports for each in range(PRIORITIES) if port.is_lossless(each)
-        )
-        data = USUAL_PRIORITY if not found or USUAL_PRIORITY in found else min(found)
-        origin = "PORT_QOS_MAP: pfc_enable" if found else "the usual priority, as the file pauses none"
-        self.values.append(Value("transport.priorities.data", data, origin))
-        return data
+        lossless = {each for port in self.sonic.ports for each in range(PRIORITIES) if port.is_lossless(each)}
+        chosen = USUAL_PRIORITY if not lossless or USUAL_PRIORITY in lossless else min(lossless)
+        origin = "PORT_QOS_MAP: pfc_enable" if lossless else "the usual priority, as the file pauses none"
+        self.values.append(Value("transport.priorities.data", chosen, origin))
+        return chosen
 
     def _class_of(self, dscp: int, name: str) -> Found:
         classes = Counter(port.class_of(dscp) for port in self.sonic.ports)

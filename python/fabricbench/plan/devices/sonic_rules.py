@@ -267,8 +267,8 @@ def _left_out_of_queues(sonic: Sonic) -> Iterator[str]:
     if mixed:
         yield f"SCHEDULER: strict and weighted queues at {counted(len(mixed), 'port')}: all strict here"
     if shared:
-        queues = ", ".join(sorted(shared))
-        yield f"TC_TO_QUEUE_MAP: traffic classes that share queue {queues}: each has its own here"
+        numbers = ", ".join(sorted(shared))
+        yield f"TC_TO_QUEUE_MAP: traffic classes that share queue {numbers}: each has its own here"
 
 
 def _left_out_of_marking(sonic: Sonic, data: int) -> Iterator[str]:
