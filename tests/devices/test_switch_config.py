@@ -139,6 +139,30 @@ def test_a_sweep_may_take_one_file_after_the_other(folder: Path) -> None:
     assert len({each.spec_json for each in plan.trials}) == 2
 
 
+def test_files_of_several_switches_have_to_come_to_the_same(folder: Path) -> None:
+    both = "fabric.switch.config=[leaf.json, spine.json]"
+    write(folder, changed(("PORT/Ethernet16", {"speed": "400000"})), "spine.json")
+    assert switch(folder, both) == switch(folder)
+    write(folder, changed(("BUFFER_PROFILE/pg/xoff", "100000")), "spine.json")
+    told = refused(folder, both)
+    assert "found fabric.switch.pfc.headroom of 177632B in " in told
+    assert "and of 100000B in " in told
+    assert "hint: write `fabric.switch.pfc.headroom` into the plan" in told
+    assert switch(folder, both, "fabric.switch.pfc.headroom=120000")["pfc"]["headroom_bytes"] == 120_000
+    plan = loaded(folder, both, "fabric.switch.pfc.headroom=120000")
+    again = load_text(plan.text, "the plan of the trial", (*plan.overrides, *plan.configured))
+    assert again.trials[0].spec_json == plan.trials[0].spec_json
+
+
+def test_a_record_holds_no_other_fields() -> None:
+    config = 'fabric.switch.config={"file": "leaf.json", "values": {"seed": 3}}'
+    with pytest.raises(PlanError) as error:
+        load_text(PLAN, "plan.yaml", [config])
+    assert 'fabric.switch.config.values: found the field "seed"; allowed: fabric.switch.buffer' in str(
+        error.value
+    )
+
+
 def test_a_record_has_the_values_and_needs_no_file(folder: Path) -> None:
     plan = loaded(folder)
     (found,), _ = configurations(plan.configured)
@@ -163,9 +187,11 @@ def test_a_record_of_variants_needs_no_file(folder: Path) -> None:
     [
         ("spine.json", 'fabric.switch.config: found no file "spine.json"; allowed: a file next to the plan'),
         ("3", "fabric.switch.config.file: found 3"),
+        ("[]", "fabric.switch.config.file: found a list of 0"),
+        ("[3]", "fabric.switch.config.file: found a list of 1; allowed: the name of a file"),
         ("{file: leaf.json, data_dscp: 64}", "fabric.switch.config.data_dscp: found 64; allowed: 63 or less"),
         ("{files: leaf.json}", "fabric.switch.config.files: found an unknown key"),
-        ("[leaf.json]", "fabric.switch.config"),
+        ("[leaf.json, spine.json]", 'no file "spine.json"'),
         (f'"{"x" * 300}"', "no file"),
         ('"a\\0b"', "fabric.switch.config"),
     ],

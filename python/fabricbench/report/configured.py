@@ -26,7 +26,8 @@ class Configuration:
     def title(self) -> str:
         """Which file it is, and of which variant."""
         of = f" of variant {self.variant}" if self.variant else ""
-        return f"Switches{of} set up by {self.record['file']}"
+        files = self.record["file"]
+        return f"Switches{of} set up by {files if isinstance(files, str) else ', '.join(map(str, files))}"
 
     @property
     def lines(self) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections.abc import Sequence
@@ -26,11 +27,13 @@ class JsonText:
         source: Its name in errors.
         text: Its text.
         data: What it holds.
+        sha256: Digest of its bytes.
     """
 
     source: str
     text: str
     data: dict[str, Any]
+    sha256: str
 
     def place(self, path: Sequence[str]) -> Place:
         """Return where a key stands, or else the nearest one around it."""
@@ -108,7 +111,7 @@ def json_of(content: bytes, source: str) -> JsonText:
         raise PlanError([Problem(Place(source), "", found, "JSON, each key once")]) from error
     if not isinstance(data, dict):
         raise PlanError([Problem(Place(source, 1, 1), "", "no mapping at the top", "tables by their names")])
-    return JsonText(source, text, data)
+    return JsonText(source, text, data, hashlib.sha256(content).hexdigest())
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -28,6 +28,14 @@ USUAL_PRIORITY: Final = 3
 _PFC: Final = "fabric.switch.pfc"
 _ECN: Final = "fabric.switch.ecn"
 _SHOWN: Final = 3
+FIELDS: Final = frozenset(
+    {
+        *(field for field, _ in (*SWITCH_RULES, *PORT_RULES)),
+        *(f"{_ECN}.{name}" for name in ("kmin", "kmax", "pmax", "reference_rate", "priorities")),
+        *(f"{_PFC}.priorities", "transport.priorities.data", "transport.priorities.cnp"),
+    }
+)
+"""Every field of a plan that a configuration may give."""
 
 
 @dataclass(frozen=True)

@@ -6,28 +6,30 @@ or an override writes wins. A record has the values (`values`), so that a stored
 
 from __future__ import annotations
 
-import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Final
 
 from fabricbench import units
-from fabricbench.plan.devices.fragment import Fragment
-from fabricbench.plan.devices.sonic import Carried, fragment_of, read_sonic
+from fabricbench.plan.devices.fragment import Fragment, value_text
+from fabricbench.plan.devices.sonic import FIELDS, Carried, fragment_of, read_sonic
 from fabricbench.plan.devices.sonic_ports import Sonic
 from fabricbench.plan.devices.sonic_tables import DSCP_MAX, PRIORITIES
 from fabricbench.plan.document.document import Document
+from fabricbench.plan.document.nodes import shorten
 from fabricbench.plan.document.overrides import Written, put
 from fabricbench.plan.document.shipped import NO_FILE
 from fabricbench.plan.errors import FieldPath, Place, PlanError, Problem
 from fabricbench.plan.fields.base import ShortModel
-from fabricbench.plan.fields.declared import Field
+from fabricbench.plan.fields.declared import BeforeValidator, Field, WithJsonSchema
 from fabricbench.words import counted, one_line
 
 CONFIG: Final[FieldPath] = ("fabric", "switch", "config")
 _NAME: Final = ".".join(map(str, CONFIG))
+FILES_MAX: Final = 256
+NAME_LENGTH_MAX: Final = 4096
 _THRESHOLDS: Final = frozenset({"kmin", "kmax", "pmax", "reference_rate"})
 _IP_BYTES: Final = 20 + 8 + 12 + 16 + 4
 """What a first packet of RoCEv2 has beside payload: IPv4, UDP, BTH, RETH and ICRC [bytes]."""
@@ -38,15 +40,40 @@ _LINKS: Final = frozenset({"host_link", "fabric_link", "core_link", "link"})
 Dscp = Annotated[int, Field(ge=0, le=DSCP_MAX)]
 
 
+def _is_name(value: object) -> bool:
+    return isinstance(value, str) and 0 < len(value) <= NAME_LENGTH_MAX
+
+
+def _files(value: object) -> tuple[str, ...]:
+    """Read the name of a file, or a list of names."""
+    names = [value] if isinstance(value, str) else value
+    if isinstance(names, list | tuple) and 0 < len(names) <= FILES_MAX and all(map(_is_name, names)):
+        return tuple(names)
+    found = f"a list of {len(names)}" if isinstance(names, list) else units.describe(value)
+    raise units.UnitError(found, f"the name of a file, or a list of up to {FILES_MAX}")
+
+
 class SwitchConfig(ShortModel):
     """Configuration of the switches: a file of SONiC, or a mapping."""
 
     short_key = "file"
 
-    file: str = Field(
-        min_length=1,
-        max_length=4096,
-        description="`config_db.json` of SONiC, a file next to the plan. It holds for every switch.",
+    file: Annotated[
+        tuple[str, ...],
+        BeforeValidator(_files),
+        WithJsonSchema(
+            {
+                "anyOf": [
+                    {"type": "string", "minLength": 1},
+                    {"type": "array", "items": {"type": "string", "minLength": 1}, "minItems": 1},
+                ]
+            }
+        ),
+    ] = Field(
+        description=(
+            "`config_db.json` of SONiC, a file next to the plan that holds for every switch; or a list of "
+            "those of several switches, which have to come to the same."
+        ),
     )
     data_dscp: Dscp | None = Field(
         default=None,
@@ -58,9 +85,7 @@ class SwitchConfig(ShortModel):
     cnp_dscp: Dscp | None = Field(
         default=None, description="The same of CNPs [0 to 63]. Default: `transport.priorities.cnp`."
     )
-    sha256: str | None = Field(
-        default=None, max_length=64, description="In a record: digest of the file that was read."
-    )
+    sha256: str | None = Field(default=None, description="In a record: digest of each file that was read.")
     values: dict[str, Any] | None = Field(
         default=None,
         description=(
@@ -96,7 +121,7 @@ class Configurations:
     def __init__(self, plan_path: Path) -> None:
         """Take the file of the plan, next to which they are."""
         self._plan_path = plan_path
-        self._read: dict[str, tuple[Sonic, str]] = {}
+        self._read: dict[str, Sonic] = {}
 
     def applied(self, document: Document) -> Configured:
         """Return a plan, or a variant of one, with the values of its configuration where it has none.
@@ -106,28 +131,42 @@ class Configurations:
         """
         written = document.value(CONFIG)
         config = written if isinstance(written, dict) else {"file": written}
-        if not isinstance(config.get("file"), str) or not config["file"]:
+        names = [config.get("file")] if isinstance(config.get("file"), str) else config.get("file")
+        if not isinstance(names, list) or not names or not all(map(_is_name, names)):
             return Configured(document)  # the check of the fields says what is wrong with anything else
         if isinstance(config.get("values"), dict):
-            place = document.place(CONFIG)
-            values = {name: (value, place) for name, value in config["values"].items()}
-            return Configured(_filled(document, values))
-        sonic, digest = self._file(config["file"], document)
-        fragment = fragment_of(sonic, _carried(config, document))
-        problems = list(_contradictions(sonic, fragment, document))
+            return Configured(_filled(document, _recorded(config["values"], document)))
+        carried = _carried(config, document)
+        read = [self._file(name, document) for name in dict.fromkeys(names[:FILES_MAX])]
+        fragments = [fragment_of(sonic, carried) for sonic in read]
+        problems = [
+            problem
+            for sonic, fragment in zip(read, fragments, strict=True)
+            for problem in _contradictions(sonic, fragment, document)
+        ]
+        problems += _disagreements(fragments, document)
         if problems:
             raise PlanError(problems)
-        values = {each.field: (each.value, _place(sonic, each.origin)) for each in fragment.values}
+        values = {
+            each.field: (each.value, _place(sonic, each.origin))
+            for sonic, fragment in zip(read, fragments, strict=True)
+            for each in fragment.values
+        }
         record = {
             **{name: config[name] for name in ("file", "data_dscp", "cnp_dscp") if name in config},
-            "sha256": digest,
-            "values": {each.field: each.value for each in fragment.values},
-            "not_modelled": list(fragment.left_out),
-            "differs": list(fragment.warnings),
+            "sha256": ", ".join(sonic.file.sha256 for sonic in read),
+            "values": {field: value for field, (value, _) in values.items()},
+            "not_modelled": list(dict.fromkeys(each for one in fragments for each in one.left_out)),
+            "differs": list(dict.fromkeys(each for one in fragments for each in one.warnings)),
         }
-        return Configured(_filled(document, values), record, tuple(_warnings(sonic, fragment, document)))
+        warnings = [
+            each
+            for sonic, fragment in zip(read, fragments, strict=True)
+            for each in _warnings(sonic, fragment, document)
+        ]
+        return Configured(_filled(document, values), record, tuple(warnings))
 
-    def _file(self, name: str, document: Document) -> tuple[Sonic, str]:
+    def _file(self, name: str, document: Document) -> Sonic:
         if name not in self._read:
             shown = one_line(name, 200)
             if self._plan_path == NO_FILE or "\0" in name:
@@ -146,8 +185,7 @@ class Configurations:
                 raise PlanError(
                     [document.problem(CONFIG, f'no file "{shown}"', "a file next to the plan", hint)]
                 )
-            sonic = read_sonic(path, str(path))
-            self._read[name] = sonic, hashlib.sha256(sonic.file.text.encode()).hexdigest()
+            self._read[name] = read_sonic(path, str(path))
         return self._read[name]
 
 
@@ -155,6 +193,33 @@ def override_of(record: Mapping[str, Any], variant: str = "") -> str:
     """Write a record as the override that gives a plan its values."""
     field = f"variants.{variant}.set.{_NAME}" if variant else _NAME
     return f"{field}={json.dumps(record)}"
+
+
+def _recorded(values: Mapping[str, Any], document: Document) -> dict[str, tuple[Any, Place]]:
+    """Return the values of a record, each at the place of the record."""
+    place = document.place(CONFIG)
+    problems = [
+        document.problem((*CONFIG, "values"), f"the field {shorten(str(name))}", ", ".join(sorted(FIELDS)))
+        for name in values
+        if name not in FIELDS
+    ]
+    if problems:
+        raise PlanError(problems)
+    return {name: (value, place) for name, value in values.items()}
+
+
+def _disagreements(fragments: Sequence[Fragment], document: Document) -> Iterator[Problem]:
+    """Yield the fields that files give different values, unless the plan has its own."""
+    first, *others = [({each.field: each.value for each in one.values}, one.source) for one in fragments]
+    for values, source in others:
+        for field in dict.fromkeys((*first[0], *values)):
+            one, other = (value_text(each.get(field, "nothing")) for each in (first[0], values))
+            path = tuple(field.split("."))
+            if one != other and _is_open(_opened(document, path, document.place(CONFIG)), path):
+                found = f"{field} of {one} in {first[1]} and of {other} in {source}"
+                hint = f"write `{field}` into the plan, or compare variants with a file each"
+                allowed = "files that agree, as a plan sets all its switches up alike"
+                yield document.problem(CONFIG, found, allowed, hint)
 
 
 def _carried(config: Mapping[str, Any], document: Document) -> Carried:
