@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from pathlib import Path
 
@@ -51,6 +52,15 @@ def test_json_has_all_of_it(capsys: pytest.CaptureFixture[str]) -> None:
     assert {each["field"] for each in found["values"]} >= {"fabric.switch.pfc.headroom"}
     assert found["warnings"]
     assert found["not_modelled"]
+
+
+def test_a_file_may_come_from_standard_input(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    content = io.TextIOWrapper(io.BytesIO((SAMPLES / "dgx.xml").read_bytes()))
+    monkeypatch.setattr("sys.stdin", content)
+    out, _ = told(capsys, "convert", "-", "--servers", "4")
+    assert out.startswith("NCCL topology: <stdin>\n")
 
 
 def test_a_wrong_file_ends_with_status_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from fabricbench.plan.devices.containerlab import fragment_of, read_containerlab
+from fabricbench.plan.devices.containerlab import fragment_of
 from fabricbench.plan.devices.fragment import Fragment
-from fabricbench.plan.document.document import read_text
 from fabricbench.plan.errors import PlanError
 from fabricbench.plan.load import load_fields
 
@@ -17,7 +16,7 @@ SAMPLE = Path(__file__).parent / "samples" / "clos.clab.yml"
 
 
 def of(text: str) -> Fragment:
-    return fragment_of(read_text(text, "lab.clab.yml"))
+    return fragment_of(text, "lab.clab.yml")
 
 
 def refused(text: str) -> str:
@@ -37,7 +36,7 @@ def plan_of(fragment: Fragment) -> dict[str, Any]:
 
 
 def test_a_lab_is_a_custom_fabric() -> None:
-    fragment = read_containerlab(SAMPLE, "clos.clab.yml")
+    fragment = fragment_of(SAMPLE.read_text(), "clos.clab.yml")
     assert fragment.plan["fabric"]["topology"] == {
         "kind": "custom",
         "host_link": "25Gbps",
@@ -95,7 +94,8 @@ NODES = f"topology:\n  nodes: {{{SWITCHES}, {HOSTS}}}\n  links:\n"
         (f"{NODES}    - endpoints: [s1:a, h1:b]\n      vars: {{rate: fast}}", 'vars.rate: found "fast"'),
         (f"{NODES}    - endpoints: [s1:a, s2:b]", "topology.nodes: found no host with a link"),
         (f"{NODES}    - 3", "topology.links.0: found a number; allowed: a mapping with `endpoints`"),
-        ("- a", "found a list at the top"),
+        ("- a", "found a list at the top; allowed: a mapping with `topology`"),
+        ("", "found an empty file; allowed: a mapping with `topology`"),
         ("a: &a [*a]", "an alias to a value that contains it"),
     ],
 )  # fmt: skip

@@ -10,7 +10,7 @@ import pytest
 from tests.devices.sonic_files import PORTS, changed, errors, made, sonic_of, values
 
 from fabricbench.plan.devices.json_text import json_of
-from fabricbench.plan.devices.sonic import Carried, fragment_of, read_sonic
+from fabricbench.plan.devices.sonic import Carried, fragment_of
 from fabricbench.plan.devices.sonic_ports import Sonic
 from fabricbench.plan.devices.sonic_tables import TABLES
 from fabricbench.plan.errors import PlanError
@@ -351,7 +351,7 @@ SHIPPED = sorted((Path(__file__).parents[2] / "plans" / "sonic").glob("*.json"))
 
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
 def test_shipped_configurations_are_read(path: Path) -> None:
-    fragment = fragment_of(read_sonic(path, path.name), Carried())
+    fragment = fragment_of(Sonic(json_of(path.read_bytes(), path.name)), Carried())
     fields = {each.field for each in fragment.values}
     assert {"fabric.switch.buffer.size", "fabric.switch.pfc.xoff", "fabric.switch.ecn.kmin"} <= fields
     assert fragment.left_out

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import sys
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
@@ -42,7 +43,7 @@ def convert_command(
     file: Annotated[
         Path,
         typer.Argument(
-            help="SONiC's config_db.json, a topology of containerlab, or NCCL's NCCL_TOPO_DUMP_FILE."
+            help="SONiC's config_db.json, containerlab's topology, or NCCL's topology; `-` is standard input."
         ),
     ],
     source_format: Annotated[
@@ -65,12 +66,16 @@ def convert_command(
     `--format yaml` writes the fields for a plan, what is not modelled on standard error. A plan can also name
     SONiC's file itself, as `fabric.switch.config`. docs/devices.md says what becomes what.
     """
+    from fabricbench.plan.devices.json_text import FILE_BYTES_MAX, content_of
     from fabricbench.plan.devices.read import Asked, read_device
 
     if priority is not None and data_dscp is not None:
         raise typer.BadParameter("--priority and --data-dscp both say which priority carries data: give one")
     kind = None if source_format is None else source_format.value
-    fragment = read_device(file, str(file), Asked(kind, data_dscp, cnp_dscp, priority, servers))
+    asked = Asked(kind, data_dscp, cnp_dscp, priority, servers)
+    is_input = str(file) == "-"
+    content = sys.stdin.buffer.read(FILE_BYTES_MAX) if is_input else content_of(file, str(file))
+    fragment = read_device(content, "<stdin>" if is_input else str(file), asked)
     if output is Shown.JSON:
         write(json.dumps(fragment.told(), indent=2))
         return

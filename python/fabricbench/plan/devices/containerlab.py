@@ -10,15 +10,14 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from fabricbench import units
 from fabricbench.plan.devices.fragment import Fragment, Value
-from fabricbench.plan.document.document import Document, read_file
+from fabricbench.plan.document.document import FILE_BYTES_MAX, Document, read_text
 from fabricbench.plan.document.nodes import kind_name, shorten
-from fabricbench.plan.errors import FieldPath, PlanError, Problem
+from fabricbench.plan.errors import FieldPath, Place, PlanError, Problem
 from fabricbench.plan.fields.quantities import parse_rate
 from fabricbench.words import close_match_hint, counted
 
@@ -179,22 +178,18 @@ class _Lab:
         return None
 
 
-def read_containerlab(path: Path, source: str) -> Fragment:
-    """Read a topology file.
+def fragment_of(text: str, source: str) -> Fragment:
+    """Return the fabric of a topology file.
+
+    Args:
+        text: The YAML.
+        source: Its name in errors.
 
     Raises:
-        PlanError: It cannot be read, or something in it is no topology of hosts and switches.
+        PlanError: With everything in it that is no topology of hosts and switches.
     """
-    return fragment_of(read_file(path, source))
-
-
-def fragment_of(document: Document) -> Fragment:
-    """Return the fabric of a topology.
-
-    Raises:
-        PlanError: With everything in it that is none.
-    """
-    lab = _Lab(document)
+    lab = _Lab(_document(text, source))
+    document = lab.document
     hosts_of: dict[str, list[str]] = {name: [] for name, is_host in lab.nodes.items() if not is_host}
     between: Counter[tuple[str, str, str | None]] = Counter()
     host_rates: Counter[str | None] = Counter()
@@ -241,6 +236,19 @@ def fragment_of(document: Document) -> Fragment:
     values = tuple(Value(f"fabric.topology.{name}", each, "topology") for name, each in topology.items())
     left_out = (*lab.left_out, *_left_out(document))
     return Fragment(FORMAT, document.source, (read, *_numbers(hosts_of)), values, tuple(warnings), left_out)
+
+
+def _document(text: str, source: str) -> Document:
+    if len(text) > FILE_BYTES_MAX:
+        raise PlanError([Problem(Place(source), "", "a larger file", f"at most {FILE_BYTES_MAX} bytes")])
+    try:
+        return read_text(text, source)
+    except PlanError as error:  # of what is at the top, in the words of a plan
+        allowed = "a mapping with `topology`, as containerlab has it"
+        raise PlanError(
+            replace(each, allowed=allowed, hint="") if "fabricbench plans" in each.hint else each
+            for each in error.problems
+        ) from None
 
 
 def _plan_names(hosts_of: Mapping[str, object], lab: _Lab) -> dict[str, str]:

@@ -68,21 +68,35 @@ class JsonText:
         return lines
 
 
-def read_json(path: Path, source: str) -> JsonText:
-    """Read a JSON file.
+def content_of(path: Path, source: str) -> bytes:
+    """Return the bytes of a file of a device.
 
     Raises:
-        PlanError: It cannot be read, is too large, or is no JSON mapping whose keys are there once.
+        PlanError: It cannot be read, or is too large.
     """
     try:
         with path.open("rb") as file:
             content = file.read(FILE_BYTES_MAX + 1)
-    except OSError as error:
-        reason = error.strerror or str(error)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
         raise PlanError([Problem(Place(source), "", f"a file that cannot be read: {reason}")]) from error
     if len(content) > FILE_BYTES_MAX:
         raise PlanError([Problem(Place(source), "", "a larger file", f"at most {FILE_BYTES_MAX} bytes")])
-    return json_of(content, source)
+    return content
+
+
+def text_of(content: bytes, source: str) -> str:
+    """Decode the bytes of a file of a device.
+
+    Raises:
+        PlanError: They are no UTF-8.
+    """
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        found = f"the byte 0x{content[error.start]:02x}, which is not UTF-8"
+        raise PlanError([Problem(Place(source, line, 1), "", found, "UTF-8 text")]) from error
 
 
 def json_of(content: bytes, source: str) -> JsonText:
@@ -91,12 +105,7 @@ def json_of(content: bytes, source: str) -> JsonText:
     Raises:
         PlanError: They are no JSON mapping whose keys are there once.
     """
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        found = f"the byte 0x{content[error.start]:02x}, which is not UTF-8"
-        raise PlanError([Problem(Place(source, line, 1), "", found, "UTF-8 text")]) from error
+    text = text_of(content, source)
     try:
         data = json.loads(text, object_pairs_hook=_once, parse_constant=_no_number)
         json.dumps(data, ensure_ascii=False).encode()

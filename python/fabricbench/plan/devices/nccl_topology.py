@@ -10,7 +10,6 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Final
 from xml.parsers import expat
 
@@ -23,7 +22,6 @@ from fabricbench.words import counted
 FORMAT: Final = "NCCL topology"
 SERVERS: Final = 2
 """Servers of the plan, where nobody says how many."""
-FILE_BYTES_MAX: Final = 4 << 20
 _ELEMENTS_MAX: Final = 20_000
 _DEPTH_MAX: Final = 64
 _SPINES_MAX: Final = 8
@@ -92,32 +90,17 @@ class _Tree:
         return PlanError([Problem(place, "", found, allowed)])
 
 
-def read_nccl_topology(path: Path, source: str, servers: int | None = None) -> Fragment:
-    """Read a topology that NCCL has written.
+def fragment_of(text: str, source: str, servers: int | None = None) -> Fragment:
+    """Return the servers of a topology that NCCL has written.
 
     Args:
-        path: The file.
+        text: The XML.
         source: Its name in errors.
         servers: How many such hosts there are.
 
     Raises:
-        PlanError: It cannot be read, or is no topology of a host with GPUs and adapters.
+        PlanError: It is no topology of a host with GPUs and adapters.
     """
-    try:
-        with path.open("rb") as file:
-            content = file.read(FILE_BYTES_MAX + 1)
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise PlanError([Problem(Place(source), "", f"a file that cannot be read: {reason}")]) from error
-    if len(content) > FILE_BYTES_MAX:
-        raise PlanError([Problem(Place(source), "", "a larger file", f"at most {FILE_BYTES_MAX} bytes")])
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        raise PlanError(
-            [Problem(Place(source, line, 1), "", "bytes that are not UTF-8", "UTF-8 text")]
-        ) from error
     return _Host(_Tree(source).read(text), source).fragment(servers)
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
 
-from fabricbench.plan.devices import containerlab, nccl_topology
+from fabricbench.plan.devices import containerlab, nccl_topology, sonic
 from fabricbench.plan.devices.fragment import Fragment
-from fabricbench.plan.devices.sonic import Carried, fragment_of, read_sonic
-from fabricbench.plan.errors import Place, PlanError, Problem
+from fabricbench.plan.devices.json_text import json_of, text_of
+from fabricbench.plan.devices.sonic import Carried
+from fabricbench.plan.devices.sonic_ports import Sonic
 
 SONIC: Final = "sonic"
 CONTAINERLAB: Final = "containerlab"
@@ -36,28 +36,24 @@ class Asked:
     servers: int | None = None
 
 
-def read_device(path: Path, source: str, asked: Asked) -> Fragment:
-    """Read a file of a device as fields of a plan.
+def read_device(content: bytes, source: str, asked: Asked) -> Fragment:
+    """Read the bytes of a file of a device as fields of a plan.
 
     Raises:
-        PlanError: It cannot be read, or something in it is wrong.
+        PlanError: Something in it is wrong.
     """
-    kind = asked.format or _kind(path, source)
+    kind = asked.format or _kind(content)
     if kind == SONIC:
         carried = Carried(asked.priority, asked.data_dscp, asked.cnp_dscp)
-        return fragment_of(read_sonic(path, source), carried)
+        return sonic.fragment_of(Sonic(json_of(content, source)), carried)
+    text = text_of(content, source)
     if kind == CONTAINERLAB:
-        return containerlab.read_containerlab(path, source)
-    return nccl_topology.read_nccl_topology(path, source, asked.servers)
+        return containerlab.fragment_of(text, source)
+    return nccl_topology.fragment_of(text, source, asked.servers)
 
 
-def _kind(path: Path, source: str) -> str:
-    try:
-        with path.open("rb") as file:
-            head = file.read(_HEAD_BYTES).removeprefix(b"\xef\xbb\xbf").lstrip()
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise PlanError([Problem(Place(source), "", f"a file that cannot be read: {reason}")]) from error
+def _kind(content: bytes) -> str:
+    head = content[:_HEAD_BYTES].removeprefix(b"\xef\xbb\xbf").lstrip()
     if head.startswith(b"<"):
         return NCCL
     return SONIC if head.startswith(b"{") else CONTAINERLAB

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Final
 
 from fabricbench import units
 from fabricbench.plan.devices.fragment import PLAN_HOLDS_ONE, Fragment, Value, value_text
-from fabricbench.plan.devices.json_text import JsonText, read_json
 from fabricbench.plan.devices.sonic_ports import FORMAT, Entry, Port, Sonic
 from fabricbench.plan.devices.sonic_rules import (
     PORT_RULES,
@@ -53,21 +51,6 @@ class Carried:
     data_dscp: int | None = None
     cnp_dscp: int | None = None
     others: frozenset[int] = frozenset()
-
-
-def is_sonic(file: JsonText) -> bool:
-    """Tell whether JSON looks like a `config_db.json`: tables with names in capitals, of entries."""
-    names = [name for name, value in file.data.items() if isinstance(value, dict)]
-    return bool(names) and all(name.upper() == name for name in file.data)
-
-
-def read_sonic(path: Path, source: str) -> Sonic:
-    """Read and check a `config_db.json`.
-
-    Raises:
-        PlanError: It cannot be read, or something in it is wrong.
-    """
-    return Sonic(read_json(path, source))
 
 
 def fragment_of(sonic: Sonic, carried: Carried) -> Fragment:

@@ -323,7 +323,7 @@ class Sonic:
     def _numbered(self, table: str, most: int) -> dict[str, dict[int, Entry]]:
         """Return the entries of a table by port and number: keys are as `Ethernet0,Ethernet4|3-4`."""
         found: dict[str, dict[int, Entry]] = {}
-        count = 0
+        count, elsewhere = 0, list[str]()
         for entry in self.entries(table):
             names, bar, numbers = entry.key.rpartition("|")
             run = _run(numbers, most if table != "BUFFER_QUEUE" else QUEUES_MAX)
@@ -332,7 +332,7 @@ class Sonic:
                 self._problem((table, entry.key), "", f"the key {shorten(entry.key)}", allowed)
                 continue
             if "|" in names or names in _EVERY_PORT.get(table, ()):
-                self._unmodelled.setdefault((table, "queues of another kind"), []).append(entry.key)
+                elsewhere.append(entry.key)
                 continue
             for name in self._names(entry, names):
                 count += len(run)
@@ -341,6 +341,9 @@ class Sonic:
                         [Problem(self.file.place((table, entry.key)), table, "more ports than a switch has")]
                     )
                 found.setdefault(name, {}).update(dict.fromkeys(run, entry))
+        if elsewhere:
+            shown = ", ".join(map(shorten, elsewhere[:_SHOWN])) + (" ..." if len(elsewhere) > _SHOWN else "")
+            self.left_out.append(f"{table}: queues of the processor or of other cards: {shown}")
         return found
 
     def _names(self, entry: Entry, names: str) -> Iterator[str]:
