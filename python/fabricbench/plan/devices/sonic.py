@@ -9,7 +9,8 @@ from typing import Any, Final
 
 from fabricbench import units
 from fabricbench.plan.devices.fragment import PLAN_HOLDS_ONE, Fragment, Value, value_text
-from fabricbench.plan.devices.sonic_ports import FORMAT, Entry, Port, Sonic
+from fabricbench.plan.devices.sonic_port import Entry, Port
+from fabricbench.plan.devices.sonic_ports import FORMAT, Sonic
 from fabricbench.plan.devices.sonic_rules import (
     PORT_RULES,
     SWITCH_RULES,

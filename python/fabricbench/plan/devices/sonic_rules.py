@@ -13,7 +13,8 @@ from fractions import Fraction
 from typing import Any, Final
 
 from fabricbench import units
-from fabricbench.plan.devices.sonic_ports import Entry, Port, Sonic, marks_green
+from fabricbench.plan.devices.sonic_port import Entry, Port, marks_green
+from fabricbench.plan.devices.sonic_ports import Sonic
 from fabricbench.plan.devices.sonic_tables import PRIORITIES
 from fabricbench.words import counted
 
