@@ -16,6 +16,7 @@ from typing import Any
 
 import typer
 
+from fabricbench import counters
 from fabricbench.analysis.compare import PUBLISHED
 from fabricbench.cli.main import program
 from fabricbench.figures.figure import Figure
@@ -48,6 +49,25 @@ formulas they are held to, and decisions that differ from the obvious have
 [pages of their own](adr/0005-the-target-rate-is-clamped-by-choice.md).
 """
 
+_COUNTERS = """
+Read a vendor's counter for what it counts, before you compare two of them. `fabricbench counters NAME` says
+the same of single names; table [`counters`](records.md#counters) of a run on hosts has each with its meaning.
+A neutral name says that vendors mean alike, not that they count alike: the column *counts* tells bursts from
+packets, and packets that were marked from those that were selected to be. `{p}` stands for a priority.
+"""
+_FAMILIES = {
+    "mlx5": "NVIDIA ConnectX and BlueField (mlx5)",
+    "bnxt_re": "Broadcom, RDMA (bnxt_re)",
+    "bnxt_en": "Broadcom, Ethernet (bnxt_en)",
+    "ice": "Intel (ice)",
+    "rxe": "Soft-RoCE (rxe)",
+    "ib-port": "Every RDMA device (`ports/*/counters`)",
+    "sonic": "SONiC (COUNTERS_DB, names of SAI)",
+    "openconfig": "OpenConfig (gNMI)",
+    "linux": "Linux",
+    "endpoint": "Endpoints of fabricbench",
+}
+
 
 def pages() -> dict[Path, str]:
     """Return the text of each generated page."""
@@ -55,6 +75,7 @@ def pages() -> dict[Path, str]:
         DOCS / "reference" / "cli.md": cli_page(),
         DOCS / "reference" / "figures.md": figures_page(),
         DOCS / "models.md": models_page(),
+        DOCS / "counters.md": counters_page(),
         DOCS / "metrics.md": metrics_page((DOCS / "metrics.md").read_text()),
         DOCS / "records.md": records_page((DOCS / "records.md").read_text()),
     }
@@ -73,6 +94,25 @@ def figures_page() -> str:
 def _needs(figure: Figure) -> str:
     tables = ", ".join(f"`{table}`" for table in figure.tables) or "results"
     return f"{tables}: `{figure.metric}`" if figure.metric else tables
+
+
+def counters_page() -> str:
+    """Return the page of counters, vendor by vendor."""
+    parts = [f"# Counters by definition\n\n{_GENERATED}\n{_COUNTERS}"]
+    for family, title in _FAMILIES.items():
+        rows = [_counter(each) for each in counters.counters() if each.family == family]
+        head = "| counter | neutral name | metric | counts | unit | meaning |\n|---|---|---|---|---|---|\n"
+        told = (each.reference for each in counters.counters() if each.family == family)
+        sources = sorted({source for each in told for source in each.split("; ")})
+        parts.append(f"## {title}\n\n{head}{''.join(rows)}\nSources: {'; '.join(sources)}.\n")
+    return "\n".join(parts)
+
+
+def _counter(each: counters.Counter) -> str:
+    unit = f"{each.unit}, {each.scale} each" if each.scale != 1 else each.unit or "–"
+    metric = f"[`{each.metric}`](metrics.md)" if each.metric else ""
+    cells = (f"`{each.vendor_name}`", f"`{each.name}`", metric, each.counts, unit, each.meaning)
+    return f"| {' | '.join(cells)} |\n"
 
 
 def models_page() -> str:

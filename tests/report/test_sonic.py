@@ -44,7 +44,7 @@ def test_a_dynamic_threshold_is_a_power_of_two() -> None:
         "dynamic_th": "-2",
     }
     assert "pfc.xoff.alpha" not in missing
-    assert 'set `pfc_enable` of PORT_QOS_MAP to "3"' in missing
+    assert tables["PORT_QOS_MAP"] == {"PORT_400G": {"pfc_enable": "3"}}
     assert "pfc.headroom: auto" in missing
     _, missing = config("cc-alltoall-pfc", "fabric.switch.pfc={xoff: {alpha: 0.3}}")
     assert "pfc.xoff.alpha: 0.3" in missing
@@ -55,7 +55,8 @@ def test_a_fixed_threshold_headroom_and_watchdog_have_their_fields() -> None:
     tables, _ = config("cc-alltoall-pfc", f"fabric.switch.pfc={pfc}")
     profile = tables["BUFFER_PROFILE"]["fabricbench_pfc_400g"]
     assert (profile["static_th"], profile["xoff"]) == (str(100 << 10), str(50 << 10))
-    assert tables["PFC_WD"]["PORT"] == {
+    assert profile["size"] == str((9 << 10) + (50 << 10))
+    assert tables["PFC_WD"]["PORT_400G"] == {
         "action": "drop",
         "detection_time": "400",
         "restoration_time": "200",

@@ -9,41 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from fabricbench.counters import look_up
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from fabricbench.hosts.control.run import HostResult
 
 _TEXTS: Final = ("host", "device", "source", "vendor_name", "name", "unit", "meaning")
-_OF_ENDPOINT: Final = {
-    "refused_datagrams": ("packets", "Datagrams that were no packet of a peer of the run, or damaged."),
-    "dropped_on_purpose": ("packets", "Packets that the endpoint lost since it was told to (`loss_one_in`)."),
-    "socket_drops": ("packets", "Datagrams that the kernel dropped since the endpoint read too slowly."),
-    "wrong_bytes": ("bytes", "Payload that arrived and was not what had been sent, where it is compared."),
-    "unsent_calls": ("calls", "Calls that could not send for want of a way."),
-    "post_calls": ("calls", "Calls that handed requests to the adapter."),
-    "writes": ("requests", "WRITE requests handed to the adapter."),
-    "completions": ("completions", "Completions that the adapter reported."),
-    "completion_stamps": ("completions", "Completions of chunks with the time that the adapter says."),
-    "completion_stamps_refused": (
-        "completions",
-        "Completions of chunks whose time by the adapter could not be right: they have that of software.",
-    ),
-    "failed_queue_pairs": ("queue pairs", "Queue pairs that failed."),
-    "failed_chunks": ("chunks", "Chunks whose queue pair or connection failed."),
-    "unknown_chunks": ("chunks", "Chunks that arrived and are not of the run."),
-    "connections": ("connections", "Connections that came to be, either way."),
-    "refused_connections": ("connections", "Connections from elsewhere, with another token, or twice."),
-    "failed_connections": ("connections", "Connections that failed."),
-    "closed_connections": ("connections", "Connections from peers that ended, by either end."),
-    "refused_streams": ("connections", "Connections that carried something else than the plan's chunks."),
-    "tcp_segments_sent": ("segments", "Segments with data sent, also again (`tcpi_data_segs_out`)."),
-    "tcp_segments_retransmitted": ("segments", "Segments sent again (`tcpi_total_retrans`)."),
-    "tcp_timeouts": ("events", "Retransmission timeouts (`tcpi_total_rto`)."),
-    "tcp_segments_delivered": ("segments", "Segments acknowledged as delivered (`tcpi_delivered`)."),
-    "tcp_segments_delivered_ce": ("segments", "Of those the ones with a mark (`tcpi_delivered_ce`)."),
-}
-"""Of what an endpoint tells: unit and meaning of the counters. Their names are ours, hence neutral."""
 
 
 def counter_rows(results: Iterable[HostResult]) -> pa.RecordBatch:
@@ -76,7 +49,8 @@ def _rows(result: HostResult) -> Iterator[dict[str, Any]]:
             "after": each.after,
         }
     for name, value in sorted(counters.endpoint.items()):
-        if name in _OF_ENDPOINT:
-            unit, meaning = _OF_ENDPOINT[name]
+        known = look_up(name, "endpoint")
+        if known is not None:
             row = {"host": host.name, "device": host.driver, "source": "endpoint", "vendor_name": name}
-            yield row | {"name": name, "unit": unit, "meaning": meaning, "before": 0, "after": int(value)}
+            told = {"name": known.name, "unit": known.unit, "meaning": known.meaning}
+            yield row | told | {"before": 0, "after": int(value)}

@@ -41,6 +41,8 @@ _COMMANDS: Final[Mapping[str, str | Mapping[str, str]]] = {
     "notebook": "report:notebook_command",
     "export": "export:export_command",
     "import": "importing:import_command",
+    "convert": "convert:convert_command",
+    "counters": "counters:counters_command",
     "capture": "report:capture_command",
     "plan": {"check": "plans:plan_check_command", "schema": "plans:plan_schema_command"},
     "workspace": {

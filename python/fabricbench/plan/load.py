@@ -2,7 +2,7 @@
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -11,6 +11,7 @@ from fabricbench import units
 from fabricbench.plan import engine
 from fabricbench.plan.check import check_plan, plan_warnings
 from fabricbench.plan.cost import Limits, memory_problem, problems_beyond, routes_problem, with_cost
+from fabricbench.plan.devices.switch_config import CONFIG, Configurations, Configured, override_of
 from fabricbench.plan.document.document import Document, read_file, read_text
 from fabricbench.plan.document.nodes import kind_name
 from fabricbench.plan.document.overrides import apply_overrides
@@ -143,11 +144,18 @@ def _load(
     chosen: Sequence[str] = (),
 ) -> LoadedPlan:
     document = apply_overrides(document, overrides)
-    profile = profile_of(document, path)
-    plan = validate(profile.applied(document) if profile else document)
+    profile, configurations = profile_of(document, path), Configurations(path)
+
+    def completed(one: Document) -> Configured:
+        return configurations.applied(profile.applied(one) if profile else one)
+
+    own = completed(document)
+    plan = validate(own.document)
     documents = variant_documents(plan, document)
-    if profile:
-        documents = [replace(one, document=profile.applied(one.document)) for one in documents]
+    configured = _each(documents, lambda one: completed(one.document))
+    documents = [
+        replace(one, document=each.document) for one, each in zip(documents, configured, strict=True)
+    ]
     _check_chosen(chosen, plan)
     variants = _each(documents, lambda one: _loaded(one, plan, path))
     wanted = [one for one in documents if not chosen or one.label in chosen]
@@ -156,6 +164,12 @@ def _load(
     trials = expand_variants(plans)
     _check_differences(documents, trials)
     warnings = [(one, each) for one in wanted for each in plan_warnings(plans[one.case], one.document)]
+    warnings += [
+        (one, warning)
+        for one, each in zip(documents, configured, strict=True)
+        if not chosen or one.label in chosen
+        for warning in each.warnings
+    ]
     labels = {one.label for one in wanted}
     loaded = LoadedPlan(
         plan,
@@ -167,10 +181,25 @@ def _load(
         [trial for trial in trials if shared_variant(trial.variant) in labels],
         tuple(trials),
         tuple(_in_order(told_once(warnings, wanted))),
+        tuple(_records(own, documents, configured)),
     )
     if limits is not None:
         _check_limits(wanted, loaded, limits)
     return loaded
+
+
+def _records(
+    own: Configured, documents: Sequence[VariantDocument], configured: Sequence[Configured]
+) -> Iterator[str]:
+    """Yield overrides with what configurations gave: of the plan, and of variants with one of their own."""
+    if own.record is not None:
+        yield override_of(own.record)
+    told: set[str] = set()
+    for one, each in zip(documents, configured, strict=True):
+        is_own = one.document.value(CONFIG) != own.document.value(CONFIG)
+        if one.path and is_own and each.record is not None and one.label not in told:
+            told.add(one.label)
+            yield override_of(each.record, one.label)
 
 
 def _each(documents: Sequence[VariantDocument], of: Callable[[VariantDocument], _T]) -> list[_T]:

@@ -70,6 +70,7 @@ class LoadedPlan:
         trials: The trials to run: all, or those of the chosen variants.
         suite: All trials, whichever are to run.
         warnings: What can be carried out, but is hardly meant.
+        configured: What configurations of devices gave, as overrides, for records.
     """
 
     plan: Plan
@@ -81,6 +82,7 @@ class LoadedPlan:
     trials: list[PlannedTrial]
     suite: tuple[PlannedTrial, ...]
     warnings: tuple[Problem, ...] = ()
+    configured: tuple[str, ...] = ()
 
     def variant_of(self, trial: PlannedTrial) -> LoadedVariant:
         """Return the variant that a trial belongs to."""

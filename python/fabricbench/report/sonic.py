@@ -1,39 +1,115 @@
-"""Thresholds of a plan's switches as configuration of SONiC, as far as SONiC has a field for them.
+"""What a plan's switches are set to as configuration of SONiC, as far as SONiC has a field for it.
 
-`WRED_PROFILE`, `BUFFER_PROFILE` and `PFC_WD` of `config_db.json` (SONiC's YANG models `sonic-wred-profile`,
-`sonic-buffer-profile` and `sonic-pfcwd`). Profiles are named by the rate of the ports that they are for:
-which ports those are, a plan does not say.
+Tables of `config_db.json` (SONiC's YANG models `sonic-port`, `sonic-buffer-pool`, `sonic-buffer-profile`,
+`sonic-wred-profile`, `sonic-port-qos-map`, `sonic-scheduler` and `sonic-pfcwd`), which `fabric.switch.config`
+reads back. Which ports a switch has, a plan does not say: one port of each rate stands for all of them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
-from math import log2
+from math import gcd, log2
 from typing import Any, Final
 
 _PS_PER_MS: Final = 10**9
 _PPM_PER_PERCENT: Final = 10_000
 _POOL: Final = "ingress_lossless_pool"
+_LOSSY_POOL: Final = "egress_lossy_pool"
+_LOSSY: Final = "fabricbench_lossy"
+_PORT_MTU: Final = 9100
+_PRIORITIES: Final = range(8)
+_WEIGHT_MAX: Final = 100
+_QUANTUM_LEAST: Final = 8 << 10
+"""What a plan gives the smallest weight when it reads weights back [bytes]."""
 _NO_SWITCH_LINKS: Final = frozenset({"scale_up_link"})
 
 
 def sonic_config(run_spec: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
     """Return the tables of SONiC for the switches of a RunSpec, and what they leave out, in sentences."""
     switch = run_spec["fabric"]["switch"]
-    missing: list[str] = []
     rates = sorted(set(_rates(run_spec["fabric"]["topology"])))
-    tables: dict[str, Any] = {}
+    ports = {_port(rate): rate for rate in rates}
+    tables: dict[str, Any] = {
+        "PORT": {
+            name: {"speed": str(rate // 10**6), "mtu": str(_PORT_MTU), "admin_status": "up"}
+            for name, rate in ports.items()
+        },
+        "BUFFER_POOL": _pools(switch),
+        "QUEUE": {f"{name}|{each}": {} for name in ports for each in _PRIORITIES},
+    }
+    missing = [f"PORT: {', '.join(ports)} stand for each of your ports of that rate; repeat what names them"]
+    if switch["buffer"]["lossy_alpha"] is not None:
+        _add_lossy(tables, switch, ports)
     if switch["ecn"] is not None:
         tables["WRED_PROFILE"] = {_name("ecn", rate): _wred(switch["ecn"], rate) for rate in rates}
+        for name, rate in ports.items():
+            for priority in switch["ecn"]["priorities"]:
+                tables["QUEUE"][f"{name}|{priority}"]["wred_profile"] = _name("ecn", rate)
         missing += _ecn_missing(switch["ecn"])
     if switch["pfc"] is not None:
-        tables["BUFFER_PROFILE"] = {_name("pfc", rate): _buffer(switch["pfc"]) for rate in rates}
-        if switch["pfc"]["watchdog"] is not None:
-            tables["PFC_WD"] = {"PORT": _watchdog(switch["pfc"]["watchdog"])}
+        _add_pfc(tables, switch["pfc"], ports)
         missing += _pfc_missing(switch["pfc"])
+    if switch["scheduling"]["kind"] == "dwrr":
+        missing += _add_scheduling(tables, switch["scheduling"]["quantum_bytes"])
     missing += _rest_missing(run_spec)
-    return tables, missing
+    tables["QUEUE"] = {key: fields for key, fields in tables["QUEUE"].items() if fields}
+    return {table: entries for table, entries in tables.items() if entries}, missing
+
+
+def _port(rate_bps: int) -> str:
+    return f"PORT_{rate_bps // 10**9}G"
+
+
+def _pools(switch: Mapping[str, Any]) -> dict[str, Any]:
+    pfc, size = switch["pfc"], str(switch["buffer"]["size_bytes"])
+    mode = "static" if pfc is not None and pfc["xoff"]["kind"] == "static" else "dynamic"
+    pools = {_POOL: {"type": "ingress", "mode": mode, "size": size}}
+    if switch["buffer"]["lossy_alpha"] is not None:
+        pools[_LOSSY_POOL] = {"type": "egress", "mode": "dynamic", "size": size}
+    return pools
+
+
+def _add_lossy(tables: dict[str, Any], switch: Mapping[str, Any], ports: Mapping[str, int]) -> None:
+    lossless = switch["pfc"]["priorities"] if switch["pfc"] is not None else ()
+    power = round(log2(_ratio(switch["buffer"]["lossy_alpha"])))
+    profile = {"pool": _LOSSY_POOL, "size": "0", "dynamic_th": str(power)}
+    tables.setdefault("BUFFER_PROFILE", {})[_LOSSY] = profile
+    tables["BUFFER_QUEUE"] = {
+        f"{name}|{each}": {"profile": _LOSSY}
+        for name in ports
+        for each in _PRIORITIES
+        if each not in lossless
+    }
+
+
+def _add_pfc(tables: dict[str, Any], pfc: Mapping[str, Any], ports: Mapping[str, int]) -> None:
+    profiles = tables.setdefault("BUFFER_PROFILE", {})
+    profiles |= {_name("pfc", rate): _buffer(pfc) for rate in ports.values()}
+    enabled = {"pfc_enable": ",".join(map(str, pfc["priorities"]))}
+    tables["PORT_QOS_MAP"] = dict.fromkeys(ports, enabled)
+    if pfc["headroom_bytes"]:
+        tables["BUFFER_PG"] = {
+            f"{name}|{each}": {"profile": _name("pfc", rate)}
+            for name, rate in ports.items()
+            for each in pfc["priorities"]
+        }
+    if pfc["watchdog"] is not None:
+        tables["PFC_WD"] = dict.fromkeys(ports, _watchdog(pfc["watchdog"]))
+
+
+def _add_scheduling(tables: dict[str, Any], quanta: list[int]) -> Iterator[str]:
+    """Add weights in the ratio of quanta, and say what of them SONiC cannot have."""
+    weights = [each // gcd(*quanta) for each in quanta]
+    if max(weights) > _WEIGHT_MAX:
+        weights = [max(1, round(each * _WEIGHT_MAX / max(weights))) for each in weights]
+        told = ", ".join(map(str, quanta))
+        yield f"scheduling: quanta of {told} bytes, of which weights up to 100 are the nearest"
+    elif gcd(*quanta) != -(-_QUANTUM_LEAST // min(weights)):
+        yield "scheduling: of quanta, SONiC has the ratio"
+    tables["SCHEDULER"] = {f"fabricbench_{each}": {"type": "DWRR", "weight": str(each)} for each in weights}
+    for key, fields in tables["QUEUE"].items():
+        fields["scheduler"] = f"fabricbench_{weights[int(key.rpartition('|')[2])]}"
 
 
 def _rates(node: Any, name: str = "") -> Iterator[int]:
@@ -70,8 +146,6 @@ def _wred(ecn: Mapping[str, Any], rate_bps: int) -> dict[str, str]:
 
 
 def _ecn_missing(ecn: Mapping[str, Any]) -> Iterator[str]:
-    priorities = ", ".join(map(str, ecn["priorities"]))
-    yield f"ecn.priorities: set `wred_profile` of QUEUE for queue {priorities} of your ports"
     if ecn["pmax_ppm"] % _PPM_PER_PERCENT:
         yield f"ecn.pmax: {ecn['pmax_ppm'] / _PPM_PER_PERCENT:g} %, which SONiC takes in whole per cent"
     if ecn["dynamic"] is not None:
@@ -79,17 +153,22 @@ def _ecn_missing(ecn: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _buffer(pfc: Mapping[str, Any]) -> dict[str, str]:
-    profile = {"pool": _POOL, "size": str(pfc["reserved_bytes"]), "xon_offset": str(pfc["xon_offset_bytes"])}
+    # SAI: what is reserved for a group holds its headroom, where ports share no headroom pool.
+    size = pfc["reserved_bytes"] + (pfc["headroom_bytes"] or 0)
+    profile = {"pool": _POOL, "size": str(size), "xon_offset": str(pfc["xon_offset_bytes"])}
     if pfc["headroom_bytes"] is not None:
         profile["xoff"] = str(pfc["headroom_bytes"])
     if pfc["xoff"]["kind"] == "static":
         return profile | {"static_th": str(pfc["xoff"]["bytes"])}
-    return profile | {"dynamic_th": str(round(log2(_alpha(pfc))))}
+    return profile | {"dynamic_th": str(round(log2(_ratio(pfc["xoff"]["alpha"]))))}
 
 
-def _alpha(pfc: Mapping[str, Any]) -> Fraction:
-    alpha = pfc["xoff"]["alpha"]
-    return Fraction(alpha["numerator"], alpha["denominator"])
+def _ratio(ratio: Mapping[str, int]) -> Fraction:
+    return Fraction(ratio["numerator"], ratio["denominator"])
+
+
+def _is_power(ratio: Mapping[str, int]) -> bool:
+    return Fraction(2) ** round(log2(_ratio(ratio))) == _ratio(ratio)
 
 
 def _watchdog(watchdog: Mapping[str, Any]) -> dict[str, str]:
@@ -101,21 +180,31 @@ def _watchdog(watchdog: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _pfc_missing(pfc: Mapping[str, Any]) -> Iterator[str]:
-    priorities = ",".join(map(str, pfc["priorities"]))
-    yield f'pfc.priorities: set `pfc_enable` of PORT_QOS_MAP to "{priorities}" on your ports'
     if pfc["headroom_bytes"] is None:
-        yield "pfc.headroom: auto; SONiC works it out from the rate and the cable of a port"
-    if pfc["xoff"]["kind"] == "dynamic" and 2 ** round(log2(_alpha(pfc))) != _alpha(pfc):
-        yield f"pfc.xoff.alpha: {float(_alpha(pfc)):g}, of which SONiC has the nearest power of two"
-    if pfc["watchdog"] is not None:
-        yield "pfc.watchdog: PFC_WD has an entry PORT, which takes the name of each of your ports"
+        yield (
+            "pfc.headroom: auto; SONiC works it out from the rate and the cable of a port: give `xoff`, or "
+            "name no profile in BUFFER_PG"
+        )
+    if pfc["xoff"]["kind"] == "dynamic" and not _is_power(pfc["xoff"]["alpha"]):
+        alpha = float(_ratio(pfc["xoff"]["alpha"]))
+        yield f"pfc.xoff.alpha: {alpha:g}, of which SONiC has the nearest power of two"
+    watchdog = pfc["watchdog"]
+    if watchdog is not None and any(
+        watchdog[each] % _PS_PER_MS for each in ("detection_ps", "restoration_ps")
+    ):
+        yield "pfc.watchdog: times that are no whole milliseconds"
     yield f"pfc.quanta: {pfc['quanta']}, which SONiC does not set"
 
 
 def _rest_missing(run_spec: Mapping[str, Any]) -> Iterator[str]:
     switch = run_spec["fabric"]["switch"]
-    if switch["scheduling"]["kind"] != "strict":
-        yield "scheduling: weights of queues are in SCHEDULER, for each queue of your ports"
+    lossy = switch["buffer"]["lossy_alpha"]
+    if lossy is not None and not _is_power(lossy):
+        yield f"buffer.lossy_alpha: {float(_ratio(lossy)):g}, of which SONiC has the nearest power of two"
+    if switch["buffer"]["cell_bytes"] != 1:
+        yield f"buffer.cell: {switch['buffer']['cell_bytes']} bytes, which are the chip's"
+    data = run_spec["transport"]["priorities"]["data"]
+    yield f"transport.priorities: DSCP_TO_TC_MAP has to take the DSCP of your hosts' data to class {data}"
     control = run_spec["transport"]["rate_control"]["kind"]
     if control != "line-rate":
         yield f"transport.rate_control: {control} is set at the adapters of hosts"

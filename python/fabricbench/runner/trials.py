@@ -206,7 +206,7 @@ def facts_of(loaded: LoadedPlan, backend: Backend) -> Iterator[tuple[PlannedTria
                 plan=plan.name,
                 title=plan.title,
                 plan_source=loaded.text,
-                overrides=loaded.overrides,
+                overrides=(*loaded.overrides, *loaded.configured),
                 suite=suite,
                 position=planned.index,
                 variant=planned.variant,

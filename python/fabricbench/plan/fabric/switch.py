@@ -7,6 +7,7 @@ from fabricbench.plan._run_spec import (
     SchedulingSpec,
     SwitchSpec,
 )
+from fabricbench.plan.devices.switch_config import SwitchConfig
 from fabricbench.plan.fabric.ecn import ECN, ECN_ON, Ecn
 from fabricbench.plan.fabric.pfc import Pfc, ratio_spec
 from fabricbench.plan.fabric.scheduled import Scheduled
@@ -100,6 +101,14 @@ class Scheduling(PlanModel):
 class Switch(PlanModel):
     """Every switch of the fabric."""
 
+    config: SwitchConfig | None = Field(
+        default=None,
+        description=(
+            "Configuration of real switches, SONiC's `config_db.json`, or a mapping with it: its values take "
+            "the place of the defaults of `buffer`, `scheduling`, `pfc`, `ecn` and `transport.priorities`. "
+            "What the plan, a variant or an override writes wins."
+        ),
+    )
     forwarding: Literal["store-and-forward", "cut-through"] = Field(
         default="store-and-forward",
         description=(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from fabricbench.analysis.rates import packet_hops_per_s
 from fabricbench.figures.scales import byte_count_text, significant, time_text
+from fabricbench.report.configured import configurations
 from fabricbench.report.html.model import Cell, Column, FactsPart, Part, Row, Section, TablePart, TextPart
 from fabricbench.report.model_notes import FLOW_NOTES, MODEL_NOTES
 from fabricbench.results.made_by import FLOW_MODEL, SIMULATED, made
@@ -19,8 +20,10 @@ if TYPE_CHECKING:
 def plan_section(focus: Trial) -> Section:
     """Give the plan as the user wrote it, what was changed for this run, and the focus trial's whole spec."""
     parts: list[Part] = [TextPart(focus.facts.plan_source.rstrip())]
-    if focus.facts.overrides:
-        parts.append(TextPart("\n".join(focus.facts.overrides), title="Changed on the command line"))
+    configured, changed = configurations(focus.facts.overrides)
+    if changed:
+        parts.append(TextPart("\n".join(changed), title="Changed on the command line"))
+    parts += [TextPart("\n".join(each.lines), title=each.title) for each in configured]
     spec = json.dumps(focus.facts.run_spec, indent=2)
     parts.append(
         TextPart(spec, title=f"Complete run spec of trial {focus.id}, every default included", folded=True)

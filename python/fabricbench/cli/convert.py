@@ -1,0 +1,122 @@
+"""The command `convert`."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from fabricbench.cli.output import note, write
+from fabricbench.words import counted, one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fabricbench.plan.devices.fragment import Fragment
+
+
+_LINE_LENGTH_MAX: Final = 2_000
+
+
+class DeviceFormat(StrEnum):
+    """What a file is."""
+
+    SONIC = "sonic"
+    CONTAINERLAB = "containerlab"
+    NCCL = "nccl"
+
+
+class Shown(StrEnum):
+    """How to write what came of it."""
+
+    TABLE = "table"
+    YAML = "yaml"
+    JSON = "json"
+
+
+def convert_command(
+    file: Annotated[
+        Path,
+        typer.Argument(
+            help="SONiC's config_db.json, containerlab's topology, or NCCL's topology; `-` is standard input."
+        ),
+    ],
+    source_format: Annotated[
+        DeviceFormat | None, typer.Option("--from", help="What the file is; detected by default.")
+    ] = None,
+    data_dscp: Annotated[
+        int | None, typer.Option(min=0, max=63, help="DSCP of RDMA data, to find its class in SONiC's maps.")
+    ] = None,
+    cnp_dscp: Annotated[int | None, typer.Option(min=0, max=63, help="DSCP of CNPs.")] = None,
+    priority: Annotated[
+        int | None, typer.Option(min=0, max=7, help="Priority of RDMA data, where no DSCP says it.")
+    ] = None,
+    servers: Annotated[
+        int | None, typer.Option(min=2, max=4096, help="How many hosts there are as that of NCCL's file.")
+    ] = None,
+    output: Annotated[Shown, typer.Option("--format", help="How to write it.")] = Shown.TABLE,
+) -> None:
+    """Read the configuration of real devices as fields of a plan, and list what is not modelled.
+
+    `--format yaml` writes the fields for a plan, what is not modelled on standard error. A plan can also name
+    SONiC's file itself, as `fabric.switch.config`. docs/devices.md says what becomes what.
+    """
+    from fabricbench.plan.devices.json_text import FILE_BYTES_MAX, content_of
+    from fabricbench.plan.devices.read import Asked, read_device
+
+    if priority is not None and data_dscp is not None:
+        raise typer.BadParameter("--priority and --data-dscp both say which priority carries data: give one")
+    kind = None if source_format is None else source_format.value
+    asked = Asked(kind, data_dscp, cnp_dscp, priority, servers)
+    is_input = str(file) == "-"
+    content = sys.stdin.buffer.read(FILE_BYTES_MAX) if is_input else content_of(file, str(file))
+    fragment = read_device(content, "<stdin>" if is_input else str(file), asked)
+    if output is Shown.JSON:
+        write(json.dumps(fragment.told(), indent=2))
+        return
+    if output is Shown.YAML:
+        write(_yaml(fragment))
+        for each in fragment.warnings:
+            note(f"warning: {each}")
+        for each in fragment.left_out:
+            note(f"not modelled: {each}")
+        return
+    write("\n".join(one_line(each, _LINE_LENGTH_MAX) for each in _table(fragment)))
+
+
+def _yaml(fragment: Fragment) -> str:
+    from ruamel.yaml import YAML
+
+    yaml = YAML(typ="safe", pure=True)
+    yaml.default_flow_style = False
+    yaml.sort_base_mapping_type_on_output = False  # type: ignore[assignment]
+    yaml.width = 4000
+    text = io.StringIO()
+    yaml.dump(fragment.plan, text)
+    return f"# {fragment.format}, read from {json.dumps(fragment.source)}\n{text.getvalue().rstrip()}"
+
+
+def _table(fragment: Fragment) -> Iterator[str]:
+    from fabricbench.plan.devices.fragment import value_text
+
+    yield f"{fragment.format}: {fragment.source}"
+    yield from (f"  {each}" for each in fragment.read)
+    yield ""
+    rows = [(each.field, value_text(each.value), each.origin) for each in fragment.values]
+    widths = [max((len(row[column]) for row in rows), default=0) for column in (0, 1)]
+    yield f"{counted(len(rows), 'field')} of a plan"
+    for field, value, origin in rows:
+        yield f"  {field:{widths[0]}}  {value:{min(widths[1], 40)}}  from {origin}"
+    for title, told in (
+        ("in another way than in the file", fragment.warnings),
+        ("not modelled", fragment.left_out),
+    ):
+        if told:
+            yield ""
+            yield title
+            yield from (f"  {each}" for each in told)

@@ -1,0 +1,68 @@
+"""The command `counters`."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from fabricbench.cli.options import FormatOption
+from fabricbench.cli.output import Format, note, write
+from fabricbench.words import close_match_hint, one_line
+
+if TYPE_CHECKING:
+    from fabricbench.counters import Counter
+
+_COLUMNS: Final = (
+    *("vendor_name", "family", "source", "name", "metric", "counts", "unit", "scale", "meaning", "reference"),
+)
+_SHOWN_MAX: Final = 200
+
+
+def counters_command(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[NAME]...", help="Names as a device tells them; all that are known by default."
+        ),
+    ] = None,
+    output: FormatOption = Format.TABLE,
+) -> None:
+    """Say what counters of adapters and switches count, by their vendor's name.
+
+    Names are those of mlx5, bnxt, ice, rxe, SONiC (SAI) and OpenConfig, with their priority, such as
+    `rx_prio3_pause`. Exit status 2 if one is not known. docs/counters.md lists all.
+    """
+    from fabricbench.counters import counters, find
+
+    found: list[Counter] = [] if names else list(counters())
+    unknown = []
+    for name in names or ():
+        known = list(find(name))
+        found += known
+        if not known:
+            unknown.append(name)
+    write(_text(found, output))
+    for name in unknown:
+        hint = close_match_hint(name, (each.vendor_name for each in counters()))
+        note(f'error: "{one_line(name, _SHOWN_MAX)}": found no counter of that name that is known')
+        note(f"hint: {hint or '`fabricbench counters` lists all'}")
+    if unknown:
+        raise typer.Exit(2)
+
+
+def _text(found: list[Counter], output: Format) -> str:
+    rows = [{column: getattr(each, column) for column in _COLUMNS} for each in found]
+    if output is Format.JSON:
+        return json.dumps({"counters": rows}, indent=2)
+    if output is Format.CSV:
+        from fabricbench.report.formats import rows_csv
+
+        return rows_csv(list(_COLUMNS), rows)
+    lines = []
+    for each in found:
+        unit = f" [{each.unit}]" if each.unit else ""
+        lines.append(f"{each.vendor_name} ({each.family}, {each.source}): {each.name}, {each.counts}{unit}")
+        lines.append(f"  {each.meaning}")
+    return "\n".join(lines)

@@ -1,0 +1,296 @@
+"""Topologies of containerlab (`*.clab.yml`) as a custom fabric: switches, hosts, links.
+
+A node is what its `group` or its label `role` says, or else by its kind: `linux` is a host, every other kind
+a switch. Each link of a host is a host of the plan, which has one port. Links of containers have no rate: it
+is read from the link's `vars` or `labels` (`rate` or `speed`), and is the plan's default otherwise.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from fabricbench import units
+from fabricbench.plan.devices.fragment import Fragment, Value
+from fabricbench.plan.document.document import FILE_BYTES_MAX, Document, read_text
+from fabricbench.plan.document.nodes import kind_name, shorten
+from fabricbench.plan.errors import FieldPath, Place, PlanError, Problem
+from fabricbench.plan.fields.quantities import parse_rate
+from fabricbench.words import close_match_hint, counted
+
+FORMAT: Final = "containerlab topology"
+_HOST_KINDS: Final = frozenset({"linux", "host", "k8s-kind", "ext-container"})
+_NO_NODES: Final = frozenset({"host", "mgmt-net", "macvlan"})
+"""What stands in place of a node where a link leaves the lab."""
+_HOSTS: Final = re.compile(
+    r"(hosts?|servers?|clients?|computes?|workers?|gpus?|endpoints?|nodes?)([-_.]?[0-9]+)?"
+)
+_SWITCHES: Final = re.compile(
+    r"((super[-_ ]?|edge[-_ ]?|border[-_ ]?)?(leaf|leaves|spines?)|switch(es)?|tors?|cores?|agg(regation)?s?|"
+    r"routers?|fabric|rails?)([-_.]?[0-9]+)?"
+)
+_RATES: Final = ("rate", "speed")
+_RATE_DEFAULT: Final = "400Gbps"
+_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
+_SHOWN: Final = 16
+_NODE_FIELDS: Final = frozenset({"kind", "group", "labels"})
+_LINK_FIELDS: Final = frozenset({"endpoints", "vars", "labels", "type", "endpoint"})
+
+
+@dataclass(frozen=True)
+class _Link:
+    ends: tuple[str, str]
+    rate: str | None
+
+
+class _Lab:
+    """A topology as it is read."""
+
+    def __init__(self, document: Document) -> None:
+        self.document = document
+        self.problems: list[Problem] = []
+        self.left_out: list[str] = []
+        self.nodes = self._nodes()
+        self.links = list(self._links()) if self.nodes else []
+
+    def refuse(self, path: FieldPath, found: str, allowed: str = "", hint: str = "") -> None:
+        self.problems.append(self.document.problem(path, found, allowed, hint))
+
+    def _nodes(self) -> dict[str, bool]:
+        """Return which nodes are hosts, by their names."""
+        path: FieldPath = ("topology", "nodes")
+        written = self.document.value(path)
+        if not isinstance(written, dict) or not written:
+            self.refuse(path, kind_name(written) if written else "nothing", "nodes by their names")
+            return {}
+        nodes = {}
+        others: Counter[str] = Counter()
+        for name, node in written.items():
+            if node is not None and not isinstance(node, dict):
+                self.refuse((*path, name), kind_name(node), "a mapping with `kind`")
+                continue
+            others.update(set(node or {}) - _NODE_FIELDS)
+            nodes[name] = self._is_host(name, node or {})
+        if others:
+            self.left_out.append(f"nodes: {', '.join(sorted(others))}: how containers are run")
+        return nodes
+
+    def _is_host(self, name: str, node: Mapping[str, Any]) -> bool:
+        group = node.get("group")
+        labels = node.get("labels")
+        role = labels.get("role") if isinstance(labels, dict) else None
+        for word in (role, group):
+            if isinstance(word, str) and _SWITCHES.fullmatch(word.lower()):
+                return False
+            if isinstance(word, str) and _HOSTS.fullmatch(word.lower()):
+                return True
+        groups = self.document.value(("topology", "groups", group)) if isinstance(group, str) else None
+        defaults = self.document.value(("topology", "defaults"))
+        around = [each for each in (node, groups, defaults) if isinstance(each, dict)]
+        kind = next((each["kind"] for each in around if each.get("kind") is not None), None)
+        if not isinstance(kind, str):
+            path = ("topology", "nodes", name, "kind")
+            self.refuse(path, kind_name(kind), "a kind of containerlab, such as linux or sonic-vs")
+        return kind in _HOST_KINDS
+
+    def _links(self) -> Iterator[_Link]:
+        path: FieldPath = ("topology", "links")
+        written = self.document.value(path)
+        if not isinstance(written, list) or not written:
+            self.refuse(path, kind_name(written) if written else "nothing", "a list of links")
+            return
+        taken: dict[str, int] = {}
+        others: Counter[str] = Counter()
+        for index, link in enumerate(written):
+            here = (*path, index)
+            if not isinstance(link, dict):
+                self.refuse(here, kind_name(link), "a mapping with `endpoints`")
+                continue
+            others.update(set(link) - _LINK_FIELDS)
+            ends = self._ends(link, here)
+            if ends is None:
+                continue
+            for end in ends:
+                if end in taken:
+                    found = f"the end {shorten(end)}, which link {taken[end]} has"
+                    self.refuse((*here, "endpoints"), found, "each end of a link once")
+                taken.setdefault(end, index)
+            first, second = (end.partition(":")[0] for end in ends)
+            if first == second:
+                self.refuse((*here, "endpoints"), f"a link from {shorten(first)} to itself", "two nodes")
+                continue
+            if self.nodes[first] and self.nodes[second]:
+                found = f"a link between the hosts {shorten(first)} and {shorten(second)}"
+                hint = "a node that forwards is a switch: give it `group: switch`"
+                self.refuse((*here, "endpoints"), found, "links with a switch", hint)
+                continue
+            yield _Link((first, second), self._rate(link, here))
+        if others:
+            self.left_out.append(f"links: {', '.join(sorted(others))}")
+
+    def _ends(self, link: Mapping[str, Any], path: FieldPath) -> tuple[str, str] | None:
+        """Return both ends as `node:interface`; none of a link that leaves the lab, or that is none."""
+        ends = link.get("endpoints")
+        if ends is None and "endpoint" in link:
+            self._leave(path, str(link.get("type", "one end")))
+            return None
+        if not isinstance(ends, list) or len(ends) != 2:
+            found = f"a list of {len(ends)}" if isinstance(ends, list) else kind_name(ends)
+            self.refuse((*path, "endpoints"), found, 'two ends, such as ["leaf1:eth1", "spine1:eth1"]')
+            return None
+        texts = []
+        for place, written in enumerate(ends):
+            here, end = (*path, "endpoints", place), written
+            if isinstance(written, dict) and isinstance(written.get("node"), str):
+                end = f"{written['node']}:{written.get('interface', place)}"
+            if not isinstance(end, str) or ":" not in end:
+                found = shorten(end) if isinstance(end, str) else kind_name(end)
+                self.refuse(here, found, 'a node and its interface, such as "leaf1:eth1"')
+                return None
+            node = end.partition(":")[0]
+            if node in _NO_NODES and node not in self.nodes:
+                self._leave(path, node)
+                return None
+            if node not in self.nodes:
+                allowed = f"nodes: {', '.join(list(self.nodes)[:_SHOWN])}"
+                self.refuse(here, f"the node {shorten(node)}", allowed, close_match_hint(node, self.nodes))
+                return None
+            texts.append(end)
+        return texts[0], texts[1]
+
+    def _leave(self, path: FieldPath, what: str) -> None:
+        self.left_out.append(f"links.{path[-1]}: a link out of the lab ({what})")
+
+    def _rate(self, link: Mapping[str, Any], path: FieldPath) -> str | None:
+        for around in ("vars", "labels"):
+            given = link.get(around)
+            if not isinstance(given, dict):
+                continue
+            for name in _RATES:
+                if given.get(name) is not None:
+                    try:
+                        return units.format_rate(parse_rate(given[name]))
+                    except units.UnitError as error:
+                        self.refuse((*path, around, name), error.found, error.allowed, error.hint)
+        return None
+
+
+def fragment_of(text: str, source: str) -> Fragment:
+    """Return the fabric of a topology file.
+
+    Args:
+        text: The YAML.
+        source: Its name in errors.
+
+    Raises:
+        PlanError: With everything in it that is no topology of hosts and switches.
+    """
+    lab = _Lab(_document(text, source))
+    document = lab.document
+    hosts_of: dict[str, list[str]] = {name: [] for name, is_host in lab.nodes.items() if not is_host}
+    between: Counter[tuple[str, str, str | None]] = Counter()
+    host_rates: Counter[str | None] = Counter()
+    for link in lab.links:
+        first, second = link.ends
+        if lab.nodes[first] or lab.nodes[second]:
+            host, switch = (first, second) if lab.nodes[first] else (second, first)
+            hosts_of[switch].append(host)
+            host_rates[link.rate] += 1
+        else:
+            between[(*sorted(link.ends), link.rate)] += 1  # type: ignore[index]
+    if not lab.problems and not host_rates:
+        hint = "a host is a node of kind linux, or one with `group: host`"
+        lab.refuse(("topology", "nodes"), "no host with a link", "hosts and switches", hint)
+    names = _plan_names(hosts_of, lab)
+    if lab.problems:
+        raise PlanError(lab.problems)
+    host_rate = host_rates.most_common(1)[0][0]
+    topology: dict[str, Any] = {
+        "kind": "custom",
+        "host_link": host_rate or _RATE_DEFAULT,
+        "switches": [
+            {"name": names[name], "hosts": len(hosts)} if hosts else names[name]
+            for name, hosts in hosts_of.items()
+        ],
+    }
+    if between:
+        topology["links"] = [_link(names, key, count) for key, count in between.items()]
+    warnings = []
+    if len(host_rates) > 1:
+        told = ", ".join(
+            f"{rate or 'none'} of {counted(count, 'link')}" for rate, count in host_rates.items()
+        )
+        warnings.append(
+            f"links of hosts differ: {told}; the plan has one rate for all: {topology['host_link']}"
+        )
+    without = host_rates[None] + sum(count for key, count in between.items() if key[2] is None)
+    if without:
+        warnings.append(
+            f"{counted(without, 'link')} without a rate (`vars: {{rate: 100Gbps}}`): {_RATE_DEFAULT} here"
+        )
+    counts = (counted(sum(lab.nodes.values()), "host"), counted(len(lab.links), "link"))
+    read = f"switches: {len(hosts_of)}, {', '.join(counts)}"
+    values = tuple(Value(f"fabric.topology.{name}", each, "topology") for name, each in topology.items())
+    left_out = (*lab.left_out, *_left_out(document))
+    return Fragment(FORMAT, document.source, (read, *_numbers(hosts_of)), values, tuple(warnings), left_out)
+
+
+def _document(text: str, source: str) -> Document:
+    if len(text) > FILE_BYTES_MAX:
+        raise PlanError([Problem(Place(source), "", "a larger file", f"at most {FILE_BYTES_MAX} bytes")])
+    try:
+        return read_text(text, source)
+    except PlanError as error:  # of what is at the top, in the words of a plan
+        allowed = "a mapping with `topology`, as containerlab has it"
+        raise PlanError(
+            replace(each, allowed=allowed, hint="") if "fabricbench plans" in each.hint else each
+            for each in error.problems
+        ) from None
+
+
+def _plan_names(hosts_of: Mapping[str, object], lab: _Lab) -> dict[str, str]:
+    """Return the name of each switch in a plan: letters, digits, `.`, `_` and `-`, and none of a host."""
+    names: dict[str, str] = {}
+    for name in hosts_of:
+        plain = re.sub(r"[^A-Za-z0-9._-]", "-", name)[:80].lstrip("._-") or "switch"
+        if re.fullmatch(r"host[0-9]+", plain):
+            plain = f"switch-{plain}"
+        if plain in names.values() or not _NAME.fullmatch(plain):
+            lab.refuse(
+                ("topology", "nodes", name), f"the name {shorten(name)}", "names of their own in a plan"
+            )
+        names[name] = plain
+    return names
+
+
+def _link(names: Mapping[str, str], key: tuple[str, str, str | None], count: int) -> dict[str, Any]:
+    first, second, rate = key
+    link: dict[str, Any] = {"between": [names[first], names[second]]}
+    if count > 1:
+        link["count"] = count
+    return link | {"link": rate or _RATE_DEFAULT}
+
+
+def _numbers(hosts_of: Mapping[str, list[str]]) -> Iterator[str]:
+    """Say which host of the plan is which node."""
+    number, told = 0, []
+    for switch, hosts in hosts_of.items():
+        for host in hosts:
+            told.append(f"{number} {host} at {switch}")
+            number += 1
+    shown = ", ".join(told[: 4 * _SHOWN]) + (" ..." if len(told) > 4 * _SHOWN else "")
+    yield f"hosts of the plan: {shown}"
+
+
+def _left_out(document: Document) -> Iterator[str]:
+    names = sorted(set(document.data) - {"name", "topology"})
+    topology = document.value(("topology",))
+    inside = (
+        sorted(set(topology) - {"nodes", "links", "groups", "defaults"}) if isinstance(topology, dict) else []
+    )
+    names += [f"topology.{name}" for name in inside]
+    if names:
+        yield f"{', '.join(names)}: how containers are run"

@@ -1,0 +1,136 @@
+"""Reads JSON of devices: plain values, every key once, and the line of each key when it is asked for."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final, NoReturn
+
+from fabricbench.plan.document.nodes import shorten
+from fabricbench.plan.errors import Place, PlanError, Problem
+
+FILE_BYTES_MAX: Final = 16 << 20
+"""Largest file [bytes]: a chassis with every table has some megabytes."""
+_TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]')
+
+
+@dataclass(frozen=True)
+class JsonText:
+    """A JSON file.
+
+    Attributes:
+        source: Its name in errors.
+        text: Its text.
+        data: What it holds.
+        sha256: Digest of its bytes.
+    """
+
+    source: str
+    text: str
+    data: dict[str, Any]
+    sha256: str
+
+    def place(self, path: Sequence[str]) -> Place:
+        """Return where a key stands, or else the nearest one around it."""
+        for end in range(len(path), 0, -1):
+            if (line := self._lines.get(tuple(path[:end]))) is not None:
+                return Place(self.source, line, 1)
+        return Place(self.source)
+
+    @cached_property
+    def _lines(self) -> dict[tuple[str, ...], int]:
+        """The line of each key, by the keys from the top to it; lists have none."""
+        lines: dict[tuple[str, ...], int] = {}
+        path: list[str] = []
+        is_mapping: list[bool] = []
+        line, last, is_key = 1, 0, False
+        for match in _TOKEN.finditer(self.text):
+            line += self.text.count("\n", last, match.start())
+            last, token = match.start(), match[0]
+            if token in "{[":
+                is_mapping.append(token == "{")
+                path.append("")
+                is_key = token == "{"
+            elif token in "}]":
+                is_mapping.pop()
+                path.pop()
+            elif token == ",":
+                is_key = is_mapping[-1]
+            elif is_key and token != ":":
+                path[-1] = json.loads(token)
+                lines.setdefault(tuple(path), line)
+                is_key = False
+        return lines
+
+
+def content_of(path: Path, source: str) -> bytes:
+    """Return the bytes of a file of a device.
+
+    Raises:
+        PlanError: It cannot be read, or is too large.
+    """
+    try:
+        with path.open("rb") as file:
+            content = file.read(FILE_BYTES_MAX + 1)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise PlanError([Problem(Place(source), "", f"a file that cannot be read: {reason}")]) from error
+    if len(content) > FILE_BYTES_MAX:
+        raise PlanError([Problem(Place(source), "", "a larger file", f"at most {FILE_BYTES_MAX} bytes")])
+    return content
+
+
+def text_of(content: bytes, source: str) -> str:
+    """Decode the bytes of a file of a device.
+
+    Raises:
+        PlanError: They are no UTF-8.
+    """
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        found = f"the byte 0x{content[error.start]:02x}, which is not UTF-8"
+        raise PlanError([Problem(Place(source, line, 1), "", found, "UTF-8 text")]) from error
+
+
+def json_of(content: bytes, source: str) -> JsonText:
+    """Read the bytes of a JSON file.
+
+    Raises:
+        PlanError: They are no JSON mapping whose keys are there once.
+    """
+    text = text_of(content, source)
+    try:
+        data = json.loads(text, object_pairs_hook=_once, parse_constant=_no_number)
+        json.dumps(data, ensure_ascii=False).encode()
+    except json.JSONDecodeError as error:
+        place = Place(source, error.lineno, error.colno)
+        raise PlanError([Problem(place, "", f"text that is no JSON: {error.msg}", "JSON")]) from error
+    except UnicodeEncodeError as error:
+        found = "an escape of half a surrogate pair"
+        raise PlanError([Problem(Place(source), "", found, "text")]) from error
+    except (ValueError, RecursionError) as error:
+        found = str(error) if type(error) is ValueError else "values nested too deeply"
+        raise PlanError([Problem(Place(source), "", found, "JSON, each key once")]) from error
+    if not isinstance(data, dict):
+        raise PlanError([Problem(Place(source, 1, 1), "", "no mapping at the top", "tables by their names")])
+    return JsonText(source, text, data, hashlib.sha256(content).hexdigest())
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in found:
+            raise ValueError(f"the key {shorten(key)} twice in one mapping")
+        found[key] = value
+    return found
+
+
+def _no_number(name: str) -> NoReturn:
+    raise ValueError(f"{name}, which is no number")

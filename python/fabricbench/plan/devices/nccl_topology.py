@@ -1,0 +1,264 @@
+"""Hosts as NCCL sees them (`NCCL_TOPO_DUMP_FILE`): GPUs, adapters with their speeds, NVLink, PCIe.
+
+A host becomes a server of a rail-optimised fabric with a rail for each adapter; how many servers there are,
+and what is behind the rails, the file does not know.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+from xml.parsers import expat
+
+from fabricbench import units
+from fabricbench.plan.devices.fragment import Fragment, Value
+from fabricbench.plan.document.nodes import shorten
+from fabricbench.plan.errors import Place, PlanError, Problem
+from fabricbench.words import counted
+
+FORMAT: Final = "NCCL topology"
+SERVERS: Final = 2
+"""Servers of the plan, where nobody says how many."""
+_ELEMENTS_MAX: Final = 20_000
+_DEPTH_MAX: Final = 64
+_SPINES_MAX: Final = 8
+_GPUS_MAX: Final = 1_024
+_MBPS: Final = 10**6
+_NVLINK: Final = ((100, 40_100), (90, 20_600), (87, 20_000), (86, 12_000), (70, 20_000), (60, 18_000))
+"""Rate of one NVLink one way [MB/s], from the compute capability on: NCCL, `src/graph/topo.h`."""
+_PCI: Final = re.compile(r"([0-9]{1,3}(?:\.[0-9])?) ?GT/s(?: PCIe)?")
+_KNOWN: Final = frozenset(
+    {"system", "cpu", "pci", "gpu", "nic", "net", "nvlink", "pcilink", "c2c", "xgmi", "gin"}
+)
+
+
+@dataclass
+class _Element:
+    tag: str
+    values: Mapping[str, str]
+    line: int
+    inside: list[_Element] = field(default_factory=list)
+    around: _Element | None = field(default=None, repr=False)
+
+    def all(self, tag: str) -> Iterator[_Element]:
+        for each in self.inside:
+            if each.tag == tag:
+                yield each
+            yield from each.all(tag)
+
+
+class _Tree:
+    """Builds elements with their lines; without entities and without end."""
+
+    def __init__(self, source: str) -> None:
+        self.source = source
+        self.top = _Element("", {}, 1)
+        self._open = [self.top]
+        self._count = 0
+        self._parser = expat.ParserCreate("utf-8")
+        self._parser.StartElementHandler = self._start
+        self._parser.EndElementHandler = self._end
+        self._parser.StartDoctypeDeclHandler = self._doctype
+
+    def read(self, text: str) -> _Element:
+        try:
+            self._parser.Parse(text.encode(), True)
+        except expat.ExpatError as error:
+            found = f"text that is no XML: {expat.ErrorString(error.code)}"
+            raise self._error(found, "XML of NCCL", error.lineno) from error
+        return self.top.inside[0]
+
+    def _start(self, tag: str, values: dict[str, str]) -> None:
+        self._count += 1
+        if self._count > _ELEMENTS_MAX or len(self._open) > _DEPTH_MAX:
+            raise self._error("more elements than a host has", f"{_ELEMENTS_MAX}, {_DEPTH_MAX} deep")
+        element = _Element(tag, values, self._parser.CurrentLineNumber, around=self._open[-1])
+        self._open[-1].inside.append(element)
+        self._open.append(element)
+
+    def _end(self, _tag: str) -> None:
+        self._open.pop()
+
+    def _doctype(self, *_: object) -> None:
+        raise self._error("a document type, which may hold entities", "XML of NCCL, which has none")
+
+    def _error(self, found: str, allowed: str, line: int | None = None) -> PlanError:
+        place = Place(self.source, line or self._parser.CurrentLineNumber, 1)
+        return PlanError([Problem(place, "", found, allowed)])
+
+
+def fragment_of(text: str, source: str, servers: int | None = None) -> Fragment:
+    """Return the servers of a topology that NCCL has written.
+
+    Args:
+        text: The XML.
+        source: Its name in errors.
+        servers: How many such hosts there are.
+
+    Raises:
+        PlanError: It is no topology of a host with GPUs and adapters.
+    """
+    return _Host(_Tree(source).read(text), source).fragment(servers)
+
+
+@dataclass(frozen=True)
+class _Net:
+    name: str
+    rate_bps: int
+    pci_bps: int | None
+
+
+class _Host:
+    """A host as it is read."""
+
+    def __init__(self, system: _Element, source: str) -> None:
+        self.source = source
+        self.problems: list[Problem] = []
+        if system.tag != "system":
+            self._refuse(system, "", f"the element {shorten(system.tag)}", "system")
+            raise PlanError(self.problems)
+        self.system = system
+        self.gpus = list(system.all("gpu"))
+        self.nets = [self._net(each) for each in system.all("net") if each.values.get("coll") != "1"]
+        self.nvlinks = self._scale_up()
+        if not self.gpus:
+            self._refuse(system, "gpu", "no GPU", "a host of 1 GPU or more")
+        if len(self.gpus) > _GPUS_MAX or len(self.nets) > _GPUS_MAX:
+            self._refuse(system, "gpu", "more devices than a host has", f"at most {_GPUS_MAX}")
+        if not self.nets:
+            hint = (
+                "NCCL writes adapters once it has found them: set NCCL_TOPO_DUMP_FILE for a job of two hosts"
+            )
+            self._refuse(system, "net", "no adapter", "1 `net` or more", hint)
+        if self.problems:
+            raise PlanError(self.problems)
+
+    def _refuse(self, element: _Element, name: str, found: str, allowed: str, hint: str = "") -> None:
+        where = ".".join(part for part in (element.tag, name) if part)
+        self.problems.append(Problem(Place(self.source, element.line, 1), where, found, allowed, hint))
+
+    def _number(self, element: _Element, name: str, most: int, default: int | None = None) -> int:
+        text = element.values.get(name)
+        if text is None and default is not None:
+            return default
+        if (
+            text is not None
+            and text.isascii()
+            and text.isdecimal()
+            and len(text) < 12
+            and 0 < int(text) <= most
+        ):
+            return int(text)
+        found = "nothing" if text is None else shorten(text)
+        self._refuse(element, name, found, f"a whole number from 1 to {most}")
+        return 1
+
+    def _net(self, element: _Element) -> _Net:
+        name = element.values.get("name") or element.values.get("dev") or "?"
+        rate = self._number(element, "speed", 3_200_000) * _MBPS
+        pci: list[int] = []
+        around = element.around
+        while around is not None:
+            if around.tag == "pci" and (speed := self._pci(around)) is not None:
+                pci.append(speed)
+            around = around.around
+        return _Net(name, rate, min(pci, default=None))
+
+    def _pci(self, element: _Element) -> int | None:
+        """Return what a slot carries one way [bit/s], behind its line code; none where NCCL does not know."""
+        speed, width = element.values.get("link_speed", ""), element.values.get("link_width", "")
+        if not speed or not width or speed == "Unknown speed" or width in ("0", "255"):
+            return None
+        match = _PCI.fullmatch(speed)
+        if match is None:
+            self._refuse(element, "link_speed", shorten(speed), "a rate such as 16.0 GT/s PCIe")
+            return None
+        lanes = self._number(element, "link_width", 32)
+        gigatransfers = float(match[1])
+        code = (8, 10) if gigatransfers <= 5 else (128, 130)
+        return int(gigatransfers * 10**9) * lanes * code[0] // code[1]
+
+    def _scale_up(self) -> int | None:
+        """Return what NVLink gives a GPU one way [bit/s], the least of them; none without NVLink."""
+        rates = []
+        for gpu in self.gpus:
+            count = sum(self._number(each, "count", 64) for each in gpu.inside if each.tag == "nvlink")
+            sm = self._number(gpu, "sm", 1_000, 0)
+            rate = next((rate for least, rate in _NVLINK if sm >= least), None)
+            if count and rate:
+                rates.append(count * rate * 8 * _MBPS)
+        return min(rates) if rates and len(rates) == len(self.gpus) else None
+
+    def fragment(self, servers: int | None) -> Fragment:
+        rates = Counter(each.rate_bps for each in self.nets)
+        rate = rates.most_common(1)[0][0]
+        rails, count = len(self.nets), servers or SERVERS
+        topology: dict[str, Any] = (
+            {"kind": "single-switch", "hosts": count}
+            if rails == 1
+            else {
+                "kind": "rail-optimised",
+                "servers": count,
+                "rails": rails,
+                "spines": min(count, _SPINES_MAX),
+                "links_per_spine": -(-count // _SPINES_MAX),
+            }
+        )
+        topology["host_link"] = units.format_rate(rate)
+        if rails > 1 and self.nvlinks is not None and rails == len(self.gpus):
+            topology["scale_up_link"] = units.format_rate(self.nvlinks)
+        names = ", ".join(each.name for each in self.nets)
+        read = (
+            f"{counted(len(self.gpus), 'GPU')}, {counted(rails, 'adapter')} ({names})",
+            *([f"NVLink: {units.human_rate(self.nvlinks)} for each GPU, one way"] if self.nvlinks else []),
+        )
+        origins = {"host_link": "net speed", "rails": "net", "scale_up_link": "gpu nvlink count, sm"}
+        values = tuple(
+            Value(f"fabric.topology.{name}", value, origins.get(name, "not in the file"))
+            for name, value in topology.items()
+        )
+        return Fragment(
+            FORMAT,
+            self.source,
+            read,
+            values,
+            tuple(self._warnings(rates, rate, servers)),
+            tuple(self._left_out()),
+        )
+
+    def _warnings(self, rates: Counter[int], rate: int, servers: int | None) -> Iterator[str]:
+        if servers is None:
+            yield f"the file is of one host: {SERVERS} servers here, or as many as `--servers` says"
+        yield "what joins the adapters is not in the file: a switch for each rail, full bandwidth between"
+        if len(rates) > 1:
+            told = ", ".join(f"{units.human_rate(each)} of {count}" for each, count in sorted(rates.items()))
+            yield f"adapters differ: {told}; the plan has one rate for all: {units.human_rate(rate)}"
+        for each in self.nets:
+            if each.pci_bps is not None and each.pci_bps < each.rate_bps:
+                yield (
+                    f"{each.name}: PCIe carries {units.human_rate(each.pci_bps)} of its "
+                    f"{units.human_rate(each.rate_bps)}, behind the line code: `fabric.nic.impairments`"
+                )
+        rails, gpus = len(self.nets), len(self.gpus)
+        if rails != gpus and gpus % rails == 0:
+            shared = counted(rails, "adapter")
+            yield f"{gpus} GPUs share {shared}: `processes_per_host: {gpus // rails}` of each job"
+        elif rails != gpus:
+            yield f"{gpus} GPUs and {counted(rails, 'adapter')}: a rank for each adapter here"
+
+    def _left_out(self) -> Iterator[str]:
+        yield "cpu, pci: memory, PCIe switches and the way between a GPU and its adapter"
+        if self.nvlinks is not None and len(self.nets) != len(self.gpus):
+            yield "nvlink: the scale-up network, as GPUs share adapters"
+        other = sorted({each.tag for each in _everything(self.system)} - _KNOWN)
+        if other:
+            yield f"{', '.join(map(shorten, other[:8]))}: no element that is known"
+
+
+def _everything(element: _Element) -> Iterator[_Element]:
+    yield element
+    for each in element.inside:
+        yield from _everything(each)

@@ -1,0 +1,273 @@
+"""SONiC's `config_db.json` as fields of a plan, for the traffic class that carries RDMA data."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from fabricbench import units
+from fabricbench.plan.devices.fragment import PLAN_HOLDS_ONE, Fragment, Value, value_text
+from fabricbench.plan.devices.sonic_port import Entry, Port
+from fabricbench.plan.devices.sonic_ports import FORMAT, Sonic
+from fabricbench.plan.devices.sonic_rules import (
+    PORT_RULES,
+    SWITCH_RULES,
+    Found,
+    Subject,
+    left_out_of,
+    marking,
+)
+from fabricbench.plan.devices.sonic_tables import PRIORITIES
+from fabricbench.plan.errors import PlanError, Problem
+
+USUAL_PRIORITY: Final = 3
+"""The usual lossless priority of RoCEv2."""
+_PFC: Final = "fabric.switch.pfc"
+_ECN: Final = "fabric.switch.ecn"
+_SHOWN: Final = 3
+FIELDS: Final = frozenset(
+    {
+        *(field for field, _ in (*SWITCH_RULES, *PORT_RULES)),
+        *(f"{_ECN}.{name}" for name in ("kmin", "kmax", "pmax", "reference_rate", "priorities")),
+        *(f"{_PFC}.priorities", "transport.priorities.data", "transport.priorities.cnp"),
+    }
+)
+"""Every field of a plan that a configuration may give."""
+
+
+@dataclass(frozen=True)
+class Carried:
+    """Which priorities of a plan carry what.
+
+    Attributes:
+        data: That of data; none to take the one that the file is about.
+        data_dscp: DSCP of data, to look the priority up; none if the priority is known.
+        cnp_dscp: DSCP of CNPs, likewise.
+        others: Those of other traffic of the plan.
+    """
+
+    data: int | None = None
+    data_dscp: int | None = None
+    cnp_dscp: int | None = None
+    others: frozenset[int] = frozenset()
+
+
+def fragment_of(sonic: Sonic, carried: Carried) -> Fragment:
+    """Return what a configuration gives to a plan.
+
+    Raises:
+        PlanError: A DSCP is asked for that it has no traffic class for.
+    """
+    return _Made(sonic, carried).fragment()
+
+
+class _Made:
+    """The fields for one traffic class, as they are found."""
+
+    def __init__(self, sonic: Sonic, carried: Carried) -> None:
+        self.sonic, self.carried = sonic, carried
+        self.values: list[Value] = []
+        self.warnings: list[str] = []
+
+    def fragment(self) -> Fragment:
+        data = self._data()
+        for field, find in SWITCH_RULES:
+            if (found := find(self.sonic)) is not None:
+                self.values.append(Value(field, found.value, found.origin))
+        lossless = self._lossless(data)
+        for field, rule in PORT_RULES:
+            self._agreed(field, lambda port, rule=rule: rule(Subject(self.sonic, port, data)))  # type: ignore[misc]
+        self._marking(data)
+        # PFC with every default needs a field too, or a plan would leave it off.
+        if lossless and not any(each.field.startswith(_PFC) for each in self.values):
+            self.values.append(Value(f"{_PFC}.priorities", lossless, "PORT_QOS_MAP: pfc_enable"))
+        left_out = (*self._about_priorities(data), *left_out_of(self.sonic, data), *self.sonic.left_out)
+        return Fragment(
+            FORMAT,
+            self.sonic.file.source,
+            self.sonic.read,
+            tuple(self.values),
+            tuple(self.warnings),
+            left_out,
+        )
+
+    def _data(self) -> int:
+        """Return the priority of data, and say where it comes from unless the plan does."""
+        carried = self.carried
+        if carried.cnp_dscp is not None:
+            cnp = self._class_of(carried.cnp_dscp, "cnp_dscp")
+            self.values.append(Value("transport.priorities.cnp", cnp.value, cnp.origin))
+        if carried.data_dscp is not None:
+            data = self._class_of(carried.data_dscp, "data_dscp")
+            self.values.append(Value("transport.priorities.data", data.value, data.origin))
+            return int(data.value)
+        if carried.data is not None:
+            return carried.data
+        lossless = {each for port in self.sonic.ports for each in range(PRIORITIES) if port.is_lossless(each)}
+        chosen = USUAL_PRIORITY if not lossless or USUAL_PRIORITY in lossless else min(lossless)
+        origin = "PORT_QOS_MAP: pfc_enable" if lossless else "the usual priority, as the file pauses none"
+        self.values.append(Value("transport.priorities.data", chosen, origin))
+        return chosen
+
+    def _class_of(self, dscp: int, name: str) -> Found:
+        classes = Counter(port.class_of(dscp) for port in self.sonic.ports)
+        found, count = classes.most_common(1)[0] if classes else (None, 0)
+        if found is None:
+            place = self.sonic.file.place(("DSCP_TO_TC_MAP",))
+            allowed = "a DSCP that DSCP_TO_TC_MAP has, in a map that PORT_QOS_MAP names for the ports"
+            raise PlanError([Problem(place, f"fabric.switch.config.{name}", f"DSCP {dscp}", allowed)])
+        if count < len(self.sonic.ports):
+            self.warnings.append(
+                f"DSCP {dscp}: {count} of {len(self.sonic.ports)} ports give it class {found}"
+            )
+        return Found(found, f"DSCP_TO_TC_MAP: {dscp}")
+
+    def _lossless(self, data: int) -> list[int]:
+        """Say which priorities of the plan are lossless; those that it does not use would be refused."""
+        used = sorted({data} | self.carried.others)
+        counts = Counter(tuple(each for each in used if port.is_lossless(each)) for port in self.sonic.ports)
+        lossless = list(counts.most_common(1)[0][0]) if counts else []
+        if len(counts) > 1:
+            told = "; ".join(f"{list(each)} at {count} ports" for each, count in counts.most_common(_SHOWN))
+            self.warnings.append(f"lossless priorities: {told}; {PLAN_HOLDS_ONE}")
+        if data not in lossless and any(port.paused for port in self.sonic.ports):
+            paused = sorted({each for port in self.sonic.ports for each in port.paused})
+            self.warnings.append(
+                f"data is in priority {data}, which is lossy here; PFC is on for "
+                f"{', '.join(map(str, paused))}: give `transport.priorities.data`, or `data_dscp`"
+            )
+        if lossless and lossless != [data]:
+            self.values.append(Value(f"{_PFC}.priorities", lossless, "PORT_QOS_MAP: pfc_enable"))
+        return lossless
+
+    def _agreed(self, field: str, find: Callable[[Port], Found | None]) -> None:
+        """Take what most ports have, and say which have something else."""
+        found = [(port, find(port)) for port in self.sonic.ports]
+        texts = Counter(value_text(each.value) for _, each in found if each is not None)
+        if not texts:
+            return
+        chosen = texts.most_common(1)[0][0]
+        first = next(each for _, each in found if each is not None and value_text(each.value) == chosen)
+        self.values.append(Value(field, first.value, first.origin))
+        others: dict[str, list[str]] = {}
+        for port, each in found:
+            text = "nothing" if each is None else value_text(each.value)
+            if text != chosen:
+                others.setdefault(text, []).append(port.name)
+        self._tell_others(field, f"{chosen} of {texts[chosen]}", others)
+
+    def _tell_others(self, field: str, chosen: str, others: dict[str, list[str]]) -> None:
+        if others:
+            told = "; ".join(f"{text} at {_names(names)}" for text, names in list(others.items())[:_SHOWN])
+            more = f" and {len(others) - _SHOWN} other values" if len(others) > _SHOWN else ""
+            self.warnings.append(f"{field}: {told}{more}; {PLAN_HOLDS_ONE}: {chosen}")
+
+    def _marking(self, data: int) -> None:
+        """Take the thresholds of ECN of most ports; those that go by the speed of ports as such."""
+        found: dict[str, Entry | None] = {
+            port.name: marking(self.sonic, port, data) for port in self.sonic.ports
+        }
+        thresholds = {name: _thresholds(each) for name, each in found.items() if each is not None}
+        if not thresholds:
+            return
+        counts = Counter(thresholds.values())
+        chosen = counts.most_common(1)[0][0]
+        name = next(each for each, values in thresholds.items() if values == chosen)
+        profile = found[name]
+        assert profile is not None
+        low, high, percent = chosen
+        marked = [each for each in sorted({data} | self.carried.others) if self._marks_alike(each, chosen)]
+        if marked != [data]:
+            self.values.append(Value(f"{_ECN}.priorities", marked, "QUEUE: wred_profile"))
+        for field, value, of in (
+            ("kmin", units.format_size(low) if low else 0, "green_min_threshold"),
+            ("kmax", units.format_size(high), "green_max_threshold"),
+            ("pmax", f"{percent}%" if percent else "1ppm", "green_drop_probability"),
+        ):
+            self.values.append(Value(f"{_ECN}.{field}", value, profile.name(of)))
+        if not percent:
+            self.warnings.append(f"{profile.name('green_drop_probability')}: 0 per cent, which is 1 ppm here")
+        speeds = {port.name: port.speed_bps for port in self.sonic.ports}
+        if len(counts) > 1 and _go_by_speed(thresholds, speeds):
+            rate = speeds[name] or 0
+            self.values.append(
+                Value(f"{_ECN}.reference_rate", units.format_rate(rate), f"PORT|{name}: speed")
+            )
+            return
+        others: dict[str, list[str]] = {}
+        for port in self.sonic.ports:
+            values = thresholds.get(port.name)
+            if values != chosen:
+                text = "nothing" if values is None else f"{values[0]}, {values[1]} bytes, {values[2]} %"
+                others.setdefault(text, []).append(port.name)
+        self._tell_others(_ECN, f"{low}, {high} bytes, {percent} % of {counts[chosen]}", others)
+
+    def _marks_alike(self, traffic_class: int, thresholds: tuple[int, int, int]) -> bool:
+        profiles = [marking(self.sonic, port, traffic_class) for port in self.sonic.ports]
+        return any(each is not None and _thresholds(each) == thresholds for each in profiles)
+
+    def _about_priorities(self, data: int) -> Iterator[str]:
+        """Yield what holds for priorities that the plan does not use."""
+        used = {data} | self.carried.others
+        unused = {
+            each for port in self.sonic.ports for each in range(PRIORITIES) if port.is_lossless(each)
+        } - used
+        if unused:
+            yield f"PORT_QOS_MAP: pfc_enable: priority {_list(unused)}, which carries nothing in the plan"
+        idle = {
+            group
+            for port in self.sonic.ports
+            for group, profile in port.groups.items()
+            if profile is not None and profile.get("xoff")
+        } - {
+            port.group_of(each)
+            for port in self.sonic.ports
+            for each in range(PRIORITIES)
+            if port.is_lossless(each)
+        }
+        if idle:
+            yield f"BUFFER_PG: headroom of priority group {_list(idle)}, which PFC is not enabled for"
+        marked = {
+            each
+            for each in set(range(PRIORITIES)) - used
+            if any(marking(self.sonic, port, each) is not None for port in self.sonic.ports)
+        }
+        if marked:
+            yield f"QUEUE: wred_profile: priority {_list(marked)}, which carries nothing in the plan"
+
+
+def _thresholds(profile: Entry) -> tuple[int, int, int]:
+    """Return Kmin, Kmax [bytes] and Pmax [%]; SAI's default probability is 100 %."""
+    percent = profile.get("green_drop_probability")
+    low, high = profile.get("green_min_threshold"), profile.get("green_max_threshold")
+    return low, high, 100 if percent is None else percent
+
+
+def _go_by_speed(thresholds: dict[str, tuple[int, int, int]], speeds: dict[str, int | None]) -> bool:
+    """Tell whether thresholds of all ports are in the ratio of their speeds."""
+    if set(thresholds) != set(speeds) or not all(speeds.values()):
+        return False
+    first = next(iter(thresholds))
+    low, high, percent = thresholds[first]
+    base = speeds[first] or 1
+    return all(
+        (values[0] * base, values[1] * base, values[2])
+        == (low * (speeds[name] or 0), high * (speeds[name] or 0), percent)
+        for name, values in thresholds.items()
+    )
+
+
+def _names(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:_SHOWN])
+    return shown if len(names) <= _SHOWN else f"{shown} and {len(names) - _SHOWN} more ports"
+
+
+def _list(numbers: set[int]) -> str:
+    return ", ".join(map(str, sorted(numbers)))
+
+
+def values_of(fragment: Fragment) -> dict[str, Any]:
+    """Return the values of a fragment by their fields."""
+    return {each.field: each.value for each in fragment.values}

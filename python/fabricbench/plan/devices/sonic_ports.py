@@ -1,0 +1,354 @@
+"""SONiC's `config_db.json`, read and checked: entries by their kinds, references followed, port by port."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+from typing import Any, Final
+
+from fabricbench.plan.devices.json_text import JsonText
+from fabricbench.plan.devices.sonic_port import Entry, Port, marks_green
+from fabricbench.plan.devices.sonic_tables import (
+    LEFT_OUT,
+    MAPS,
+    NO_TRAFFIC,
+    PRIORITIES,
+    QUEUES_MAX,
+    TABLES,
+    Kind,
+)
+from fabricbench.plan.document.nodes import kind_name, shorten
+from fabricbench.plan.errors import PlanError, Problem
+from fabricbench.words import close_match_hint, counted
+
+FORMAT: Final = "SONiC config_db.json"
+_NO_PROFILE: Final = "NULL"
+_EVERY_PORT: Final = {"PORT_QOS_MAP": ("global",), "PFC_WD": ("GLOBAL",), "QUEUE": ("CPU",)}
+"""Keys that stand where others have a port."""
+_SHOWN: Final = 8
+_MBPS: Final = 10**6
+_PROBLEMS_MAX: Final = 200
+_KEYS_MAX: Final = 200_000
+
+
+class Sonic:
+    """A `config_db.json` that has been read and checked.
+
+    Attributes:
+        file: The file.
+        left_out: What of it is not modelled, found while it was read.
+    """
+
+    def __init__(self, file: JsonText) -> None:
+        """Read every table.
+
+        Raises:
+            PlanError: With everything in it that is no configuration, contradicts itself or is not there.
+        """
+        self.file = file
+        self.left_out: list[str] = []
+        self._problems: list[Problem] = []
+        self._unmodelled: dict[tuple[str, str], list[str]] = {}
+        self.tables = {table: self._table(table) for table in file.data}
+        self._raise()
+        if not any(table in TABLES for table in self.tables):
+            place = file.place(())
+            known = ", ".join(list(TABLES)[:_SHOWN])
+            raise PlanError([Problem(place, "", "no table of buffers, queues or ports", f"tables: {known}")])
+        self.ports = self._ports()
+        self._check_profiles()
+        self._check_pauses()
+        self._raise()
+        self.left_out += self._told_unmodelled()
+
+    def entries(self, table: str) -> list[Entry]:
+        """Return the entries of a table."""
+        return list(self.tables.get(table, {}).values())
+
+    def _told_unmodelled(self) -> Iterator[str]:
+        """Yield fields that are not modelled, those of one reason together."""
+        alike: dict[tuple[str, str], tuple[list[str], dict[str, None]]] = {}
+        for (table, name), keys in self._unmodelled.items():
+            known = TABLES.get(table, {}).get(name)
+            why = known.left_out if known is not None else "no field that is known"
+            names, where = alike.setdefault((table, why), ([], {}))
+            names.append(shorten(name)[1:-1])
+            where.update(dict.fromkeys(keys))
+        for (table, why), (names, where) in alike.items():
+            shown = ", ".join(names[:_SHOWN]) + (" ..." if len(names) > _SHOWN else "")
+            entries = shorten(next(iter(where))) if len(where) == 1 else f"{len(where):,} entries"
+            yield f"{table}: {shown} of {entries}: {why}"
+
+    def _raise(self) -> None:
+        if self._problems:
+            raise PlanError(self._problems)
+
+    def _problem(
+        self, entry: tuple[str, str], name: str, found: str, allowed: str = "", hint: str = ""
+    ) -> None:
+        table, key = entry
+        path = tuple(part for part in (table, key, name) if part)
+        where = f"{table}|{key}" if key else table
+        told = f"{where}: {name}" if name else where
+        self._problems.append(Problem(self.file.place(path), told, found, allowed, hint))
+        if len(self._problems) == _PROBLEMS_MAX:
+            self._raise()
+
+    def _table(self, table: str) -> dict[str, Entry]:
+        """Read a table whose fields are known; of others say that they are there."""
+        written = self.file.data[table]
+        if table not in TABLES and table not in MAPS:
+            self._note_table(table, written)
+            return {}
+        if not isinstance(written, dict):
+            self._problem((table, ""), "", kind_name(written), "entries by their keys")
+            return {}
+        read = self._map if table in MAPS else self._entry
+        return {key: read(table, key, value) for key, value in written.items()}
+
+    def _note_table(self, table: str, written: object) -> None:
+        if table in NO_TRAFFIC:
+            return
+        count = len(written) if isinstance(written, dict | list) else 1
+        why = LEFT_OUT.get(table, "no table that is known")
+        self.left_out.append(
+            f"{shorten(table)[1:-1]} ({count:,} {'entry' if count == 1 else 'entries'}): {why}"
+        )
+
+    def _entry(self, table: str, key: str, written: object) -> Entry:
+        values: dict[str, Any] = {}
+        if not isinstance(written, dict):
+            self._problem((table, key), "", kind_name(written), "fields and their values")
+            return Entry(table, key, values)
+        for name, value in written.items():
+            known = TABLES[table].get(name)
+            if name == _NO_PROFILE or (known is not None and known.kind is None and not known.left_out):
+                continue
+            text = self._text(table, key, name, value)
+            if known is None or known.left_out:
+                self._unmodelled.setdefault((table, name), []).append(key)
+            if text is not None and known is not None and known.kind is not None:
+                values[name] = self._value((table, key), name, text, known.kind)
+        return Entry(table, key, {name: value for name, value in values.items() if value is not None})
+
+    def _text(self, table: str, key: str, name: str, value: object) -> str | None:
+        """Return a value as the database has it, which knows texts alone."""
+        if isinstance(value, str):
+            return value.strip()
+        if isinstance(value, bool):
+            return str(value).lower()
+        if isinstance(value, int) and abs(value) < 10**24:
+            return str(value)
+        if isinstance(value, list) and all(isinstance(each, str) for each in value):
+            return ",".join(value)
+        kind = TABLES.get(table, {}).get(name)
+        allowed = kind.kind.allowed if kind is not None and kind.kind is not None else "text"
+        found = str(value)[:60] if isinstance(value, int | float) else kind_name(value)
+        self._problem((table, key), name, found, allowed)
+        return None
+
+    def _value(self, entry: tuple[str, str], name: str, text: str, kind: Kind) -> Any:
+        if kind.table == "BUFFER_PROFILE" and text == _NO_PROFILE:
+            return _NO_PROFILE
+        try:
+            value = kind.read(text)
+        except ValueError:
+            self._problem(entry, name, shorten(text), kind.allowed)
+            return None
+        if kind.table:
+            names = self.file.data.get(kind.table)
+            names = names if isinstance(names, dict) else {}
+            if value not in names:
+                found = f"{shorten(value)}, which {kind.table} has no entry for"
+                allowed = ", ".join(list(names)[:_SHOWN]) or f"nothing, there is no entry in {kind.table}"
+                self._problem(entry, name, found, allowed, close_match_hint(value, names))
+                return None
+        return value
+
+    def _map(self, table: str, key: str, written: object) -> Entry:
+        what, key_max, value_max = MAPS[table]
+        values: dict[str, Any] = {}
+        if not isinstance(written, dict):
+            self._problem((table, key), "", kind_name(written), f"a value for each {what}")
+            return Entry(table, key, values)
+        for name, value in written.items():
+            text = self._text(table, key, name, value)
+            read = _number(name, key_max)
+            if read is None:
+                self._problem((table, key), name, f"the {what} {shorten(name)}", f"0 to {key_max}")
+            elif text is not None and (mapped := _number(text, value_max)) is not None:
+                values[str(read)] = mapped
+            elif text is not None:
+                self._problem((table, key), name, shorten(text), f"0 to {value_max}")
+        return Entry(table, key, values)
+
+    def _ports(self) -> list[Port]:
+        """Return every port that is not switched off."""
+        shared = self.tables.get("PORT_QOS_MAP", {}).get("global")
+        groups, buffers = (self._numbered(table, PRIORITIES) for table in ("BUFFER_PG", "BUFFER_QUEUE"))
+        queues, maps = self._numbered("QUEUE", QUEUES_MAX), self._by_port("PORT_QOS_MAP")
+        watchdogs = self._by_port("PFC_WD")
+        known = self.tables.get("PORT", {})
+        names = list(known) or list(dict.fromkeys((*groups, *queues, *buffers, *maps, *watchdogs)))
+        up = [name for name in names if name not in known or known[name].get("admin_status") != "down"]
+        if down := len(names) - len(up):
+            self.left_out.append(f"PORT: {counted(down, 'port')} with admin_status down")
+        return [
+            self._port(
+                name,
+                Port(
+                    name,
+                    groups={number: self._profile(each) for number, each in groups.get(name, {}).items()},
+                    queues=queues.get(name, {}),
+                    buffers={number: self._profile(each) for number, each in buffers.get(name, {}).items()},
+                    watchdog=watchdogs.get(name),
+                ),
+                [each for each in (shared, maps.get(name)) if each is not None],
+            )
+            for name in up or names
+        ]
+
+    def _port(self, name: str, port: Port, qos: Iterable[Entry]) -> Port:
+        entry = self.tables.get("PORT", {}).get(name)
+        speed = entry.get("speed") if entry else None
+        found: dict[str, Any] = {}
+        for each in qos:
+            found |= each.values
+        maps = {
+            name: {
+                int(key): mapped for key, mapped in self.tables[kind.kind.table][found[name]].values.items()
+            }
+            for name, kind in TABLES["PORT_QOS_MAP"].items()
+            if name in found and kind.kind is not None and kind.kind.table
+        }
+        return Port(
+            name,
+            speed * _MBPS if speed else None,
+            entry.get("mtu") if entry else None,
+            found.get("pfc_enable", ()),
+            port.groups,
+            port.queues,
+            port.buffers,
+            maps,
+            port.watchdog,
+        )
+
+    def _profile(self, entry: Entry) -> Entry | None:
+        name = entry.get("profile")
+        return None if name in (None, _NO_PROFILE) else self.tables["BUFFER_PROFILE"][name]
+
+    def _by_port(self, table: str) -> dict[str, Entry]:
+        return {
+            name: entry
+            for entry in self.entries(table)
+            if entry.key not in _EVERY_PORT[table]
+            for name in self._names(entry, entry.key)
+        }
+
+    def _numbered(self, table: str, most: int) -> dict[str, dict[int, Entry]]:
+        """Return the entries of a table by port and number: keys are as `Ethernet0,Ethernet4|3-4`."""
+        found: dict[str, dict[int, Entry]] = {}
+        count, elsewhere = 0, list[str]()
+        for entry in self.entries(table):
+            names, bar, numbers = entry.key.rpartition("|")
+            run = _run(numbers, most if table != "BUFFER_QUEUE" else QUEUES_MAX)
+            if not bar or run is None:
+                allowed = f'a port and numbers up to {most - 1}, such as "Ethernet0|3-4"'
+                self._problem((table, entry.key), "", f"the key {shorten(entry.key)}", allowed)
+                continue
+            if "|" in names or names in _EVERY_PORT.get(table, ()):
+                elsewhere.append(entry.key)
+                continue
+            for name in self._names(entry, names):
+                count += len(run)
+                if count > _KEYS_MAX:
+                    raise PlanError(
+                        [Problem(self.file.place((table, entry.key)), table, "more ports than a switch has")]
+                    )
+                found.setdefault(name, {}).update(dict.fromkeys(run, entry))
+        if elsewhere:
+            shown = ", ".join(map(shorten, elsewhere[:_SHOWN])) + (" ..." if len(elsewhere) > _SHOWN else "")
+            self.left_out.append(f"{table}: queues of the processor or of other cards: {shown}")
+        return found
+
+    def _names(self, entry: Entry, names: str) -> Iterator[str]:
+        known = self.tables.get("PORT", {})
+        for name in names.split(","):
+            if not known or name in known:
+                yield name
+            else:
+                allowed = f"ports of PORT: {', '.join(list(known)[:_SHOWN])}"
+                allowed += " ..." if len(known) > _SHOWN else ""
+                hint = close_match_hint(name, known)
+                self._problem((entry.table, entry.key), "", f"the port {shorten(name)}", allowed, hint)
+
+    def _check_profiles(self) -> None:
+        """Check what the fields of a profile need of each other and of its pool."""
+        pools = self.tables.get("BUFFER_POOL", {})
+        for each in self.entries("BUFFER_PROFILE"):
+            key = (each.table, each.key)
+            if {"dynamic_th", "static_th"} <= set(each.values):
+                self._problem(key, "static_th", "both `dynamic_th` and `static_th`", "one of them")
+            pool = pools.get(each.get("pool") or "")
+            mode = pool.get("mode") if pool else None
+            other = {"dynamic": "static_th", "static": "dynamic_th"}.get(mode or "", "")
+            if pool is not None and other in each.values and pool.get("mode"):
+                found = f"`{other}` in the pool {shorten(pool.key)} of mode {mode}"
+                self._problem(key, other, found, f"`{mode}_th`, or another pool")
+        for each in self.entries("WRED_PROFILE"):
+            low, high = each.get("green_min_threshold"), each.get("green_max_threshold")
+            if low is not None and high is not None and low > high:
+                found = f"{low}, which is above green_max_threshold {high}"
+                self._problem((each.table, each.key), "green_min_threshold", found, f"at most {high}")
+            if marks_green(each):
+                for name in ("green_min_threshold", "green_max_threshold"):
+                    if name not in each.values and name not in self.file.data[each.table][each.key]:
+                        self._problem((each.table, each.key), name, "nothing", "bytes, as ECN is on")
+
+    def _check_pauses(self) -> None:
+        """Check that what is paused has headroom, and that a pause stops the queue that it is about."""
+        told: set[tuple[str, str]] = set()
+        for port in self.ports:
+            for traffic_class in range(PRIORITIES):
+                for priority in port.pausing(traffic_class):
+                    self._check_pause(port, traffic_class, priority, told)
+
+    def _check_pause(self, port: Port, traffic_class: int, priority: int, told: set[tuple[str, str]]) -> None:
+        group = port.group_of(traffic_class)
+        profile = port.groups.get(group)
+        if profile is not None and not profile.get("xoff") and ("xoff", profile.key) not in told:
+            told.add(("xoff", profile.key))
+            found = (
+                f"{'0' if profile.get('xoff') == 0 else 'nothing'}, in priority group {group} of {port.name}"
+            )
+            allowed = f"bytes of headroom, as PORT_QOS_MAP enables PFC for priority {priority}"
+            hint = "give the group a profile with headroom, or take the priority out of `pfc_enable`"
+            self._problem((profile.table, profile.key), "xoff", found, allowed, hint)
+        queue, stopped = port.queue_of(traffic_class), port.stopped_by(priority)
+        maps = {"pfc_to_queue_map", "tc_to_queue_map"} & set(port.maps)
+        if queue != stopped and maps and ("queue", port.name) not in told:
+            told.add(("queue", port.name))
+            found = f"a pause of priority {priority} that stops queue {stopped}"
+            allowed = f"queue {queue}, which traffic class {traffic_class} of priority group {group} waits in"
+            key = port.name if port.name in self.tables.get("PORT_QOS_MAP", {}) else "global"
+            self._problem(("PORT_QOS_MAP", key), "pfc_to_queue_map", found, allowed)
+
+    @cached_property
+    def read(self) -> tuple[str, ...]:
+        """What was read, in words."""
+        speeds = sorted({port.speed_bps // 10**9 for port in self.ports if port.speed_bps})
+        rates = f" of {', '.join(map(str, speeds))} Gb/s" if speeds else ""
+        tables = [table for table in self.tables if table in TABLES or table in MAPS]
+        counts = [f"{table} {len(self.tables[table])}" for table in tables]
+        return (counted(len(self.ports), "port") + rates, "entries: " + ", ".join(counts))
+
+
+def _number(text: str, most: int) -> int | None:
+    return int(text) if text.isdecimal() and text.isascii() and len(text) < 4 and int(text) <= most else None
+
+
+def _run(text: str, most: int) -> range | None:
+    """Read numbers such as `3` or `3-4`."""
+    first, dash, last = text.partition("-")
+    low, high = _number(first, most - 1), _number(last if dash else first, most - 1)
+    return range(low, high + 1) if low is not None and high is not None and low <= high else None

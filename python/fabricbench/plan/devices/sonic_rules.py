@@ -1,0 +1,286 @@
+"""Which field of a plan comes of what in SONiC: one rule for each, in `SWITCH_RULES` and `PORT_RULES`.
+
+What SONiC has for each port, a plan has once for all switches. A rule looks at one port and the traffic class
+of RDMA data; `sonic` takes what most ports agree on and says which differ. A new field of the model is a rule
+more here, and one sentence less in `left_out_of`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Final
+
+from fabricbench import units
+from fabricbench.plan.devices.sonic_port import Entry, Port, marks_green
+from fabricbench.plan.devices.sonic_ports import Sonic
+from fabricbench.plan.devices.sonic_tables import PRIORITIES
+from fabricbench.words import counted
+
+_DYNAMIC: Final = "DEFAULT_LOSSLESS_BUFFER_PARAMETER"
+QUANTUM_LEAST: Final = 8 << 10
+"""Quantum of the smallest weight [bytes]: a full frame has its turn at once."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a rule found.
+
+    Attributes:
+        value: The value as a plan has it.
+        origin: Where it stands, as SONiC's tools name it.
+    """
+
+    value: Any
+    origin: str
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What a rule of ports looks at.
+
+    Attributes:
+        sonic: The file.
+        port: The port.
+        data: Traffic class of RDMA data.
+    """
+
+    sonic: Sonic
+    port: Port
+    data: int
+
+    @property
+    def group(self) -> Entry | None:
+        """Profile of the priority group of data; none if data is lossy, or SONiC works the profile out."""
+        if not self.port.is_lossless(self.data):
+            return None
+        return self.port.groups.get(self.port.group_of(self.data))
+
+    @property
+    def wred(self) -> Entry | None:
+        """WRED profile that marks the queue of data; none if none does."""
+        return marking(self.sonic, self.port, self.data)
+
+
+def marking(sonic: Sonic, port: Port, traffic_class: int) -> Entry | None:
+    """Return the WRED profile that marks the queue of a traffic class; none if none does."""
+    queue = port.queues.get(port.queue_of(traffic_class))
+    name = queue.get("wred_profile") if queue else None
+    profile = sonic.tables["WRED_PROFILE"][name] if name else None
+    return profile if profile is not None and marks_green(profile) else None
+
+
+def _buffer_size(sonic: Sonic) -> Found | None:
+    """The whole memory: what pools share, reserves and headroom of groups in it, and the headroom pool."""
+    pools = [each for each in sonic.entries("BUFFER_POOL") if each.get("type") in ("ingress", "both")]
+    parts = [each.get(name) for each in pools for name in ("size", "xoff")]
+    if not pools or any(each.get("size") is None for each in pools):
+        return None
+    origin = " + ".join(
+        each.name(name) for each in pools for name in ("size", "xoff") if each.get(name) is not None
+    )
+    size = sum(each for each in parts if each)
+    return Found(units.format_size(size), origin) if size else None
+
+
+def _lossy_alpha(subject: Subject) -> Found | None:
+    """SAI: 2^n times what is free of the pool, for a queue that is not lossless."""
+    for traffic_class in range(PRIORITIES):
+        profile = subject.port.buffers.get(subject.port.queue_of(traffic_class))
+        if (
+            profile is not None
+            and not subject.port.is_lossless(traffic_class)
+            and "dynamic_th" in profile.values
+        ):
+            return Found(_ratio(profile.get("dynamic_th")), profile.name("dynamic_th"))
+    return None
+
+
+def _xoff(subject: Subject) -> Found | None:
+    profile = subject.group
+    if profile is None:
+        defaults = subject.sonic.entries(_DYNAMIC)
+        worked_out = subject.port.is_lossless(subject.data) and defaults
+        if worked_out and (power := defaults[0].get("default_dynamic_th")) is not None:
+            return Found({"alpha": _ratio(power)}, defaults[0].name("default_dynamic_th"))
+        return None
+    if (power := profile.get("dynamic_th")) is not None:
+        return Found({"alpha": _ratio(power)}, profile.name("dynamic_th"))
+    if (size := profile.get("static_th")) is not None:
+        return Found({"bytes": units.format_size(size)}, profile.name("static_th"))
+    return None
+
+
+def _xon_offset(subject: Subject) -> Found | None:
+    """SAI: a pause ends at max(xon, threshold - xon_offset), at xon alone where there is no xon_offset.
+
+    Below a threshold that moves, xon is no offset: without xon_offset a pause ends at the threshold.
+    """
+    profile = subject.group
+    if profile is None:
+        return None
+    offset, origin = profile.get("xon_offset"), profile.name("xon_offset")
+    threshold, level = profile.get("static_th"), profile.get("xon")
+    if threshold is not None and level and (offset is None or threshold - level < offset):
+        offset, origin = max(0, threshold - level), f"{profile.name('static_th')} - xon"
+    elif offset is None:
+        offset, origin = 0, profile.name("xon_offset, which is not there")
+    return Found(units.format_size(offset) if offset else 0, origin)
+
+
+def _reserved(subject: Subject) -> Found | None:
+    """`size` holds the headroom too, unless ports share a headroom pool or it is the smaller."""
+    profile = subject.group
+    if profile is None or profile.get("size") is None:
+        return None
+    size, headroom = profile.get("size"), profile.get("xoff") or 0
+    pool = subject.sonic.tables.get("BUFFER_POOL", {}).get(profile.get("pool") or "")
+    apart = bool(pool is not None and pool.get("xoff")) or size < headroom
+    origin = profile.name("size") if apart else f"{profile.name('size')} - xoff"
+    reserved = size if apart else size - headroom
+    return Found(units.format_size(reserved) if reserved else 0, origin)
+
+
+def _headroom(subject: Subject) -> Found | None:
+    profile = subject.group
+    if profile is None or not profile.get("xoff"):
+        return None
+    return Found(units.format_size(profile.get("xoff")), profile.name("xoff"))
+
+
+def _watchdog(subject: Subject) -> Found | None:
+    entry = subject.port.watchdog
+    if entry is None or not subject.port.is_lossless(subject.data) or "detection_time" not in entry.values:
+        return None
+    if entry.get("action") == "alert":
+        return None
+    value = {"detection": f"{entry.get('detection_time')}ms", "action": entry.get("action") or "drop"}
+    if restoration := entry.get("restoration_time"):
+        value["restoration"] = f"{restoration}ms"
+    return Found(value, f"{entry.table}|{entry.key}")
+
+
+def _scheduling(subject: Subject) -> Found | None:
+    """Quanta in the ratio of the weights, none below a full frame; none where some queue goes first."""
+    weights = {each: entry.get("weight") or 1 for each, entry in _schedulers(subject.sonic, subject.port)}
+    if not weights or is_strict(subject.sonic, subject.port) is not False:
+        return None
+    unit = -(-QUANTUM_LEAST // min(weights.values()))
+    quanta = {str(each): units.format_size(weight * unit) for each, weight in sorted(weights.items())}
+    names = ", ".join(dict.fromkeys(entry.key for _, entry in _schedulers(subject.sonic, subject.port)))
+    return Found({"dwrr": {"quantum": quanta}}, f"SCHEDULER|{names}: weight")
+
+
+def _schedulers(sonic: Sonic, port: Port) -> Iterator[tuple[int, Entry]]:
+    for traffic_class in range(PRIORITIES):
+        queue = port.queues.get(port.queue_of(traffic_class))
+        if queue is not None and queue.get("scheduler"):
+            yield traffic_class, sonic.tables["SCHEDULER"][queue.get("scheduler")]
+
+
+def is_strict(sonic: Sonic, port: Port) -> bool | None:
+    """Whether the queues of a port go by their number; none where some do and some do not."""
+    kinds = {entry.get("type") == "strict" for _, entry in _schedulers(sonic, port)}
+    return kinds.pop() if len(kinds) == 1 else (True if not kinds else None)
+
+
+def _ratio(power: int) -> int | str:
+    return 2**power if power >= 0 else str(Fraction(1, 2**-power))
+
+
+SWITCH_RULES: Final[tuple[tuple[str, Callable[[Sonic], Found | None]], ...]] = (
+    ("fabric.switch.buffer.size", _buffer_size),
+)
+"""A field, and what finds it in the whole file."""
+PORT_RULES: Final[tuple[tuple[str, Callable[[Subject], Found | None]], ...]] = (
+    ("fabric.switch.buffer.lossy_alpha", _lossy_alpha),
+    ("fabric.switch.scheduling", _scheduling),
+    ("fabric.switch.pfc.xoff", _xoff),
+    ("fabric.switch.pfc.xon_offset", _xon_offset),
+    ("fabric.switch.pfc.reserved", _reserved),
+    ("fabric.switch.pfc.headroom", _headroom),
+    ("fabric.switch.pfc.watchdog", _watchdog),
+)
+"""A field, and what finds it at a port. Priorities of PFC and the thresholds of ECN are in `sonic`: they are
+about several classes, and about several speeds."""
+
+
+def left_out_of(sonic: Sonic, data: int) -> Iterator[str]:
+    """Yield what fields that are read mean beyond what the model has."""
+    yield from _left_out_of_pools(sonic)
+    subjects = [Subject(sonic, port, data) for port in sonic.ports]
+    profiles = {each.group.key: each.group for each in subjects if each.group is not None}
+    for profile in profiles.values():
+        if profile.get("xon") and "static_th" not in profile.values:
+            yield f"{profile.name('xon')}: {profile.get('xon')}, the least level at which a pause ends"
+    if any(each.group is None and each.port.is_lossless(data) for each in subjects):
+        yield "BUFFER_PG: profiles that SONiC works out by itself: headroom is `auto` here"
+    yield from _left_out_of_queues(sonic)
+    yield from _left_out_of_marking(sonic, data)
+    if any(port.watchdog is not None and port.watchdog.get("action") == "alert" for port in sonic.ports):
+        yield "PFC_WD: action alert, which changes no frame: there is no watchdog here"
+    used = {profile.key for port in sonic.ports for profile in port.groups.values() if profile is not None}
+    used |= {profile.key for port in sonic.ports for profile in port.buffers.values() if profile is not None}
+    if unused := [each.key for each in sonic.entries("BUFFER_PROFILE") if each.key not in used]:
+        shown = ", ".join(unused[:4]) + (" ..." if len(unused) > 4 else "")
+        yield f"BUFFER_PROFILE: {counted(len(unused), 'profile')} that no port uses: {shown}"
+
+
+def _left_out_of_pools(sonic: Sonic) -> Iterator[str]:
+    pools = sonic.entries("BUFFER_POOL")
+    ingress = [each for each in pools if each.get("type") in ("ingress", "both")]
+    if len(ingress) > 1:
+        yield f"BUFFER_POOL: {', '.join(each.key for each in ingress)} are one memory here, shared by all"
+    for each in ingress:
+        if each.get("xoff"):
+            yield f"{each.name('xoff')}: a headroom pool that ports share; each has its whole headroom here"
+        if each.get("size") is None:
+            yield f"{each.name('size')}: worked out by SONiC; give `fabric.switch.buffer`"
+    if egress := [each.key for each in pools if each.get("type") == "egress"]:
+        yield f"BUFFER_POOL: limits of egress pools ({', '.join(egress)})"
+
+
+def _left_out_of_queues(sonic: Sonic) -> Iterator[str]:
+    lossy, lossless, reserves, fixed, mixed, shared = (set[str]() for _ in range(6))
+    for port in sonic.ports:
+        queues = [port.queue_of(each) for each in range(PRIORITIES)]
+        shared |= {str(each) for each in queues if queues.count(each) > 1}
+        for each in range(PRIORITIES):
+            profile, group = port.buffers.get(queues[each]), port.groups.get(port.group_of(each))
+            is_lossless = port.is_lossless(each)
+            if profile is not None:
+                (lossless if is_lossless else fixed if "static_th" in profile.values else reserves).add(
+                    profile.key
+                )
+            if group is not None and not is_lossless:
+                lossy.add(group.key)
+        if is_strict(sonic, port) is None:
+            mixed.add(port.name)
+    for names, what in (
+        (lossy, "BUFFER_PG: thresholds of lossy priority groups"),
+        (lossless, "BUFFER_QUEUE: thresholds and reserves of lossless queues"),
+        (fixed, "BUFFER_QUEUE: fixed thresholds of lossy queues"),
+        (reserves, "BUFFER_QUEUE: reserves (`size`) of lossy queues"),
+    ):
+        if names:
+            yield f"{what}: {', '.join(sorted(names))}"
+    if mixed:
+        yield f"SCHEDULER: strict and weighted queues at {counted(len(mixed), 'port')}: all strict here"
+    if shared:
+        numbers = ", ".join(sorted(shared))
+        yield f"TC_TO_QUEUE_MAP: traffic classes that share queue {numbers}: each has its own here"
+
+
+def _left_out_of_marking(sonic: Sonic, data: int) -> Iterator[str]:
+    dropping: set[str] = set()
+    for port in sonic.ports:
+        queue = port.queues.get(port.queue_of(data))
+        name = queue.get("wred_profile") if queue else None
+        if name and not marks_green(sonic.tables["WRED_PROFILE"][name]):
+            dropping.add(name)
+    if dropping:
+        names = ", ".join(sorted(dropping))
+        yield f"WRED_PROFILE: {names}: early drops, where ECN does not mark green frames"
+    if any(entry.get("type") == "wrr" for port in sonic.ports for _, entry in _schedulers(sonic, port)):
+        yield "SCHEDULER: WRR counts frames; queues take turns by bytes here"

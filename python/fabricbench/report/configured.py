@@ -1,0 +1,67 @@
+"""Configurations of switches in what was changed for a trial: what they gave, and what is left out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+_FIELD: Final = "fabric.switch.config"
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """A configuration that a plan, or a variant of it, has taken on.
+
+    Attributes:
+        variant: The variant; empty of the plan itself.
+        record: `fabric.switch.config` with what the file gave.
+    """
+
+    variant: str
+    record: Mapping[str, Any]
+
+    @property
+    def title(self) -> str:
+        """Which file it is, and of which variant."""
+        of = f" of variant {self.variant}" if self.variant else ""
+        files = self.record["file"]
+        return f"Switches{of} set up by {files if isinstance(files, str) else ', '.join(map(str, files))}"
+
+    @property
+    def lines(self) -> Iterator[str]:
+        """What it gave, and what of it is left out, a line each."""
+        if self.record.get("sha256"):
+            yield f"SHA-256 {self.record['sha256']}"
+        for field, value in self.record["values"].items():
+            text = json.dumps(value).replace('"', "") if isinstance(value, dict | list) else value
+            yield f"{field}: {text}"
+        yield from (f"differs: {each}" for each in self.record.get("differs", ()))
+        yield from (f"not modelled: {each}" for each in self.record.get("not_modelled", ()))
+
+
+def configurations(overrides: Iterable[str]) -> tuple[list[Configuration], list[str]]:
+    """Return the configurations among the overrides of a trial, and the other overrides."""
+    found, others = [], []
+    for override in overrides:
+        configuration = _configuration(override)
+        if configuration is None:
+            others.append(override)
+        else:
+            found.append(configuration)
+    return found, others
+
+
+def _configuration(override: str) -> Configuration | None:
+    field, _, text = override.partition("=")
+    if not field.endswith(_FIELD) or '"values"' not in text:
+        return None
+    try:
+        record = json.loads(text)
+    except ValueError:
+        return None  # what a user wrote as YAML
+    if not isinstance(record, dict) or not isinstance(record.get("values"), dict) or "file" not in record:
+        return None
+    variant = field.removesuffix(_FIELD).removeprefix("variants.").removesuffix(".set.")
+    return Configuration(variant, record)
