@@ -114,6 +114,8 @@ def _pfc_missing(pfc: Mapping[str, Any]) -> Iterator[str]:
 
 def _rest_missing(run_spec: Mapping[str, Any]) -> Iterator[str]:
     switch = run_spec["fabric"]["switch"]
+    if switch["buffer"]["pools"] is not None:
+        yield "buffer.pools: BUFFER_POOL is not written; thresholds of lossless groups are those of `pfc`"
     if switch["scheduling"]["kind"] != "strict":
         yield "scheduling: weights of queues are in SCHEDULER, for each queue of your ports"
     control = run_spec["transport"]["rate_control"]["kind"]
