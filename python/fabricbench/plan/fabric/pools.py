@@ -75,8 +75,8 @@ class PoolXoff(PlanModel):
         alias="offset",
         validate_default=True,
         description=(
-            "The pauses end this far below the threshold [size]. Source: as for `pfc.xon_offset`; chips have "
-            "a field for it, of which no value is public."
+            "The pauses end this far below the threshold [size]. Source: as for `pfc.xon_offset`; no value "
+            "of a chip is public."
         ),
     )
     pauses: Literal["holders", "host-ports"] = Field(
