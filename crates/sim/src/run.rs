@@ -93,7 +93,7 @@ pub fn run(spec: &RunSpec, options: Options, observer: &mut dyn Observer) -> Res
         return Err(RunError::Stopped);
     }
     let has_background = spec.jobs.iter().any(|job| job.repeat.rounds().is_none());
-    let counts = summary::Counts::of(world.nodes_of(&partitions));
+    let counts = summary::Counts::of(partitions.iter().flat_map(|partition| partition.nodes()));
     let has_losses = counts.lost.total() > 0;
     let never_resends = spec.transport.recovery == LossRecovery::None;
     let has_waited = stalled_since.is_some() && has_background && has_losses && never_resends;

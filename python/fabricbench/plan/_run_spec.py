@@ -39,6 +39,21 @@ class CableSpec(TypedDict):
     """
 
 
+class ChipSpec(TypedDict):
+    """
+    Switches of the topology that are one chip: its ports are all of theirs, and they share its buffer.
+    """
+
+    name: str
+    """
+    Name of the chip.
+    """
+    switches: list[str]
+    """
+    Names of its switches, 2 or more.
+    """
+
+
 ChunksObserved: TypeAlias = Literal["all", "sample", "summary"]
 """
 Which chunks have a row. All are counted in any case.
@@ -474,6 +489,31 @@ class PinSpec(TypedDict):
     uplink: int
     """
     Position among the equal next hops, from 0.
+    """
+
+
+PoolPauseSpec: TypeAlias = Literal["holders", "host-ports"]
+"""
+Which groups of a pool over its threshold ask for a pause.
+"""
+
+
+class PoolXoffSpec(TypedDict):
+    """
+    When lossless groups of a pool ask for a pause whatever each of them holds.
+    """
+
+    bytes: NotRequired[int | None]
+    """
+    Once the groups hold more than this beyond their reserves [bytes]; absent, once the pool has no room.
+    """
+    offset_bytes: int
+    """
+    Until they hold that much less [bytes].
+    """
+    pauses: PoolPauseSpec
+    """
+    Which of them ask.
     """
 
 
@@ -1328,28 +1368,8 @@ class DynamicXoffSpec(TypedDict):
 
 XoffSpec: TypeAlias = StaticXoffSpec | DynamicXoffSpec
 """
-Threshold of a pause.
+Threshold of a pause, or of what a group or queue may hold.
 """
-
-
-class BufferSpec(TypedDict):
-    """
-    The packet buffer of a switch, shared by all ports.
-    """
-
-    cell_bytes: int
-    """
-    A frame takes whole cells of this size [bytes]; 1 counts frames as they are.
-    """
-    lossy_alpha: NotRequired[RatioSpec | None]
-    """
-    Dynamic threshold of lossy priorities: an egress queue holds at most this times the free shared
-    buffer. Without it only the whole buffer is a limit.
-    """
-    size_bytes: int
-    """
-    Size of the whole buffer, headroom and reserves included [bytes].
-    """
 
 
 class CustomLinkSpec(TypedDict):
@@ -1368,6 +1388,34 @@ class CustomLinkSpec(TypedDict):
     link: LinkSpec
     """
     Each of them.
+    """
+
+
+class EgressPoolSpec(TypedDict):
+    """
+    A pool of egress queues.
+    """
+
+    limit: NotRequired[XoffSpec | None]
+    """
+    What each queue may hold beyond that: a frame that would exceed it is dropped. Without it the pool
+    alone is a limit.
+    """
+    name: str
+    """
+    Name of the pool.
+    """
+    priorities: list[int]
+    """
+    Priorities whose queues are in it.
+    """
+    reserved_bytes: int
+    """
+    Reserved for each of its queues [bytes].
+    """
+    size_bytes: int
+    """
+    What its queues may hold in all, reserves included [bytes].
     """
 
 
@@ -1427,6 +1475,42 @@ class ImpairmentSpec(TypedDict):
     throughput_ppm: int
     """
     What is left of its throughput, of line rate [parts per million].
+    """
+
+
+class IngressPoolSpec(TypedDict):
+    """
+    A pool of priority groups. Of those of lossless priorities PFC says what each may hold.
+    """
+
+    headroom_bytes: NotRequired[int | None]
+    """
+    Headroom that its lossless groups share [bytes]; absent, each has its own.
+    """
+    limit: NotRequired[XoffSpec | None]
+    """
+    What each of its lossy groups may hold beyond that: a frame that would exceed it is dropped. Without
+    it the pool alone is a limit.
+    """
+    name: str
+    """
+    Name of the pool.
+    """
+    priorities: list[int]
+    """
+    Priorities whose groups are in it.
+    """
+    reserved_bytes: int
+    """
+    Reserved for each of its lossy groups [bytes].
+    """
+    size_bytes: int
+    """
+    What its groups may hold in all, reserves included and headroom not [bytes].
+    """
+    xoff: NotRequired[PoolXoffSpec | None]
+    """
+    When all its lossless groups ask for a pause, if they ever do.
     """
 
 
@@ -1608,38 +1692,20 @@ class PfcSpec(TypedDict):
     """
 
 
-class SwitchSpec(TypedDict):
+class PoolsSpec(TypedDict):
     """
-    Every switch of the fabric.
+    Pools of a packet buffer. A frame is accounted twice: at its ingress for its priority group, which is one
+    (ingress port, priority), and at its egress for its queue, which is one (egress port, priority). A group
+    or queue of a priority in no pool has the whole buffer for a limit.
     """
 
-    buffer: BufferSpec
+    egress: list[EgressPoolSpec]
     """
-    The packet buffer.
+    Pools of egress queues.
     """
-    ecn: NotRequired[EcnSpec | None]
+    ingress: list[IngressPoolSpec]
     """
-    ECN marking, if there is any.
-    """
-    forwarding: ForwardingSpec
-    """
-    When a frame may leave.
-    """
-    pfc: NotRequired[PfcSpec | None]
-    """
-    Priority flow control, if any priority is lossless.
-    """
-    pipeline_latency_ps: int
-    """
-    From then on to its earliest first bit out [ps].
-    """
-    scheduled: NotRequired[ScheduledSpec | None]
-    """
-    Scheduled switches in place of Ethernet ones.
-    """
-    scheduling: SchedulingSpec
-    """
-    Which priority a port serves next.
+    Pools of priority groups.
     """
 
 
@@ -1679,11 +1745,74 @@ The shape of the network.
 """
 
 
+class BufferSpec(TypedDict):
+    """
+    The packet buffer of a switch, shared by all ports.
+    """
+
+    cell_bytes: int
+    """
+    A frame takes whole cells of this size [bytes]; 1 counts frames as they are.
+    """
+    lossy_alpha: NotRequired[RatioSpec | None]
+    """
+    Dynamic threshold of lossy priorities: an egress queue holds at most this times the free shared
+    buffer. Without it only the whole buffer is a limit.
+    """
+    pools: NotRequired[PoolsSpec | None]
+    """
+    How it is divided, if chips' pools are modelled: they take the place of `lossy_alpha`.
+    """
+    size_bytes: int
+    """
+    Size of the whole buffer, headroom and reserves included [bytes].
+    """
+
+
+class SwitchSpec(TypedDict):
+    """
+    Every switch of the fabric.
+    """
+
+    buffer: BufferSpec
+    """
+    The packet buffer.
+    """
+    ecn: NotRequired[EcnSpec | None]
+    """
+    ECN marking, if there is any.
+    """
+    forwarding: ForwardingSpec
+    """
+    When a frame may leave.
+    """
+    pfc: NotRequired[PfcSpec | None]
+    """
+    Priority flow control, if any priority is lossless.
+    """
+    pipeline_latency_ps: int
+    """
+    From then on to its earliest first bit out [ps].
+    """
+    scheduled: NotRequired[ScheduledSpec | None]
+    """
+    Scheduled switches in place of Ethernet ones.
+    """
+    scheduling: SchedulingSpec
+    """
+    Which priority a port serves next.
+    """
+
+
 class FabricSpec(TypedDict):
     """
     The network: its graph and the models of its parts.
     """
 
+    chips: list[ChipSpec]
+    """
+    Switches of the topology that are one chip; each is in one of them at the most.
+    """
     convergence_time_ps: int
     """
     From a failure or repair to the moment when every switch chooses by the new routes [ps].
@@ -1777,12 +1906,14 @@ LIMITS = {
     "DynamicEcnSpec.scale_min_ppm": (1, 1000000),
     "EcnSpec.pmax_ppm": (0, 1000000),
     "EcnSpec.priorities": (0, 7),
+    "EgressPoolSpec.priorities": (0, 7),
     "ExtraDelaySpec.delay_ps": (0, 1000000000000),
     "FabricSpec.convergence_time_ps": (0, 1000000000000000),
     "FrameLossFailureSpec.at_ps": (0, 1000000000000000),
     "FrameLossFailureSpec.lost_ppm": (0, 500000),
     "InfinibandLinkLayerSpec.credit_interval_ps": (0, 1000000000000),
     "InfinibandLinkLayerSpec.vl_buffer_bytes": (0, 131072),
+    "IngressPoolSpec.priorities": (0, 7),
     "JobSpec.receive_overhead_ps": (0, 1000000000000000),
     "JobSpec.send_overhead_ps": (0, 1000000000000000),
     "JobSpec.step_overhead_ps": (0, 1000000000000000),

@@ -92,7 +92,7 @@ pub(crate) fn tcp_summaries(spec: &RunSpec, world: &World, end: Instant) -> Vec<
 }
 
 fn empty(tcp: &TcpSpec, world: &World) -> (TcpSummary, SpanDistribution) {
-    let dropped = world.nodes().filter_map(|node| match node {
+    let dropped = world.states().filter_map(|node| match node {
         FabricNode::Switch(switch) => {
             let ports = switch.ports().iter();
             Some(

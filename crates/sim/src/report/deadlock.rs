@@ -63,7 +63,7 @@ impl<'a> Waits<'a> {
     /// Egress queues that hold frames and may not send at `now`.
     fn paused_queues(&self, now: Instant) -> impl Iterator<Item = Queue> {
         let ports = self.switches.iter().flat_map(|(&node, switch)| {
-            switch.ports().iter().enumerate().map(move |(index, port)| (node, index as u16, port))
+            switch.ports_of(node).iter().enumerate().map(move |(index, port)| (node, index as u16, port))
         });
         ports.flat_map(move |(node, index, port)| {
             (0..8).map(Priority).filter_map(move |priority| {
@@ -77,16 +77,18 @@ impl<'a> Waits<'a> {
     fn waits_for(&self, (node, port, priority): Queue) -> Vec<Queue> {
         let plug = self.graph.node(node).ports[usize::from(port)];
         let Some(peer) = self.switches.get(&plug.peer) else { return Vec::new() };
-        if !peer.holds_back(plug.peer_port, priority) {
+        let ingress = peer.numbers_of(plug.peer).start as u16 + plug.peer_port;
+        if !peer.holds_back(ingress, priority) {
             return Vec::new();
         }
-        let holds = |egress: &u16| peer.ports()[usize::from(*egress)].holds(plug.peer_port, priority);
-        (0..peer.ports().len() as u16).filter(holds).map(|egress| (plug.peer, egress, priority)).collect()
+        let ports = peer.ports_of(plug.peer);
+        let holds = |egress: &u16| ports[usize::from(*egress)].holds(ingress, priority);
+        (0..ports.len() as u16).filter(holds).map(|egress| (plug.peer, egress, priority)).collect()
     }
 
     fn event(&self, (node, port, priority): Queue, since: Instant) -> EventRow {
         let peer = self.graph.node(node).ports[usize::from(port)].peer;
-        let bytes = self.switches[&node].ports()[usize::from(port)].queue_bytes(priority);
+        let bytes = self.switches[&node].ports_of(node)[usize::from(port)].queue_bytes(priority);
         EventRow {
             time_ps: since.0,
             kind: self.kind,

@@ -3,11 +3,13 @@
 //!
 //! Here, as it costs nothing, in every build: the order of the times of a chunk, no chunk faster than its
 //! bytes leave its host, nothing received that was not sent, no round shorter than its slowest chunk, no link
-//! busy for longer than the run. That frames sent are delivered, lost or on the way is checked where they are
+//! busy for longer than the run, pools of buffers that hold what their groups and queues hold. That frames sent are delivered, lost or on the way is checked where they are
 //! counted (`summary`).
 
+use super::World;
 use super::assemble::Place;
 use crate::record::{ReceiveReport, SendReport};
+use crate::setup::FabricNode;
 use record::ChunkStatus;
 use units::{Instant, Span};
 
@@ -76,4 +78,15 @@ pub(crate) fn check_link(node: &str, port: u16, (busy, frames): (Span, u64), end
         busy.0,
         end.0
     );
+}
+
+/// The pools of every switch.
+pub(crate) fn check_pools(world: &World) {
+    for (place, node) in world.states().enumerate() {
+        if let FabricNode::Switch(switch) = node
+            && let Some(fault) = switch.fault()
+        {
+            panic!("invariant broken: a pool holds what its groups or queues hold, at node {place}: {fault}");
+        }
+    }
 }

@@ -41,6 +41,6 @@ pub(crate) type World = setup::World<SeriesProbe>;
 /// When the spec cannot be carried out.
 pub(crate) fn build(spec: &RunSpec, options: &BuildOptions) -> Result<World, SpecError> {
     setup::build(spec, options, |fabric, flows, homes, partitions| {
-        SeriesProbe::assign(spec, &fabric.graph, flows, homes, partitions)
+        SeriesProbe::assign(spec, fabric, flows, homes, partitions)
     })
 }

@@ -1,9 +1,9 @@
 //! The facts of a whole run.
 
-use super::World;
 use super::connections::tcp_summaries;
 use super::probe::SeriesProbe;
 use super::progress::JobProgress;
+use super::{World, invariants};
 use crate::nic::Measured;
 use crate::packet::Packet;
 use crate::setup::{FabricNode, Flows};
@@ -19,7 +19,7 @@ use spec::{
 };
 use std::collections::HashMap;
 use topology::Node;
-use units::Instant;
+use units::{Instant, NodeId};
 
 /// Counts of all nodes together.
 #[derive(Default)]
@@ -109,6 +109,7 @@ pub(crate) fn summarise(
         "frames sent = delivered ({}) + lost ({lost}) + in flight ({in_flight})",
         counts.delivered,
     );
+    invariants::check_pools(world);
     let is_cut_off = jobs.iter().any(JobProgress::is_background) || !spec.tcp.is_empty();
     let late = late_frames(world, spec.jobs.len());
     let jobs: Vec<JobSummary> = spec
@@ -258,10 +259,10 @@ const fn run_status(all_complete: bool, is_stalled: bool) -> RunStatus {
 fn switches<'a>(
     world: &'a World,
     partitions: &'a [Partition<FabricNode, SeriesProbe>],
-) -> impl Iterator<Item = (&'a Node, &'a Switch)> {
-    let nodes = world.fabric.graph.nodes.iter().zip(world.nodes_of(partitions));
-    nodes.filter_map(|(node, state)| match state {
-        FabricNode::Switch(switch) => Some((node, switch)),
+) -> impl Iterator<Item = (NodeId, &'a Node, &'a Switch)> {
+    let nodes = (0..).map(NodeId).zip(&world.fabric.graph.nodes).zip(world.nodes_of(partitions));
+    nodes.filter_map(|((id, node), state)| match state {
+        FabricNode::Switch(switch) => Some((id, node, switch)),
         FabricNode::Host(_) | FabricNode::Scheduled(_) => None,
     })
 }
@@ -273,8 +274,8 @@ pub(crate) fn stall_evidence(
     since: Instant,
 ) -> Vec<EventRow> {
     let mut events = Vec::new();
-    for (node, switch) in switches(world, partitions) {
-        for (index, port) in switch.ports().iter().enumerate() {
+    for (id, node, switch) in switches(world, partitions) {
+        for (index, port) in switch.ports_of(id).iter().enumerate() {
             if port.pause().mask() != 0 && port.queued_bytes() > 0 {
                 events.push(EventRow {
                     time_ps: since.0,
@@ -299,9 +300,11 @@ pub(crate) fn storm_events(
     partitions: &[Partition<FabricNode, SeriesProbe>],
 ) -> Vec<EventRow> {
     let mut events = Vec::new();
-    for (node, switch) in switches(world, partitions) {
+    for (id, node, switch) in switches(world, partitions) {
         let log = switch.watchdog().map_or(&[][..], Watchdog::log);
-        events.extend(log.iter().map(|event| storm_event(&node.name, event)));
+        let own = switch.numbers_of(id);
+        let log = log.iter().filter(|event| own.contains(&usize::from(event.port)));
+        events.extend(log.map(|event| storm_event(&node.name, usize::from(event.port) - own.start, event)));
     }
     events
 }
@@ -312,8 +315,8 @@ pub(crate) fn threshold_events(
     partitions: &[Partition<FabricNode, SeriesProbe>],
 ) -> Vec<EventRow> {
     let mut events = Vec::new();
-    for (node, switch) in switches(world, partitions) {
-        for (number, port) in switch.ports().iter().enumerate() {
+    for (id, node, switch) in switches(world, partitions) {
+        for (number, port) in switch.ports_of(id).iter().enumerate() {
             let log = port.ecn_control().into_iter().flat_map(EcnControl::log);
             events.extend(log.map(|(change, detail)| EventRow {
                 time_ps: change.at.0,
@@ -326,8 +329,8 @@ pub(crate) fn threshold_events(
     events
 }
 
-fn storm_event(node: &str, event: &StormEvent) -> EventRow {
-    let place = format!("port {} at priority {}", event.port, event.priority.0);
+fn storm_event(node: &str, port: usize, event: &StormEvent) -> EventRow {
+    let place = format!("port {port} at priority {}", event.priority.0);
     let (kind, detail) = match event.change {
         StormChange::Detected { bytes } => {
             ("pfc_storm", format!("{place}: paused with {bytes} bytes waiting"))

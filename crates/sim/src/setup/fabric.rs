@@ -1,5 +1,6 @@
 //! The graph of the spec, its routes and the latency of every hop.
 
+use super::Chips;
 use super::failures::Failures;
 use crate::link::changes::{LinkChanges, LinkPlan};
 use crate::link::credits::CreditPlan;
@@ -27,6 +28,8 @@ pub(crate) struct Fabric {
     pub(crate) graph: Arc<Graph>,
     pub(crate) routes: Arc<Routes>,
     pub(crate) failures: Failures,
+    /// Switches that are one chip.
+    pub(crate) chips: Chips,
     pub(crate) nic_latency: Span,
     pipeline_latency: Span,
     forwarding: ForwardingSpec,
@@ -64,10 +67,12 @@ impl Fabric {
         check_ports(&graph)?;
         let routes = Arc::new(Routes::compute(&graph));
         let failures = Failures::new(spec, &graph)?;
+        let chips = Chips::new(&spec.chips, &graph)?;
         let mut fabric = Self {
             graph: Arc::new(graph),
             routes,
             failures,
+            chips,
             nic_latency: Span(spec.nic.latency_ps),
             pipeline_latency: Span(spec.switch.pipeline_latency_ps),
             forwarding: spec.switch.forwarding,

@@ -1,20 +1,29 @@
 //! Which partition a node belongs to.
 
+use super::Chips;
 use topology::Graph;
+use units::NodeId;
 
 /// Partition and place in it of each node of `graph`.
 ///
 /// Hosts are dealt out evenly in their order, and a switch that hosts have their first port on stays with the
 /// first of them. Every other switch, the lower tiers first, goes to a neighbour's partition, of these to the
-/// one with the fewest links between switches so far: the switches of a pod stay with its hosts.
-pub(super) fn assign_homes(graph: &Graph, partitions: usize) -> Vec<(u32, u32)> {
+/// one with the fewest links between switches so far: the switches of a pod stay with its hosts. The switches
+/// of a chip are one node, which is where the first of them would be.
+pub(super) fn assign_homes(graph: &Graph, chips: &Chips, partitions: usize) -> Vec<(u32, u32)> {
     let partition_of = partitions_of(graph, partitions);
     let mut sizes = vec![0; partitions];
-    let place = |partition: usize| {
-        sizes[partition] += 1;
-        (partition as u32, sizes[partition] - 1)
-    };
-    partition_of.into_iter().map(place).collect()
+    let mut homes: Vec<(u32, u32)> = Vec::with_capacity(partition_of.len());
+    for (node, partition) in partition_of.into_iter().enumerate() {
+        let first = chips.first(NodeId(node as u32)).index();
+        homes.push(if first < node {
+            homes[first]
+        } else {
+            sizes[partition] += 1;
+            (partition as u32, sizes[partition] - 1)
+        });
+    }
+    homes
 }
 
 fn partitions_of(graph: &Graph, partitions: usize) -> Vec<usize> {
@@ -73,7 +82,7 @@ mod tests {
     #[test]
     fn a_pod_stays_together_and_cores_are_dealt_out_evenly() {
         let graph = fat_tree();
-        let homes = assign_homes(&graph, 4);
+        let homes = assign_homes(&graph, &Chips::default(), 4);
         let cores: Vec<u32> = (graph.hosts()..graph.nodes.len())
             .filter(|&node| graph.nodes[node].tier == 3)
             .map(|node| homes[node].0)
@@ -95,7 +104,7 @@ mod tests {
             fabric_link: cable(),
         };
         let graph = graph.build().unwrap();
-        let homes = assign_homes(&graph, 4);
+        let homes = assign_homes(&graph, &Chips::default(), 4);
         for partition in 0..4 {
             let own = homes.iter().filter(|home| home.0 == partition).count();
             assert_eq!(own, 4 + 1 + 2, "hosts, a leaf, two spines");
@@ -106,7 +115,7 @@ mod tests {
     fn places_in_a_partition_are_numbers_without_gaps() {
         let graph = fat_tree();
         for partitions in [1, 3, 7, graph.nodes.len()] {
-            let mut homes = assign_homes(&graph, partitions);
+            let mut homes = assign_homes(&graph, &Chips::default(), partitions);
             homes.sort_unstable();
             for (home, next) in homes.iter().zip(&homes[1..]) {
                 let follows = (home.0, home.1 + 1) == *next;

@@ -1,6 +1,7 @@
 //! From a spec to a world that can run: the graph, the queue pairs, the nodes.
 
 mod apart;
+mod chips;
 mod controllers;
 mod fabric;
 mod failures;
@@ -10,6 +11,7 @@ mod hosts;
 mod later;
 mod pair_places;
 mod places;
+mod pools;
 mod ports;
 mod scheduled;
 mod schedules;
@@ -21,6 +23,7 @@ mod unloaded;
 mod world;
 
 pub(crate) use apart::ApartRule;
+pub(crate) use chips::Chips;
 pub(crate) use fabric::Fabric;
 pub(crate) use flows::Flows;
 pub(crate) use later::may_make_later;

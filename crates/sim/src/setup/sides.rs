@@ -1,8 +1,8 @@
 //! The two sides of a world whose nodes may take turns: see [`engine::Side`].
 //!
 //! Only where nothing can tell how time was cut into windows: no way is chosen by the queues at the start of
-//! one, a run does not end while frames are lost and nobody sends them again, and all hosts are on one side,
-//! so that they report in order of time.
+//! one, no chip sends to itself, a run does not end while frames are lost and nobody sends them again, and all
+//! hosts are on one side, so that they report in order of time.
 
 use super::Fabric;
 use crate::switch::forward::needs_loads;
@@ -20,6 +20,7 @@ pub(super) fn sides(spec: &RunSpec, fabric: &Fabric) -> Option<Vec<Side>> {
         && spec.transport.timeout_ps >= TIMEOUT_WINDOWS_MIN * fabric.span.0
         && matches!(spec.fabric.link_layer, LinkLayerSpec::Ethernet { .. })
         && spec.fabric.switch.scheduled.is_none()
+        && fabric.chips.is_empty()
         && spec.transport.recovery != LossRecovery::None
         && spec.tcp.is_empty()
         && spec.jobs.iter().all(|job| job.storage.is_none());

@@ -1,5 +1,6 @@
 //! The switches of a run: ports, buffer, thresholds, load balancing.
 
+use super::pools::{check_pools, pools_plan};
 use super::{Direction, Fabric, Flows, host_ports};
 use crate::link::egress::Wire;
 use crate::packet::Priority;
@@ -10,7 +11,7 @@ use crate::switch::ecn_law::{DynamicEcnPlan, EcnLaw, MarkingRange};
 use crate::switch::forward::{Balancer, ForwardPlan, balancing, choice, needs_loads};
 use crate::switch::schedule::{Dwrr, Scheduler};
 use crate::switch::watchdog::{StormAction, WatchdogPlan};
-use crate::switch::{EgressPlan, Reroute, SwitchPlan};
+use crate::switch::{EgressPlan, Member, Reroute, SwitchPlan};
 use spec::{
     EcnSpec, ForwardingSpec, LoadBalancing, PfcSpec, RatioSpec, RunSpec, SchedulingSpec, SpecError,
     StormActionSpec, XoffSpec,
@@ -58,35 +59,41 @@ fn ways_below(graph: &Graph) -> Vec<u64> {
     uplinks.iter().scan(1, times).collect()
 }
 
-/// The switch at `node`.
+/// The switch that `members` are, with the wires of each of them.
 pub(super) fn switch_plan(
     spec: &RunSpec,
     fabric: &Fabric,
-    node: NodeId,
-    wires: Vec<Wire>,
+    members: Vec<(NodeId, Balancer)>,
+    wires: impl Fn(NodeId) -> Vec<Wire>,
     reroutes: Arc<[Reroute]>,
     exact_only: bool,
 ) -> SwitchPlan {
     let switch = &spec.fabric.switch;
-    let ports = wires.len();
-    let egress = |(port, wire): (usize, Wire)| EgressPlan {
+    let nodes: Vec<NodeId> = members.iter().map(|member| member.0).collect();
+    let count = port_count(fabric, &nodes);
+    let egress = |(node, port, wire): (NodeId, usize, Wire)| EgressPlan {
         wire,
         changes: fabric.changes(node, port as u16, Seed(spec.seed)),
         scheduler: scheduler(&switch.scheduling),
         marker: switch.ecn.as_ref().map(|ecn| marker(spec, ecn, node, port, wire)),
-        control: switch.ecn.as_ref().and_then(|ecn| ecn_control(ecn, ports, wire)),
+        control: switch.ecn.as_ref().and_then(|ecn| ecn_control(ecn, count, wire)),
         credits: fabric.credits,
     };
-    let is_ideal = fabric.graph.node(node).ideal;
+    let mut ports = Vec::with_capacity(count);
+    for &node in &nodes {
+        ports.extend(wires(node).into_iter().enumerate().map(|(port, wire)| egress((node, port, wire))));
+    }
+    let is_ideal = fabric.graph.node(nodes[0]).ideal;
+    let member = |(node, balancer)| Member { node, balancer, ports: port_count(fabric, &[node]) as u16 };
     SwitchPlan {
-        node,
+        members: members.into_iter().map(member).collect(),
         routes: Arc::clone(&fabric.routes),
         reroutes,
-        ports: wires.into_iter().enumerate().map(egress).collect(),
+        ports,
         buffer: if is_ideal || fabric.credits.is_some() {
             unlimited()
         } else {
-            buffer_plan(spec, fabric, node)
+            buffer_plan(spec, fabric, &nodes)
         },
         pause_quanta: switch.pfc.as_ref().map_or(0, |pfc| pfc.quanta),
         watchdog: if is_ideal { None } else { switch.pfc.as_ref().and_then(watchdog_plan) },
@@ -113,31 +120,42 @@ fn watchdog_plan(pfc: &PfcSpec) -> Option<WatchdogPlan> {
 
 /// The buffer of an ideal switch, or of one whose links have buffers of their own.
 const fn unlimited() -> BufferPlan {
-    BufferPlan { size_bytes: u64::MAX, cell_bytes: 1, lossy_alpha: None, lossless: None }
+    BufferPlan { size_bytes: u64::MAX, cell_bytes: 1, lossy_alpha: None, lossless: None, pools: None }
 }
 
-fn buffer_plan(spec: &RunSpec, fabric: &Fabric, node: NodeId) -> BufferPlan {
+/// Ports of all of `nodes` together.
+fn port_count(fabric: &Fabric, nodes: &[NodeId]) -> usize {
+    nodes.iter().map(|&node| fabric.graph.node(node).ports.len()).sum()
+}
+
+/// The buffer that `nodes` share.
+fn buffer_plan(spec: &RunSpec, fabric: &Fabric, nodes: &[NodeId]) -> BufferPlan {
     let switch = &spec.fabric.switch;
     BufferPlan {
         size_bytes: switch.buffer.size_bytes,
         cell_bytes: switch.buffer.cell_bytes,
         lossy_alpha: switch.buffer.lossy_alpha.map(ratio),
-        lossless: switch.pfc.as_ref().map(|pfc| lossless_plan(spec, fabric, node, pfc)),
+        lossless: switch.pfc.as_ref().map(|pfc| lossless_plan(spec, fabric, nodes, pfc)),
+        pools: switch.buffer.pools.as_ref().map(|pools| pools_plan(spec, fabric, nodes, pools)),
     }
 }
 
-fn lossless_plan(spec: &RunSpec, fabric: &Fabric, node: NodeId, pfc: &PfcSpec) -> LosslessPlan {
-    let ports = 0..fabric.graph.node(node).ports.len() as u16;
-    let headroom = |port| pfc.headroom_bytes.unwrap_or_else(|| default_headroom(spec, fabric, node, port));
+pub(super) fn lossless_plan(
+    spec: &RunSpec,
+    fabric: &Fabric,
+    nodes: &[NodeId],
+    pfc: &PfcSpec,
+) -> LosslessPlan {
+    let of_port =
+        |node, port| pfc.headroom_bytes.unwrap_or_else(|| default_headroom(spec, fabric, node, port));
+    let ports = |node: NodeId| 0..fabric.graph.node(node).ports.len() as u16;
+    let headroom = nodes.iter().flat_map(|&node| ports(node).map(move |port| of_port(node, port)));
     LosslessPlan {
         priorities: priority_mask(&pfc.priorities),
-        xoff: match pfc.xoff {
-            XoffSpec::Static { bytes } => Xoff::Static(bytes),
-            XoffSpec::Dynamic { alpha } => Xoff::Dynamic(ratio(alpha)),
-        },
+        xoff: xoff(pfc.xoff),
         xon_offset_bytes: pfc.xon_offset_bytes,
         reserved_bytes: pfc.reserved_bytes,
-        headroom_bytes: ports.map(headroom).collect(),
+        headroom_bytes: headroom.collect(),
     }
 }
 
@@ -156,7 +174,7 @@ fn default_headroom(spec: &RunSpec, fabric: &Fabric, node: NodeId, port: u16) ->
 
 /// The buffer of a scheduled leaf: its first `hosts` ports alone take in frames.
 pub(super) fn host_buffer(spec: &RunSpec, fabric: &Fabric, node: NodeId, hosts: usize) -> BufferPlan {
-    let mut plan = buffer_plan(spec, fabric, node);
+    let mut plan = buffer_plan(spec, fabric, &[node]);
     if let Some(lossless) = &mut plan.lossless {
         lossless.headroom_bytes.truncate(hosts);
     }
@@ -165,13 +183,15 @@ pub(super) fn host_buffer(spec: &RunSpec, fabric: &Fabric, node: NodeId, hosts: 
 
 /// Checks that every switch has buffer to share beside its reserves and headrooms.
 pub(crate) fn check_buffers(spec: &RunSpec, fabric: &Fabric) -> Result<(), SpecError> {
-    let Some(pfc) = &spec.fabric.switch.pfc else { return Ok(()) };
+    let Some(pfc) = &spec.fabric.switch.pfc else { return check_pools_of_all(spec, fabric) };
+    if spec.fabric.switch.buffer.pools.is_some() {
+        return check_pools_of_all(spec, fabric);
+    }
     let size = spec.fabric.switch.buffer.size_bytes;
-    for (index, node) in
-        fabric.graph.nodes.iter().enumerate().filter(|(_, node)| node.kind == NodeKind::Switch && !node.ideal)
-    {
-        let mut lossless = lossless_plan(spec, fabric, NodeId(index as u32), pfc);
+    for nodes in buffers(fabric) {
+        let mut lossless = lossless_plan(spec, fabric, &nodes, pfc);
         if spec.fabric.switch.scheduled.is_some() {
+            let node = fabric.graph.node(nodes[0]);
             lossless.headroom_bytes.truncate(host_ports(&fabric.graph, node));
         }
         let needed = set_aside(&lossless);
@@ -181,13 +201,34 @@ pub(crate) fn check_buffers(spec: &RunSpec, fabric: &Fabric) -> Result<(), SpecE
                 found: format!(
                     "{needed} bytes of reserve and headroom for the {} ports of {}",
                     lossless.headroom_bytes.len(),
-                    node.name
+                    names_of(fabric, &nodes)
                 ),
                 allowed: format!("less than its buffer of {size} bytes"),
             });
         }
     }
     Ok(())
+}
+
+fn check_pools_of_all(spec: &RunSpec, fabric: &Fabric) -> Result<(), SpecError> {
+    let Some(pools) = &spec.fabric.switch.buffer.pools else { return Ok(()) };
+    buffers(fabric).try_for_each(|nodes| check_pools(spec, fabric, &nodes, pools))
+}
+
+/// The switches that share each buffer.
+fn buffers(fabric: &Fabric) -> impl Iterator<Item = Vec<NodeId>> {
+    let Fabric { graph, chips, .. } = fabric;
+    let ids = (0..graph.nodes.len() as u32).map(NodeId);
+    let has_buffer = |id: &NodeId| {
+        let node = graph.node(*id);
+        node.kind == NodeKind::Switch && !node.ideal && chips.first(*id) == *id
+    };
+    ids.filter(has_buffer).map(|id| chips.of(id).map_or_else(|| vec![id], <[NodeId]>::to_vec))
+}
+
+pub(super) fn names_of(fabric: &Fabric, nodes: &[NodeId]) -> String {
+    let names: Vec<&str> = nodes.iter().map(|&node| fabric.graph.node(node).name.as_str()).collect();
+    names.join(", ")
 }
 
 /// Checks that what is pinned exists: each switch, queue pair and uplink.
@@ -218,12 +259,19 @@ pub(crate) fn check_pins(spec: &RunSpec, fabric: &Fabric, flows: &Flows) -> Resu
     Ok(())
 }
 
-fn priority_mask(priorities: &[u8]) -> u8 {
+pub(super) const fn xoff(spec: XoffSpec) -> Xoff {
+    match spec {
+        XoffSpec::Static { bytes } => Xoff::Static(bytes),
+        XoffSpec::Dynamic { alpha } => Xoff::Dynamic(ratio(alpha)),
+    }
+}
+
+pub(super) fn priority_mask(priorities: &[u8]) -> u8 {
     priorities.iter().fold(0, |mask, &priority| mask | Priority(priority).bit())
 }
 
-fn ratio(spec: RatioSpec) -> Ratio {
-    Ratio { numerator: u64::from(spec.numerator), denominator: u64::from(spec.denominator) }
+const fn ratio(spec: RatioSpec) -> Ratio {
+    Ratio { numerator: spec.numerator as u64, denominator: spec.denominator as u64 }
 }
 
 pub(super) fn scheduler(spec: &SchedulingSpec) -> Scheduler {

@@ -91,6 +91,11 @@ impl<P: Probe<FabricNode>> World<P> {
         self.nodes_of(&self.partitions)
     }
 
+    /// What stands for the nodes of the graph, each once: switches that are one chip are one of them.
+    pub(crate) fn states(&self) -> impl Iterator<Item = &FabricNode> {
+        self.partitions.iter().flat_map(|partition| partition.nodes())
+    }
+
     /// Each node of the graph, in order, while its partitions are elsewhere.
     pub(crate) fn nodes_of<'a>(
         &'a self,
@@ -104,7 +109,8 @@ impl<P: Probe<FabricNode>> World<P> {
     /// What is on its way to a port of a node of Ethernet or InfiniBand.
     pub(crate) fn on_way_to(&self, node: NodeId, port: usize) -> impl Iterator<Item = &Packet> {
         let (partition, place) = self.homes[node.index()];
-        self.partitions[partition as usize].on_way_to(place, port)
+        let first = usize::from(self.fabric.chips.first_port(node));
+        self.partitions[partition as usize].on_way_to(place, first + port)
     }
 }
 
@@ -142,7 +148,7 @@ pub(crate) fn build<P: Probe<FabricNode>>(
     check_pins(spec, &fabric, &flows)?;
     let connections = connections(spec, &fabric)?;
     let partitions = options.threads.clamp(1, fabric.graph.nodes.len());
-    let homes = assign_homes(&fabric.graph, partitions);
+    let homes = assign_homes(&fabric.graph, &fabric.chips, partitions);
     let makings = makings(spec, options, (&fabric, &flows, &connections), &homes, partitions);
     let site = Site {
         spec,
@@ -173,21 +179,33 @@ pub(crate) fn build<P: Probe<FabricNode>>(
 /// First inbox of each node within its partition.
 fn first_inboxes(fabric: &Fabric, homes: &[(u32, u32)], partitions: usize) -> Vec<u32> {
     let mut next = vec![0; partitions];
-    let mut first = Vec::with_capacity(homes.len());
-    for (node, &(partition, _)) in fabric.graph.nodes.iter().zip(homes) {
-        first.push(next[partition as usize]);
-        next[partition as usize] += fabric.inboxes(node);
+    let mut first: Vec<u32> = Vec::with_capacity(homes.len());
+    for (node, &(partition, _)) in (0..).map(NodeId).zip(homes) {
+        let lead = fabric.chips.first(node);
+        if lead == node {
+            first.push(next[partition as usize]);
+            next[partition as usize] += inboxes_at(fabric, node);
+        } else {
+            first.push(first[lead.index()] + u32::from(fabric.chips.first_port(node)));
+        }
     }
     first
+}
+
+/// Inboxes of a node, and of those that are one chip with it.
+fn inboxes_at(fabric: &Fabric, node: NodeId) -> u32 {
+    let nodes = fabric.chips.of(node).unwrap_or(std::slice::from_ref(&node));
+    nodes.iter().map(|&node| fabric.inboxes(fabric.graph.node(node))).sum()
 }
 
 /// What a node is made of besides the plan of the fabric.
 enum Makings {
     Host(Box<(QueuePairSettings, Option<StoragePlan>, Option<HostTcp>)>),
-    Switch(Balancer),
+    /// The switches that it is, each with its load balancer.
+    Switch(Vec<(NodeId, Balancer)>),
 }
 
-/// What all nodes of each partition are made of, in order.
+/// What all nodes of each partition are made of, in order; switches that are one chip are one of them.
 fn makings(
     spec: &RunSpec,
     options: &BuildOptions,
@@ -201,10 +219,15 @@ fn makings(
     let settings = queue_pair_settings(spec, fabric, &config);
     let hosts = settings.into_iter().zip(storage).zip(tcp);
     let hosts = hosts.map(|((settings, storage), tcp)| Makings::Host(Box::new((settings, storage, tcp))));
-    let switches = balancers(spec, fabric, flows).into_iter().map(Makings::Switch);
+    let nodes = (fabric.graph.hosts() as u32..).map(NodeId);
+    let switches = nodes.zip(balancers(spec, fabric, flows)).map(|member| Makings::Switch(vec![member]));
     let mut makings: Vec<Vec<_>> = (0..partitions).map(|_| Vec::new()).collect();
     for ((node, makings_of), home) in (0..).map(NodeId).zip(hosts.chain(switches)).zip(homes) {
-        makings[home.0 as usize].push((node, makings_of));
+        let makings = &mut makings[home.0 as usize];
+        match (makings.get_mut(home.1 as usize), makings_of) {
+            (Some((_, Makings::Switch(chip))), Makings::Switch(members)) => chip.extend(members),
+            (_, makings_of) => makings.push((node, makings_of)),
+        }
     }
     makings
 }
@@ -225,18 +248,20 @@ struct Site<'a> {
 impl Site<'_> {
     fn node(&self, node: NodeId, makings: Makings) -> FabricNode {
         let Self { spec, fabric, .. } = *self;
-        let wires = wires(fabric, node, self.homes, &self.first_inbox);
+        let wires = |node| wires(fabric, node, self.homes, &self.first_inbox);
         match (makings, &self.scheduled) {
             (Makings::Host(makings), _) => {
                 let (settings, storage, tcp) = *makings;
                 let flows = self.hosts.host(HostId(node.0), settings, storage);
-                FabricNode::Host(Host::new(host_plan(spec, fabric, node, wires, flows, tcp)))
+                FabricNode::Host(Host::new(host_plan(spec, fabric, node, wires(node), flows, tcp)))
             }
-            (Makings::Switch(_), Some(scheduled)) => FabricNode::Scheduled(scheduled.switch(node, &wires)),
-            (Makings::Switch(balancer), None) => {
+            (Makings::Switch(_), Some(scheduled)) => {
+                FabricNode::Scheduled(scheduled.switch(node, &wires(node)))
+            }
+            (Makings::Switch(members), None) => {
                 let reroutes = Arc::clone(&self.reroutes);
-                let plan = switch_plan(spec, fabric, node, wires, reroutes, self.exact_only);
-                FabricNode::Switch(Switch::new(plan, balancer))
+                let plan = switch_plan(spec, fabric, members, wires, reroutes, self.exact_only);
+                FabricNode::Switch(Switch::new(plan))
             }
         }
     }
@@ -247,8 +272,7 @@ impl Site<'_> {
         makings: Vec<(NodeId, Makings)>,
         probe: P,
     ) -> Partition<FabricNode, P> {
-        let inboxes = |node: NodeId| self.fabric.inboxes(self.fabric.graph.node(node));
-        let inboxes: Vec<u32> = makings.iter().map(|makings| inboxes(makings.0)).collect();
+        let inboxes: Vec<u32> = makings.iter().map(|makings| inboxes_at(self.fabric, makings.0)).collect();
         let nodes = makings.into_iter().map(|(node, makings)| self.node(node, makings)).collect();
         Partition::new(plan, nodes, &inboxes, probe)
     }

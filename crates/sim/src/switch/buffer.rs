@@ -5,8 +5,10 @@
 //! for a pause; from then on its frames go to its headroom, and one that does not fit there is lost (the
 //! headroom was too small). A lossy frame is dropped when the whole shared part is full or its egress queue
 //! has reached its dynamic threshold. A frame leaves the buffer when its transmission starts, in whole cells.
-//! Leaves out egress reserves, multicast and per-queue static limits.
+//! Egress reserves, static limits of queues and several pools are those of [`Pools`], which take the place of
+//! all this where a buffer is divided. Leaves out multicast.
 
+use super::pools::{Pools, PoolsPlan};
 use crate::packet::Priority;
 use units::{Cycle, Span};
 
@@ -19,7 +21,7 @@ pub(crate) struct Ratio {
 
 impl Ratio {
     #[inline]
-    const fn of(self, bytes: u64) -> u64 {
+    pub(super) const fn of(self, bytes: u64) -> u64 {
         bytes.saturating_mul(self.numerator) / self.denominator
     }
 }
@@ -52,6 +54,8 @@ pub(crate) struct BufferPlan {
     pub(crate) cell_bytes: u64,
     pub(crate) lossy_alpha: Option<Ratio>,
     pub(crate) lossless: Option<LosslessPlan>,
+    /// How it is divided, if it is.
+    pub(crate) pools: Option<PoolsPlan>,
 }
 
 /// Headroom a port needs by default: what arrives after a pause was asked for. The pause waits for a frame in
@@ -122,6 +126,8 @@ pub(crate) struct SharedBuffer {
     groups: Vec<Group>,
     /// Groups that ask for a pause.
     pausing: u32,
+    /// They take the place of everything else but the size of a cell.
+    pools: Option<Box<Pools>>,
 }
 
 impl SharedBuffer {
@@ -138,7 +144,19 @@ impl SharedBuffer {
             ports,
             groups: vec![Group::default(); groups],
             pausing: 0,
+            pools: plan.pools.map(|pools| Box::new(Pools::new(pools))),
         }
+    }
+
+    /// The pools, if the buffer is divided.
+    pub(super) fn pools(&self) -> Option<&Pools> {
+        self.pools.as_deref()
+    }
+
+    /// The same, to be changed.
+    #[inline]
+    pub(super) fn pools_mut(&mut self) -> Option<&mut Pools> {
+        self.pools.as_deref_mut()
     }
 
     /// Groups of one priority stand together: most fabrics use one or two.
@@ -347,13 +365,16 @@ impl SharedBuffer {
     }
 
     /// What is stored but in what is set aside for groups [bytes].
-    pub(crate) const fn shared_used(&self) -> u64 {
-        self.shared_used
+    pub(crate) fn shared_used(&self) -> u64 {
+        self.pools().map_or(self.shared_used, Pools::stored)
     }
 
     /// Whether a group asks for a pause now.
     pub(crate) fn is_pausing(&self, ingress: u16, priority: Priority) -> bool {
-        self.any_pausing() && self.groups[self.group_index(ingress, priority)].is_pausing
+        match &self.pools {
+            Some(pools) => pools.is_pausing(ingress, priority),
+            None => self.any_pausing() && self.groups[self.group_index(ingress, priority)].is_pausing,
+        }
     }
 
     /// Whether any group asks for a pause.
@@ -381,7 +402,11 @@ impl SharedBuffer {
             ports: _,
             groups,
             pausing,
+            pools,
         } = self;
+        if let Some(pools) = pools {
+            pools.visit(cycle);
+        }
         cycle.same_list([*shared_used, u64::from(*pausing)].into_iter());
         // Most hold nothing.
         for (index, group) in groups.iter().enumerate() {
@@ -416,6 +441,7 @@ mod tests {
                 reserved_bytes: 10,
                 headroom_bytes: vec![100, 100],
             }),
+            pools: None,
         }
     }
 

@@ -4,8 +4,9 @@
 use super::buffer::{Admission, DropCause, SharedBuffer};
 use super::lineup::Merged;
 use super::pfc::PauseRequests;
+use super::pools::{Passage, PauseChange};
 use super::port_set::PortSet;
-use super::queue::{EgressPort, Stored, release};
+use super::queue::{EgressPort, Held, Stored, release};
 use super::returns::Returns;
 use super::watchdog::{Look, Watchdog};
 use crate::packet::Packet;
@@ -176,7 +177,11 @@ impl Replay {
         }
         // With credits a port may also send later than it said.
         let mut is_changed = parts.returns.is_some();
-        match parts.buffer.admit(ingress, priority, charge, port.queue_bytes(priority)) {
+        let admission = match parts.buffer.pools_mut() {
+            Some(pools) => pools.admit(Passage { ingress, egress, priority, charge }),
+            None => parts.buffer.admit(ingress, priority, charge, port.queue_bytes(priority)),
+        };
+        match admission {
             Admission::Dropped(cause) => port.drop_frame(&stored.packet, cause),
             Admission::Stored => {
                 let before = port.next_send();
@@ -190,7 +195,42 @@ impl Replay {
             self.reschedule(parts.ports, ingress, Instant::NEVER, now);
             is_changed = true;
         }
+        if parts.buffer.pools().is_some() {
+            is_changed |= self.take_pause_changes(parts, now);
+        }
         is_changed
+    }
+
+    /// Asks for the pauses that groups of pools have come to need, and ends those that they no longer do;
+    /// whether there were any.
+    #[cold]
+    fn take_pause_changes(&mut self, parts: &mut Parts<'_>, now: Instant) -> bool {
+        let mut is_changed = false;
+        while let Some(change) = parts.buffer.pools_mut().and_then(|pools| pools.next_change()) {
+            let PauseChange { ingress, priority, asks } = change;
+            if asks {
+                parts.requests.ask_once(ingress, priority, now, parts.ports);
+            } else {
+                parts.requests.end(ingress, priority, parts.ports);
+            }
+            parts.busy.insert(ingress);
+            self.reschedule(parts.ports, ingress, Instant::NEVER, now);
+            is_changed = true;
+        }
+        is_changed
+    }
+
+    /// Takes a frame that leaves by `egress` out of the buffer, and ends the pauses that are over by that.
+    fn give_back(&mut self, parts: &mut Parts<'_>, egress: u16, held: Held, now: Instant) {
+        let charge = parts.buffer.charge(held.frame_bytes);
+        if let Some(pools) = parts.buffer.pools_mut() {
+            pools.release(Passage::new(held, egress, charge));
+            self.take_pause_changes(parts, now);
+        } else if release(parts.buffer, held) {
+            parts.requests.end(held.ingress, held.priority, parts.ports);
+            parts.busy.insert(held.ingress);
+            self.reschedule(parts.ports, held.ingress, Instant::NEVER, now);
+        }
     }
 
     /// Acts on a pause or a credit.
@@ -212,11 +252,7 @@ impl Replay {
         let Some(watchdog) = &mut parts.watchdog else { return };
         let Look { port, flushed } = watchdog.look(now, parts.ports);
         for lost in flushed {
-            if release(parts.buffer, lost) {
-                parts.requests.end(lost.ingress, lost.priority, parts.ports);
-                parts.busy.insert(lost.ingress);
-                self.reschedule(parts.ports, lost.ingress, Instant::NEVER, now);
-            }
+            self.give_back(parts, port, lost, now);
         }
         parts.busy.insert(port);
         self.reschedule(parts.ports, port, Instant::NEVER, now);
@@ -229,11 +265,7 @@ impl Replay {
             if let Some(returns) = &mut parts.returns {
                 returns.push(parts.ports[usize::from(egress)].transmitter().free_at(), sent);
             }
-            if release(parts.buffer, sent) {
-                parts.requests.end(sent.ingress, sent.priority, parts.ports);
-                parts.busy.insert(sent.ingress);
-                self.reschedule(parts.ports, sent.ingress, Instant::NEVER, now);
-            }
+            self.give_back(parts, egress, sent, now);
         }
         self.reschedule(parts.ports, egress, Instant::NEVER, now);
     }

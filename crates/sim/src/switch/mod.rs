@@ -16,7 +16,9 @@ mod exact;
 pub(crate) mod forward;
 mod lanes;
 mod lineup;
+mod members;
 mod pfc;
+pub(crate) mod pools;
 mod port_set;
 mod queue;
 mod queued;
@@ -26,6 +28,7 @@ pub(crate) mod scheduled;
 mod turns;
 pub(crate) mod watchdog;
 
+pub(crate) use members::Member;
 pub(crate) use queue::{EgressPlan, EgressPort, PriorityCounters, QueueCounters};
 pub(crate) use turns::WINDOW_MAX;
 
@@ -37,9 +40,11 @@ use buffer::{BufferPlan, SharedBuffer};
 use cut_through::Incoming;
 use engine::{Inbox, Window};
 use exact::{Parts, Replay};
-use forward::{Balancer, Choice, Ways};
+use forward::{Choice, Ways};
 use lineup::Arrivals;
+use members::Members;
 use pfc::PauseRequests;
+use pools::Pools;
 use port_set::PortSet;
 use queue::Stored;
 use returns::Returns;
@@ -64,7 +69,8 @@ pub(crate) struct Reroute {
 
 /// What a switch is made of.
 pub(crate) struct SwitchPlan {
-    pub(crate) node: NodeId,
+    /// The switches of the topology that it is.
+    pub(crate) members: Vec<Member>,
     pub(crate) routes: Arc<Routes>,
     /// The routes that hold later on, in order of time.
     pub(crate) reroutes: Arc<[Reroute]>,
@@ -93,15 +99,14 @@ pub(crate) struct PathCounters {
     pub(crate) exact: u64,
 }
 
-/// A switch.
+/// A switch, or a chip that is several of the topology.
 pub(crate) struct Switch {
-    node: NodeId,
+    members: Members,
     routes: Arc<Routes>,
     reroutes: Arc<[Reroute]>,
     /// The first of them that is to come, and when.
     next_reroute: usize,
     reroute_at: Instant,
-    balancer: Balancer,
     choice: Choice,
     ports: Vec<EgressPort>,
     buffer: SharedBuffer,
@@ -146,18 +151,19 @@ pub(crate) struct Received {
 }
 
 impl Switch {
-    pub(crate) fn new(plan: SwitchPlan, balancer: Balancer) -> Self {
+    pub(crate) fn new(plan: SwitchPlan) -> Self {
         let ports = plan.ports.len();
+        // Thresholds of pools are judged frame by frame.
+        let exact_only = plan.exact_only || plan.has_credits || plan.buffer.pools.is_some();
         let rates: Vec<_> = plan.ports.iter().map(|port| port.wire.rate).collect();
         let mut links = SharedLinks::default();
         Self {
-            node: plan.node,
+            members: Members::new(plan.members),
             has_large_routes: plan.routes.memory_bytes() > LARGE_ROUTES_BYTES,
             routes: plan.routes,
             reroute_at: plan.reroutes.first().map_or(Instant::NEVER, |reroute| reroute.at),
             reroutes: plan.reroutes,
             next_reroute: 0,
-            balancer,
             choice: plan.choice,
             ports: plan.ports.into_iter().map(|port| EgressPort::new(port, &mut links)).collect(),
             buffer: SharedBuffer::new(plan.buffer, ports),
@@ -170,7 +176,7 @@ impl Switch {
             watchdog: plan.watchdog.map(|watchdog| Box::new(Watchdog::new(watchdog, ports))),
             returns: plan.has_credits.then(Box::default),
             is_pause_active: false,
-            exact_only: plan.exact_only || plan.has_credits,
+            exact_only,
             paths: PathCounters::default(),
             stranded: vec![Dropped::default(); ports],
             busy: PortSet::new(ports),
@@ -180,6 +186,16 @@ impl Switch {
 
     pub(crate) fn ports(&self) -> &[EgressPort] {
         &self.ports
+    }
+
+    /// The numbers of the ports of a switch of the topology.
+    pub(crate) fn numbers_of(&self, node: NodeId) -> Range<usize> {
+        self.members.ports_of(node)
+    }
+
+    /// The ports of a switch of the topology.
+    pub(crate) fn ports_of(&self, node: NodeId) -> &[EgressPort] {
+        &self.ports[self.numbers_of(node)]
     }
 
     /// Frames that came in by each port when no way to their destination was left.
@@ -203,6 +219,11 @@ impl Switch {
         let credits = self.ports[usize::from(ingress)].credits();
         credits.is_some_and(|credits| credits.holds_any(priority))
             || self.buffer.is_pausing(ingress, priority)
+    }
+
+    /// What is wrong with the accounts of its pools, if anything is.
+    pub(crate) fn fault(&self) -> Option<String> {
+        self.buffer.pools().and_then(Pools::fault)
     }
 
     pub(crate) const fn paths(&self) -> PathCounters {
@@ -365,12 +386,11 @@ impl Switch {
     #[inline]
     fn direct(&mut self, arrivals: &mut Arrivals) {
         let ways = Ways {
-            routes: self.routes.of(self.node),
             has_large_routes: self.has_large_routes,
             loads: &mut self.loads,
             stranded: &mut self.stranded,
         };
-        self.balancer.direct(arrivals, ways);
+        self.members.direct(arrivals, &self.routes, ways);
         arrivals.tell_ports(&mut self.busy);
     }
 
@@ -491,7 +511,7 @@ fn charge_of(arrivals: &Arrivals, buffer: &SharedBuffer, ports: usize) -> u64 {
 
 impl Switch {
     /// What waits in its shared buffer [bytes]: what is the first to differ where queues grow or shrink.
-    pub(crate) const fn stored_bytes(&self) -> u64 {
+    pub(crate) fn stored_bytes(&self) -> u64 {
         self.buffer.shared_used()
     }
 
@@ -500,12 +520,11 @@ impl Switch {
         self.take_routes(cycle.now());
         cycle.stop_before(self.reroute_at);
         let Self {
-            node: _,
+            members: _,
             routes: _,
             reroutes: _,
             next_reroute,
             reroute_at: _,
-            balancer: _,
             choice,
             ports,
             buffer,

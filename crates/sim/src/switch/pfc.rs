@@ -37,7 +37,18 @@ impl PauseRequests {
         now: Instant,
         ports: &mut [EgressPort],
     ) -> bool {
-        let asks = buffer.is_pausing(port, priority) && self.due(port, priority) == Instant::NEVER;
+        buffer.is_pausing(port, priority) && self.ask_once(port, priority, now, ports)
+    }
+
+    /// Asks for a pause that was not asked for; true if it was not.
+    pub(super) fn ask_once(
+        &mut self,
+        port: u16,
+        priority: Priority,
+        now: Instant,
+        ports: &mut [EgressPort],
+    ) -> bool {
+        let asks = self.due(port, priority) == Instant::NEVER;
         if asks {
             self.ask(port, priority, now, ports);
         }
@@ -116,8 +127,13 @@ mod tests {
             reserved_bytes: 0,
             headroom_bytes: vec![1_000; 2],
         };
-        let plan =
-            BufferPlan { size_bytes: 10_000, cell_bytes: 1, lossy_alpha: None, lossless: Some(lossless) };
+        let plan = BufferPlan {
+            size_bytes: 10_000,
+            cell_bytes: 1,
+            lossy_alpha: None,
+            lossless: Some(lossless),
+            pools: None,
+        };
         let requests = PauseRequests::new(1_000, vec![Rate::from_gbps(400); 2]);
         (SharedBuffer::new(plan, 2), requests, [idle_port(), idle_port()])
     }

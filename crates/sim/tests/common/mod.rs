@@ -54,7 +54,7 @@ fn switches() -> SwitchSpec {
     SwitchSpec {
         forwarding: ForwardingSpec::StoreAndForward,
         pipeline_latency_ps: 500_000,
-        buffer: BufferSpec { size_bytes: 64 << 20, cell_bytes: 1, lossy_alpha: None },
+        buffer: BufferSpec { size_bytes: 64 << 20, cell_bytes: 1, lossy_alpha: None, pools: None },
         scheduling: SchedulingSpec::Strict {},
         pfc: None,
         ecn: None,
@@ -94,6 +94,7 @@ pub(crate) fn collective(
             failures: Vec::new(),
             convergence_time_ps: 10_000_000,
             link_layer: LinkLayerSpec::Ethernet {},
+            chips: Vec::new(),
         },
         transport: TransportSpec {
             mtu_bytes: 4096,

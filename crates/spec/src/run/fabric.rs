@@ -28,6 +28,18 @@ pub struct FabricSpec {
     pub convergence_time_ps: u64,
     /// What every link is.
     pub link_layer: LinkLayerSpec,
+    /// Switches of the topology that are one chip; each is in one of them at the most.
+    pub chips: Vec<ChipSpec>,
+}
+
+/// Switches of the topology that are one chip: its ports are all of theirs, and they share its buffer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ChipSpec {
+    /// Name of the chip.
+    pub name: String,
+    /// Names of its switches, 2 or more.
+    pub switches: Vec<String>,
 }
 
 /// What a link is: its frames and its flow control.

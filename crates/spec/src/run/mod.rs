@@ -7,6 +7,7 @@ mod jobs;
 pub(crate) mod limits;
 mod nic;
 mod pfc;
+mod pools;
 mod scheduled;
 mod storage;
 mod switch;
@@ -16,12 +17,13 @@ mod transport;
 
 pub use ecn::{DynamicEcnSpec, EcnSpec};
 pub use fabric::{
-    EcmpHash, ExtraDelaySpec, FabricSpec, LinkLayerSpec, LoadBalancing, PinSpec, SharedMemorySpec,
+    ChipSpec, EcmpHash, ExtraDelaySpec, FabricSpec, LinkLayerSpec, LoadBalancing, PinSpec, SharedMemorySpec,
 };
 pub use failures::FailureSpec;
 pub use jobs::{ArrivalProcess, ArrivalsSpec, JobSpec, RendezvousSpec, RepeatSpec};
 pub use nic::{ImpairmentSpec, NicDirection, NicSpec};
 pub use pfc::{PfcSpec, StormActionSpec, WatchdogSpec, XoffSpec};
+pub use pools::{EgressPoolSpec, IngressPoolSpec, PoolPauseSpec, PoolXoffSpec, PoolsSpec};
 pub use scheduled::ScheduledSpec;
 pub use storage::{StorageLength, StorageSpec};
 pub use switch::{BufferSpec, ForwardingSpec, RatioSpec, SchedulingSpec, SwitchSpec};

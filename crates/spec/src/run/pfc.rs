@@ -51,7 +51,7 @@ pub enum StormActionSpec {
     Forward,
 }
 
-/// Threshold of a pause.
+/// Threshold of a pause, or of what a group or queue may hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum XoffSpec {

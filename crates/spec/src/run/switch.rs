@@ -1,6 +1,6 @@
 //! Switches and their buffers.
 
-use super::{EcnSpec, PfcSpec, ScheduledSpec};
+use super::{EcnSpec, PfcSpec, PoolsSpec, ScheduledSpec};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -47,6 +47,8 @@ pub struct BufferSpec {
     /// Dynamic threshold of lossy priorities: an egress queue holds at most this times the free shared
     /// buffer. Without it only the whole buffer is a limit.
     pub lossy_alpha: Option<RatioSpec>,
+    /// How it is divided, if chips' pools are modelled: they take the place of `lossy_alpha`.
+    pub pools: Option<PoolsSpec>,
 }
 
 /// A positive ratio.

@@ -7,11 +7,12 @@ from fabricbench import units
 from fabricbench.plan.document.document import Document
 from fabricbench.plan.errors import FieldPath, Problem
 from fabricbench.plan.fabric.custom import Custom, check_custom
-from fabricbench.plan.fabric.ecn import check_ecn
+from fabricbench.plan.fabric.ecn import Ecn, check_ecn
 from fabricbench.plan.fabric.failures import check_failures
 from fabricbench.plan.fabric.link_layer import check_link_layer
-from fabricbench.plan.fabric.pfc import check_pfc
+from fabricbench.plan.fabric.pfc import Pfc, check_pfc
 from fabricbench.plan.fabric.pins import check_pinned_steps
+from fabricbench.plan.fabric.pools import Pool, check_pools
 from fabricbench.plan.fabric.scheduled import check_scheduled
 from fabricbench.plan.fabric.topology import RailOptimised, RailPods
 from fabricbench.plan.fields.hosts import HOSTS_MAX
@@ -53,6 +54,7 @@ def check_fabric(plan: Plan, document: Document) -> Iterator[Problem]:
         yield from check_pfc(fabric.switch.pfc, document)
     if fabric.switch.ecn:
         yield from check_ecn(fabric.switch.ecn, document)
+    yield from check_pools(fabric, document)
     yield from _check_priorities(plan, document)
     yield from _check_nic(plan, document)
     yield from check_pinned_steps(plan, document)
@@ -62,17 +64,25 @@ def check_fabric(plan: Plan, document: Document) -> Iterator[Problem]:
 
 
 def _check_priorities(plan: Plan, document: Document) -> Iterator[Problem]:
-    """Check that PFC and ECN hold for priorities that traffic uses, each named once."""
+    """Check that PFC, ECN and pools hold for priorities that traffic uses, each named once."""
     priorities = plan.transport.priorities
     users = {priorities.ack: "acknowledgements", priorities.data: "data"}
     if plan.transport.has_cnps:
         users.setdefault(priorities.cnp, "CNPs")
     users |= {tcp.priority: "TCP" for tcp in plan.tcp if tcp.priority not in users}
     used = ", ".join(f"{priority} ({users[priority]})" for priority in sorted(users))
-    for name, model in (("pfc", plan.fabric.switch.pfc), ("ecn", plan.fabric.switch.ecn)):
+    switch = plan.fabric.switch
+    sides = {side: getattr(switch.buffer.pools, side, ()) for side in ("ingress", "egress")}
+    models: list[tuple[FieldPath, Pfc | Ecn | Pool | None]] = [(("pfc",), switch.pfc), (("ecn",), switch.ecn)]
+    models += [
+        (("buffer", "pools", side, place), pool)
+        for side, pools in sides.items()
+        for place, pool in enumerate(pools)
+    ]
+    for parts, model in models:
         chosen = (model.priorities or ()) if model else ()
         for place, priority in enumerate(chosen):
-            path: FieldPath = (*_SWITCH, name, "priorities", place)
+            path: FieldPath = (*_SWITCH, *parts, "priorities", place)
             if priority not in users:
                 found = f"priority {priority}, which no traffic uses"
                 hint = "`transport.priorities` gives traffic its priorities"

@@ -6,6 +6,7 @@ from fabricbench.plan._run_spec import FabricSpec, NicSpec, PinSpec, SharedMemor
 from fabricbench.plan.fabric.balancing import LoadBalancing
 from fabricbench.plan.fabric.failures import DIRECTION, Direction, Failure, LinkName
 from fabricbench.plan.fabric.link_layer import LinkLayer, link_layer_spec, with_infiniband_defaults
+from fabricbench.plan.fabric.pools import Chip
 from fabricbench.plan.fabric.switch import Switch
 from fabricbench.plan.fabric.topology import Topology
 from fabricbench.plan.fields.base import PlanModel
@@ -186,6 +187,14 @@ class Fabric(PlanModel):
         ),
     )
 
+    chips: Annotated[tuple[Chip, ...], Field(strict=False)] = Field(
+        default=(),
+        description=(
+            "Switches that are one chip and share its buffer: `{name: asic, switches: [leaf0, spine0]}`. "
+            "Each other switch is a chip of its own."
+        ),
+    )
+
     @classmethod
     def prepared(cls, data: Any) -> Any:
         """Return the fabric with what InfiniBand has for defaults."""
@@ -213,4 +222,5 @@ class Fabric(PlanModel):
             "failures": [spec for failure in self.failures for spec in failure.run_specs()],
             "convergence_time_ps": self.convergence_time_ps,
             "link_layer": link_layer_spec(self.link_layer),
+            "chips": [chip.run_spec() for chip in self.chips],
         }

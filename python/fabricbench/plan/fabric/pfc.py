@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from fabricbench.plan._run_spec import PfcSpec, RatioSpec, WatchdogSpec, XoffSpec
 from fabricbench.plan.document.document import Document
-from fabricbench.plan.errors import Problem
+from fabricbench.plan.errors import FieldPath, Problem
 from fabricbench.plan.fields.base import Named, PlanModel
 from fabricbench.plan.fields.declared import Field
 from fabricbench.plan.fields.quantities import AnySize, Duration, Priorities, Ratio, Size, limits_of
@@ -19,11 +19,11 @@ def ratio_spec(ratio: Fraction) -> RatioSpec:
 
 
 class Xoff(PlanModel):
-    """Threshold of a pause: one of the two."""
+    """Threshold of a pause, or of what a group or queue may hold: one of the two."""
 
     alpha: Ratio | None = Field(
         default=None,
-        description="So many times what is free of the shared buffer [ratio].",
+        description="So many times what is free of the shared buffer, or of the pool [ratio].",
     )
     size_bytes: Size | None = Field(
         default=None,
@@ -151,6 +151,11 @@ class Pfc(PlanModel):
 
 def check_pfc(pfc: Pfc, document: Document) -> Iterator[Problem]:
     """Check that the threshold of a pause is given in one way."""
-    if (pfc.xoff.alpha is None) == (pfc.xoff.size_bytes is None):
-        found = "neither `alpha` nor `bytes`" if pfc.xoff.alpha is None else "both `alpha` and `bytes`"
-        yield document.problem(("fabric", "switch", "pfc", "xoff"), found, "one of them")
+    yield from check_xoff(pfc.xoff, ("fabric", "switch", "pfc", "xoff"), document)
+
+
+def check_xoff(xoff: Xoff, path: FieldPath, document: Document) -> Iterator[Problem]:
+    """Check that a threshold is given in one way."""
+    if (xoff.alpha is None) == (xoff.size_bytes is None):
+        found = "neither `alpha` nor `bytes`" if xoff.alpha is None else "both `alpha` and `bytes`"
+        yield document.problem(path, found, "one of them")

@@ -10,6 +10,7 @@ from fabricbench.plan._run_spec import (
 from fabricbench.plan.devices.switch_config import SwitchConfig
 from fabricbench.plan.fabric.ecn import ECN, ECN_ON, Ecn
 from fabricbench.plan.fabric.pfc import Pfc, ratio_spec
+from fabricbench.plan.fabric.pools import SONIC_POOLS, Pools
 from fabricbench.plan.fabric.scheduled import Scheduled
 from fabricbench.plan.fields.base import Named, PlanModel, ShortModel
 from fabricbench.plan.fields.declared import BeforeValidator, Field, WithJsonSchema
@@ -55,6 +56,16 @@ class Buffer(ShortModel):
         ),
         json_schema_extra={"default": "none"},
     )
+    pools: Annotated[Pools | None, Named({"none": None} | SONIC_POOLS)] = Field(
+        default=None,
+        description=(
+            "How it is divided into pools, with what groups, queues and pools may hold: `none` for one that "
+            "all share, `sonic-trident3`, `sonic-tomahawk5`, or a mapping. Source of the two: "
+            "`buffers_defaults_t0.j2` of the switches with these chips in sonic-buildimage (buffers of 32 "
+            "and 165 MB)."
+        ),
+        json_schema_extra={"default": "none"},
+    )
 
     def run_spec(self) -> BufferSpec:
         """Write the buffer out for the engine."""
@@ -63,6 +74,7 @@ class Buffer(ShortModel):
             "size_bytes": self.size_bytes,
             "cell_bytes": self.cell_bytes,
             "lossy_alpha": ratio_spec(alpha) if alpha else None,
+            "pools": self.pools.run_spec() if self.pools else None,
         }
 
 

@@ -12,7 +12,7 @@ use super::values::sample_alike;
 use crate::observer::Stopped;
 use crate::packet::Priority;
 use crate::record::Totals;
-use crate::setup::{Direction, FabricNode, Flows};
+use crate::setup::{Direction, Fabric, FabricNode, Flows};
 use crate::switch::EgressPort;
 use crate::switch::scheduled::Scheduled;
 use engine::{Probe, Window};
@@ -72,8 +72,10 @@ impl Metric {
 pub(super) struct Watched {
     /// Place of its node in the partition.
     pub(super) place: u32,
+    /// Its number among the ports there, which are those of a chip if it is part of one.
+    pub(super) number: u16,
     node: NodeId,
-    pub(super) port: u16,
+    port: u16,
     pub(super) metric: Metric,
 }
 
@@ -98,7 +100,7 @@ impl SeriesProbe {
     /// Deals what is to be watched out to the partitions of the nodes.
     pub(crate) fn assign(
         spec: &RunSpec,
-        graph: &Graph,
+        fabric: &Fabric,
         flows: &Flows,
         homes: &[(u32, u32)],
         partitions: usize,
@@ -116,10 +118,12 @@ impl SeriesProbe {
             for (probe, totals) in probes.iter_mut().zip(SampledTotals::assign(spec, homes, partitions)) {
                 probe.totals = totals;
             }
+            let graph = &fabric.graph;
             for (node, port, metric) in port_metrics(spec, graph).into_iter().chain(rates(spec, graph, flows))
             {
                 let (partition, place) = homes[node.index()];
-                probes[partition as usize].watched.push(Watched { place, node, port, metric });
+                let number = fabric.chips.first_port(node) + port;
+                probes[partition as usize].watched.push(Watched { place, number, node, port, metric });
             }
         }
         probes.iter_mut().for_each(Self::arrange);
@@ -288,7 +292,7 @@ impl Watched {
             FabricNode::Switch(switch) => switch.ports(),
             FabricNode::Scheduled(Scheduled::Leaf(leaf)) => leaf.ports(),
         };
-        ports.get(usize::from(self.port)).map_or(0, EgressPort::marked_frames)
+        ports.get(usize::from(self.number)).map_or(0, EgressPort::marked_frames)
     }
 }
 

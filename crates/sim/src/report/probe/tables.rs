@@ -62,10 +62,10 @@ impl<'a> Counters<'a> {
                 ..PortCounts::default()
             },
             FabricNode::Switch(switch) => PortCounts {
-                sent: Sent::of(switch.ports()[port].transmitter(), self.end),
+                sent: Sent::of(switch.ports_of(node)[port].transmitter(), self.end),
                 received: self.received(node, port),
-                stranded: switch.stranded()[port],
-                ..of_egress(&switch.ports()[port])
+                stranded: switch.stranded()[switch.numbers_of(node).start + port],
+                ..of_egress(&switch.ports_of(node)[port])
             },
             FabricNode::Scheduled(Scheduled::Leaf(leaf)) if port < leaf.ports().len() => PortCounts {
                 sent: Sent::of(leaf.ports()[port].transmitter(), self.end),
@@ -82,7 +82,7 @@ impl<'a> Counters<'a> {
     fn sent(&self, node: NodeId, port: usize) -> Sent {
         match self.nodes[node.index()] {
             FabricNode::Host(host) => Sent::of(host.ports()[port].transmitter(), self.end),
-            FabricNode::Switch(switch) => Sent::of(switch.ports()[port].transmitter(), self.end),
+            FabricNode::Switch(switch) => Sent::of(switch.ports_of(node)[port].transmitter(), self.end),
             FabricNode::Scheduled(Scheduled::Leaf(leaf)) if port < leaf.ports().len() => {
                 Sent::of(leaf.ports()[port].transmitter(), self.end)
             }

@@ -31,9 +31,9 @@ impl Watched {
     #[inline(always)]
     fn sample(&self, metric: Metric, nodes: &[FabricNode], now: Instant) -> Option<u64> {
         match &nodes[self.place as usize] {
-            FabricNode::Host(host) => sample_host(host, self.port, metric, now),
-            FabricNode::Switch(switch) => sample_port(&switch.ports()[usize::from(self.port)], metric, now),
-            FabricNode::Scheduled(Scheduled::Leaf(leaf)) => sample_leaf(leaf, self.port, metric, now),
+            FabricNode::Host(host) => sample_host(host, self.number, metric, now),
+            FabricNode::Switch(switch) => sample_port(&switch.ports()[usize::from(self.number)], metric, now),
+            FabricNode::Scheduled(Scheduled::Leaf(leaf)) => sample_leaf(leaf, self.number, metric, now),
             FabricNode::Scheduled(Scheduled::Element(_)) => None,
         }
     }

@@ -12,9 +12,8 @@ use topology::SwitchRoutes;
 /// How many arrivals ahead of the one being directed each of two reads of the routes is asked for.
 const ROUTES_AHEAD: usize = 4;
 
-/// What the way of a packet depends on besides load balancing, and what is noted of it.
+/// What the way of a packet depends on besides routes and load balancing, and what is noted of it.
 pub(in crate::switch) struct Ways<'a> {
-    pub(in crate::switch) routes: SwitchRoutes<'a>,
     /// Routes are prefetched.
     pub(in crate::switch) has_large_routes: bool,
     /// Bytes queued at each port, if they are wanted.
@@ -26,18 +25,28 @@ pub(in crate::switch) struct Ways<'a> {
 impl Ways<'_> {
     /// Finds the way of everything that arrives.
     #[inline]
-    pub(super) fn direct<F: Forward>(self, arrivals: &mut Arrivals, forward: &mut F) {
+    pub(super) fn direct<F: Forward>(
+        self,
+        arrivals: &mut Arrivals,
+        routes: SwitchRoutes<'_>,
+        forward: &mut F,
+    ) {
         if self.has_large_routes {
-            self.direct_as::<true, F>(arrivals, forward);
+            self.direct_as::<true, F>(arrivals, routes, forward);
         } else {
-            self.direct_as::<false, F>(arrivals, forward);
+            self.direct_as::<false, F>(arrivals, routes, forward);
         }
     }
 
     /// The same by routes that are prefetched, or not.
     #[inline]
-    fn direct_as<const ASKS_AHEAD: bool, F: Forward>(self, arrivals: &mut Arrivals, forward: &mut F) {
-        let Self { routes, loads, stranded, .. } = self;
+    fn direct_as<const ASKS_AHEAD: bool, F: Forward>(
+        self,
+        arrivals: &mut Arrivals,
+        routes: SwitchRoutes<'_>,
+        forward: &mut F,
+    ) {
+        let Self { loads, stranded, .. } = self;
         arrivals.direct_all(|stored, arrivals, place| {
             if ASKS_AHEAD {
                 prefetch_routes(&routes, &arrivals[place..]);

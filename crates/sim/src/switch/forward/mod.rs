@@ -21,6 +21,7 @@ use paths::hash_choice;
 use pinned::Pinned;
 use spec::{LoadBalancing, RunSpec};
 use spray::{SprayRandom, SprayRoundRobin};
+use topology::SwitchRoutes;
 use units::{AttachmentId, Seed};
 use weighted::Weighted;
 
@@ -94,9 +95,14 @@ macro_rules! balancers {
 
             /// Finds the way of everything that arrives.
             #[inline]
-            pub(super) fn direct(&mut self, arrivals: &mut Arrivals, ways: Ways<'_>) {
+            pub(super) fn direct(
+                &mut self,
+                arrivals: &mut Arrivals,
+                routes: SwitchRoutes<'_>,
+                ways: Ways<'_>,
+            ) {
                 match self {
-                    $(Self::$name(forward) => ways.direct(arrivals, forward)),+
+                    $(Self::$name(forward) => ways.direct(arrivals, routes, forward)),+
                 }
             }
         }

@@ -1,0 +1,127 @@
+//! The pools of buffers: from the spec to what a switch, or a chip of several, does with them.
+
+use super::Fabric;
+use super::switches::{lossless_plan, names_of, priority_mask, xoff};
+use crate::switch::buffer::LosslessPlan;
+use crate::switch::pools::{IngressPlan, LosslessProfile, PoolPlan, PoolXoff, PoolsPlan, Profile};
+use spec::{
+    EgressPoolSpec, IngressPoolSpec, PoolPauseSpec, PoolXoffSpec, PoolsSpec, RunSpec, SpecError, XoffSpec,
+};
+use topology::NodeKind;
+use units::NodeId;
+
+/// The pools of the buffer that `nodes` share.
+pub(super) fn pools_plan(spec: &RunSpec, fabric: &Fabric, nodes: &[NodeId], pools: &PoolsSpec) -> PoolsPlan {
+    let leads_to_host = |port: &topology::Port| fabric.graph.node(port.peer).kind == NodeKind::Host;
+    let to_host: Vec<bool> =
+        nodes.iter().flat_map(|&node| fabric.graph.node(node).ports.iter().map(leads_to_host)).collect();
+    let lossless = spec.fabric.switch.pfc.as_ref().map(|pfc| lossless_plan(spec, fabric, nodes, pfc));
+    PoolsPlan {
+        size_bytes: spec.fabric.switch.buffer.size_bytes,
+        ingress: pools.ingress.iter().map(ingress_plan).collect(),
+        egress: pools.egress.iter().map(egress_plan).collect(),
+        lossless: lossless.map_or_else(|| no_lossless(to_host.len()), lossless_profile),
+        to_host,
+    }
+}
+
+fn lossless_profile(plan: LosslessPlan) -> LosslessProfile {
+    LosslessProfile {
+        priorities: plan.priorities,
+        profile: Profile { reserved_bytes: plan.reserved_bytes, limit: Some(plan.xoff) },
+        xon_offset_bytes: plan.xon_offset_bytes,
+        headroom_bytes: plan.headroom_bytes,
+    }
+}
+
+fn no_lossless(ports: usize) -> LosslessProfile {
+    let profile = Profile { reserved_bytes: 0, limit: None };
+    LosslessProfile { priorities: 0, profile, xon_offset_bytes: 0, headroom_bytes: vec![0; ports] }
+}
+
+fn profile(reserved_bytes: u64, limit: Option<XoffSpec>) -> Profile {
+    Profile { reserved_bytes, limit: limit.map(xoff) }
+}
+
+fn ingress_plan(spec: &IngressPoolSpec) -> IngressPlan {
+    let pool_xoff = |xoff: PoolXoffSpec| PoolXoff {
+        xoff_bytes: xoff.bytes,
+        offset_bytes: xoff.offset_bytes,
+        pauses_hosts: xoff.pauses == PoolPauseSpec::HostPorts,
+    };
+    IngressPlan {
+        pool: PoolPlan {
+            priorities: priority_mask(&spec.priorities),
+            size_bytes: spec.size_bytes,
+            profile: profile(spec.reserved_bytes, spec.limit),
+        },
+        headroom_bytes: spec.headroom_bytes,
+        xoff: spec.xoff.map(pool_xoff),
+    }
+}
+
+fn egress_plan(spec: &EgressPoolSpec) -> PoolPlan {
+    PoolPlan {
+        priorities: priority_mask(&spec.priorities),
+        size_bytes: spec.size_bytes,
+        profile: profile(spec.reserved_bytes, spec.limit),
+    }
+}
+
+/// Checks that the pools fit the buffer that `nodes` share, and their reserves and headrooms the pools.
+pub(super) fn check_pools(
+    spec: &RunSpec,
+    fabric: &Fabric,
+    nodes: &[NodeId],
+    pools: &PoolsSpec,
+) -> Result<(), SpecError> {
+    let plan = pools_plan(spec, fabric, nodes, pools);
+    let whose = format!("the {} ports of {}", plan.to_host.len(), names_of(fabric, nodes));
+    let refuse = |field: String, found: String, allowed: String| {
+        Err(SpecError::Value { field: format!("fabric.switch.buffer.pools.{field}"), found, allowed })
+    };
+    let mut taken = 0;
+    for (place, own) in plan.ingress.iter().enumerate() {
+        let (reserves, headroom) = (plan.ingress_reserves(&own.pool), plan.headroom(own));
+        let size = own.pool.size_bytes;
+        if reserves >= size {
+            let found = format!("{reserves} bytes of reserves for {whose}");
+            return refuse(
+                format!("ingress[{place}].size_bytes"),
+                found,
+                format!("less than its {size} bytes"),
+            );
+        }
+        let largest = plan.lossless.headroom_bytes.iter().copied().max().unwrap_or(0);
+        if own.headroom_bytes.is_some_and(|shared| shared < largest) {
+            let found = format!("{headroom} bytes");
+            let allowed = format!("{largest} bytes or more, the headroom of one group");
+            return refuse(format!("ingress[{place}].headroom_bytes"), found, allowed);
+        }
+        taken += size + headroom;
+        if taken > plan.size_bytes {
+            let found = format!("{taken} bytes of pools with their headroom, up to this one, for {whose}");
+            let allowed = format!("at most the buffer of {} bytes", plan.size_bytes);
+            return refuse(format!("ingress[{place}].size_bytes"), found, allowed);
+        }
+        let xoff_bytes = own.xoff.and_then(|xoff| xoff.xoff_bytes);
+        if let Some(bytes) = xoff_bytes.filter(|bytes| *bytes > size - reserves) {
+            let found = format!("{bytes} bytes");
+            let allowed =
+                format!("at most {} bytes, which the pool has beyond its reserves", size - reserves);
+            return refuse(format!("ingress[{place}].xoff.bytes"), found, allowed);
+        }
+    }
+    for (place, pool) in plan.egress.iter().enumerate() {
+        let (field, reserves) = (format!("egress[{place}].size_bytes"), plan.egress_reserves(pool));
+        if reserves >= pool.size_bytes {
+            let found = format!("{reserves} bytes of reserves for {whose}");
+            return refuse(field, found, format!("less than its {} bytes", pool.size_bytes));
+        }
+        if pool.size_bytes > plan.size_bytes {
+            let allowed = format!("at most the buffer of {} bytes", plan.size_bytes);
+            return refuse(field, format!("{} bytes", pool.size_bytes), allowed);
+        }
+    }
+    Ok(())
+}

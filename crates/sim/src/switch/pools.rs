@@ -1,0 +1,698 @@
+//! The pools of a packet buffer as chips divide it: who holds how much of which, and what that means for the
+//! next frame.
+//!
+//! A frame is accounted twice. At its ingress it counts for its priority group, one (ingress port, priority):
+//! first of the group's reserve, then of what its pool shares, up to the group's limit, which is fixed or a
+//! part of what is free; a lossless group that would exceed either asks for a pause, and its frames go to its
+//! headroom from then on, which may be a part of one that the groups of the pool share. At its egress it
+//! counts for its queue, which has a reserve, a limit and a pool in the same way. A frame that finds no room
+//! is dropped. Where a pool has an XOFF threshold of its own, or is to pause all when it has no room, every
+//! lossless group of it that holds something of the shared part asks for a pause, until the pool is below
+//! the threshold again or the group holds no more than its reserve.
+//!
+//! A chip of several switches has one of these. All of it happens on the exact path. Leaves out colours (a
+//! frame has none), cells beyond whole ones for each frame, multicast, and limits that differ from port to
+//! port.
+
+use super::buffer::{Admission, DropCause, Ratio, Xoff};
+use super::queue::Held;
+use crate::packet::Priority;
+use std::collections::VecDeque;
+use units::Cycle;
+
+/// What each group or queue of a pool may hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Profile {
+    /// Reserved for each [bytes].
+    pub(crate) reserved_bytes: u64,
+    /// Of what the pool shares.
+    pub(crate) limit: Option<Xoff>,
+}
+
+/// When all groups of a pool ask for a pause.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct PoolXoff {
+    /// Above this [bytes of the shared part]; none for once there is no room.
+    pub(crate) xoff_bytes: Option<u64>,
+    /// Until that much less is held.
+    pub(crate) offset_bytes: u64,
+    /// Groups of ports to hosts ask whatever they hold.
+    pub(crate) pauses_hosts: bool,
+}
+
+/// A pool of one side.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct PoolPlan {
+    /// Bit `p` is set for a priority `p` whose groups or queues are in it.
+    pub(crate) priorities: u8,
+    /// Headroom is no part of it.
+    pub(crate) size_bytes: u64,
+    /// Of lossy groups, or of queues.
+    pub(crate) profile: Profile,
+}
+
+/// A pool of groups.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct IngressPlan {
+    pub(crate) pool: PoolPlan,
+    /// What its groups share [bytes]; none if each has its own.
+    pub(crate) headroom_bytes: Option<u64>,
+    pub(crate) xoff: Option<PoolXoff>,
+}
+
+/// Lossless groups of every pool.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct LosslessProfile {
+    /// Bit `p` is set for a lossless priority `p`.
+    pub(crate) priorities: u8,
+    pub(crate) profile: Profile,
+    pub(crate) xon_offset_bytes: u64,
+    /// Headroom of each port, for each lossless priority.
+    pub(crate) headroom_bytes: Vec<u64>,
+}
+
+/// How a buffer is divided.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct PoolsPlan {
+    pub(crate) size_bytes: u64,
+    pub(crate) ingress: Vec<IngressPlan>,
+    pub(crate) egress: Vec<PoolPlan>,
+    pub(crate) lossless: LosslessProfile,
+    /// Which ports lead to hosts.
+    pub(crate) to_host: Vec<bool>,
+}
+
+impl PoolsPlan {
+    /// What `pool` keeps for its groups [bytes].
+    pub(crate) fn ingress_reserves(&self, pool: &PoolPlan) -> u64 {
+        let lossless = pool.priorities & self.lossless.priorities;
+        let of =
+            |priorities: u8, profile: Profile| u64::from(priorities.count_ones()) * profile.reserved_bytes;
+        let each = of(lossless, self.lossless.profile) + of(pool.priorities & !lossless, pool.profile);
+        each * self.to_host.len() as u64
+    }
+
+    /// What `pool` keeps for its queues [bytes].
+    pub(crate) fn egress_reserves(&self, pool: &PoolPlan) -> u64 {
+        u64::from(pool.priorities.count_ones()) * pool.profile.reserved_bytes * self.to_host.len() as u64
+    }
+
+    /// Headroom of `pool`: what its groups share, or what they have in all [bytes].
+    pub(crate) fn headroom(&self, pool: &IngressPlan) -> u64 {
+        let priorities = (pool.pool.priorities & self.lossless.priorities).count_ones();
+        let all = self.lossless.headroom_bytes.iter().sum::<u64>() * u64::from(priorities);
+        pool.headroom_bytes.unwrap_or(all)
+    }
+}
+
+/// What the accounts of one side hold of one pool.
+#[derive(Clone, Debug)]
+struct Pool {
+    /// What is no reserve.
+    shared_size: u64,
+    shared_used: u64,
+    profile: Profile,
+}
+
+impl Pool {
+    const fn new(plan: &PoolPlan, reserves: u64) -> Self {
+        Self { shared_size: plan.size_bytes.saturating_sub(reserves), shared_used: 0, profile: plan.profile }
+    }
+
+    /// Whether an account of that profile that holds `used` may hold `charge` more.
+    fn admits(&self, profile: Profile, used: u64, charge: u64) -> bool {
+        let (before, after) = (shared(profile, used), shared(profile, used + charge));
+        let free = self.shared_size - self.shared_used;
+        after == before
+            || (after - before <= free && profile.limit.is_none_or(|limit| after <= threshold(limit, free)))
+    }
+
+    /// An account of that profile holds `after` in place of `before`.
+    const fn change(&mut self, profile: Profile, before: u64, after: u64) {
+        self.shared_used = self.shared_used + shared(profile, after) - shared(profile, before);
+    }
+}
+
+/// What an account that holds `used` has of the shared part.
+const fn shared(profile: Profile, used: u64) -> u64 {
+    used.saturating_sub(profile.reserved_bytes)
+}
+
+const fn threshold(limit: Xoff, free: u64) -> u64 {
+    match limit {
+        Xoff::Static(bytes) => bytes,
+        Xoff::Dynamic(alpha) => Ratio::of(alpha, free),
+    }
+}
+
+/// A pool of groups.
+#[derive(Clone, Debug)]
+struct IngressPool {
+    priorities: u8,
+    pool: Pool,
+    headroom_size: u64,
+    headroom_used: u64,
+    xoff: Option<PoolXoff>,
+    /// The groups hold more than the pool's XOFF threshold, or have and not fallen below since.
+    is_over: bool,
+}
+
+impl IngressPool {
+    /// What its groups may hold of the shared part before all of them ask for a pause.
+    fn xoff_bytes(&self, xoff: PoolXoff) -> u64 {
+        xoff.xoff_bytes.unwrap_or(self.pool.shared_size)
+    }
+
+    /// They hold more than the threshold, or there is no room for `more` beside what they hold.
+    fn is_crossed(&self, more: u64) -> bool {
+        let used = self.pool.shared_used;
+        let has_no_room = used > 0 && used + more > self.pool.shared_size;
+        self.xoff.is_some_and(|xoff| used > self.xoff_bytes(xoff) || has_no_room)
+    }
+
+    /// They hold so little that the pauses of all may end.
+    fn is_low(&self) -> bool {
+        let low = |xoff: PoolXoff| self.xoff_bytes(xoff).saturating_sub(xoff.offset_bytes);
+        self.xoff.is_none_or(|xoff| self.pool.shared_used <= low(xoff))
+    }
+}
+
+/// What a priority group holds.
+#[derive(Clone, Copy, Debug, Default)]
+struct Group {
+    /// Outside its headroom.
+    used: u64,
+    headroom_used: u64,
+    is_pausing: bool,
+}
+
+/// A group asks for a pause, or no longer does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct PauseChange {
+    pub(super) ingress: u16,
+    pub(super) priority: Priority,
+    pub(super) asks: bool,
+}
+
+/// A frame on its way through the switch.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Passage {
+    pub(super) ingress: u16,
+    pub(super) egress: u16,
+    pub(super) priority: Priority,
+    /// What it takes of the buffer, in whole cells.
+    pub(super) charge: u64,
+}
+
+impl Passage {
+    pub(super) const fn new(held: Held, egress: u16, charge: u64) -> Self {
+        Self { ingress: held.ingress, egress, priority: held.priority, charge }
+    }
+}
+
+/// Occupancy of a buffer in pools.
+#[derive(Clone, Debug)]
+pub(crate) struct Pools {
+    size: u64,
+    stored: u64,
+    ingress: Vec<IngressPool>,
+    egress: Vec<Pool>,
+    /// The pools of each priority.
+    pool_of_groups: [Option<usize>; Priority::COUNT],
+    pool_of_queues: [Option<usize>; Priority::COUNT],
+    lossless: LosslessProfile,
+    to_host: Vec<bool>,
+    /// By priority and port.
+    groups: Vec<Group>,
+    queues: Vec<u64>,
+    pausing: u32,
+    changes: VecDeque<PauseChange>,
+}
+
+impl Pools {
+    pub(crate) fn new(plan: PoolsPlan) -> Self {
+        let accounts = plan.to_host.len() * Priority::COUNT;
+        let place = |masks: Vec<u8>| {
+            let of = |priority: usize| masks.iter().position(|mask| mask & 1 << priority != 0);
+            std::array::from_fn(of)
+        };
+        let pool = |each: &IngressPlan| IngressPool {
+            priorities: each.pool.priorities,
+            pool: Pool::new(&each.pool, plan.ingress_reserves(&each.pool)),
+            headroom_size: plan.headroom(each),
+            headroom_used: 0,
+            xoff: each.xoff,
+            is_over: false,
+        };
+        Self {
+            size: plan.size_bytes,
+            stored: 0,
+            ingress: plan.ingress.iter().map(pool).collect(),
+            egress: plan.egress.iter().map(|pool| Pool::new(pool, plan.egress_reserves(pool))).collect(),
+            pool_of_groups: place(plan.ingress.iter().map(|each| each.pool.priorities).collect()),
+            pool_of_queues: place(plan.egress.iter().map(|pool| pool.priorities).collect()),
+            lossless: plan.lossless,
+            to_host: plan.to_host,
+            groups: vec![Group::default(); accounts],
+            queues: vec![0; accounts],
+            pausing: 0,
+            changes: VecDeque::new(),
+        }
+    }
+
+    fn index(&self, port: u16, priority: Priority) -> usize {
+        priority.index() * self.to_host.len() + usize::from(port)
+    }
+
+    const fn is_lossless(&self, priority: Priority) -> bool {
+        self.lossless.priorities & priority.bit() != 0
+    }
+
+    /// What each group of a priority of `pool` may hold.
+    fn profile(&self, pool: usize, priority: Priority) -> Profile {
+        if self.is_lossless(priority) { self.lossless.profile } else { self.ingress[pool].pool.profile }
+    }
+
+    /// What is stored in all [bytes].
+    pub(super) const fn stored(&self) -> u64 {
+        self.stored
+    }
+
+    /// Whether a group asks for a pause now.
+    pub(super) fn is_pausing(&self, ingress: u16, priority: Priority) -> bool {
+        self.pausing > 0 && self.groups[self.index(ingress, priority)].is_pausing
+    }
+
+    /// Takes out the first group that asks for a pause or no longer does and of which nobody was told.
+    pub(super) fn next_change(&mut self) -> Option<PauseChange> {
+        self.changes.pop_front()
+    }
+
+    /// Judges an arriving frame and stores it if it may stay.
+    pub(super) fn admit(&mut self, frame: Passage) -> Admission {
+        let Passage { ingress, egress, priority, charge } = frame;
+        let queue = self.index(egress, priority);
+        let queues = self.pool_of_queues[priority.index()].map(|pool| &mut self.egress[pool]);
+        let fits_queue =
+            queues.as_ref().is_none_or(|pool| pool.admits(pool.profile, self.queues[queue], charge));
+        if !fits_queue {
+            return Admission::Dropped(DropCause::Tail);
+        }
+        let admission = if self.is_lossless(priority) {
+            self.admit_lossless(ingress, priority, charge)
+        } else {
+            self.admit_lossy(ingress, priority, charge)
+        };
+        if admission == Admission::Stored {
+            let before = self.queues[queue];
+            self.queues[queue] += charge;
+            if let Some(pool) = self.pool_of_queues[priority.index()] {
+                let pool = &mut self.egress[pool];
+                pool.change(pool.profile, before, before + charge);
+            }
+            self.stored += charge;
+        }
+        admission
+    }
+
+    fn admit_lossy(&mut self, ingress: u16, priority: Priority, charge: u64) -> Admission {
+        let group = self.index(ingress, priority);
+        let pool = self.pool_of_groups[priority.index()];
+        let fits = pool.is_none_or(|pool| {
+            self.ingress[pool].pool.admits(self.profile(pool, priority), self.groups[group].used, charge)
+        });
+        if !fits || self.stored + charge > self.size {
+            return Admission::Dropped(DropCause::Tail);
+        }
+        self.store(pool, group, (priority, charge));
+        Admission::Stored
+    }
+
+    fn admit_lossless(&mut self, ingress: u16, priority: Priority, charge: u64) -> Admission {
+        let Some(pool) = self.pool_of_groups[priority.index()] else {
+            return Admission::Dropped(DropCause::Headroom);
+        };
+        let index = self.index(ingress, priority);
+        let (profile, group, own) = (self.lossless.profile, self.groups[index], &self.ingress[pool]);
+        let takes = shared(profile, group.used + charge) - shared(profile, group.used);
+        let is_within = own.pool.admits(profile, group.used, charge) && !(own.is_over && takes > 0);
+        let has_memory = self.stored + charge <= self.size;
+        if is_within && !group.is_pausing && has_memory {
+            self.store(Some(pool), index, (priority, charge));
+            return Admission::Stored;
+        }
+        self.look_at_pool(pool, takes);
+        let room = self.lossless.headroom_bytes[usize::from(ingress)];
+        let own = &mut self.ingress[pool];
+        let fits = group.headroom_used + charge <= room
+            && own.headroom_used + charge <= own.headroom_size
+            && has_memory;
+        if fits {
+            own.headroom_used += charge;
+            self.groups[index].headroom_used += charge;
+        }
+        // Even a lost frame asks for the pause that should have come earlier. A group that holds nothing asks
+        // for none: no frame would ever leave it and end the pause.
+        let Group { used, headroom_used, .. } = self.groups[index];
+        if used + headroom_used > 0 {
+            self.ask(ingress, priority);
+        }
+        if fits { Admission::Stored } else { Admission::Dropped(DropCause::Headroom) }
+    }
+
+    /// Stores a frame of a group outside its headroom.
+    fn store(&mut self, pool: Option<usize>, group: usize, (priority, charge): (Priority, u64)) {
+        let before = self.groups[group].used;
+        self.groups[group].used += charge;
+        let Some(index) = pool else { return };
+        let profile = self.profile(index, priority);
+        self.ingress[index].pool.change(profile, before, before + charge);
+        self.look_at_pool(index, 0);
+    }
+
+    /// Has the groups of a pool ask for a pause if it has come to be over its threshold, or has no room for
+    /// `more`.
+    fn look_at_pool(&mut self, pool: usize, more: u64) {
+        let own = &mut self.ingress[pool];
+        if !own.is_over && own.is_crossed(more) {
+            own.is_over = true;
+            self.pause_pool(pool);
+        }
+    }
+
+    /// A pool has come to be over its threshold: its groups ask for a pause.
+    #[cold]
+    fn pause_pool(&mut self, pool: usize) {
+        let pauses_hosts = self.ingress[pool].xoff.is_some_and(|xoff| xoff.pauses_hosts);
+        for (ingress, priority) in self.lossless_groups(pool) {
+            let holds = shared(self.lossless.profile, self.groups[self.index(ingress, priority)].used) > 0;
+            if holds || (pauses_hosts && self.to_host[usize::from(ingress)]) {
+                self.ask(ingress, priority);
+            }
+        }
+    }
+
+    /// Lossless groups of a pool, port by port.
+    fn lossless_groups(&self, pool: usize) -> impl Iterator<Item = (u16, Priority)> + use<> {
+        let mask = self.ingress[pool].priorities & self.lossless.priorities;
+        let priorities = (0..8).map(Priority).filter(move |priority| mask & priority.bit() != 0);
+        let ports = self.to_host.len() as u16;
+        (0..ports).flat_map(move |port| priorities.clone().map(move |priority| (port, priority)))
+    }
+
+    fn ask(&mut self, ingress: u16, priority: Priority) {
+        let index = self.index(ingress, priority);
+        if !std::mem::replace(&mut self.groups[index].is_pausing, true) {
+            self.pausing += 1;
+            self.changes.push_back(PauseChange { ingress, priority, asks: true });
+        }
+    }
+
+    /// Takes out a frame whose transmission starts, or that is lost in its queue.
+    pub(super) fn release(&mut self, frame: Passage) {
+        let Passage { ingress, egress, priority, charge } = frame;
+        self.stored -= charge;
+        let queue = self.index(egress, priority);
+        let before = self.queues[queue];
+        self.queues[queue] -= charge;
+        if let Some(pool) = self.pool_of_queues[priority.index()] {
+            let pool = &mut self.egress[pool];
+            pool.change(pool.profile, before, before - charge);
+        }
+        let index = self.index(ingress, priority);
+        let group = &mut self.groups[index];
+        let from_headroom = charge.min(group.headroom_used);
+        let before = group.used;
+        group.headroom_used -= from_headroom;
+        group.used -= charge - from_headroom;
+        let after = group.used;
+        let Some(pool) = self.pool_of_groups[priority.index()] else { return };
+        let profile = self.profile(pool, priority);
+        let own = &mut self.ingress[pool];
+        own.headroom_used -= from_headroom;
+        own.pool.change(profile, before, after);
+        if own.is_over && own.is_low() {
+            own.is_over = false;
+            self.lossless_groups(pool).for_each(|(ingress, priority)| self.end_pause(ingress, priority));
+        } else {
+            self.end_pause(ingress, priority);
+        }
+    }
+
+    /// Ends the pause of a group that asks for one and need not any more.
+    fn end_pause(&mut self, ingress: u16, priority: Priority) {
+        let index = self.index(ingress, priority);
+        let group = self.groups[index];
+        let Some(pool) = self.pool_of_groups[priority.index()].filter(|_| group.is_pausing) else { return };
+        let IngressPool { pool, xoff, is_over, .. } = &self.ingress[pool];
+        let profile = self.lossless.profile;
+        let held = shared(profile, group.used);
+        let xoff_bytes =
+            profile.limit.map_or(u64::MAX, |limit| threshold(limit, pool.shared_size - pool.shared_used));
+        let low = xoff_bytes.saturating_sub(self.lossless.xon_offset_bytes);
+        let is_host_held =
+            *is_over && self.to_host[usize::from(ingress)] && xoff.is_some_and(|xoff| xoff.pauses_hosts);
+        let ends = if *is_over { held == 0 && !is_host_held } else { held <= low || group.used == 0 };
+        if ends && group.headroom_used == 0 {
+            self.groups[index].is_pausing = false;
+            self.pausing -= 1;
+            self.changes.push_back(PauseChange { ingress, priority, asks: false });
+        }
+    }
+
+    /// What is wrong with the accounts, if anything is: the bytes of each pool are those of its owners and no
+    /// more than its size, and both sides hold what is stored.
+    pub(crate) fn fault(&self) -> Option<String> {
+        let ports = self.to_host.len();
+        let priority_of = |index: usize| Priority((index / ports) as u8);
+        let (mut stored, mut pausing) = (0, 0);
+        let mut held = vec![(0, 0); self.ingress.len()];
+        for (index, group) in self.groups.iter().enumerate() {
+            stored += group.used + group.headroom_used;
+            pausing += u32::from(group.is_pausing);
+            if group.headroom_used > self.lossless.headroom_bytes.get(index % ports).copied().unwrap_or(0) {
+                return Some(format!("group {index} has {} bytes of headroom", group.headroom_used));
+            }
+            if let Some(pool) = self.pool_of_groups[priority_of(index).index()] {
+                held[pool].0 += shared(self.profile(pool, priority_of(index)), group.used);
+                held[pool].1 += group.headroom_used;
+            }
+        }
+        for (IngressPool { pool, headroom_size, headroom_used, .. }, held) in self.ingress.iter().zip(held) {
+            let is_sound = (pool.shared_used, *headroom_used) == held
+                && pool.shared_used <= pool.shared_size
+                && headroom_used <= headroom_size;
+            if !is_sound {
+                return Some(format!("groups hold {held:?} of {pool:?} with headroom {headroom_used}"));
+            }
+        }
+        let mut held = vec![0; self.egress.len()];
+        for (index, used) in self.queues.iter().enumerate() {
+            if let Some(pool) = self.pool_of_queues[priority_of(index).index()] {
+                held[pool] += shared(self.egress[pool].profile, *used);
+            }
+        }
+        for (pool, held) in self.egress.iter().zip(held) {
+            if pool.shared_used != held || held > pool.shared_size {
+                return Some(format!("queues hold {held} of {pool:?}"));
+            }
+        }
+        let queued: u64 = self.queues.iter().sum();
+        let is_sound =
+            stored == self.stored && queued == stored && stored <= self.size && pausing == self.pausing;
+        (!is_sound).then(|| format!("{stored} bytes in groups, {queued} in queues, {} stored", self.stored))
+    }
+
+    /// See [`Cycle`].
+    pub(super) fn visit(&self, cycle: &mut Cycle) {
+        let Self {
+            size: _,
+            stored,
+            ingress,
+            egress,
+            pool_of_groups: _,
+            pool_of_queues: _,
+            lossless: _,
+            to_host: _,
+            groups,
+            queues,
+            pausing,
+            changes,
+        } = self;
+        debug_assert!(changes.is_empty(), "everyone has been told");
+        cycle.same_list([*stored, u64::from(*pausing)].into_iter());
+        for IngressPool { pool, headroom_used, is_over, .. } in ingress {
+            cycle.same_list([pool.shared_used, *headroom_used, u64::from(*is_over)].into_iter());
+        }
+        egress.iter().for_each(|pool| cycle.same(pool.shared_used));
+        for Group { used, headroom_used, is_pausing } in groups {
+            cycle.same_list([*used, *headroom_used, u64::from(*is_pausing)].into_iter());
+        }
+        cycle.same_list(queues.iter().copied());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const LOSSLESS: Priority = Priority(3);
+    const LOSSY: Priority = Priority(0);
+    const PORTS: usize = 3;
+    const HALF: Xoff = Xoff::Dynamic(Ratio { numerator: 1, denominator: 2 });
+
+    /// Ports 0 and 1 lead to hosts. Pools of 1,000 bytes on both sides, in which each lossless group has 10 of
+    /// its own and each queue none, and 300 of headroom that the groups share.
+    fn plan() -> PoolsPlan {
+        let pool = |priorities, size_bytes, limit| PoolPlan {
+            priorities,
+            size_bytes,
+            profile: Profile { reserved_bytes: 0, limit },
+        };
+        PoolsPlan {
+            size_bytes: 1_300,
+            ingress: vec![IngressPlan {
+                pool: pool(u8::MAX, 1_030, None),
+                headroom_bytes: Some(270),
+                xoff: None,
+            }],
+            egress: vec![pool(u8::MAX, 1_300, None)],
+            lossless: LosslessProfile {
+                priorities: LOSSLESS.bit(),
+                profile: Profile { reserved_bytes: 10, limit: Some(Xoff::Static(2_000)) },
+                xon_offset_bytes: 50,
+                headroom_bytes: vec![200; PORTS],
+            },
+            to_host: vec![true, true, false],
+        }
+    }
+
+    fn passage(ingress: u16, priority: Priority, charge: u64) -> Passage {
+        Passage { ingress, egress: 2, priority, charge }
+    }
+
+    /// Who has come to ask for a pause (true), or no longer does.
+    fn changes(pools: &mut Pools) -> Vec<(u16, bool)> {
+        assert_eq!(pools.fault(), None);
+        std::iter::from_fn(|| pools.next_change()).map(|change| (change.ingress, change.asks)).collect()
+    }
+
+    #[test]
+    fn a_full_pool_pauses_whom_it_has_no_room_for_and_headroom_is_shared() {
+        let mut pools = Pools::new(plan());
+        assert_eq!(pools.admit(passage(0, LOSSLESS, 1_010)), Admission::Stored);
+        assert_eq!(changes(&mut pools), []);
+        // The pool's 1,000 are in use: from now on what is beyond the reserve of 10 goes to the headroom.
+        assert_eq!(pools.admit(passage(1, LOSSLESS, 10)), Admission::Stored);
+        assert_eq!(changes(&mut pools), []);
+        assert_eq!(pools.admit(passage(1, LOSSLESS, 200)), Admission::Stored);
+        assert_eq!(changes(&mut pools), [(1, true)]);
+        assert_eq!(pools.admit(passage(0, LOSSLESS, 71)), Admission::Dropped(DropCause::Headroom), "270");
+        assert_eq!(pools.admit(passage(0, LOSSLESS, 70)), Admission::Stored);
+        assert_eq!(changes(&mut pools), [(0, true)], "the lost frame asked for it");
+        pools.release(passage(1, LOSSLESS, 200));
+        assert_eq!(changes(&mut pools), [(1, false)]);
+        pools.release(passage(0, LOSSLESS, 1_080));
+        pools.release(passage(1, LOSSLESS, 10));
+        assert_eq!((changes(&mut pools), pools.stored()), (vec![(0, false)], 0));
+    }
+
+    #[test]
+    fn over_its_threshold_a_pool_pauses_all_that_hold_something_until_it_is_below() {
+        for pauses_hosts in [false, true] {
+            let mut plan = plan();
+            plan.ingress[0].xoff = Some(PoolXoff { xoff_bytes: Some(500), offset_bytes: 100, pauses_hosts });
+            let mut pools = Pools::new(plan);
+            pools.admit(passage(2, LOSSLESS, 30));
+            assert_eq!(changes(&mut pools), []);
+            pools.admit(passage(0, LOSSLESS, 510));
+            let idle_host = if pauses_hosts { vec![(1, true)] } else { vec![] };
+            let expected = [vec![(0, true)], idle_host, vec![(2, true)]].concat();
+            assert_eq!(changes(&mut pools), expected, "of port 1 nothing is held");
+            // Within its reserve the group of port 2 takes nothing of what is short, and may go on.
+            pools.release(passage(2, LOSSLESS, 30));
+            assert_eq!(changes(&mut pools), [(2, false)]);
+            pools.admit(passage(2, LOSSLESS, 8));
+            assert_eq!(changes(&mut pools), []);
+            pools.admit(passage(2, LOSSLESS, 8));
+            assert_eq!(changes(&mut pools), [(2, true)], "beyond it");
+            pools.release(passage(2, LOSSLESS, 16));
+            assert_eq!(changes(&mut pools), [(2, false)]);
+            pools.release(passage(0, LOSSLESS, 90));
+            assert_eq!(changes(&mut pools), [], "410 are above 400");
+            pools.release(passage(0, LOSSLESS, 10));
+            let idle_host = if pauses_hosts { vec![(1, false)] } else { vec![] };
+            assert_eq!(changes(&mut pools), [vec![(0, false)], idle_host].concat());
+        }
+    }
+
+    #[test]
+    fn limits_of_groups_and_queues_drop_what_is_lossy() {
+        let mut plan = plan();
+        plan.ingress[0].pool.profile = Profile { reserved_bytes: 0, limit: Some(Xoff::Static(300)) };
+        plan.egress[0].profile = Profile { reserved_bytes: 100, limit: Some(HALF) };
+        // Of 1,300 bytes 24 queues have 2,400.
+        assert_eq!(plan.egress_reserves(&plan.egress[0]), 2_400);
+        plan.egress[0].size_bytes = 3_000;
+        let mut pools = Pools::new(plan);
+        let dropped = Admission::Dropped(DropCause::Tail);
+        assert_eq!(pools.admit(passage(0, LOSSY, 301)), dropped, "the group's limit");
+        assert_eq!(pools.admit(passage(0, LOSSY, 300)), Admission::Stored, "200 beyond the queue's reserve");
+        assert_eq!(pools.admit(passage(1, LOSSY, 1)), dropped, "200 are half of the 400 that are free");
+        let elsewhere = Passage { egress: 1, ..passage(1, LOSSY, 200) };
+        assert_eq!(pools.admit(elsewhere), Admission::Stored, "100 beyond the reserve of another queue");
+        assert_eq!(pools.fault(), None);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn pools_hold_what_their_owners_hold_whatever_comes_and_goes(
+            limit in prop_oneof![(1..2_000_u64).prop_map(Xoff::Static), Just(HALF)],
+            lossy_limit in prop::option::of(prop_oneof![(1..900_u64).prop_map(Xoff::Static), Just(HALF)]),
+            (reserved_bytes, lossy_reserved, egress_bytes) in (0..40_u64, 0..10_u64, 500..1_300_u64),
+            (headroom, shared_headroom) in (0..300_u64, prop::option::of(0..270_u64)),
+            xoff in prop::option::of((prop::option::of(1..900_u64), 0..300_u64, any::<bool>())),
+            steps in prop::collection::vec((0..3_u16, 0..3_u16, any::<bool>(), 1..200_u64, any::<u16>()), 1..400),
+        ) {
+            let mut plan = plan();
+            let own = &mut plan.ingress[0];
+            own.pool.profile = Profile { reserved_bytes: lossy_reserved, limit: lossy_limit };
+            own.headroom_bytes = shared_headroom;
+            own.xoff = xoff.map(|(xoff_bytes, offset_bytes, pauses_hosts)| PoolXoff {
+                xoff_bytes,
+                offset_bytes,
+                pauses_hosts,
+            });
+            plan.egress[0].size_bytes = egress_bytes;
+            plan.lossless.profile = Profile { reserved_bytes, limit: Some(limit) };
+            plan.lossless.headroom_bytes = vec![headroom; PORTS];
+            let mut pools = Pools::new(plan);
+            let mut frames: Vec<Passage> = Vec::new();
+            let mut asked = std::collections::BTreeSet::new();
+            for (ingress, egress, is_lossless, charge, leaves) in steps {
+                let priority = if is_lossless { LOSSLESS } else { LOSSY };
+                let frame = Passage { ingress, egress, priority, charge };
+                if leaves % 3 == 0 && !frames.is_empty() {
+                    pools.release(frames.swap_remove(usize::from(leaves) % frames.len()));
+                } else if pools.admit(frame) == Admission::Stored {
+                    frames.push(frame);
+                }
+                while let Some(PauseChange { ingress, asks, .. }) = pools.next_change() {
+                    let is_new = if asks { asked.insert(ingress) } else { asked.remove(&ingress) };
+                    prop_assert!(is_new);
+                }
+                prop_assert_eq!(pools.fault(), None);
+                prop_assert_eq!(pools.stored(), frames.iter().map(|frame| frame.charge).sum::<u64>());
+            }
+            frames.drain(..).for_each(|frame| pools.release(frame));
+            while let Some(PauseChange { ingress, asks, .. }) = pools.next_change() {
+                prop_assert!(!asks && asked.remove(&ingress));
+            }
+            prop_assert_eq!(pools.fault(), None);
+            prop_assert!(asked.is_empty() && pools.stored() == 0, "an empty buffer needs no pause");
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! Checks of the pools of buffers, and of chips, that need no graph.
+
+use super::{SpecError, require, value, within};
+use crate::{LinkLayerSpec, PoolsSpec, RunSpec};
+
+/// Checks that each priority is in one pool of each side, and that what is divided or shared is a buffer.
+pub(super) fn check_pools(spec: &RunSpec) -> Result<(), SpecError> {
+    let fabric = &spec.fabric;
+    let what = match fabric.link_layer {
+        LinkLayerSpec::Infiniband { .. } => Some("InfiniBand, where links have buffers of their own"),
+        LinkLayerSpec::Ethernet {} => fabric.switch.scheduled.map(|_| "scheduled switches"),
+    };
+    if let Some(what) = what {
+        require(fabric.chips.is_empty(), || value("fabric.chips", format!("chips with {what}"), "none"))?;
+        let pools = "fabric.switch.buffer.pools";
+        require(fabric.switch.buffer.pools.is_none(), || value(pools, format!("pools with {what}"), "none"))?;
+    }
+    let Some(pools) = &fabric.switch.buffer.pools else { return Ok(()) };
+    check_priorities(pools)?;
+    let lossless = fabric.switch.pfc.as_ref().map_or(&[][..], |pfc| &pfc.priorities);
+    for priority in lossless {
+        require(pools.ingress.iter().any(|pool| pool.priorities.contains(priority)), || {
+            let found = format!("no pool with priority {priority}");
+            value("fabric.switch.buffer.pools.ingress", found, "each lossless priority in one of them")
+        })?;
+    }
+    for (place, pool) in pools.ingress.iter().enumerate() {
+        let field = format!("fabric.switch.buffer.pools.ingress[{place}]");
+        let has_lossless = pool.priorities.iter().any(|priority| lossless.contains(priority));
+        require(has_lossless || pool.headroom_bytes.is_none(), || {
+            value(format!("{field}.headroom_bytes"), "headroom of a pool without lossless priorities", "none")
+        })?;
+        let Some(xoff) = pool.xoff else { continue };
+        require(has_lossless, || {
+            value(format!("{field}.xoff"), "a threshold of pauses without lossless priorities", "none")
+        })?;
+        let (bytes, size) = (xoff.bytes.unwrap_or(pool.size_bytes), format!("{field}.size_bytes"));
+        within(format!("{field}.xoff.bytes"), bytes, 1..=pool.size_bytes, &size)?;
+        within(format!("{field}.xoff.offset_bytes"), xoff.offset_bytes, 0..=bytes, "bytes")?;
+    }
+    Ok(())
+}
+
+fn check_priorities(pools: &PoolsSpec) -> Result<(), SpecError> {
+    let ingress = pools.ingress.iter().map(|pool| &pool.priorities).collect();
+    let egress = pools.egress.iter().map(|pool| &pool.priorities).collect();
+    let sides: [(&str, Vec<&Vec<u8>>); 2] = [("ingress", ingress), ("egress", egress)];
+    for (side, pools) in sides {
+        let mut seen = 0_u8;
+        for (place, priorities) in pools.iter().enumerate() {
+            let field = format!("fabric.switch.buffer.pools.{side}[{place}].priorities");
+            require(!priorities.is_empty(), || value(&field, "none", "1 priority or more"))?;
+            for &priority in *priorities {
+                require(seen & 1 << priority == 0, || {
+                    value(&field, format!("priority {priority} again"), "each priority in one pool, once")
+                })?;
+                seen |= 1 << priority;
+            }
+        }
+    }
+    Ok(())
+}

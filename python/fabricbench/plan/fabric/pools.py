@@ -1,0 +1,260 @@
+"""Pools of a switch's buffer in a plan, as chips divide it, and several switches in one chip."""
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+
+from fabricbench.plan._run_spec import (
+    ChipSpec,
+    EgressPoolSpec,
+    IngressPoolSpec,
+    PoolsSpec,
+    PoolXoffSpec,
+    XoffSpec,
+)
+from fabricbench.plan.document.document import Document
+from fabricbench.plan.errors import FieldPath, Problem
+from fabricbench.plan.fabric.pfc import Xoff, check_xoff
+from fabricbench.plan.fields.base import Named, PlanModel
+from fabricbench.plan.fields.declared import Field
+from fabricbench.plan.fields.quantities import PRIORITIES, AnySize, Name, Priorities, Size
+
+if TYPE_CHECKING:
+    from fabricbench.plan.fabric.model import Fabric
+
+_POOLS: Final[FieldPath] = ("fabric", "switch", "buffer", "pools")
+
+SONIC_POOLS: Final[dict[str, dict[str, Any]]] = {
+    "sonic-trident3": {
+        "ingress": [{"name": "ingress_lossless_pool", "size": 32_689_152, "headroom": 2_058_240}],
+        "egress": [
+            {"name": "egress_lossless_pool", "size": 32_340_992, "priorities": [3]},
+            {"name": "egress_lossy_pool", "size": 24_192_256, "reserved": 1_792, "limit": {"alpha": 8}},
+        ],
+    },
+    "sonic-tomahawk5": {
+        "ingress": [
+            {
+                "name": "ingress_lossless_pool",
+                "size": 164_505_640,
+                "headroom": 22_010_624,
+                "limit": {"bytes": 82_682_080},
+            }
+        ],
+        "egress": [
+            {
+                "name": "egress_lossless_pool",
+                "size": 164_505_640,
+                "priorities": [3],
+                "limit": {"bytes": 82_682_080},
+            }
+        ],
+    },
+}
+"""Pools of switches as SONiC configures them."""
+
+_Limit = Annotated[Xoff | None, Named({"none": None})]
+
+
+def _limit_spec(limit: Xoff | None) -> XoffSpec | None:
+    return limit.run_spec() if limit else None
+
+
+class PoolXoff(PlanModel):
+    """A threshold of a whole pool, above which its lossless groups ask for a pause together."""
+
+    size_bytes: Size | None = Field(
+        default=None,
+        alias="bytes",
+        description=(
+            "What the groups of the pool may hold beyond their reserves [size]. Default: all there is, so "
+            "that they pause once the pool has no room."
+        ),
+    )
+    offset_bytes: AnySize = Field(
+        default="16KB",
+        alias="offset",
+        validate_default=True,
+        description=(
+            "The pauses end this far below the threshold [size]. Source: as for `pfc.xon_offset`; no value "
+            "of a chip is public."
+        ),
+    )
+    pauses: Literal["holders", "host-ports"] = Field(
+        default="holders",
+        description=(
+            "Which lossless groups ask: those that hold something beyond their reserve, while they do "
+            "(`holders`), or these and all of ports to hosts (`host-ports`). Source: a group within its "
+            "reserve takes nothing of what is short."
+        ),
+    )
+
+    def run_spec(self) -> PoolXoffSpec:
+        """Write the threshold out for the engine."""
+        return {"bytes": self.size_bytes, "offset_bytes": self.offset_bytes, "pauses": self.pauses}
+
+
+class Pool(PlanModel):
+    """What pools of both sides have."""
+
+    name: Name = Field(description="Name of the pool.")
+    size_bytes: Size = Field(
+        alias="size", description="What its groups or queues may hold in all, reserves included [size]."
+    )
+    priorities: Priorities | None = Field(
+        default=None,
+        description=(
+            "Priorities whose groups or queues are in it [0 to 7]. Default: all that no other pool of its "
+            "side names."
+        ),
+    )
+    reserved_bytes: AnySize = Field(
+        default=0,
+        alias="reserved",
+        description=(
+            "Reserved for each egress queue or lossy priority group [size]; `pfc.reserved` is that of "
+            "lossless ones. Source: none is the least."
+        ),
+    )
+    limit: _Limit = Field(
+        default=None,
+        description=(
+            "What each egress queue or lossy priority group may hold beyond its reserve: `{alpha: 8}` times "
+            "what is free of the pool, `{bytes: 1MB}`, or `none`; a frame beyond it is dropped. `pfc.xoff` "
+            "is that of lossless groups, which pause. Source: the pool alone is a limit."
+        ),
+        json_schema_extra={"default": "none"},
+    )
+
+
+class IngressPool(Pool):
+    """A pool of priority groups, each of one ingress port and priority."""
+
+    headroom_bytes: AnySize | None = Field(
+        default=None,
+        alias="headroom",
+        description=(
+            "Headroom that its lossless groups share, beside its size [size]. Default: each has its own, "
+            "`pfc.headroom`."
+        ),
+    )
+    xoff: Annotated[PoolXoff | None, Named({"off": None, "on": {}})] = Field(
+        default=None,
+        description=(
+            "A threshold of the whole pool, above which its lossless groups ask for a pause: `off`, `on` "
+            "(with every default) or a mapping. Source: not every chip has one; a full pool pauses whom it "
+            "has no room for."
+        ),
+        json_schema_extra={"default": "off"},
+    )
+
+    def run_spec(self, priorities: list[int]) -> IngressPoolSpec:
+        """Write the pool of these priorities out for the engine."""
+        return {
+            "name": self.name,
+            "priorities": priorities,
+            "size_bytes": self.size_bytes,
+            "headroom_bytes": self.headroom_bytes,
+            "xoff": self.xoff.run_spec() if self.xoff else None,
+            "reserved_bytes": self.reserved_bytes,
+            "limit": _limit_spec(self.limit),
+        }
+
+
+class EgressPool(Pool):
+    """A pool of egress queues, each of one egress port and priority."""
+
+    def run_spec(self, priorities: list[int]) -> EgressPoolSpec:
+        """Write the pool of these priorities out for the engine."""
+        return {
+            "name": self.name,
+            "priorities": priorities,
+            "size_bytes": self.size_bytes,
+            "reserved_bytes": self.reserved_bytes,
+            "limit": _limit_spec(self.limit),
+        }
+
+
+class Pools(PlanModel):
+    """How a buffer is divided: a frame counts for its group at its ingress, for its queue at its egress."""
+
+    ingress: Annotated[tuple[IngressPool, ...], Field(strict=False)] = Field(
+        default=(), description="Pools of priority groups; a lossless priority must be in one."
+    )
+    egress: Annotated[tuple[EgressPool, ...], Field(strict=False)] = Field(
+        default=(), description="Pools of egress queues. A queue in none has the buffer for a limit."
+    )
+
+    def run_spec(self) -> PoolsSpec:
+        """Write the pools out for the engine."""
+        ingress = zip(self.ingress, _priorities_of(self.ingress), strict=True)
+        egress = zip(self.egress, _priorities_of(self.egress), strict=True)
+        return {
+            "ingress": [pool.run_spec(priorities) for pool, priorities in ingress],
+            "egress": [pool.run_spec(priorities) for pool, priorities in egress],
+        }
+
+
+def _priorities_of(pools: Sequence[Pool]) -> list[list[int]]:
+    """Return the priorities of each pool: those it names, or all that no other does."""
+    named = {priority for pool in pools for priority in pool.priorities or ()}
+    rest = [priority for priority in range(PRIORITIES) if priority not in named]
+    return [rest if pool.priorities is None else list(pool.priorities) for pool in pools]
+
+
+class Chip(PlanModel):
+    """Switches of the topology that are one chip, as labs build a fabric out of one device."""
+
+    name: Name = Field(description="Name of the chip.")
+    switches: Annotated[tuple[Name, ...], Field(strict=False)] = Field(
+        description="Its switches, such as `[leaf0, leaf1, spine0]`: they share one buffer, `switch.buffer`."
+    )
+
+    def run_spec(self) -> ChipSpec:
+        """Write the chip out for the engine."""
+        return {"name": self.name, "switches": list(self.switches)}
+
+
+def check_pools(fabric: "Fabric", document: Document) -> Iterator[Problem]:
+    """Yield what makes pools or chips none, as far as the plan alone can tell."""
+    pools = fabric.switch.buffer.pools
+    for side in ("ingress", "egress") if pools else ():
+        own: Sequence[Pool] = getattr(pools, side)
+        yield from _check_side(own, (*_POOLS, side), document)
+    if pools and fabric.switch.buffer.lossy_alpha is not None:
+        hint = "give each pool its `limit`"
+        path: FieldPath = ("fabric", "switch", "buffer", "lossy_alpha")
+        yield document.problem(path, "a threshold of the whole buffer beside pools", "none", hint)
+    seen: dict[str, str] = {}
+    for place, chip in enumerate(fabric.chips):
+        if chip.name in (other.name for other in fabric.chips[:place]):
+            yield document.problem(("fabric", "chips", place, "name"), f'"{chip.name}" again', "another name")
+        if len(chip.switches) < 2:
+            path = ("fabric", "chips", place, "switches")
+            yield document.problem(path, f"{len(chip.switches)}", "2 switches or more")
+        for index, switch in enumerate(chip.switches):
+            if switch in seen:
+                found = f"{switch}, which is in {seen[switch]} already"
+                path = ("fabric", "chips", place, "switches", index)
+                yield document.problem(path, found, "each switch in one chip, once")
+            seen.setdefault(switch, chip.name)
+
+
+def _check_side(pools: Sequence[Pool], path: FieldPath, document: Document) -> Iterator[Problem]:
+    """Check that each priority and name is one pool's, and that limits are given in one way."""
+    seen: dict[int, str] = {}
+    rest = ""
+    for place, pool in enumerate(pools):
+        if pool.name in (other.name for other in pools[:place]):
+            yield document.problem((*path, place, "name"), f'"{pool.name}" again', "another name")
+        if pool.limit:
+            yield from check_xoff(pool.limit, (*path, place, "limit"), document)
+        if pool.priorities is None:
+            if rest:
+                found = f"all priorities that no pool names, which are in {rest} already"
+                yield document.problem((*path, place), found, "`priorities` of its own")
+            rest = pool.name
+        for index, priority in enumerate(pool.priorities or ()):
+            if seen.get(priority, pool.name) != pool.name:
+                found = f"priority {priority}, which is in {seen[priority]} already"
+                yield document.problem((*path, place, "priorities", index), found, "each priority once")
+            seen.setdefault(priority, pool.name)
