@@ -10,7 +10,7 @@
 //! 5. `set_up`: network and jobs of a spec that has been checked;
 //! 6. `run`, `rows`: schedules, their dependencies and events; rows of the record.
 //!
-//! `estimate` tells before what a run will cost.
+//! `estimate` tells before what a run will cost, `loads` where the hash puts most queue pairs.
 //!
 //! Models: serialisation with every header, store-and-forward and cut-through hops, latency, message cost,
 //! windows, one chunk after the other on a queue pair. Leaves out: queues, PFC, ECN and rate control,
@@ -22,6 +22,7 @@ mod estimate;
 mod events;
 mod fair;
 mod fluid;
+mod loads;
 mod network;
 mod path;
 mod queued;
@@ -38,6 +39,7 @@ mod work;
 
 pub use estimate::{Estimate, estimate};
 pub use fluid::{Fluid, Share, WHOLE};
+pub use loads::{Busiest, busiest};
 pub use rows::{FlowSummary, JobResult, RoundTimes};
 pub use run::{Observer, Progress, RunError, Stopped, run};
 pub use set_up::check;
