@@ -32,11 +32,9 @@ class Expected:
     """What a plan should give: ranges of its metrics, what decides them, limits for acceptance.
 
     Example:
-        >>> import fabricbench as fb
-        >>> plan = fb.load("jct-alltoall").with_({"backend": "flow", "sweep.data_size": "1MB"})
-        >>> expected = fb.expect(plan, seeds=3, false_alarm=0.25, workspace=workspace)
-        >>> expected.frame.filter(metric="busbw_gb_per_s").select("trials", "false_alarm").rows()
-        [(3, 0.25)]
+        >>> print(expected)
+        jct-alltoall: expected of 3 seeds, backend flow
+        ...
     """
 
     def __init__(self, told: Expectation) -> None:
@@ -50,6 +48,10 @@ class Expected:
         `job` is `slowest` for the slowest of several jobs in each trial, and `together` for all of them as
         one operation. `min` or `max` is the limit, in the metric's unit, and `false_alarm` the probability at
         most with which it fails a fabric that is as the plan says.
+
+        Example:
+            >>> expected.frame.filter(metric="busbw_gb_per_s").select("trials", "false_alarm").rows()
+            [(3, 0.25)]
         """
         import polars as pl
 
@@ -57,7 +59,12 @@ class Expected:
 
     @property
     def decides(self) -> list[tuple[str, str, int, str]]:
-        """What decides the times: variant, job, data size [bytes] and a sentence with its evidence."""
+        """What decides the times: variant, job, data size [bytes] and a sentence with its evidence.
+
+        Example:
+            >>> expected.decides
+            [('base', 'test', 1048576, 'nothing that is drawn: all 3 trials take the same time')]
+        """
         return [
             (each.variant, each.job, each.data_size_bytes, sentence)
             for each in self._told.expected
@@ -66,17 +73,32 @@ class Expected:
 
     @property
     def criteria(self) -> list[dict[str, Any]]:
-        """Criteria as a plan has them."""
+        """Criteria as a plan has them.
+
+        Example:
+            >>> [each["metric"] for each in expected.criteria]
+            ['busbw_gb_per_s', 'ideal_percent']
+        """
         return criteria(self._told)
 
     @property
     def criteria_yaml(self) -> str:
-        """The same as YAML, to be put into the plan."""
+        """The same as YAML, to be put into the plan.
+
+        Example:
+            >>> expected.criteria_yaml.splitlines()[2]
+            'criteria:'
+        """
         return criteria_yaml(self._told)
 
     @property
     def nccl_tests(self) -> list[str]:
-        """Command lines of nccl-tests that fail where bandwidth is missing."""
+        """Command lines of nccl-tests that fail where bandwidth is missing.
+
+        Example:
+            >>> expected.nccl_tests
+            ['NCCL_TESTS_MIN_BW=41.72 alltoall_perf -b 1M -e 1M -f 2 -g 1 -c 1']
+        """
         return [each.command for each in nccl_tests(self._told, PROGRAMS)]
 
     def __repr__(self) -> str:
@@ -116,6 +138,12 @@ def expect(  # noqa: PLR0913 -- each by its name
         PlanError: The plan cannot be carried out, or placements cannot be drawn for it.
         StoreError: The workspace cannot be written, or the disk is full.
         KeyboardInterrupt: The user stopped it; finished trials stay.
+
+    Example:
+        >>> import fabricbench as fb
+        >>> plan = fb.load("jct-alltoall").with_({"backend": "flow", "sweep.data_size": "1MB"})
+        >>> fb.expect(plan, seeds=3, false_alarm=0.25, workspace=workspace).frame["trials"].to_list()
+        [3, 3, 3, 3]
     """
     for name, found, least, most in (
         ("seeds", seeds, 1, SEEDS_MAX),
