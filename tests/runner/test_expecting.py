@@ -281,3 +281,17 @@ def test_the_packet_simulator_tells_causes(tmp_path: Path) -> None:
     plan = fb.load(_written(tmp_path, RING)).with_({"sweep.data_size": "1MB"})
     found = fb.expect(plan, seeds=4, workspace=tmp_path / "w", false_alarm=0.5)
     assert any("causes that `explain` finds first" in sentence for *_, sentence in found.decides)
+
+
+def test_the_flow_model_is_checked_with_packets(used: Path) -> None:
+    arguments = ["--check", "-s", "sweep.data_size=[1MB]", "--format", "json"]
+    finished = call("expect", "plan.yaml", "--seeds", "2", *arguments, cwd=used)
+    (found,) = json.loads(finished.stdout)["checked"]
+    assert found["deviation_percent"] == pytest.approx(100 * (found["time_ms"] / found["packets_ms"] - 1))
+    simulated = call(
+        "run", "plan.yaml", "--backend", "sim", "-s", "sweep.data_size=[1MB]", "--format", "json", cwd=used
+    )
+    times = [each["completion_time_ms"] for each in json.loads(simulated.stdout)["trials"]]
+    assert found["packets_ms"] == max(times)
+    is_far = abs(found["deviation_percent"]) > 5
+    assert ("off packets" in finished.stderr) == is_far

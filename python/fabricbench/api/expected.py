@@ -9,9 +9,11 @@ from fabricbench.api.plans import Plan, load
 from fabricbench.api.workspaces import Workspace
 from fabricbench.api.workspaces import workspace as open_workspace
 from fabricbench.importing import PROGRAMS
+from fabricbench.plan.engine import SIMULATOR
 from fabricbench.report.expected import (
     Expectation,
     Settings,
+    checked_rows,
     criteria,
     criteria_yaml,
     expectation,
@@ -21,11 +23,15 @@ from fabricbench.report.expected import (
 )
 from fabricbench.results.jobs import result_rows
 from fabricbench.runner import loading
-from fabricbench.runner.expecting import PLACEMENTS_MAX, SEEDS_MAX, carry_out
+from fabricbench.runner.expecting import PLACEMENTS_MAX, SEEDS_MAX, carry_out, packets_of, placed
 from fabricbench.runner.trials import Quiet, Runner
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import polars as pl
+
+    from fabricbench.store import Trial as StoredTrial
 
 
 class Expected:
@@ -101,6 +107,18 @@ class Expected:
         """
         return [each.command for each in nccl_tests(self._told, PROGRAMS)]
 
+    @property
+    def checked(self) -> list[dict[str, Any]]:
+        """Trials of the first seed beside those of the packet simulator; empty unless `check` asked for it.
+
+        Each has `variant`, `data_size_bytes`, `time_ms`, `packets_ms` and `deviation_percent`.
+
+        Example:
+            >>> expected.checked
+            []
+        """
+        return checked_rows(self._told)
+
     def __repr__(self) -> str:
         return expectation_text(self._told, colour=False)
 
@@ -113,6 +131,7 @@ def expect(  # noqa: PLR0913 -- each by its name
     false_alarm: float = 0.05,
     allowance: float = 0.0,
     as_one: bool = False,
+    check: bool = False,
     workspace: Workspace | str | Path | None = None,
     jobs: int | None = None,
     force: bool = False,
@@ -129,6 +148,7 @@ def expect(  # noqa: PLR0913 -- each by its name
         false_alarm: Probability at which a limit may fail a fabric that is as the plan says, up to 0.5.
         allowance: What limits are looser by, as a share, for what hosts add.
         as_one: All jobs are one operation of nccl-tests, as rings on rails are.
+        check: Also simulate packets, for the first seed of each size and variant: `Expected.checked`.
         workspace: Where trials go; by default as for `run`.
         jobs: How many trials run at once at most; by default as for `run`.
         force: Run though a trial is estimated to be beyond this machine.
@@ -162,5 +182,15 @@ def expect(  # noqa: PLR0913 -- each by its name
     draws, stopped = carry_out(runner, loaded, placements)
     if stopped is not None:
         raise KeyboardInterrupt
+    packets: Sequence[StoredTrial] = ()
+    if check and carrier.name != SIMULATOR:
+        simulated = packets_of(next(placed(loaded, placements)).loaded)
+        simulator = loading.backend_of(simulated)
+        judged = Runner(kept.store, simulator, result_rows, Quiet(), None, resume=True, jobs=jobs).run(
+            simulated
+        )
+        if judged.stopped_by is not None:
+            raise KeyboardInterrupt
+        packets = judged.trials
     settings = Settings(seeds, placements, false_alarm, allowance, as_one=as_one)
-    return Expected(expectation(loaded.plan.name, carrier.name, settings, draws))
+    return Expected(expectation(loaded.plan.name, carrier.name, settings, draws, packets))

@@ -23,6 +23,7 @@ from fabricbench.words import counted
 
 if TYPE_CHECKING:
     from fabricbench.report.expected import Expectation
+    from fabricbench.store import Trial
 
 SEEDS, FALSE_ALARM_PERCENT = 50, 5.0
 
@@ -74,6 +75,14 @@ def expect_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
             "--as-one", help="All jobs are one operation of nccl-tests, as rings on rails are; not tenants."
         ),
     ] = False,
+    check: Annotated[
+        bool,
+        typer.Option(
+            "--check",
+            help="Also simulate packets for the first seed of each size and variant: how far is the flow "
+            "model off?",
+        ),
+    ] = False,
     backend: Annotated[
         str | None,
         typer.Option(metavar="NAME", help="What carries the plan out; the plan's `backend` by default."),
@@ -111,11 +120,12 @@ def expect_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
     """
     from fabricbench import importing
     from fabricbench.cli.progress import display
+    from fabricbench.plan.engine import SIMULATOR
     from fabricbench.plan.errors import named_as_written
     from fabricbench.report import expected as report
     from fabricbench.results.jobs import result_rows
     from fabricbench.runner import loading
-    from fabricbench.runner.expecting import carry_out
+    from fabricbench.runner.expecting import carry_out, packets_of, placed
     from fabricbench.runner.trials import Runner
     from fabricbench.store import Workspace
 
@@ -134,16 +144,23 @@ def expect_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
     with display() as listener:
         runner = Runner(store, carrier, result_rows, listener, None, resume=True, jobs=jobs)
         draws, stopped = carry_out(runner, loaded, placements)
+        packets: Sequence[Trial] = ()
+        if check and stopped is None and carrier.name != SIMULATOR:
+            simulated = packets_of(next(placed(loaded, placements)).loaded)
+            simulator = loading.backend_of(simulated)
+            judged = Runner(store, simulator, result_rows, listener, None, resume=True, jobs=jobs).run(
+                simulated
+            )
+            packets, stopped = judged.trials, judged if judged.stopped_by is not None else None
     if stopped is not None:
         note(f"interrupted: {counted(len(draws), 'trial')} finished and stay in {store.root}")
         note("hint: the same command goes on with the rest")
         raise typer.Exit(128 + (stopped.stopped_by or 2))
     settings = report.Settings(seeds, placements, false_alarm / 100, allowance / 100, as_one=as_one)
-    write(
-        _written(
-            report.expectation(loaded.plan.name, carrier.name, settings, draws), output, importing.PROGRAMS
-        )
-    )
+    told_all = report.expectation(loaded.plan.name, carrier.name, settings, draws, packets)
+    write(_written(told_all, output, importing.PROGRAMS))
+    if far := report.far_text(told_all):
+        note(f"warning: {far}")
 
 
 def _check_as_one(jobs: Sequence[Mapping[str, Any]]) -> None:

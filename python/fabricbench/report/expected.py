@@ -19,8 +19,10 @@ from fabricbench.results.expected import (
     SLOWEST,
     TIME,
     TOGETHER,
+    Checked,
     Draw,
     Expected,
+    checked,
     expectations,
     limit_of,
     mean_bandwidths,
@@ -31,6 +33,8 @@ from fabricbench.words import counted, data_size
 if TYPE_CHECKING:
     from fabricbench.store import Trial
 
+FAR_PERCENT: Final = 5.0
+"""A model that is further from packets than this is none to make limits of."""
 NCCL_MARGIN: Final = 0.9
 """nccl-tests fails below this share of NCCL_TESTS_MIN_BW (`check_avg_bw * 0.9` in src/common.cu)."""
 _SUFFIXES: Final = ((1 << 30, "G"), (1 << 20, "M"), (1 << 10, "K"))
@@ -48,6 +52,7 @@ class Expectation:
         false_alarm: Probability of a false alarm that was asked for.
         allowance: What limits are looser than the order statistic, as a share.
         expected: What each job has at each size.
+        checked: Trials of the first seed beside those of the packet simulator, if that was asked for.
     """
 
     plan: str
@@ -57,6 +62,7 @@ class Expectation:
     false_alarm: float
     allowance: float
     expected: Sequence[Expected]
+    checked: Sequence[Checked] = ()
 
     @property
     def main(self) -> list[Expected]:
@@ -84,8 +90,10 @@ class Settings:
     as_one: bool
 
 
-def expectation(plan: str, backend: str, settings: Settings, draws: Sequence[Draw]) -> Expectation:
-    """Return what is expected of a plan, given its finished trials."""
+def expectation(
+    plan: str, backend: str, settings: Settings, draws: Sequence[Draw], packets: Sequence[Trial] = ()
+) -> Expectation:
+    """Return what is expected of a plan, given its finished trials and those of packets to check them."""
     found = expectations(
         draws,
         false_alarm=settings.false_alarm,
@@ -94,7 +102,7 @@ def expectation(plan: str, backend: str, settings: Settings, draws: Sequence[Dra
         causes=_leading_causes,
     )
     given = (settings.seeds, settings.placements, settings.false_alarm, settings.allowance)
-    return Expectation(plan, backend, *given, found)
+    return Expectation(plan, backend, *given, found, checked(draws, packets))
 
 
 def _leading_causes(trial: Trial) -> list[str]:
@@ -111,9 +119,8 @@ def expectation_text(told: Expectation, *, colour: bool) -> str:
     draws += f" x {counted(told.placements, 'placement')}" if told.placements else ""
     head = f"{told.plan}: expected of {draws}, backend {told.backend}"
     parts = [styled(head, Style.BOLD, colour=colour), _table(told, colour=colour)]
-    parts += [
-        text for text in (_decides_text(told, colour=colour), _limits_text(told, colour=colour)) if text
-    ]
+    more = (_decides_text, _checked_text, _limits_text)
+    parts += [text for each in more if (text := each(told, colour=colour))]
     return "\n\n".join(parts)
 
 
@@ -220,6 +227,34 @@ def _limits_text(told: Expectation, *, colour: bool) -> str:
     return "\n".join(lines)
 
 
+def _checked_text(told: Expectation, *, colour: bool) -> str:
+    """Say how far the trials are from packets, and whether limits can be made of them."""
+    if not told.checked:
+        return ""
+    lines = [styled("checked with packets, first seed, slowest job", Style.BOLD, colour=colour)]
+    for each in told.checked:
+        lines.append(
+            f"- {data_size(each.data_size_bytes)}, {each.variant}: {each.time_ms:.5g} ms, by packets "
+            f"{each.packets_ms:.5g} ms: {each.deviation_percent:+.1f} %"
+        )
+    return "\n".join(lines)
+
+
+def far_text(told: Expectation) -> str:
+    """Say where the model is too far from packets for limits; empty if nowhere."""
+    far = [each for each in told.checked if abs(each.deviation_percent) > FAR_PERCENT]
+    texts = [
+        f"{data_size(each.data_size_bytes)} {each.variant} by {each.deviation_percent:+.0f} %" for each in far
+    ]
+    return (
+        f"backend {told.backend} is more than {FAR_PERCENT:g} % off packets at {', '.join(texts)}: make no "
+        "limits of "
+        "that, `--backend sim` gives them"
+        if far
+        else ""
+    )
+
+
 def needed_seeds(told: Expectation) -> int:
     """Return how many seeds the probability of a false alarm takes."""
     return -(-trials_needed(told.false_alarm) // max(1, told.placements))
@@ -235,6 +270,7 @@ def expectation_json(told: Expectation, benchmarks: Mapping[str, str]) -> str:
         "false_alarm": told.false_alarm,
         "allowance": told.allowance,
         "expected": [_object(each) for each in told.expected],
+        "checked": checked_rows(told),
         "criteria": criteria(told),
         "nccl_tests": [asdict(each) for each in nccl_tests(told, benchmarks)],
     }
@@ -264,6 +300,11 @@ def _object(each: Expected) -> dict[str, Any]:
         ],
         "decides": list(each.decides),
     }
+
+
+def checked_rows(told: Expectation) -> list[dict[str, Any]]:
+    """Return trials beside those of packets."""
+    return [asdict(each) | {"deviation_percent": each.deviation_percent} for each in told.checked]
 
 
 def rows_of(told: Expectation) -> list[dict[str, Any]]:

@@ -372,3 +372,49 @@ def mean_bandwidths(found: Sequence[Expected]) -> list[float]:
         for draw, value in each.values:
             by_draw.setdefault(draw, []).append(value)
     return [math.fsum(values) / len(values) for values in by_draw.values() if len(values) == len(found)]
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A trial of a fast model beside the same trial of the packet simulator.
+
+    Attributes:
+        variant: The variant.
+        data_size_bytes: Size of the trial.
+        time_ms: Time of its slowest job by the model.
+        packets_ms: The same by packets.
+    """
+
+    variant: str
+    data_size_bytes: int
+    time_ms: float
+    packets_ms: float
+
+    @property
+    def deviation_percent(self) -> float:
+        """How much longer the model takes than packets."""
+        return 100 * (self.time_ms / self.packets_ms - 1)
+
+
+def checked(draws: Sequence[Draw], packets: Sequence[Trial]) -> list[Checked]:
+    """Return trials of the first seed beside those of the packet simulator, where both completed."""
+    mine = _slowest_ms([draw.trial for draw in draws if draw.placement in (0, 1)])
+    others = _slowest_ms(packets)
+    return [
+        Checked(variant, size, mine[variant, axes, size], time)
+        for (variant, axes, size), time in others.items()
+        if (variant, axes, size) in mine
+    ]
+
+
+def _slowest_ms(trials: Sequence[Trial]) -> dict[tuple[str, str, int], float]:
+    """Return the time of the slowest job of each variant and size, of the first seed [ms]."""
+    first = [trial for trial in trials if trial.facts.iteration == 0]
+    found: dict[tuple[str, str, int], float] = {}
+    for id_, reports in _reports_by_trial(first).items():
+        facts = next(trial.facts for trial in first if trial.id == id_)
+        times = [report.summary.value(TIME.name) for report in reports]
+        known = [float(time) for time in times if time is not None]
+        if len(known) == len(times) > 0:
+            found[facts.variant, str(facts.axes), facts.data_size_bytes] = max(known)
+    return found

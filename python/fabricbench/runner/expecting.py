@@ -132,3 +132,14 @@ def carry_out(runner: Runner, loaded: LoadedPlan, placements: int) -> tuple[list
             stopped = outcome
             break
     return drawn(parts), stopped
+
+
+def packets_of(loaded: LoadedPlan) -> LoadedPlan:
+    """Return a plan as the packet simulator carries it out with its first seed, to check a model of flows.
+
+    Raises:
+        PlanError: The simulator cannot carry it out.
+    """
+    from fabricbench.plan.engine import SIMULATOR
+
+    return loading.reload(loaded, [f'backend="{SIMULATOR}"', "iterations=1"])
