@@ -33,6 +33,7 @@ jobs:
 sweep:
   data_size: [8MB, 16MB]
 """
+PINNED = "{kind: pinned, pins: [{switch: leaf0, uplink: 0, flows: [a/0>1]}]}"
 FLOW = RING + "backend: flow\n"
 SPRAY = RING.replace("balancing: ecmp", "balancing: spray-random").replace(
     "_pair", "_pair, recovery: selective"
@@ -254,6 +255,8 @@ def test_placements_are_trials_of_their_own(used: Path) -> None:
         (["--false-alarm", "99"], "--false-alarm"),
         (["--format", "xml"], "--format"),
         (["--as-one", "-s", "jobs.b.collective=all-reduce"], "leave --as-one out"),
+        (["--as-one", "-s", "solo=true", "-s", "jobs.b.collective=all-reduce"], "leave --as-one out"),
+        (["--placements", "2", "-s", f"fabric.load_balancing={PINNED}"], "no pins beside"),
         (["--backend", "none"], 'no backend "none"'),
     ],
 )

@@ -136,7 +136,7 @@ def expect_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
         loaded = loading.load(plan, [*(overrides or ()), *own.values()], limits, variants or (), quick=quick)
     warn(loaded)
     if as_one:
-        _check_as_one(loaded.trials[0].run_spec["jobs"])
+        _check_as_one([job for each in loaded.trials if not each.is_solo for job in each.run_spec["jobs"]])
     carrier = loading.backend_of(loaded)
     for told in loading.notes_of(loaded, carrier):
         note(f"note: {told}")

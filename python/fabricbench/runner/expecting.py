@@ -71,6 +71,10 @@ def _check_ranks_are_free(loaded: LoadedPlan) -> None:
     from fabricbench.plan.errors import PlanError
     from fabricbench.plan.load import document_of
 
+    if loaded.plan.fabric.load_balancing.kind == "pinned":
+        where = ("fabric", "load_balancing", "kind")
+        hint = "leave --placements out, or take another load balancing"
+        raise PlanError([document_of(loaded).problem(where, "pinned", "no pins beside --placements", hint)])
     fields = [field for variant in loaded.plan.variants for field in variant.changes]
     swept = [field for trial in loaded.trials[:1] for field, _ in trial.case.axes]
     for place, names in (("variants", fields), ("sweep", swept)):
