@@ -271,3 +271,24 @@ def test_wrong_options_are_refused(arguments: list[str], told: str, tmp_path: Pa
     assert result.returncode == 2
     assert told in " ".join(result.stderr.split())
     assert "Traceback" not in result.stderr
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "NCCL " + "mtu 3 " * 1200,
+        "NCCL via " + "Channel 1 : 1 -> 1 " * 400,
+        "NCCL " + "a" * 7900 + " rank 0 n",
+        "NCCL nranks 1 nNodes " * 300,
+        "ACSCtl:" * 1000,
+        "NCCL_" + "A" * 7900,
+        "h0:1:1 NCCL " + "Channel 0 : 1[1] -> 1[1] [send] via NET/" + "a/" * 3900,
+        " device Rank 1 Pid 1 on " * 300,
+    ],
+    ids=range(8),
+)
+def test_long_lines_take_no_long_time(line: str) -> None:
+    data = ("\n".join([line] * 500) + "\nNCCL INFO NET/IB : No device found.\n").encode()
+    start = time.process_time()
+    assert causes(data) is not None
+    assert time.process_time() - start < 10

@@ -12,7 +12,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-_CHANNEL = re.compile(r"\bChannel \d+(?:/\d+)? ?: (\d+)\S* (?:-> (\d+)\S*.*?)?\bvia ([A-Za-z0-9_/]+)")
+_CHANNEL = re.compile(
+    r"\bChannel \d+(?:/\d+)? ?: (\d+)\S{0,20} (?:-> (\d+)\S{0,20}.{0,40}?)?\bvia ([A-Za-z0-9_/]+)"
+)
 _CHANNEL_NET = re.compile(r"\[(?:send|receive)\] via NET/([A-Za-z_0-9]+)/\d+(?:\(\d+\))?((?:/[A-Za-z]+)*)")
 _NETWORK = re.compile(r"Using network (\w+)")
 _USING_IB = re.compile(r"NET/IB(?:ext\S*)? ?: Using (.+)")
@@ -21,10 +23,12 @@ _GDR = re.compile(r"GPU Direct RDMA (Disabled|Enabled) for HCA (\d+) '([^']{1,64
 _GDR_FLAG = re.compile(r"NET/IB ?: GDR ([01])\b")
 _SET = re.compile(r"\b(NCCL_[A-Z0-9_]{2,60}) set (?:by environment )?to ([^\s;]+)")
 _GIVEN = re.compile(r"(?<![A-Z_])(NCCL_[A-Z0-9_]{2,60})=([^\s;'\"]+)")
-_COMM = re.compile(r"\bn[Rr]anks (\d{1,7})\b(?:.*?\bnNodes (\d{1,6})\b.*?\blocalRanks (\d{1,5})\b)?")
+_COMM = re.compile(
+    r"\bn[Rr]anks (\d{1,7})\b(?:.{0,80}?\bnNodes (\d{1,6})\b.{0,80}?\blocalRanks (\d{1,5})\b)?"
+)
 _FIRST = re.compile(r"([^\s:]{1,255}:\d+):\d+ .{0,80}\bcomm \S+ rank 0 n[Rr]anks (\d+)")
-_CHANNELS = re.compile(r"\b(\d{1,4}) coll channels\b(?:.*?\b(\d{1,4}) nvls channels)?")
-_MTU = re.compile(r"\bmtu (\d)\b.*\bGID\b|\bNET/IB: Dev \d+ Port \d+ qpn \d+ mtu (\d)")
+_CHANNELS = re.compile(r"\b(\d{1,4}) coll channels\b(?:.{0,60}?\b(\d{1,4}) nvls channels)?")
+_MTU = re.compile(r"\bmtu (\d)\b.{0,40}\bGID\b|\bNET/IB: Dev \d+ Port \d+ qpn \d+ mtu (\d)")
 _SEARCH = re.compile(
     r"Pattern \d+, crossNic (\d+), nChannels (\d+), (?:bw|speed) ([\d.]+)/([\d.]+), type (\w+)/(\w+)"
 )
@@ -38,7 +42,7 @@ _FAILURES = (
     "could not read /sys",
     "Got completion",
 )
-_ACS = re.compile(r"ACSCtl:.*(?:SrcValid|ReqRedir)\+")
+_ACS = re.compile(r"ACSCtl:.{0,120}(?:SrcValid|ReqRedir)\+")
 _AVERAGE = re.compile(r"Avg bus bandwidth\s*:\s*([\d.]+(?:e[+-]?\d+)?)")
 _MTU_BYTES = {"1": 256, "2": 512, "3": 1024, "4": 2048, "5": 4096}
 """`enum ibv_mtu` of verbs."""
@@ -132,7 +136,8 @@ def _take(facts: DebugFacts, number: int, text: str) -> None:
         facts.lines += 1
         for take in (_take_network, _take_channel, _take_communicator):
             take(facts, Seen(number, _bare(text)))
-        if first := _FIRST.search(text):
+        place = text.find(" rank 0 n")
+        if place >= 0 and (first := _FIRST.search(text[max(place - 400, 0) : place + 40])):
             facts.firsts.add(first[1])
             facts.where.setdefault("first", Seen(number, _bare(text)))
     if "NCCL_" in text:
