@@ -15,14 +15,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fabricbench.measured.errors import MeasuredError as MeasuredError  # noqa: PLC0414 -- callers catch it
+from fabricbench.measured.examined import AS_EXPECTED as AS_EXPECTED  # noqa: PLC0414 -- what callers show
+from fabricbench.measured.examined import CONFIDENCE as CONFIDENCE  # noqa: PLC0414
+from fabricbench.measured.examined import Examined as Examined  # noqa: PLC0414
+from fabricbench.measured.examined import Hardware as Hardware  # noqa: PLC0414
+from fabricbench.measured.examined import Suspect as Suspect  # noqa: PLC0414
 from fabricbench.measured.examining import Look as Look  # noqa: PLC0414
 from fabricbench.measured.model import Given as Given  # noqa: PLC0414 -- callers say what a file does not
 from fabricbench.measured.nccl import COLLECTIVES
-from fabricbench.measured.suspects import AS_EXPECTED as AS_EXPECTED  # noqa: PLC0414 -- what callers show
-from fabricbench.measured.suspects import CONFIDENCE as CONFIDENCE  # noqa: PLC0414
-from fabricbench.measured.suspects import Examined as Examined  # noqa: PLC0414
-from fabricbench.measured.suspects import Hardware as Hardware  # noqa: PLC0414
-from fabricbench.measured.suspects import Suspect as Suspect  # noqa: PLC0414
 from fabricbench.measured.suspects import suspects as suspects  # noqa: PLC0414
 
 if TYPE_CHECKING:

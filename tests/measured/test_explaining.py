@@ -292,3 +292,37 @@ def test_long_lines_take_no_long_time(line: str) -> None:
     start = time.process_time()
     assert causes(data) is not None
     assert time.process_time() - start < 10
+
+
+def test_more_than_the_network_carries_is_not_as_expected() -> None:
+    assert causes(flat(700.0), hardware=EIGHT_400G) == ["above-line-rate"]
+    found = look_into(Source("file", flat(90.0)))
+    assert [each.cause for each in suspects(found.examined(NOTHING, {1 << 30: (49.0, 52.0)}))] == [
+        "above-line-rate"
+    ]
+
+
+def perftest(name: str, size: int, gbps: float) -> bytes:
+    return f"""ib_write_bw -d mlx5_0
+                    {name}
+ Dual-port       : OFF          Device         : mlx5_0
+ Number of qps   : 1            Transport type : IB
+ Mtu             : 4096[B]
+ rdma_cm QPs     : ON
+ #bytes     #iterations    BW peak[Gb/sec]    BW average[Gb/sec]   MsgRate[Mpps]
+ {size}     5000           {gbps:.2f}         {gbps:.2f}           {gbps / 8 / size * 1e3:.6f}
+""".encode()
+
+
+def test_perftest_below_the_line_rate_is_questioned_by_what_it_says_of_itself() -> None:
+    rate = Hardware(None, 400.0, "the test")
+    assert causes(perftest("RDMA_Write BW Test", 1 << 20, 390.0), hardware=rate) == [AS_EXPECTED]
+    found = causes(perftest("RDMA_Write BW Test", 1 << 20, 170.0), hardware=rate)
+    assert {"rdma-cm", "one-queue-pair"} <= set(found)
+    assert causes(perftest("RDMA_Write BW Test", 1 << 10, 20.0), hardware=rate)[0] == "sizes-too-small"
+
+
+@pytest.mark.parametrize("name", ["perftest_read_lat.json", "perftest_send_lat.txt"])
+def test_latency_is_no_bandwidth(name: str) -> None:
+    data = (FILES.parent / "samples" / name).read_bytes()
+    assert causes(data, hardware=Hardware(None, 100.0, "the test")) == []

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 
 from fabricbench.measured import perftest
 from fabricbench.measured.errors import MeasuredError
+from fabricbench.measured.examined import Examined, Hardware, Point, bus_bandwidth
 from fabricbench.measured.model import Given, Reading, Row, Table
 from fabricbench.measured.nccl_debug import DebugFacts, debug_facts
 from fabricbench.measured.reading import read
-from fabricbench.measured.suspects import Examined, Hardware, Point, bus_bandwidth
 from fabricbench.measured.text import Document
 
 LOG = "nccl-debug"

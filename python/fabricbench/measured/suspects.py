@@ -1,186 +1,29 @@
-"""Why a measurement is what it is: likely causes by physics and by what the output itself says.
+"""Rules that name the likely causes of a measurement, each from its evidence.
 
 A cause is named only with its evidence: a line of the file, or a ratio of what was measured to a rate that
-the file, the user or a plan gives. `certain` is what a line says outright, `likely` what a line and a ratio
-say together, `possible` what a ratio alone does not exclude. Each names the test or counter that tells it
-apart.
+the file, the user or a plan gives. Each names the test or counter that tells it apart from others.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
 from statistics import median
 from typing import Final
 
-from fabricbench.measured.nccl_check import KINDS, factor_of, plain_name
-from fabricbench.measured.nccl_debug import DebugFacts, Seen, adapter_names, setting
-
-CERTAIN, LIKELY, POSSIBLE = 3, 2, 1
-CONFIDENCE: Final[Mapping[int, str]] = {CERTAIN: "certain", LIKELY: "likely", POSSIBLE: "possible"}
-AS_EXPECTED: Final = "as-expected"
-
-GOOD: Final = 0.9
-"""Share of the bound from which on nothing is missing: headers take 2 % at an MTU of 4096 and 8 % at 1024."""
-LARGE_BYTES: Final = 64 << 20
-"""Sizes from which on latency is no excuse: 64 MiB take 1.3 ms at 400 Gb/s, a step some 10 us."""
-LINE_RATES: Final = (1, 10, 25, 40, 50, 100, 200, 400, 800)
-"""Rates of Ethernet and InfiniBand ports [Gb/s]."""
-PCIE: Final = (
-    ("Gen3 x4", 3.15),
-    ("Gen3 x8", 6.3),
-    ("Gen3 x16 or Gen4 x8", 12.6),
-    ("Gen4 x16 or Gen5 x8", 25.2),
-    ("Gen5 x16", 50.4),
+from fabricbench.measured.examined import (
+    AS_EXPECTED,
+    CERTAIN,
+    GOOD,
+    LARGE_BYTES,
+    LIKELY,
+    LINE_RATES,
+    PCIE,
+    POSSIBLE,
+    Examined,
+    Suspect,
 )
-"""What a slot carries each way [GB/s]: 80 % of lanes * 8, 16 or 32 GT/s * 128 / 130. Headers of 24 to 28 B
-for each 128 B of a write leave 82 % (PCI Express Base Specification), acknowledgements and credits a little
-less."""
-
-
-@dataclass(frozen=True)
-class Suspect:
-    """A cause that may be behind a measurement.
-
-    Attributes:
-        cause: Its name.
-        sentence: What it is.
-        confidence: `CERTAIN`, `LIKELY` or `POSSIBLE`.
-        evidence: What says so, each with its line or its numbers.
-        tells: The test or counter that tells it apart from others.
-    """
-
-    cause: str
-    sentence: str
-    confidence: int
-    evidence: Sequence[str]
-    tells: str
-
-
-@dataclass(frozen=True)
-class Point:
-    """A result: its size, its bandwidth and where it stands.
-
-    Attributes:
-        benchmark: The program.
-        ranks: How many took part.
-        size_bytes: Its size.
-        placement: `in-place`, `out-of-place` or empty.
-        time_us: Its time; none where a rate is measured.
-        busbw: Bus bandwidth; of perftest the rate of one direction [GB/s].
-        wrong: Values that the benchmark's check found wrong.
-        line: Its line.
-    """
-
-    benchmark: str
-    ranks: int
-    size_bytes: int
-    placement: str
-    time_us: float | None
-    busbw: float | None
-    wrong: int
-    line: int
-
-
-@dataclass(frozen=True)
-class Hardware:
-    """What hosts have, as the user or a plan says.
-
-    Attributes:
-        adapters: Adapters of a host; none if that is not known.
-        rate_gbps: Rate of one [Gb/s]; none if that is not known.
-        source: Who says it.
-    """
-
-    adapters: int | None = None
-    rate_gbps: float | None = None
-    source: str = ""
-
-
-@dataclass(frozen=True)
-class Examined:
-    """Everything that is known of a file.
-
-    Attributes:
-        points: Its results.
-        facts: What its lines say.
-        hardware: What hosts have.
-        perftest: What perftest says of its settings.
-        expected: For sizes, bandwidths of a model: least and most [GB/s].
-    """
-
-    points: Sequence[Point]
-    facts: DebugFacts
-    hardware: Hardware
-    perftest: Mapping[str, str]
-    expected: Mapping[int, tuple[float, float]]
-
-    @property
-    def is_perftest(self) -> bool:
-        """Whether it is one pair of hosts and no collective."""
-        return bool(self.perftest)
-
-    @property
-    def large(self) -> list[Point]:
-        """Results that bandwidth decides: of 64 MiB or more, else of the largest size; of perftest 64 KiB."""
-        known = [point for point in self.points if point.busbw]
-        least = 64 << 10 if self.is_perftest else LARGE_BYTES
-        biggest = max((point.size_bytes for point in known), default=0)
-        return [point for point in known if point.size_bytes >= min(least, biggest)]
-
-    @property
-    def plateau(self) -> float | None:
-        """The best bandwidth of large results [GB/s]."""
-        return max((point.busbw or 0.0 for point in self.large), default=None)
-
-    @property
-    def nodes(self) -> int | None:
-        """Hosts that take part."""
-        if self.is_perftest:
-            return 2
-        return len(self.facts.hosts) or self.facts.nodes
-
-    @property
-    def crosses(self) -> bool:
-        """Whether anything crosses a network, as far as known."""
-        return (self.nodes or 2) > 1 or any(way.startswith("NET/") for way in self.facts.ways)
-
-    @property
-    def adapters(self) -> int | None:
-        """Adapters that should be used."""
-        if self.is_perftest:
-            return 1
-        return self.hardware.adapters or (len(self.facts.adapters) or None)
-
-    @property
-    def bound(self) -> float | None:
-        """What all adapters of a host carry each way [GB/s], headers included."""
-        if self.adapters is None or self.hardware.rate_gbps is None:
-            return None
-        return self.adapters * self.hardware.rate_gbps / 8
-
-    @property
-    def target(self) -> float | None:
-        """What is expected [GB/s]: by a model at the largest common size, else the bound less headers."""
-        sizes = [point.size_bytes for point in self.large if point.size_bytes in self.expected]
-        if sizes:
-            return self.expected[max(sizes)][0]
-        return None if self.bound is None else 0.98 * self.bound
-
-    @property
-    def ratio(self) -> float | None:
-        """Share of the target that was reached; none where either is not known."""
-        if not self.crosses or self.plateau is None or not self.target:
-            return None
-        return self.plateau / self.target
-
-
-def bus_bandwidth(benchmark: str, ranks: int, size_bytes: int, time_us: float | None) -> float | None:
-    """Return the bus bandwidth of a result [GB/s]; none where its benchmark or its time is not known."""
-    kind = KINDS.get(plain_name(benchmark))
-    if kind is None or not time_us or not size_bytes:
-        return None
-    return size_bytes / time_us / 1e3 * factor_of(kind.factor, ranks)
+from fabricbench.measured.nccl_check import plain_name
+from fabricbench.measured.nccl_debug import DebugFacts, Seen, adapter_names, setting
 
 
 def _at(seen: Seen) -> str:
@@ -202,7 +45,7 @@ def suspects(case: Examined) -> list[Suspect]:
     found = [each for rule in _RULES for each in rule(case)]
     has_reached = case.ratio is not None and case.ratio >= GOOD
     if has_reached:
-        found = [each for each in found if each.confidence == CERTAIN or each.cause == AS_EXPECTED]
+        found = [each for each in found if each.confidence == CERTAIN or each.cause in _AT_THE_TARGET]
     certain = any(each.confidence >= LIKELY for each in found)
     kept = [each for each in found if not (certain and each.cause in _ONLY_WITHOUT_OTHERS)]
     return sorted(kept, key=lambda each: -each.confidence)
@@ -679,6 +522,20 @@ def falls(case: Examined) -> Iterator[Suspect]:
 def too_small(case: Examined) -> Iterator[Suspect]:
     """Sizes at which latency decides."""
     curve = _curve(case)
+    if (
+        case.is_perftest
+        and curve
+        and curve[-1][0] < 64 << 10
+        and case.ratio is not None
+        and case.ratio < GOOD
+    ):
+        yield Suspect(
+            "sizes-too-small",
+            "small messages: the cost of each decides, not the rate",
+            LIKELY,
+            [f"{curve[-1][0]} B is the largest message, and 64 KiB are 1.3 us at 400 Gb/s", *_shares(case)],
+            "`-s 1048576`, or `-a` for all sizes: from some 64 KiB on the rate decides",
+        )
     if case.is_perftest or len(curve) < 2 or case.plateau is None:
         return
     (before, slower), (last, faster) = curve[-2:]
@@ -722,24 +579,20 @@ def placements(case: Examined) -> Iterator[Suspect]:
 
 
 def faster_than_network(case: Examined) -> Iterator[Suspect]:
-    """Bandwidth above what the adapters carry."""
-    if case.bound is None or case.plateau is None or not case.crosses or case.plateau <= 1.02 * case.bound:
+    """Bandwidth above what the adapters carry, or the model gives."""
+    if not case.is_above or case.plateau is None or case.target is None:
         return
     is_tree = case.nodes == 2 and any(plain_name(point.benchmark) == "all_reduce" for point in case.large)
     why = (
-        "a tree of two nodes sends each way what busbw counts twice, so it may print up to twice the "
-        "network's rate"
+        "a tree of two hosts may print up to twice the network's rate, as busbw counts what a ring moves"
         if is_tree
-        else "busbw counts what one algorithm moves: this one moves less, or adapters are faster than said"
+        else "more than the network carries: ranks share hosts, or adapters are more or faster than said"
     )
     yield Suspect(
         "above-line-rate",
         why,
         LIKELY,
-        [
-            f"{case.plateau:.4g} GB/s printed, {case.bound:.4g} GB/s is the line rate of {case.adapters} "
-            "adapters"
-        ],
+        _shares(case),
         "NCCL_ALGO=RING prints what the adapters carry; tx bytes of the ports over the time",
     )
 
@@ -762,7 +615,8 @@ def inside_a_host(case: Examined) -> Iterator[Suspect]:
 
 def as_expected(case: Examined) -> Iterator[Suspect]:
     """Nothing is missing."""
-    if case.ratio is not None and case.ratio >= GOOD and not any(point.wrong for point in case.points):
+    is_reached = case.ratio is not None and case.ratio >= GOOD and not case.is_above
+    if is_reached and not any(point.wrong for point in case.points):
         yield Suspect(
             AS_EXPECTED,
             "it is what such a network gives",
@@ -790,6 +644,7 @@ def host_software(case: Examined) -> Iterator[Suspect]:
     )
 
 
+_AT_THE_TARGET: Final = (AS_EXPECTED, "above-line-rate")
 _ONLY_WITHOUT_OTHERS: Final = ("unexplained",)
 _RULES: Final[Sequence[Callable[[Examined], Iterator[Suspect]]]] = (
     separate_processes,
