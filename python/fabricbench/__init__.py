@@ -1,6 +1,6 @@
 """fabricbench: an open test platform for AI network fabrics.
 
-`load`, `run`, `import_results`, `compare` and `workspace` are its Python interface, which
+`load`, `run`, `expect`, `import_results`, `compare` and `workspace` are its Python interface, which
 `fabricbench.api` explains.
 """
 
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from fabricbench.api import Campaign as Campaign
+    from fabricbench.api import Expected as Expected
     from fabricbench.api import MeasuredError as MeasuredError
     from fabricbench.api import Plan as Plan
     from fabricbench.api import PlanError as PlanError
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from fabricbench.api import UnknownTrialError as UnknownTrialError
     from fabricbench.api import Workspace as Workspace
     from fabricbench.api import compare as compare
+    from fabricbench.api import expect as expect
     from fabricbench.api import import_results as import_results
     from fabricbench.api import load as load
     from fabricbench.api import run as run
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Campaign",
+    "Expected",
     "MeasuredError",
     "Plan",
     "PlanError",
@@ -42,6 +45,7 @@ __all__ = [
     "Workspace",
     "__version__",
     "compare",
+    "expect",
     "import_results",
     "load",
     "run",

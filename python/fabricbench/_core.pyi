@@ -76,6 +76,15 @@ class Description(TypedDict):
     qps: list[QueuePairDescription]
     connections: list[ConnectionDescription]
 
+class BusiestLink(TypedDict):
+    switch: str
+    peer: str
+    rate_bps: int
+    step: int
+    queue_pairs: int
+    queue_pairs_of_switch: int
+    links: int
+
 class Estimate(TypedDict):
     hosts: int
     ports: int
@@ -179,6 +188,16 @@ def estimate_flow(spec_json: str) -> Estimate:
 
     Raises:
         SpecError: The RunSpec cannot be carried out.
+    """
+
+def busiest_link(spec_json: str) -> BusiestLink | None:
+    """Return the link between switches on which the hash puts most queue pairs of one step.
+
+    None where no data cross between switches, or where load balancing sends packets of a queue pair several
+    ways.
+
+    Raises:
+        SpecError: The RunSpec cannot be carried out, or the flow model does not cover it.
     """
 
 def run_flow(

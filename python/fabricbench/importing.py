@@ -8,14 +8,22 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fabricbench.measured.errors import MeasuredError as MeasuredError  # noqa: PLC0414 -- callers catch it
+from fabricbench.measured.examined import AS_EXPECTED as AS_EXPECTED  # noqa: PLC0414 -- what callers show
+from fabricbench.measured.examined import CONFIDENCE as CONFIDENCE  # noqa: PLC0414
+from fabricbench.measured.examined import Examined as Examined  # noqa: PLC0414
+from fabricbench.measured.examined import Hardware as Hardware  # noqa: PLC0414
+from fabricbench.measured.examined import Suspect as Suspect  # noqa: PLC0414
+from fabricbench.measured.examining import Look as Look  # noqa: PLC0414
 from fabricbench.measured.model import Given as Given  # noqa: PLC0414 -- callers say what a file does not
+from fabricbench.measured.nccl import COLLECTIVES
+from fabricbench.measured.suspects import suspects as suspects  # noqa: PLC0414
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -29,6 +37,8 @@ if TYPE_CHECKING:
 
 FORMATS = ("nccl-tests", "perftest", "osu", "imb", "nccl-inspector")
 """Names of the formats; `fabricbench.measured` reads them."""
+PROGRAMS: dict[str, str] = {each: f"{name}_perf" for name, each in COLLECTIVES.items()}
+"""For each collective of a plan that nccl-tests has, its program."""
 MAX_KEPT_TEXT, MAX_KEPT_TEXTS = 64 << 10, 4 << 20
 """So many characters of a file are kept with each of its trials, and with all of them together."""
 _SIZE_MAX = (1 << 63) - 1
@@ -187,6 +197,95 @@ def look(source: Source, options: Options) -> int:
 
     reading = read(source.name, source.data, options.format, options.given)
     return sum(1 for _ in _trials(source, reading, options))
+
+
+@dataclass(frozen=True)
+class Fabric:
+    """The fabric beside which a file is set.
+
+    Attributes:
+        plan: Name of the plan; empty if none was given or found.
+        hardware: What hosts have.
+        ranges: For each data size, least and most bus bandwidth of its trials [GB/s].
+        trials: How many trials these are of.
+        candidates: Plans of the workspace that would fit, where there are several.
+    """
+
+    plan: str = ""
+    hardware: Hardware = field(default_factory=Hardware)
+    ranges: Mapping[int, tuple[float, float]] = field(default_factory=dict)
+    trials: int = 0
+    candidates: Sequence[str] = ()
+
+
+def look_into(source: Source, format_name: str | None = None, given: Given | None = None) -> Look:
+    """Read a file for what it says of why it is as it is.
+
+    Raises:
+        MeasuredError: It is neither a benchmark's output nor NCCL's log, or a row of it is malformed.
+    """
+    from fabricbench.measured.examining import look
+
+    return look(source.name, source.data, format_name, given)
+
+
+def fabric_of(
+    found: Look, hardware: Hardware, loaded: LoadedPlan | None, workspace: Workspace | None
+) -> Fabric:
+    """Find the fabric that a file was measured on: the plan that is given, or one of the workspace that fits.
+
+    A plan fits if its simulated trials do what the file has with as many ranks, in one job or in all of them.
+
+    Args:
+        found: What the file holds.
+        hardware: What the user says of hosts, which wins over the plan.
+        loaded: The plan that is given; none to look for one.
+        workspace: Where trials are; none if there is none.
+    """
+    wanted = {(table.collective, table.ranks) for table in found.tables}
+    by_plan: dict[str, list[tuple[int, float]]] = {}
+    for trial in workspace.trials(states=("complete",)) if workspace and wanted else ():
+        is_another = loaded is not None and trial.facts.plan != loaded.plan.name
+        if trial.is_printed or trial.facts.backend == "hosts" or is_another:
+            continue
+        by_plan.setdefault(trial.facts.plan, []).extend(_bandwidths(trial.results, wanted))
+    fitting = {name: values for name, values in by_plan.items() if values}
+    if loaded is None and len(fitting) != 1:
+        return Fabric(hardware=hardware, candidates=sorted(fitting))
+    name = loaded.plan.name if loaded else next(iter(fitting))
+    ranges: dict[int, tuple[float, float]] = {}
+    for size, value in fitting.get(name, []):
+        least, most = ranges.get(size, (value, value))
+        ranges[size] = (min(least, value), max(most, value))
+    return Fabric(name, _hardware(hardware, loaded), ranges, len(fitting.get(name, [])))
+
+
+def _bandwidths(
+    rows: Sequence[Mapping[str, Any]], wanted: Collection[tuple[str, int]]
+) -> Iterator[tuple[int, float]]:
+    """Yield size and bus bandwidth of a trial: of a job, or of all jobs until the last one ends."""
+    known = [row for row in rows if row.get("busbw_gb_per_s") and row.get("completion_time_ms")]
+    of_job = [row for row in known if (row["collective"], row["ranks"]) in wanted]
+    for row in of_job:
+        yield row["data_size_bytes"], row["busbw_gb_per_s"]
+    kinds = {row["collective"] for row in known}
+    ranks = sum(row["ranks"] for row in known)
+    if not of_job and len(known) == len(rows) and len(kinds) == 1 and (next(iter(kinds)), ranks) in wanted:
+        took = max(row["completion_time_ms"] for row in known)
+        moved = sum(row["busbw_gb_per_s"] * row["completion_time_ms"] for row in known)
+        yield sum(row["data_size_bytes"] for row in known), moved / took
+
+
+def _hardware(given: Hardware, loaded: LoadedPlan | None) -> Hardware:
+    """Return what hosts have, by the user and otherwise by the plan."""
+    if loaded is None:
+        return given
+    topology: Mapping[str, Any] = loaded.trials[0].run_spec["fabric"]["topology"]
+    rails = int(topology.get("rails", 1)) * int(topology.get("planes", 1))
+    rate = topology["host_link"]["rate_bps"] / 1e9
+    return Hardware(
+        given.adapters or rails, given.rate_gbps or rate, given.source or f"plan {loaded.plan.name}"
+    )
 
 
 _Made = tuple["TrialFacts", dict[str, Any], dict[str, Any]]

@@ -32,3 +32,10 @@ def campaign(run: fb.Trials, workspace: Path, tmp_path_factory: pytest.TempPathF
     file.write_text(f"{{campaign: 1, name: sizes, plans: [{plan}]}}")
     assert len(run) == 2
     return fb.workspace(workspace).campaign(file)
+
+
+@pytest.fixture(scope="session")
+def expected(workspace: Path) -> fb.Expected:
+    """What three seeds of jct-alltoall give by the flow model, at 1 MB."""
+    plan = fb.load("jct-alltoall").with_({"backend": "flow", "sweep.data_size": "1MB"})
+    return fb.expect(plan, seeds=3, false_alarm=0.25, workspace=workspace)

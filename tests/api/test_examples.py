@@ -51,9 +51,13 @@ def test_every_public_name_has_an_example(name: str) -> None:
     "example", [each for each in examples() if each.examples], ids=lambda each: each.name
 )
 def test_examples_show_what_they_say(
-    example: doctest.DocTest, run: fb.Trials, campaign: fb.Campaign, workspace: Path
+    example: doctest.DocTest,
+    run: fb.Trials,
+    campaign: fb.Campaign,
+    expected: fb.Expected,
+    workspace: Path,
 ) -> None:
-    example.globs = {"run": run, "campaign": campaign, "workspace": workspace}
+    example.globs = {"run": run, "campaign": campaign, "expected": expected, "workspace": workspace}
     told: list[str] = []
     outcome = doctest.DocTestRunner(optionflags=OPTIONS).run(example, out=told.append)
     assert outcome.failed == 0, "".join(told)

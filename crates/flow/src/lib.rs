@@ -12,7 +12,7 @@
 //!    (max-min fair rates, recomputed only where a change reaches);
 //! 6. `run`, `transfers`, `events`, `rows`: schedules, their dependencies and events; rows of the record.
 //!
-//! `estimate` tells before what a run will cost.
+//! `estimate` tells before what a run will cost, `loads` where the hash puts most queue pairs.
 //!
 //! Models: serialisation with every header, store-and-forward and cut-through hops, latency, message cost,
 //! windows, one chunk after the other on a queue pair, acknowledgements as load. Leaves out: PFC's head-of-line
@@ -25,6 +25,7 @@ mod estimate;
 mod events;
 mod fair;
 mod fluid;
+mod loads;
 mod network;
 mod path;
 mod queued;
@@ -41,6 +42,7 @@ mod work;
 
 pub use estimate::{Estimate, estimate};
 pub use fluid::{Fluid, Share, WHOLE};
+pub use loads::{Busiest, busiest};
 pub use rows::{FlowSummary, JobResult, RoundTimes};
 pub use run::{Observer, Progress, RunError, Stopped, run};
 pub use set_up::check;

@@ -47,3 +47,11 @@ pub(crate) fn estimate_flow<'py>(py: Python<'py>, spec_json: &str) -> PyResult<B
     let estimate = py.detach(|| flow::estimate(&spec)).map_err(|error| spec_error(py, &error))?;
     to_python(py, &estimate)
 }
+
+/// The link between switches on which the hash puts most queue pairs of one step; none where there is no such.
+#[pyfunction]
+pub(crate) fn busiest_link<'py>(py: Python<'py>, spec_json: &str) -> PyResult<Bound<'py, PyAny>> {
+    let spec = parse(py, spec_json)?;
+    let found = py.detach(|| flow::busiest(&spec)).map_err(|error| spec_error(py, &error))?;
+    to_python(py, &found)
+}

@@ -36,6 +36,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(flow_run::run_flow, module)?)?;
     module.add_function(wrap_pyfunction!(flow_run::check_flow, module)?)?;
     module.add_function(wrap_pyfunction!(flow_run::estimate_flow, module)?)?;
+    module.add_function(wrap_pyfunction!(flow_run::busiest_link, module)?)?;
     module.add_function(wrap_pyfunction!(capture, module)?)?;
     module.add_class::<host_run::HostRun>()?;
     module.add_function(wrap_pyfunction!(host_run::drivers, module)?)?;

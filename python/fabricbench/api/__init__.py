@@ -15,6 +15,7 @@ command line and the report.
 
 from fabricbench.api.campaigns import Campaign
 from fabricbench.api.comparison import compare
+from fabricbench.api.expected import Expected, expect
 from fabricbench.api.measured import import_results
 from fabricbench.api.plans import Plan, load
 from fabricbench.api.runs import Progress, run
@@ -29,6 +30,7 @@ from fabricbench.store import StoreError, UnknownTrialError
 
 __all__ = [
     "Campaign",
+    "Expected",
     "MeasuredError",
     "Plan",
     "PlanError",
@@ -41,6 +43,7 @@ __all__ = [
     "UnknownTrialError",
     "Workspace",
     "compare",
+    "expect",
     "import_results",
     "load",
     "run",

@@ -4,15 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fabricbench.cli.options import ForceOption, FormatOption, TimeLimitOption, TrialArgument, WorkspaceOption
+from fabricbench.cli import completion
+from fabricbench.cli.options import (
+    ForceOption,
+    FormatOption,
+    OverridesOption,
+    TimeLimitOption,
+    WorkspaceOption,
+)
 from fabricbench.cli.output import Format, has_colour, note, write
 from fabricbench.runner.loading import TIME_LIMIT_MIN
 
 if TYPE_CHECKING:
+    from fabricbench.importing import Hardware
     from fabricbench.plan.cost import Limits
     from fabricbench.plan.loaded import LoadedPlan
     from fabricbench.report.explanation import Explanation, Tried
@@ -21,24 +30,58 @@ if TYPE_CHECKING:
     from fabricbench.store import Trial, Workspace
 
 
-def explain_command(
-    trial: TrialArgument = "latest",
+def explain_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
+    trial: Annotated[
+        str,
+        typer.Argument(
+            metavar="TRIAL|FILE",
+            autocompletion=completion.trials,
+            help="A trial: an id or its beginning, `latest` or `latest~1`, or a plan for its last trial. Or "
+            "a file: output of nccl-tests, perftest or NCCL Inspector, or a log of NCCL_DEBUG=INFO.",
+        ),
+    ] = "latest",
     tries: Annotated[
         bool,
         typer.Option("--try", help="Run the most promising remedies, three at most, and show their gain."),
     ] = False,
+    plan: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PLAN", help="Of a file: the plan of its fabric; looked for in the workspace by default."
+        ),
+    ] = None,
+    overrides: OverridesOption = None,
+    adapters: Annotated[
+        int | None,
+        typer.Option(min=1, max=1024, help="Of a file: adapters of a host, where it does not say it."),
+    ] = None,
+    rate: Annotated[
+        str | None, typer.Option(metavar="RATE", help="Of a file: rate of an adapter, such as 400Gbps.")
+    ] = None,
+    ranks: Annotated[
+        int | None,
+        typer.Option(min=1, max=1 << 24, help="Of a file: number of ranks, where it does not say it."),
+    ] = None,
+    benchmark: Annotated[
+        str, typer.Option(metavar="NAME", help="Of a file: name of the benchmark, where it does not say it.")
+    ] = "",
     workspace: WorkspaceOption = None,
     time_limit: TimeLimitOption = TIME_LIMIT_MIN,
     force: ForceOption = False,
     output: FormatOption = Format.TABLE,
 ) -> None:
-    """Explain why a trial is slow: the root causes with their share of the lost time, and what to do.
+    """Explain why a trial or a measurement is slow: the causes with their evidence, and what to do.
 
     With `--try` the remedies run in the simulator as trials of the same plan, size and seed, and are printed
     with their gain, the best first. They stay in the workspace, where `compare` finds them.
 
+    A FILE is set beside what is expected of its fabric, and each cause says which test or counter tells it
+    apart from others.
+
     Exit status: 0, 130 when stopped by Ctrl-C, 143 by SIGTERM; what finished before is printed.
     """
+    from fabricbench.cli.explain_file import Asked, explained
+    from fabricbench.importing import Given
     from fabricbench.report.explanation import Explanation, explanation_json, explanation_text
     from fabricbench.report.insight import insight_of
     from fabricbench.results.jobs import Beside, current_reports
@@ -46,6 +89,14 @@ def explain_command(
 
     if output is Format.CSV:
         raise typer.BadParameter("found --format csv; allowed: table, json", param_hint="--format")
+    if Path(trial).is_file():
+        if tries:
+            raise typer.BadParameter("--try runs remedies of a trial, and this is a file; leave it out")
+        hardware = _hardware(adapters, rate)
+        asked = Asked(plan, overrides or (), workspace, Given(ranks, benchmark), hardware)
+        write(explained(Path(trial), asked, output))
+        return
+    _check_is_trial(trial, plan=plan, adapters=adapters, rate=rate, ranks=ranks, benchmark=benchmark or None)
     store = Workspace.open(workspace)
     found = store.find(trial)
     if tries:
@@ -58,6 +109,37 @@ def explain_command(
     if stopped_by is not None:
         note("interrupted\nhint: the same command goes on with the rest")
         raise typer.Exit(128 + stopped_by)
+
+
+def _hardware(adapters: int | None, rate: str | None) -> Hardware:
+    """Return what the user says of hosts."""
+    from fabricbench.importing import Hardware
+    from fabricbench.plan.fields.quantities import UnitError, parse_rate
+
+    if rate is None:
+        return Hardware(adapters, None, "--adapters" if adapters else "")
+    try:
+        bps = parse_rate(rate)
+    except UnitError as error:
+        raise typer.BadParameter(
+            f"found {error.found}; allowed: {error.allowed}", param_hint="--rate"
+        ) from error
+    return Hardware(adapters, bps / 1e9, "--adapters and --rate" if adapters else "--rate")
+
+
+def _check_is_trial(trial: str, **options: object) -> None:
+    """Refuse what is said of a file where there is none of the name."""
+    for name, value in options.items():
+        if value is not None:
+            raise typer.BadParameter(
+                f"found --{name}, which says something of a file, and {trial} is no file here; leave it "
+                "out or "
+                "name a file"
+            )
+    if "/" in trial or Path(trial).suffix in (".txt", ".log", ".json", ".out", ".jsonl"):
+        raise typer.BadParameter(
+            f"found {trial}, and there is no such file; name a file, or a trial by its id"
+        )
 
 
 def _check_simulated(store: Workspace, trial: Trial) -> None:

@@ -35,6 +35,7 @@ _COMMANDS: Final[Mapping[str, str | Mapping[str, str]]] = {
     "trials": "trials:trials_command",
     "views": {"": "trials:views_command", "delete": "trials:delete_view_command"},
     "show": "trials:show_command",
+    "expect": "expect:expect_command",
     "explain": "explain:explain_command",
     "compare": "compare:compare_command",
     "report": "report:report_command",

@@ -11,6 +11,7 @@ from fabricbench.plan.jobs import STORAGE
 
 if TYPE_CHECKING:
     # For the rest of the plan to name; only with an alias is a name exported to type checkers.
+    from fabricbench._core import BusiestLink as BusiestLink  # noqa: PLC0414
     from fabricbench._core import Description as Description  # noqa: PLC0414
     from fabricbench._core import Estimate as Estimate  # noqa: PLC0414
     from fabricbench._core import LinkDescription as LinkDescription  # noqa: PLC0414
@@ -90,6 +91,20 @@ def check(spec_json: str, backend: str = SIMULATOR) -> "list[SpecError]":
     from fabricbench import _core
 
     return _core.check_flow(spec_json) if backend == FLOW else _core.check(spec_json)
+
+
+def busiest_link(spec_json: str) -> "BusiestLink | None":
+    """Return where the hash puts most queue pairs of one step, without a run.
+
+    None where no data cross between switches, where packets of a queue pair go several ways, or where the
+    flow model, which looks for it, does not cover the run spec.
+    """
+    from fabricbench import _core
+
+    try:
+        return _core.busiest_link(spec_json)
+    except _core.SpecError:
+        return None
 
 
 def version() -> str:

@@ -1,0 +1,91 @@
+//! How the hash spreads queue pairs over the links between switches, told without a run.
+
+use crate::network::Network;
+use crate::set_up::set_up;
+use serde::Serialize;
+use spec::{LoadBalancing, RunSpec, SpecError};
+use std::cmp::Reverse;
+use std::collections::HashMap;
+use units::NodeId;
+
+/// The link between switches that most queue pairs of one step share, all jobs together.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Busiest {
+    /// The switch that sends.
+    pub switch: String,
+    /// The switch that receives.
+    pub peer: String,
+    /// Its rate [bit/s].
+    pub rate_bps: u64,
+    /// The step of the collective.
+    pub step: u32,
+    /// Queue pairs that send on it in that step.
+    pub queue_pairs: u32,
+    /// The same summed over all links of that switch to switches of the same tier as `peer`.
+    pub queue_pairs_of_switch: u32,
+    /// How many such links there are.
+    pub links: u32,
+}
+
+/// Queue pairs by step, node and port.
+type Counts = HashMap<(u32, u32, u16), u32>;
+
+/// Returns the busiest link; none where no data cross between switches, or packets of a queue pair have several ways.
+///
+/// # Errors
+/// When the spec cannot be carried out, or the model of flows does not cover it.
+pub fn busiest(spec: &RunSpec) -> Result<Option<Busiest>, SpecError> {
+    let balancing = &spec.fabric.load_balancing;
+    let keeps_to_a_path = matches!(
+        balancing,
+        LoadBalancing::Ecmp { .. } | LoadBalancing::Weighted { .. } | LoadBalancing::Pinned { .. }
+    );
+    let (paths, jobs) = set_up(spec)?;
+    if !keeps_to_a_path {
+        return Ok(None);
+    }
+    let network = &paths.network;
+    let mut counts = Counts::new();
+    for pair in jobs.queue_pairs().filter(|pair| !pair.is_local()) {
+        let mut chunks = jobs.chunks_of(pair.number).peekable();
+        let Some(&first) = chunks.peek() else { continue };
+        let ports = paths.of(&jobs, first).ports;
+        let crossed = || ports.iter().filter(|&&(node, port)| joins_switches(network, node, port));
+        if crossed().next().is_none() {
+            continue;
+        }
+        let mut steps: Vec<u32> = chunks.map(|chunk| jobs.place(chunk).1.step).collect();
+        steps.dedup();
+        for step in steps {
+            crossed().for_each(|&(node, port)| *counts.entry((step, node.0, port)).or_insert(0) += 1);
+        }
+    }
+    Ok(most(network, &counts))
+}
+
+fn joins_switches(network: &Network, node: NodeId, port: u16) -> bool {
+    let from = network.graph.node(node);
+    let to = network.graph.node(from.ports[usize::from(port)].peer);
+    from.tier > 0 && to.tier > 0
+}
+
+/// The first link of those with the largest count.
+fn most(network: &Network, counts: &Counts) -> Option<Busiest> {
+    let (&(step, node, port), &queue_pairs) =
+        counts.iter().max_by_key(|&(&key, &count)| (count, Reverse(key)))?;
+    let from = network.graph.node(NodeId(node));
+    let to = network.graph.node(from.ports[usize::from(port)].peer);
+    let alike: Vec<u16> = (0..from.ports.len() as u16)
+        .filter(|&other| network.graph.node(from.ports[usize::from(other)].peer).tier == to.tier)
+        .collect();
+    let of_switch = alike.iter().filter_map(|&other| counts.get(&(step, node, other))).sum();
+    Some(Busiest {
+        switch: from.name.clone(),
+        peer: to.name.clone(),
+        rate_bps: network.graph.link(from.ports[usize::from(port)].link).rate.bps(),
+        step,
+        queue_pairs,
+        queue_pairs_of_switch: of_switch,
+        links: alike.len() as u32,
+    })
+}

@@ -1,0 +1,196 @@
+"""What a plan should give, over seeds and placements."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fabricbench.api.plans import Plan, load
+from fabricbench.api.workspaces import Workspace
+from fabricbench.api.workspaces import workspace as open_workspace
+from fabricbench.importing import PROGRAMS
+from fabricbench.plan.engine import SIMULATOR
+from fabricbench.report.expected import (
+    Expectation,
+    Settings,
+    checked_rows,
+    criteria,
+    criteria_yaml,
+    expectation,
+    expectation_text,
+    nccl_tests,
+    rows_of,
+)
+from fabricbench.results.jobs import result_rows
+from fabricbench.runner import loading
+from fabricbench.runner.expecting import PLACEMENTS_MAX, SEEDS_MAX, carry_out, packets_of, placed
+from fabricbench.runner.trials import Quiet, Runner
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import polars as pl
+
+    from fabricbench.store import Trial as StoredTrial
+
+
+class Expected:
+    """What a plan should give: ranges of its metrics, what decides them, limits for acceptance.
+
+    Example:
+        >>> print(expected)
+        jct-alltoall: expected of 3 seeds, backend flow
+        ...
+    """
+
+    def __init__(self, told: Expectation) -> None:
+        """Take what is expected; `expect` makes it."""
+        self._told = told
+
+    @property
+    def frame(self) -> pl.DataFrame:
+        """A row for each variant, job, size and metric: `least`, `lower`, `median`, `upper`, `most`, limits.
+
+        `job` is `slowest` for the slowest of several jobs in each trial, and `together` for all of them as
+        one operation. `min` or `max` is the limit, in the metric's unit, and `false_alarm` the probability at
+        most with which it fails a fabric that is as the plan says.
+
+        Example:
+            >>> expected.frame.filter(metric="busbw_gb_per_s").select("trials", "false_alarm").rows()
+            [(3, 0.25)]
+        """
+        import polars as pl
+
+        return pl.DataFrame(rows_of(self._told), infer_schema_length=None)
+
+    @property
+    def decides(self) -> list[tuple[str, str, int, str]]:
+        """What decides the times: variant, job, data size [bytes] and a sentence with its evidence.
+
+        Example:
+            >>> expected.decides
+            [('base', 'test', 1048576, 'nothing that is drawn: all 3 trials take the same time')]
+        """
+        return [
+            (each.variant, each.job, each.data_size_bytes, sentence)
+            for each in self._told.expected
+            for sentence in each.decides
+        ]
+
+    @property
+    def criteria(self) -> list[dict[str, Any]]:
+        """Criteria as a plan has them.
+
+        Example:
+            >>> [each["metric"] for each in expected.criteria]
+            ['busbw_gb_per_s', 'ideal_percent']
+        """
+        return criteria(self._told)
+
+    @property
+    def criteria_yaml(self) -> str:
+        """The same as YAML, to be put into the plan.
+
+        Example:
+            >>> expected.criteria_yaml.splitlines()[2]
+            'criteria:'
+        """
+        return criteria_yaml(self._told)
+
+    @property
+    def nccl_tests(self) -> list[str]:
+        """Command lines of nccl-tests that fail where bandwidth is missing.
+
+        Example:
+            >>> expected.nccl_tests
+            ['NCCL_TESTS_MIN_BW=41.72 alltoall_perf -b 1M -e 1M -f 2 -g 1 -c 1']
+        """
+        return [each.command for each in nccl_tests(self._told, PROGRAMS)]
+
+    @property
+    def checked(self) -> list[dict[str, Any]]:
+        """Trials of the first seed beside those of the packet simulator; empty unless `check` asked for it.
+
+        Each has `variant`, `data_size_bytes`, `time_ms`, `packets_ms` and `deviation_percent`.
+
+        Example:
+            >>> expected.checked
+            []
+        """
+        return checked_rows(self._told)
+
+    def __repr__(self) -> str:
+        return expectation_text(self._told, colour=False)
+
+
+def expect(  # noqa: PLR0913 -- each by its name
+    plan: Plan | str | Path,
+    *,
+    seeds: int = 50,
+    placements: int = 0,
+    false_alarm: float = 0.05,
+    allowance: float = 0.0,
+    as_one: bool = False,
+    check: bool = False,
+    workspace: Workspace | str | Path | None = None,
+    jobs: int | None = None,
+    force: bool = False,
+) -> Expected:
+    """Say what a plan should give: ranges over seeds and placements, what decides them, limits to accept.
+
+    Trials are those of `run` with `iterations` set to the seeds; those that the workspace has are not run
+    again.
+
+    Args:
+        plan: The plan, or what `load` takes; its backend carries it out.
+        seeds: Trials of each size and variant, each with a seed.
+        placements: Placements of the jobs on the servers, drawn, each with every seed; 0 for the plan's own.
+        false_alarm: Probability at which a limit may fail a fabric that is as the plan says, up to 0.5.
+        allowance: What limits are looser by, as a share, for what hosts add.
+        as_one: All jobs are one operation of nccl-tests, as rings on rails are.
+        check: Also simulate packets, for the first seed of each size and variant: `Expected.checked`.
+        workspace: Where trials go; by default as for `run`.
+        jobs: How many trials run at once at most; by default as for `run`.
+        force: Run though a trial is estimated to be beyond this machine.
+
+    Raises:
+        ValueError: A number is out of its range.
+        PlanError: The plan cannot be carried out, or placements cannot be drawn for it.
+        StoreError: The workspace cannot be written, or the disk is full.
+        KeyboardInterrupt: The user stopped it; finished trials stay.
+
+    Example:
+        >>> import fabricbench as fb
+        >>> plan = fb.load("jct-alltoall").with_({"backend": "flow", "sweep.data_size": "1MB"})
+        >>> fb.expect(plan, seeds=3, false_alarm=0.25, workspace=workspace).frame["trials"].to_list()
+        [3, 3, 3, 3]
+    """
+    for name, found, least, most in (
+        ("seeds", seeds, 1, SEEDS_MAX),
+        ("placements", placements, 0, PLACEMENTS_MAX),
+        ("false_alarm", false_alarm, 1e-4, 0.5),
+        ("allowance", allowance, 0, 0.99),
+    ):
+        if not least <= found <= most:
+            raise ValueError(f"{name}: found {found}; allowed: {least} to {most}")
+    chosen = plan if isinstance(plan, Plan) else load(plan)
+    limits = None if force else loading.machine_limits()
+    loaded = loading.reload(chosen.loaded, [f"iterations={seeds}"], limits)
+    kept = workspace if isinstance(workspace, Workspace) else open_workspace(workspace, create=True)
+    carrier = loading.backend_of(loaded)
+    runner = Runner(kept.store, carrier, result_rows, Quiet(), None, resume=True, jobs=jobs)
+    draws, stopped = carry_out(runner, loaded, placements)
+    if stopped is not None:
+        raise KeyboardInterrupt
+    packets: Sequence[StoredTrial] = ()
+    if check and carrier.name != SIMULATOR:
+        simulated = packets_of(next(placed(loaded, placements)).loaded)
+        simulator = loading.backend_of(simulated)
+        judged = Runner(kept.store, simulator, result_rows, Quiet(), None, resume=True, jobs=jobs).run(
+            simulated
+        )
+        if judged.stopped_by is not None:
+            raise KeyboardInterrupt
+        packets = judged.trials
+    settings = Settings(seeds, placements, false_alarm, allowance, as_one=as_one)
+    return Expected(expectation(loaded.plan.name, carrier.name, settings, draws, packets))

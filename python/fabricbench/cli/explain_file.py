@@ -1,0 +1,187 @@
+"""What `explain FILE` shows: measured beside expected, and causes with what tells them apart."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fabricbench.cli.output import Format, has_colour
+from fabricbench.importing import CONFIDENCE, Examined, Fabric, Given, Hardware, Look, Source, Suspect
+from fabricbench.report.text_table import Column, Row, Style, render, styled
+from fabricbench.words import counted, data_size
+
+_ROWS_MAX = 24
+_SHOWN = 6
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What the user says of a file.
+
+    Attributes:
+        plan: The plan of its fabric; none to look for one in the workspace.
+        overrides: Changes of that plan.
+        workspace: Folder of the trials.
+        given: Ranks and benchmark.
+        hardware: Adapters of a host and their rate.
+    """
+
+    plan: str | None
+    overrides: Sequence[str]
+    workspace: Path | None
+    given: Given
+    hardware: Hardware
+
+
+def explained(path: Path, asked: Asked, output: Format) -> str:
+    """Return why a file's results are as they are, in a format.
+
+    Raises:
+        MeasuredError: It cannot be read.
+        PlanError: The plan cannot be carried out.
+        StoreError: The workspace cannot be read.
+    """
+    from fabricbench import importing
+    from fabricbench.runner import loading
+    from fabricbench.store import Workspace
+
+    loaded = loading.load(asked.plan, asked.overrides) if asked.plan else None
+    found = importing.look_into(Source.of(path), given=asked.given)
+    store = Workspace.open(asked.workspace, create=True)
+    fabric = importing.fabric_of(found, asked.hardware, loaded, store)
+    case = found.examined(fabric.hardware, fabric.ranges)
+    causes = importing.suspects(case)
+    if output is Format.JSON:
+        return _json(path, found, case, fabric, causes)
+    return _text(path, found, case, fabric, causes)
+
+
+def _text(path: Path, found: Look, case: Examined, fabric: Fabric, causes: Sequence[Suspect]) -> str:
+    colour = has_colour()
+    parts = [styled(_heading(path, found), Style.BOLD, colour=colour), *found.warnings]
+    parts += [_table(case, colour=colour)] if case.points else []
+    parts.append("\n".join(_fabric_lines(found, case, fabric)))
+    lines = [styled("causes, the likeliest first", Style.BOLD, colour=colour)]
+    for number, each in enumerate(causes[:_SHOWN], 1):
+        lines.append(f"{number}. {each.cause} ({CONFIDENCE[each.confidence]}): {each.sentence}")
+        lines += [f"   evidence: {text}" for text in each.evidence]
+        lines.append(f"   to tell: {each.tells}")
+    if len(causes) > _SHOWN:
+        lines.append(f"{len(causes) - _SHOWN} more: {', '.join(each.cause for each in causes[_SHOWN:])}")
+    if not causes:
+        lines.append(
+            "none: nothing in the file says that something is wrong, and what to expect is not known"
+        )
+    return "\n\n".join([*parts, "\n".join(lines)])
+
+
+def _heading(path: Path, found: Look) -> str:
+    facts = found.facts
+    texts = [f"{table.benchmark}, {table.ranks} ranks" for table in found.tables]
+    hosts = len(facts.hosts) or facts.nodes
+    texts += [counted(hosts, "host")] if hosts else []
+    if facts.adapters:
+        texts.append(f"adapters {', '.join(list(facts.adapters)[:8])}")
+    return f"{path.name}: {found.format}{''.join(f'; {text}' for text in dict.fromkeys(texts))}"
+
+
+def _table(case: Examined, *, colour: bool) -> str:
+    columns = [
+        Column(("size",)),
+        Column(("",), is_text=True),
+        Column(("time", "us")),
+        Column(("busbw", "GB/s")),
+    ]
+    columns += [Column(("expected", "GB/s"), is_text=True), Column(("of least", "%"))]
+    points = [point for point in case.points if point.busbw]
+    known = [point for point in points if point.size_bytes in case.expected]
+    shown = (known or points)[-_ROWS_MAX:]
+    rows = []
+    for point in shown:
+        least, most = case.expected.get(point.size_bytes, (0.0, 0.0))
+        span = f"{least:.4g} to {most:.4g}" if least else "-"
+        share = f"{100 * (point.busbw or 0.0) / least:.0f}" if least else "-"
+        time = "-" if point.time_us is None else f"{point.time_us:.5g}"
+        cells = [data_size(point.size_bytes), point.placement, time, f"{point.busbw:.4g}", span, share]
+        rows.append(Row(cells, Style.RED if least and (point.busbw or 0) < least else Style.PLAIN))
+    return render(columns, rows, colour=colour)
+
+
+def _fabric_lines(found: Look, case: Examined, fabric: Fabric) -> list[str]:
+    """Say what the figures are set beside, and what is missing and how to give it."""
+    hardware, lines = fabric.hardware, []
+    if fabric.plan:
+        sizes = f"{counted(fabric.trials, 'trial')} of {counted(len(fabric.ranges), 'size')}"
+        lines.append(f"expected: plan {fabric.plan}, {sizes} in the workspace")
+        if not fabric.ranges and found.tables:
+            lines.append(f"hint: `fabricbench expect {fabric.plan}` gives the range; then explain again")
+        elif case.points and not any(point.size_bytes in fabric.ranges for point in case.points):
+            wanted = sorted({point.size_bytes for point in case.points if point.busbw})[-3:]
+            lines.append(
+                f"hint: none of its sizes is here: `fabricbench expect {fabric.plan} -s "
+                f"sweep.data_size={wanted}`"
+            )
+    elif fabric.candidates:
+        lines.append(
+            f"several plans fit: say which: {', '.join(f'--plan {name}' for name in fabric.candidates[:5])}"
+        )
+    elif case.crosses:
+        lines.append(
+            "expected: no plan of such a collective and number of ranks in the workspace: --plan PLAN "
+            "names one"
+        )
+    if case.crosses and hardware.rate_gbps is None:
+        lines.append("missing: the rate of an adapter: --rate 400Gbps (`ibstat`, `ethtool IFACE`), or --plan")
+    if case.crosses and not case.is_perftest and case.adapters is None:
+        lines.append("missing: adapters of a host: --adapters 8, --plan, or NCCL_DEBUG=INFO in the same file")
+    if case.bound is not None and case.crosses:
+        source = f", by {hardware.source}" if hardware.source else ""
+        lines.append(
+            f"line rate: {case.adapters} x {hardware.rate_gbps:g} Gb/s = {case.bound:.4g} GB/s each "
+            f"way{source}"
+        )
+    return lines or ["nothing crosses a network"]
+
+
+def _json(path: Path, found: Look, case: Examined, fabric: Fabric, causes: Sequence[Suspect]) -> str:
+    content: dict[str, Any] = {
+        "file": path.name,
+        "format": found.format,
+        "warnings": list(found.warnings),
+        "results": [
+            {
+                "benchmark": point.benchmark,
+                "ranks": point.ranks,
+                "size_bytes": point.size_bytes,
+                "placement": point.placement,
+                "time_us": point.time_us,
+                "busbw_gb_per_s": point.busbw,
+                "expected_gb_per_s": list(case.expected[point.size_bytes])
+                if point.size_bytes in case.expected
+                else None,
+                "line": point.line,
+            }
+            for point in case.points
+        ],
+        "plan": fabric.plan or None,
+        "candidates": list(fabric.candidates),
+        "hosts": case.nodes,
+        "adapters": case.adapters,
+        "rate_gbps": fabric.hardware.rate_gbps,
+        "target_gb_per_s": case.target if case.crosses else None,
+        "reached": case.ratio,
+        "causes": [
+            {
+                "cause": each.cause,
+                "confidence": CONFIDENCE[each.confidence],
+                "sentence": each.sentence,
+                "evidence": list(each.evidence),
+                "to_tell": each.tells,
+            }
+            for each in causes
+        ],
+    }
+    return json.dumps(content, indent=2, allow_nan=False)

@@ -1,0 +1,192 @@
+"""What is known of a measurement that is to be explained: its results, its log, the hosts, what is expected.
+
+`certain` is what a line says outright, `likely` what a line and a ratio say together, `possible` what a ratio
+alone does not exclude.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from fabricbench.measured.nccl_check import KINDS, factor_of, plain_name
+from fabricbench.measured.nccl_debug import DebugFacts
+
+CERTAIN, LIKELY, POSSIBLE = 3, 2, 1
+CONFIDENCE: Final[Mapping[int, str]] = {CERTAIN: "certain", LIKELY: "likely", POSSIBLE: "possible"}
+AS_EXPECTED: Final = "as-expected"
+
+GOOD: Final = 0.9
+"""Share of the bound from which on nothing is missing: headers take 2 % at an MTU of 4096 and 8 % at 1024."""
+LARGE_BYTES: Final = 64 << 20
+"""Sizes from which on latency is no excuse: 64 MiB take 1.3 ms at 400 Gb/s, a step some 10 us."""
+LINE_RATES: Final = (1, 10, 25, 40, 50, 100, 200, 400, 800)
+"""Rates of Ethernet and InfiniBand ports [Gb/s]."""
+PCIE: Final = (
+    ("Gen3 x4", 3.15),
+    ("Gen3 x8", 6.3),
+    ("Gen3 x16 or Gen4 x8", 12.6),
+    ("Gen4 x16 or Gen5 x8", 25.2),
+    ("Gen5 x16", 50.4),
+)
+"""What a slot carries each way [GB/s]: 80 % of lanes * 8, 16 or 32 GT/s * 128 / 130. Headers of 24 to 28 B
+for each 128 B of a write leave 82 % (PCI Express Base Specification), acknowledgements and credits a little
+less."""
+
+
+@dataclass(frozen=True)
+class Suspect:
+    """A cause that may be behind a measurement.
+
+    Attributes:
+        cause: Its name.
+        sentence: What it is.
+        confidence: `CERTAIN`, `LIKELY` or `POSSIBLE`.
+        evidence: What says so, each with its line or its numbers.
+        tells: The test or counter that tells it apart from others.
+    """
+
+    cause: str
+    sentence: str
+    confidence: int
+    evidence: Sequence[str]
+    tells: str
+
+
+@dataclass(frozen=True)
+class Point:
+    """A result: its size, its bandwidth and where it stands.
+
+    Attributes:
+        benchmark: The program.
+        ranks: How many took part.
+        size_bytes: Its size.
+        placement: `in-place`, `out-of-place` or empty.
+        time_us: Its time; none where a rate is measured.
+        busbw: Bus bandwidth; of perftest the rate of one direction [GB/s].
+        wrong: Values that the benchmark's check found wrong.
+        line: Its line.
+    """
+
+    benchmark: str
+    ranks: int
+    size_bytes: int
+    placement: str
+    time_us: float | None
+    busbw: float | None
+    wrong: int
+    line: int
+
+
+@dataclass(frozen=True)
+class Hardware:
+    """What hosts have, as the user or a plan says.
+
+    Attributes:
+        adapters: Adapters of a host; none if that is not known.
+        rate_gbps: Rate of one [Gb/s]; none if that is not known.
+        source: Who says it.
+    """
+
+    adapters: int | None = None
+    rate_gbps: float | None = None
+    source: str = ""
+
+
+@dataclass(frozen=True)
+class Examined:
+    """Everything that is known of a file.
+
+    Attributes:
+        points: Its results.
+        facts: What its lines say.
+        hardware: What hosts have.
+        perftest: What perftest says of its settings.
+        expected: For sizes, bandwidths of a model: least and most [GB/s].
+    """
+
+    points: Sequence[Point]
+    facts: DebugFacts
+    hardware: Hardware
+    perftest: Mapping[str, str]
+    expected: Mapping[int, tuple[float, float]]
+
+    @property
+    def is_perftest(self) -> bool:
+        """Whether it is one pair of hosts and no collective."""
+        return bool(self.perftest)
+
+    @property
+    def large(self) -> list[Point]:
+        """Results that bandwidth decides: of 64 MiB or more, else of the largest size; of perftest 64 KiB."""
+        known = [point for point in self.points if point.busbw]
+        least = 64 << 10 if self.is_perftest else LARGE_BYTES
+        biggest = max((point.size_bytes for point in known), default=0)
+        return [point for point in known if point.size_bytes >= min(least, biggest)]
+
+    @property
+    def plateau(self) -> float | None:
+        """The best bandwidth of large results [GB/s]."""
+        return max((point.busbw or 0.0 for point in self.large), default=None)
+
+    @property
+    def nodes(self) -> int | None:
+        """Hosts that take part."""
+        if self.is_perftest:
+            return 2
+        return len(self.facts.hosts) or self.facts.nodes
+
+    @property
+    def crosses(self) -> bool:
+        """Whether anything crosses a network, as far as known."""
+        return (self.nodes or 2) > 1 or any(way.startswith("NET/") for way in self.facts.ways)
+
+    @property
+    def adapters(self) -> int | None:
+        """Adapters that should be used."""
+        if self.is_perftest:
+            return 1
+        return self.hardware.adapters or (len(self.facts.adapters) or None)
+
+    @property
+    def bound(self) -> float | None:
+        """What all adapters of a host carry each way [GB/s], headers included."""
+        if self.adapters is None or self.hardware.rate_gbps is None:
+            return None
+        return self.adapters * self.hardware.rate_gbps / 8
+
+    @property
+    def target(self) -> float | None:
+        """What is expected [GB/s]: by a model at the largest common size, else the bound less headers."""
+        sizes = [point.size_bytes for point in self.large if point.size_bytes in self.expected]
+        if sizes:
+            return self.expected[max(sizes)][0]
+        return None if self.bound is None else 0.98 * self.bound
+
+    @property
+    def ratio(self) -> float | None:
+        """Share of the target that was reached; none where one is not known, or latency was measured."""
+        is_latency = all(point.benchmark.endswith("_lat") for point in self.large)
+        if not self.crosses or self.plateau is None or not self.target or is_latency:
+            return None
+        return self.plateau / self.target
+
+    @property
+    def is_above(self) -> bool:
+        """Whether more was measured than the model ever gives, or the line rate carries."""
+        if self.ratio is None or self.plateau is None:
+            return False
+        most = [
+            self.expected[point.size_bytes][1] for point in self.large if point.size_bytes in self.expected
+        ]
+        ceiling = 1.1 * max(most) if most else 1.02 * (self.bound or self.plateau)
+        return self.plateau > ceiling
+
+
+def bus_bandwidth(benchmark: str, ranks: int, size_bytes: int, time_us: float | None) -> float | None:
+    """Return the bus bandwidth of a result [GB/s]; none where its benchmark or its time is not known."""
+    kind = KINDS.get(plain_name(benchmark))
+    if kind is None or not time_us or not size_bytes:
+        return None
+    return size_bytes / time_us / 1e3 * factor_of(kind.factor, ranks)

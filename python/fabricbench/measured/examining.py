@@ -1,0 +1,119 @@
+"""A file of measured results or of NCCL's log, read for what it says of why it is as it is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from fabricbench.measured import perftest
+from fabricbench.measured.errors import MeasuredError
+from fabricbench.measured.examined import Examined, Hardware, Point, bus_bandwidth
+from fabricbench.measured.model import Given, Reading, Row, Table
+from fabricbench.measured.nccl_debug import DebugFacts, debug_facts
+from fabricbench.measured.reading import read
+from fabricbench.measured.text import Document
+
+LOG = "nccl-debug"
+"""Format of a file that has NCCL's log and no table."""
+_PERFTEST_LINES = (("rdma_cm QPs", "rdma_cm"), ("PCIe relax order", "relaxed"))
+
+
+@dataclass(frozen=True)
+class Look:
+    """What a file holds.
+
+    Attributes:
+        format: Its format; `nccl-debug` of a log alone.
+        tables: Its tables; none of a log alone.
+        facts: What its lines say beside.
+        warnings: What was left out, and why a table could not be read where a log could.
+    """
+
+    format: str
+    tables: Sequence[Table]
+    facts: DebugFacts
+    warnings: Sequence[str]
+
+    @property
+    def points(self) -> list[Point]:
+        """Its results."""
+        return [_point(table, row) for table in self.tables for row in table.rows]
+
+    @property
+    def perftest(self) -> dict[str, str]:
+        """What perftest says of its settings; empty of other formats."""
+        found: dict[str, str] = {}
+        if self.format != perftest.NAME:
+            return found
+        for table in self.tables:
+            found |= {name: str(value) for name, value in table.facts.items()}
+        return found | {"is": perftest.NAME}
+
+    def examined(self, hardware: Hardware, expected: Mapping[int, tuple[float, float]]) -> Examined:
+        """Return everything that is known, to be judged."""
+        return Examined(self.points, self.facts, hardware, self.perftest, expected)
+
+
+def look(name: str, data: bytes, format_name: str | None = None, given: Given | None = None) -> Look:
+    """Read a file: its tables, and what NCCL's log and other lines in it say.
+
+    Of a file without a table that can be read the log alone counts, if there is one.
+
+    Raises:
+        MeasuredError: It is neither a benchmark's output nor NCCL's log, or a row of it is malformed.
+    """
+    document = Document.decoded(name, data)
+    facts = debug_facts([line.text for line in document.lines])
+    try:
+        reading = read(name, data, format_name, given)
+    except MeasuredError as error:
+        alone = facts.first_ranks > 1 or len(facts.devices) == 1
+        has_no_table = error.line is None or alone
+        if not (has_no_table and (facts.is_log or alone)):
+            raise
+        return Look(
+            LOG,
+            [],
+            facts,
+            [f"{name}: no table that can be read ({error.found}): what its log says is explained"],
+        )
+    if reading.format == perftest.NAME:
+        reading = _with_perftest_lines(document, reading)
+    return Look(reading.format, reading.tables, facts, reading.warnings)
+
+
+def _with_perftest_lines(document: Document, reading: Reading) -> Reading:
+    """Add settings of perftest that an import does not keep."""
+    more: dict[str, str] = {}
+    for line in document.lines:
+        for label, name in _PERFTEST_LINES:
+            if label in line.text and ":" in line.text.split(label, 1)[1]:
+                value = line.text.split(label, 1)[1].split(":", 1)[1].split()
+                more.setdefault(name, value[0] if value else "")
+    tables = [_with_facts(table, more) for table in reading.tables]
+    return Reading(reading.format, tables, reading.warnings, reading.text)
+
+
+def _with_facts(table: Table, more: Mapping[str, str]) -> Table:
+    return replace(table, facts={**table.facts, **more})
+
+
+def _point(table: Table, row: Row) -> Point:
+    bus = bus_bandwidth(table.benchmark, table.ranks, row.size_bytes, row.time_us)
+    if bus is None:
+        bus = row.gb_per_s if row.gb_per_s is not None else _of_message(row)
+    return Point(
+        table.benchmark,
+        table.ranks,
+        row.size_bytes,
+        row.placement,
+        row.time_us,
+        bus if bus and bus > 0 else None,
+        row.wrong or 0,
+        row.line,
+    )
+
+
+def _of_message(row: Row) -> float | None:
+    """Return the rate of a message and its time [GB/s]."""
+    return row.size_bytes / row.time_us / 1e3 if row.time_us else None

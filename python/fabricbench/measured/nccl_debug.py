@@ -1,0 +1,236 @@
+"""What NCCL's log (`NCCL_DEBUG=INFO`) and the lines around a benchmark say of how it ran.
+
+Each fact keeps the number and the text of its first line. The lines are those of `init.cc`,
+`transport/net.cc`, `transport/net_ib.cc` and `graph/*.cc` of NCCL 2.4 to 2.30; a line that is not known
+says nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+_CHANNEL = re.compile(
+    r"\bChannel \d+(?:/\d+)? ?: (\d+)\S{0,20} (?:-> (\d+)\S{0,20}.{0,40}?)?\bvia ([A-Za-z0-9_/]+)"
+)
+_CHANNEL_NET = re.compile(r"\[(?:send|receive)\] via NET/([A-Za-z_0-9]+)/\d+(?:\(\d+\))?((?:/[A-Za-z]+)*)")
+_NETWORK = re.compile(r"Using network (\w+)")
+_USING_IB = re.compile(r"NET/IB(?:ext\S*)? ?: Using (.+)")
+_HCA = re.compile(r"\[\d+\] ?([\w.+-]{1,64}):(\d{1,3})/(\w+)")
+_GDR = re.compile(r"GPU Direct RDMA (Disabled|Enabled) for HCA (\d+) '([^']{1,64})'")
+_GDR_FLAG = re.compile(r"NET/IB ?: GDR ([01])\b")
+_SET = re.compile(r"\b(NCCL_[A-Z0-9_]{2,60}) set (?:by environment )?to ([^\s;]+)")
+_GIVEN = re.compile(r"(?<![A-Z_])(NCCL_[A-Z0-9_]{2,60})=([^\s;'\"]+)")
+_COMM = re.compile(
+    r"\bn[Rr]anks (\d{1,7})\b(?:.{0,80}?\bnNodes (\d{1,6})\b.{0,80}?\blocalRanks (\d{1,5})\b)?"
+)
+_FIRST = re.compile(r"([^\s:]{1,255}:\d+):\d+ .{0,80}\bcomm \S+ rank 0 n[Rr]anks (\d+)")
+_CHANNELS = re.compile(r"\b(\d{1,4}) coll channels\b(?:.{0,60}?\b(\d{1,4}) nvls channels)?")
+_MTU = re.compile(r"\bmtu (\d)\b.{0,40}\bGID\b|\bNET/IB: Dev \d+ Port \d+ qpn \d+ mtu (\d)")
+_SEARCH = re.compile(
+    r"Pattern \d+, crossNic (\d+), nChannels (\d+), (?:bw|speed) ([\d.]+)/([\d.]+), type (\w+)/(\w+)"
+)
+_RANK = re.compile(r"Rank\s+(\d{1,7})(?: Group\s+\d+)? Pid\s+(\d+) on\s+(\S+) device\s+\d+ \[[^\]]*\] (.*)")
+_RUN = re.compile(r"nThread:? (\d{1,6}) nGpus:? (\d{1,6})\b")
+_FAILURES = (
+    "No device found",
+    "Failed to open libibverbs",
+    "ibv_open_device failed",
+    "Unable to open device",
+    "could not read /sys",
+    "Got completion",
+)
+_ACS = re.compile(r"ACSCtl:.{0,120}(?:SrcValid|ReqRedir)\+")
+_AVERAGE = re.compile(r"Avg bus bandwidth\s*:\s*([\d.]+(?:e[+-]?\d+)?)")
+_MTU_BYTES = {"1": 256, "2": 512, "3": 1024, "4": 2048, "5": 4096}
+"""`enum ibv_mtu` of verbs."""
+_LINES_MAX = 200_000
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A line that says something: its number, and its text without what stands before it."""
+
+    line: int
+    text: str
+
+
+@dataclass
+class DebugFacts:
+    """What a log says; empty or none where it says nothing.
+
+    Attributes:
+        lines: How many lines of NCCL's log there are.
+        networks: What NCCL moves data between hosts by: `IB`, `Socket` or the name of a plug-in.
+        adapters: The adapters that it uses, with their port and kind (`IB` or `RoCE`).
+        relaxed: Whether it uses relaxed ordering; none if there is no such line.
+        gdr: Whether channels between hosts go by GPU Direct RDMA: how many do (`True`), how many do not.
+        gdr_off: Lines that say that GPU Direct RDMA is off.
+        ways: How many channels go each way: `P2P`, `SHM`, `NET/IB`, `NET/Socket`.
+        settings: Variables, by log or command line.
+        failures: Lines that say what did not work, by the text that is searched.
+        ranks: Ranks of the communicator; nodes and ranks of a node where they are said.
+        channels: Channels of collectives, and NVLS channels.
+        mtu_bytes: Path MTU.
+        paths: How far graph search found an adapter from its GPU, such as `PHB`, and what bandwidth it takes.
+        devices: Rank, process, host and GPU of each device listed.
+        average: Average bus bandwidths that nccl-tests prints [GB/s].
+        firsts: Processes (host and number) that hold rank 0 of a communicator.
+        acs: Lines of lspci with ACS on.
+        where: The first line of each fact, by its name.
+    """
+
+    lines: int = 0
+    networks: Counter[str] = field(default_factory=Counter)
+    adapters: dict[str, str] = field(default_factory=dict)
+    relaxed: bool | None = None
+    gdr: Counter[bool] = field(default_factory=Counter)
+    gdr_off: list[Seen] = field(default_factory=list)
+    ways: Counter[str] = field(default_factory=Counter)
+    settings: dict[str, str] = field(default_factory=dict)
+    failures: dict[str, Seen] = field(default_factory=dict)
+    ranks: int | None = None
+    nodes: int | None = None
+    local_ranks: int | None = None
+    channels: int | None = None
+    nvls_channels: int | None = None
+    mtu_bytes: int | None = None
+    paths: dict[str, float] = field(default_factory=dict)
+    devices: list[tuple[int, int, str, str]] = field(default_factory=list)
+    threads: int | None = None
+    average: list[float] = field(default_factory=list)
+    firsts: set[str] = field(default_factory=set)
+    acs: list[Seen] = field(default_factory=list)
+    where: dict[str, Seen] = field(default_factory=dict)
+
+    @property
+    def hosts(self) -> list[str]:
+        """Hosts of the devices, each once."""
+        return list(dict.fromkeys(host for _, _, host, _ in self.devices))
+
+    @property
+    def first_ranks(self) -> int:
+        """How many processes say that they are rank 0, and each then print a result of their own."""
+        listed = len({(pid, host) for rank, pid, host, _ in self.devices if rank == 0})
+        return max(listed, min(len(self.firsts), len(self.average)))
+
+    @property
+    def is_log(self) -> bool:
+        """Whether the text holds anything of NCCL's log that tells how it ran."""
+        return bool(self.networks or self.adapters or self.ways or self.gdr_off or self.failures)
+
+
+def debug_facts(texts: Sequence[str]) -> DebugFacts:
+    """Read what the lines of a text say."""
+    facts = DebugFacts()
+    for number, text in enumerate(texts[:_LINES_MAX], 1):
+        _take(facts, number, text)
+    return facts
+
+
+def _take(facts: DebugFacts, number: int, text: str) -> None:
+    """Read a line; of a fact that is said again the first line is kept."""
+    if "NCCL " in text:
+        facts.lines += 1
+        for take in (_take_network, _take_channel, _take_communicator):
+            take(facts, Seen(number, _bare(text)))
+        place = text.find(" rank 0 n")
+        if place >= 0 and (first := _FIRST.search(text[max(place - 400, 0) : place + 40])):
+            facts.firsts.add(first[1])
+            facts.where.setdefault("first", Seen(number, _bare(text)))
+    if "NCCL_" in text:
+        for name, value in [*_SET.findall(text), *_GIVEN.findall(text)]:
+            facts.settings.setdefault(name, value.rstrip(",")[:120])
+            facts.where.setdefault(name, Seen(number, _bare(text)))
+    if " device " in text and (device := _RANK.search(text)):
+        facts.devices.append((int(device[1]), int(device[2]), device[3], device[4].strip()))
+        facts.where.setdefault("devices", Seen(number, _bare(text)))
+    if run := _RUN.search(text):
+        facts.threads = int(run[1]) * int(run[2])
+    if average := _AVERAGE.search(text):
+        facts.average.append(float(average[1]))
+        facts.where.setdefault("average", Seen(number, _bare(text)))
+    if "ACSCtl" in text and _ACS.search(text):
+        facts.acs.append(Seen(number, _bare(text)))
+
+
+def _bare(text: str) -> str:
+    """Return a line from NCCL's mark on, short enough to be shown."""
+    start = text.find("NCCL INFO")
+    start = text.find("NCCL WARN") if start < 0 else start
+    return " ".join(text[max(start, 0) :].split())[:160]
+
+
+def _note(facts: DebugFacts, name: str, seen: Seen) -> None:
+    facts.where.setdefault(name, seen)
+
+
+def _take_network(facts: DebugFacts, seen: Seen) -> None:
+    text = seen.text
+    if network := _NETWORK.search(text):
+        facts.networks[network[1]] += 1
+        _note(facts, "network", seen)
+    if using := _USING_IB.search(text):
+        for name, port, kind in _HCA.findall(using[1]):
+            facts.adapters.setdefault(f"{name}:{port}", kind)
+        facts.relaxed = "[RO]" in text or bool(facts.relaxed)
+        _note(facts, "adapters", seen)
+    if (gdr := _GDR.search(text)) and gdr[1] == "Disabled":
+        facts.gdr_off.append(seen)
+    if (flag := _GDR_FLAG.search(text)) and flag[1] == "0":
+        facts.gdr_off.append(seen)
+    for failure in _FAILURES:
+        if failure in text:
+            facts.failures.setdefault(failure, seen)
+    if (mtu := _MTU.search(text)) and (code := mtu[1] or mtu[2]) in _MTU_BYTES:
+        facts.mtu_bytes = min(_MTU_BYTES[code], facts.mtu_bytes or 1 << 20)
+        _note(facts, "mtu", seen)
+
+
+def _take_channel(facts: DebugFacts, seen: Seen) -> None:
+    if " via " not in seen.text:
+        return
+    if net := _CHANNEL_NET.search(seen.text):
+        facts.ways[f"NET/{net[1]}"] += 1
+        facts.gdr["GDRDMA" in net[2]] += 1
+        _note(facts, f"via NET/{net[1]}", seen)
+        _note(facts, "gdr" if "GDRDMA" in net[2] else "no gdr", seen)
+    elif channel := _CHANNEL.search(seen.text):
+        way = channel[3].split("/")[0]
+        facts.ways[way] += 1
+        _note(facts, f"via {way}", seen)
+
+
+def _take_communicator(facts: DebugFacts, seen: Seen) -> None:
+    text = seen.text
+    if comm := _COMM.search(text):
+        ranks = int(comm[1])
+        if facts.ranks is None or ranks > facts.ranks:
+            facts.ranks = ranks
+        if comm[2]:
+            facts.nodes, facts.local_ranks = int(comm[2]), int(comm[3])
+        _note(facts, "communicator", seen)
+    if channels := _CHANNELS.search(text):
+        facts.channels = int(channels[1])
+        facts.nvls_channels = int(channels[2]) if channels[2] else facts.nvls_channels
+        _note(facts, "channels", seen)
+    if search := _SEARCH.search(text):
+        facts.paths[search[6]] = max(float(search[4]), facts.paths.get(search[6], 0.0))
+        _note(facts, f"path {search[6]}", seen)
+        if search[1] != "0":
+            _note(facts, "crossNic", seen)
+
+
+def setting(facts: DebugFacts, *names: str) -> tuple[str, str, Seen] | None:
+    """Return the first of some variables that is set, with its value and its line."""
+    for name in names:
+        if name in facts.settings:
+            return name, facts.settings[name], facts.where[name]
+    return None
+
+
+def adapter_names(facts: DebugFacts) -> Mapping[str, str]:
+    """Return the adapters without their ports."""
+    return {name.split(":")[0]: kind for name, kind in facts.adapters.items()}

@@ -1,0 +1,675 @@
+"""Rules that name the likely causes of a measurement, each from its evidence.
+
+A cause is named only with its evidence: a line of the file, or a ratio of what was measured to a rate that
+the file, the user or a plan gives. Each names the test or counter that tells it apart from others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from statistics import median
+from typing import Final
+
+from fabricbench.measured.examined import (
+    AS_EXPECTED,
+    CERTAIN,
+    GOOD,
+    LARGE_BYTES,
+    LIKELY,
+    LINE_RATES,
+    PCIE,
+    POSSIBLE,
+    Examined,
+    Suspect,
+)
+from fabricbench.measured.nccl_check import plain_name
+from fabricbench.measured.nccl_debug import DebugFacts, Seen, adapter_names, setting
+
+
+def _at(seen: Seen) -> str:
+    return f"line {seen.line}: {seen.text}"
+
+
+def _shares(case: Examined) -> list[str]:
+    """Say how much was reached of what, if that is known."""
+    if case.ratio is None or case.plateau is None or case.target is None:
+        return []
+    what = (
+        "the model expects" if case.expected else f"{case.adapters} x {case.hardware.rate_gbps:g} Gb/s carry"
+    )
+    return [f"{case.plateau:.4g} GB/s reached, {case.target:.4g} GB/s {what}: {100 * case.ratio:.0f} %"]
+
+
+def suspects(case: Examined) -> list[Suspect]:
+    """Return the causes that the evidence allows, the likeliest first, equal ones in the rules' order."""
+    found = [each for rule in _RULES for each in rule(case)]
+    has_reached = case.ratio is not None and case.ratio >= GOOD
+    if has_reached:
+        found = [each for each in found if each.confidence == CERTAIN or each.cause in _AT_THE_TARGET]
+    certain = any(each.confidence >= LIKELY for each in found)
+    kept = [each for each in found if not (certain and each.cause in _ONLY_WITHOUT_OTHERS)]
+    return sorted(kept, key=lambda each: -each.confidence)
+
+
+def wrong_values(case: Examined) -> Iterator[Suspect]:
+    """Values that the benchmark's own check found wrong."""
+    wrong = [point for point in case.points if point.wrong]
+    if wrong:
+        first = wrong[0]
+        yield Suspect(
+            "wrong-values",
+            "data arrive damaged: bandwidth says nothing before that is mended",
+            CERTAIN,
+            [
+                f"line {first.line}: {first.wrong} wrong values at {first.size_bytes} B; {len(wrong)} "
+                "results in all"
+            ],
+            "run again with `-c 1` and NCCL_NET_GDR_LEVEL=0, then NCCL_P2P_DISABLE=1: the one that mends "
+            "it names "
+            "the way; `dmesg` for Xid, ECC and AER errors",
+        )
+
+
+def separate_processes(case: Examined) -> Iterator[Suspect]:
+    """Processes that know nothing of each other: nccl-tests without MPI."""
+    facts = case.facts
+    ranks = {rank for rank, *_ in facts.devices}
+    alone = len(ranks) == 1 and len(facts.devices) == 1 and (facts.ranks or 1) == 1
+    if facts.first_ranks > 1:
+        yield Suspect(
+            "separate-processes",
+            "every process measured alone: nccl-tests was built without MPI, and nothing crossed the network",
+            CERTAIN,
+            [
+                f"{facts.first_ranks} processes say that they are rank 0, first "
+                f"{_at(facts.where.get('devices') or facts.where['first'])}"
+            ],
+            "`make clean && make MPI=1`, then one list of ranks 0 to n-1 stands before one table",
+        )
+    elif alone:
+        yield Suspect(
+            "one-rank",
+            "one rank takes part: its bus bandwidth is 0 by definition, (n - 1) / n of it crosses anything",
+            CERTAIN,
+            [_at(facts.where["devices"])],
+            "start more ranks: `-g 8` for the GPUs of a host, `mpirun -np N` and MPI=1 for several hosts",
+        )
+
+
+def sockets(case: Examined) -> Iterator[Suspect]:
+    """TCP in place of RDMA."""
+    facts = case.facts
+    uses = facts.networks["Socket"] + facts.ways["NET/Socket"]
+    others = [way for way in facts.ways if way.startswith("NET/") and way != "NET/Socket"]
+    if not uses or others or (facts.networks["IB"] and not facts.ways["NET/Socket"]) or not case.crosses:
+        return
+    seen = facts.where.get("via NET/Socket") or facts.where["network"]
+    evidence = [_at(seen)]
+    why = [
+        facts.failures[name]
+        for name in facts.failures
+        if name not in ("could not read /sys", "Got completion")
+    ]
+    evidence += [_at(each) for each in why]
+    if disabled := setting(facts, "NCCL_IB_DISABLE"):
+        evidence += [_at(disabled[2])] if disabled[1] != "0" else []
+    yield Suspect(
+        "sockets",
+        "NCCL moves data by TCP sockets: no RDMA adapter was found or it may not be used",
+        CERTAIN,
+        [*evidence, *_shares(case)],
+        "`ibv_devinfo` inside the same container or job must list the adapters (/dev/infiniband, "
+        "libibverbs, memlock "
+        "unlimited); then the log says `NET/IB : Using`",
+    )
+
+
+def no_gpu_direct(case: Examined) -> Iterator[Suspect]:
+    """RDMA by way of host memory."""
+    facts = case.facts
+    by_rdma = [way for way in facts.ways if way.startswith("NET/") and way != "NET/Socket"]
+    without = facts.gdr[False] if by_rdma else 0
+    off = setting(facts, "NCCL_NET_GDR_LEVEL", "NCCL_IB_CUDA_SUPPORT")
+    is_set_off = off is not None and off[1] in ("0", "LOC")
+    if facts.ways["NET/Socket"] and not by_rdma:
+        return
+    if facts.gdr[True] and not facts.gdr_off and not without:
+        return
+    if not (without or facts.gdr_off or is_set_off):
+        return
+    evidence = [_at(each) for each in facts.gdr_off[:2]]
+    if without:
+        count = f"{without} of {without + facts.gdr[True]} channels between hosts without /GDRDMA"
+        evidence.append(f"{count}, first {_at(facts.where['no gdr'])}")
+    if off and is_set_off:
+        evidence.append(_at(off[2]))
+    yield Suspect(
+        "gpu-direct-off",
+        "data between GPU and adapter take the way through host memory: GPU Direct RDMA is off",
+        CERTAIN if facts.gdr_off or is_set_off else LIKELY,
+        [*evidence, *_shares(case)],
+        "`lsmod | grep nvidia_peermem` (or DMA-BUF), then the log has `via NET/IB/0/GDRDMA`; `ib_write_bw "
+        "--use_cuda=0` against the same without it is the test of one pair",
+    )
+
+
+def no_peer_to_peer(case: Examined) -> Iterator[Suspect]:
+    """Shared memory in place of NVLink or PCIe between the GPUs of a host."""
+    facts = case.facts
+    off = setting(facts, "NCCL_P2P_DISABLE", "NCCL_P2P_LEVEL")
+    is_set_off = off is not None and off[1] in ("1", "LOC", "0" if off[0] == "NCCL_P2P_LEVEL" else "LOC")
+    by_memory = facts.ways["SHM"] and not facts.ways["P2P"]
+    if not (is_set_off or by_memory):
+        return
+    evidence = [_at(off[2])] if off and is_set_off else []
+    if facts.ways["SHM"]:
+        evidence.append(f"{facts.ways['SHM']} channels by shared memory, first {_at(facts.where['via SHM'])}")
+    yield Suspect(
+        "peer-to-peer-off",
+        "GPUs of a host exchange data by shared memory, not by NVLink or PCIe",
+        CERTAIN if is_set_off and not case.crosses else LIKELY,
+        evidence,
+        "unset NCCL_P2P_DISABLE and NCCL_P2P_LEVEL; `nvidia-smi topo -m` and `nvidia-smi nvlink -s` show "
+        "links, and the "
+        "log then has `via P2P`; without it in a virtual machine, see ACS and fabric manager",
+    )
+
+
+def few_adapters(case: Examined) -> Iterator[Suspect]:
+    """Fewer adapters than there are."""
+    facts, used = case.facts, len(case.facts.adapters)
+    chosen = setting(facts, "NCCL_IB_HCA")
+    named = (
+        []
+        if chosen is None or chosen[1][:1] in "^"
+        else [each for each in chosen[1].lstrip("=").split(",") if each]
+    )
+    has = case.hardware.adapters
+    evidence: list[str] = []
+    confidence = 0
+    count = used or len(named)
+    if has and count and count < has and not case.is_perftest:
+        evidence.append(f"{count} of {has} adapters ({case.hardware.source})")
+        confidence = CERTAIN
+    local = facts.local_ranks or (_most_of_a_host(facts) if facts.devices else None)
+    ranks = max((point.ranks for point in case.points), default=0)
+    if not has and count and (local or ranks) >= 4 * count and not case.is_perftest:
+        evidence.append(
+            f"{count} for {local} GPUs of a host"
+            if local
+            else f"{count} for {ranks} ranks on one host or more"
+        )
+        confidence = LIKELY if local and not used else POSSIBLE
+    if not confidence or not case.crosses:
+        return
+    evidence += [_at(chosen[2])] if chosen else []
+    evidence += [_at(facts.where["adapters"])] if used else []
+    rate = case.hardware.rate_gbps
+    if rate and case.plateau:
+        evidence.append(
+            f"{case.plateau:.4g} GB/s are {case.plateau / (rate / 8):.2f} adapters of {rate:g} Gb/s"
+        )
+    yield Suspect(
+        "few-adapters",
+        "NCCL uses fewer adapters than the host has" if has else "few adapters serve many GPUs",
+        confidence,
+        evidence,
+        "leave NCCL_IB_HCA out or name all, `ibstat` must say Active and LinkUp for each; bandwidth must "
+        "rise by one "
+        "adapter's with each that is added",
+    )
+
+
+def _most_of_a_host(facts: DebugFacts) -> int:
+    hosts = [host for _, _, host, _ in facts.devices]
+    return max(hosts.count(host) for host in set(hosts))
+
+
+def bonded(case: Examined) -> Iterator[Suspect]:
+    """One queue pair on a bond takes one of its ports."""
+    names = [name for name in adapter_names(case.facts) if "bond" in name]
+    chosen = setting(case.facts, "NCCL_IB_HCA")
+    names += [chosen[1]] if chosen and "bond" in chosen[1] and not names else []
+    names += [name for name in [case.perftest.get("nic", "")] if "bond" in name]
+    if not names:
+        return
+    pairs = setting(case.facts, "NCCL_IB_QPS_PER_CONNECTION")
+    count = (
+        int(pairs[1]) if pairs and pairs[1].isdecimal() else int(case.perftest.get("queue pairs", "1") or 1)
+    )
+    half = case.ratio is not None and case.ratio <= 0.65
+    if count > 1 and not half:
+        return
+    known = f"adapter {names[0]}, {count} queue pair{'s' if count > 1 else ''} for a connection"
+    yield Suspect(
+        "bond-one-port",
+        "the hash of the bond puts the queue pairs of a connection on one of its ports",
+        LIKELY if half or count == 1 else POSSIBLE,
+        [
+            known,
+            *([_at(pairs[2])] if pairs else ["NCCL_IB_QPS_PER_CONNECTION is not set: 1"]),
+            *_shares(case),
+        ],
+        "NCCL_IB_QPS_PER_CONNECTION=4 with NCCL_IB_SPLIT_DATA_ON_QPS=0; tx bytes of both ports (`ethtool "
+        "-S`), or give "
+        "NCCL the ports without a bond",
+    )
+
+
+def path_to_adapter(case: Examined) -> Iterator[Suspect]:
+    """An adapter that is far from its GPU."""
+    far = [kind for kind in ("SYS", "NODE", "PHB") if kind in case.facts.paths and case.crosses]
+    if not far or (case.ratio is not None and case.ratio >= GOOD):
+        return
+    kind = far[0]
+    ways = {
+        "SYS": "the link between processors",
+        "NODE": "the host bridges of a NUMA node",
+        "PHB": "a host bridge",
+    }
+    rate = case.facts.paths[kind]
+    evidence = [f"{_at(case.facts.where[f'path {kind}'])} (GPU to adapter: {kind})"]
+    is_close = case.plateau is not None and case.plateau <= 1.1 * rate * (case.adapters or 1)
+    evidence += (
+        [f"NCCL's graph search counts on {rate:g} GB/s there, {case.plateau:.4g} were reached"]
+        if case.plateau
+        else []
+    )
+    yield Suspect(
+        "far-adapter",
+        f"data between GPU and adapter cross {ways[kind]}",
+        LIKELY if kind == "SYS" or is_close else POSSIBLE,
+        [*evidence, *_shares(case)],
+        "`nvidia-smi topo -m`: GPU and adapter should be PIX or PXB; ranks on the other NUMA node, "
+        "`numactl`, BIOS NPS, "
+        "relaxed ordering; `ib_write_bw --use_cuda` by GPU and adapter shows the pair that is slow",
+    )
+
+
+def access_control(case: Examined) -> Iterator[Suspect]:
+    """PCIe Access Control Services send peer traffic by the root complex."""
+    facts = case.facts
+    if facts.acs:
+        yield Suspect(
+            "acs",
+            "PCIe ACS is on: traffic between GPU and adapter goes up to the root complex and back",
+            LIKELY,
+            [_at(facts.acs[0]), f"{len(facts.acs)} bridges with it", *_shares(case)],
+            "`setpci` or BIOS turns it off; `lspci -vvv | grep ACSCtl` must show SrcValid- ReqRedir- for "
+            "all bridges",
+        )
+    elif (
+        case.ratio is not None
+        and 0.25 <= case.ratio <= 0.65
+        and not case.is_perftest
+        and not facts.ways["NET/Socket"]
+        and not facts.networks["Socket"]
+    ):
+        yield Suspect(
+            "acs",
+            "about half of the rate of each adapter: peer traffic may take the PCIe root complex (ACS or "
+            "IOMMU on)",
+            POSSIBLE,
+            _shares(case),
+            "`sudo lspci -vvv | grep ACSCtl`: SrcValid+ on a bridge above a GPU or adapter is it; "
+            "NCCL_NET_GDR_LEVEL=0 "
+            "that is not slower speaks for it",
+        )
+
+
+def slower_port(case: Examined) -> Iterator[Suspect]:
+    """A port at a lower rate than was said."""
+    rate, each = case.hardware.rate_gbps, _each_adapter(case)
+    if rate is None or each is None or case.ratio is None or case.ratio >= GOOD:
+        return
+    gbps = 8 * each
+    fitting = [lower for lower in LINE_RATES if lower < rate and 0.9 * lower <= gbps <= 0.995 * lower]
+    if fitting:
+        yield Suspect(
+            "slower-port",
+            f"an adapter carries what a port of {fitting[-1]} Gb/s carries, not one of {rate:g} Gb/s",
+            POSSIBLE,
+            [
+                f"{gbps:.4g} Gb/s for each adapter: {100 * gbps / fitting[-1]:.0f} % of {fitting[-1]} Gb/s",
+                *_shares(case),
+            ],
+            "`ibstat` (Rate) or `ethtool` (Speed) of both ends and of the switch; a splitter cable or a "
+            "second host "
+            "port that is not used; tx bytes of each port",
+        )
+
+
+def _each_adapter(case: Examined) -> float | None:
+    if case.plateau is None or not case.adapters or not case.crosses:
+        return None
+    return case.plateau / case.adapters
+
+
+def slot(case: Examined) -> Iterator[Suspect]:
+    """A PCIe slot that is narrower than the port."""
+    each, rate = _each_adapter(case), case.hardware.rate_gbps
+    if each is None or case.ratio is None or case.ratio >= GOOD:
+        return
+    fitting = [
+        (name, most)
+        for name, most in PCIE
+        if 0.82 * most <= each <= 1.02 * most and most < 0.98 * (rate or 0) / 8
+    ]
+    if fitting:
+        name, most = fitting[-1]
+        yield Suspect(
+            "pcie-slot",
+            f"an adapter carries what a slot of PCIe {name} carries",
+            POSSIBLE,
+            [f"{each:.4g} GB/s for each adapter, some {most:g} GB/s is the most of {name}", *_shares(case)],
+            "`lspci -vv -s ADAPTER | grep LnkSta`: speed and width of the adapter, the GPU and the bridges "
+            "between; "
+            "`ib_write_bw` from host memory has the same limit",
+        )
+
+
+def small_mtu(case: Examined) -> Iterator[Suspect]:
+    """A path MTU of 1024 or less."""
+    facts = case.facts
+    mtu = facts.mtu_bytes
+    said = case.perftest.get("mtu", "").split("[")[0]
+    evidence = [_at(facts.where["mtu"])] if mtu else []
+    if said.isdecimal():
+        mtu, evidence = int(said), [f"perftest: Mtu {said}"]
+    if not mtu or mtu > 1024:
+        return
+    share = mtu / (mtu + 82)
+    evidence.append(
+        f"headers of 82 B for each packet leave {100 * share:.1f} % of the line rate; 4096 leaves 98 %"
+    )
+    enough = case.ratio is not None and case.ratio >= 0.9 * share / 0.98
+    yield Suspect(
+        "small-mtu",
+        f"the path MTU is {mtu} B: an interface with an MTU of 1500 gives RoCE no more",
+        LIKELY if enough or case.ratio is None else POSSIBLE,
+        [*evidence, *_shares(case)],
+        "`ip link set dev IFACE mtu 9000` on hosts and switches, then `ibv_devinfo` says active_mtu 4096; "
+        "it also "
+        "quarters the packets that the adapter has to handle",
+    )
+
+
+def one_queue_pair(case: Examined) -> Iterator[Suspect]:
+    """Perftest with one queue pair or small messages."""
+    if not case.is_perftest or case.ratio is None or case.ratio >= GOOD:
+        return
+    if case.perftest.get("rdma_cm", "OFF").startswith("ON"):
+        yield Suspect(
+            "rdma-cm",
+            "connected by rdma_cm, which takes another GID, MTU or service level than the default",
+            POSSIBLE,
+            ["perftest: rdma_cm QPs ON", *_shares(case)],
+            "the same without -R, and with -x GID and -m 4096; compare `Mtu`, `GID index` and the DSCP of "
+            "both",
+        )
+    if case.perftest.get("queue pairs", "1") == "1":
+        yield Suspect(
+            "one-queue-pair",
+            "one queue pair: one path through the fabric, one engine of the adapter",
+            POSSIBLE,
+            ["perftest: Number of qps 1", *_shares(case)],
+            "`-q 4`: more by much means collisions or a limit of one queue pair; the same means the port, "
+            "PCIe or MTU",
+        )
+
+
+def hidden_topology(case: Examined) -> Iterator[Suspect]:
+    """NCCL cannot see PCIe, as in a virtual machine."""
+    seen = case.facts.failures.get("could not read /sys")
+    if seen is None:
+        return
+    yield Suspect(
+        "hidden-topology",
+        "NCCL cannot read the PCIe topology, as in virtual machines, and takes defaults for its paths",
+        LIKELY if case.ratio is None or case.ratio < GOOD else POSSIBLE,
+        [_at(seen), *_shares(case)],
+        "NCCL_TOPO_FILE of the provider, ATS and ACS as it says; NCCL_TOPO_DUMP_FILE shows what NCCL takes",
+    )
+
+
+def forced_choice(case: Examined) -> Iterator[Suspect]:
+    """Variables that hold NCCL back."""
+    slowing = {
+        "NCCL_PROTO": ("LL",),
+        "NCCL_MAX_NCHANNELS": ("1", "2"),
+        "NCCL_PXN_DISABLE": ("1",),
+        "NCCL_SHM_DISABLE": ("1",),
+        "NCCL_NVLS_ENABLE": ("0",),
+        "NCCL_IB_SPLIT_DATA_ON_QPS": ("1",),
+    }
+    set_ones = [
+        found
+        for name, values in slowing.items()
+        if (found := setting(case.facts, name)) and found[1] in values
+    ]
+    if not set_ones or (case.ratio is not None and case.ratio >= GOOD):
+        return
+    yield Suspect(
+        "forced-choice",
+        "variables hold NCCL to a slower choice than its own",
+        POSSIBLE,
+        [_at(each[2]) for each in set_ones],
+        "the same without them",
+    )
+
+
+def cross_rail(case: Examined) -> Iterator[Suspect]:
+    """Traffic between rails."""
+    facts = case.facts
+    cross = setting(facts, "NCCL_CROSS_NIC")
+    seen = facts.where.get("crossNic")
+    several = (case.adapters or 0) > 1
+    if not several or not case.crosses or not ((cross and cross[1] != "0") or seen):
+        return
+    if case.ratio is not None and case.ratio >= GOOD:
+        return
+    evidence = [_at(cross[2])] if cross else []
+    evidence += [_at(seen)] if seen else []
+    yield Suspect(
+        "cross-rail",
+        "rings change rails between hosts: their traffic crosses the spines, where ECMP may collide",
+        POSSIBLE,
+        [*evidence, *_shares(case)],
+        "NCCL_CROSS_NIC=0 against 1; tx bytes of each uplink of a rail switch; `fabricbench expect` with "
+        "both",
+    )
+
+
+def uneven(case: Examined) -> Iterator[Suspect]:
+    """The same size now fast, now slow."""
+    groups: dict[tuple[str, int, int, str], list[float]] = {}
+    for point in case.large:
+        key = (point.benchmark, point.ranks, point.size_bytes, point.placement)
+        groups.setdefault(key, []).append(point.busbw or 0.0)
+    worst = max(groups.values(), key=lambda values: max(values) / min(values), default=[])
+    if len(worst) > 1 and max(worst) > 1.2 * min(worst):
+        yield Suspect(
+            "collisions",
+            "the same size is fast and slow in turn: queue pairs that share an uplink in some runs (ECMP), "
+            "or neighbours",
+            LIKELY if len(worst) > 3 else POSSIBLE,
+            [f"{len(worst)} runs of one size: {min(worst):.4g} to {max(worst):.4g} GB/s"],
+            "bytes and queue pairs of each uplink of the leaves during a slow and a fast run; "
+            "NCCL_IB_QPS_PER_CONNECTION=4; adaptive routing; `fabricbench expect PLAN` gives the range "
+            "that hashing makes",
+        )
+
+
+def falls(case: Examined) -> Iterator[Suspect]:
+    """Bandwidth that falls beyond a size."""
+    curve = _curve(case)
+    if len(curve) < 3:
+        return
+    best = max(curve, key=lambda each: each[1])
+    last = curve[-1]
+    if last[0] > best[0] >= 1 << 20 and last[1] < 0.8 * best[1]:
+        yield Suspect(
+            "congestion",
+            "bandwidth falls beyond a size, as where buffers fill, pauses spread or marks cut rates for long",
+            POSSIBLE,
+            [f"{best[1]:.4g} GB/s at {best[0]} B, {last[1]:.4g} GB/s at {last[0]} B"],
+            "rx_prio3_pause and tx_prio3_pause, np_cnp_sent, out_of_sequence, rx_discards_phy of hosts, "
+            "pause and drop "
+            "counters of switches, before and after one large run",
+        )
+
+
+def too_small(case: Examined) -> Iterator[Suspect]:
+    """Sizes at which latency decides."""
+    curve = _curve(case)
+    if (
+        case.is_perftest
+        and curve
+        and curve[-1][0] < 64 << 10
+        and case.ratio is not None
+        and case.ratio < GOOD
+    ):
+        yield Suspect(
+            "sizes-too-small",
+            "small messages: the cost of each decides, not the rate",
+            LIKELY,
+            [f"{curve[-1][0]} B is the largest message, and 64 KiB are 1.3 us at 400 Gb/s", *_shares(case)],
+            "`-s 1048576`, or `-a` for all sizes: from some 64 KiB on the rate decides",
+        )
+    if case.is_perftest or len(curve) < 2 or case.plateau is None:
+        return
+    (before, slower), (last, faster) = curve[-2:]
+    rising = faster > 1.1 * slower and last <= 4 * before
+    if rising and (case.ratio is None or case.ratio < GOOD):
+        yield Suspect(
+            "sizes-too-small",
+            "bandwidth still rises at the largest size: latency decides, not the rate",
+            LIKELY if last < LARGE_BYTES else POSSIBLE,
+            [f"{slower:.4g} GB/s at {before} B, {faster:.4g} GB/s at {last} B"],
+            "`-e 8G`: at the plateau a doubled size takes twice the time",
+        )
+
+
+def _curve(case: Examined) -> list[tuple[int, float]]:
+    """Return sizes with the median bandwidth of their results."""
+    sizes: dict[int, list[float]] = {}
+    for point in case.points:
+        if point.busbw:
+            sizes.setdefault(point.size_bytes, []).append(point.busbw)
+    return [(size, median(values)) for size, values in sorted(sizes.items())]
+
+
+def placements(case: Examined) -> Iterator[Suspect]:
+    """In-place and out-of-place that differ."""
+    rates: dict[str, list[float]] = {}
+    for point in case.large:
+        rates.setdefault(point.placement, []).append(point.busbw or 0.0)
+    if not {"in-place", "out-of-place"} <= rates.keys():
+        return
+    both = {name: median(values) for name, values in rates.items()}
+    low, high = sorted((both["in-place"], both["out-of-place"]))
+    if high > 1.15 * low:
+        yield Suspect(
+            "placement",
+            "in-place and out-of-place differ: what is done to buffers decides, not the network",
+            POSSIBLE,
+            [f"in-place {both['in-place']:.4g} GB/s, out-of-place {both['out-of-place']:.4g} GB/s"],
+            "`-w 20 -n 100`: if both agree then, registration and first touch of buffers were measured",
+        )
+
+
+def faster_than_network(case: Examined) -> Iterator[Suspect]:
+    """Bandwidth above what the adapters carry, or the model gives."""
+    if not case.is_above or case.plateau is None or case.target is None:
+        return
+    is_tree = case.nodes == 2 and any(plain_name(point.benchmark) == "all_reduce" for point in case.large)
+    why = (
+        "a tree of two hosts may print up to twice the network's rate, as busbw counts what a ring moves"
+        if is_tree
+        else "more than the network carries: ranks share hosts, or adapters are more or faster than said"
+    )
+    yield Suspect(
+        "above-line-rate",
+        why,
+        LIKELY,
+        _shares(case),
+        "NCCL_ALGO=RING prints what the adapters carry; tx bytes of the ports over the time",
+    )
+
+
+def inside_a_host(case: Examined) -> Iterator[Suspect]:
+    """All ranks on one host."""
+    if case.crosses or not case.points or not case.facts.devices or len(case.facts.devices) < 2:
+        return
+    yield Suspect(
+        "inside-a-host",
+        "all ranks are on one host: NVLink or PCIe decides, nothing crosses the network",
+        CERTAIN,
+        [
+            f"{len(case.facts.devices)} ranks on {case.facts.hosts[0]}, first "
+            f"{_at(case.facts.where['devices'])}"
+        ],
+        "start ranks on several hosts (`mpirun -H a:8,b:8`) to measure the network",
+    )
+
+
+def as_expected(case: Examined) -> Iterator[Suspect]:
+    """Nothing is missing."""
+    is_reached = case.ratio is not None and case.ratio >= GOOD and not case.is_above
+    if is_reached and not any(point.wrong for point in case.points):
+        yield Suspect(
+            AS_EXPECTED,
+            "it is what such a network gives",
+            CERTAIN,
+            _shares(case),
+            "nothing to tell apart; `fabricbench expect` gives limits to accept",
+        )
+
+
+def host_software(case: Examined) -> Iterator[Suspect]:
+    """What is left when nothing else was found."""
+    if case.ratio is None or case.ratio >= GOOD or case.is_perftest:
+        return
+    yield Suspect(
+        "unexplained",
+        "the file holds nothing that says why: fabric (collisions, pauses) or host (channels, cost of each "
+        "step)",
+        POSSIBLE,
+        _shares(case),
+        "NCCL_DEBUG=INFO in the same file; `ib_write_bw -q 4` by adapter: line rate there means NCCL's "
+        "channels, buffers "
+        "(NCCL_BUFFSIZE, NCCL_MIN_NCHANNELS) or collisions, less means port, PCIe or fabric; two hosts on "
+        "one leaf against two "
+        "on different leaves",
+    )
+
+
+_AT_THE_TARGET: Final = (AS_EXPECTED, "above-line-rate")
+_ONLY_WITHOUT_OTHERS: Final = ("unexplained",)
+_RULES: Final[Sequence[Callable[[Examined], Iterator[Suspect]]]] = (
+    separate_processes,
+    wrong_values,
+    as_expected,
+    sockets,
+    no_peer_to_peer,
+    few_adapters,
+    no_gpu_direct,
+    bonded,
+    small_mtu,
+    path_to_adapter,
+    hidden_topology,
+    too_small,
+    slower_port,
+    slot,
+    access_control,
+    uneven,
+    faster_than_network,
+    cross_rail,
+    one_queue_pair,
+    falls,
+    placements,
+    forced_choice,
+    inside_a_host,
+    host_software,
+)
+"""In the order in which equally likely causes are told: what spoils a measurement, then the host outwards."""

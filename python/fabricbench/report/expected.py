@@ -1,0 +1,483 @@
+"""Expected values as text, JSON, criteria of a plan, CSV and arguments of nccl-tests."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from decimal import ROUND_FLOOR, Context, Decimal
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Final
+
+from fabricbench.analysis.diagnosis import CAUSES
+from fabricbench.metrics import BUS_BANDWIDTH, BY_NAME, IDEAL_SHARE
+from fabricbench.report.insight import insight_of
+from fabricbench.report.text_table import Column, Row, Style, render, styled
+from fabricbench.results.expected import (
+    SLOWEST,
+    TIME,
+    TOGETHER,
+    Checked,
+    Draw,
+    Expected,
+    checked,
+    expectations,
+    limit_of,
+    mean_bandwidths,
+    trials_needed,
+)
+from fabricbench.words import counted, data_size
+
+if TYPE_CHECKING:
+    from fabricbench.store import Trial
+
+FAR_PERCENT: Final = 5.0
+"""A model that is further from packets than this is none to make limits of."""
+NCCL_MARGIN: Final = 0.9
+"""nccl-tests fails below this share of NCCL_TESTS_MIN_BW (`check_avg_bw * 0.9` in src/common.cu)."""
+_SUFFIXES: Final = ((1 << 30, "G"), (1 << 20, "M"), (1 << 10, "K"))
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """Everything that is expected of a plan.
+
+    Attributes:
+        plan: Its name.
+        backend: What carried the trials out.
+        seeds: Trials of each size, variant and placement.
+        placements: Placements that were drawn; 0 if the plan's own was taken.
+        false_alarm: Probability of a false alarm that was asked for.
+        allowance: What limits are looser than the order statistic, as a share.
+        expected: What each job has at each size.
+        checked: Trials of the first seed beside those of the packet simulator, if that was asked for.
+    """
+
+    plan: str
+    backend: str
+    seeds: int
+    placements: int
+    false_alarm: float
+    allowance: float
+    expected: Sequence[Expected]
+    checked: Sequence[Checked] = ()
+
+    @property
+    def main(self) -> list[Expected]:
+        """What a table shows: of several jobs the slowest, or all together."""
+        has_several = {each.variant for each in self.expected if not each.is_of_one_job}
+        return [each for each in self.expected if not (each.variant in has_several and each.is_of_one_job)]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What is asked of an expectation.
+
+    Attributes:
+        seeds: Trials of each size, variant and placement.
+        placements: How many placements are drawn; 0 for the plan's own.
+        false_alarm: Probability of a false alarm that a limit may have.
+        allowance: What limits are looser than the order statistic, as a share.
+        as_one: Whether all jobs are one operation.
+    """
+
+    seeds: int
+    placements: int
+    false_alarm: float
+    allowance: float
+    as_one: bool
+
+
+def expectation(
+    plan: str, backend: str, settings: Settings, draws: Sequence[Draw], packets: Sequence[Trial] = ()
+) -> Expectation:
+    """Return what is expected of a plan, given its finished trials and those of packets to check them."""
+    found = expectations(
+        draws,
+        false_alarm=settings.false_alarm,
+        allowance=settings.allowance,
+        as_one=settings.as_one,
+        causes=_leading_causes,
+    )
+    given = (settings.seeds, settings.placements, settings.false_alarm, settings.allowance)
+    return Expectation(plan, backend, *given, found, checked(draws, packets))
+
+
+def _leading_causes(trial: Trial) -> list[str]:
+    """Return the cause that explains most of what each job of a trial lost; nothing without counters."""
+    if (found := insight_of(trial)) is None:
+        return []
+    leading = {finding.job: finding for finding in reversed(found.findings) if finding.explained}
+    return sorted({CAUSES[finding.cause] for finding in leading.values()})
+
+
+def expectation_text(told: Expectation, *, colour: bool) -> str:
+    """Return the ranges, what decides them and the limits."""
+    draws = f"{counted(told.seeds, 'seed')}"
+    draws += f" x {counted(told.placements, 'placement')}" if told.placements else ""
+    head = f"{told.plan}: expected of {draws}, backend {told.backend}"
+    parts = [styled(head, Style.BOLD, colour=colour), _table(told, colour=colour)]
+    more = (_decides_text, _checked_text, _limits_text)
+    parts += [text for each in more if (text := each(told, colour=colour))]
+    return "\n\n".join(parts)
+
+
+def _table(told: Expectation, *, colour: bool) -> str:
+    columns = [Column((name,), is_text=True) for name in ("size", "variant", "job", "metric")]
+    columns += [Column((name,)) for name in ("least", "lower 4th", "median", "upper 4th", "most")]
+    columns += [Column(("spread", "%")), Column(("accept",), is_text=True)]
+    rows: list[Row] = []
+    for each in told.main:
+        limits = {limit.metric: limit for limit in each.limits}
+        for number, (name, values) in enumerate(each.ranges.items()):
+            metric, limit = BY_NAME[name], limits.get(name)
+            cells = (
+                [data_size(each.data_size_bytes), each.variant, _job(each)] if number == 0 else ["", "", ""]
+            )
+            numbers = [
+                _number(getattr(values, part)) for part in ("least", "lower", "median", "upper", "most")
+            ]
+            accept = "" if limit is None else _accept(limit.minimum, limit.maximum)
+            unit = f" ({metric.unit})" if metric.unit else ""
+            rows.append(
+                Row(
+                    [
+                        *cells,
+                        f"{metric.label or metric.title}{unit}",
+                        *numbers,
+                        f"{values.spread_percent:.1f}",
+                        accept,
+                    ]
+                )
+            )
+        if not each.ranges:
+            cells = [data_size(each.data_size_bytes), each.variant, _job(each), "incomplete", *[""] * 7]
+            rows.append(Row(cells, Style.RED))
+    return render(columns, rows, colour=colour)
+
+
+def _number(value: float) -> str:
+    return f"{value:.5g}"
+
+
+def _accept(minimum: float | None, maximum: float | None) -> str:
+    return f">= {_number(minimum)}" if minimum is not None else f"<= {_number(maximum or 0.0)}"
+
+
+def _job(each: Expected) -> str:
+    name = {SLOWEST: "slowest job", TOGETHER: "all as one"}.get(each.job, each.job)
+    return f"{name}, {each.collective}, {each.ranks} ranks"
+
+
+def _decides_text(told: Expectation, *, colour: bool) -> str:
+    lines = [
+        f"- {data_size(each.data_size_bytes)}, {each.variant}: {sentence}"
+        for each in told.main
+        for sentence in (*each.decides, *_fixed_part(told, each))
+    ]
+    return "\n".join([styled("what decides it", Style.BOLD, colour=colour), *lines]) if lines else ""
+
+
+def _fixed_part(told: Expectation, one: Expected) -> list[str]:
+    """Say how much of the median time is the same at every size, by the straight line of two sizes."""
+    alike = [
+        each
+        for each in told.main
+        if (each.variant, each.job, each.axes) == (one.variant, one.job, one.axes)
+        and TIME.name in each.ranges
+    ]
+    alike.sort(key=lambda each: each.data_size_bytes)
+    if len(alike) < 2 or alike[0] is not one:
+        return []
+    first, last = alike[0], alike[-1]
+    rise = last.ranges[TIME.name].median - first.ranges[TIME.name].median
+    if rise <= 0:
+        return []
+    per_byte = rise / (last.data_size_bytes - first.data_size_bytes)
+    fixed = first.ranges[TIME.name].median - per_byte * first.data_size_bytes
+    if fixed < 0.01 * first.ranges[TIME.name].median:
+        return []
+    share = 100 * fixed / first.ranges[TIME.name].median
+    return [
+        f"{fixed:.4g} ms, {share:.0f} % here, do not grow with the size (line through the medians of "
+        f"{data_size(first.data_size_bytes)} and {data_size(last.data_size_bytes)}): latency of its steps"
+    ]
+
+
+def _limits_text(told: Expectation, *, colour: bool) -> str:
+    limits = [limit for each in told.main for limit in each.limits]
+    if not limits:
+        return ""
+    worst = max(limit.false_alarm for limit in limits)
+    lines = [
+        styled("limits for acceptance", Style.BOLD, colour=colour),
+        f"- `accept` is value {max(limit.order for limit in limits)} of "
+        f"{max(limit.trials for limit in limits)} "
+        "from the worst: a fabric that is as the plan says fails one with a probability of "
+        f"{100 * worst:.2g} % at "
+        "most, whatever the distribution (order statistics)",
+    ]
+    if worst > told.false_alarm:
+        lines.append(f"- {100 * told.false_alarm:.2g} % needs more trials: --seeds {needed_seeds(told)}")
+    if told.allowance:
+        lines.append(f"- each is {100 * told.allowance:g} % looser than that, as --allowance says")
+    lines.append("- the plan's hosts are ideal unless it says otherwise: --allowance for what yours add")
+    return "\n".join(lines)
+
+
+def _checked_text(told: Expectation, *, colour: bool) -> str:
+    """Say how far the trials are from packets, and whether limits can be made of them."""
+    if not told.checked:
+        return ""
+    lines = [styled("checked with packets, first seed, slowest job", Style.BOLD, colour=colour)]
+    for each in told.checked:
+        lines.append(
+            f"- {data_size(each.data_size_bytes)}, {each.variant}: {each.time_ms:.5g} ms, by packets "
+            f"{each.packets_ms:.5g} ms: {each.deviation_percent:+.1f} %"
+        )
+    return "\n".join(lines)
+
+
+def far_text(told: Expectation) -> str:
+    """Say where the model is too far from packets for limits; empty if nowhere."""
+    far = [each for each in told.checked if abs(each.deviation_percent) > FAR_PERCENT]
+    texts = [
+        f"{data_size(each.data_size_bytes)} {each.variant} by {each.deviation_percent:+.0f} %" for each in far
+    ]
+    return (
+        f"backend {told.backend} is more than {FAR_PERCENT:g} % off packets at {', '.join(texts)}: make no "
+        "limits of "
+        "that, `--backend sim` gives them"
+        if far
+        else ""
+    )
+
+
+def needed_seeds(told: Expectation) -> int:
+    """Return how many seeds the probability of a false alarm takes."""
+    return -(-trials_needed(told.false_alarm) // max(1, told.placements))
+
+
+def expectation_json(told: Expectation, benchmarks: Mapping[str, str]) -> str:
+    """Return all of it as one JSON object; `expected` has the jobs as well as what stands for all of them."""
+    content = {
+        "plan": told.plan,
+        "backend": told.backend,
+        "seeds": told.seeds,
+        "placements": told.placements,
+        "false_alarm": told.false_alarm,
+        "allowance": told.allowance,
+        "expected": [_object(each) for each in told.expected],
+        "checked": checked_rows(told),
+        "criteria": criteria(told),
+        "nccl_tests": [asdict(each) for each in nccl_tests(told, benchmarks)],
+    }
+    return json.dumps(content, indent=2, allow_nan=False)
+
+
+def _object(each: Expected) -> dict[str, Any]:
+    return {
+        "variant": each.variant,
+        "job": each.job if each.is_of_one_job else None,
+        "of": "job" if each.is_of_one_job else each.job,
+        "collective": each.collective,
+        "ranks": each.ranks,
+        "data_size_bytes": each.data_size_bytes,
+        "axes": dict(each.axes),
+        "trials": each.trials,
+        "incomplete": each.incomplete,
+        "ranges": {name: asdict(values) for name, values in each.ranges.items()},
+        "limits": [
+            {
+                "metric": limit.metric,
+                "min": limit.minimum,
+                "max": limit.maximum,
+                "false_alarm": limit.false_alarm,
+            }
+            for limit in each.limits
+        ],
+        "decides": list(each.decides),
+    }
+
+
+def checked_rows(told: Expectation) -> list[dict[str, Any]]:
+    """Return trials beside those of packets."""
+    return [asdict(each) | {"deviation_percent": each.deviation_percent} for each in told.checked]
+
+
+def rows_of(told: Expectation) -> list[dict[str, Any]]:
+    """Return a row for each variant, size, job and metric."""
+    return [
+        {
+            "variant": each.variant,
+            "job": each.job,
+            "collective": each.collective,
+            "ranks": each.ranks,
+            "data_size_bytes": each.data_size_bytes,
+            "trials": each.trials,
+            "metric": name,
+            **asdict(values),
+            "min": limit.minimum if limit else None,
+            "max": limit.maximum if limit else None,
+            "false_alarm": limit.false_alarm if limit else None,
+        }
+        for each in told.expected
+        for name, values in each.ranges.items()
+        for limit in [next((limit for limit in each.limits if limit.metric == name), None)]
+    ]
+
+
+def expectation_csv(told: Expectation) -> str:
+    """Return the same rows as CSV."""
+    rows = rows_of(told)
+    stream = io.StringIO()
+    writer = csv.DictWriter(stream, list(rows[0]) if rows else ["variant"], lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return stream.getvalue().rstrip("\n")
+
+
+def criteria(told: Expectation) -> list[dict[str, Any]]:
+    """Return criteria as a plan has them: a criterion holds at every size, so it has the loosest limit."""
+    loosest: dict[tuple[str, str, str], dict[str, Any]] = {}
+    several = {each.variant for each in told.expected if not each.is_of_one_job}
+    variants = {each.variant for each in told.expected}
+    for each in told.expected:
+        for limit in each.limits:
+            if not each.is_of_one_job or limit.metric not in (BUS_BANDWIDTH.name, IDEAL_SHARE.name):
+                continue
+            key = (each.variant, each.job, limit.metric)
+            low = min(limit.minimum or 0.0, loosest.get(key, {}).get("min", float("inf")))
+            one: dict[str, Any] = {"metric": limit.metric, "min": low}
+            if each.variant in several:
+                one["job"] = each.job
+            if len(variants) > 1 or each.variant != "base":
+                one["variant"] = each.variant
+            loosest[key] = one
+    return list(loosest.values())
+
+
+def criteria_yaml(told: Expectation) -> str:
+    """Return the criteria as YAML, to be put into the plan."""
+    probability = max((limit.false_alarm for each in told.expected for limit in each.limits), default=0.0)
+    lines = [
+        f"# {told.plan}, {counted(told.seeds, 'seed')}, backend {told.backend}; each fails a fabric that "
+        "is as the "
+        f"plan says with a probability of {100 * probability:.2g} % at most.",
+        "# A criterion holds at every size: of several it has the loosest limit; `expect --format json` "
+        "has each.",
+        "criteria:",
+    ]
+    for each in criteria(told):
+        values = {
+            name: rounded_down(value, 6) if isinstance(value, float) else value
+            for name, value in each.items()
+        }
+        lines.append(f"  - {{{', '.join(f'{name}: {value}' for name, value in values.items())}}}")
+    return "\n".join(lines) if len(lines) > 3 else "\n".join([*lines[:2], "criteria: []"])
+
+
+def _yaml_value(value: Any) -> str:
+    return rounded_down(value, 6) if isinstance(value, float) else json.dumps(value)
+
+
+@dataclass(frozen=True)
+class NcclTest:
+    """A call of nccl-tests that fails where bandwidth is missing.
+
+    Attributes:
+        variant: The variant.
+        job: The job, or `together`.
+        ranks: GPUs in all.
+        command: The environment and the command line.
+        min_average_busbw_gb_per_s: Limit of the average that nccl-tests prints, over sizes and placements.
+        false_alarm: Its probability of a false alarm.
+    """
+
+    variant: str
+    job: str
+    ranks: int
+    command: str
+    min_average_busbw_gb_per_s: float
+    false_alarm: float
+
+
+def nccl_tests(told: Expectation, benchmarks: Mapping[str, str]) -> list[NcclTest]:
+    """Return a call for each variant and job whose collective nccl-tests has; sizes of no row get one each.
+
+    Args:
+        told: What is expected.
+        benchmarks: Name of the program of each collective.
+    """
+    groups: dict[tuple[str, str, str], list[Expected]] = {}
+    as_one = {each.variant for each in told.expected if each.job == TOGETHER}
+    for each in told.expected:
+        if each.job != SLOWEST and each.collective in benchmarks and BUS_BANDWIDTH.name in each.ranges:
+            if each.variant in as_one and each.job != TOGETHER:
+                continue
+            groups.setdefault((each.variant, each.job, str(each.axes)), []).append(each)
+    return [test for group in groups.values() for test in _tests(told, group, benchmarks)]
+
+
+def _tests(told: Expectation, group: Sequence[Expected], benchmarks: Mapping[str, str]) -> list[NcclTest]:
+    ordered = sorted(group, key=lambda each: each.data_size_bytes)
+    factor = _factor([each.data_size_bytes for each in ordered])
+    parts = [ordered] if factor else [[each] for each in ordered]
+    return [_test(told, part, factor or 2, benchmarks) for part in parts if mean_bandwidths(part)]
+
+
+def rounded_down(value: float, digits: int) -> str:
+    """Write a limit with so many significant digits, never above what it is."""
+    exact = Decimal(value)
+    return f"{Context(prec=digits, rounding=ROUND_FLOOR).create_decimal(exact):f}"
+
+
+def _factor(sizes: Sequence[int]) -> int | None:
+    """Return the whole number by which each size is that of the one before; none if there is no such."""
+    factors = {after / before for before, after in pairwise(sizes)}
+    if not factors:
+        return 2
+    one = factors.pop()
+    return int(one) if not factors and one == int(one) and one > 1 else None
+
+
+def _test(
+    told: Expectation, part: Sequence[Expected], factor: int, benchmarks: Mapping[str, str]
+) -> NcclTest:
+    limit = limit_of(BUS_BANDWIDTH.name, mean_bandwidths(part), told.false_alarm, told.allowance)
+    least = limit.minimum or 0.0
+    sizes = [_nccl_size(each.data_size_bytes) for each in (part[0], part[-1])]
+    command = (
+        f"NCCL_TESTS_MIN_BW={rounded_down(least / NCCL_MARGIN, 4)} {benchmarks[part[0].collective]} "
+        f"-b {sizes[0]} -e {sizes[1]} -f {factor} -g 1 -c 1"
+    )
+    return NcclTest(part[0].variant, part[0].job, part[0].ranks, command, least, limit.false_alarm)
+
+
+def _nccl_size(size: int) -> str:
+    for unit, suffix in _SUFFIXES:
+        if size % unit == 0:
+            return f"{size // unit}{suffix}"
+    return str(size)
+
+
+def nccl_text(told: Expectation, benchmarks: Mapping[str, str]) -> str:
+    """Return the calls of nccl-tests, each with what it means."""
+    lines = [
+        f"# nccl-tests fails where the average bus bandwidth is below {NCCL_MARGIN:g} of "
+        "NCCL_TESTS_MIN_BW, which is set",
+        "# so that the limit is the one named; start as many processes as there are ranks, one for each GPU",
+    ]
+    tests = nccl_tests(told, benchmarks)
+    for each in tests:
+        lines.append(
+            f"# {each.variant}, {each.job}, {each.ranks} ranks: average of "
+            f"{each.min_average_busbw_gb_per_s:.4g} "
+            f"GB/s, false alarm {100 * each.false_alarm:.2g} %"
+        )
+        lines.append(each.command)
+    if not tests:
+        lines.append("# no job of the plan does what nccl-tests has")
+    return "\n".join(lines)

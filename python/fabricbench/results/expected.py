@@ -1,0 +1,420 @@
+"""What a plan should give: the range of its metrics over seeds and placements, and what decides it.
+
+Ranges are those of the trials themselves, and limits are their order statistics: of N trials and one more,
+all drawn alike, each is as likely as any other to be the least, so that the new one is below the k-th
+smallest of the N with a probability of at most k / (N + 1), whatever the distribution.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from fabricbench.analysis.bandwidth import bus_factor
+from fabricbench.metrics import BUS_BANDWIDTH, BY_NAME, IDEAL_SHARE, Direction
+from fabricbench.results.jobs import JobReport, reports_of_run
+
+if TYPE_CHECKING:
+    from fabricbench.store import Trial
+
+TIME: Final = BY_NAME["completion_time_ms"]
+ALGORITHM_BANDWIDTH: Final = BY_NAME["algbw_gb_per_s"]
+METRICS: Final = (TIME, ALGORITHM_BANDWIDTH, BUS_BANDWIDTH, IDEAL_SHARE)
+"""The metrics whose range is given."""
+SLOWEST: Final = "slowest"
+TOGETHER: Final = "together"
+"""What stands in place of a job's name: the slowest one of each trial; all of them as one operation."""
+LOOKED_AT: Final = 12
+"""Trials of a range whose causes are looked for, spread evenly from the fastest to the slowest."""
+_TELLS: Final = 0.5
+"""Share of the variance between groups from which on a number of queue pairs is said to decide."""
+
+
+class Draw(Protocol):
+    """A trial with what was drawn for it."""
+
+    @property
+    def placement(self) -> int:
+        """Number of its placement; 0 as the plan says."""
+
+    @property
+    def trial(self) -> Trial:
+        """The trial."""
+
+    @property
+    def busiest(self) -> Mapping[str, Any] | None:
+        """Where the hash puts most queue pairs."""
+
+
+@dataclass(frozen=True)
+class Range:
+    """Least, quartiles and most of a metric: values of trials, never between two of them."""
+
+    least: float
+    lower: float
+    median: float
+    upper: float
+    most: float
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> Range:
+        """Return the range of some values, quartiles by nearest rank."""
+        ordered = sorted(values)
+        lower, median, upper = (
+            ordered[max(0, math.ceil(share * len(ordered)) - 1)] for share in (0.25, 0.5, 0.75)
+        )
+        return cls(ordered[0], lower, median, upper, ordered[-1])
+
+    @property
+    def spread_percent(self) -> float:
+        """Most less least, in per cent of the median."""
+        return 100 * (self.most - self.least) / self.median if self.median else 0.0
+
+
+@dataclass(frozen=True)
+class Limit:
+    """What a measurement has to keep.
+
+    Attributes:
+        metric: Name of the metric.
+        minimum: It must not be below; none if it must not be above `maximum`.
+        maximum: Likewise.
+        order: The limit is the order-th worst of the trials.
+        trials: How many there are.
+    """
+
+    metric: str
+    minimum: float | None
+    maximum: float | None
+    order: int
+    trials: int
+
+    @property
+    def false_alarm(self) -> float:
+        """Probability at most that a fabric that is as the plan says fails it: order / (trials + 1)."""
+        return self.order / (self.trials + 1)
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What one job has at one size, in one variant.
+
+    Attributes:
+        variant: The variant.
+        job: The job; `SLOWEST` for the slowest of several in each trial, `TOGETHER` for all as one operation.
+        collective: What it does; of several jobs that differ all of them, joined by commas.
+        ranks: How many ranks; of several jobs their sum.
+        data_size_bytes: Size of the job, or of the operation of all [bytes].
+        axes: Swept values.
+        trials: How many complete trials the ranges are of.
+        incomplete: How many others there are.
+        ranges: Range of each metric that could be measured, by name.
+        limits: Limits for acceptance; of several sizes each has its own.
+        decides: Sentences that say what decides, each with its evidence.
+        values: The values of the bus bandwidth, in the order of placements and seeds.
+    """
+
+    variant: str
+    job: str
+    collective: str
+    ranks: int
+    data_size_bytes: int
+    axes: Sequence[tuple[str, Any]]
+    trials: int
+    incomplete: int
+    ranges: Mapping[str, Range]
+    limits: Sequence[Limit] = ()
+    decides: Sequence[str] = ()
+    values: Sequence[tuple[tuple[int, int], float]] = field(default=(), repr=False)
+
+    @property
+    def is_of_one_job(self) -> bool:
+        """Whether it is about a job of the plan."""
+        return self.job not in (SLOWEST, TOGETHER)
+
+
+def order_of(trials: int, false_alarm: float) -> int:
+    """Return which trial, from the worst, is the limit for a probability of a false alarm; 1 at least."""
+    return max(1, math.floor(false_alarm * (trials + 1) + 1e-9))
+
+
+def trials_needed(false_alarm: float) -> int:
+    """Return how many trials a probability of a false alarm takes at least."""
+    return math.ceil(1 / false_alarm - 1e-9) - 1
+
+
+def limit_of(metric_name: str, values: Sequence[float], false_alarm: float, allowance: float) -> Limit:
+    """Return the limit of a metric: an order statistic, looser by an allowance (a share of it)."""
+    metric, order = BY_NAME[metric_name], order_of(len(values), false_alarm)
+    if metric.direction is Direction.LOWER:
+        worst = sorted(values, reverse=True)[order - 1]
+        return Limit(metric_name, None, worst * (1 + allowance), order, len(values))
+    return Limit(metric_name, sorted(values)[order - 1] * (1 - allowance), None, order, len(values))
+
+
+@dataclass(frozen=True)
+class _Row:
+    """A job of one trial, or what stands for all of them."""
+
+    draw: Draw
+    job: str
+    collective: str
+    ranks: int
+    data_size_bytes: int
+    is_complete: bool
+    metrics: Mapping[str, float]
+
+
+Causes = Callable[["Trial"], Sequence[str]]
+"""Titles of the causes that explain most of the time that each job of a trial lost."""
+
+
+def expectations(
+    draws: Sequence[Draw],
+    *,
+    false_alarm: float,
+    allowance: float = 0.0,
+    as_one: bool = False,
+    causes: Causes | None = None,
+) -> list[Expected]:
+    """Return what to expect at each size, variant and swept value: of each job, and of all together.
+
+    Args:
+        draws: Finished trials.
+        false_alarm: Probability of a false alarm that each limit may have.
+        allowance: What a limit is looser than the order statistic, as a share of it.
+        as_one: Whether all jobs of a trial are one operation of nccl-tests, as rings on rails are.
+        causes: Finds causes in the record of a trial.
+    """
+    groups: dict[tuple[object, ...], list[_Row]] = {}
+    reports = _reports_by_trial([draw.trial for draw in draws])
+    for draw in draws:
+        facts = draw.trial.facts
+        rows = [_row(draw, report) for report in reports[draw.trial.id]]
+        if len(rows) > 1:
+            rows = [_together(rows) if as_one else _slowest(rows), *rows]
+        for row in rows:
+            key = (str(facts.axes), facts.variant, row.job, facts.data_size_bytes)
+            groups.setdefault(key, []).append(row)
+    found = [_expected(rows, false_alarm, allowance, causes) for rows in groups.values()]
+    return [each for each in found if each is not None]
+
+
+def _reports_by_trial(trials: Sequence[Trial]) -> dict[str, list[JobReport]]:
+    found: dict[str, list[JobReport]] = {trial.id: [] for trial in trials}
+    for report in reports_of_run(trials):
+        found[report.trial.id].append(report)
+    return found
+
+
+def _row(draw: Draw, report: JobReport) -> _Row:
+    summary = report.summary
+    values = {metric.name: summary.value(metric.name) for metric in METRICS}
+    known = {name: float(value) for name, value in values.items() if value is not None}
+    is_complete = summary.status == "complete" and TIME.name in known
+    return _Row(
+        draw, summary.job, summary.collective, summary.ranks, summary.data_size_bytes, is_complete, known
+    )
+
+
+def _slowest(rows: Sequence[_Row]) -> _Row:
+    """Return the job that takes longest, under a name of its own; if there is one, one that is incomplete."""
+    worst = max(rows, key=lambda row: (not row.is_complete, row.metrics.get(TIME.name, 0.0)))
+    return _Row(
+        worst.draw,
+        SLOWEST,
+        worst.collective,
+        worst.ranks,
+        worst.data_size_bytes,
+        worst.is_complete,
+        worst.metrics,
+    )
+
+
+def _together(rows: Sequence[_Row]) -> _Row:
+    """Return all jobs as one operation that ends with the slowest.
+
+    Its bus bandwidth is what all of their ports carry until then, and the algorithm bandwidth what nccl-tests
+    of as many ranks prints beside that.
+    """
+    ranks, size = sum(row.ranks for row in rows), sum(row.data_size_bytes for row in rows)
+    metrics: dict[str, float] = {}
+    is_complete = all(row.is_complete for row in rows)
+    if is_complete:
+        took_ms = max(row.metrics[TIME.name] for row in rows)
+        moved = sum(row.data_size_bytes * bus_factor(row.collective, row.ranks) for row in rows)
+        bus = moved / took_ms / 1e6
+        algorithm = bus / bus_factor(rows[0].collective, ranks)
+        metrics = {
+            TIME.name: size / algorithm / 1e6,
+            ALGORITHM_BANDWIDTH.name: algorithm,
+            BUS_BANDWIDTH.name: bus,
+        }
+        shares = [row.metrics[IDEAL_SHARE.name] for row in rows if IDEAL_SHARE.name in row.metrics]
+        if len(shares) == len(rows):
+            metrics[IDEAL_SHARE.name] = min(shares)
+    collectives = ", ".join(dict.fromkeys(row.collective for row in rows))
+    return _Row(rows[0].draw, TOGETHER, collectives, ranks, size, is_complete, metrics)
+
+
+def _expected(
+    rows: Sequence[_Row], false_alarm: float, allowance: float, causes: Causes | None
+) -> Expected | None:
+    complete = [row for row in rows if row.is_complete]
+    first, facts = rows[0], rows[0].draw.trial.facts
+    if not complete:
+        return Expected(
+            facts.variant, first.job, first.collective, first.ranks, first.data_size_bytes, facts.axes,
+            0, len(rows), {}, (), (f"none of {len(rows)} trials completed",),
+        )  # fmt: skip
+    names = [m.name for m in METRICS if all(m.name in row.metrics for row in complete)]
+    values = {name: [row.metrics[name] for row in complete] for name in names}
+    limits: tuple[Limit, ...] = ()
+    if len(complete) == len(rows):
+        limits = tuple(limit_of(name, values[name], false_alarm, allowance) for name in names)
+    bus = [
+        ((row.draw.placement, row.draw.trial.facts.iteration), row.metrics[BUS_BANDWIDTH.name])
+        for row in complete
+        if BUS_BANDWIDTH.name in names
+    ]
+    return Expected(
+        facts.variant,
+        first.job,
+        first.collective,
+        first.ranks,
+        first.data_size_bytes,
+        facts.axes,
+        len(complete),
+        len(rows) - len(complete),
+        {name: Range.of(values[name]) for name in names},
+        limits,
+        tuple(_deciding(complete, causes)),
+        bus,
+    )
+
+
+def _deciding(rows: Sequence[_Row], causes: Causes | None) -> list[str]:
+    """Say what decides the time, as far as trials tell it."""
+    times = [row.metrics[TIME.name] for row in rows]
+    told: list[str] = []
+    if len(rows) > 1 and max(times) - min(times) <= 5e-5 * max(times):
+        told.append(f"nothing that is drawn: all {len(rows)} trials take the same time")
+    elif len(rows) > 1:
+        told += _by_number(rows)
+    if causes is not None:
+        told += _by_cause(rows, causes)
+    return told
+
+
+def _by_number(rows: Sequence[_Row]) -> list[str]:
+    """Say whether the queue pairs on the busiest link, or the placement, explain the times."""
+    pairs = [row.draw.busiest["queue_pairs"] if row.draw.busiest else None for row in rows]
+    told = []
+    share = variance_share([row.metrics[TIME.name] for row in rows], pairs)
+    if share is not None and share >= _TELLS and None not in pairs:
+        groups: dict[int, list[float]] = {}
+        for count, row in zip(pairs, rows, strict=True):
+            groups.setdefault(int(count or 0), []).append(row.metrics[TIME.name])
+        texts = [
+            f"{count}: {Range.of(groups[count]).median:.5g} ms ({len(groups[count])})"
+            for count in sorted(groups)
+        ]
+        told.append(
+            f"queue pairs on the busiest link between switches explain {100 * share:.0f} % of the variance; "
+            f"median time (trials) by their number: {', '.join(texts)}"
+        )
+    placements = [row.draw.placement for row in rows]
+    of_placement = variance_share([row.metrics[TIME.name] for row in rows], placements)
+    if of_placement is not None and len(set(placements)) > 1:
+        told.append(f"the placement explains {100 * of_placement:.0f} % of the variance, the seed the rest")
+    return told
+
+
+def variance_share(values: Sequence[float], groups: Sequence[object]) -> float | None:
+    """Return the share of the variance of values that lies between groups, less what chance gives.
+
+    It is 1 - W (N - 1) / (T (N - K)) of N values in K groups, with the squares within groups W and all of
+    them T (eta squared, adjusted as R² is), and 0 at least. None if all values are the same, in one group,
+    or each in a group of its own.
+    """
+    count, kinds = len(values), len(set(groups))
+    mean = math.fsum(values) / count
+    total = math.fsum((value - mean) ** 2 for value in values)
+    if kinds < 2 or kinds == count or not total:
+        return None
+    within = 0.0
+    for kind in set(groups):
+        own = [value for value, group in zip(values, groups, strict=True) if group == kind]
+        centre = math.fsum(own) / len(own)
+        within += math.fsum((value - centre) ** 2 for value in own)
+    return max(0.0, 1 - within / total * (count - 1) / (count - kinds))
+
+
+def _by_cause(rows: Sequence[_Row], causes: Causes) -> list[str]:
+    """Say which causes `explain` finds first, of some trials from the fastest to the slowest."""
+    ordered = sorted(rows, key=lambda row: row.metrics[TIME.name])
+    step = max(1, (len(ordered) - 1) // (LOOKED_AT - 1)) if len(ordered) > 1 else 1
+    looked = ordered[::-1][::step][:LOOKED_AT]
+    counts = Counter(title for row in looked for title in causes(row.draw.trial))
+    if not counts:
+        return []
+    texts = ", ".join(f"{title} in {count}" for title, count in counts.most_common(3))
+    return [f"causes that `explain` finds first, of {len(looked)} trials: {texts}"]
+
+
+def mean_bandwidths(found: Sequence[Expected]) -> list[float]:
+    """Return the mean bus bandwidth over sizes of each seed and placement that has all of them [GB/s]."""
+    by_draw: dict[tuple[int, int], list[float]] = {}
+    for each in found:
+        for draw, value in each.values:
+            by_draw.setdefault(draw, []).append(value)
+    return [math.fsum(values) / len(values) for values in by_draw.values() if len(values) == len(found)]
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A trial of a fast model beside the same trial of the packet simulator.
+
+    Attributes:
+        variant: The variant.
+        data_size_bytes: Size of the trial.
+        time_ms: Time of its slowest job by the model.
+        packets_ms: The same by packets.
+    """
+
+    variant: str
+    data_size_bytes: int
+    time_ms: float
+    packets_ms: float
+
+    @property
+    def deviation_percent(self) -> float:
+        """How much longer the model takes than packets."""
+        return 100 * (self.time_ms / self.packets_ms - 1)
+
+
+def checked(draws: Sequence[Draw], packets: Sequence[Trial]) -> list[Checked]:
+    """Return trials of the first seed beside those of the packet simulator, where both completed."""
+    mine = _slowest_ms([draw.trial for draw in draws if draw.placement in (0, 1)])
+    others = _slowest_ms(packets)
+    return [
+        Checked(variant, size, mine[variant, axes, size], time)
+        for (variant, axes, size), time in others.items()
+        if (variant, axes, size) in mine
+    ]
+
+
+def _slowest_ms(trials: Sequence[Trial]) -> dict[tuple[str, str, int], float]:
+    """Return the time of the slowest job of each variant and size, of the first seed [ms]."""
+    first = [trial for trial in trials if trial.facts.iteration == 0]
+    found: dict[tuple[str, str, int], float] = {}
+    for id_, reports in _reports_by_trial(first).items():
+        facts = next(trial.facts for trial in first if trial.id == id_)
+        times = [report.summary.value(TIME.name) for report in reports]
+        known = [float(time) for time in times if time is not None]
+        if len(known) == len(times) > 0:
+            found[facts.variant, str(facts.axes), facts.data_size_bytes] = max(known)
+    return found

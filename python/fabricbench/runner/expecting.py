@@ -1,0 +1,149 @@
+"""What is run to learn what a plan should give: its trials over seeds, and over placements of its jobs."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from fabricbench.plan.engine import busiest_link
+from fabricbench.runner import loading
+from fabricbench.runner.trials import Outcome, Runner
+
+if TYPE_CHECKING:
+    from fabricbench.plan.engine import BusiestLink
+    from fabricbench.plan.loaded import LoadedPlan
+    from fabricbench.store import Trial
+
+SEEDS_MAX: Final = 10_000
+PLACEMENTS_MAX: Final = 1_000
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A plan with its jobs in one placement.
+
+    Attributes:
+        placement: Number of the placement, from 1; 0 as the plan itself says.
+        loaded: The plan, with a trial for each seed, size and variant.
+    """
+
+    placement: int
+    loaded: LoadedPlan
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A trial with what was drawn for it.
+
+    Attributes:
+        placement: Number of its placement.
+        trial: The trial.
+        busiest: Where the hash puts most queue pairs; none where it decides nothing.
+    """
+
+    placement: int
+    trial: Trial
+    busiest: BusiestLink | None
+
+
+def placed(loaded: LoadedPlan, placements: int) -> Iterator[Placed]:
+    """Yield a plan in each of so many placements, or as it is for none.
+
+    A placement puts the servers of the fabric in another order, the same one for every job, as a scheduler
+    does that gives out hosts in any order: rank r of a job is then on the server that took the place of its
+    own, and on rails on the same rail.
+
+    Raises:
+        PlanError: A variant or the sweep sets the ranks or the topology itself.
+    """
+    if not placements:
+        yield Placed(0, loaded)
+        return
+    _check_ranks_are_free(loaded)
+    for number in range(1, placements + 1):
+        yield Placed(number, loading.reload(loaded, list(_moved(loaded, number))))
+
+
+def _check_ranks_are_free(loaded: LoadedPlan) -> None:
+    from fabricbench.plan.errors import PlanError
+    from fabricbench.plan.load import document_of
+
+    if loaded.plan.fabric.load_balancing.kind == "pinned":
+        where = ("fabric", "load_balancing", "kind")
+        hint = "leave --placements out, or take another load balancing"
+        raise PlanError([document_of(loaded).problem(where, "pinned", "no pins beside --placements", hint)])
+    fields = [field for variant in loaded.plan.variants for field in variant.changes]
+    swept = [field for trial in loaded.trials[:1] for field, _ in trial.case.axes]
+    for place, names in (("variants", fields), ("sweep", swept)):
+        taken = [name for name in names if name.endswith(".ranks") or name.startswith("fabric.topology")]
+        if taken:
+            found = f"{taken[0]}, which placements would set"
+            hint = "leave --placements out, or `-s variants=[]`" if place == "variants" else "leave it out"
+            problem = document_of(loaded).problem((place,), found, "other fields beside --placements", hint)
+            raise PlanError([problem])
+
+
+def _moved(loaded: LoadedPlan, number: int) -> Iterator[str]:
+    """Yield an override for each job that puts its ranks where the placement has them."""
+    spec: Mapping[str, Any] = next(trial for trial in loaded.trials if not trial.is_solo).run_spec
+    estimate = next((each for each in loaded.estimates if each), None)
+    used = [dict.fromkeys(job["hosts"]) for job in spec["jobs"]]
+    hosts = estimate["hosts"] if estimate else 1 + max(host for each in used for host in each)
+    width = int(spec["fabric"]["topology"].get("rails", 1))
+    order = _order(f"{loaded.plan.seed}/placement/{number}", hosts // width)
+    for index, ranks in enumerate(used):
+        moved = [order[host // width] * width + host % width for host in ranks]
+        yield f"jobs.{index}.ranks={json.dumps(moved)}"
+
+
+def _order(text: str, count: int) -> list[int]:
+    """Return the numbers below `count` in an order that a text draws: by SHA-256 of it and each number."""
+    keys = [hashlib.sha256(f"{text}/{number}".encode()).digest() for number in range(count)]
+    return sorted(range(count), key=keys.__getitem__)
+
+
+def drawn(parts: Sequence[tuple[Placed, Sequence[Trial]]]) -> list[Drawn]:
+    """Return finished trials with what was drawn for each; those of jobs alone are left out.
+
+    The hash does not depend on the data size, so it is asked once for all sizes.
+    """
+    known: dict[tuple[object, ...], BusiestLink | None] = {}
+    found: list[Drawn] = []
+    for part, trials in parts:
+        planned = {each.index: each for each in part.loaded.trials}
+        for trial in trials:
+            one = planned[trial.facts.position]
+            if one.is_solo or not trial.is_finished:
+                continue
+            key = (part.placement, one.variant, one.iteration, str(one.case.axes))
+            if key not in known:
+                known[key] = busiest_link(one.spec_json)
+            found.append(Drawn(part.placement, trial, known[key]))
+    return found
+
+
+def carry_out(runner: Runner, loaded: LoadedPlan, placements: int) -> tuple[list[Drawn], Outcome | None]:
+    """Run what has no record yet; return all finished trials, and the run that was stopped if one was."""
+    parts: list[tuple[Placed, Sequence[Trial]]] = []
+    stopped: Outcome | None = None
+    for part in placed(loaded, placements):
+        outcome = runner.run(part.loaded)
+        parts.append((part, outcome.trials))
+        if outcome.stopped_by is not None:
+            stopped = outcome
+            break
+    return drawn(parts), stopped
+
+
+def packets_of(loaded: LoadedPlan) -> LoadedPlan:
+    """Return a plan as the packet simulator carries it out with its first seed, to check a model of flows.
+
+    Raises:
+        PlanError: The simulator cannot carry it out.
+    """
+    from fabricbench.plan.engine import SIMULATOR
+
+    return loading.reload(loaded, [f'backend="{SIMULATOR}"', "iterations=1"])
