@@ -86,6 +86,31 @@ def test_runs_at_once_share_the_cluster(server: Live) -> None:
     assert [server.until_state(run_id, "complete")["trials_finished"] for run_id in runs] == [2, 2]
 
 
+def test_a_cluster_that_goes_fails_the_run(server: Live) -> None:
+    run_id = server.submit(ENDLESS)
+    busy_worker(server)
+    os.kill(head_of(server), signal.SIGKILL)
+    ended = server.until_state(run_id, "failed")
+    assert "Ray cluster" in ended["message"]
+    assert "is gone" in ended["message"]
+    assert ended["trials_finished"] < 2
+    # The next one is refused at once.
+    again = server.until_state(server.submit(), "failed")
+    assert "no Ray cluster at" in again["message"]
+
+
+def head_of(server: Live) -> int:
+    """Return the head of the cluster that a server keeps."""
+    left = [server.process.pid]
+    while left:
+        process = left.pop()
+        if b"gcs_server" in Path(f"/proc/{process}/cmdline").read_bytes().split(b"\0")[0]:
+            return process
+        for task in Path(f"/proc/{process}/task").iterdir():
+            left += map(int, (task / "children").read_text().split())
+    raise AssertionError("the server keeps no cluster")
+
+
 @pytest.mark.parametrize("on", ["127.0.0.1:9", "ray://127.0.0.1:9"])
 def test_a_cluster_that_is_not_there_is_told_within_seconds(tmp_path: Path, on: str) -> None:
     command = [sys.executable, "-m", "fabricbench", "serve", "--port", "0", "--workspace", str(tmp_path)]

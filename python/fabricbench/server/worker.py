@@ -325,4 +325,5 @@ class TrialsFailedError(Exception):
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], HostsFiles.read(sys.argv[2]), *map(int, sys.argv[3:5]), *sys.argv[5:])
+    root, hosts, minutes, memory, *on = sys.argv[1:]
+    main(root, HostsFiles.read(hosts), int(minutes), int(memory), *on)

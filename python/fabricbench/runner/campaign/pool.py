@@ -31,7 +31,9 @@ _HEAD_ANSWERS_S: Final = 2
 _REPORTS_S: Final = 2
 _FETCH_S: Final = 20
 """How long what a task has returned is waited for at a time; the node that has it may be gone."""
-_GONE: Final = "finished trials have their record; the same command goes on with the rest"
+_GONE: Final = (
+    "finished trials have their record; the same command, or resuming the run, goes on with the rest"
+)
 
 
 @dataclass(frozen=True)

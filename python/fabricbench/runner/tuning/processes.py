@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from multiprocessing.connection import wait
 from typing import TYPE_CHECKING, Protocol, cast
 
-from fabricbench.runner.campaign.pool import LOCAL
+from fabricbench.runner.campaign.cluster import LOCAL
 from fabricbench.runner.messages import Done, Order, Setup
 from fabricbench.runner.places import Places
 from fabricbench.runner.side_by_side import Task, Worker
