@@ -28,7 +28,6 @@ _MARK: Final = ".campaign"
 _HEAD_GONE_S: Final = 10
 """How long the head of a cluster may not listen: Ray waits for a minute, and then ends this process."""
 _HEAD_ANSWERS_S: Final = 2
-_REPORTS_S: Final = 2
 _FETCH_S: Final = 20
 """How long what a task has returned is waited for at a time; the node that has it may be gone."""
 _GONE: Final = (
@@ -75,6 +74,7 @@ class Pool:
         with self._reached():
             self._setups = {name: ray.put(setup) for name, setup in setups.items()}
             self._carry_out = ray.remote(max_retries=_RETRIES, retry_exceptions=False)(carry_out)
+            self._asked: ObjectRef[list[Report]] | None = None
             self._board = ray.remote(num_cpus=0, max_restarts=-1)(Board).remote() if has_reports else None
         self._mark.write_text("")
 
@@ -137,7 +137,12 @@ class Pool:
         if self._board is None:
             return ()
         try:
-            taken: list[Report] = self._ray.get(self._board.take.remote(), timeout=_REPORTS_S)
+            # It is asked and not waited for: it may just start.
+            asked, self._asked = self._asked or self._board.take.remote(), None
+            if not self._ray.wait([asked], timeout=0)[0]:
+                self._asked = asked
+                return ()
+            taken: list[Report] = self._ray.get(asked)
         except Exception:  # noqa: BLE001 -- the board may be gone with its node; it is there again before long
             return ()
         return taken
