@@ -56,8 +56,8 @@ def test_the_page_of_a_campaign_tells_what_its_factors_do(
         expect(page.get_by_role("heading", level=1, name="acknowledge")).to_be_visible()
         for name in ("Effect of each value", "Two factors", "Every setting", "Pareto front"):
             figure = page.get_by_role("figure", name=name)
-            figure.scroll_into_view_if_needed()
-            expect(figure.locator(".figure[data-drawn=true]")).to_be_visible()
+            # Plotly is fetched and read before the first.
+            expect(figure.locator(".figure[data-drawn=true]")).to_be_visible(timeout=3 * PATIENCE_MS)
         effects = page.get_by_role("table", name="Effects").get_by_role("row", name="transport.ack_every 16")
         expect(effects).to_contain_text("-6.67")
         best = page.get_by_role("table", name="Best and worst settings").get_by_role("row").nth(1)
