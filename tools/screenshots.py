@@ -22,6 +22,19 @@ import fabricbench as fb
 
 TARGET = Path(__file__).parents[1] / "docs" / "images" / "web"
 TOKEN = "a-token-for-screenshots"
+CAMPAIGN = """\
+campaign: 1
+name: ecn-thresholds
+title: Which thresholds serve an all-to-all
+seeds: 3
+plans:
+  - plan: cc-alltoall-ecn
+    set: {fabric.switch.ecn: {kmin: 100KB, kmax: 400KB, pmax: 20%}}
+    sweep:
+      data_size: [16MB]
+      fabric.switch.ecn.kmin: [25KB, 50KB, 100KB]
+      fabric.switch.ecn.pmax: [1%, 20%, 100%]
+"""
 MEASURED = Path(__file__).parents[1] / "tests" / "measured" / "samples" / "nccl_alltoall.txt"
 
 
@@ -47,6 +60,7 @@ def main() -> None:
             take(page, f"{address}/{path}", arguments.to / f"{name}.png")
         take_refusal(page, address, arguments.to / "import.png")
         take_running(page, address, arguments.to / "run.png")
+        take_campaign(page, address, Path(folder), arguments.to / "campaign.png")
         browser.close()
 
 
@@ -79,6 +93,23 @@ def take_running(page: Page, address: str, path: Path) -> None:
     page.get_by_text("7 of 10", exact=True).wait_for(timeout=120_000)
     page.get_by_role("figure", name="ECN marks").wait_for()
     page.wait_for_timeout(2500)
+    page.screenshot(path=path)
+
+
+def take_campaign(page: Page, address: str, folder: Path, path: Path) -> None:
+    """Carry a campaign out and take the picture of what its factors do."""
+    file = folder / "campaign.yaml"
+    file.write_text(CAMPAIGN, encoding="utf-8")
+    run = "from fabricbench.cli import main; main()"
+    command = [sys.executable, "-c", run, "campaign", str(file), "--workspace", str(folder / "lab")]
+    subprocess.run(command, check=True, capture_output=True)
+    page.goto(f"{address}/campaigns/ecn-thresholds")
+    for name in ("Effect of each value", "Every setting"):
+        figure = page.get_by_role("figure", name=name)
+        figure.scroll_into_view_if_needed()
+        figure.locator(".figure[data-drawn=true]").wait_for()
+    page.evaluate("window.scrollTo(0, 0)")
+    page.wait_for_timeout(800)
     page.screenshot(path=path)
 
 

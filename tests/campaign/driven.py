@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -70,20 +70,6 @@ def assert_each_once(folder: Path, count: int, catalog_url: str | None = None) -
     assert len({trial.id for trial in found}) == count
     left = {path.name for path in (folder / "fabricbench-workspace/trials").iterdir()}
     assert left == {trial.id for trial in found if not isinstance(trial.tables, RemoteTables)}
-
-
-def workers_at(folder: Path) -> Iterator[int]:
-    """Processes of Ray that carry out trials of a workspace of this folder."""
-    for process in Path("/proc").iterdir():
-        try:
-            is_busy = (process / "cmdline").read_bytes().startswith(b"ray::carry_out")
-            is_here = is_busy and any(
-                str(folder) in str(file.readlink()) for file in (process / "fd").iterdir()
-            )
-        except OSError:
-            continue
-        if is_here:
-            yield int(process.name)
 
 
 def waited_for(found: Any, seconds: float = 60) -> Any:

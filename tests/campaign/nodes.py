@@ -18,7 +18,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 TOKEN = "0123456789abcdef" * 4
-_NAMESPACES = ("--user", "--map-root-user", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc")
+_NAMESPACES = ("--user", "--map-root-user", "--mount", "--uts", "--pid", "--fork")
+_NAMESPACES += ("--kill-child", "--mount-proc")
 _UP_S = 60
 
 
@@ -59,11 +60,12 @@ class Cluster:
         folder.mkdir()
         ray = [sys.executable, "-m", "ray.scripts.scripts", "start", "--block", "--num-cpus=1"]
         ray += [f"--node-ip-address={_host(number)}", f"--temp-dir={folder}", *more]
-        hide = f"mount -t tmpfs none '{hidden}' && " if hidden else ""
+        begin = f"hostname {name_of(number)} && "
+        begin += f"mount -t tmpfs none '{hidden}' && " if hidden else ""
         environment = {**os.environ, **self.environment, "RAY_AUTH_MODE": "token"}
         with (folder / "log").open("wb") as log:
             return subprocess.Popen(
-                ["unshare", *_NAMESPACES, "sh", "-c", f'{hide}exec "$@"', "sh", *ray],
+                ["unshare", *_NAMESPACES, "sh", "-c", f'{begin}exec "$@"', "sh", *ray],
                 # Without gRPC's handlers of forks, no process of the head gets stuck as it is forked.
                 env=environment | {"RAY_USAGE_STATS_ENABLED": "0", "GRPC_ENABLE_FORK_SUPPORT": "0"},
                 stdin=subprocess.DEVNULL,
@@ -149,6 +151,11 @@ def _carries_out(process: Path) -> bool:
     with suppress(OSError):
         return (process / "cmdline").read_bytes().startswith(b"ray::carry_out")
     return False
+
+
+def name_of(number: int) -> str:
+    """Return the name that a node has as a machine."""
+    return f"node-{number}"
 
 
 def _host(number: int) -> str:

@@ -11,8 +11,8 @@ import pytest
 from tests.support.samples import trial_facts
 
 from fabricbench.runner.campaign.batches import Batches
-from fabricbench.runner.campaign.drive import Unit
 from fabricbench.runner.campaign.pool import Pool
+from fabricbench.runner.campaign.units import Unit
 from fabricbench.runner.campaign.worker import Answer
 from fabricbench.runner.messages import Failed, Order, Setup, TrialProcessError
 

@@ -6,6 +6,7 @@ import json
 import os
 import signal
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,9 @@ from tests.campaign.driven import (
     states,
     waited_for,
 )
-from tests.campaign.nodes import Cluster, can_make_namespaces, cluster
+from tests.campaign.nodes import Cluster, can_make_namespaces, cluster, name_of
+
+from fabricbench.store import Workspace
 
 LONGER = LONG.replace("64MB", "512MB")
 pytestmark = [
@@ -49,6 +52,8 @@ def test_three_nodes_make_the_records_of_a_single_process(folder: Path, three_no
     assert_as_alone(folder)
     assert_each_once(folder, 8)
     assert three_nodes.seen_by(2, folder / "fabricbench-workspace") == []
+    trials = Workspace.open(folder / "fabricbench-workspace").trials()
+    assert {trial.machine["host"] for trial in trials} == {name_of(number) for number in range(3)}
 
 
 @pytest.mark.parametrize("how", ["address", "client"])
@@ -85,15 +90,29 @@ def test_a_node_that_is_killed_costs_no_trial(folder: Path, three_nodes: Cluster
     assert_each_once(folder, 8 + 6)
 
 
-def test_a_cluster_that_goes_is_told_and_the_rest_runs_here(folder: Path, three_nodes: Cluster) -> None:
+def test_a_head_that_goes_is_told_and_the_rest_runs_here(
+    folder: Path, tmp_path: Path, three_nodes: Cluster
+) -> None:
     text = LONG.replace("64MB", "510MB")
-    on = ("--on", three_nodes.client)
-    with started(folder, text, *on, environment=three_nodes.environment) as driver:
-        waited_for(lambda: three_nodes.is_busy(0) or three_nodes.is_busy(2))
-        three_nodes.close()
-        _, error = driver.communicate(timeout=180)
-    assert driver.returncode == 2, error.decode()
-    assert f"the Ray cluster at {three_nodes.client} is gone" in error.decode()
+    ways = {folder: three_nodes.client, tmp_path: three_nodes.address}
+    with ExitStack() as running:
+        environment = three_nodes.environment
+        drivers = {
+            place: running.enter_context(started(place, text, "--on", on, environment=environment))
+            for place, on in ways.items()
+        }
+        for place in ways:
+            waited_for((place / "fabricbench-workspace" / "catalog.sqlite").exists)
+            waited_for(lambda place=place: "running" in states(place).values())
+        three_nodes.kill(0)
+        for place, driver in drivers.items():
+            _, said = driver.communicate(timeout=180)
+            error = said.decode()
+            assert driver.returncode == 2, error
+            assert error.count("error: ") == 1
+            assert f"error: the Ray cluster at {ways[place]} is gone" in error
+            assert "Traceback" not in error
     told = carried_out(folder, text)
     assert told["kept"] + told["finished"] == 6
     assert_each_once(folder, 8 + 6 + 6)
+    assert "running" not in states(tmp_path).values()

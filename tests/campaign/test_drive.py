@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import time
 from pathlib import Path
 
 import pytest
@@ -18,8 +19,8 @@ from tests.campaign.driven import (
     started,
     states,
     waited_for,
-    workers_at,
 )
+from tests.support.ray_workers import workers_at
 
 pytestmark = pytest.mark.slow
 
@@ -55,10 +56,15 @@ def test_a_campaign_whose_driver_is_killed_goes_on_where_it_ended(tmp_path: Path
     assert list(states(tmp_path).values()).count("complete") == 6
 
 
-def test_ctrl_c_keeps_what_has_ended_and_says_so(tmp_path: Path) -> None:
-    with started(tmp_path, LONG) as driver:
+def test_a_second_driver_is_refused_and_ctrl_c_keeps_what_has_ended(tmp_path: Path) -> None:
+    text = LONG.replace("64MB", "512MB").replace("seeds: 6", "seeds: 40")
+    with started(tmp_path, text) as driver:
         waited_for(lambda: next(workers_at(tmp_path), None))
-        os.kill(driver.pid, signal.SIGINT)
+        refused = carried_out(tmp_path, text, status=2)
+        assert "campaign long is carried out by another process" in refused
+        for _ in range(2):  # the second must not disturb the tidying up
+            os.kill(driver.pid, signal.SIGINT)
+            time.sleep(0.3)
         _, error = driver.communicate(timeout=60)
     assert driver.returncode == 130, error.decode()
     assert b"Traceback" not in error

@@ -10,8 +10,8 @@ import pytest
 from tests.support.samples import PLAN, call
 
 from fabricbench.plan.errors import PlanError
-from fabricbench.runner.campaign.drive import Unit, longest_first, units_of
 from fabricbench.runner.campaign.file import load_campaign
+from fabricbench.runner.campaign.units import Unit, longest_first, units_of
 
 CAMPAIGN = """\
 campaign: 1
@@ -92,6 +92,12 @@ def test_a_campaign_far_beyond_what_is_meant_is_refused_with_its_cost(file: Path
     assert "10,001 trials of 2 plans" in refused.stderr
     assert "--force" in refused.stderr
     assert not (file.parent / "fabricbench-workspace").exists()
+
+
+def test_of_far_too_many_plans_not_all_are_loaded(file: Path) -> None:
+    plans = load_campaign(file, trials_max=3)
+    assert (len(plans.plans), plans.uncounted) == (1, 1)
+    assert load_campaign(file, trials_max=7).uncounted == 0
 
 
 def test_the_cost_is_told_in_every_format(file: Path) -> None:

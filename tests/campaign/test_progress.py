@@ -9,9 +9,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.campaign.driven import LONG, started, waited_for, workers_at
+from tests.campaign.driven import LONG, started, waited_for
+from tests.support.ray_workers import workers_at
 from tests.support.samples import call
 
+from fabricbench.runner.campaign.announce import announced
+from fabricbench.runner.messages import ClusterError
+from fabricbench.store import Workspace
 from fabricbench.store.campaigns import CampaignState, campaigns, note_campaign
 
 STATE = CampaignState("long", "running", 6, 1, 2, 0, 50.0, 3.0, 3.0, 2)
@@ -65,3 +69,31 @@ def test_a_campaign_is_seen_while_it_runs_and_after_it_was_stopped(tmp_path: Pat
     assert (running["state"], running["trials"], running["cores"]) == ("running", 6, os.cpu_count())
     assert told().startswith("long: interrupted, ")
     assert told("--format", "csv").splitlines()[1].startswith("long,interrupted,6,")
+
+
+def test_one_that_another_process_carries_out_is_refused(tmp_path: Path) -> None:
+    workspace = Workspace.open(tmp_path, create=True)
+    note_campaign(tmp_path, STATE)
+    carried_out = announced(workspace, "long", 6)
+    with pytest.raises(ClusterError, match="long is carried out by another process"):
+        carried_out.__enter__()
+    file = tmp_path / "campaigns" / "long.json"
+    noted = json.loads(file.read_text())
+    noted["process"]["host"] = "another"  # of which nobody knows whether it is up
+    noted["noted_at"] = "2026-01-01T00:00:00+00:00"
+    file.write_text(json.dumps(noted))
+    with announced(workspace, "long", 6):
+        (seen,) = campaigns(tmp_path)
+        assert (seen.state, seen.percent) == ("running", 0.0)
+
+
+def test_one_that_cannot_begin_is_as_far_as_it_was(tmp_path: Path) -> None:
+    workspace = Workspace.open(tmp_path, create=True)
+    note_campaign(tmp_path, replace(STATE, state="interrupted"))
+    with pytest.raises(ClusterError, match="no cluster"), announced(workspace, "long", 6):
+        raise ClusterError("no cluster", "")
+    assert [(each.state, each.finished) for each in campaigns(tmp_path)] == [("interrupted", 2)]
+    with pytest.raises(ClusterError), announced(workspace, "new", 6):
+        raise ClusterError("no cluster", "")
+    newest = campaigns(tmp_path)[0]
+    assert (newest.name, newest.state, newest.percent) == ("new", "failed", 0.0)

@@ -86,6 +86,33 @@ def test_progress_is_that_of_the_first_that_runs_and_the_share_that_of_all(
     assert told[-1][1]["trial"] == "trial2"
 
 
+def test_trials_may_begin_in_any_order_and_again(
+    store: Workspace, told: list[tuple[str, dict[str, Any]]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker, "_TELL_S", 3600)
+    teller = worker.Teller(claimed(store), store)
+
+    def begin(number: int) -> None:
+        facts: Any = SimpleNamespace(id=f"trial{number}", data_size_bytes=number * MB)
+        teller.trial_started(facts, number, 4)
+
+    def finish(number: int) -> None:
+        trial: Any = SimpleNamespace(id=f"trial{number}", status="complete")
+        monkeypatch.setattr(worker, "change_tags", lambda *_, **__: None)
+        teller.trial_finished(trial, number, resumed=False)
+
+    begin(2)
+    teller.trial_progressed(progress(50), 2)
+    begin(1)
+    finish(1)  # of which nothing was told
+    begin(2)  # its worker was lost
+    teller.trial_progressed(progress(10), 2)
+    finish(2)
+    progressed = [(each["trial"], each["trial_share"]) for event, each in told if event == "progress"]
+    assert progressed == [("trial2", 0.1)]
+    assert [each["number"] for event, each in told if event == "trial"] == [1, 2]
+
+
 def test_the_worker_hears_how_many_places_it_has(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(worker.Control, "_end", lambda _: None)
     monkeypatch.setattr(sys, "stdin", io.StringIO("places 3\nplaces 2\ncancel\nplaces 7\n"))

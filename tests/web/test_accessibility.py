@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterator
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
+from tests.web.axe import serious
 from tests.web.conftest import PATIENCE_MS, TOKEN, Served, serving_trials
 from tests.web.test_trials import VIEWS
 
 from fabricbench.plan.document.shipped import shipped_plans
-
-AXE = Path(__file__).parents[2] / "web/node_modules/axe-core/axe.min.js"
-TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
-SERIOUS = {"serious", "critical"}
 
 PAGES = {
     "workspace": "/trials",
@@ -50,7 +45,7 @@ def reader(browser: Browser, served: Served, request: pytest.FixtureRequest) -> 
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_axe_finds_nothing_serious(reader: Page, served: Served, name: str) -> None:
+def test_axe_finds_nothingserious(reader: Page, served: Served, name: str) -> None:
     path = PAGES[name].format(
         congested=served.congested.id, clear=served.clear.id, run=_a_run(reader, served)
     )
@@ -58,7 +53,7 @@ def test_axe_finds_nothing_serious(reader: Page, served: Served, name: str) -> N
     expect(reader.locator("main :is(h1, h2)").first).to_be_visible()
     reader.wait_for_load_state("networkidle")
     expect(reader.locator(".figure[data-drawn=false]")).to_have_count(0)
-    assert _serious(reader) == []
+    assert serious(reader) == []
 
 
 def test_axe_finds_nothing_serious_where_the_token_is_asked_for(browser: Browser, served: Served) -> None:
@@ -66,7 +61,7 @@ def test_axe_finds_nothing_serious_where_the_token_is_asked_for(browser: Browser
     page = context.new_page()
     page.goto(served.address)
     expect(page.get_by_label("Token")).to_be_visible()
-    assert _serious(page) == []
+    assert serious(page) == []
     context.close()
 
 
@@ -74,19 +69,7 @@ def test_axe_is_heard_when_it_finds_something(reader: Page, served: Served) -> N
     reader.goto(f"{served.address}/hosts")
     expect(reader.locator("h1")).to_be_visible()
     reader.evaluate("document.querySelector('h1').innerHTML = '<img src=/favicon.svg>'")
-    assert any("image-alt" in each for each in _serious(reader))
-
-
-def _serious(page: Page) -> list[str]:
-    """What axe calls serious or critical, with the element."""
-    page.evaluate(AXE.read_text())
-    found = page.evaluate("tags => axe.run(document, {runOnly: tags, resultTypes: ['violations']})", TAGS)
-    return [_text(each) for each in found["violations"] if each["impact"] in SERIOUS]
-
-
-def _text(violation: Mapping[str, Any]) -> str:
-    nodes = violation["nodes"]
-    return f"{violation['id']}: {len(nodes)}x {nodes[0]['target']} {nodes[0]['failureSummary']}"
+    assert any("image-alt" in each for each in serious(reader))
 
 
 def _a_run(page: Page, served: Served) -> str:

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
     import polars as pl
 
-    from fabricbench.figures.plot import Plot
     from fabricbench.results.response import Response
     from fabricbench.store import Workspace as Store
 
@@ -134,17 +133,9 @@ class Campaign:
             >>> list(campaign.figures())
             ['effects', 'parallel']
         """
-        from fabricbench.figures.campaign.effects import effects_plot
-        from fabricbench.figures.campaign.pairs import pair_plots
-        from fabricbench.figures.campaign.parallel import parallel_plot
+        from fabricbench.figures.campaign.plots import plots_of
 
-        response = self._response(metric)
-        plots: dict[str, Plot | None] = {
-            "effects": effects_plot(response),
-            "parallel": parallel_plot(response),
-        }
-        plots |= {f"pair-{number}": plot for number, plot in enumerate(pair_plots(response))}
-        return {name: plot.figure for name, plot in plots.items() if plot is not None}
+        return {name: plot.figure for name, plot in plots_of(self._response(metric)).items()}
 
     def _response(self, metric: str | None) -> Response:
         name = metric or self.metric

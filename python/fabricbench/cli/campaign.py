@@ -19,12 +19,16 @@ from fabricbench.cli.progress import bar
 from fabricbench.words import counted
 
 if TYPE_CHECKING:
-    from fabricbench.runner.campaign.drive import Progress
+    from fabricbench.runner.campaign.file import Campaign
+    from fabricbench.runner.campaign.progress import Progress
+    from fabricbench.store import Workspace
     from fabricbench.store.campaigns import CampaignState
 
 _TRIALS_MAX: Final = 10_000
 _HOURS_MAX: Final = 24
 """More trials, or more estimated hours of one core, are hardly meant, and so have to be asked for."""
+_COUNTED_MAX: Final = 5 * _TRIALS_MAX
+"""Trials, which plans may have in common, from which on the rest of a campaign is not counted."""
 _SHOWN: Final = 5
 
 
@@ -58,14 +62,17 @@ def campaign_command(
     from fabricbench.plan.cost import Limits, duration
     from fabricbench.results.jobs import result_rows
     from fabricbench.runner.campaign.announce import announced
-    from fabricbench.runner.campaign.drive import drive, units_of
+    from fabricbench.runner.campaign.drive import drive
     from fabricbench.runner.campaign.file import load_campaign
+    from fabricbench.runner.campaign.units import units_of
     from fabricbench.store import Workspace
 
     if status:
         _tell_status(file, workspace, output)
         return
-    campaign = load_campaign(file, Limits(None, None if force else time_limit * 60_000))
+    is_free = force or dry_run
+    limits = Limits(None, None if force else time_limit * 60_000)
+    campaign = load_campaign(file, limits, None if is_free else _COUNTED_MAX)
     units = units_of(campaign)
     cost_ms = sum(unit.cost_ms for unit in units)
     trials, plans = counted(len(units), "trial"), counted(len(campaign.plans), "plan")
@@ -74,15 +81,18 @@ def campaign_command(
         counts = {"name": campaign.name, "trials": len(units), "plans": len(campaign.plans)}
         _tell_values(counts | {"cost_ms": cost_ms}, f"{campaign.name}: {cost}", output)
         return
-    if not force and (len(units) > _TRIALS_MAX or cost_ms > _HOURS_MAX * 3_600_000):
+    if campaign.uncounted:
+        cost = f"{cost}, and {counted(campaign.uncounted, 'more plan')} that are not counted"
+    if not force and (campaign.uncounted or len(units) > _TRIALS_MAX or cost_ms > _HOURS_MAX * 3_600_000):
         note(
             f"error: {file}: {cost}; allowed: {_TRIALS_MAX:,} trials and {_HOURS_MAX} hours\n"
-            "hint: --force runs it all the same"
+            "hint: --force runs it all the same, --dry-run tells the cost of all of it"
         )
         raise typer.Exit(USER_ERROR)
     store = Workspace.open(workspace, create=True)
     note(f"{campaign.name}: {cost}")
-    with announced(store, campaign.name) as noted, _display(campaign.name) as shown:
+    with announced(store, campaign.name, len(units)) as noted, _display(campaign.name) as shown:
+        keep_known(store, campaign, file)
 
         def told(progress: Progress) -> None:
             noted(progress)
@@ -92,6 +102,25 @@ def campaign_command(
     _tell(progress, campaign.name, output)
     if progress.failed:
         raise typer.Exit(USER_ERROR)
+
+
+def keep_known(store: Workspace, campaign: Campaign, file: Path) -> None:
+    """Let others know which trials the campaign has: the web shows what they come to."""
+    from fabricbench.results.campaign import main_metric
+    from fabricbench.runner.campaign.members import members_of
+    from fabricbench.store.campaigns import CampaignTrials, keep_trials
+
+    members = members_of(campaign)
+    told = CampaignTrials(
+        title=campaign.title,
+        source=file.read_text(encoding="utf-8"),
+        factors=members.factors,
+        metric=main_metric(members.jobs).name,
+        jobs=members.job_names,
+        alone=members.alone,
+        members=members.frame.to_arrow(),
+    )
+    keep_trials(store.root, campaign.name, told)
 
 
 def _tell_status(file: Path, workspace: Path | None, output: Format) -> None:

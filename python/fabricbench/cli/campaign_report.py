@@ -157,9 +157,8 @@ def _report(
     store = Workspace.open(workspace)
     campaign = load_campaign(file)
     members = members_of(campaign)
-    jobs = sorted({each["name"] for each in members.jobs})
-    if job is not None and job not in jobs:
-        raise typer.BadParameter(f'--job: found "{job}"; allowed: {", ".join(jobs)}')
+    if job is not None and job not in members.job_names:
+        raise typer.BadParameter(f'--job: found "{job}"; allowed: {", ".join(members.job_names)}')
     chosen = list(dict.fromkeys(metrics or [main_metric(members.jobs).name]))
     wanted = None if with_all else [*chosen, *both]
     table = campaign_table(store, members.frame, members.factors, wanted, job)

@@ -64,6 +64,14 @@ def serve_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
         ),
     ] = None,
     authority: AuthorityOption = None,
+    on: Annotated[
+        str | None,
+        typer.Option(
+            metavar="local|ray://HOST:PORT|HOST:PORT",
+            help="Have runs carried out by Ray: on the cores of this machine, or on a cluster.",
+            show_default="no cluster",
+        ),
+    ] = None,
 ) -> None:
     """Serve a workspace: the web application, and the same for programs.
 
@@ -92,7 +100,7 @@ def serve_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
     )
     store = Workspace.open(workspace, create=True)
     try:
-        serve(store, settings, note)
+        serve(store, settings, note, on)
     except AddressError as error:
         raise typer.BadParameter(f"{error}; --port 0 takes any port that is free") from error
 

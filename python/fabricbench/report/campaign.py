@@ -77,7 +77,7 @@ def campaign_json(report: CampaignReport) -> str:
         "alone": report.alone,
         "missing": table.missing.select("trial", "status", *table.factors, "iteration").to_dicts(),
         "factors": table.factors,
-        "metrics": [_response_object(each) for each in report.responses],
+        "metrics": [response_object(each) | {"settings": setting_rows(each)} for each in report.responses],
         "pareto": {"metrics": [metric.name for metric in front.metrics], "front": front.rows()}
         if front
         else None,
@@ -86,7 +86,8 @@ def campaign_json(report: CampaignReport) -> str:
     return json.dumps(content, indent=2, allow_nan=False)
 
 
-def _response_object(response: Response) -> dict[str, Any]:
+def response_object(response: Response) -> dict[str, Any]:
+    """Return what a metric tells as an object of JSON, without the settings."""
     metric, effects = response.metric, response.effects
     return {
         "metric": metric.name,
@@ -103,7 +104,6 @@ def _response_object(response: Response) -> dict[str, Any]:
             _setting_row(response, each) | {"as_good": response.as_good(each)}
             for each in response.best_of_each()
         ],
-        "settings": setting_rows(response),
     }
 
 

@@ -1,18 +1,51 @@
-"""How far the campaigns are that run in the workspace."""
+"""Campaigns that run, or have run, in the workspace: how far each is, and what it came to."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Path, Query, Response
 from pydantic import BaseModel, Field, ValidationError
 
-from fabricbench.server.errors import ERRORS
+from fabricbench.figures.campaign.pareto import pareto_plot
+from fabricbench.figures.campaign.plots import plots_of
+from fabricbench.metrics import BY_NAME
+from fabricbench.report.campaign import response_object, setting_rows
+from fabricbench.results.campaign import CampaignTable, campaign_table
+from fabricbench.results.response import front_of
+from fabricbench.server.declared import AskedMetric, chosen_metric
+from fabricbench.server.errors import ERRORS, ApiError, not_found
+from fabricbench.server.figures import plot_json
 from fabricbench.server.trials import State
-from fabricbench.store.campaigns import campaigns
+from fabricbench.store.campaigns import CampaignTrials, campaigns, kept_trials, trials_stamp
+from fabricbench.store.measured_values import measured_metrics, values_stamp
+
+if TYPE_CHECKING:
+    from fabricbench.figures.plot import Plot
+    from fabricbench.metrics import Metric
+    from fabricbench.results.response import Response as Effects
+    from fabricbench.server.state import ServerState
 
 router = APIRouter(prefix="/api/v1", tags=["campaigns"], responses=ERRORS)
+
+CampaignName = Annotated[
+    str,
+    Path(pattern="^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=200, description="Name of a campaign."),
+]
+AskedJob = Annotated[
+    str | None, Query(max_length=200, description="Metrics of this job, not of the one that fares worst.")
+]
+_MISSING_MAX: Final = 200
+"""Trials without a record that are listed."""
+_ENDS: Final = 10
+"""Settings that are listed of the best, and of the worst."""
+_LOADS_MAX: Final = 200
+"""Plans and sizes of which the best settings are listed."""
+_FRONT_MAX: Final = 500
 
 
 class CampaignProgress(BaseModel):
@@ -40,11 +73,207 @@ class Campaigns(BaseModel):
     campaigns: list[CampaignProgress]
 
 
+class CampaignFactor(BaseModel):
+    """What differs among the trials of a campaign."""
+
+    name: str = Field(description="`plan`, `variant`, `data_size`, `message_size`, or the path of a field.")
+    levels: list[str] = Field(description="Its values in words, in their order.")
+
+
+class CampaignDetail(BaseModel):
+    """A campaign and its trials."""
+
+    progress: CampaignProgress
+    has_trials: bool = Field(
+        description="Whether it is known which trials it has; campaigns of earlier versions do not tell."
+    )
+    title: str
+    source: str = Field(description="The text of its file.")
+    factors: list[CampaignFactor]
+    metrics: list[str] = Field(description="Names of the metrics that any trial has, the main one first.")
+    jobs: list[str]
+    alone: int = Field(description="How many trials more run one job of several alone, and are left out.")
+    recorded: int = Field(description="How many trials have a record.")
+    missing_total: int = Field(description="How many have none.")
+    missing: list[dict[str, Any]] = Field(
+        description="The first of those: `trial`, `status`, each factor, `iteration`."
+    )
+
+
 @router.get("/campaigns")
 def list_campaigns(state: State) -> Campaigns:
     """Return how far each campaign is that has run in the workspace by `fabricbench campaign`."""
+    return Campaigns(campaigns=_progress(state))
+
+
+@router.get("/campaigns/{name}")
+def show_campaign(name: CampaignName, state: State) -> CampaignDetail:
+    """Return how far a campaign is, what differs among its trials, and which have no record."""
+    progress = next((each for each in _progress(state) if each.name == name), None)
+    if progress is None:
+        raise not_found(f'no campaign "{name}" has run here', "GET /api/v1/campaigns lists them")
+    kept = kept_trials(state.workspace.root, name)
+    if kept is None:
+        return CampaignDetail(progress=progress, has_trials=False, **_NOTHING)
+    key = ("campaign", _stamp(state, name))
+    about = json.loads(state.cache.get(key, lambda: json.dumps(_about(state, kept)).encode()))
+    return CampaignDetail(progress=progress, has_trials=True, **about)
+
+
+_NOTHING: Final[dict[str, Any]] = {
+    "title": "",
+    "source": "",
+    "factors": [],
+    "metrics": [],
+    "jobs": [],
+    "alone": 0,
+    "recorded": 0,
+    "missing_total": 0,
+    "missing": [],
+}
+
+
+def _progress(state: ServerState) -> list[CampaignProgress]:
     found = []
     for each in campaigns(state.workspace.root):
         with suppress(ValidationError):  # somebody has changed its file
             found.append(CampaignProgress.model_validate(asdict(each)))
-    return Campaigns(campaigns=found)
+    return found
+
+
+def _stamp(state: ServerState, name: str) -> tuple[object, ...]:
+    """Return what changes with the trials of a campaign, and with what they came to."""
+    return (name, trials_stamp(state.workspace.root, name), *values_stamp(state.workspace))
+
+
+def _about(state: ServerState, kept: CampaignTrials) -> dict[str, Any]:
+    """Return what differs among the trials of a campaign, and which have no record."""
+    table = _table(state, kept, [], None)
+    missing = table.missing.select("trial", "status", *table.factors, "iteration")
+    return {
+        "title": kept.title,
+        "source": kept.source,
+        "factors": [{"name": name, "levels": levels} for name, levels in table.factors.items()],
+        "metrics": [metric.name for metric in _metrics(state, kept)],
+        "jobs": list(kept.jobs),
+        "alone": kept.alone,
+        "recorded": table.trials - missing.height,
+        "missing_total": missing.height,
+        "missing": missing.head(_MISSING_MAX).to_dicts(),
+    }
+
+
+def _metrics(state: ServerState, kept: CampaignTrials) -> list[Metric]:
+    """Return the metrics that any trial of a campaign has, the main one first."""
+    ids: list[str] = kept.members["trial"].unique().to_pylist()
+    there = measured_metrics(state.workspace, ids)
+    found = [metric for name, metric in BY_NAME.items() if name in there]
+    return sorted(found, key=lambda metric: metric.name != kept.metric)
+
+
+def _table(
+    state: ServerState, kept: CampaignTrials, metrics: Sequence[str], job: str | None
+) -> CampaignTable:
+    import polars as pl
+
+    if job is not None and job not in kept.jobs:
+        raise ApiError(422, f'job: found "{job}"', field="job", allowed=", ".join(kept.jobs))
+    members = pl.DataFrame(kept.members)
+    return campaign_table(state.workspace, members, kept.factors, metrics, job)
+
+
+def _found(state: ServerState, name: str) -> CampaignTrials:
+    kept = kept_trials(state.workspace.root, name)
+    if kept is None:
+        hint = f"`fabricbench campaign` with the file of {name} tells, and runs no trial again"
+        raise not_found(f'it is not known which trials campaign "{name}" has', hint)
+    return kept
+
+
+@router.get(
+    "/campaigns/{name}/analysis",
+    responses={200: {"content": {"application/json": {"schema": {"type": "object"}}}}},
+)
+def analyse_campaign(
+    name: CampaignName,
+    state: State,
+    metric: AskedMetric = None,
+    job: AskedJob = None,
+    relative: Annotated[
+        bool, Query(description="Values as shares of the mean of their plan and size.")
+    ] = False,
+) -> Response:
+    """Return what the factors of a campaign do to a metric, as `fabricbench campaign show` has it as JSON.
+
+    Of the `settings` it has the `best` and the `worst`, and how many there are; `figures` are those of
+    `fabricbench campaign report`, each with `name`, `caption`, and `data` and `layout` for Plotly.
+    """
+    kept = _found(state, name)
+    key = ("analysis", _stamp(state, name), metric, job, relative)
+    body = state.cache.get(key, lambda: _analysis(state, kept, metric, job, relative=relative))
+    return Response(body, media_type="application/json")
+
+
+def _analysis(
+    state: ServerState, kept: CampaignTrials, asked: str | None, job: str | None, *, relative: bool
+) -> bytes:
+    metric = chosen_metric(asked, _metrics(state, kept))
+    if metric is None:
+        raise not_found("nothing to analyse: no trial has a record")
+    response = _table(state, kept, [metric.name], job).response(metric, relative=relative)
+    about = json.dumps(_told(response))
+    figures = [plot_json(plot, name=name) for name, plot in plots_of(response).items()]
+    return b"".join((about[:-1].encode(), b', "figures": [', b", ".join(figures), b"]}"))
+
+
+def _told(response: Effects) -> dict[str, Any]:
+    ranked = setting_rows(response)
+    told = response_object(response)
+    return told | {
+        "title": response.title,
+        "factors": response.names,
+        "best": ranked[:_ENDS],
+        "worst": ranked[_ENDS:][-_ENDS:],
+        "settings_total": len(ranked),
+        "best_of_each": told["best_of_each"][:_LOADS_MAX],
+    }
+
+
+@router.get(
+    "/campaigns/{name}/pareto",
+    responses={200: {"content": {"application/json": {"schema": {"type": "object"}}}}},
+)
+def compare_metrics(
+    name: CampaignName,
+    state: State,
+    first: AskedMetric = None,
+    second: AskedMetric = None,
+    job: AskedJob = None,
+) -> Response:
+    """Set two metrics of the settings of a campaign against each other: `data` and `layout` for Plotly.
+
+    `front` has the settings that no other is better than in both, `metrics` the names of the two; without
+    names they are the first two that trials have.
+    """
+    kept = _found(state, name)
+    key = ("pareto", _stamp(state, name), first, second, job)
+    body = state.cache.get(key, lambda: _pareto(state, kept, (first, second), job))
+    return Response(body, media_type="application/json")
+
+
+def _pareto(
+    state: ServerState, kept: CampaignTrials, asked: tuple[str | None, str | None], job: str | None
+) -> bytes:
+    known = _metrics(state, kept)
+    one = chosen_metric(asked[0], known)
+    other = chosen_metric(asked[1], [metric for metric in known if metric is not one])
+    if one is None or other is None:
+        raise not_found("nothing to draw: trials have fewer than two metrics")
+    table = _table(state, kept, [one.name, other.name], job)
+    front = front_of(table.response(one), table.response(other))
+    plot: Plot | None = pareto_plot(front)
+    if plot is None:
+        raise not_found("nothing to draw: no setting has both metrics")
+    rows = front.rows()
+    about = {"metrics": [one.name, other.name], "front": rows[:_FRONT_MAX], "front_total": len(rows)}
+    return plot_json(plot, **about)

@@ -227,15 +227,13 @@ async def checked(plan: PlanText, state: ServerState, *, force: bool = False) ->
         ApiError: It takes more to check than may be.
         BusyError: Too many are being checked.
     """
-    limits = loading.machine_limits(state.settings.time_limit_min)
-    own = state.settings.worker_memory_bytes
-    memory_bytes = min(limits.memory_bytes or own, own) if own else limits.memory_bytes
+    limits = state.settings.limits
     arguments = {
         "text": plan.yaml,
         "document": plan.document,
         "overrides": plan.overrides,
         "chosen": plan.variants,
-        "limits": (None, None) if force else (memory_bytes, limits.time_ms),
+        "limits": (None, None) if force else (limits.memory_bytes, limits.time_ms),
         "asked": {"hosts": plan.hosts, "files": state.hosts_settings, "twin": plan.twin},
     }
     try:

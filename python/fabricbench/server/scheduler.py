@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import signal
 import subprocess
 import sys
@@ -48,7 +49,7 @@ class WorkerProcess:
         self,
         root: str,
         hosts_files: HostsFiles,
-        limits: tuple[int, int],
+        settings: Settings,
         on_event: Callable[[str, dict[str, object]], None],
         on_end: Callable[[], None],
     ) -> None:
@@ -57,21 +58,28 @@ class WorkerProcess:
         Args:
             root: Folder of the workspace.
             hosts_files: The hosts that its run can be on.
-            limits: Estimated time of a trial at most [min], and memory at most [bytes].
+            settings: How the server is set up.
             on_event: Told the id of the run and what happened, by a thread of this object.
             on_end: Told when there is no more to hear.
         """
-        own = (root, hosts_files.as_json(), *map(str, limits))
+        cluster, self._memory_bytes = settings.cluster, settings.worker_memory_bytes
+        limits = (settings.time_limit_min, settings.worker_memory_bytes)
+        own = (root, hosts_files.as_json(), *map(str, limits), *([cluster.address] if cluster else ()))
         command = [sys.executable, "-m", "fabricbench.server.worker", *own]
         pipe = subprocess.PIPE
         # A session of its own: Ctrl-C in the server's terminal is for the server, which tells its workers.
         self.process = subprocess.Popen(
-            command, stdin=pipe, stdout=pipe, stderr=pipe, text=True, start_new_session=True
+            command,
+            stdin=pipe,
+            stdout=pipe,
+            stderr=pipe,
+            text=True,
+            env={**os.environ, **(cluster.environment if cluster else {})},
+            start_new_session=True,
         )
         self.run_id: str | None = None
         self.has_claimed = False
         self._places = 0
-        _, self._memory_bytes = limits
         self._on_event, self._on_end = on_event, on_end
         self._said: deque[str] = deque(maxlen=_LAST_LINES)
         self._threads = [Thread(target=each, daemon=True) for each in (self._hear, self._hear_errors)]
@@ -232,9 +240,8 @@ class Scheduler:
         kept = self.queue.obstacles(self.hosts_files.offered())
         ready = sum(1 for run_id in self.queue.waiting() if run_id not in kept)
         for _ in range(min(free, ready - starting)):
-            limits = (self._settings.time_limit_min, self._settings.worker_memory_bytes)
             root = str(self._workspace.root.resolve())
-            worker = WorkerProcess(root, self.hosts_files, limits, self._heard, self.wake)
+            worker = WorkerProcess(root, self.hosts_files, self._settings, self._heard, self.wake)
             with self._lock:
                 self._workers.append(worker)
 

@@ -6,6 +6,7 @@ import asyncio
 import gc
 import socket
 from collections.abc import Callable
+from contextlib import closing, nullcontext
 from dataclasses import replace
 from types import FrameType
 from typing import TYPE_CHECKING, Final
@@ -15,6 +16,7 @@ import uvicorn
 
 from fabricbench.runner import loading
 from fabricbench.server.app import create_app
+from fabricbench.server.cluster import cluster_at
 from fabricbench.server.connections import PATIENCE, Connections, room_for_connections
 from fabricbench.server.events import Events
 from fabricbench.server.settings import Settings
@@ -31,18 +33,29 @@ class AddressError(Exception):
     """An address that cannot be listened at; its text says why."""
 
 
-def serve(workspace: Workspace, settings: Settings, note: Callable[[str], None]) -> None:
+def serve(
+    workspace: Workspace, settings: Settings, note: Callable[[str], None], on: str | None = None
+) -> None:
     """Serve a workspace until SIGINT or SIGTERM.
 
     Args:
         workspace: Open.
         settings: How the server is set up.
         note: Tells the user something.
+        on: The Ray cluster that carries runs out, as `cluster_at` takes it; this machine alone if none.
 
     Raises:
         AddressError: The address is in use, or not of this machine.
+        ClusterError: The cluster cannot be used.
     """
     listening = _listen(settings)
+    with closing(listening), cluster_at(on) if on is not None else nullcontext() as cluster:
+        _serve(workspace, replace(settings, cluster=cluster), note, listening)
+
+
+def _serve(
+    workspace: Workspace, settings: Settings, note: Callable[[str], None], listening: socket.socket
+) -> None:
     settings = replace(
         settings, port=listening.getsockname()[1], worker_memory_bytes=_memory_of_run(settings)
     )

@@ -5,9 +5,15 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+from fabricbench.runner import loading
+
+if TYPE_CHECKING:
+    from fabricbench.plan.cost import Limits
+    from fabricbench.server.cluster import Cluster
 
 HOST: Final = "127.0.0.1"
 PORT: Final = 8989
@@ -40,6 +46,7 @@ class Settings:
         tls_key: File of its key.
         hosts: Files of hosts, each by the name that requests know it by.
         authority: Folder of the authority that their agents have joined; none for that of the workspace.
+        cluster: The Ray cluster on which runs are carried out; none for this machine alone.
         static: Folder of the web application's built files.
     """
 
@@ -58,6 +65,7 @@ class Settings:
     tls_key: Path | None = None
     hosts: Mapping[str, Path] = field(default_factory=dict)
     authority: Path | None = None
+    cluster: Cluster | None = None
     static: Path = Path(__file__).parent / "static"
 
     def digest_of(self, user: str) -> str:
@@ -66,6 +74,13 @@ class Settings:
         It is empty where there is no such token.
         """
         return self.users.get(user, "") if user else digest(self.token) if self.token else ""
+
+    @property
+    def limits(self) -> Limits:
+        """What a trial may take, unless the request forces it; on a cluster its nodes limit the memory."""
+        limits, own = loading.machine_limits(self.time_limit_min), self.worker_memory_bytes
+        memory_bytes = min(limits.memory_bytes or own, own) if own else limits.memory_bytes
+        return replace(limits, memory_bytes=None if self.cluster else memory_bytes)
 
     @property
     def is_loopback(self) -> bool:

@@ -25,6 +25,7 @@ pages = APIRouter(include_in_schema=False)
 
 _PAGE_PATH: Final = re.compile(
     r"(trials|import|configure|runs|hosts|compare|validation|docs)(/[A-Za-z0-9_~-]+){0,3}/?"
+    r"|campaigns/[A-Za-z0-9][A-Za-z0-9._-]*/?"
 )
 """Addresses of the web application's pages, which it finds its way by itself."""
 _NAME: Final = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]*")

@@ -14,11 +14,13 @@ import signal
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from threading import Thread
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Final
 
+from fabricbench.backend.protocol import SharingCores
 from fabricbench.results.jobs import result_rows
 from fabricbench.runner import loading
 from fabricbench.runner.interrupts import Interrupts
@@ -36,6 +38,7 @@ from fabricbench.words import counted
 if TYPE_CHECKING:
     from fabricbench.backend.protocol import Progress
     from fabricbench.plan.cost import Limits
+    from fabricbench.runner.campaign.progress import Progress as CampaignProgress
     from fabricbench.store import Trial, TrialFacts
 
 _TELL_S: Final = 0.25
@@ -95,7 +98,8 @@ class Teller:
         """Tell which trial begins."""
         number += self._before
         self._running[number] = facts.id
-        if len(self._running) == 1:
+        self._shares.pop(number, None)  # it may begin again
+        if number == min(self._running):
             self._samples, self._untold = Samples(), None
         tell(
             "trial_started",
@@ -174,14 +178,15 @@ class Teller:
 
 def tell(event: str, **content: Any) -> None:
     """Write a line for the server; one that nobody reads any more is of no use."""
+    out = sys.__stdout__ or sys.stdout  # on a cluster, what libraries write goes elsewhere
     try:
-        sys.stdout.write(json.dumps({"event": event, **content}) + "\n")
-        sys.stdout.flush()
+        out.write(json.dumps({"event": event, **content}) + "\n")
+        out.flush()
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        os.dup2(os.open(os.devnull, os.O_WRONLY), out.fileno())
 
 
-def main(root: str, hosts_files: HostsFiles, time_limit_min: int, memory_bytes: int) -> None:
+def main(root: str, hosts_files: HostsFiles, time_limit_min: int, memory_bytes: int, on: str = "") -> None:
     """Claim a run, which may be on the hosts of some files, and carry it out.
 
     Args:
@@ -189,8 +194,9 @@ def main(root: str, hosts_files: HostsFiles, time_limit_min: int, memory_bytes: 
         hosts_files: The files of hosts.
         time_limit_min: Estimated time of a trial at most [min].
         memory_bytes: Memory that it may take [bytes]; 0 for any.
+        on: Address of the Ray cluster that carries trials out; this process does if empty.
     """
-    if memory_bytes:
+    if memory_bytes and not on:
         # Of what it writes to: libraries and files that are mapped take none of another's memory.
         resource.setrlimit(resource.RLIMIT_DATA, (memory_bytes, memory_bytes))
     signal.signal(signal.SIGTERM, _interrupt)
@@ -202,7 +208,7 @@ def main(root: str, hosts_files: HostsFiles, time_limit_min: int, memory_bytes: 
     if run is None:
         return
     try:
-        state, message = _carried_out(run, store, control, hosts_files, time_limit_min)
+        state, message = _carried_out(run, store, control, hosts_files, time_limit_min, on)
     except KeyboardInterrupt:  # before its first trial: the runner takes signals over
         if not control.is_cancelled:
             queue.put_back(run.id)
@@ -216,16 +222,20 @@ def _interrupt(_number: int, _frame: FrameType | None) -> None:
 
 
 def _carried_out(
-    run: QueuedRun, store: Workspace, control: Control, hosts_files: HostsFiles, time_limit_min: int
+    run: QueuedRun, store: Workspace, control: Control, hosts_files: HostsFiles, time_limit_min: int, on: str
 ) -> tuple[str, str]:
     """Run the trials, and return how the run ended and why."""
     limits = None if run.options["force"] else loading.machine_limits(time_limit_min)
+    if on and limits is not None:
+        limits = replace(limits, memory_bytes=None)  # its nodes have their own
     try:
         phases = _phases(run, hosts_files, limits)
-        finished, is_whole = _run(phases, run, store, control)
+        finished, is_whole = _run(phases, run, store, control, on)
         signal.signal(signal.SIGTERM, signal.SIG_IGN)  # there is only the end to note
     except StoreError as error:
         return FAILED, f"{error.found}; {error.hint}"
+    except TrialsFailedError as error:
+        return FAILED, str(error)
     except Exception as error:
         told = loading.problem_text(error)
         if told is None:
@@ -248,7 +258,9 @@ def _phases(run: QueuedRun, hosts_files: HostsFiles, limits: Limits | None) -> l
     return phases_of(loaded, settings, limits, chosen, twin=run.options.get("twin", False))
 
 
-def _run(phases: Sequence[Phase], run: QueuedRun, store: Workspace, control: Control) -> tuple[int, bool]:
+def _run(
+    phases: Sequence[Phase], run: QueuedRun, store: Workspace, control: Control, on: str = ""
+) -> tuple[int, bool]:
     """Run the trials of every phase; return how many have finished, and whether nobody ended it early."""
     teller = Teller(run, store)
     threads, resume = run.options["threads"], run.options.get("resume", False)
@@ -258,6 +270,13 @@ def _run(phases: Sequence[Phase], run: QueuedRun, store: Workspace, control: Con
             if between.received is not None:
                 return finished, False
             again = resume or phase.is_prediction
+            if on and isinstance(phase.backend, SharingCores):
+                ended, is_whole = _on_cluster(phase, store, teller, on, threads, resume=again)
+                finished += ended
+                if not is_whole:
+                    return finished, False
+                teller.next_phase(len(phase.loaded.trials))
+                continue
             runner = Runner(store, phase.backend, result_rows, teller, threads, again, jobs=None)
             runner.allowed = lambda: control.places
             outcome = runner.run(phase.loaded)
@@ -268,5 +287,43 @@ def _run(phases: Sequence[Phase], run: QueuedRun, store: Workspace, control: Con
     return finished, True
 
 
+def _on_cluster(
+    phase: Phase, store: Workspace, teller: Teller, on: str, threads: int, *, resume: bool
+) -> tuple[int, bool]:
+    """Run the trials of a phase on a cluster; return how many have finished, and whether nobody ended it.
+
+    Raises:
+        TrialsFailedError: Some have failed; the others have their records.
+        ClusterError: The cluster cannot be used, or is gone.
+    """
+    from fabricbench.runner.campaign.drive import drive
+    from fabricbench.runner.campaign.units import units_of_plans
+
+    units = units_of_plans([(phase.loaded, phase.backend)])
+    last: list[CampaignProgress] = []
+
+    def told(progress: CampaignProgress) -> None:
+        last[:] = [progress]
+
+    try:
+        progress = drive(store, units, on, result_rows, told, listener=teller, threads=threads, resume=resume)
+    except KeyboardInterrupt:
+        return sum(each.kept + each.finished for each in last), False
+    if progress.failed:
+        _, error = progress.failed[0]
+        told_of_first = (loading.problem_text(error) if isinstance(error, Exception) else None) or (
+            f"{type(error).__name__}: {error}"
+        )
+        raise TrialsFailedError(
+            f"{len(progress.failed)} of {counted(len(units), 'trial')} failed: {told_of_first}"
+        )
+    return len(phase.loaded.trials), True
+
+
+class TrialsFailedError(Exception):
+    """Trials of a run have failed; its text says how many, and why the first of them."""
+
+
 if __name__ == "__main__":
-    main(sys.argv[1], HostsFiles.read(sys.argv[2]), *map(int, sys.argv[3:]))
+    root, hosts, minutes, memory, *on = sys.argv[1:]
+    main(root, HostsFiles.read(hosts), int(minutes), int(memory), *on)

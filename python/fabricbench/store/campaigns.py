@@ -1,26 +1,34 @@
-"""How far the campaigns of a workspace are, for whoever looks while they run: a file for each.
+"""How far the campaigns of a workspace are, and which trials each has, for whoever looks: two files for each.
 
-    campaigns/NAME.json
+    campaigns/NAME.json      how far it is
+    campaigns/NAME.parquet   its trials, with what differs among them
 
-Only the process of the campaign writes it. It decides nothing: the catalog alone tells which trials there
+Only the process of the campaign writes them. They decide nothing: the catalog alone tells which trials there
 are.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from uuid import uuid4
 
 from fabricbench.store.catalog import now
 from fabricbench.store.catalog_schema import COMPLETE, FAILED, INTERRUPTED, RUNNING
 from fabricbench.store.process import ProcessIdentity
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 _FOLDER: Final = "campaigns"
+_ABOUT: Final = ("title", "source", "factors", "metric", "jobs", "alone")
+_METADATA: Final = b"campaign"
+_COLUMNS: Final = ("trial", "iteration", "seed", "size_bytes")
+"""What a trial of a campaign has beside its factors."""
 _STATES: Final = (RUNNING, COMPLETE, FAILED, INTERRUPTED)
 
 
@@ -57,16 +65,76 @@ class CampaignState:
     noted_at: str = ""
 
 
+@dataclass(frozen=True)
+class CampaignTrials:
+    """The trials that a campaign has, as its file said when it began.
+
+    Attributes:
+        title: One line about it.
+        source: The text of its file.
+        factors: The levels of each factor.
+        metric: Name of the metric that says most about its jobs.
+        jobs: The names of the jobs that trials have.
+        alone: How many more trials run one job of several alone.
+        members: A row for each trial and plan that it is part of, with its factors.
+    """
+
+    title: str
+    source: str
+    factors: Mapping[str, Sequence[str]]
+    metric: str
+    jobs: Sequence[str]
+    alone: int
+    members: pa.Table
+
+
 def note_campaign(root: Path, campaign: CampaignState) -> None:
     """Note how far a campaign of this process is. Without room for that it goes on all the same."""
     process = ProcessIdentity.current()
     values = asdict(replace(campaign, noted_at=now())) | {"process": asdict(process)}
-    target = root / _FOLDER / f"{campaign.name}.json"
+    _put(root / _FOLDER / f"{campaign.name}.json", json.dumps(values).encode())
+
+
+def keep_trials(root: Path, name: str, campaign: CampaignTrials) -> None:
+    """Keep which trials a campaign of this process has. Without room for that it goes on all the same."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    about = {name: getattr(campaign, name) for name in _ABOUT}
+    table = campaign.members.replace_schema_metadata({_METADATA: json.dumps(about)})
+    content = pa.BufferOutputStream()
+    pq.write_table(table, content)
+    _put(root / _FOLDER / f"{name}.parquet", content.getvalue().to_pybytes())
+
+
+def kept_trials(root: Path, name: str) -> CampaignTrials | None:
+    """Return which trials a campaign has; none where that is not known."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    with suppress(OSError, ValueError, TypeError, KeyError, pa.ArrowException):
+        table = pq.read_table(root / _FOLDER / f"{name}.parquet")
+        about = json.loads((table.schema.metadata or {})[_METADATA])
+        members = table.replace_schema_metadata(None)
+        if {*_COLUMNS, *about["factors"]} == set(members.column_names):
+            return CampaignTrials(members=members, **about)
+    return None
+
+
+def trials_stamp(root: Path, name: str) -> int | None:
+    """Return what changes with what `kept_trials` returns; none where there is nothing."""
+    with suppress(OSError):
+        return (root / _FOLDER / f"{name}.parquet").stat().st_mtime_ns
+    return None
+
+
+def _put(target: Path, content: bytes) -> None:
+    """Write a file, whole or not at all."""
     partial = target.with_name(f".{target.name}.{uuid4().hex[:12]}")
     with suppress(OSError):
         target.parent.mkdir(exist_ok=True)
         try:
-            partial.write_text(json.dumps(values), encoding="utf-8")
+            partial.write_bytes(content)
             partial.replace(target)
         finally:
             partial.unlink(missing_ok=True)

@@ -251,7 +251,8 @@ class Catalog:
     ) -> None:
         """Note how a trial ended, in place of its earlier record.
 
-        `outcome` is what its columns of JSON hold: `summary`, `results`, `engine` and `digests`.
+        `outcome` is what its columns of JSON hold: `summary`, `results`, `engine`, `digests`, and `machine`
+        where that is not the one that began it.
 
         The tag of that one stays with the trial, which stays a part of its runs unless it was deleted.
         """
@@ -285,9 +286,14 @@ class Catalog:
         message: str,
         *,
         states: Sequence[str] = (RUNNING,),
+        machine: Mapping[str, Any] | None = None,
     ) -> None:
-        """Note that an attempt, which is in one of some states, has no record."""
+        """Note that an attempt, which is in one of some states, has no record.
+
+        `machine` is what ran it, where that is not what it began with.
+        """
         values = {"status": status, "message": message, "ended_at": now()}
+        values |= {} if machine is None else {"machine": to_json(machine)}
         is_it = (trials.c.attempt == attempt, trials.c.status.in_(states))
         connection.execute(update(trials).where(*is_it).values(values))
 

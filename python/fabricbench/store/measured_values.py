@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from fabricbench.store.catalog import is_deleted
-from fabricbench.store.catalog_schema import FINISHED, trial_metrics, trials
+from fabricbench.store.catalog_schema import FINISHED, trash, trial_metrics, trials
+from fabricbench.store.sql.expression import call, count
 from fabricbench.store.sql.statement import Select, select
 
 if TYPE_CHECKING:
@@ -35,6 +36,36 @@ class MeasuredValues:
     def has_record(self, trial_id: str) -> bool:
         """Tell whether a trial has its record."""
         return self.states.get(trial_id) in FINISHED
+
+
+def values_stamp(workspace: Workspace) -> tuple[object, ...]:
+    """Return what changes whenever `measured_values` may.
+
+    Raises:
+        StoreError: The catalog cannot be read.
+    """
+    latest = select(count(), call("max", trials.c.attempt), call("max", trials.c.ended_at))
+    with workspace.database.reading() as connection:
+        found = connection.execute(latest.select_from(trials)).all()
+        found += connection.execute(select(count()).select_from(trash)).all()
+    return tuple(value for row in found for value in row)
+
+
+def measured_metrics(workspace: Workspace, ids: Sequence[str]) -> set[str]:
+    """Return the names of the metrics that any of some trials has.
+
+    Raises:
+        StoreError: The catalog cannot be read.
+    """
+    names: set[str] = set()
+    with workspace.database.reading() as connection:
+        for some in _parts(ids):
+            attempts = select(trials.c.attempt).where(
+                trials.c.id.in_(some), trials.c.status.in_(FINISHED), ~is_deleted(trials)
+            )
+            found = select(trial_metrics.c.metric).where(trial_metrics.c.attempt.in_(attempts)).distinct()
+            names.update(metric for (metric,) in connection.execute(found))
+    return names
 
 
 def measured_values(workspace: Workspace, ids: Sequence[str], metrics: Sequence[str]) -> MeasuredValues:

@@ -42,6 +42,7 @@ class Attempt:
         self._folder = folder
         self._is_finished = False
         self._is_in_doubt = False
+        self._machine: Mapping[str, Any] | None = None
 
     @property
     def attempt(self) -> int:
@@ -52,6 +53,15 @@ class Attempt:
     def folder(self) -> Path:
         """Where the record is written until it is put in its place."""
         return self._folder
+
+    def ran_on(self, machine: Mapping[str, Any]) -> None:
+        """Take note of the machine that has run the trial, where that is not the one that began it."""
+        self._machine = machine
+
+    @property
+    def machine(self) -> Mapping[str, Any]:
+        """What the catalog is to say of the machine, by column; nothing if it is the one that began it."""
+        return {} if self._machine is None else {"machine": self._machine}
 
     def ready(
         self, summary: Mapping[str, Any], engine: Mapping[str, Any], record: WrittenRecord
@@ -90,6 +100,7 @@ class Attempt:
                 "results": ready.record.results,
                 "engine": ready.engine,
                 "digests": ready.record.digests,
+                **self.machine,
             },
         )
         return replaced
@@ -323,7 +334,7 @@ def give_up_together(workspace: Workspace, attempts: Sequence[Attempt], error: B
     try:
         with workspace.database.writing() as connection:
             for attempt in left:
-                workspace.catalog.give_up(connection, attempt.attempt, status, message)
+                workspace.catalog.give_up(connection, attempt.attempt, status, message, **attempt.machine)
     except StoreError:
         # Not even the note fits. The row says `running` until the next start finds this process gone.
         return

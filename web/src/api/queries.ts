@@ -12,6 +12,9 @@ import { FINAL_STATES } from './states';
 import type {
   About,
   Campaign,
+  CampaignAnalysis,
+  CampaignDetail,
+  CampaignPareto,
   Choices,
   Comparison,
   Twins,
@@ -194,6 +197,51 @@ export function useCampaigns() {
     queryKey: ['campaigns'],
     queryFn: ({ signal }) => get<{ campaigns: Campaign[] }>(path('campaigns'), signal),
     refetchInterval: 3_000,
+  });
+}
+
+/** A campaign with its trials; while it runs, what has ended comes in every few seconds. */
+export function useCampaign(name: string) {
+  return useQuery({
+    queryKey: ['campaign', name],
+    queryFn: ({ signal }) => get<CampaignDetail>(path('campaigns', name), signal),
+    refetchInterval: ({ state }) => (state.data?.progress.state === 'running' ? 3_000 : 15_000),
+  });
+}
+
+/** What is asked of the analysis of a campaign; `as_of` is how many trials it is made from. */
+export interface CampaignQuestion {
+  metric: string | null;
+  job: string | null;
+  relative: boolean;
+  as_of: number;
+}
+
+/** What the factors of a campaign do; the analysis before stays until another has come. */
+export function useCampaignAnalysis(name: string, { as_of, ...asked }: CampaignQuestion) {
+  return useQuery({
+    queryKey: ['campaign', name, 'analysis', asked, as_of],
+    queryFn: ({ signal }) =>
+      get<CampaignAnalysis>(
+        path('campaigns', name, 'analysis') + query({ ...asked, relative: asked.relative ? 'true' : null }),
+        signal,
+      ),
+    placeholderData: (before, from) => (from?.queryKey[1] === name ? before : undefined),
+    structuralSharing: false,
+  });
+}
+
+/** Two metrics of the settings of a campaign. */
+export function useCampaignPareto(
+  name: string,
+  asked: { first: string | null; second: string | null; job: string | null },
+  asOf: number,
+) {
+  return useQuery({
+    queryKey: ['campaign', name, 'pareto', asked, asOf],
+    queryFn: ({ signal }) => get<CampaignPareto>(path('campaigns', name, 'pareto') + query(asked), signal),
+    placeholderData: (before, from) => (from?.queryKey[1] === name ? before : undefined),
+    structuralSharing: false,
   });
 }
 

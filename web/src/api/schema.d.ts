@@ -524,6 +524,72 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/campaigns/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show Campaign
+         * @description Return how far a campaign is, what differs among its trials, and which have no record.
+         */
+        get: operations["show_campaign_api_v1_campaigns__name__get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/campaigns/{name}/analysis": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Analyse Campaign
+         * @description Return what the factors of a campaign do to a metric, as `fabricbench campaign show` has it as JSON.
+         *
+         *     Of the `settings` it has the `best` and the `worst`, and how many there are; `figures` are those of
+         *     `fabricbench campaign report`, each with `name`, `caption`, and `data` and `layout` for Plotly.
+         */
+        get: operations["analyse_campaign_api_v1_campaigns__name__analysis_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/campaigns/{name}/pareto": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Compare Metrics
+         * @description Set two metrics of the settings of a campaign against each other: `data` and `layout` for Plotly.
+         *
+         *     `front` has the settings that no other is better than in both, `metrics` the names of the two; without
+         *     names they are the first two that trials have.
+         */
+        get: operations["compare_metrics_api_v1_campaigns__name__pareto_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/validation": {
         parameters: {
             query?: never;
@@ -747,6 +813,72 @@ export interface components {
              * @description Who asks; empty for the server's own token.
              */
             user: string;
+        };
+        /**
+         * CampaignDetail
+         * @description A campaign and its trials.
+         */
+        CampaignDetail: {
+            progress: components["schemas"]["CampaignProgress"];
+            /**
+             * Has Trials
+             * @description Whether it is known which trials it has; campaigns of earlier versions do not tell.
+             */
+            has_trials: boolean;
+            /** Title */
+            title: string;
+            /**
+             * Source
+             * @description The text of its file.
+             */
+            source: string;
+            /** Factors */
+            factors: components["schemas"]["CampaignFactor"][];
+            /**
+             * Metrics
+             * @description Names of the metrics that any trial has, the main one first.
+             */
+            metrics: string[];
+            /** Jobs */
+            jobs: string[];
+            /**
+             * Alone
+             * @description How many trials more run one job of several alone, and are left out.
+             */
+            alone: number;
+            /**
+             * Recorded
+             * @description How many trials have a record.
+             */
+            recorded: number;
+            /**
+             * Missing Total
+             * @description How many have none.
+             */
+            missing_total: number;
+            /**
+             * Missing
+             * @description The first of those: `trial`, `status`, each factor, `iteration`.
+             */
+            missing: {
+                [key: string]: unknown;
+            }[];
+        };
+        /**
+         * CampaignFactor
+         * @description What differs among the trials of a campaign.
+         */
+        CampaignFactor: {
+            /**
+             * Name
+             * @description `plan`, `variant`, `data_size`, `message_size`, or the path of a field.
+             */
+            name: string;
+            /**
+             * Levels
+             * @description Its values in words, in their order.
+             */
+            levels: string[];
         };
         /**
          * CampaignProgress
@@ -4609,6 +4741,305 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Campaigns"];
+                };
+            };
+            /** @description The request cannot be read. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The token is missing or wrong. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The request came from another site. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Its state does not allow that. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description A value is wrong. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Too much to do at the moment, or the catalog is out of reach. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    show_campaign_api_v1_campaigns__name__get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Name of a campaign. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CampaignDetail"];
+                };
+            };
+            /** @description The request cannot be read. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The token is missing or wrong. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The request came from another site. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Its state does not allow that. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description A value is wrong. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Too much to do at the moment, or the catalog is out of reach. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    analyse_campaign_api_v1_campaigns__name__analysis_get: {
+        parameters: {
+            query?: {
+                /** @description The metric; the first of `metrics` if there is no such value. */
+                metric?: components["schemas"]["MetricName"] | null;
+                /** @description Metrics of this job, not of the one that fares worst. */
+                job?: string | null;
+                /** @description Values as shares of the mean of their plan and size. */
+                relative?: boolean;
+            };
+            header?: never;
+            path: {
+                /** @description Name of a campaign. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": Record<string, never>;
+                };
+            };
+            /** @description The request cannot be read. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The token is missing or wrong. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The request came from another site. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Its state does not allow that. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description A value is wrong. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Too much to do at the moment, or the catalog is out of reach. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    compare_metrics_api_v1_campaigns__name__pareto_get: {
+        parameters: {
+            query?: {
+                /** @description The metric; the first of `metrics` if there is no such value. */
+                first?: components["schemas"]["MetricName"] | null;
+                /** @description The metric; the first of `metrics` if there is no such value. */
+                second?: components["schemas"]["MetricName"] | null;
+                /** @description Metrics of this job, not of the one that fares worst. */
+                job?: string | null;
+            };
+            header?: never;
+            path: {
+                /** @description Name of a campaign. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": Record<string, never>;
                 };
             };
             /** @description The request cannot be read. */

@@ -22,6 +22,7 @@ export const router = createBrowserRouter([
           { path: 'configure', lazy: () => import('../pages/configuration/ConfigurationPage') },
           { path: 'runs', lazy: () => import('../pages/run/RunsPage') },
           { path: 'runs/:id', lazy: () => import('../pages/run/RunPage') },
+          { path: 'campaigns/:name', lazy: () => import('../pages/campaign/CampaignPage') },
           { path: 'hosts', lazy: () => import('../pages/hosts/HostsPage') },
           { path: 'compare', lazy: () => import('../pages/compare/ComparePage') },
           { path: 'validation', lazy: () => import('../pages/validation/ValidationPage') },

@@ -4,24 +4,36 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
-from fabricbench.store.campaigns import CampaignState, note_campaign
+from fabricbench.runner.campaign.progress import Progress
+from fabricbench.runner.messages import ClusterError
+from fabricbench.store.campaigns import CampaignState, campaigns, note_campaign
 from fabricbench.store.catalog_schema import COMPLETE, FAILED, INTERRUPTED, RUNNING
 
 if TYPE_CHECKING:
-    from fabricbench.runner.campaign.drive import Progress
     from fabricbench.store import Workspace
 
 _EVERY_S: Final = 1.0
+_FRESH_S: Final = 60
+"""How old what a process of another machine has noted may be for it to be at work."""
 
 
 @contextmanager
-def announced(workspace: Workspace, name: str) -> Iterator[Callable[[Progress], None]]:
-    """Yield what takes the progress of a campaign, and notes it about once a second and at the end."""
+def announced(workspace: Workspace, name: str, trials: int) -> Iterator[Callable[[Progress], None]]:
+    """Yield what takes the progress of a campaign, and notes it about once a second and at the end.
+
+    Raises:
+        ClusterError: Another process carries it out.
+    """
+    before = next((each for each in campaigns(workspace.root) if each.name == name), None)
+    _require_alone(before)
     last: list[Progress] = []
-    noted_at = 0.0
+    beginning = Progress(trials, cost_ms=1)
+    note_campaign(workspace.root, state_of(name, RUNNING, beginning))
+    noted_at = time.monotonic()
 
     def told(progress: Progress) -> None:
         nonlocal noted_at
@@ -40,8 +52,24 @@ def announced(workspace: Workspace, name: str) -> Iterator[Callable[[Progress], 
         state = FAILED
         raise
     finally:
-        for progress in last:
-            note_campaign(workspace.root, state_of(name, state, progress))
+        if not last and before is not None:  # it is as far as it was
+            note_campaign(workspace.root, before)
+        else:
+            note_campaign(workspace.root, state_of(name, state, last[0] if last else beginning))
+
+
+def _require_alone(campaign: CampaignState | None) -> None:
+    """See that no other process is at work on a campaign: both would run every trial."""
+    if campaign is None or campaign.state != RUNNING:
+        return
+    age = timedelta.max
+    with suppress(ValueError, TypeError):  # somebody has changed its file
+        age = abs(datetime.now(UTC) - datetime.fromisoformat(campaign.noted_at))
+    if age < timedelta(seconds=_FRESH_S):
+        raise ClusterError(
+            f"campaign {campaign.name} is carried out by another process",
+            "`--status` tells how far it is; another name lets both run",
+        )
 
 
 def state_of(name: str, state: str, progress: Progress) -> CampaignState:

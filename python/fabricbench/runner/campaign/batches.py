@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from fabricbench.runner.campaign.drive import Unit
+    from fabricbench.runner.campaign.units import Unit
 
 _BATCH_MS: Final = 2_000
 """Time that a batch is meant to take: what a lost worker costs, and how often something is heard."""

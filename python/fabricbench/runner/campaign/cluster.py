@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
+import threading
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
@@ -50,13 +54,31 @@ def joined(on: str) -> Any:
     if on != LOCAL:
         _require_listener(on)
         _show_token()
-    ray = _library()
+    with _signals_kept():
+        ray = _library()
+        _join(ray, on)
+    return ray
+
+
+@contextmanager
+def _signals_kept() -> Iterator[None]:
+    """Keep what is done with signals: Ray would have SIGTERM end this process at any place."""
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    before = [signal.getsignal(number) for number in numbers]
+    try:
+        yield
+    finally:
+        if threading.current_thread() is threading.main_thread():
+            for number, handler in zip(numbers, before, strict=True):
+                signal.signal(number, handler)
+
+
+def _join(ray: Any, on: str) -> None:
     try:
         _connect(ray, on)
     except Exception as error:  # whatever Ray raises of what is not there
         reason = " ".join(str(error).split())[:_REASON_MAX] or type(error).__name__
         raise ClusterError(f"cannot use the Ray cluster at {on}: {reason}", _JOIN) from error
-    return ray
 
 
 def _connect(ray: Any, on: str) -> None:
@@ -84,6 +106,23 @@ def _require_listener(on: str) -> None:
         raise ClusterError(f"no Ray cluster at {on}: {error.strerror or error}", _UP) from error
 
 
+def head_of(ray: Any, on: str) -> tuple[str, int] | None:
+    """Return where the head of a cluster that is joined listens; none where Ray's client looks after that."""
+    if on.startswith(_CLIENT):
+        return None
+    host, _, port = str(ray.get_runtime_context().gcs_address).rpartition(":")
+    return host.strip("[]"), int(port)
+
+
+def listens(at: tuple[str, int], within_s: float) -> bool:
+    """Tell whether anything takes a connection at an address within so long [s]."""
+    try:
+        socket.create_connection(at, timeout=within_s).close()
+    except OSError:
+        return False
+    return True
+
+
 def _show_token() -> None:
     """Have Ray show the user's token, if there is one.
 
@@ -100,6 +139,6 @@ def _library() -> Any:
         import ray
     except ImportError as error:
         raise ClusterError(
-            "campaigns run on Ray, which is not installed", "pip install 'fabricbench[ray]'"
+            "clusters are those of Ray, which is not installed", "pip install 'fabricbench[ray]'"
         ) from error
     return ray

@@ -8,31 +8,29 @@ from __future__ import annotations
 
 import sys
 import time
-from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, redirect_stdout
-from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Final, cast
 
 from fabricbench.runner.campaign.batches import Batches
 from fabricbench.runner.campaign.patience import Patience
 from fabricbench.runner.campaign.pool import Pool
+from fabricbench.runner.campaign.progress import Progress, Told
+from fabricbench.runner.campaign.units import longest_first
 from fabricbench.runner.campaign.worker import Answer, put_files, remove_tries
 from fabricbench.runner.interrupts import Interrupts
-from fabricbench.runner.loading import backend_of
 from fabricbench.runner.messages import Done, Failed, Order, Setup
-from fabricbench.runner.trials import facts_of, machine_facts
+from fabricbench.runner.trials import machine_facts
 from fabricbench.store.errors import DiskFullError
 from fabricbench.store.writer import finish_together, give_up_together
 
 if TYPE_CHECKING:
-    from fabricbench.backend.protocol import Backend, SharingCores
-    from fabricbench.plan.expand import PlannedTrial
-    from fabricbench.runner.campaign.file import Campaign
-    from fabricbench.runner.trials import Results
-    from fabricbench.store import TrialFacts, Workspace
+    from fabricbench.backend.protocol import SharingCores
+    from fabricbench.runner.campaign.units import Unit
+    from fabricbench.runner.trials import Listener, Results
+    from fabricbench.store import Workspace
     from fabricbench.store.writer import Attempt, ReadyTrial
 
 _AHEAD: Final = 2
@@ -44,119 +42,6 @@ _UPLOADS: Final = 8
 _WAIT_S: Final = 0.2
 _LOOK_S: Final = 1.0
 """How often nodes are looked for."""
-_UNKNOWN_MS: Final = 1_000
-"""Time that a trial without an estimate counts as."""
-
-
-@dataclass
-class Unit:
-    """A trial of the campaign.
-
-    Attributes:
-        planned: The trial.
-        facts: What is known of it, by the first plan that has it.
-        backend: What carries it out.
-        others: The same by other plans that have it in common.
-        cost_ms: Estimated time of one core.
-        memory_bytes: Estimated memory; none if unknown.
-    """
-
-    planned: PlannedTrial
-    facts: TrialFacts
-    backend: Backend
-    cost_ms: int
-    memory_bytes: int | None
-    others: list[TrialFacts] = field(default_factory=list)
-
-
-@dataclass
-class Progress:
-    """How far a campaign is.
-
-    Attributes:
-        trials: How many it has.
-        kept: How many had their record already.
-        finished: How many have ended with a record since.
-        failed: What did not: the trial, and why.
-        cost_ms: Estimated time of one core of all that had to run, and of what has ended.
-        done_ms: The same of what has ended.
-        busy_s: Time that cores worked on trials [s].
-        cores: Cores that there are just now.
-        there_s: Time that cores have been there since it began, up to `seen_at` [s].
-        seen_at: When they were counted last, by the clock of this process.
-        nodes: How many trials have ended with a record on each node, by its address.
-        waits: What does not answer just now and is waited for; nothing if empty.
-        begun_at: When it began, by the clock of this process.
-    """
-
-    trials: int
-    kept: int = 0
-    finished: int = 0
-    failed: list[tuple[TrialFacts, BaseException]] = field(default_factory=list)
-    cost_ms: int = 0
-    done_ms: int = 0
-    busy_s: float = 0.0
-    cores: int = 0
-    there_s: float = 0.0
-    seen_at: float = field(default_factory=time.monotonic)
-    nodes: Counter[str] = field(default_factory=Counter)
-    waits: str = ""
-    begun_at: float = field(default_factory=time.monotonic)
-
-    @property
-    def share(self) -> float:
-        """Share of the estimated work that is done, from 0 to 1."""
-        return self.done_ms / self.cost_ms if self.cost_ms else 1.0
-
-    @property
-    def elapsed_s(self) -> float:
-        """Time since it began [s]."""
-        return time.monotonic() - self.begun_at
-
-    @property
-    def left_s(self) -> float | None:
-        """Time that the rest will take [s], by what the work so far took; none before anything has ended."""
-        return self.elapsed_s * (1 - self.share) / self.share if self.done_ms else None
-
-    def finish(self, unit: Unit, answer: Answer) -> None:
-        """Take note of a trial that has its record now."""
-        self.finished += 1
-        self.done_ms += unit.cost_ms
-        self.busy_s += answer.busy_s
-        self.nodes[answer.node] += 1
-
-    def have(self, cores: int) -> None:
-        """Take note of how many cores there are now; the first were there from the beginning."""
-        now = time.monotonic()
-        self.there_s += (self.cores or cores) * (now - self.seen_at)
-        self.cores, self.seen_at = cores, now
-
-    @property
-    def busy_percent(self) -> float:
-        """Share of the time of all cores in which they worked on trials [%]."""
-        there_s = self.there_s + self.cores * (time.monotonic() - self.seen_at)
-        return 100 * self.busy_s / there_s if there_s else 0.0
-
-
-def units_of(campaign: Campaign) -> list[Unit]:
-    """Return the trials of a campaign, each once, in the order of its plans."""
-    units: dict[str, Unit] = {}
-    for loaded in campaign.plans:
-        backend = backend_of(loaded)
-        for (planned, facts), estimate in zip(facts_of(loaded, backend), loaded.estimates, strict=True):
-            if facts.id in units:
-                units[facts.id].others.append(facts)
-                continue
-            cost_ms, memory_bytes = _UNKNOWN_MS, None
-            if estimate:
-                cost_ms, memory_bytes = estimate["time_ms"], estimate["memory_bytes"]
-            units[facts.id] = Unit(planned, facts, backend, cost_ms, memory_bytes)
-    return list(units.values())
-
-
-def longest_first(units: Iterable[Unit]) -> list[Unit]:
-    """Return trials by their estimated time, the longest first: the short ones fill the end."""
-    return sorted(units, key=lambda unit: unit.cost_ms, reverse=True)
 
 
 def drive(
@@ -165,6 +50,10 @@ def drive(
     on: str,
     results: Results,
     told: Callable[[Progress], None],
+    *,
+    listener: Listener | None = None,
+    threads: int = 1,
+    resume: bool = True,
 ) -> Progress:
     """Carry out the trials of a campaign.
 
@@ -174,6 +63,9 @@ def drive(
         on: `local`, or the address of a Ray cluster.
         results: Computes the rows of the table `trials`.
         told: Gets the progress a few times a second.
+        listener: Told what becomes of single trials, in the order in which it comes about.
+        threads: Worker threads of each trial, as far as a node has the cores.
+        resume: Leave out the trials that have their record already.
 
     Raises:
         ClusterError: Ray is not installed, or there is no such cluster.
@@ -181,17 +73,20 @@ def drive(
         KeyboardInterrupt: The user stopped it; what has ended is kept.
     """
     progress = Progress(len(units))
-    waiting = _left(workspace, units, progress)
+    waiting = _left(workspace, units, progress, listener) if resume else longest_first(units)
+    progress.cost_ms = sum(unit.cost_ms for unit in waiting)
     if not waiting:
         return progress
     backends = {unit.facts.backend: cast("SharingCores", unit.backend) for unit in waiting}
-    setups = {name: Setup(backend, results, threads=1) for name, backend in backends.items()}
+    setups = {name: Setup(backend, results, threads) for name, backend in backends.items()}
     # Ray tells of lost workers on standard output, which is for the result.
     with redirect_stdout(sys.stderr), Interrupts() as interrupts:
-        pool = Pool(on, setups, workspace.records)
+        pool = Pool(on, setups, workspace.records, has_reports=listener is not None)
         progress.have(pool.cores)
         patience = Patience(interrupts, lambda waits: _tell_waiting(progress, waits, told))
-        driver = _Driver(workspace, pool, waiting, progress, patience)
+        driver = _Driver(
+            workspace, pool, waiting, progress, patience, Told(workspace, units, listener), threads
+        )
         try:
             with closing(pool):
                 told(progress)
@@ -210,17 +105,21 @@ def _tell_waiting(progress: Progress, waits: str, told: Callable[[Progress], Non
     told(progress)
 
 
-def _left(workspace: Workspace, units: Sequence[Unit], progress: Progress) -> list[Unit]:
+def _left(
+    workspace: Workspace, units: Sequence[Unit], progress: Progress, listener: Listener | None
+) -> list[Unit]:
     """Return what has no record, the longest first."""
     left = []
     recorded = workspace.recorded()
     for unit in units:
-        if unit.facts.id not in recorded or workspace.resume(unit.facts) is None:
+        kept = workspace.resume(unit.facts) if unit.facts.id in recorded else None
+        if kept is None:
             left.append(unit)
-        else:
-            progress.kept += 1
-            _share(workspace, unit)
-    progress.cost_ms = sum(unit.cost_ms for unit in left)
+            continue
+        progress.kept += 1
+        _share(workspace, unit)
+        if listener is not None:
+            listener.trial_finished(kept, unit.number, resumed=True)
     return longest_first(left)
 
 
@@ -238,6 +137,8 @@ class _Driver:
         waiting: Sequence[Unit],
         progress: Progress,
         patiently: Patience,
+        told: Told,
+        threads: int,
     ) -> None:
         self._workspace = workspace
         self._pool = pool
@@ -246,6 +147,13 @@ class _Driver:
         self._running: dict[str, tuple[Unit, Attempt]] = {}
         self._progress = progress
         self._patiently = patiently
+        self._told = told
+        self._threads = threads
+
+    @property
+    def _cores_each(self) -> int:
+        """Cores that a trial asks for: a node has to have them."""
+        return min(self._threads, self._pool.cores_max)
 
     @property
     def is_going(self) -> bool:
@@ -255,12 +163,20 @@ class _Driver:
     def step(self) -> None:
         """Begin what there is room for, and finish what has ended."""
         self._look()
-        while self._waiting.is_left and (room := _AHEAD * self._pool.cores - self._pool.tasks) > 0:
+        if self._pool.is_cut_off:
+            time.sleep(_WAIT_S)
+            return
+        places = max(1, self._pool.cores // self._cores_each)
+        while self._waiting.is_left and (room := _AHEAD * places - self._pool.tasks) > 0:
             most_bytes = self._pool.memory_bytes_max
-            batches = self._waiting.next(min(room, _AT_ONCE), self._pool.cores)
+            batches = self._waiting.next(min(room, _AT_ONCE), places)
             self._begin([self._fitting(batch, most_bytes) for batch in batches])
         if self._running:
-            self._finish(list(self._pool.answers(_WAIT_S)))
+            ended = list(self._pool.answers(_WAIT_S))
+            for key, report in self._pool.reports():
+                if key in self._running:
+                    self._told.heard(self._running[key][0], report)
+            self._finish(ended)
 
     def _look(self) -> None:
         """See now and then which nodes there are."""
@@ -293,7 +209,11 @@ class _Driver:
             self._running[unit.facts.id] = unit, attempt
         for batch in filter(None, batches):
             folders = (self._running[unit.facts.id][1].folder for unit in batch)
-            orders = [Order(u.planned, u.facts, folder, 1) for u, folder in zip(batch, folders, strict=True)]
+            cores = self._cores_each
+            orders = [
+                Order(unit.planned, unit.facts, folder, cores)
+                for unit, folder in zip(batch, folders, strict=True)
+            ]
             known = [unit.memory_bytes for unit in batch if unit.memory_bytes is not None]
             self._pool.begin(orders, max(known, default=None))
 
@@ -313,6 +233,7 @@ class _Driver:
             self._waiting.took(unit, answer.busy_s)
             self._progress.finish(unit, answer)
             self._patiently(partial(_share, self._workspace, unit))
+            self._patiently(partial(self._told.finished, unit))
         for key, answer_or_error in lost:
             self._lose(key, answer_or_error)
 
@@ -338,11 +259,14 @@ class _Driver:
         else:
             error = answer
         unit, attempt = self._running.pop(key)
+        if isinstance(answer, Answer):
+            attempt.ran_on(answer.machine)
         attempt.give_up(error)
         self._fail(unit, error)
 
     def _ready(self, key: str, answer: Answer, said: Done) -> ReadyTrial:
         _, attempt = self._running[key]
+        attempt.ran_on(answer.machine)
         if answer.files is None:
             remove_tries(attempt.folder)
         else:
@@ -351,6 +275,7 @@ class _Driver:
 
     def _fail(self, unit: Unit, error: BaseException) -> None:
         self._progress.failed.append((unit.facts, error))
+        self._told.failed(unit)
         self._progress.done_ms += unit.cost_ms
 
     def give_up(self, error: BaseException) -> None:

@@ -65,19 +65,22 @@ class Campaign:
         name: Its name.
         title: One line about it.
         plans: Its plans with what is set and swept in each.
+        uncounted: How many plans more its file has, which were not loaded since it is too large already.
     """
 
     name: str
     title: str
     plans: tuple[LoadedPlan, ...]
+    uncounted: int = 0
 
 
-def load_campaign(path: Path, limits: Limits | None = None) -> Campaign:
+def load_campaign(path: Path, limits: Limits | None = None, trials_max: int | None = None) -> Campaign:
     """Load a campaign.
 
     Args:
         path: Its file; files of plans are looked for beside it.
         limits: What each trial may cost; anything if none.
+        trials_max: Trials with which no more plans are loaded: of a million it would take minutes.
 
     Raises:
         PlanError: It cannot be read, or a plan of it cannot be carried out within the limits.
@@ -86,13 +89,15 @@ def load_campaign(path: Path, limits: Limits | None = None) -> Campaign:
     problems: list[Problem] = []
     loaded: list[LoadedPlan] = []
     for index, entry in enumerate(read.plans):
+        if trials_max is not None and sum(len(each.trials) for each in loaded) > trials_max:
+            break
         try:
             loaded.append(load(_place(entry.plan, path), list(_overrides(read, entry)), limits))
         except PlanError as error:
             problems += _problems(error, document, index)
     if problems:
         raise PlanError(problems)
-    return Campaign(read.name, read.title, tuple(loaded))
+    return Campaign(read.name, read.title, tuple(loaded), len(read.plans) - len(loaded))
 
 
 def campaign_name(path: Path) -> str:

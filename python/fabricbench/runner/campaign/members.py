@@ -59,6 +59,11 @@ class Members:
     jobs: Sequence[Mapping[str, Any]]
     alone: int
 
+    @property
+    def job_names(self) -> list[str]:
+        """The name of each job that a trial has."""
+        return sorted({job["name"] for job in self.jobs})
+
 
 @dataclass
 class _Rows:

@@ -9,10 +9,12 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 from uuid import uuid4
 
+from fabricbench.runner.campaign.board import Reporter
 from fabricbench.runner.messages import ClusterError, Done, Failed, Order, Setup
+from fabricbench.runner.trials import machine_facts
 from fabricbench.runner.worker import answer
 from fabricbench.store.errors import write_error
 
@@ -32,23 +34,29 @@ class Answer:
         files: The files of its record, where the worker does not see the workspace.
         busy_s: How long the worker worked on it [s].
         node: The address of the node where it ran.
+        machine: What may matter about that node; see `machine_facts`.
     """
 
     said: Done | Failed
     files: Mapping[str, bytes] | None
     busy_s: float
     node: str
+    machine: Mapping[str, Any]
 
 
-def carry_out(setup: Setup, orders: Sequence[Order], mark: str) -> list[Answer]:
-    """Carry out trials, one after the other, in a worker that sees the workspace if it sees the mark."""
-    node = _node()
+def carry_out(setup: Setup, orders: Sequence[Order], mark: str, board: Any = None) -> list[Answer]:
+    """Carry out trials, one after the other, in a worker that sees the workspace if it sees the mark.
+
+    How far they are is reported to the board, if there is one.
+    """
+    node, machine = _node(), machine_facts()
     sees_workspace = Path(mark).exists()
     answers = []
     for order in orders:
         begun_at = time.monotonic()
-        said, files = _carried_out(setup, order, sees_workspace=sees_workspace)
-        answers.append(Answer(said, files, time.monotonic() - begun_at, node))
+        told = Reporter(board, order.facts.id)
+        said, files = _carried_out(setup, order, told, sees_workspace=sees_workspace)
+        answers.append(Answer(said, files, time.monotonic() - begun_at, node, machine))
     return answers
 
 
@@ -60,15 +68,15 @@ def _node() -> str:
 
 
 def _carried_out(
-    setup: Setup, order: Order, *, sees_workspace: bool
+    setup: Setup, order: Order, told: Reporter, *, sees_workspace: bool
 ) -> tuple[Done | Failed, Mapping[str, bytes] | None]:
     if other := _other_version(setup.backend.sharing(order.cores), order.facts):
         return Failed.by(other), None
     if sees_workspace:
-        return _into_workspace(setup, order), None
+        return _into_workspace(setup, order, told), None
     with tempfile.TemporaryDirectory(prefix="fabricbench-") as elsewhere:
         folder = Path(elsewhere) / "record"
-        said = answer(setup, replace(order, folder=folder), lambda _: None)
+        said = answer(setup, replace(order, folder=folder), told)
         files = {file.name: file.read_bytes() for file in folder.iterdir()} if folder.exists() else {}
     return said, files
 
@@ -85,11 +93,11 @@ def _other_version(backend: Backend, facts: TrialFacts) -> ClusterError | None:
     )
 
 
-def _into_workspace(setup: Setup, order: Order) -> Done | Failed:
+def _into_workspace(setup: Setup, order: Order, told: Reporter) -> Done | Failed:
     # A try that was lost may still write, and so has a folder of its own.
     order.folder.mkdir(exist_ok=True)
     folder = order.folder / f"{_TRY}{uuid4().hex[:8]}"
-    said = answer(setup, replace(order, folder=folder), lambda _: None)
+    said = answer(setup, replace(order, folder=folder), told)
     if isinstance(said, Done):
         for file in folder.iterdir():
             file.replace(order.folder / file.name)

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from fabricbench.backend.protocol import SharingCores
-from fabricbench.runner.campaign.drive import Unit
+from fabricbench.runner.campaign.units import Unit
 from fabricbench.runner.loading import backend_of
 from fabricbench.runner.messages import TuningError
 from fabricbench.runner.trials import facts_of

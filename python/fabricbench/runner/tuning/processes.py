@@ -19,7 +19,7 @@ from fabricbench.store.writer import finish_together
 
 if TYPE_CHECKING:
     from fabricbench.backend.protocol import SharingCores
-    from fabricbench.runner.campaign.drive import Unit
+    from fabricbench.runner.campaign.units import Unit
     from fabricbench.runner.interrupts import Interrupts
     from fabricbench.runner.trials import Results
     from fabricbench.store import Workspace

@@ -1,5 +1,6 @@
 /** How far the campaigns are that run in the workspace beside this server. */
 import { Progress, Text } from '@mantine/core';
+import { Link } from 'react-router';
 
 import { useCampaigns } from '../../api/queries';
 import type { Campaign } from '../../api/types';
@@ -44,7 +45,9 @@ function Row({ campaign }: { campaign: Campaign }) {
       <td>
         <StatusBadge status={campaign.state} />
       </td>
-      <td>{campaign.name}</td>
+      <td>
+        <Link to={`/campaigns/${campaign.name}`}>{campaign.name}</Link>
+      </td>
       <td>
         <Progress value={campaign.percent} size="sm" aria-label={`${share} %`} />
         {campaign.waits !== '' && (

@@ -1,0 +1,21 @@
+"""Every figure of a metric of a campaign, by name."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fabricbench.figures.campaign.effects import effects_plot
+from fabricbench.figures.campaign.pairs import pair_plots
+from fabricbench.figures.campaign.parallel import parallel_plot
+
+if TYPE_CHECKING:
+    from fabricbench.figures.plot import Plot
+    from fabricbench.results.response import Response
+
+
+def plots_of(response: Response) -> dict[str, Plot]:
+    """Draw what there is to draw: `effects`, `pair-0` and so on, `parallel`."""
+    plots = {"effects": effects_plot(response)}
+    plots |= {f"pair-{number}": plot for number, plot in enumerate(pair_plots(response))}
+    plots |= {"parallel": parallel_plot(response)}
+    return {name: plot for name, plot in plots.items() if plot is not None}

@@ -1,0 +1,70 @@
+"""The trials of a campaign, each once, with what it is estimated to cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from fabricbench.runner.loading import backend_of
+from fabricbench.runner.trials import facts_of
+
+if TYPE_CHECKING:
+    from fabricbench.backend.protocol import Backend
+    from fabricbench.plan.expand import PlannedTrial
+    from fabricbench.plan.loaded import LoadedPlan
+    from fabricbench.runner.campaign.file import Campaign
+    from fabricbench.store import TrialFacts
+
+_UNKNOWN_MS: Final = 1_000
+"""Time that a trial without an estimate counts as."""
+
+
+@dataclass
+class Unit:
+    """A trial of the campaign.
+
+    Attributes:
+        planned: The trial.
+        facts: What is known of it, by the first plan that has it.
+        backend: What carries it out.
+        number: Its place among all trials of the plans, from 1.
+        others: The same by other plans that have it in common.
+        cost_ms: Estimated time of one core.
+        memory_bytes: Estimated memory; none if unknown.
+    """
+
+    planned: PlannedTrial
+    facts: TrialFacts
+    backend: Backend
+    cost_ms: int
+    memory_bytes: int | None
+    number: int = 0
+    others: list[TrialFacts] = field(default_factory=list)
+
+
+def units_of(campaign: Campaign) -> list[Unit]:
+    """Return the trials of a campaign, each once, in the order of its plans."""
+    return units_of_plans((loaded, backend_of(loaded)) for loaded in campaign.plans)
+
+
+def units_of_plans(plans: Iterable[tuple[LoadedPlan, Backend]]) -> list[Unit]:
+    """Return the trials of plans, each once, in their order; a plan comes with what carries it out."""
+    units: dict[str, Unit] = {}
+    number = 0
+    for loaded, backend in plans:
+        for (planned, facts), estimate in zip(facts_of(loaded, backend), loaded.estimates, strict=True):
+            number += 1
+            if facts.id in units:
+                units[facts.id].others.append(facts)
+                continue
+            cost_ms, memory_bytes = _UNKNOWN_MS, None
+            if estimate:
+                cost_ms, memory_bytes = estimate["time_ms"], estimate["memory_bytes"]
+            units[facts.id] = Unit(planned, facts, backend, cost_ms, memory_bytes, number)
+    return list(units.values())
+
+
+def longest_first(units: Iterable[Unit]) -> list[Unit]:
+    """Return trials by their estimated time, the longest first: the short ones fill the end."""
+    return sorted(units, key=lambda unit: unit.cost_ms, reverse=True)

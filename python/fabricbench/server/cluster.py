@@ -1,0 +1,110 @@
+"""The Ray cluster on which a server has runs carried out: seen to be there, or made.
+
+`local` is a cluster of this machine, which a process of its own keeps as long as the server is up: the runs
+at once share its cores. It lets in who has a token that only the server and its workers know.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from typing import Final
+
+from fabricbench.runner.campaign.cluster import LOCAL, joined
+from fabricbench.runner.messages import ClusterError
+
+_END_S: Final = 10
+_LAST: Final = 300
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """A Ray cluster.
+
+    Attributes:
+        address: Where the workers of the server reach it: `HOST:PORT`, or `ray://HOST:PORT`.
+        environment: Variables of theirs that let them in.
+    """
+
+    address: str
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+
+@contextmanager
+def cluster_at(on: str) -> Iterator[Cluster]:
+    """Have a cluster until the block ends.
+
+    Args:
+        on: `local`, or the address of a cluster: `ray://HOST:PORT`, or HOST:PORT from a node of it.
+
+    Raises:
+        ClusterError: Ray is not installed, or there is no such cluster, or it lets us not in.
+    """
+    token = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)} if on == LOCAL else {}
+    pipe = subprocess.PIPE
+    # A session of its own: Ctrl-C in the server's terminal is for the server, whose end ends this one.
+    keeper = subprocess.Popen(
+        [sys.executable, "-m", "fabricbench.server.cluster", on],
+        stdin=pipe,
+        stdout=pipe,
+        stderr=pipe,
+        text=True,
+        env={**os.environ, **token},
+        start_new_session=True,
+    )
+    try:
+        yield Cluster(_address(keeper, on), token)
+    finally:
+        _end(keeper)
+
+
+def _address(keeper: subprocess.Popen[str], on: str) -> str:
+    """Return the address that a keeper tells.
+
+    Raises:
+        ClusterError: It tells why there is none.
+    """
+    told = keeper.stdout.readline() if keeper.stdout else ""
+    if not told:
+        said = keeper.communicate()[1]
+        raise ClusterError(
+            f"cannot use the Ray cluster at {on}: {said.strip()[-_LAST:]}", "`ray status` tells more"
+        )
+    values = json.loads(told)
+    if "error" in values:
+        raise ClusterError(values["error"], values["hint"])
+    return str(values["address"])
+
+
+def _end(keeper: subprocess.Popen[str]) -> None:
+    with suppress(OSError, ValueError, subprocess.TimeoutExpired):
+        keeper.communicate(timeout=_END_S)  # it ends with its input
+    keeper.kill()
+    keeper.wait()
+
+
+def main(on: str) -> None:
+    """Tell the address of a cluster as a line of JSON; keep that of this machine until the input ends."""
+    out = os.fdopen(os.dup(sys.stdout.fileno()), "w")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # nothing else is to come out there
+    try:
+        ray = joined(on)
+        address = str(ray.get_runtime_context().gcs_address) if on == LOCAL else on
+    except ClusterError as error:
+        out.write(json.dumps({"error": str(error), "hint": error.hint}) + "\n")
+        return
+    out.write(json.dumps({"address": address}) + "\n")
+    out.flush()
+    if on == LOCAL:
+        sys.stdin.read()
+    ray.shutdown()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,20 @@
+"""Processes of Ray on this machine that carry out trials."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+
+def workers_at(folder: Path) -> Iterator[int]:
+    """Yield the processes that carry out trials of a workspace in, or at, this folder."""
+    for process in Path("/proc").iterdir():
+        try:
+            is_busy = (process / "cmdline").read_bytes().startswith(b"ray::carry_out")
+            is_here = is_busy and any(
+                str(folder) in str(file.readlink()) for file in (process / "fd").iterdir()
+            )
+        except OSError:
+            continue
+        if is_here:
+            yield int(process.name)
