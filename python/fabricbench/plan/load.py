@@ -26,7 +26,7 @@ from fabricbench.plan.fields.base import UnreadableError
 from fabricbench.plan.fields.spec_fields import number_text, plan_path, range_text
 from fabricbench.plan.loaded import LoadedPlan, LoadedVariant
 from fabricbench.plan.model import PLAN_VERSION, Plan
-from fabricbench.plan.profile import profile_of
+from fabricbench.plan.profile import profile_of, with_nic
 from fabricbench.plan.sweep.labels import BASE_VARIANT, shared_variant
 from fabricbench.plan.sweep.resolve import VariantDocument, check_differences, told_once, variant_documents
 from fabricbench.plan.sweep.sizes import size_kind
@@ -144,10 +144,13 @@ def _load(
 ) -> LoadedPlan:
     document = apply_overrides(document, overrides)
     profile = profile_of(document, path)
-    plan = validate(profile.applied(document) if profile else document)
+
+    def applied(document: Document) -> Document:
+        return with_nic(profile.applied(document) if profile else document)
+
+    plan = validate(applied(document))
     documents = variant_documents(plan, document)
-    if profile:
-        documents = [replace(one, document=profile.applied(one.document)) for one in documents]
+    documents = [replace(one, document=applied(one.document)) for one in documents]
     _check_chosen(chosen, plan)
     variants = _each(documents, lambda one: _loaded(one, plan, path))
     wanted = [one for one in documents if not chosen or one.label in chosen]

@@ -31,7 +31,7 @@ pub(crate) use intake::IntakePlan;
 pub(crate) use later::QueuePairEnds;
 pub(crate) use ledger::{Receives, Sends, Work, WorkMaker};
 pub(crate) use local::SharedMemory;
-pub(crate) use port::{NicPort, NicPortPlan};
+pub(crate) use port::{NicPort, NicPortPlan, TurnPlan};
 pub(crate) use queue_pairs::{QueuePairEnd, QueuePairSettings, ReplyPriorities};
 pub(crate) use receivers::Receivers;
 pub(crate) use reordering::{BUCKETS as REORDERING_BUCKETS, Reordering};

@@ -1,6 +1,7 @@
 //! From a spec to a world that can run: the graph, the queue pairs, the nodes.
 
 mod apart;
+mod clocks;
 mod controllers;
 mod fabric;
 mod failures;
@@ -21,6 +22,7 @@ mod unloaded;
 mod world;
 
 pub(crate) use apart::ApartRule;
+pub(crate) use clocks::HostClock;
 pub(crate) use fabric::Fabric;
 pub(crate) use flows::Flows;
 pub(crate) use later::may_make_later;

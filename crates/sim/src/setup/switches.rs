@@ -71,7 +71,7 @@ pub(super) fn switch_plan(
     let ports = wires.len();
     let egress = |(port, wire): (usize, Wire)| EgressPlan {
         wire,
-        changes: fabric.changes(node, port as u16, Seed(spec.seed)),
+        changes: fabric.changes(node, port as u16, Seed(spec.seed), |rate| rate),
         scheduler: scheduler(&switch.scheduling),
         marker: switch.ecn.as_ref().map(|ecn| marker(spec, ecn, node, port, wire)),
         control: switch.ecn.as_ref().and_then(|ecn| ecn_control(ecn, ports, wire)),

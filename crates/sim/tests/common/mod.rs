@@ -70,6 +70,8 @@ fn nic() -> NicSpec {
         receive_buffer_bytes: 2 << 20,
         receive_xoff_bytes: 1 << 20,
         impairments: Vec::new(),
+        messages: None,
+        cnp_above_bytes: None,
     }
 }
 
@@ -94,6 +96,7 @@ pub(crate) fn collective(
             failures: Vec::new(),
             convergence_time_ps: 10_000_000,
             link_layer: LinkLayerSpec::Ethernet {},
+            clocks: None,
         },
         transport: TransportSpec {
             mtu_bytes: 4096,

@@ -3,6 +3,7 @@
 
 mod jobs;
 mod link_layer;
+mod nic;
 mod scheduled;
 mod storage;
 mod tcp;
@@ -11,6 +12,7 @@ use crate::ranges::out_of_range;
 use crate::{EcnSpec, RateControl, RunSpec, SCHEMA_VERSION, TransportSpec};
 use jobs::check_jobs;
 use link_layer::check_link_layer;
+use nic::check_nic;
 use scheduled::check_scheduled;
 use std::ops::RangeInclusive;
 use tcp::check_tcp;
@@ -118,6 +120,7 @@ fn check_together(spec: &RunSpec) -> Result<(), SpecError> {
     check_scheduled(spec)?;
     check_transport(&spec.transport)?;
     check_link_layer(spec)?;
+    check_nic(spec)?;
     check_jobs(spec)?;
     check_tcp(spec)
 }

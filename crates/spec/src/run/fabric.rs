@@ -1,7 +1,7 @@
 //! The network and its balancing.
 
 use super::limits::{DURATION_PS_MAX, RATE_BPS_MAX, VL_BUFFER_BYTES_MAX};
-use super::{FailureSpec, NicSpec, SwitchSpec, TopologySpec};
+use super::{ClockSpec, FailureSpec, NicSpec, SwitchSpec, TopologySpec};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -28,6 +28,9 @@ pub struct FabricSpec {
     pub convergence_time_ps: u64,
     /// What every link is.
     pub link_layer: LinkLayerSpec,
+    /// Clocks of hosts; all alike when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clocks: Option<ClockSpec>,
 }
 
 /// What a link is: its frames and its flow control.
