@@ -194,13 +194,16 @@ class HostClock(PlanModel):
 
     host: Annotated[int, Field(ge=0)] = Field(description="The host [number].")
     offset_ps: Time = Field(
-        default="0", alias="offset", validate_default=True, description="It starts so much later [time]."
+        default="0",
+        alias="offset",
+        validate_default=True,
+        description="It begins its jobs so much later [time]. Source: a clock that is right.",
     )
     drift_ppb: Drift = Field(
         default="0ppm",
         alias="drift",
         validate_default=True,
-        description="It runs faster by this part, slower if that is negative [ppm].",
+        description="It runs faster by this part, slower if negative [ppm]. Source: a clock that is right.",
     )
 
 
@@ -211,7 +214,10 @@ class Clocks(PlanModel):
         default="0",
         alias="offset",
         validate_default=True,
-        description="A host begins its jobs later by a time drawn up to this [time, at most 1 s].",
+        description=(
+            "A host begins its jobs later by a time drawn up to this [time, at most 1 s]. Source: jobs begin "
+            "when they say."
+        ),
     )
     drift_ppb: DriftMax = Field(
         default="0ppm",
@@ -219,8 +225,8 @@ class Clocks(PlanModel):
         validate_default=True,
         description=(
             "The clock of a host is faster or slower by a part drawn up to this [ppm], and with it the rate "
-            "at which its NIC and congestion control send and at which it offers traffic. Adapters may be "
-            "off by 100 ppm (IEEE 802.3)."
+            "at which its NIC and congestion control send and at which it offers traffic. Source: clocks "
+            "that are right; IEEE 802.3 allows 100 ppm."
         ),
     )
     jitter_ps: Time = Field(
@@ -229,7 +235,8 @@ class Clocks(PlanModel):
         validate_default=True,
         description=(
             "Each frame of data leaves its host later than its turn by a time drawn up to this [time, at "
-            "most 1 s]; turns stay, so a host that fills its link has none."
+            "most 1 s]; turns stay, so a host that fills its link has none. Source: NICs that keep to "
+            "their turns."
         ),
     )
     hosts: Annotated[tuple[HostClock, ...], Field(strict=False)] = Field(
