@@ -264,7 +264,7 @@ def _share(suffix: str, title: str, share: str) -> Metric:
         "the sum over its chunks with a delivered_ps within the duration",
         "how equally senders share what they meet; 100 / n is equal. None where not every chunk has a row",
         views=[View.ADAPTERS],
-        label="sender share",
+        label=f"sender share {suffix}",
         head=("sender", suffix),
         group="sender_share_percent",
         most=100,
