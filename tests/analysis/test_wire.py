@@ -68,8 +68,19 @@ def test_counts_of_chunks_tell_the_same_but_for_shares(tmp_path: Path, chunks: s
 
 def test_one_message_at_a_time_follows_the_measured_adapter(tmp_path: Path) -> None:
     measured_gbps = {
-        **{64: 0.13, 256: 0.515, 512: 1.015, 1024: 1.955, 2048: 3.71, 4096: 7.04, 8192: 12.965},
-        **{16384: 21.95, 32768: 33.485, 65536: 49.63, 131072: 65.93, 262144: 79.23, 524288: 87.355},
+        64: 0.13,
+        256: 0.515,
+        512: 1.015,
+        1024: 1.955,
+        2048: 3.71,
+        4096: 7.04,
+        8192: 12.965,
+        16384: 21.95,
+        32768: 33.485,
+        65536: 49.63,
+        131072: 65.93,
+        262144: 79.23,
+        524288: 87.355,
     }
     trials = fb.run(fb.load("cx5-message-size").with_({"jobs.0.repeat": 5}), workspace=tmp_path)
     found = dict(zip(trials.summary["data_size_bytes"], trials.summary["goodput_gbps"], strict=True))
