@@ -82,8 +82,9 @@ fn a_transfer_starts_at_the_rate_of_its_start() {
     let start_bytes = 8 * 4_178;
     spec.fabric.nic.messages =
         Some(MessageCostSpec { start_bytes, start_rate_bps: 200_000_000_000, ..NO_START });
-    // The first frame has 16 bytes more and counts for them; the eighth is the last that is slow.
-    assert_eq!(completed_ps(&spec), ideal_ps + 8 * FRAME_PS + 16 * 20);
+    // The eighth is the last that is slow. The first is longer by 16 bytes, which the port of the switch makes up
+    // for meanwhile.
+    assert_eq!(completed_ps(&spec), ideal_ps + 8 * FRAME_PS);
 }
 
 /// Costs repeat like everything else: skipping what repeats changes nothing, and skips something.
@@ -141,18 +142,19 @@ proptest! {
         let rate_ppb = (1_000_000_000 + ppm * 1_000) as u32;
         spec.fabric.clocks = Some(given(0, 0, rate_ppb));
         let own_ps = completed_ps(&spec);
-        // From the first frame to the last it takes the time of those before the last, by its clock. A host
-        // that is faster than the switch is held up by its port.
-        let frame_ps = if half { 2 * FRAME_PS } else { FRAME_PS };
-        let before_last = i128::from((FRAMES - 1) * frame_ps + 16 * frame_ps / 4_178);
-        let own_last = i128::from(FRAME_PS);
-        let sent = before_last * 1_000_000 / i128::from(1_000_000 + ppm) - before_last;
-        let last = if half || ppm < 0 { own_last * 1_000_000 / i128::from(1_000_000 + ppm) - own_last } else { 0 };
-        let expected = if half || ppm < 0 { sent + last } else { 0 };
+        // A host that is faster than the port of the switch is held up by it. A slower one leaves it time to make
+        // up for the 16 bytes by which the first frame is longer.
+        if !half && ppm >= 0 {
+            prop_assert!(own_ps.abs_diff(right_ps) <= FRAME_PS, "{own_ps} and {right_ps} at {ppm} ppm");
+            return Ok(());
+        }
+        let pace = if half { 2 } else { 1 };
+        let own = |span: u64| i128::from(span) * 1_000_000 / i128::from(1_000_000 + ppm) - i128::from(span);
+        let before_last = own(((FRAMES - 1) * 4_178 + 16) * 20 * pace);
+        let expected = before_last + own(FRAME_PS) - if half { 0 } else { 16 * 20 };
         let found = i128::from(own_ps) - i128::from(right_ps);
-        // One picosecond for each rounding at the beginning and the end, and 2^-20 for each byte.
-        let bound = i128::from(FRAMES) * 4_178 * if half { 2 } else { 1 } / (1 << 20) + FRAME_PS as i128 / 1_000 + 4;
-        let bound = if half || ppm < 0 { bound } else { i128::from(FRAME_PS) };
+        // 2^-21 ps for each byte, as rates are kept, and a picosecond at the beginning and the end.
+        let bound = i128::from(FRAMES * 4_178 * pace >> 21) + 2;
         prop_assert!((found - expected).abs() <= bound, "{found}, expected {expected} within {bound} at {ppm} ppm");
     }
 
@@ -164,7 +166,7 @@ proptest! {
         let times = |spec: &RunSpec| {
             let (_, recorder) = run(spec);
             let chunk = recorder.chunks[0].clone();
-            [chunk.posted_ps, chunk.start_ps, chunk.delivered_ps, chunk.completed_ps].map(|at| at.unwrap())
+            [chunk.start_ps, chunk.delivered_ps, chunk.completed_ps].map(|at| at.unwrap())
         };
         prop_assert_eq!(times(&shifted), times(&spec).map(|at| at + offset_ps));
     }
@@ -181,7 +183,7 @@ proptest! {
         for (threads, path) in [(1, Path::Exact), (2, Path::Auto), (3, Path::Exact)] {
             prop_assert_eq!(tables(&run_with(&spec, threads, path).1), tables(&recorder));
         }
-        let jumps = recorder.chunks.iter().filter_map(|chunk| chunk.posted_ps).collect::<std::collections::HashSet<_>>();
+        let jumps = recorder.chunks.iter().filter_map(|chunk| chunk.start_ps).collect::<std::collections::HashSet<_>>();
         prop_assert!(jumps.len() > 1, "every host starts at a time of its own");
     }
 }
@@ -191,12 +193,12 @@ proptest! {
 #[test]
 fn senders_share_the_losses_of_a_full_queue() {
     let shares = |clocks: Option<ClockSpec>, seed| {
-        let mut spec = collective(single_switch(3), 3, "incast", "parallel", 40_000 * 4096);
+        let mut spec = collective(single_switch(3), 3, "incast", "parallel", 300_000 * 4096);
         spec.seed = seed;
         spec.fabric.switch.buffer.size_bytes = 200_000;
         spec.transport.recovery = LossRecovery::None;
         let direction = NicDirection::Send;
-        let slow = |host| ImpairmentSpec { host, throughput_ppm: 600_000, direction };
+        let slow = |host| ImpairmentSpec { host, throughput_ppm: 573_000, direction };
         spec.fabric.nic.impairments = vec![slow(1), slow(2)];
         spec.fabric.clocks = clocks;
         let (_, recorder) = run(&spec);
@@ -210,12 +212,11 @@ fn senders_share_the_losses_of_a_full_queue() {
     let clocks = ClockSpec {
         offset_ps_max: 1_000_000,
         drift_ppb_max: 50_000,
-        jitter_ps_max: 125_000,
+        jitter_ps_max: 146_000,
         hosts: Vec::new(),
     };
     for seed in 1..=20 {
         let share = shares(Some(clocks.clone()), seed);
-        println!("seed {seed}: {share:.3} %");
-        assert!((share - 50.0).abs() < 1.0, "{share} % with seed {seed}");
+        assert!((share - 50.0).abs() < 0.6, "{share} % with seed {seed}");
     }
 }
