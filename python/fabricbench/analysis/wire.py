@@ -69,9 +69,9 @@ class WireFacts:
         if self.until_ps:
             arrived = kernels.coalesce(kernels.less_equal(ends, self.until_ps), False)
         wanted = rows.select(["src_rank", "payload_bytes", "start_ps", "delivered_ps"])
-        for sender, *found in _by_sender(kernels.filtered(wanted, arrived)):
+        for sender, payload_bytes, first_ps, last_ps in _by_sender(kernels.filtered(wanted, arrived)):
             if self.senders is not None:
-                self.senders.setdefault(sender, _Sender()).add(*found)
+                self.senders.setdefault(sender, _Sender()).add(payload_bytes, first_ps, last_ps)
 
     def add_step(self, row: Mapping[str, Any]) -> None:
         """Take what was counted of the chunks of a step."""
