@@ -35,7 +35,7 @@ fn given(host: u32, offset_ps: u64, rate_ppb: u32) -> ClockSpec {
 fn completed_ps(spec: &RunSpec) -> u64 {
     let (summary, recorder) = run(spec);
     assert_eq!(summary.status, RunStatus::Complete);
-    recorder.chunks.iter().filter_map(|chunk| chunk.completed_ps).max().unwrap()
+    recorder.chunks.iter().filter_map(|chunk| chunk.completed_ps).max().expect("a chunk completes")
 }
 
 /// Frames of one packet for each message: each begins a cost after the one before it, the first after it was
@@ -154,7 +154,7 @@ proptest! {
         let expected = before_last + own(FRAME_PS) - if half { 0 } else { 16 * 20 };
         let found = i128::from(own_ps) - i128::from(right_ps);
         // 2^-21 ps for each byte, as rates are kept, and a picosecond at the beginning and the end.
-        let bound = i128::from(FRAMES * 4_178 * pace >> 21) + 2;
+        let bound = i128::from((FRAMES * 4_178 * pace) >> 21) + 2;
         prop_assert!((found - expected).abs() <= bound, "{found}, expected {expected} within {bound} at {ppm} ppm");
     }
 
