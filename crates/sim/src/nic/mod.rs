@@ -534,9 +534,9 @@ fn pacers(senders: &Standing<Sender>, links: &[u32], settings: &QueuePairSetting
 fn first_timer(transfers: &Transfers) -> Option<(Instant, Timer)> {
     match transfers.first_release() {
         Some(first) => Some((first, Timer::Post(0))),
-        None => transfers
-            .of_first_phase()
-            .any(|outgoing| transfers.waits_for_nothing(outgoing))
-            .then(|| (transfers.start(), Timer::Start)),
+        // What a host that begins late waits for may have come by then.
+        None => (transfers.begins_late()
+            || transfers.of_first_phase().any(|outgoing| transfers.waits_for_nothing(outgoing)))
+        .then(|| (transfers.start(), Timer::Start)),
     }
 }

@@ -70,6 +70,10 @@ impl Host {
         now: Instant,
         context: &mut Context<Packet, Record>,
     ) {
+        // What comes before the host has begun its job waits for that: see [`Self::start_first`].
+        if now < self.transfers.start() {
+            outgoing.clear();
+        }
         if !outgoing.is_empty() {
             outgoing.iter().for_each(|&transfer| self.start_transfer(transfer, now, context));
             outgoing.clear();

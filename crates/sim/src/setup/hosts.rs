@@ -315,6 +315,7 @@ fn job_times(spec: &RunSpec, index: u32, clock: HostClock) -> JobTimes {
     JobTimes {
         own_copy: Rate::from_bps(spec.fabric.shared_memory.rate_bps).span_of(block_bytes),
         start: Instant(job.start_ps) + clock.offset,
+        begins_late: clock.offset > Span::ZERO,
         overhead: Span(job.step_overhead_ps),
         send_overhead: Span(job.send_overhead_ps),
         receive_overhead: Span(job.receive_overhead_ps),
