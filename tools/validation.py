@@ -33,6 +33,12 @@ STORAGE_METRICS = [
     if metric.kind is JobKind.STORAGE or (metric.is_count and not metric.is_trouble)
 ]
 """The same of storage: its own in place of all but the counters of congestion."""
+ADAPTERS = "cx5"
+"""The folder of the plans that are about adapters."""
+ADAPTER_METRICS = [
+    metric for metric in in_views(View.ADAPTERS, View.TENANTS) if View.ADAPTERS in metric.views
+]
+"""What is shown of them."""
 
 
 @dataclass(frozen=True)
@@ -97,6 +103,8 @@ def columns(trials: Sequence[dict[str, Any]]) -> list[Metric]:
     """Choose what the table shows: what was published, or every metric if nothing was."""
     if is_storage(trials):
         return STORAGE_METRICS
+    if (ROOT / "plans" / ADAPTERS / f"{trials[0]['plan']}.yaml").is_file():
+        return ADAPTER_METRICS
     published = {name for trial in trials for name in trial["published"] or {}}
     return [
         metric
@@ -113,7 +121,8 @@ def is_storage(trials: Sequence[dict[str, Any]]) -> bool:
 def label(trial: dict[str, Any], *, with_job: bool) -> str:
     """Write what a line is about: data size, job, and the status of a trial that did not complete."""
     size = trial["data_size_bytes"]
-    parts = [f"{size / 2**20:,.0f} MB" if size >= 2**20 else f"{size / 2**10:,.0f} KB"]
+    unit, name = (2**20, "MB") if size >= 2**20 else (2**10, "KB") if size >= 2**10 else (1, "B")
+    parts = [f"{size / unit:,.0f} {name}"]
     if with_job:
         parts.append(trial["job"])
     if trial["variant"] != "base":
@@ -133,7 +142,8 @@ def alone_cells(trial: dict[str, Any]) -> list[str]:
 def ratio_heads(trials: Sequence[dict[str, Any]]) -> dict[str, str]:
     """Choose the ratios that the table shows: none for a plan without variants."""
     known = [trial["reference"]["ratios"] for trial in trials if trial["reference"]]
-    shown = STORAGE_METRICS if is_storage(trials) else in_views(View.TENANTS)
+    own = columns(trials)
+    shown = own if own in (STORAGE_METRICS, ADAPTER_METRICS) else in_views(View.TENANTS)
     heads = {metric.ratio: f"{metric.label}, ratio" for metric in shown if metric.ratio}
     return {name: head for name, head in heads.items() if any(ratios.get(name) for ratios in known)}
 
@@ -196,7 +206,7 @@ def check(page: str) -> None:
         SystemExit: One has none.
     """
     known = {section.plan for section in sections(page)}
-    methods = ("jct", "isolation", "lb", "cc")
+    methods = ("jct", "isolation", "lb", "cc", ADAPTERS)
     plans = sorted(path.stem for method in methods for path in (ROOT / "plans" / method).glob("*.yaml"))
     missing = [plan for plan in plans if plan not in known]
     if missing:

@@ -48,6 +48,7 @@ class View(StrEnum):
         TRIALS: Trials in a list.
         TRIALS_PAGE: The same in the web application.
         TILES: What stands above all others of a trial there.
+        ADAPTERS: What is of hosts as they are, where a plan has adapters or clocks of its own.
     """
 
     RUN = "run"
@@ -60,10 +61,11 @@ class View(StrEnum):
     TRIALS = "trials"
     TRIALS_PAGE = "trials-page"
     TILES = "tiles"
+    ADAPTERS = "adapters"
 
 
-_DECIMALS = {"GB/s": 2, "%": 2, "1/s": 0, "frames": 0, "bytes": 0}
-_DIGITS = {"ms": 5, "us": 5, "GB/s": 4, "": 4}
+_DECIMALS = {"GB/s": 2, "Gb/s": 3, "%": 2, "1/s": 0, "frames": 0, "bytes": 0}
+_DIGITS = {"ms": 5, "us": 5, "GB/s": 4, "Gb/s": 5, "": 4}
 
 
 @dataclass(frozen=True)
@@ -251,6 +253,24 @@ def _latency(suffix: str, title: str, formula: str, reference: str) -> Metric:
     return Metric(name, title, "us", Direction.LOWER, formula, reference, group="latency_us")
 
 
+def _share(suffix: str, title: str, share: str) -> Metric:
+    return Metric(
+        f"sender_share_percent_{suffix}",
+        f"Share of a sender, {title}",
+        "%",
+        Direction.HIGHER if suffix == "min" else Direction.LOWER,
+        f"100 * {share} rate of a sending rank / sum of them; the rate is the sum of payload_bytes over its "
+        "delivered chunks / the time from its first start_ps to its last delivered_ps, of open-loop traffic "
+        "the sum over its chunks with a delivered_ps within the duration",
+        "how equally senders share what they meet; 100 / n is equal. None where not every chunk has a row",
+        views=[View.ADAPTERS],
+        label=f"sender share {suffix}",
+        head=("sender", suffix),
+        group="sender_share_percent",
+        most=100,
+    )
+
+
 def _frames(
     name: str,
     title: str,
@@ -424,6 +444,47 @@ _COLUMNS = (
         label="delivered",
         ratio="delivered_ratio",
     ),
+    Metric(
+        "goodput_gbps",
+        "Goodput",
+        "Gb/s",
+        Direction.HIGHER,
+        "sum of payload_bytes over the complete chunks of measured rounds / the time of these in s * 8 / "
+        "1e9; of open-loop traffic 8 * delivered_gb_per_s, of storage 8 * storage_gb_per_s",
+        "what the application gets; RFC 2647, 3.17",
+        published="goodput_gbps",
+        views=[View.ADAPTERS],
+        label="goodput",
+        head=("goodput", "Gb/s"),
+    ),
+    Metric(
+        "wire_gbps",
+        "Wire rate",
+        "Gb/s",
+        Direction.HIGHER,
+        "sum over the job's chunks of rx_bytes and what the link adds to each of rx_frames (Ethernet: 20 "
+        "bytes of preamble and gap) * 8 / the time from the first start_ps to the last delivered_ps in s / "
+        "1e9",
+        "what data occupies of the links of the receiving hosts, duplicates and frames beyond a gap included",
+        views=[View.ADAPTERS],
+        label="wire",
+        head=("wire", "Gb/s"),
+    ),
+    Metric(
+        "loss_percent",
+        "Loss",
+        "%",
+        Direction.LOWER,
+        "100 * (sum of tx_frames - sum of rx_frames) / sum of tx_frames over the job's chunks, with frames "
+        "that came after their chunk had been delivered",
+        "data frames that were sent and never reached a receiver, by whatever cause",
+        views=[View.ADAPTERS],
+        label="loss",
+        head=("loss", "%"),
+        most=100,
+    ),
+    _share("min", "least", "least"),
+    _share("max", "largest", "largest"),
     _slowdown("mean", "mean", "mean"),
     _slowdown("p50", "P50", "50 % rank", _RUNS),
     _slowdown("p95", "P95", "95 % rank"),
@@ -574,6 +635,9 @@ _COLUMNS = (
         "largest queue_max_bytes over the ports of switches",
         "the frame in transmission excluded; None without switches",
         scope=Scope.RUN,
+        views=[View.ADAPTERS],
+        label="deepest queue",
+        head=("queue", "max B"),
     ),
 )
 

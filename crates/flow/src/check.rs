@@ -47,6 +47,8 @@ fn check_fabric(fabric: &FabricSpec) -> Result<(), SpecError> {
     )?;
     refuse(scheduled, "fabric.switch.scheduled", "scheduled switches", "none: flows have no cells")?;
     refuse(fabric.nic.drain_rate_bps.is_some(), "fabric.nic.drain_rate_bps", "a drain rate", "none")?;
+    refuse(fabric.nic.messages.is_some(), "fabric.nic.messages", "a cost of each message", "none")?;
+    refuse(fabric.clocks.is_some(), "fabric.clocks", "clocks of hosts", "none")?;
     refuse(!fabric.nic.impairments.is_empty(), "fabric.nic.impairments", "impairments", "none")?;
     refuse(!fabric.failures.is_empty(), "fabric.failures", "failures", "none")
 }

@@ -130,6 +130,9 @@ prop_compose! {
                 None => common::ecn(100_000, 400_000),
             });
         }
+        if seed % 2 == 0 && recovery != LossRecovery::Selective {
+            spec.fabric.nic.messages = Some(common::message_costs());
+        }
         if let Some(draw) = failure {
             common::fail(&mut spec, draw);
         }

@@ -290,6 +290,12 @@ prop_compose! {
             spec.fabric.nic.impairments = vec![ImpairmentSpec { host: hosts[1], throughput_ppm: 400_000, direction }];
             spec.fabric.switch.buffer.lossy_alpha = Some(RatioSpec { numerator: 1, denominator: 1 });
         }
+        if seed % 3 == 0 && spec.transport.recovery != LossRecovery::Selective {
+            spec.fabric.nic.messages = Some(common::message_costs());
+        }
+        if seed % 4 == 1 && !cut_through {
+            spec.fabric.clocks = Some(common::clocks());
+        }
         if let Some((place, delay_ps)) = delay {
             common::delay(&mut spec, place, delay_ps);
             // The headroom for so long a cable need not fit into so small a buffer.

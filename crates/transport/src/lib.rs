@@ -58,6 +58,7 @@
 //! order of the requests and acknowledges nothing ahead of them, and has one region of memory. An application
 //! that reads its data sees no difference.
 
+mod adapter;
 mod config;
 mod dcqcn;
 mod in_flight;
@@ -74,6 +75,7 @@ pub mod tcp;
 mod timely;
 mod verbs;
 
+pub use adapter::{Adapter, AdapterConfig};
 pub use config::{Config, ConfigError, Recovery};
 pub use dcqcn::{Dcqcn, DcqcnConfig};
 pub use packet::{NextPacket, Position, Transmit};

@@ -1,6 +1,7 @@
 //! When a requester may send, and how much.
 
-use crate::{Dcqcn, DcqcnConfig, Swift, SwiftConfig, Timely, TimelyConfig};
+use crate::adapter::{Adapter, AdapterConfig};
+use crate::{Dcqcn, DcqcnConfig, Position, Swift, SwiftConfig, Timely, TimelyConfig};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use units::{Cycle, Instant, Span};
@@ -68,6 +69,8 @@ pub enum Controller {
     Swift(Box<Timed<Swift>>),
     /// See [`Timely`].
     Timely(Box<Timed<Timely>>),
+    /// One of the others behind an adapter with a cost for each message.
+    Adapter(Box<Adapter>),
 }
 
 impl Controller {
@@ -83,10 +86,38 @@ impl Controller {
         Self::Timely(Box::new(Timed::new(Timely::new(config))))
     }
 
+    /// The same behind an adapter, if that has a cost for each message.
+    #[must_use]
+    pub fn in_adapter(self, config: Option<&Arc<AdapterConfig>>) -> Self {
+        match config {
+            Some(config) => Self::Adapter(Box::new(Adapter::new(Arc::clone(config), self))),
+            None => self,
+        }
+    }
+
     /// Tells it that its path has so many links.
-    pub const fn set_links(&mut self, links: u32) {
-        if let Self::Swift(swift) = self {
-            swift.control.set_links(links);
+    pub fn set_links(&mut self, links: u32) {
+        match self {
+            Self::Swift(swift) => swift.control.set_links(links),
+            Self::Adapter(adapter) => adapter.inner_mut().set_links(links),
+            Self::LineRate | Self::Dcqcn(_) | Self::Timely(_) => {}
+        }
+    }
+
+    /// Something was posted where all that was posted before was sent; `is_at_rest` if that was acknowledged,
+    /// too.
+    #[inline]
+    pub fn on_post(&mut self, now: Instant, is_at_rest: bool) {
+        if let Self::Adapter(adapter) = self {
+            adapter.on_post(now, is_at_rest);
+        }
+    }
+
+    /// The packet that is sent next, at `now`, has that place in its message.
+    #[inline]
+    pub fn on_position(&mut self, now: Instant, position: Position) {
+        if let Self::Adapter(adapter) = self {
+            adapter.on_position(now, position);
         }
     }
 
@@ -99,7 +130,11 @@ impl Controller {
     /// It acts on acknowledgements and losses, so [`Self::on_ack`] and [`Self::on_loss`] are to be called.
     #[must_use]
     pub const fn hears_acks(&self) -> bool {
-        matches!(self, Self::Swift(_) | Self::Timely(_))
+        match self {
+            Self::Swift(_) | Self::Timely(_) => true,
+            Self::LineRate | Self::Dcqcn(_) => false,
+            Self::Adapter(adapter) => adapter.inner().hears_acks(),
+        }
     }
 
     /// The earliest time of the next packet.
@@ -111,6 +146,7 @@ impl Controller {
             Self::Dcqcn(pacer) => pacer.ready_at(),
             Self::Swift(swift) => swift.control.ready_at(),
             Self::Timely(timely) => timely.control.ready_at(),
+            Self::Adapter(adapter) => adapter.ready_at(),
         }
     }
 
@@ -122,6 +158,7 @@ impl Controller {
             Self::LineRate | Self::Dcqcn(_) => u32::MAX,
             Self::Swift(swift) => swift.control.window_packets(),
             Self::Timely(timely) => timely.control.window_packets(),
+            Self::Adapter(adapter) => adapter.inner().window_packets(),
         }
     }
 
@@ -133,6 +170,7 @@ impl Controller {
             Self::Dcqcn(pacer) => pacer.on_sent(now, wire_bytes),
             Self::Swift(swift) => swift.on_sent(now, psn, wire_bytes),
             Self::Timely(timely) => timely.on_sent(now, psn, wire_bytes),
+            Self::Adapter(adapter) => adapter.on_sent(now, psn, wire_bytes),
         }
     }
 
@@ -142,6 +180,7 @@ impl Controller {
             Self::LineRate | Self::Dcqcn(_) => {}
             Self::Swift(swift) => swift.on_ack(now, packets, is_marked),
             Self::Timely(timely) => timely.on_ack(now, packets, is_marked),
+            Self::Adapter(adapter) => adapter.inner_mut().on_ack(now, packets, is_marked),
         }
     }
 
@@ -153,6 +192,7 @@ impl Controller {
             Self::Dcqcn(pacer) => pacer.on_cnp(now),
             Self::Swift(swift) => swift.control.on_cnp(now),
             Self::Timely(timely) => timely.control.on_cnp(now),
+            Self::Adapter(adapter) => adapter.inner_mut().on_cnp(now),
         }
     }
 
@@ -162,6 +202,7 @@ impl Controller {
             Self::LineRate | Self::Dcqcn(_) => {}
             Self::Swift(swift) => swift.control.on_loss(now, loss),
             Self::Timely(timely) => timely.control.on_loss(now, loss),
+            Self::Adapter(adapter) => adapter.inner_mut().on_loss(now, loss),
         }
     }
 
@@ -173,6 +214,7 @@ impl Controller {
             Self::Dcqcn(pacer) => pacer.rate_bps_at(now),
             Self::Swift(swift) => swift.control.rate_bps_at(now),
             Self::Timely(timely) => timely.control.rate_bps_at(now),
+            Self::Adapter(adapter) => adapter.inner().rate_bps_at(now),
         }
     }
 
@@ -182,6 +224,7 @@ impl Controller {
             Self::LineRate => {}
             Self::Dcqcn(pacer) => pacer.visit(cycle),
             Self::Swift(_) | Self::Timely(_) => cycle.never_repeats(),
+            Self::Adapter(adapter) => adapter.visit(cycle),
         }
     }
 }

@@ -139,7 +139,8 @@ impl Requester {
 
     /// All that was posted was sent.
     #[inline]
-    const fn is_exhausted(&self) -> bool {
+    #[must_use]
+    pub const fn is_exhausted(&self) -> bool {
         self.message_left_bytes == NO_MESSAGE
     }
 

@@ -16,7 +16,7 @@ mod time;
 pub use cycle::{Cycle, visit_heap};
 pub use id::{AttachmentId, HostId, LinkId, NodeId, Rank, SwitchId, TransferId};
 pub use number_map::{NumberHasher, NumberMap};
-pub use rate::{ByteTime, Rate};
+pub use rate::{ByteTime, Carry, Rate};
 pub use seed::{Seed, Stream, StreamFamily, mix64};
 pub use time::{Instant, Span};
 

@@ -106,6 +106,22 @@ impl ByteTime {
     }
 }
 
+/// Sums up what [`ByteTime::frame_span`] leaves out, a part of a picosecond each time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Carry(u64);
+
+impl Carry {
+    /// What is to be added to the time of a frame of so many bytes, with what the link adds to it: a
+    /// picosecond now and then.
+    pub const fn next(&mut self, byte_time: ByteTime, bytes: u32) -> Span {
+        const MASK: u64 = (1 << FRACTION_BITS) - 1;
+        self.0 += (bytes as u64 * byte_time.0) & MASK;
+        let whole = self.0 >> FRACTION_BITS;
+        self.0 &= MASK;
+        Span(whole)
+    }
+}
+
 impl fmt::Display for Rate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (digits, name) = match self.bits_per_second {
@@ -143,6 +159,14 @@ mod tests {
         assert_eq!(Rate::from_gbps(400).scaled(1_030_000), Rate::from_gbps(412));
         assert_eq!(Rate::from_bps(2_999_999).scaled(500_000), Rate::from_bps(1_499_999));
         assert_eq!(Rate::from_bps(999_999).scaled(1), Rate::from_bps(1));
+    }
+
+    #[test]
+    fn frames_one_after_the_other_take_what_their_bytes_take_together() {
+        let byte_time = Rate::from_bps(100_001_234_567).byte_time();
+        let mut carry = Carry::default();
+        let each = |_| byte_time.frame_span(4_158, 20).0 + carry.next(byte_time, 4_178).0;
+        assert_eq!((0..100_000).map(each).sum::<u64>(), byte_time.span_of(417_800_000).0);
     }
 
     #[test]

@@ -13,14 +13,16 @@ import pyarrow as pa
 from fabricbench.analysis import kernels
 from fabricbench.analysis.distribution import total
 from fabricbench.analysis.operations import OperationFacts
+from fabricbench.analysis.wire import COLUMNS as WIRE_COLUMNS
+from fabricbench.analysis.wire import WireFacts
 
 _ALWAYS = (
     *("round", "status", "payload_bytes", "completed_ps", "fct_ps"),
     *("rx_frames", "retransmits", "out_of_order", "ecn_ce_rx", "cnp_tx"),
     *("latency_min_ps", "latency_mean_ps", "latency_max_ps"),
+    *WIRE_COLUMNS,
 )
-_OF_TRAFFIC = ("delivered_ps", "unloaded_ps")
-_OF_STORAGE = ("start_ps",)
+_OF_TRAFFIC = ("unloaded_ps",)
 
 _COUNTERS = ("rx_frames", "retransmits", "out_of_order", "ecn_ce_rx", "cnp_tx")
 
@@ -82,12 +84,17 @@ class ChunkFacts:
     slowdown_counts: Counter[float] = field(default_factory=Counter)
     offered_bytes: int = 0
     delivered_bytes: int = 0
+    wire: WireFacts = field(default_factory=WireFacts)
+
+    def __post_init__(self) -> None:
+        self.wire.until_ps = self.until_ps
 
     def add(self, rows: pa.RecordBatch) -> None:
         """Take some rows of the job."""
         for name in _COUNTERS:
             self._count(name, rows.column(name))
         self._add_latency(rows)
+        self.wire.add(rows)
         if self.until_ps:
             self._add_traffic(rows)
         if self.operations is not None:
@@ -162,6 +169,10 @@ class ChunkFacts:
         """Return the slowdown of every complete message of open-loop traffic."""
         return pa.chunked_array(self.slowdowns, type=pa.float64())
 
+    def payload_bytes(self) -> int:
+        """Return the payload of the complete chunks of measured rounds."""
+        return sum(size * moments.count for size, moments in self.rates.items())
+
     def fairness(self) -> float | None:
         """Return Jain's index over the rates of the most frequent chunk size; of two, the larger."""
         if not self.rates:
@@ -188,7 +199,6 @@ def columns_for(facts: Mapping[str, ChunkFacts]) -> list[str]:
         *(("job",) if len(facts) > 1 else ()),
         *_ALWAYS,
         *(_OF_TRAFFIC if any(job.until_ps for job in known) else ()),
-        *(_OF_STORAGE if any(job.operations is not None for job in known) else ()),
     ]
 
 

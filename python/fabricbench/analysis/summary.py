@@ -175,12 +175,29 @@ def _job_metrics(
             own = _traffic(job, outcome, facts)
         case JobKind.STORAGE:
             own = operation_metrics(facts, is_complete=is_complete)
+    late = outcome.get("late", {})
     return (
         _completion(outcome, facts)
         | own
-        | _chunk_metrics(facts, outcome.get("late", {}), is_complete=is_complete)
+        | _goodput(outcome, own, facts)
+        | facts.wire.metrics(run_spec, facts.counters["rx_frames"], late.get("frames", 0))
+        | _chunk_metrics(facts, late, is_complete=is_complete)
         | _latency(facts)
     )
+
+
+def _goodput(
+    outcome: Mapping[str, Any], own: Mapping[str, Any], facts: ChunkFacts
+) -> dict[str, float | None]:
+    """Return what the application gets [Gb/s]; of a collective only if every chunk completed."""
+    for name in ("delivered_gb_per_s", "storage_gb_per_s"):
+        if name in own:
+            return {"goodput_gbps": None if own[name] is None else 8 * own[name]}
+    if outcome["status"] != COMPLETE or outcome["end_ps"] is None:
+        return {}
+    total_ps, _, _ = _round_times(outcome, facts)
+    payload_bits = 8 * facts.payload_bytes()
+    return {"goodput_gbps": payload_bits / (total_ps / _PS_PER_S) / _BYTES_PER_GB} if total_ps else {}
 
 
 def _frames_lost(summary: Mapping[str, Any]) -> int | None:

@@ -89,5 +89,9 @@ def _of_hosts(fabric: FabricSpec) -> Iterator[tuple[str, str]]:
     nic = fabric["nic"]
     if nic["impairments"]:
         yield "fabric.nic.impairments", "every host port has its link's rate"
+    if nic.get("messages"):
+        yield "fabric.nic.message_cost", "messages cost what endpoints take for them"
+    if "clocks" in fabric:
+        yield "fabric.clocks", "hosts of a lab share one clock"
     if nic["drain_rate_bps"] is not None:
         yield "fabric.nic.drain_rate", "hosts take data as fast as the machine lets them"

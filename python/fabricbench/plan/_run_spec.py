@@ -306,6 +306,25 @@ When a frame may leave a switch.
 """
 
 
+class HostClockSpec(TypedDict):
+    """
+    The clock of one host.
+    """
+
+    host: int
+    """
+    The host.
+    """
+    offset_ps: int
+    """
+    It starts its jobs so much later [ps].
+    """
+    rate_ppb: int
+    """
+    How fast it runs: at 10^9 as it should [parts per 10^9].
+    """
+
+
 class EthernetLinkLayerSpec(TypedDict):
     """
     Ethernet: RoCEv2 frames, PFC if it is on.
@@ -428,6 +447,30 @@ LossRecovery: TypeAlias = Literal["go_back_n", "selective", "none"]
 """
 What the requester does about loss.
 """
+
+
+class MessageCostSpec(TypedDict):
+    """
+    What a NIC takes for messages beside the time of their bytes on the link.
+    """
+
+    message_cost_ps: int
+    """
+    A queue pair begins a message no sooner than this after it was posted, and after the last one [ps].
+    """
+    message_interval_ps: int
+    """
+    A port begins a message no sooner than this after the last one, of whichever queue pair [ps].
+    """
+    start_bytes: int
+    """
+    A queue pair that had nothing in flight sends so much [frame bytes, with what the link adds] at most
+    at `start_rate_bps`.
+    """
+    start_rate_bps: int
+    """
+    See `start_bytes` [bit/s].
+    """
 
 
 NicDirection: TypeAlias = Literal["both", "send", "receive"]
@@ -1372,6 +1415,30 @@ Threshold of a pause, or of what a group or queue may hold.
 """
 
 
+class ClockSpec(TypedDict):
+    """
+    Clocks of hosts, which no two have alike.
+    """
+
+    drift_ppb_max: int
+    """
+    A host sends faster or slower than its rates say by a part drawn for it, up to this [parts per 10^9].
+    """
+    hosts: list[HostClockSpec]
+    """
+    Hosts for which no offset and no drift is drawn.
+    """
+    jitter_ps_max: int
+    """
+    A frame of data leaves later than its turn by a time drawn for it, up to this [ps]; its turn does not
+    move.
+    """
+    offset_ps_max: int
+    """
+    A host starts its jobs later by a time drawn for it, up to this [ps].
+    """
+
+
 class CustomLinkSpec(TypedDict):
     """
     Parallel links between two switches of a custom topology.
@@ -1634,6 +1701,11 @@ class NicSpec(TypedDict):
     Every NIC.
     """
 
+    cnp_above_bytes: NotRequired[int | None]
+    """
+    With DCQCN a receiver also answers data by CNPs that arrives while its receive buffer holds more than
+    this [bytes]; never when absent.
+    """
     drain_rate_bps: NotRequired[int | None]
     """
     How fast the host takes data out of the NIC's receive buffer [bit/s]; at line rate when absent.
@@ -1645,6 +1717,10 @@ class NicSpec(TypedDict):
     latency_ps: int
     """
     Fixed latency on each side, sending and receiving [ps].
+    """
+    messages: NotRequired[MessageCostSpec | None]
+    """
+    What messages cost beside their bytes; nothing when absent.
     """
     receive_buffer_bytes: int
     """
@@ -1813,6 +1889,10 @@ class FabricSpec(TypedDict):
     """
     Switches of the topology that are one chip; each is in one of them at the most.
     """
+    clocks: NotRequired[ClockSpec | None]
+    """
+    Clocks of hosts; all alike when absent.
+    """
     convergence_time_ps: int
     """
     From a failure or repair to the moment when every switch chooses by the new routes [ps].
@@ -1895,6 +1975,9 @@ LIMITS = {
     "BitErrorsFailureSpec.at_ps": (0, 1000000000000000),
     "BitErrorsFailureSpec.errors_1e18": (0, 1000000000000000),
     "CableSpec.delay_ps": (0, 1000000000000),
+    "ClockSpec.drift_ppb_max": (0, 1000000),
+    "ClockSpec.jitter_ps_max": (0, 1000000000000),
+    "ClockSpec.offset_ps_max": (0, 1000000000000),
     "DcqcnRateControl.g_2e20": (0, 1048576),
     "DurationStorageLength.duration_ps": (1, 1000000000000000),
     "DwrrSchedulingSpec.quantum_bytes": (1, 1073741824),
@@ -1911,6 +1994,8 @@ LIMITS = {
     "FabricSpec.convergence_time_ps": (0, 1000000000000000),
     "FrameLossFailureSpec.at_ps": (0, 1000000000000000),
     "FrameLossFailureSpec.lost_ppm": (0, 500000),
+    "HostClockSpec.offset_ps": (0, 1000000000000),
+    "HostClockSpec.rate_ppb": (999000000, 1001000000),
     "InfinibandLinkLayerSpec.credit_interval_ps": (0, 1000000000000),
     "InfinibandLinkLayerSpec.vl_buffer_bytes": (0, 131072),
     "IngressPoolSpec.priorities": (0, 7),
@@ -1923,6 +2008,10 @@ LIMITS = {
     "LinkRateFailureSpec.at_ps": (0, 1000000000000000),
     "LinkSpec.rate_bps": (1000000, 100000000000000),
     "LinkUpFailureSpec.at_ps": (0, 1000000000000000),
+    "MessageCostSpec.message_cost_ps": (0, 1000000000000000),
+    "MessageCostSpec.message_interval_ps": (0, 1000000000000000),
+    "MessageCostSpec.start_bytes": (0, 1073741824),
+    "MessageCostSpec.start_rate_bps": (1000000, 100000000000000),
     "MultiPlaneTopologySpec.planes": (1, 32),
     "NicThroughputFailureSpec.at_ps": (0, 1000000000000000),
     "NicThroughputFailureSpec.throughput_ppm": (1, 1000000),

@@ -27,7 +27,7 @@ from fabricbench.plan.fields.base import UnreadableError
 from fabricbench.plan.fields.spec_fields import number_text, plan_path, range_text
 from fabricbench.plan.loaded import LoadedPlan, LoadedVariant
 from fabricbench.plan.model import PLAN_VERSION, Plan
-from fabricbench.plan.profile import profile_of
+from fabricbench.plan.profile import profile_of, with_nic
 from fabricbench.plan.sweep.labels import BASE_VARIANT, shared_variant
 from fabricbench.plan.sweep.resolve import VariantDocument, check_differences, told_once, variant_documents
 from fabricbench.plan.sweep.sizes import size_kind
@@ -147,7 +147,7 @@ def _load(
     profile, configurations = profile_of(document, path), Configurations(path)
 
     def completed(one: Document) -> Configured:
-        return configurations.applied(profile.applied(one) if profile else one)
+        return configurations.applied(with_nic(profile.applied(one) if profile else one))
 
     own = completed(document)
     plan = validate(own.document)

@@ -94,6 +94,20 @@ class Observe(PlanModel):
         }
 
 
+class HostChoice(PlanModel):
+    """What the hosts are, as far as that sets defaults of other fields."""
+
+    nic: str = Field(
+        default="ideal",
+        max_length=100,
+        description=(
+            "Their adapter: `ideal`, or a shipped host profile such as `connectx-5-100g`, whose values take "
+            "the place of defaults as those of `profile` do; what the plan, a variant, an override or a "
+            "`profile` writes wins. Source: the network alone."
+        ),
+    )
+
+
 class Plan(PlanModel):
     """One test plan: a fabric, jobs on it, and what to sweep."""
 
@@ -116,6 +130,9 @@ class Plan(PlanModel):
             "What runs the plan: `sim`, the packet-level simulator, or another backend; `run --backend "
             "NAME` chooses one for a single run."
         ),
+    )
+    host: HostChoice = Field(
+        default_factory=HostChoice, description="What the hosts are, as far as that sets defaults."
     )
     fabric: Fabric = Field(description="The network under test.")
     transport: Transport = Field(

@@ -1,6 +1,7 @@
-"""Host profiles: what `fabricbench calibrate` measured of endpoints, and how a plan takes it on.
+"""Host profiles: what is known of endpoints, and how a plan takes it on.
 
-A plan names a profile like a published table, as a file next to it. The profile's values take the place of
+A plan names the profile that `fabricbench calibrate` wrote like a published table, as a file next to it, and
+a shipped one, which is of published measurements, by the adapter. A profile's values take the place of
 defaults: a field that is written in the plan, or changed by a variant or an override, keeps its value. From
 there on they are fields of the plan like others, so the run spec and the record have them.
 
@@ -25,12 +26,16 @@ from fabricbench.plan.errors import FieldPath, PlanError
 from fabricbench.plan.fields.base import PlanModel, UnreadableError
 from fabricbench.plan.fields.declared import Field
 from fabricbench.plan.fields.quantities import LABEL_LENGTH_MAX, Rate, Time, limits_of
-from fabricbench.words import one_line
+from fabricbench.words import close_match_hint, one_line
 
 PROFILE_VERSION: Final = 1
 """Version of the format, the value of the field `fabricbench_profile`."""
 HOSTS_MAX: Final = 4096
 _SWEEPS_MAX: Final = 20_000
+_FIELDS_MAX: Final = 100
+IDEAL: Final = "ideal"
+"""The adapter that costs nothing: the defaults of a plan."""
+_SHIPPED: Final = Path(__file__).parent / "nics"
 
 Text = Annotated[str, Field(max_length=400)]
 Cell = str | int | float | bool | None
@@ -91,15 +96,31 @@ class Made(PlanModel):
     )
 
 
+class SourcedField(PlanModel):
+    """A field of plans, with the value that a source gives for it."""
+
+    field: Text = Field(description="Its dotted path.")
+    value: Any = Field(description="Its value, as a plan has it.")
+    source: Annotated[str, Field(min_length=1, max_length=1000)] = Field(description="Where it comes from.")
+
+
 class Profile(PlanModel):
-    """A host profile."""
+    """A host profile: of hosts that were measured here, or of published measurements."""
 
     fabricbench_profile: Literal[1] = Field(description="Version of the format.")
-    made: Made = Field(description="How it came about.")
+    made: Made | None = Field(default=None, description="How it came about, if it was measured here.")
+    source: Annotated[str, Field(max_length=2000)] = Field(
+        default="", description="Where it comes from, if it was not."
+    )
     hosts: Annotated[list[dict[str, Cell]], Field(max_length=HOSTS_MAX)] = Field(
         default=[], description="The hosts that were measured: name, kernel, adapter, driver and settings."
     )
-    parameters: Parameters = Field(description="What plans take on.")
+    parameters: Parameters = Field(
+        default_factory=Parameters, description="What plans take on of what was measured."
+    )
+    fields: Annotated[list[SourcedField], Field(max_length=_FIELDS_MAX)] = Field(
+        default=[], description="What plans take on of what is published."
+    )
     sweeps: Annotated[list[dict[str, Cell]], Field(max_length=_SWEEPS_MAX)] = Field(
         default=[], description="Medians of every point of the sweeps."
     )
@@ -120,14 +141,20 @@ class HostProfile:
     def applied(self, document: Document) -> Document:
         """Return a plan, or a variant of one, with the profile's values where it has none of its own."""
         scale = document.value(("scale",))
-        for name, path, value in self._values(document, scale if type(scale) is int and scale > 0 else 1):
+        for at, path, value in self._values(document, scale if type(scale) is int and scale > 0 else 1):
             if _is_open(document, path):
-                place = self.document.place(("parameters", name, "value"))
+                place = self.document.place((*at, "value"))
                 document = put(document, [str(part) for part in path], Written(value, place, "{} {}"))
         return document
 
-    def _values(self, document: Document, scale: int) -> Iterator[tuple[str, FieldPath, Any]]:
-        """Yield each value: its name in the profile, the field that takes it, and how a plan writes it."""
+    def _values(self, document: Document, scale: int) -> Iterator[tuple[FieldPath, FieldPath, Any]]:
+        """Yield each value: its place in the profile, the field that takes it, and how a plan writes it."""
+        for index, each in enumerate(self.profile.fields):
+            yield ("fields", index), tuple(each.field.split(".")), each.value
+        for name, path, value in self._measured(document, scale):
+            yield ("parameters", name), path, value
+
+    def _measured(self, document: Document, scale: int) -> Iterator[tuple[str, FieldPath, Any]]:
         found = self.profile.parameters
         if found.latency is not None:
             yield "latency", ("fabric", "nic", "latency"), units.format_time(found.latency.value_ps)
@@ -186,12 +213,43 @@ def read_profile(path: Path) -> HostProfile:
         profile = Profile.model_validate(document.data)
     except UnreadableError as error:
         raise PlanError(problems_of(error, document, Profile)) from None
-    try:
-        datetime.fromisoformat(profile.made.date)
-    except ValueError:
-        found = f'"{one_line(profile.made.date, LABEL_LENGTH_MAX)}"'
-        raise PlanError([document.problem(("made", "date"), found, "a date as ISO 8601 has it")]) from None
+    if not profile.source:
+        _check_made(profile.made, document)
     return HostProfile(profile, document)
+
+
+def _check_made(made: Made | None, document: Document) -> None:
+    """Check that a profile says when it was made."""
+    if made is None:
+        raise PlanError([document.problem(("made",), "missing", "how it came about, or a `source`")])
+    try:
+        datetime.fromisoformat(made.date)
+    except ValueError:
+        found = f'"{one_line(made.date, LABEL_LENGTH_MAX)}"'
+        raise PlanError([document.problem(("made", "date"), found, "a date as ISO 8601 has it")]) from None
+
+
+def shipped_nics() -> dict[str, Path]:
+    """Return the shipped host profiles by the name of their adapter."""
+    return {path.stem: path for path in sorted(_SHIPPED.glob("*.yaml"))}
+
+
+def with_nic(document: Document) -> Document:
+    """Return a plan, or a variant of one, with what its adapter has where it has nothing of its own.
+
+    Raises:
+        PlanError: There is no such adapter.
+    """
+    name = document.value(("host", "nic"))
+    if not isinstance(name, str) or name == IDEAL:
+        return document  # the check of the fields says what is wrong with anything else
+    shipped = shipped_nics()
+    if name not in shipped:
+        allowed = ", ".join([IDEAL, *shipped])
+        hint = close_match_hint(name, shipped) or "`profile` takes what `fabricbench calibrate` writes"
+        found = f'"{one_line(name, LABEL_LENGTH_MAX)}"'
+        raise PlanError([document.problem(("host", "nic"), found, allowed, hint)])
+    return read_profile(shipped[name]).applied(document)
 
 
 def time_text(time_ps: int) -> str:

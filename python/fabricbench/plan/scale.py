@@ -24,6 +24,9 @@ DELAYS: Final = frozenset(
     {
         "delay_ps",
         "latency_ps",
+        "message_cost_ps",
+        "message_interval_ps",
+        "offset_ps",
         "pipeline_latency_ps",
         "service_time_ps",
         "step_overhead_ps",

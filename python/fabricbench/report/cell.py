@@ -35,7 +35,7 @@ def trials_cell(title: str, jobs: Sequence[JobReport]) -> str:
     if not jobs:
         return f"<div><b>{escape(title)}</b></div>"
     shown = jobs[:_ROWS_MAX]
-    metrics = run_columns(shown, View.RUN, View.ROUNDS)
+    metrics = run_columns(shown, View.RUN, View.ROUNDS, View.ADAPTERS)
     repeats = any(job.trial.facts.iteration for job in shown)
     heads = ["trial", "plan", "job", "size", *(" ".join(metric.lines) for metric in metrics), "status"]
     rows = [

@@ -66,9 +66,19 @@ def has_barriers(rows: Sequence[Shown]) -> bool:
     return any(row.job_spec.get("barrier") for row in rows)
 
 
+def has_adapters(rows: Sequence[Shown]) -> bool:
+    """Tell whether hosts of any trial have adapters or clocks that are not ideal."""
+    fabrics = [row.trial.facts.run_spec.get("fabric", {}) for row in rows]
+    return any("messages" in fabric.get("nic", {}) or "clocks" in fabric for fabric in fabrics)
+
+
 def _that_apply(rows: Sequence[Shown], views: Sequence[View]) -> list[View]:
     left_out = set() if has_barriers(rows) else {View.RANKS}
-    if left_out and all(row.job_spec.get("repeat", _ONCE) == _ONCE for row in rows if _is_collective(row)):
+    if not has_adapters(rows):
+        left_out |= {View.ADAPTERS}
+    if not has_barriers(rows) and all(
+        row.job_spec.get("repeat", _ONCE) == _ONCE for row in rows if _is_collective(row)
+    ):
         left_out |= {View.REPEATS, View.ROUNDS}
     return [view for view in views if view not in left_out]
 

@@ -214,6 +214,11 @@ impl<L: HoldLink> Transmitter<L> {
         self.link().changes.as_ref().map_or_else(Dropped::default, |changes| changes.missing())
     }
 
+    /// The time of a byte on the link.
+    pub(crate) fn byte_time(&self) -> ByteTime {
+        self.link().byte_time
+    }
+
     /// What packets are wrapped in.
     pub(crate) fn framing(&self) -> Framing {
         self.link().framing

@@ -31,7 +31,7 @@ pub(crate) use intake::IntakePlan;
 pub(crate) use later::QueuePairEnds;
 pub(crate) use ledger::{Receives, Sends, Work, WorkMaker};
 pub(crate) use local::SharedMemory;
-pub(crate) use port::{NicPort, NicPortPlan};
+pub(crate) use port::{NicPort, NicPortPlan, TurnPlan};
 pub(crate) use queue_pairs::{QueuePairEnd, QueuePairSettings, ReplyPriorities};
 pub(crate) use receivers::Receivers;
 pub(crate) use reordering::{BUCKETS as REORDERING_BUCKETS, Reordering};
@@ -534,9 +534,9 @@ fn pacers(senders: &Standing<Sender>, links: &[u32], settings: &QueuePairSetting
 fn first_timer(transfers: &Transfers) -> Option<(Instant, Timer)> {
     match transfers.first_release() {
         Some(first) => Some((first, Timer::Post(0))),
-        None => transfers
-            .of_first_phase()
-            .any(|outgoing| transfers.waits_for_nothing(outgoing))
-            .then(|| (transfers.start(), Timer::Start)),
+        // What a host that begins late waits for may have come by then.
+        None => (transfers.begins_late()
+            || transfers.of_first_phase().any(|outgoing| transfers.waits_for_nothing(outgoing)))
+        .then(|| (transfers.start(), Timer::Start)),
     }
 }

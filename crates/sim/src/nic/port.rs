@@ -14,7 +14,8 @@ use engine::{Destination, Message};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::mem::offset_of;
-use units::{Cycle, Instant, Rate, visit_heap};
+use transport::Position;
+use units::{ByteTime, Carry, Cycle, Instant, Rate, Span, Stream, visit_heap};
 
 /// How many senders ahead of the one being served memory is asked for.
 const SENDERS_AHEAD: usize = 3;
@@ -40,6 +41,57 @@ pub(crate) struct NicPortPlan {
     pub(crate) pace: Option<Rate>,
     /// Credits of the link, on InfiniBand.
     pub(crate) credits: Option<CreditPlan>,
+    /// When payload leaves other than as soon as it may.
+    pub(crate) turns: Option<TurnPlan>,
+}
+
+/// When payload leaves a port other than as soon as it may.
+#[derive(Clone, Debug)]
+pub(crate) struct TurnPlan {
+    /// From the first frame of a message to that of the next.
+    pub(crate) message_interval: Span,
+    /// A frame leaves later than its turn by a time drawn up to this.
+    pub(crate) jitter: Span,
+    /// What that is drawn from.
+    pub(crate) stream: Stream,
+    /// The rate divides no picosecond evenly, and what is left over is made up for.
+    pub(crate) is_exact: bool,
+}
+
+/// The turns of payload at a port.
+#[derive(Debug)]
+struct Turns {
+    plan: TurnPlan,
+    /// What is left over of frames on the link, and where an impaired NIC paces them.
+    on_link: Carry,
+    by_pace: Carry,
+    /// The turn of the next frame, if those before it had no jitter.
+    due: Instant,
+    /// The turn of the frame for which jitter was drawn.
+    drawn: Option<Instant>,
+}
+
+impl Turns {
+    fn new(plan: TurnPlan) -> Self {
+        let (on_link, by_pace) = (Carry::default(), Carry::default());
+        Self { plan, on_link, by_pace, due: Instant::ZERO, drawn: None }
+    }
+
+    /// A frame could leave at `now`, and others held the port until `held_until`: when it leaves.
+    fn leave_at(&mut self, now: Instant, held_until: Instant) -> Instant {
+        if self.plan.jitter == Span::ZERO || self.drawn.is_some() {
+            return now;
+        }
+        // One that had to wait for others has its turn when they would have let it go.
+        let turn = if now <= held_until { self.due.min(now) } else { now };
+        self.drawn = Some(turn);
+        (turn + Span(self.plan.stream.below(self.plan.jitter.0 + 1))).max(now)
+    }
+
+    /// What is left over of a frame where an impaired NIC paces it.
+    const fn by_pace(&mut self, pace: ByteTime, bytes: u32) -> Span {
+        if self.plan.is_exact { self.by_pace.next(pace, bytes) } else { Span::ZERO }
+    }
 }
 
 /// What a port sends next.
@@ -98,8 +150,9 @@ struct Special {
     tcp: TcpLane,
     /// What an impaired NIC still sends.
     pace: Option<Rate>,
-    /// When an impaired NIC may send data again.
+    /// When payload may be sent again.
     data_at: Instant,
+    turns: Option<Box<Turns>>,
     pauses_sent: u64,
     pause_frames_sent: u64,
 }
@@ -128,9 +181,10 @@ impl NicPort {
             next_send: Instant::NEVER,
             aside: 0,
             data: plan.data,
-            special: (plan.credits.is_some() || plan.pace.is_some()).then(|| {
+            special: (plan.credits.is_some() || plan.pace.is_some() || plan.turns.is_some()).then(|| {
                 let credits = plan.credits.map(Credits::new);
-                Box::new(Special { credits, pace: plan.pace, ..Special::default() })
+                let turns = plan.turns.map(|turns| Box::new(Turns::new(turns)));
+                Box::new(Special { credits, pace: plan.pace, turns, ..Special::default() })
             }),
         };
         port.look();
@@ -437,6 +491,16 @@ impl NicPort {
             return Next::Nothing;
         }
         let others = self.may_send_data() && !self.round.is_empty();
+        let free_at = self.transmitter.free_at();
+        let special = self.special();
+        let held_until = free_at.max(special.data_at);
+        if let Some(turns) = special.turns.as_mut().filter(|_| others) {
+            let leaves_at = turns.leave_at(now, held_until);
+            if leaves_at > now {
+                self.special().data_at = leaves_at;
+                return Next::Nothing;
+            }
+        }
         match self.pop_tcp(others) {
             Some(tcp) => Next::Tcp(tcp),
             None => self.next_sender().map_or(Next::Nothing, Next::Sender),
@@ -544,10 +608,27 @@ impl NicPort {
 
     #[inline(never)]
     pub(super) fn transmit<R>(&mut self, packet: &Packet, now: Instant, context: &mut Context<Packet, R>) {
-        if self.has_special() {
+        let is_special = self.has_special();
+        if is_special {
             self.spend_credits(packet);
         }
         self.transmitter.transmit(packet, now, &mut context.outlet(self.to));
+        if is_special {
+            self.make_up(packet.frame_bytes());
+        }
+    }
+
+    /// A frame has taken less than its time, by a part of a picosecond.
+    #[cold]
+    fn make_up(&mut self, frame_bytes: u32) {
+        let Self { transmitter, special, .. } = self;
+        if let Some(turns) = special.as_mut().and_then(|special| special.turns.as_mut())
+            && turns.plan.is_exact
+        {
+            let bytes = frame_bytes + transmitter.framing().link_overhead_bytes();
+            let rest = turns.on_link.next(transmitter.byte_time(), bytes);
+            transmitter.wait_until(transmitter.free_at() + rest);
+        }
     }
 
     #[cold]
@@ -575,7 +656,7 @@ impl NicPort {
         }
     }
 
-    /// The same; an impaired NIC then waits.
+    /// The same; an impaired NIC then waits, and one that begins messages no faster than so.
     #[cold]
     fn transmit_data_with_special<R>(
         &mut self,
@@ -584,11 +665,25 @@ impl NicPort {
         context: &mut Context<Packet, R>,
     ) {
         self.transmit(&packet, now, context);
-        if let Some(special) = &mut self.special
-            && let Some(pace) = special.pace
-        {
-            let overhead_bytes = self.transmitter.framing().link_overhead_bytes();
-            special.data_at = pace.frame_end(now, packet.frame_bytes(), overhead_bytes);
+        let Self { transmitter, special, .. } = self;
+        let Some(special) = special else { return };
+        let Special { pace, data_at, turns, .. } = &mut **special;
+        let bytes = packet.frame_bytes() + transmitter.framing().link_overhead_bytes();
+        let paced = pace.map(|pace| pace.byte_time());
+        let Some(turns) = turns else {
+            *data_at = paced.map_or(*data_at, |pace| now + pace.frame_span(bytes, 0));
+            return;
+        };
+        let turn = turns.drawn.take().unwrap_or(now);
+        turns.due = match paced {
+            Some(pace) => turn + pace.frame_span(bytes, 0) + turns.by_pace(pace, bytes),
+            None => turn + Span(transmitter.free_at().0 - now.0),
+        };
+        let begins = packet.position().is_some_and(Position::starts_message);
+        let interval = if begins { turns.plan.message_interval } else { Span::ZERO };
+        turns.due = turns.due.max(turn + interval);
+        if paced.is_some() || interval > Span::ZERO {
+            *data_at = turns.due;
         }
     }
 }
@@ -622,7 +717,12 @@ impl Special {
     /// See [`Cycle`].
     fn visit(&mut self, cycle: &mut Cycle) {
         // Fast-forward is off where there is TCP.
-        let Self { urgent, credits, tcp: _, pace: _, data_at, pauses_sent, pause_frames_sent } = self;
+        let Self { urgent, credits, tcp: _, pace: _, data_at, turns, pauses_sent, pause_frames_sent } = self;
+        if let Some(turns) = turns {
+            // Fast-forward is off where clocks differ; without, nothing is drawn or made up for.
+            let Turns { plan: _, on_link: _, by_pace: _, due, drawn: _ } = &mut **turns;
+            cycle.time(due);
+        }
         cycle.same(urgent.len() as u64);
         urgent.change_all(|pause| pause.visit(cycle));
         if let Some(credits) = credits {

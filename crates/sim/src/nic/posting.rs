@@ -70,6 +70,10 @@ impl Host {
         now: Instant,
         context: &mut Context<Packet, Record>,
     ) {
+        // What comes before the host has begun its job waits for that: see [`Self::start_first`].
+        if now < self.transfers.start() {
+            outgoing.clear();
+        }
         if !outgoing.is_empty() {
             outgoing.iter().for_each(|&transfer| self.start_transfer(transfer, now, context));
             outgoing.clear();
@@ -139,6 +143,9 @@ impl Host {
                 continue;
             }
             let pass = || transfers.pass_of(outgoing);
+            if data_frames.is_paced && state.has_sent_all() {
+                pacers[sender].on_post(now, !state.is_busy());
+            }
             state.post_ready(sender, config, sends, (pass, now), context);
             let window = window_packets(pacers, data_frames, sender);
             make_ready(ports, config, (sender, state), window, now);

@@ -244,6 +244,25 @@ impl Receiver {
         self.rare().cnps.on_mark(settings.cnp_interval, now)
     }
 
+    /// A packet came under pressure of its own host; whether a notification is due. It is counted at the chunk
+    /// being received, if it is known which that is.
+    #[cold]
+    pub(super) fn notice_pressure(
+        &mut self,
+        settings: &ReceiverSettings,
+        is_in_order: bool,
+        now: Instant,
+    ) -> bool {
+        let notifies = self.notice_mark(settings, now);
+        if notifies {
+            let has_chunk = is_in_order && self.packets_left != NO_CHUNK;
+            let Rare { counts, late, .. } = self.rare();
+            counts.cnps += u32::from(has_chunk);
+            late.cnp_tx += u64::from(!has_chunk);
+        }
+        notifies
+    }
+
     /// Counts a frame that was not taken, at the chunk that it is of: so many packets have the chunks by how
     /// many came before them.
     #[cold]
@@ -387,7 +406,7 @@ impl Rare {
     fn begin(&mut self, chunk: u32, now: Instant) -> bool {
         let is_next = self.ahead.first().is_some_and(|(next, _)| *next == chunk);
         self.counts = if is_next { self.ahead.remove(0).1 } else { Counts::NONE };
-        !is_next && self.ahead.is_empty() && self.late.frames == 0 && self.cnps.is_idle(now)
+        !is_next && self.ahead.is_empty() && self.late == LateFrames::default() && self.cnps.is_idle(now)
     }
 
     /// See [`Cycle`]. Frames that are dropped, as they come again or too early, show that what is sent does
@@ -397,6 +416,7 @@ impl Rare {
         let Counts { marks, cnps, out_of_order, dropped, dropped_bytes, long } = counts;
         limiter.visit(cycle);
         cycle.same(late.frames);
+        cycle.count(&mut late.cnp_tx);
         cycle.same_list(ahead.iter().map(|(_, counts)| u64::from(counts.dropped)));
         cycle.same_list([u64::from(*dropped), *dropped_bytes].into_iter());
         [marks, cnps, out_of_order].into_iter().for_each(|count| cycle.wrapping(count, 32));

@@ -154,6 +154,14 @@ impl Receivers {
         self.placements.is_empty() && !self.arrivals.is_empty()
     }
 
+    /// A packet came under pressure of its own host; whether a notification is due.
+    #[cold]
+    pub(super) fn notice_pressure(&mut self, receiver: u32, now: Instant) -> bool {
+        let is_in_order = self.are_in_order();
+        let Self { receivers, settings, later, .. } = self;
+        receiver_mut(receivers, later.as_deref_mut(), receiver).notice_pressure(settings, is_in_order, now)
+    }
+
     /// The congestion notification of a receiver, and by which port it leaves.
     #[cold]
     pub(super) fn notification(&self, receiver: u32) -> (usize, Control) {
@@ -378,7 +386,7 @@ impl Receivers {
     /// Frames that came after their chunk had been delivered, by queue pair.
     pub(super) fn late(&self) -> impl Iterator<Item = (u32, LateFrames)> {
         let late = self.numbered().map(|(_, receiver)| (receiver.queue_pair, receiver.late()));
-        late.filter(|(_, late)| late.frames > 0)
+        late.filter(|(_, late)| late.frames > 0 || late.cnp_tx > 0)
     }
 
     /// How far out of order packets came, by queue pair.

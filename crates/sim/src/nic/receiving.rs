@@ -1,6 +1,7 @@
 //! What a host does with what arrives: payload into the receive buffer or to its responder, acknowledgements
 //! to their requesters, pauses to the port.
 
+use super::intake::Drained;
 use super::ledger::{Sends, WorkIds};
 use super::receivers::Delivery;
 use super::sender::Sender;
@@ -89,7 +90,8 @@ impl Host {
 
     /// The host takes a frame out of the receive buffer.
     pub(super) fn drain(&mut self, now: Instant, context: &mut Context<Packet, Record>) {
-        let Some((packet, pause)) = self.intake.as_mut().and_then(|intake| intake.drain()) else { return };
+        let Some(drained) = self.intake.as_mut().and_then(|intake| intake.drain()) else { return };
+        let Drained { packet, pause, notifies } = drained;
         self.answer_pressure(pause, now);
         if self.ports[0].credits().is_some() {
             let port = self.receivers.port(packet.queue_pair);
@@ -97,6 +99,10 @@ impl Host {
         }
         if let Kind::Data(position) = packet.kind() {
             self.receive_drained(&packet, position, now, context);
+        }
+        if notifies && self.receivers.notice_pressure(packet.queue_pair, now) {
+            let (port, control) = self.receivers.notification(packet.queue_pair);
+            self.ports[port].enqueue_control(control, now);
         }
     }
 

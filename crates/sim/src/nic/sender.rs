@@ -385,6 +385,12 @@ impl Sender {
         self.standing &= !Self::COUNTED;
     }
 
+    /// All that was posted was sent.
+    #[inline]
+    pub(super) const fn has_sent_all(&self) -> bool {
+        self.requester.is_exhausted()
+    }
+
     /// A chunk is open.
     pub(super) const fn is_busy(&self) -> bool {
         !self.queue.is_empty()

@@ -123,6 +123,9 @@ impl Host {
             && let Some(packet) = state.next_packet(sender, config, data_frames, turn, sends, context)
         {
             if let Some(pacer) = &mut pacer {
+                if let Some(position) = packet.position() {
+                    pacer.on_position(now, position);
+                }
                 let wire_bytes = packet.frame_bytes() + data_frames.framing.link_overhead_bytes();
                 pacer.on_sent(now, packet.psn(), wire_bytes);
             }

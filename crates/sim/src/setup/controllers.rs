@@ -1,38 +1,56 @@
 //! How each queue pair is paced.
 
+use super::HostClock;
 use jobs::controller;
 use spec::RunSpec;
+use std::sync::Arc;
 use topology::{Attachment, Graph};
-use transport::Controller;
-use units::{AttachmentId, Rate};
+use transport::{AdapterConfig, Controller};
+use units::{AttachmentId, HostId, Rate, Span};
 
 /// The rate controllers of a run, one for each line rate: queue pairs share its parameters.
 pub(super) struct Controllers<'a> {
+    spec: &'a RunSpec,
     graph: &'a Graph,
     by_rate: Vec<(Rate, Controller)>,
+    /// What a message costs an adapter, if anything.
+    adapter: Option<Arc<AdapterConfig>>,
 }
 
 impl<'a> Controllers<'a> {
-    pub(super) fn new(spec: &RunSpec, graph: &'a Graph) -> Self {
-        let mut by_rate: Vec<(Rate, Controller)> = Vec::new();
+    pub(super) fn new(spec: &'a RunSpec, graph: &'a Graph) -> Self {
+        let adapter = spec.fabric.nic.messages.map(|messages| {
+            Arc::new(AdapterConfig {
+                message_cost: Span(messages.message_cost_ps),
+                start_bytes: messages.start_bytes,
+                start_rate: Rate::from_bps(messages.start_rate_bps),
+            })
+        });
+        let mut controllers = Self { spec, graph, by_rate: Vec::new(), adapter };
         for attachment in &graph.attachments {
             let rate = port_rate(graph, attachment);
-            if by_rate.iter().all(|known| known.0 != rate) {
-                by_rate.push((rate, controller(spec, rate)));
+            if controllers.by_rate.iter().all(|known| known.0 != rate) {
+                controllers.by_rate.push((rate, controllers.begin(rate)));
             }
         }
-        Self { graph, by_rate }
+        controllers
+    }
+
+    fn begin(&self, rate: Rate) -> Controller {
+        controller(self.spec, rate).in_adapter(self.adapter.as_ref())
     }
 
     /// The controller of a queue pair that sends by `attachment`.
     pub(super) fn of(&self, attachment: AttachmentId) -> Controller {
-        self.at(port_rate(self.graph, self.graph.attachment(attachment)))
+        let attachment = self.graph.attachment(attachment);
+        self.at(attachment.host, port_rate(self.graph, attachment))
     }
 
-    /// The controller of a queue pair that sends by a port of that rate.
-    pub(super) fn at(&self, rate: Rate) -> Controller {
-        let known = self.by_rate.iter().find(|known| known.0 == rate).expect("every port's rate is known");
-        known.1.clone()
+    /// The controller of a queue pair of a host that sends by a port of that rate.
+    pub(super) fn at(&self, host: HostId, rate: Rate) -> Controller {
+        let rate = HostClock::of(self.spec, host).rate(rate);
+        let known = self.by_rate.iter().find(|known| known.0 == rate);
+        known.map_or_else(|| self.begin(rate), |known| known.1.clone())
     }
 }
 

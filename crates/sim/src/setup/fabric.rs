@@ -1,17 +1,18 @@
 //! The graph of the spec, its routes and the latency of every hop.
 
 use super::Chips;
+use super::HostClock;
 use super::failures::Failures;
-use crate::link::changes::{LinkChanges, LinkPlan};
+use crate::link::changes::{LinkChange, LinkChanges, LinkPlan};
 use crate::link::credits::CreditPlan;
 use crate::link::egress::WHOLE_FRAME;
 use crate::packet::DESTINATIONS_MAX;
 use crate::switch::WINDOW_MAX;
 use crate::switch::cut_through::head_bytes;
-use spec::{FabricSpec, ForwardingSpec, LinkLayerSpec, SpecError};
+use spec::{FabricSpec, ForwardingSpec, LinkLayerSpec, RunSpec, SpecError};
 use std::sync::Arc;
 use topology::{Graph, Node, NodeKind, Routes};
-use units::{AttachmentId, LinkId, NodeId, Rate, Seed, Span};
+use units::{AttachmentId, HostId, LinkId, NodeId, Rate, Seed, Span};
 use wire::Framing;
 use wire::flow_control::BLOCK_BYTES;
 
@@ -102,11 +103,16 @@ impl Fabric {
 
     /// The least time that a byte takes out of each host, by its fastest port; whole picoseconds, rounded
     /// down.
-    pub(crate) fn byte_ps_of_hosts(&self) -> Vec<u64> {
-        let byte_ps =
-            |port: &topology::Port| 8_000_000_000_000 / self.graph.links[port.link.index()].rate.bps();
-        let hosts = &self.graph.nodes[..self.graph.hosts()];
-        hosts.iter().map(|host| host.ports.iter().map(byte_ps).min().unwrap_or(0)).collect()
+    pub(crate) fn byte_ps_of_hosts(&self, spec: &RunSpec) -> Vec<u64> {
+        let hosts = (0..).map(HostId).zip(&self.graph.nodes[..self.graph.hosts()]);
+        let of_host = |(id, host): (HostId, &Node)| {
+            let clock = HostClock::of(spec, id);
+            let byte_ps = |port: &topology::Port| {
+                8_000_000_000_000 / clock.rate(self.graph.links[port.link.index()].rate).bps()
+            };
+            host.ports.iter().map(byte_ps).min().unwrap_or(0)
+        };
+        hosts.map(of_host).collect()
     }
 
     /// From the last bit out of a port of `from` to the moment the node at the other end acts.
@@ -125,10 +131,17 @@ impl Fabric {
         sender + self.graph.link(end.link).delay + receiver
     }
 
-    /// What happens to the link of a port, if anything does.
-    pub(crate) fn changes(&self, node: NodeId, port: u16, seed: Seed) -> Option<LinkChanges> {
+    /// What happens to the link of a port, if anything does; `own_rate` is what the node has for a rate.
+    pub(crate) fn changes(
+        &self,
+        node: NodeId,
+        port: u16,
+        seed: Seed,
+        own_rate: impl Fn(Rate) -> Rate,
+    ) -> Option<LinkChanges> {
         let id = self.graph.node(node).ports[usize::from(port)].link;
-        let changes = self.failures.of_link(id);
+        let at_own_rate = |change: &LinkChange| LinkChange { rate: own_rate(change.rate), ..*change };
+        let changes: Vec<LinkChange> = self.failures.of_link(id).iter().map(at_own_rate).collect();
         // A NIC's latency lies between its scheduler and the link.
         let lead = match self.graph.node(node).kind {
             NodeKind::Host => self.nic_latency,
@@ -137,7 +150,8 @@ impl Fabric {
         let link = self.graph.link(id);
         let is_second = link.ends[1].node == node && link.ends[1].port == port;
         let stream = seed.stream("link.errors", u64::from(id.0) * 2 + u64::from(is_second));
-        let plan = LinkPlan { changes, rate: link.rate, lead, delay: link.delay, stream };
+        let rate = own_rate(link.rate);
+        let plan = LinkPlan { changes: &changes, rate, lead, delay: link.delay, stream };
         (!changes.is_empty()).then(|| LinkChanges::new(plan))
     }
 

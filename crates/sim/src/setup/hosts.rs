@@ -1,12 +1,12 @@
 //! The hosts of a run: their queue pairs and the transfers they take part in.
 
-use super::Fabric;
 use super::controllers::Controllers;
 use super::flows::Flows;
 use super::later::{LaterEnds, may_make_later};
 use super::pair_places::{AtHost, PairsAtHost};
 use super::places::{OfHost, Places};
 use super::world::BuildOptions;
+use super::{Fabric, HostClock};
 use crate::nic::{
     InboundPlan, JobTimes, OutgoingPlan, PlanList, QueuePairEnd, QueuePairEnds, QueuePairSettings, Receivers,
     Receives, ReplyPriorities, Sender, Sends, Standing, StoragePlan, TransfersPlan, Work, WorkMaker,
@@ -122,7 +122,8 @@ impl<'a> HostMaker<'a> {
     /// The transfers of a host, of which nothing is known yet.
     fn transfers(&self, of_host: OfHost<'_>) -> TransfersPlan {
         let OfHost { job, processes, phase_ends, .. } = of_host;
-        let times = job.map_or_else(JobTimes::default, |job| job_times(self.spec, job));
+        let clock = HostClock::of(self.spec, of_host.host);
+        let times = job.map_or_else(JobTimes::default, |job| job_times(self.spec, job, clock));
         let phase_ends = phase_ends.to_vec();
         TransfersPlan { times, processes, split: self.flows.parts, phase_ends, ..TransfersPlan::default() }
     }
@@ -151,6 +152,11 @@ impl<'a> HostMaker<'a> {
                 });
                 work.end_share();
             }
+        }
+        // What is offered is offered by the clock of the host.
+        let (start, clock) = (transfers.times.start, HostClock::of(self.spec, of_host.host));
+        if !clock.is_right() {
+            transfers.releases.iter_mut().for_each(|at| *at = start + clock.span(at.since(start)));
         }
         Sends::new(work, queue_pairs)
     }
@@ -277,7 +283,7 @@ pub(super) fn queue_pair_settings(
 ) -> Vec<QueuePairSettings> {
     let priorities = spec.transport.priorities;
     let controllers = Controllers::new(spec, &fabric.graph);
-    let of_host = |host: &topology::Node| QueuePairSettings {
+    let of_host = |(id, host): (HostId, &topology::Node)| QueuePairSettings {
         config: Arc::clone(config),
         framing: fabric.framing,
         data: Priority(priorities.data),
@@ -286,11 +292,11 @@ pub(super) fn queue_pair_settings(
         controllers: host
             .ports
             .iter()
-            .map(|port| controllers.at(fabric.graph.link(port.link).rate))
+            .map(|port| controllers.at(id, fabric.graph.link(port.link).rate))
             .collect(),
         may_reorder: may_reorder(&spec.fabric),
     };
-    fabric.graph.nodes[..fabric.graph.hosts()].iter().map(of_host).collect()
+    (0..).map(HostId).zip(&fabric.graph.nodes[..fabric.graph.hosts()]).map(of_host).collect()
 }
 
 /// Whether packets of one queue pair may take paths of different delay: its paths vary by packet, or change
@@ -303,12 +309,13 @@ pub(super) const fn may_reorder(fabric: &FabricSpec) -> bool {
     !keeps_path || !fabric.failures.is_empty()
 }
 
-fn job_times(spec: &RunSpec, index: u32) -> JobTimes {
+fn job_times(spec: &RunSpec, index: u32, clock: HostClock) -> JobTimes {
     let job = &spec.jobs[index as usize];
     let block_bytes = if job.copies_own_block { job.data_bytes / job.hosts.len() as u64 } else { 0 };
     JobTimes {
         own_copy: Rate::from_bps(spec.fabric.shared_memory.rate_bps).span_of(block_bytes),
-        start: Instant(job.start_ps),
+        start: Instant(job.start_ps) + clock.offset,
+        begins_late: clock.offset > Span::ZERO,
         overhead: Span(job.step_overhead_ps),
         send_overhead: Span(job.send_overhead_ps),
         receive_overhead: Span(job.receive_overhead_ps),

@@ -2,6 +2,7 @@
 
 mod apart;
 mod chips;
+mod clocks;
 mod controllers;
 mod fabric;
 mod failures;
@@ -24,6 +25,7 @@ mod world;
 
 pub(crate) use apart::ApartRule;
 pub(crate) use chips::Chips;
+pub(crate) use clocks::HostClock;
 pub(crate) use fabric::Fabric;
 pub(crate) use flows::Flows;
 pub(crate) use later::may_make_later;

@@ -1,13 +1,13 @@
 //! The NIC of a host: its ports, its receive buffer, its impairments.
 
-use super::Fabric;
 use super::failures::ThroughputChange;
 use super::hosts::HostFlows;
+use super::{Fabric, HostClock};
 use crate::link::egress::Wire;
-use crate::nic::{HostPlan, HostTcp, IntakePlan, NicPortPlan, SharedMemory, Throughput};
+use crate::nic::{HostPlan, HostTcp, IntakePlan, NicPortPlan, SharedMemory, Throughput, TurnPlan};
 use crate::packet::Priority;
-use spec::{NicDirection, RunSpec};
-use units::{NodeId, Rate, Seed, Span};
+use spec::{NicDirection, RateControl, RunSpec};
+use units::{HostId, NodeId, Rate, Seed, Span};
 
 /// The host at `node`.
 pub(super) fn host_plan(
@@ -22,13 +22,15 @@ pub(super) fn host_plan(
     let impaired = impaired_rates(spec, node, line_rate);
     let throughput = throughput_changes(spec, fabric, node, line_rate);
     let data = Priority(spec.transport.priorities.data);
-    let changes = |port| fabric.changes(node, port, Seed(spec.seed));
+    let clock = HostClock::of(spec, HostId(node.0));
+    let changes = |port| fabric.changes(node, port, Seed(spec.seed), |rate| clock.rate(rate));
     let port = |(port, wire)| NicPortPlan {
         wire,
         changes: changes(port),
         data,
         pace: impaired.pace,
         credits: fabric.credits,
+        turns: turns(spec, HostId(node.0), port, clock),
     };
     HostPlan {
         latency: fabric.nic_latency,
@@ -49,6 +51,20 @@ pub(super) fn host_plan(
             latency: Span(spec.fabric.shared_memory.latency_ps),
         },
     }
+}
+
+/// When payload leaves a port other than as soon as it may; none where it leaves then.
+fn turns(spec: &RunSpec, host: HostId, port: u16, clock: HostClock) -> Option<TurnPlan> {
+    let jitter = Span(spec.fabric.clocks.as_ref().map_or(0, |clocks| clocks.jitter_ps_max));
+    let message_interval = Span(spec.fabric.nic.messages.map_or(0, |messages| messages.message_interval_ps));
+    let is_any = jitter > Span::ZERO || message_interval > Span::ZERO || !clock.is_right();
+    let port_number = u64::from(host.0) << 16 | u64::from(port);
+    is_any.then(|| TurnPlan {
+        message_interval,
+        jitter,
+        stream: Seed(spec.seed).stream("host.jitter", port_number),
+        is_exact: !clock.is_right(),
+    })
 }
 
 /// What a NIC at a part of its rate still does; none where it keeps up with the line.
@@ -104,12 +120,14 @@ fn intake_plan(
     if drain.is_none() && !will_change {
         return None;
     }
+    let notifies = matches!(spec.transport.rate_control, RateControl::Dcqcn { .. });
     let pfc = spec.fabric.switch.pfc.as_ref().filter(|pfc| pfc.priorities.contains(&data.0));
     Some(IntakePlan {
         drain,
         // Credits keep what is in it within the buffers of the lanes.
         size_bytes: if fabric.credits.is_some() { u64::MAX } else { nic.receive_buffer_bytes },
         xoff_bytes: nic.receive_xoff_bytes,
+        cnp_above_bytes: nic.cnp_above_bytes.filter(|_| notifies).unwrap_or(u64::MAX),
         pause_quanta: pfc.map(|pfc| pfc.quanta),
         data,
         line_rate,

@@ -73,7 +73,7 @@ pub(super) fn switch_plan(
     let count = port_count(fabric, &nodes);
     let egress = |(node, port, wire): (NodeId, usize, Wire)| EgressPlan {
         wire,
-        changes: fabric.changes(node, port as u16, Seed(spec.seed)),
+        changes: fabric.changes(node, port as u16, Seed(spec.seed), |rate| rate),
         scheduler: scheduler(&switch.scheduling),
         marker: switch.ecn.as_ref().map(|ecn| marker(spec, ecn, node, port, wire)),
         control: switch.ecn.as_ref().and_then(|ecn| ecn_control(ecn, count, wire)),

@@ -7,7 +7,7 @@ use super::scheduled::{ScheduledFabric, check_scheduled};
 use super::sides::sides;
 use super::storage::storage_plans;
 use super::switches::{balancers, check_buffers, check_pins, switch_plan};
-use super::{Connection, Fabric, Flows, connections, host_tcp};
+use super::{Connection, Fabric, Flows, HostClock, connections, host_tcp};
 use crate::link::egress::Wire;
 use crate::nic::{Host, HostTcp, QueuePairSettings, StoragePlan};
 use crate::packet::Packet;
@@ -252,8 +252,11 @@ impl Site<'_> {
         match (makings, &self.scheduled) {
             (Makings::Host(makings), _) => {
                 let (settings, storage, tcp) = *makings;
+                let clock = HostClock::of(spec, HostId(node.0));
+                let own = |wire: Wire| Wire { rate: clock.rate(wire.rate), ..wire };
+                let wires = wires(node).into_iter().map(own).collect();
                 let flows = self.hosts.host(HostId(node.0), settings, storage);
-                FabricNode::Host(Host::new(host_plan(spec, fabric, node, wires(node), flows, tcp)))
+                FabricNode::Host(Host::new(host_plan(spec, fabric, node, wires, flows, tcp)))
             }
             (Makings::Switch(_), Some(scheduled)) => {
                 FabricNode::Scheduled(scheduled.switch(node, &wires(node)))

@@ -8,11 +8,12 @@ use record::{
     SeriesRow,
 };
 use spec::{
-    BufferSpec, CableSpec, ChunksObserved, CustomLinkSpec, CustomSwitchSpec, DynamicEcnSpec, EcmpHash,
-    EcnSpec, ExtraDelaySpec, FabricSpec, FailureSpec, ForwardingSpec, JobSpec, LinkLayerSpec, LinkSpec,
-    LoadBalancing, LossRecovery, NicDirection, NicSpec, ObserveSpec, PfcSpec, PrioritySpec, QpMode,
-    RateControl, RatioSpec, RepeatSpec, RunSpec, RunSummary, SCHEMA_VERSION, ScheduledSpec, SchedulingSpec,
-    SharedMemorySpec, SwitchSpec, TcpCongestion, TcpSpec, TopologySpec, TransportSpec, XoffSpec,
+    BufferSpec, CableSpec, ChunksObserved, ClockSpec, CustomLinkSpec, CustomSwitchSpec, DynamicEcnSpec,
+    EcmpHash, EcnSpec, ExtraDelaySpec, FabricSpec, FailureSpec, ForwardingSpec, JobSpec, LinkLayerSpec,
+    LinkSpec, LoadBalancing, LossRecovery, MessageCostSpec, NicDirection, NicSpec, ObserveSpec, PfcSpec,
+    PrioritySpec, QpMode, RateControl, RatioSpec, RepeatSpec, RunSpec, RunSummary, SCHEMA_VERSION,
+    ScheduledSpec, SchedulingSpec, SharedMemorySpec, SwitchSpec, TcpCongestion, TcpSpec, TopologySpec,
+    TransportSpec, XoffSpec,
 };
 
 /// A link of 400 Gb/s.
@@ -70,7 +71,24 @@ fn nic() -> NicSpec {
         receive_buffer_bytes: 2 << 20,
         receive_xoff_bytes: 1 << 20,
         impairments: Vec::new(),
+        messages: None,
+        cnp_above_bytes: None,
     }
+}
+
+/// What messages cost a NIC that is not ideal.
+pub(crate) const fn message_costs() -> MessageCostSpec {
+    MessageCostSpec {
+        message_cost_ps: 300_000,
+        message_interval_ps: 70_000,
+        start_bytes: 20_000,
+        start_rate_bps: 150_000_000_000,
+    }
+}
+
+/// Clocks that differ as much as they may, and jitter.
+pub(crate) const fn clocks() -> ClockSpec {
+    ClockSpec { offset_ps_max: 2_000_000, drift_ppb_max: 100_000, jitter_ps_max: 100_000, hosts: Vec::new() }
 }
 
 /// A run of one collective on the first `ranks` hosts.
@@ -95,6 +113,7 @@ pub(crate) fn collective(
             convergence_time_ps: 10_000_000,
             link_layer: LinkLayerSpec::Ethernet {},
             chips: Vec::new(),
+            clocks: None,
         },
         transport: TransportSpec {
             mtu_bytes: 4096,

@@ -3,6 +3,7 @@
 
 mod jobs;
 mod link_layer;
+mod nic;
 mod pools;
 mod scheduled;
 mod storage;
@@ -12,6 +13,7 @@ use crate::ranges::out_of_range;
 use crate::{EcnSpec, RateControl, RunSpec, SCHEMA_VERSION, TransportSpec};
 use jobs::check_jobs;
 use link_layer::check_link_layer;
+use nic::check_nic;
 use pools::check_pools;
 use scheduled::check_scheduled;
 use std::ops::RangeInclusive;
@@ -121,6 +123,7 @@ fn check_together(spec: &RunSpec) -> Result<(), SpecError> {
     check_transport(&spec.transport)?;
     check_link_layer(spec)?;
     check_pools(spec)?;
+    check_nic(spec)?;
     check_jobs(spec)?;
     check_tcp(spec)
 }

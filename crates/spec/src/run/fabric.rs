@@ -1,7 +1,7 @@
 //! The network and its balancing.
 
 use super::limits::{DURATION_PS_MAX, RATE_BPS_MAX, VL_BUFFER_BYTES_MAX};
-use super::{FailureSpec, NicSpec, SwitchSpec, TopologySpec};
+use super::{ClockSpec, FailureSpec, NicSpec, SwitchSpec, TopologySpec};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -30,6 +30,9 @@ pub struct FabricSpec {
     pub link_layer: LinkLayerSpec,
     /// Switches of the topology that are one chip; each is in one of them at the most.
     pub chips: Vec<ChipSpec>,
+    /// Clocks of hosts; all alike when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clocks: Option<ClockSpec>,
 }
 
 /// Switches of the topology that are one chip: its ports are all of theirs, and they share its buffer.

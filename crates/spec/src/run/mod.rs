@@ -21,7 +21,7 @@ pub use fabric::{
 };
 pub use failures::FailureSpec;
 pub use jobs::{ArrivalProcess, ArrivalsSpec, JobSpec, RendezvousSpec, RepeatSpec};
-pub use nic::{ImpairmentSpec, NicDirection, NicSpec};
+pub use nic::{ClockSpec, HostClockSpec, ImpairmentSpec, MessageCostSpec, NicDirection, NicSpec};
 pub use pfc::{PfcSpec, StormActionSpec, WatchdogSpec, XoffSpec};
 pub use pools::{EgressPoolSpec, IngressPoolSpec, PoolPauseSpec, PoolXoffSpec, PoolsSpec};
 pub use scheduled::ScheduledSpec;

@@ -1,5 +1,6 @@
 //! NICs and what slows them down.
 
+use super::limits::{CLOCK_OFFSET_PS_MAX, DRIFT_PPB_MAX, DURATION_PS_MAX, RATE_BPS_MAX};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -17,6 +18,64 @@ pub struct NicSpec {
     pub receive_xoff_bytes: u64,
     /// Hosts with NICs that work slower than they should.
     pub impairments: Vec<ImpairmentSpec>,
+    /// What messages cost beside their bytes; nothing when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub messages: Option<MessageCostSpec>,
+    /// With DCQCN a receiver also answers data by CNPs that arrives while its receive buffer holds more than
+    /// this [bytes]; never when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cnp_above_bytes: Option<u64>,
+}
+
+/// What a NIC takes for messages beside the time of their bytes on the link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MessageCostSpec {
+    /// A queue pair begins a message no sooner than this after it was posted, and after the last one [ps].
+    #[schemars(range(max = DURATION_PS_MAX))]
+    pub message_cost_ps: u64,
+    /// A port begins a message no sooner than this after the last one, of whichever queue pair [ps].
+    #[schemars(range(max = DURATION_PS_MAX))]
+    pub message_interval_ps: u64,
+    /// A queue pair that had nothing in flight sends so much [frame bytes, with what the link adds] at most
+    /// at `start_rate_bps`.
+    #[schemars(range(max = 1_u64 << 30))]
+    pub start_bytes: u32,
+    /// See `start_bytes` [bit/s].
+    #[schemars(range(min = 1_000_000, max = RATE_BPS_MAX))]
+    pub start_rate_bps: u64,
+}
+
+/// Clocks of hosts, which no two have alike.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ClockSpec {
+    /// A host starts its jobs later by a time drawn for it, up to this [ps].
+    #[schemars(range(max = CLOCK_OFFSET_PS_MAX))]
+    pub offset_ps_max: u64,
+    /// A host sends faster or slower than its rates say by a part drawn for it, up to this [parts per 10^9].
+    #[schemars(range(max = DRIFT_PPB_MAX))]
+    pub drift_ppb_max: u32,
+    /// A frame of data leaves later than its turn by a time drawn for it, up to this [ps]; its turn does not
+    /// move.
+    #[schemars(range(max = CLOCK_OFFSET_PS_MAX))]
+    pub jitter_ps_max: u64,
+    /// Hosts for which no offset and no drift is drawn.
+    pub hosts: Vec<HostClockSpec>,
+}
+
+/// The clock of one host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct HostClockSpec {
+    /// The host.
+    pub host: u32,
+    /// It starts its jobs so much later [ps].
+    #[schemars(range(max = CLOCK_OFFSET_PS_MAX))]
+    pub offset_ps: u64,
+    /// How fast it runs: at 10^9 as it should [parts per 10^9].
+    #[schemars(range(min = 999_000_000, max = 1_001_000_000))]
+    pub rate_ppb: u32,
 }
 
 /// A NIC that works at a fraction of its rate.

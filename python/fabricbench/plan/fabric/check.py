@@ -4,12 +4,14 @@ from collections.abc import Iterator
 from typing import Final
 
 from fabricbench import units
+from fabricbench.plan._run_spec import LIMITS
 from fabricbench.plan.document.document import Document
 from fabricbench.plan.errors import FieldPath, Problem
 from fabricbench.plan.fabric.custom import Custom, check_custom
 from fabricbench.plan.fabric.ecn import Ecn, check_ecn
 from fabricbench.plan.fabric.failures import check_failures
 from fabricbench.plan.fabric.link_layer import check_link_layer
+from fabricbench.plan.fabric.nic import Nic
 from fabricbench.plan.fabric.pfc import Pfc, check_pfc
 from fabricbench.plan.fabric.pins import check_pinned_steps
 from fabricbench.plan.fabric.pools import Pool, check_pools
@@ -20,6 +22,7 @@ from fabricbench.plan.model import Plan
 
 CABLES_MAX: Final = 1 << 24
 """Most cables of a fabric."""
+_CLOCK_PS_MAX: Final = LIMITS["ClockSpec.offset_ps_max"][1]
 _SWITCH: FieldPath = ("fabric", "switch")
 
 
@@ -57,6 +60,7 @@ def check_fabric(plan: Plan, document: Document) -> Iterator[Problem]:
     yield from check_pools(fabric, document)
     yield from _check_priorities(plan, document)
     yield from _check_nic(plan, document)
+    yield from _check_clocks(plan, document)
     yield from check_pinned_steps(plan, document)
     yield from check_scheduled(fabric, document)
     yield from check_link_layer(plan, document)
@@ -98,6 +102,18 @@ def _check_nic(plan: Plan, document: Document) -> Iterator[Problem]:
         found = f"{units.format_size(nic.receive_xoff_bytes)}, which is not below the buffer"
         allowed = f"less than the receive buffer of {units.format_size(nic.receive_buffer_bytes)}"
         yield document.problem((*path, "receive_xoff"), found, allowed)
+    if nic.cnp_above_bytes is not None and nic.cnp_above_bytes >= nic.receive_buffer_bytes:
+        found = f"{units.format_size(nic.cnp_above_bytes)}, which is not below the buffer"
+        allowed = f"less than the receive buffer of {units.format_size(nic.receive_buffer_bytes)}"
+        yield document.problem((*path, "cnp_above"), found, allowed)
+    has_storage = any(job.storage is not None for job in plan.jobs)
+    if nic.has_message_costs and (has_storage or plan.transport.recovery == "selective"):
+        name = next(
+            name for name in ("message_cost", "message_interval", "transfer_start") if _is_set(nic, name)
+        )
+        found = "a cost of messages with " + ("a storage job" if has_storage else "`recovery: selective`")
+        hint = "`host.nic: ideal` has none" if plan.host.nic != "ideal" else "leave it out"
+        yield document.problem((*path, name), found, "none", hint)
     host_count, seen = plan.fabric.topology.host_count, set()
     for index, impairment in enumerate(nic.impairments):
         place: FieldPath = (*path, "impairments", index, "host")
@@ -108,3 +124,34 @@ def _check_nic(plan: Plan, document: Document) -> Iterator[Problem]:
             elif host in seen:
                 yield document.problem(place, f"host {host} again", "each host once")
             seen.add(host)
+
+
+def _is_set(nic: Nic, name: str) -> bool:
+    """Tell whether a cost of messages is more than nothing."""
+    return bool(getattr(nic, name if name == "transfer_start" else f"{name}_ps"))
+
+
+def _check_clocks(plan: Plan, document: Document) -> Iterator[Problem]:
+    """Check that hosts with clocks of their own exist, and that the model covers clocks in the run."""
+    clocks, path = plan.fabric.clocks, ("fabric", "clocks")
+    if clocks is None:
+        return
+    for name, value_ps in (("offset", clocks.offset_ps), ("jitter", clocks.jitter_ps)):
+        if value_ps > _CLOCK_PS_MAX:
+            yield document.problem((*path, name), units.format_time(value_ps), "at most 1s")
+    host_count, seen = plan.fabric.topology.host_count, set()
+    for index, clock in enumerate(clocks.hosts):
+        place: FieldPath = (*path, "hosts", index)
+        if clock.host >= host_count:
+            allowed = f"hosts 0 to {host_count - 1} of this topology"
+            yield document.problem((*place, "host"), f"host {clock.host}", allowed)
+        elif clock.host in seen:
+            yield document.problem((*place, "host"), f"host {clock.host} again", "each host once")
+        seen.add(clock.host)
+        if clock.offset_ps > _CLOCK_PS_MAX:
+            yield document.problem((*place, "offset"), units.format_time(clock.offset_ps), "at most 1s")
+    if any(job.storage is not None for job in plan.jobs):
+        yield document.problem(path, "clocks with a storage job", "none", "leave them out")
+    if plan.fabric.switch.forwarding == "cut-through":
+        hint = "frames would leave a switch faster than they come in"
+        yield document.problem(path, "clocks with cut-through switches", "none, or store-and-forward", hint)

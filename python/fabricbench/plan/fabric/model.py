@@ -2,86 +2,17 @@
 
 from typing import Annotated, Any
 
-from fabricbench.plan._run_spec import FabricSpec, NicSpec, PinSpec, SharedMemorySpec
+from fabricbench.plan._run_spec import FabricSpec, PinSpec, SharedMemorySpec
 from fabricbench.plan.fabric.balancing import LoadBalancing
-from fabricbench.plan.fabric.failures import DIRECTION, Direction, Failure, LinkName
+from fabricbench.plan.fabric.failures import Failure, LinkName
 from fabricbench.plan.fabric.link_layer import LinkLayer, link_layer_spec, with_infiniband_defaults
+from fabricbench.plan.fabric.nic import Clocks, Nic
 from fabricbench.plan.fabric.pools import Chip
 from fabricbench.plan.fabric.switch import Switch
 from fabricbench.plan.fabric.topology import Topology
 from fabricbench.plan.fields.base import PlanModel
 from fabricbench.plan.fields.declared import Field
-from fabricbench.plan.fields.hosts import ImpairedHosts
-from fabricbench.plan.fields.quantities import Part, Propagation, Rate, Size, Time
-
-
-class Impairment(PlanModel):
-    """A NIC that works at a fraction of its rate."""
-
-    hosts: ImpairedHosts = Field(
-        alias="host", description='The host [number], or hosts as `ranks` has them, such as `"0-28:4"`.'
-    )
-    throughput_ppm: Part = Field(
-        alias="throughput", description="What is left of its throughput [%, of line rate]."
-    )
-    direction: Direction = Field(default="both", description=DIRECTION)
-
-
-class Nic(PlanModel):
-    """Every NIC."""
-
-    latency_ps: Time = Field(
-        default="400ns",
-        alias="latency",
-        validate_default=True,
-        description=(
-            "Latency on each side, sending and receiving [time]. Source: an estimate; adapters are quoted "
-            "below 1 us from end to end."
-        ),
-    )
-    drain_rate_bps: Rate | None = Field(
-        default=None,
-        alias="drain_rate",
-        description="How fast the host empties the NIC's receive buffer [bit/s]. Default: line rate.",
-    )
-    receive_buffer_bytes: Size = Field(
-        default="2MB",
-        alias="receive_buffer",
-        validate_default=True,
-        description=(
-            "Receive buffer [size], of effect only with a drain rate or an impairment. Source: an estimate; "
-            "adapters of 400 Gb/s have a few megabytes."
-        ),
-    )
-    receive_xoff_bytes: Size | None = Field(
-        default=None,
-        alias="receive_xoff",
-        description=(
-            "With PFC on the priority of data, the NIC asks for a pause above this level [size]. Default: "
-            "half of the buffer."
-        ),
-    )
-    impairments: Annotated[tuple[Impairment, ...], Field(strict=False)] = Field(
-        default=(), description="NICs that are slower than they should be."
-    )
-
-    def run_spec(self) -> NicSpec:
-        """Write the NICs out for the engine."""
-        return {
-            "latency_ps": self.latency_ps,
-            "drain_rate_bps": self.drain_rate_bps,
-            "receive_buffer_bytes": self.receive_buffer_bytes,
-            "receive_xoff_bytes": self.receive_xoff_bytes or self.receive_buffer_bytes // 2,
-            "impairments": [
-                {
-                    "host": host,
-                    "throughput_ppm": impairment.throughput_ppm,
-                    "direction": impairment.direction,
-                }
-                for impairment in self.impairments
-                for host in impairment.hosts
-            ],
-        }
+from fabricbench.plan.fields.quantities import Propagation, Rate, Time
 
 
 class ExtraDelay(PlanModel):
@@ -150,6 +81,13 @@ class Fabric(PlanModel):
     )
     switch: Switch = Field(default_factory=dict, validate_default=True, description="Every switch.")
     nic: Nic = Field(default_factory=dict, validate_default=True, description="Every NIC.")
+    clocks: Clocks | None = Field(
+        default=None,
+        description=(
+            "Clocks of hosts that do not agree: a mapping. Default: all hosts start at once and send at the "
+            "same rate."
+        ),
+    )
     shared_memory: SharedMemory = Field(
         default_factory=dict,
         validate_default=True,
@@ -212,7 +150,7 @@ class Fabric(PlanModel):
             data_priority: Priority of data, for which PFC and ECN hold unless they name others.
             pins: The queue pairs of pinned load balancing, with their uplinks.
         """
-        return {
+        spec: FabricSpec = {
             "topology": self.topology.run_spec(self.propagation_ps_per_m),
             "load_balancing": self.load_balancing.run_spec(pins),
             "switch": self.switch.run_spec(data_priority),
@@ -224,3 +162,6 @@ class Fabric(PlanModel):
             "link_layer": link_layer_spec(self.link_layer),
             "chips": [chip.run_spec() for chip in self.chips],
         }
+        if self.clocks is not None:
+            spec["clocks"] = self.clocks.run_spec()
+        return spec

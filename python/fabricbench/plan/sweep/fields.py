@@ -14,7 +14,7 @@ from fabricbench.plan.sweep.model import SIZE_FIELDS, Zip
 from fabricbench.plan.sweep.variants import VARIANTS_MAX
 from fabricbench.words import close_match_hint, counted, plan_value
 
-SWEPT_FIELDS: Final = ("fabric", "transport", "jobs", "tcp", "observe")
+SWEPT_FIELDS: Final = ("host", "fabric", "transport", "jobs", "tcp", "observe")
 """Fields of a plan whose parts may be swept."""
 _ALLOWED: Final = f"data_size, message_size, zip, or the path of a field in {', '.join(SWEPT_FIELDS)}"
 _OTHER_HINTS: Final = {

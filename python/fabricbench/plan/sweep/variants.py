@@ -14,7 +14,16 @@ from fabricbench.words import close_match_hint
 if TYPE_CHECKING:
     from fabricbench.plan.model import Plan
 
-VARIANT_FIELDS: Final = ("fabric", "transport", "jobs", "tcp", "observe", "published", "published_note")
+VARIANT_FIELDS: Final = (
+    "host",
+    "fabric",
+    "transport",
+    "jobs",
+    "tcp",
+    "observe",
+    "published",
+    "published_note",
+)
 """Fields of a plan that a variant may change; sizes, seeds and iterations are those of all variants."""
 VARIANTS_MAX: Final = 1_000
 """Most variants of a plan: each is checked like a plan of its own."""

@@ -34,7 +34,8 @@ def check_transport(plan: Plan, document: Document) -> Iterator[Problem]:
 def _check_dcqcn(dcqcn: Dcqcn, plan: Plan, document: Document) -> Iterator[Problem]:
     """Check that DCQCN can work: marks to react to, and rates within those of the port."""
     ecn, data = plan.fabric.switch.ecn, plan.transport.priorities.data
-    if ecn is None or data not in (ecn.priorities or (data,)):
+    has_own_cnps = plan.fabric.nic.cnp_above_bytes is not None  # those of receivers, without marks
+    if not has_own_cnps and (ecn is None or data not in (ecn.priorities or (data,))):
         found = "DCQCN without ECN marking of data, so that it never gets a CNP"
         hint = "add `fabric.switch.ecn: alibaba`, or take `line-rate`"
         yield document.problem(_RATE_CONTROL, found, "DCQCN with ECN", hint)

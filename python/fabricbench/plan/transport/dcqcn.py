@@ -95,6 +95,25 @@ DCQCN: Final = {
         cnp_interval_ps=parse_time("4us"),
         reference_rate_bps=parse_rate("25Gbps"),
     ),
+    "connectx-5": DcqcnPreset(
+        source=(
+            "firmware 16.31 and 16.32 of ConnectX-5 as measured (openfabric-systems/simllm, 2026): 283 CNPs "
+            "a second for each queue pair, a rise of 0.1 Gb/s per ms, 95 % of the rate 447 ms after a cut, "
+            "first cut 30 % or more; `g`, `rate_cut_period` and `rate_min` as `nvidia`; `alpha_timer` as "
+            "`paper`, with which such cuts balance such a rise at half of the line rate"
+        ),
+        g=Fraction(5, 1024),
+        alpha_timer_ps=parse_time("55us"),
+        rate_cut_period_ps=parse_time("4us"),
+        increase_timer_ps=parse_time("300us"),
+        byte_counter_bytes=0,
+        fast_recovery_rounds=0,
+        additive_increase_bps=parse_rate("30Mbps"),
+        hyper_increase_bps=parse_rate("30Mbps"),
+        rate_min_bps=parse_rate("1Mbps"),
+        clamp_target_rate=True,
+        cnp_interval_ps=parse_time("3.54ms"),
+    ),
 }
 """DCQCN at the sender."""
 
@@ -102,7 +121,7 @@ DCQCN: Final = {
 class Dcqcn(PlanModel):
     """DCQCN (Zhu et al., SIGCOMM 2015). The presets stand in docs/plan.md."""
 
-    preset: Literal["nvidia", "paper", "hpcc"] = Field(
+    preset: Literal["nvidia", "paper", "hpcc", "connectx-5"] = Field(
         default="nvidia",
         description=(
             "Where parameters that are not given come from. Source: ConnectX adapters, deployed most."

@@ -44,7 +44,8 @@ def summary_section(rows: Sequence[ResultRow]) -> Section:
     columns = [Column(below, above) for above, below in axis_heads(names)]
     columns.append(Column(size_title([row.trial for row in rows])))
     columns += [Column("", numeric=False)] if has_parts else []
-    metrics = run_columns(rows, View.RUN, View.REPEATS, View.RANKS if has_barriers(rows) else View.ROUNDS)
+    of_rounds = View.RANKS if has_barriers(rows) else View.ROUNDS
+    metrics = run_columns(rows, View.RUN, View.REPEATS, of_rounds, View.ADAPTERS)
     columns += [Column(metric.label, metric.unit or metric.group) for metric in metrics]
     columns.append(Column("trial", numeric=False))
     cells = [_row(row, metrics, names, has_parts) for row in rows[:MAX_TABLE_ROWS]]

@@ -188,7 +188,7 @@ def _criteria_lines(jobs: Sequence[JobReport], *, with_iteration: bool, colour: 
 def _metrics(jobs: Sequence[JobReport]) -> list[Metric]:
     """Return the columns of the jobs of a table."""
     shown = (View.VARIANTS,) if is_compared(jobs[0]) else (View.RUN, View.ROUNDS)
-    found = run_columns(jobs, *shown, View.REPEATS, View.RANKS)
+    found = run_columns(jobs, *shown, View.REPEATS, View.RANKS, View.ADAPTERS)
     return found if has_chunks(jobs) else [*found, *held([_TIMES_MEASURED], jobs)]
 
 

@@ -91,6 +91,11 @@ impl Transfers {
         self.times.start
     }
 
+    /// The host begins later than others, by its clock.
+    pub(super) const fn begins_late(&self) -> bool {
+        self.times.begins_late
+    }
+
     /// When the first transfer of open-loop traffic is posted.
     pub(super) fn first_release(&self) -> Option<Instant> {
         self.releases.first().copied()

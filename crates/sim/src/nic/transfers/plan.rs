@@ -100,6 +100,8 @@ pub(crate) struct TransfersPlan {
 pub(crate) struct JobTimes {
     /// When it starts.
     pub(crate) start: Instant,
+    /// That is later than at others, by the clock of the host.
+    pub(crate) begins_late: bool,
     /// Software overhead before each post.
     pub(crate) overhead: Span,
     /// Time for which a rank is busy with each message that it sends.

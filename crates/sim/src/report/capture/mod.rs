@@ -83,7 +83,7 @@ pub fn capture(spec: &RunSpec, queue_pairs: &[u32], count: usize) -> Result<Vec<
             &world.flows,
             &spec.jobs,
             world.fabric.span,
-            world.fabric.byte_ps_of_hosts(),
+            world.fabric.byte_ps_of_hosts(spec),
         ),
         host_names,
         count,

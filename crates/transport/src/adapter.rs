@@ -1,0 +1,142 @@
+//! What an adapter takes for messages beside the time of their bytes on the link.
+//!
+//! Models a queue pair that begins a message no sooner than a cost after it was posted, and no sooner than that
+//! after it began the last one; and that sends its first bytes after a rest more slowly. What is inside (the
+//! doorbell, the fetch of the work request and of the first payload) is not told apart. What congestion control
+//! says holds besides.
+
+use crate::{Controller, Position};
+use std::sync::Arc;
+use units::{Cycle, Instant, Rate, Span};
+use wire::Psn;
+
+/// What an adapter takes for messages. All values come from the run spec; nothing here has a default.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AdapterConfig {
+    /// From the posting of a message to its first packet, and from message to message.
+    pub message_cost: Span,
+    /// What a queue pair that had nothing in flight sends at `start_rate` at most [bytes on the link].
+    pub start_bytes: u32,
+    /// See there.
+    pub start_rate: Rate,
+}
+
+/// The pace of one queue pair by its adapter.
+#[derive(Clone, Debug)]
+pub struct Adapter {
+    config: Arc<AdapterConfig>,
+    /// Congestion control.
+    inner: Controller,
+    /// When the adapter has the next packet.
+    ready_at: Instant,
+    /// When the message that is being sent began.
+    began_at: Instant,
+    /// What is left of the bytes that it sends more slowly.
+    start_left: u32,
+    ends_message: bool,
+}
+
+impl Adapter {
+    pub(crate) const fn new(config: Arc<AdapterConfig>, inner: Controller) -> Self {
+        let (ready_at, began_at) = (Instant::ZERO, Instant::ZERO);
+        Self { config, inner, ready_at, began_at, start_left: 0, ends_message: false }
+    }
+
+    pub(crate) const fn inner(&self) -> &Controller {
+        &self.inner
+    }
+
+    pub(crate) const fn inner_mut(&mut self) -> &mut Controller {
+        &mut self.inner
+    }
+
+    /// The earliest time of the next packet.
+    pub(crate) fn ready_at(&self) -> Instant {
+        self.ready_at.max(self.inner.ready_at())
+    }
+
+    /// A message is posted where all others were sent; `is_at_rest` if they were acknowledged, too.
+    pub(crate) fn on_post(&mut self, now: Instant, is_at_rest: bool) {
+        self.ready_at = self.ready_at.max(now + self.config.message_cost);
+        if is_at_rest {
+            self.start_left = self.config.start_bytes;
+        }
+    }
+
+    /// The next packet to be sent, at `now`, has that place in its message.
+    pub(crate) fn on_position(&mut self, now: Instant, position: Position) {
+        if position.starts_message() {
+            self.began_at = now;
+        }
+        self.ends_message = position.ends_message();
+    }
+
+    pub(crate) fn on_sent(&mut self, now: Instant, psn: Psn, wire_bytes: u32) {
+        self.inner.on_sent(now, psn, wire_bytes);
+        if self.ends_message {
+            self.ready_at = self.ready_at.max(self.began_at + self.config.message_cost);
+        }
+        if self.start_left > 0 {
+            self.start_left = self.start_left.saturating_sub(wire_bytes);
+            self.ready_at = self.ready_at.max(now + self.config.start_rate.span_of(wire_bytes.into()));
+        }
+    }
+
+    /// See [`Cycle`].
+    pub(crate) fn visit(&mut self, cycle: &mut Cycle) {
+        let Self { config: _, inner, ready_at, began_at, start_left, ends_message } = self;
+        inner.visit(cycle);
+        cycle.time(ready_at);
+        cycle.time(began_at);
+        cycle.same_list([u64::from(*start_left), u64::from(*ends_message)].into_iter());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CONFIG: AdapterConfig =
+        AdapterConfig { message_cost: Span(250_000), start_bytes: 10_000, start_rate: Rate::from_gbps(50) };
+
+    fn adapter() -> Controller {
+        Controller::LineRate.in_adapter(Some(&Arc::new(CONFIG)))
+    }
+
+    fn send(adapter: &mut Controller, at: u64, position: Position, wire_bytes: u32) {
+        assert!(adapter.ready_at() <= Instant(at), "{:?}", adapter.ready_at());
+        adapter.on_position(Instant(at), position);
+        adapter.on_sent(Instant(at), Psn::new(0), wire_bytes);
+    }
+
+    #[test]
+    fn a_message_waits_for_its_cost_and_the_next_one_for_that_of_its_own() {
+        let mut adapter = adapter();
+        adapter.on_post(Instant(1_000_000), false);
+        assert_eq!(adapter.ready_at(), Instant(1_250_000));
+        send(&mut adapter, 1_250_000, Position::Only, 100);
+        assert_eq!(adapter.ready_at(), Instant(1_500_000));
+        // A long one has taken longer than the cost of the next.
+        send(&mut adapter, 1_500_000, Position::First, 100);
+        send(&mut adapter, 1_900_000, Position::Last, 100);
+        assert_eq!(adapter.ready_at(), Instant(1_750_000));
+    }
+
+    #[test]
+    fn the_first_bytes_after_a_rest_are_sent_more_slowly() {
+        let mut adapter = adapter();
+        adapter.on_post(Instant(0), true);
+        send(&mut adapter, 250_000, Position::First, 6_000);
+        assert_eq!(adapter.ready_at(), Instant(250_000 + 960_000));
+        send(&mut adapter, 1_210_000, Position::Middle, 6_000);
+        assert_eq!(adapter.ready_at(), Instant(1_210_000 + 960_000));
+        send(&mut adapter, 2_170_000, Position::Last, 6_000);
+        assert_eq!(adapter.ready_at(), Instant(2_170_000));
+    }
+
+    #[test]
+    fn without_costs_a_controller_stays_what_it_is() {
+        assert!(!Controller::LineRate.in_adapter(None).is_paced());
+        assert!(adapter().is_paced() && !adapter().hears_acks());
+    }
+}

@@ -1,0 +1,144 @@
+"""What a job's data took of the links, what of it was lost, and how its senders shared: from its chunks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import pyarrow as pa
+
+from fabricbench.analysis import kernels
+from fabricbench.analysis.distribution import total
+
+COLUMNS: Final = ("src_rank", "start_ps", "delivered_ps", "tx_frames", "rx_bytes")
+"""Columns of `chunks` that are read besides those of every summary."""
+_LINK_OVERHEAD_BYTES: Final = {"ethernet": 20, "infiniband": 2}
+_PS_PER_S: Final = 1e12
+_BITS_PER_GB: Final = 8e-9
+_FEW_SENDERS: Final = 8
+_DIGITS: Final = 9
+
+
+@dataclass
+class _Sender:
+    """What one rank sent that arrived whole, from when to when."""
+
+    payload_bytes: int = 0
+    first_ps: int | None = None
+    last_ps: int | None = None
+
+    def add(self, payload_bytes: int, first_ps: int | None, last_ps: int | None) -> None:
+        self.payload_bytes += payload_bytes
+        self.first_ps = min_of(self.first_ps, first_ps)
+        self.last_ps = max_of(self.last_ps, last_ps)
+
+    def rate(self, until_ps: int) -> float:
+        """Return its rate [bytes/ps]; of open-loop traffic its payload, as all have the same time."""
+        if until_ps:
+            return float(self.payload_bytes)
+        spent = self.last_ps - self.first_ps if self.first_ps is not None and self.last_ps is not None else 0
+        return self.payload_bytes / spent if spent else 0.0
+
+
+@dataclass
+class WireFacts:
+    """Sums over all chunks of a job.
+
+    Attributes:
+        until_ps: End of the offer of open-loop traffic; 0 for other jobs.
+        senders: What each rank sent; none where not every chunk has a row.
+    """
+
+    until_ps: int = 0
+    tx_frames: int | None = 0
+    rx_bytes: int | None = 0
+    first_ps: int | None = None
+    last_ps: int | None = None
+    senders: dict[int, _Sender] | None = field(default_factory=dict)
+
+    def add(self, rows: pa.RecordBatch) -> None:
+        """Take some rows of the job."""
+        starts, ends = rows.column("start_ps"), rows.column("delivered_ps")
+        for name in ("tx_frames", "rx_bytes"):
+            values, known = rows.column(name), getattr(self, name)
+            setattr(self, name, None if known is None or values.null_count else known + total(values))
+        self.first_ps = min_of(self.first_ps, kernels.least(starts).as_py())
+        self.last_ps = max_of(self.last_ps, kernels.largest(ends).as_py())
+        arrived = kernels.is_valid(ends)
+        if self.until_ps:
+            arrived = kernels.coalesce(kernels.less_equal(ends, self.until_ps), False)
+        wanted = rows.select(["src_rank", "payload_bytes", "start_ps", "delivered_ps"])
+        for sender, payload_bytes, first_ps, last_ps in _by_sender(kernels.filtered(wanted, arrived)):
+            if self.senders is not None:
+                self.senders.setdefault(sender, _Sender()).add(payload_bytes, first_ps, last_ps)
+
+    def add_step(self, row: Mapping[str, Any]) -> None:
+        """Take what was counted of the chunks of a step."""
+        self.senders = None
+        self.tx_frames = (self.tx_frames or 0) + row["tx_frames"]
+        self.rx_bytes = (self.rx_bytes or 0) + row["rx_bytes"]
+        self.first_ps = min_of(self.first_ps, row["start_ps"])
+        self.last_ps = max_of(self.last_ps, row["delivered_ps"])
+
+    def metrics(self, run_spec: Mapping[str, Any], rx_frames: int | None, late: int) -> dict[str, Any]:
+        """Return wire rate, loss and shares; what could not be measured is left out.
+
+        Args:
+            run_spec: The RunSpec.
+            rx_frames: Frames of its chunks that arrived, without those that came late.
+            late: Those that came after their chunk had been delivered.
+        """
+        return {**self._wire(run_spec, rx_frames), **self._loss(rx_frames, late), **self._shares()}
+
+    def _wire(self, run_spec: Mapping[str, Any], rx_frames: int | None) -> dict[str, float]:
+        if self.rx_bytes is None or rx_frames is None or self.first_ps is None or self.last_ps is None:
+            return {}
+        kind = run_spec["fabric"].get("link_layer", {}).get("kind", "ethernet")
+        wire_bytes = self.rx_bytes + rx_frames * _LINK_OVERHEAD_BYTES[kind]
+        seconds = (self.last_ps - self.first_ps) / _PS_PER_S
+        return {"wire_gbps": wire_bytes / seconds * _BITS_PER_GB} if seconds > 0 else {}
+
+    def _loss(self, rx_frames: int | None, late: int) -> dict[str, float]:
+        if not self.tx_frames or rx_frames is None:
+            return {}
+        lost = self.tx_frames - rx_frames - late
+        return {"loss_percent": round(100 * max(0, lost) / self.tx_frames, _DIGITS)}
+
+    def _shares(self) -> dict[str, float]:
+        rates = [each.rate(self.until_ps) for each in (self.senders or {}).values()]
+        if not rates or not (whole := sum(rates)):
+            return {}
+        names = {"min": min(rates), "max": max(rates)}
+        return {
+            f"sender_share_percent_{name}": round(100 * rate / whole, _DIGITS) for name, rate in names.items()
+        }
+
+
+def _by_sender(rows: pa.RecordBatch) -> Iterator[tuple[int, int, int | None, int | None]]:
+    """Yield each sending rank with its payload, its first start and its last delivery."""
+    senders = kernels.unique(rows.column("src_rank")).to_pylist()
+    if len(senders) > _FEW_SENDERS:
+        groups = pa.Table.from_batches([rows]).group_by("src_rank")
+        found = groups.aggregate([("payload_bytes", "sum"), ("start_ps", "min"), ("delivered_ps", "max")])
+        names = ("src_rank", "payload_bytes_sum", "start_ps_min", "delivered_ps_max")
+        yield from zip(*(found.column(name).to_pylist() for name in names), strict=True)
+        return
+    for sender in senders:
+        own = kernels.filtered(rows, kernels.equal(rows.column("src_rank"), sender))
+        yield (
+            sender,
+            total(own.column("payload_bytes")),
+            kernels.least(own.column("start_ps")).as_py(),
+            kernels.largest(own.column("delivered_ps")).as_py(),
+        )
+
+
+def min_of(one: int | None, other: int | None) -> int | None:
+    """Return the smaller of two numbers, or the one that there is."""
+    return other if one is None else one if other is None else min(one, other)
+
+
+def max_of(one: int | None, other: int | None) -> int | None:
+    """Return the larger of two numbers, or the one that there is."""
+    return other if one is None else one if other is None else max(one, other)
