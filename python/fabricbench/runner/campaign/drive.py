@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Final, cast
 
+from fabricbench.backend.protocol import carrier_of
 from fabricbench.runner.campaign.batches import Batches
 from fabricbench.runner.campaign.patience import Patience
 from fabricbench.runner.campaign.pool import Pool
@@ -150,7 +151,8 @@ def units_of(campaign: Campaign) -> list[Unit]:
             cost_ms, memory_bytes = _UNKNOWN_MS, None
             if estimate:
                 cost_ms, memory_bytes = estimate["time_ms"], estimate["memory_bytes"]
-            units[facts.id] = Unit(planned, facts, backend, cost_ms, memory_bytes)
+            carrier = carrier_of(backend, planned)
+            units[facts.id] = Unit(planned, facts, carrier, cost_ms, memory_bytes)
     return list(units.values())
 
 
