@@ -162,6 +162,18 @@ def test_a_campaign_carries_each_trial_out_by_what_suits_it(folder: Path) -> Non
     ]
 
 
+def test_what_is_told_of_a_campaign_says_how_far_its_results_may_be_off(folder: Path) -> None:
+    (folder / "told.yaml").write_text(
+        "campaign: 1\nname: told\nplans:\n  - {plan: ./both.yaml, set: {backend: auto}}\n"
+    )
+    told = f"1 of 2 trials: {APPROXIMATE}."
+    assert f"note: {told}\n" in call("campaign", "show", "told.yaml", cwd=folder).stdout
+    shown = json.loads(call("campaign", "show", "told.yaml", "--format", "json", cwd=folder).stdout)
+    assert shown["notes"] == [f"1 of 2 trials: {note}." for note in (SHORT, LONG, APPROXIMATE)]
+    assert call("campaign", "report", "told.yaml", "-o", "told.html", cwd=folder).returncode == 0
+    assert told in (folder / "told.html").read_text()
+
+
 def test_estimates_are_those_of_what_carries_a_trial_out(folder: Path) -> None:
     loaded = load(str(folder / "both.yaml"), ["backend=auto"])
     found = [estimate["packet_hops"] for estimate in loaded.estimates if estimate]
