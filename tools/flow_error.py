@@ -224,7 +224,7 @@ def is_even(port: Row, tiers: Mapping[str, int], links: Iterable[Row]) -> bool:
 def reason_of(refusal: engine.SpecError | RefusedError) -> str:
     """Return the field and what was found there, the same for each job and without details."""
     field_name = re.sub(r"\[\d+\]", "", refusal.field)
-    return f"`{field_name}`, {refusal.found.partition(',')[0]}"
+    return f"{field_name}, {refusal.found.partition(',')[0]}"
 
 
 def shipped_cases() -> Iterator[Case]:

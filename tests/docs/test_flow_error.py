@@ -65,7 +65,7 @@ def test_a_transfer_alone_has_no_error_and_what_is_refused_is_counted() -> None:
     found = [(job.kind, job.traffic, job.is_lossless, job.error) for job in comparison.jobs]
     assert found == [(kinds.ROOTED, kinds.ROOTED, True, 0.0)]
     comparison.add(case(LEAVES, {"ranks": "0-7", "collective": "incast"}, load_balancing="flowlet"))
-    assert comparison.left_out == {("refused: `fabric.load_balancing`, flowlet", True): 1}
+    assert comparison.left_out == {("refused: fabric.load_balancing, flowlet", True): 1}
     assert comparison.trials == 1
 
 
