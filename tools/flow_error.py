@@ -1,19 +1,22 @@
-"""Write how far the flow model is from packets into docs/validation.md.
+"""Measure how far the flow model is from packets, into docs/validation.md and the file that results read.
 
-Both engines run every shipped plan, at the largest size whose packets take seconds, and random scenarios of
-`tools/swarm`, from seed 1 on until so many were taken by both. The error of a job is that of its completion
-time, without sign. Congestion is what the packets met: see `congestion_of`. What one of the engines does not
-carry out is counted by reason. `make flow-error` runs it; the same engines give the same page.
+Both engines run every shipped plan, at the largest size whose packets take seconds, and random scenarios,
+from seed 1 on until so many were taken by both: of `tools.swarm.generate`, and as many of long transfers
+(`tools.swarm.long`). The error of a job is that of its completion time, without sign. Its kind is what the
+plan says beforehand (`fabricbench.plan.kinds`); congestion is what the packets met: see `congestion_of`. What
+one of the engines does not carry out is counted by reason. `make flow-error` runs it; the same engines give
+the same page.
 """
 # ruff: noqa: T201
 
 from __future__ import annotations
 
 import argparse
+import json
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
@@ -24,13 +27,26 @@ import pyarrow as pa
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from tools.swarm.generate import plan_of
+from tools.swarm.long import long_plan_of
 
 from fabricbench import units
 from fabricbench.backend.protocol import RefusedError
 from fabricbench.backend.registry import get_backend
 from fabricbench.plan import engine
+from fabricbench.plan.choice import FILE, is_lossless
 from fabricbench.plan.document.shipped import shipped_plans
 from fabricbench.plan.errors import PlanError
+from fabricbench.plan.kinds import (
+    ALL_TO_ALL,
+    CROWDED,
+    KINDS,
+    OPEN_LOOP,
+    ROOTED,
+    SPRAYED,
+    STEPS,
+    kinds_of,
+    pattern,
+)
 from fabricbench.plan.sweep.labels import BASE_VARIANT
 from fabricbench.runner import loading
 from fabricbench.words import axes_text
@@ -54,6 +70,7 @@ _LOST = re.compile(r"(dropped|lost|fcs)\w*_frames")
 
 NONE, COLLISIONS, OVERSUBSCRIBED, INCAST = "none", "ECMP collisions", "oversubscribed", "incast"
 RESENT = "lost or sent again"
+COVERED = (SPRAYED, CROWDED, ALL_TO_ALL, ROOTED, STEPS)
 CLASSES = (NONE, COLLISIONS, OVERSUBSCRIBED, INCAST, RESENT)
 Row = Mapping[str, Any]
 
@@ -75,10 +92,21 @@ class Case:
 
 @dataclass(frozen=True)
 class Compared:
-    """A job that both engines carried out: `error` is a fraction of its completion time in packets."""
+    """A job that both engines carried out.
+
+    Attributes:
+        name: What the page calls it.
+        kind: What its plan says beforehand; one of `KINDS`.
+        traffic: Who sends to whom.
+        is_lossless: PFC keeps its data from being lost.
+        congestion: What its packets met.
+        error: Of its completion time, as a fraction of that in packets.
+    """
 
     name: str
+    kind: str
     traffic: str
+    is_lossless: bool
     congestion: str
     error: float
 
@@ -144,13 +172,15 @@ def compared(
     case: Case, simulated: Mapping[str, Any], flows: Mapping[str, Any], congestion: str
 ) -> Iterator[Compared]:
     """Yield the jobs of a trial with their errors."""
-    jobs = case.planned.run_spec["jobs"]
-    for job, packets, flow in zip(jobs, simulated["jobs"], flows["jobs"], strict=True):
+    spec = case.planned.run_spec
+    jobs = spec["jobs"]
+    ended = zip(simulated["jobs"], flows["jobs"], strict=True)
+    for job, kind, (packets, flow) in zip(jobs, kinds_of(spec), ended, strict=True):
         took = packets["end_ps"] - job["start_ps"]
         error = abs(flow["end_ps"] - packets["end_ps"]) / took
         name = case.name if len(jobs) == 1 else f"{case.name}, {job['name']}"
-        traffic = "open loop" if job["arrivals"] else f"{job['collective']} {job['algorithm']}"
-        yield Compared(name, traffic, congestion, error)
+        traffic = OPEN_LOOP if job["arrivals"] else pattern(job)
+        yield Compared(name, kind, traffic, is_lossless(spec), congestion, error)
 
 
 def congestion_of(planned: PlannedTrial, counters: Counters) -> str:
@@ -194,7 +224,7 @@ def is_even(port: Row, tiers: Mapping[str, int], links: Iterable[Row]) -> bool:
 def reason_of(refusal: engine.SpecError | RefusedError) -> str:
     """Return the field and what was found there, the same for each job and without details."""
     field_name = re.sub(r"\[\d+\]", "", refusal.field)
-    return f"`{field_name}`, {refusal.found.partition(',')[0]}"
+    return f"{field_name}, {refusal.found.partition(',')[0]}"
 
 
 def shipped_cases() -> Iterator[Case]:
@@ -227,13 +257,13 @@ def is_small(trial: PlannedTrial) -> bool:
     return estimate is not None and estimate["packet_hops"] <= HOPS_MAX
 
 
-def scenario_cases(seed: int) -> Iterator[Case]:
-    """Yield the first trial of the scenario of a seed; none if the plan is refused."""
+def scenario_cases(name: str, fields: Mapping[str, Any]) -> Iterator[Case]:
+    """Yield the first trial of a scenario; none if the plan is refused."""
     try:
-        loaded = loading.load_fields(plan_of(seed))
+        loaded = loading.load_fields(fields)
     except PlanError:
         return
-    yield Case(f"swarm seed {seed}", loaded.trials[0], is_shipped=False)
+    yield Case(name, loaded.trials[0], is_shipped=False)
 
 
 def compare(scenarios: int) -> Comparison:
@@ -242,11 +272,12 @@ def compare(scenarios: int) -> Comparison:
     for case in shipped_cases():
         print(case.name, file=sys.stderr, flush=True)
         comparison.add(case)
-    seed = 0
-    while comparison.scenarios < scenarios:
-        seed += 1
-        for case in scenario_cases(seed):
-            comparison.add(case)
+    for plan_of_seed, count, name in ((plan_of, scenarios, "swarm"), (long_plan_of, scenarios, "long")):
+        seed, until = 0, comparison.scenarios + count
+        while comparison.scenarios < until:
+            seed += 1
+            for case in scenario_cases(f"{name} seed {seed}", plan_of_seed(seed)):
+                comparison.add(case)
     return comparison
 
 
@@ -255,34 +286,58 @@ def percentile(values: Sequence[float], percent: int) -> float:
     return values[max(0, -(-len(values) * percent // 100) - 1)]
 
 
-def cells(jobs: Iterable[Compared]) -> str:
-    """Write count, median, 95th percentile and worst of some jobs."""
-    ordered = sorted(jobs, key=lambda job: (job.error, job.name))
-    values = [job.error for job in ordered]
-    shown = " | ".join(f"{100 * percentile(values, percent):.2f} %" for percent in (50, 95, 100))
-    return f"{len(values)} | {shown} | {ordered[-1].name}"
+def errors_percent(jobs: Iterable[Compared]) -> tuple[float, float, float]:
+    """Return the median, the 95th percentile and the worst of the errors of some jobs [%]."""
+    values = sorted(job.error for job in jobs)
+    median, p95, worst = (round(100 * percentile(values, percent), 2) for percent in (50, 95, 100))
+    return median, p95, worst
+
+
+def table(jobs: Sequence[Compared], heads: Sequence[str], key: Callable[[Compared], tuple[Any, ...]]) -> str:
+    """Write the errors of jobs, a line for each value of the key; a number in it is a place in an order."""
+    lines = [
+        f"| {' | '.join(heads)} | jobs | median | P95 | worst | which |\n",
+        "| --- " * (len(heads) + 5) + "|\n",
+    ]
+    for value in sorted({key(job) for job in jobs}):
+        own = [job for job in jobs if key(job) == value]
+        worst = min(own, key=lambda job: (-job.error, job.name))
+        shown = " | ".join(f"{each:.2f} %" for each in errors_percent(own))
+        names = " | ".join(part for part in value if isinstance(part, str))
+        lines.append(f"| {names} | {len(own)} | {shown} | {worst.name} |\n")
+    return "".join(lines)
 
 
 def section(comparison: Comparison) -> str:
     """Write the tables."""
-    jobs = comparison.jobs
-    head = "| jobs | median | P95 | worst | which |\n"
+    jobs, kinds = comparison.jobs, list(KINDS)
+    pfc = {True: "on", False: "off"}
+    covered = [job for job in jobs if job.kind in COVERED]
     parts = [
         f"{comparison.trials} trials of shipped plans and {comparison.scenarios} random scenarios, "
-        f"{len(jobs)} jobs:\n\n",
-        "| congestion ",
-        head,
-        "| --- | --- | --- | --- | --- | --- |\n",
+        f"{len(jobs)} jobs, by the congestion that their packets met:\n\n",
+        table(jobs, ["congestion"], lambda job: (CLASSES.index(job.congestion), job.congestion)),
+        "\nOf these the jobs that the model is for, with long transfers of senders at the line rate: "
+        f"{', '.join(COVERED)}:\n\n",
+        table(covered, ["congestion"], lambda job: (CLASSES.index(job.congestion), job.congestion)),
+        "\nBy what the plan says beforehand, which is what results state:\n\n",
+        "".join(f"- **{kind}**: {what}\n" for kind, what in KINDS.items()),
+        "\n",
+        table(jobs, ["kind"], lambda job: (kinds.index(job.kind), job.kind)),
+        "\n",
+        table(jobs, ["kind", "PFC"], lambda job: (kinds.index(job.kind), job.kind, pfc[job.is_lossless])),
+        "\nBy all of it:\n\n",
+        table(
+            jobs,
+            ["kind", "traffic", "congestion"],
+            lambda job: (
+                *(kinds.index(job.kind), job.kind),
+                *(kinds.index(job.traffic), job.traffic),
+                *(CLASSES.index(job.congestion), job.congestion),
+            ),
+        ),
+        "\nLeft out:\n\n| reason | shipped plans | scenarios |\n| --- | --- | --- |\n",
     ]
-    for name in CLASSES:
-        own = [job for job in jobs if job.congestion == name]
-        parts += [f"| {name} | {cells(own)} |\n"] if own else []
-    parts += ["\n| traffic | congestion ", head, "| --- | --- | --- | --- | --- | --- | --- |\n"]
-    kinds = sorted({(job.traffic, CLASSES.index(job.congestion)) for job in jobs})
-    for traffic, place in kinds:
-        own = [job for job in jobs if (job.traffic, job.congestion) == (traffic, CLASSES[place])]
-        parts.append(f"| {traffic} | {CLASSES[place]} | {cells(own)} |\n")
-    parts += ["\nLeft out:\n\n| reason | shipped plans | scenarios |\n| --- | --- | --- |\n"]
     reasons = sorted({reason for reason, _ in comparison.left_out})
     for reason in sorted(reasons, key=lambda each: (-comparison.left_out[each, False], each)):
         counts = [comparison.left_out[reason, is_shipped] for is_shipped in (True, False)]
@@ -290,22 +345,39 @@ def section(comparison: Comparison) -> str:
     return "".join(parts)
 
 
+def data_of(comparison: Comparison) -> dict[str, Any]:
+    """Return what the product is to know: the errors of each kind of which there are jobs."""
+    names = ("median_percent", "p95_percent", "worst_percent")
+    kinds: dict[str, dict[str, Any]] = {}
+    for kind in KINDS:
+        if own := [job for job in comparison.jobs if job.kind == kind]:
+            kinds[kind] = {"jobs": len(own)} | dict(zip(names, errors_percent(own), strict=True))
+    return {
+        "results": get_backend(engine.FLOW).version,
+        "trials": comparison.trials,
+        "scenarios": comparison.scenarios,
+        "kinds": kinds,
+    }
+
+
 def main() -> int:
-    """Write the section of the page, or print it."""
+    """Write the section of the page and the file, or print the section."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--scenarios", type=int, default=SCENARIOS, help=f"scenarios [{SCENARIOS}]")
-    parser.add_argument("--print", action="store_true", help="print it and leave the page alone")
+    parser.add_argument("--print", action="store_true", help="print it and leave page and file alone")
     given = parser.parse_args()
     page = PAGE.read_text(encoding="utf-8")
     before, begin, rest = page.partition(BEGIN)
     _, end, after = rest.partition(END)
     if not (begin and end):
         raise SystemExit(f"error: {PAGE} has no place between {BEGIN.strip()} and {END.strip()}")
-    text = section(compare(given.scenarios))
+    comparison = compare(given.scenarios)
+    text = section(comparison)
     if given.print:
         print(text, end="")
     else:
         PAGE.write_text(f"{before}{begin}{text}{end}{after}", encoding="utf-8")
+        FILE.write_text(json.dumps(data_of(comparison), indent=2) + "\n", encoding="utf-8")
     return 0
 
 

@@ -144,6 +144,13 @@ def check(spec_json: str) -> list[SpecError]:
 def describe(spec_json: str) -> Description:
     """Return the nodes, links and queue pairs that a RunSpec builds, without running it."""
 
+def oversubscription(spec_json: str) -> list[tuple[int, int]]:
+    """Return the capacity of each tier of switches but the highest [bit/s]: to the hosts and away from them.
+
+    Raises:
+        SpecError: There is no such network.
+    """
+
 def estimate(spec_json: str) -> Estimate:
     """Return what a run of a RunSpec will cost, without making its chunks.
 

@@ -42,6 +42,7 @@ ALLOWED: dict[str, set[str]] = {
     "words": set(),
 }
 BACKENDS = (
+    "fabricbench.backend.auto",
     "fabricbench.backend.sim",
     "fabricbench.backend.capture",
     "fabricbench.backend.flow",

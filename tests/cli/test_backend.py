@@ -57,7 +57,7 @@ def test_a_backend_that_is_not_there_is_named_with_its_line(folder: Path) -> Non
         assert (finished.returncode, finished.stdout) == (2, "")
         assert finished.stderr == (
             'error: small.yaml:4: backend: found no backend "bnech"; '
-            "allowed: bench, cards, flow, hosts, sim\n"
+            "allowed: auto, bench, cards, flow, hosts, sim\n"
             "hint: did you mean `bench`?\n"
         )
     assert not (folder / "fabricbench-workspace").exists()
@@ -65,7 +65,7 @@ def test_a_backend_that_is_not_there_is_named_with_its_line(folder: Path) -> Non
 
 def test_an_option_that_names_no_backend_is_called_by_its_name(folder: Path) -> None:
     finished = call("run", "small.yaml", "--backend", "udp", cwd=folder)
-    expected = 'error: --backend: found no backend "udp"; allowed: bench, cards, flow, hosts, sim\n'
+    expected = 'error: --backend: found no backend "udp"; allowed: auto, bench, cards, flow, hosts, sim\n'
     assert (finished.returncode, finished.stderr) == (2, expected)
 
 

@@ -8,6 +8,9 @@ import pytest
 from tools import flow_error
 from tools.flow_error import Case, Compared, Comparison, Counters
 
+from fabricbench.backend import flow
+from fabricbench.plan import kinds
+from fabricbench.plan.choice import Measured
 from fabricbench.runner import loading
 
 SWITCH = {"kind": "single-switch", "hosts": 8}
@@ -59,12 +62,39 @@ def test_a_deep_queue_beside_an_idle_uplink_is_a_collision() -> None:
 def test_a_transfer_alone_has_no_error_and_what_is_refused_is_counted() -> None:
     comparison = Comparison()
     comparison.add(case(LEAVES, {"ranks": "0,4", "collective": "incast"}))
-    assert [(job.traffic, job.error) for job in comparison.jobs] == [("incast parallel", 0.0)]
+    found = [(job.kind, job.traffic, job.is_lossless, job.error) for job in comparison.jobs]
+    assert found == [(kinds.ROOTED, kinds.ROOTED, True, 0.0)]
     comparison.add(case(LEAVES, {"ranks": "0-7", "collective": "incast"}, load_balancing="flowlet"))
-    assert comparison.left_out == {("refused: `fabric.load_balancing`, flowlet", True): 1}
+    assert comparison.left_out == {("refused: fabric.load_balancing, flowlet", True): 1}
     assert comparison.trials == 1
 
 
+def job(number: int, kind: str = kinds.STEPS, congestion: str = flow_error.NONE) -> Compared:
+    return Compared(f"j{number}", kind, kinds.STEPS, True, congestion, number / 100)
+
+
 def test_a_line_has_count_median_high_percentile_and_the_worst_by_name() -> None:
-    jobs = [Compared(f"j{number}", "ring", flow_error.NONE, number / 100) for number in range(1, 41)]
-    assert flow_error.cells(reversed(jobs)) == "40 | 20.00 % | 38.00 % | 40.00 % | j40"
+    jobs = [job(number) for number in range(40, 0, -1)]
+    assert flow_error.table(jobs, ["kind"], lambda one: (0, one.kind)).splitlines()[2] == (
+        "| steps | 40 | 20.00 % | 38.00 % | 40.00 % | j40 |"
+    )
+
+
+def test_lines_are_in_the_order_of_kinds_and_classes() -> None:
+    jobs = [job(1, kinds.STEPS, flow_error.INCAST), job(2, kinds.STEPS), job(3, kinds.OPEN_LOOP)]
+    text = flow_error.section(Comparison(jobs))
+    places = [text.index(line) for line in ("| none | 2 |", "| incast | 1 |")]
+    places += [text.index(line) for line in ("| open loop | 1 |", "| steps | 2 |", "| steps | on | 2 |")]
+    places += [text.index(f"| steps | steps | {each} | 1 |") for each in ("none", "incast")]
+    assert places == sorted(places)
+
+
+def test_the_file_has_the_kinds_that_were_met_and_the_version_of_the_model() -> None:
+    comparison = Comparison([*map(job, range(1, 21)), job(50, kinds.SHORT)], trials=3, scenarios=18)
+    found = flow_error.data_of(comparison)
+    assert found["results"] == flow.RESULTS
+    assert list(found["kinds"]) == [kinds.SHORT, kinds.STEPS]
+    known = Measured(**found["kinds"][kinds.STEPS])
+    assert known == Measured(20, 10.0, 19.0, 20.0)
+    assert known.is_known
+    assert not Measured(**found["kinds"][kinds.SHORT]).is_known

@@ -35,7 +35,7 @@ def test_the_shipped_plans_are_listed_and_shown(reader: TestClient) -> None:
 
 
 def test_a_plan_may_name_its_backend_and_a_request_another(reader: TestClient) -> None:
-    assert reader.get("/api/v1/about").json()["backends"] == ["flow", "hosts", "sim"]
+    assert reader.get("/api/v1/about").json()["backends"] == ["auto", "flow", "hosts", "sim"]
     ids = [
         [trial["id"] for trial in check(reader, yaml=PLAN, backend=name)["trials"]] for name in (None, "sim")
     ]
@@ -44,14 +44,26 @@ def test_a_plan_may_name_its_backend_and_a_request_another(reader: TestClient) -
     assert (error["field"], error["found"], error["allowed"]) == (
         "backend",
         'no backend "udp"',
-        "flow, hosts, sim",
+        "auto, flow, hosts, sim",
     )
     named = PLAN.replace("name: small", "name: small\nbackend: udp")
     (error,) = check(reader, yaml=named)["errors"]
-    assert (error["field"], error["line"], error["allowed"]) == ("backend", 4, "flow, hosts, sim")
+    assert (error["field"], error["line"], error["allowed"]) == ("backend", 4, "auto, flow, hosts, sim")
     assert check(reader, yaml=named, backend="sim")["errors"] == []
     refused = reader.post("/api/v1/runs", json={"yaml": named})
     assert refused.status_code == 422
+
+
+def test_a_check_says_what_auto_would_choose_and_why(reader: TestClient) -> None:
+    plan = PLAN.replace("[1MB, 2MB]", "[1MB, 1TB]")
+    found = check(reader, yaml=plan, backend="auto")
+    assert (found["errors"], found["backend"]) == ([], "auto")
+    assert [trial["backend"] for trial in found["trials"]] == ["sim", "sim"]
+    lossy = "frames may be lost without PFC, which the flow model does not cover"
+    whys = ("they take no more than 10 s", lossy)
+    assert found["notes"] == [f"1 of 2 trials: auto chose packets: {why}" for why in whys]
+    (alone,) = check(reader, yaml=PLAN, backend="auto")["notes"]
+    assert alone == "auto chose packets: they take no more than 10 s"
 
 
 def test_a_plan_for_hosts_is_refused_with_the_way_to_run_it(client: TestClient) -> None:

@@ -49,6 +49,24 @@ def test_a_run_gives_the_trials_of_the_command_line(server: Live, tmp_path: Path
     assert {row["id"] for row in listed} == {trial["id"] for trial in run["trials"]}
 
 
+def test_a_run_with_auto_says_what_it_chose(server: Live) -> None:
+    run = server.until_state(server.submit(backend="auto", tags=["chosen"]), "complete")
+    assert run["backend"] == "auto"
+    assert [trial["backend"] for trial in run["trials"]] == ["sim", "sim"]
+    shown = server.client.get(f"/api/v1/trials/{run['trials'][0]['id']}").json()
+    assert shown["backend"] == "sim"
+    assert shown["shown"]["trials"][0]["notes"] == ["auto chose packets: they take no more than 10 s"]
+
+
+def test_a_run_of_flows_states_its_error(server: Live) -> None:
+    run = server.until_state(server.submit(backend="flow"), "complete")
+    shown = server.client.get(f"/api/v1/trials/{run['trials'][0]['id']}").json()
+    (note,) = shown["shown"]["trials"][0]["notes"]
+    assert note.startswith(
+        "results of a flow model are approximate; error of completion times against packets"
+    )
+
+
 def test_those_who_watch_see_it_happen(server: Live) -> None:
     run_id = server.submit(SLOW)
     seen = events(server, run_id)

@@ -98,6 +98,8 @@ def test_500_poisoned_rows_stand_in_nobodys_way(workspace: Workspace, tmp_path: 
     [
         ("run_spec", "{", "run_spec is no JSON"),
         ("summary", '{"jobs": [], "end_ps": NaN}', "summary is no JSON: NaN is no number"),
+        ("summary", '{"jobs": [], "notes": [1]}', "whose notes are texts"),
+        ("summary", '{"jobs": [], "notes": "text"}', "whose notes are texts"),
         ("results", '[{"job": 1}]', "results: found '[{\"job\": 1}]', allowed is JSON: a list of objects"),
         ("data_size_bytes", -5, "data_size_bytes: found -5, allowed is an integer from 0"),
         ("status", "done", "status: found 'done', allowed is running or complete"),

@@ -31,6 +31,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(supports, module)?)?;
     module.add_function(wrap_pyfunction!(check, module)?)?;
     module.add_function(wrap_pyfunction!(describe, module)?)?;
+    module.add_function(wrap_pyfunction!(oversubscription, module)?)?;
     module.add_function(wrap_pyfunction!(estimate, module)?)?;
     module.add_function(wrap_pyfunction!(run, module)?)?;
     module.add_function(wrap_pyfunction!(flow_run::run_flow, module)?)?;
@@ -93,6 +94,15 @@ fn describe<'py>(py: Python<'py>, spec_json: &str) -> PyResult<Bound<'py, PyAny>
     let spec = parse(py, spec_json)?;
     let description = py.detach(|| sim::describe(&spec)).map_err(|error| spec_error(py, &error))?;
     to_python(py, &description)
+}
+
+/// The capacity of each tier of switches below the highest, in sum: towards the hosts and away from them
+/// [bit/s].
+#[pyfunction]
+fn oversubscription(py: Python<'_>, spec_json: &str) -> PyResult<Vec<(u64, u64)>> {
+    let spec = parse(py, spec_json)?;
+    let graph = py.detach(|| paths::graph(&spec.fabric)).map_err(|error| spec_error(py, &error))?;
+    Ok(graph.oversubscription().iter().map(|tier| (tier.down_bps, tier.up_bps)).collect())
 }
 
 /// What a run of a spec will cost.

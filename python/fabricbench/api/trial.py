@@ -116,6 +116,16 @@ class Trial(RecordFrames):
         return self._stored.status
 
     @property
+    def notes(self) -> list[str]:
+        """What has to be said of its result: why its backend was chosen, how far a model may be off.
+
+        Example:
+            >>> run[0].notes
+            []
+        """
+        return list(self._stored.notes)
+
+    @property
     def run_spec(self) -> dict[str, Any]:
         """The complete specification that was run.
 

@@ -54,9 +54,11 @@ class FlowBackend:
 
         return _core.__version__
 
-    def notes(self, planned: PlannedTrial) -> Sequence[str]:  # noqa: ARG002
-        """Return that the result is approximate; see `Announcing.notes`."""
-        return ["results of a flow model are approximate: no pauses, marks or losses"]
+    def notes(self, planned: PlannedTrial) -> Sequence[str]:
+        """Return that the result is approximate, and how far it may be off; see `Announcing.notes`."""
+        from fabricbench.plan.choice import error_text
+
+        return [f"results of a flow model are approximate; {error_text(planned.run_spec)}"]
 
     def run(
         self,
@@ -87,7 +89,7 @@ class FlowBackend:
             hint = "`--backend sim` simulates packets"
             raise RefusedError(error.field, error.found, error.allowed, hint) from error
         engine = {name: summary.pop(name) for name in ENGINE_FACTS}
-        return RunResult(cast("RunSummary", summary), engine)
+        return RunResult(cast("RunSummary", summary | {"notes": list(self.notes(planned))}), engine)
 
 
 def _without_unmeasured(batch: pa.RecordBatch) -> pa.RecordBatch:

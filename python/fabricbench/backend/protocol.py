@@ -46,6 +46,7 @@ class RunSummary(TypedDict):
     """Facts of a whole run. What a backend does not know, it leaves out: nothing is filled in.
 
     `frames_lost` has the frames that were lost in the fabric by cause; `window_ps` is one of the simulator.
+    `notes` is what every report of the result has to say of it, a sentence each.
     """
 
     status: str
@@ -56,6 +57,7 @@ class RunSummary(TypedDict):
     frames_lost: NotRequired[dict[str, int]]
     frames_in_flight: NotRequired[int]
     window_ps: NotRequired[int]
+    notes: NotRequired[list[str]]
 
 
 @dataclass(frozen=True)
@@ -192,6 +194,19 @@ class Announcing(Protocol):
         Raises:
             RefusedError: The RunSpec cannot be run.
         """
+
+
+@runtime_checkable
+class Choosing(Protocol):
+    """A backend that has each trial carried out by another one."""
+
+    def carrier(self, planned: PlannedTrial) -> tuple[Backend, str]:
+        """Return what carries a trial out, whose results they are, and why in a sentence."""
+
+
+def carrier_of(backend: Backend, planned: PlannedTrial) -> Backend:
+    """Return what carries a trial out: the backend itself, or the one that it chooses."""
+    return backend.carrier(planned)[0] if isinstance(backend, Choosing) else backend
 
 
 @runtime_checkable

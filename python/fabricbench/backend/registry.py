@@ -51,10 +51,16 @@ def _simulator(**settings: Any) -> Backend:
     return SimBackend(**settings)
 
 
-def _flow(**settings: Any) -> Backend:
+def _flow() -> Backend:
     from fabricbench.backend.flow import FlowBackend
 
-    return FlowBackend(**settings)
+    return FlowBackend()
+
+
+def _auto(**settings: Any) -> Backend:
+    from fabricbench.backend.auto import AutoBackend
+
+    return AutoBackend({"sim": BACKENDS["sim"].make(**settings), "flow": BACKENDS["flow"].make()})
 
 
 def _hosts(**settings: Any) -> Backend:
@@ -67,9 +73,11 @@ def _hosts(**settings: Any) -> Backend:
     return HostsBackend(**settings)
 
 
+_OF_SIMULATOR: Final = ("path", "fast_forward")
 BACKENDS: Final[dict[str, Registered]] = {
-    "sim": Registered(_simulator, ("path", "fast_forward")),
+    "sim": Registered(_simulator, _OF_SIMULATOR),
     "flow": Registered(_flow),
+    "auto": Registered(_auto, _OF_SIMULATOR),
     "hosts": Registered(_hosts, ("hosts", "hosts_authority", "read_links")),
 }
 """Every backend by its name."""

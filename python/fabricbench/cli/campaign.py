@@ -65,6 +65,7 @@ def campaign_command(
     from fabricbench.runner.campaign.drive import drive
     from fabricbench.runner.campaign.file import load_campaign
     from fabricbench.runner.campaign.units import units_of
+    from fabricbench.runner.loading import notes_of_trials
     from fabricbench.store import Workspace
 
     if status:
@@ -91,6 +92,8 @@ def campaign_command(
         raise typer.Exit(USER_ERROR)
     store = Workspace.open(workspace, create=True)
     note(f"{campaign.name}: {cost}")
+    for sentence in notes_of_trials([(unit.planned, unit.backend) for unit in units]):
+        note(f"note: {sentence}")
     with announced(store, campaign.name, len(units)) as noted, _display(campaign.name) as shown:
         keep_known(store, campaign, file)
 

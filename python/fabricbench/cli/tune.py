@@ -113,7 +113,7 @@ def tune_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
     stopped by Ctrl-C.
     """
     from fabricbench.cli.tuned import check_files, write_files, written
-    from fabricbench.runner.loading import machine_limits
+    from fabricbench.runner.loading import backend_of, machine_limits, notes_of
     from fabricbench.runner.tuning.aims import limits_of
     from fabricbench.runner.tuning.evaluation import Units
     from fabricbench.runner.tuning.evidence import SEEDS_MIN
@@ -137,6 +137,8 @@ def tune_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
         write(cost)
         return
     note(cost)
+    for told in dict.fromkeys(told for each in loaded for told in notes_of(each, backend_of(each))):
+        note(f"note: {told}")
     found = _carried_out(wanted, units, Workspace.open(workspace, create=True), on, (trials, confirm))
     write(written(found, output))
     if found.best is None:

@@ -23,7 +23,9 @@ SIMULATOR: Final = "sim"
 """Name of the backend that carries plans out unless they say otherwise."""
 FLOW: Final = "flow"
 """Name of the backend that carries plans out with fluid flows."""
-ESTIMATED: Final = (SIMULATOR, FLOW)
+AUTO: Final = "auto"
+"""Name of the backend that is one of these two, trial by trial; see `fabricbench.plan.choice`."""
+ESTIMATED: Final = (SIMULATOR, FLOW, AUTO)
 """Backends whose trials are estimated before they run."""
 
 
@@ -68,6 +70,13 @@ def describe(spec_json: str) -> "Description":
     from fabricbench import _core
 
     return _core.describe(spec_json)
+
+
+def is_oversubscribed(spec_json: str) -> bool:
+    """Tell whether a tier of the fabric has more capacity towards the hosts than away from them."""
+    from fabricbench import _core
+
+    return any(down_bps > up_bps for down_bps, up_bps in _core.oversubscription(spec_json))
 
 
 def estimate(spec_json: str, backend: str = SIMULATOR) -> "Estimate | None":

@@ -39,6 +39,7 @@ class PlannedTrial:
         size_kind: What that size is: `data` or `message`; see `fabricbench.plan.sweep.sizes`.
         run_spec: What is to be run; complete. Trials share its parts: never change it.
         case: The variant in which all jobs run, and the values of swept fields.
+        chosen: Why its backend carries it out, where the plan leaves that open; else empty.
     """
 
     index: int
@@ -48,6 +49,7 @@ class PlannedTrial:
     size_kind: str
     run_spec: RunSpec
     case: Case = AS_IT_STANDS
+    chosen: str = ""
 
     @property
     def is_solo(self) -> bool:

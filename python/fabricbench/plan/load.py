@@ -10,6 +10,7 @@ from typing import Any, Final, TypeVar
 from fabricbench import units
 from fabricbench.plan import engine
 from fabricbench.plan.check import check_plan, plan_warnings
+from fabricbench.plan.choice import backend_for
 from fabricbench.plan.cost import Limits, memory_problem, problems_beyond, routes_problem, with_cost
 from fabricbench.plan.devices.switch_config import CONFIG, Configurations, Configured, override_of
 from fabricbench.plan.document.document import Document, read_file, read_text
@@ -345,7 +346,8 @@ def _check_runnable(one: VariantDocument, plan: Plan, limits: Limits | None) -> 
 
 def _check_memory(plan: Plan, document: Document, memory_bytes: int) -> None:
     """Look at the first trial before the engine does, which makes its chunks to check them."""
-    estimate = engine.estimate(json.dumps(first_spec(plan)), plan.backend)
+    spec_json = json.dumps(first_spec(plan))
+    estimate = engine.estimate(spec_json, backend_for(spec_json, plan.backend))
     if estimate is not None and estimate["memory_bytes"] > memory_bytes:
         raise PlanError([memory_problem("a trial", estimate, memory_bytes, document)])
 
@@ -353,7 +355,8 @@ def _check_memory(plan: Plan, document: Document, memory_bytes: int) -> None:
 def _check_with_engine(plan: Plan, document: Document) -> None:
     """Let the engine check the first trial, so that what only it knows is also reported with its line."""
     spec_json = json.dumps(first_spec(plan))
-    problems = [_refused(refusal, plan, document) for refusal in engine.check(spec_json, plan.backend)]
+    refusals = engine.check(spec_json, backend_for(spec_json, plan.backend))
+    problems = [_refused(refusal, plan, document) for refusal in refusals]
     balancing = plan.fabric.load_balancing
     if not problems and isinstance(balancing, Pinned):
         problems += pin_problems(balancing.pins, engine.describe(spec_json), document)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from fabricbench import units
 from fabricbench.plan import engine
+from fabricbench.plan.choice import backend_for
 from fabricbench.plan.cost import estimate_text
 from fabricbench.plan.document.published import PublishedTable
 from fabricbench.plan.errors import Problem
@@ -125,7 +126,8 @@ class LoadedPlan:
         keys = [(trial.variant, trial.case, trial.data_size_bytes) for trial in self.trials]
         for key, trial in zip(keys, self.trials, strict=True):
             if key not in known:
-                known[key] = engine.estimate(trial.spec_json, self.plan.backend)
+                spec_json = trial.spec_json
+                known[key] = engine.estimate(spec_json, backend_for(spec_json, self.plan.backend))
         return [known[key] for key in keys]
 
     @property

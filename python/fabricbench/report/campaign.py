@@ -76,6 +76,7 @@ def campaign_json(report: CampaignReport) -> str:
         "recorded": report.recorded,
         "alone": report.alone,
         "missing": table.missing.select("trial", "status", *table.factors, "iteration").to_dicts(),
+        "notes": table.notes,
         "factors": table.factors,
         "metrics": [response_object(each) | {"settings": setting_rows(each)} for each in report.responses],
         "pareto": {"metrics": [metric.name for metric in front.metrics], "front": front.rows()}

@@ -102,6 +102,7 @@ def trial_object(job: JobReport) -> dict[str, Any]:
     content["criteria"] = [dataclasses.asdict(each) for each in job.judgements]
     content["verdict"] = job.verdict
     content["unreached_failures"] = _unreached_objects(job.trial)
+    content["notes"] = list(job.trial.notes)
     return content
 
 

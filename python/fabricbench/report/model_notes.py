@@ -158,8 +158,9 @@ FLOW_NOTES = (
         "Flows",
         "An approximate model: transfers are fluid flows with max-min fair rates over the links of their "
         "paths, with every header, hop, latency and message cost, and the ECMP hashes of the packet "
-        "simulator. Sprayed transfers are split evenly over all paths.",
-        "Queues, PFC, ECN and rate control, loss, the load of acknowledgements, the order of packets.",
+        "simulator. Senders at the line rate fill queues, and acknowledgements take their part of links. "
+        "Sprayed transfers are split evenly over all paths.",
+        "Pauses, marks and what a rate control makes of them, loss, the order of packets.",
     ),
 )
 """What the flow model assumes and leaves out."""

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from fabricbench.analysis.kinds import job_kind
@@ -31,12 +32,20 @@ class CampaignTable:
             each factor in words, `status`, and each metric: of the job that fares worst by it. A metric is
             null where no job has it, and where the trial has no record.
         factors: The levels of each factor, in their order.
+        notes: What has to be said of results, such as how far a model may be off, and of how many.
     """
 
-    def __init__(self, frame: pl.DataFrame, factors: Mapping[str, Sequence[str]]) -> None:
-        """Take a frame, and the levels of its factors in their order."""
+    def __init__(
+        self,
+        frame: pl.DataFrame,
+        factors: Mapping[str, Sequence[str]],
+        notes: Mapping[str, int] = MappingProxyType({}),
+    ) -> None:
+        """Take a frame, the levels of its factors in their order, and notes with their counts."""
         self.frame = frame
         self.factors = {name: tuple(levels) for name, levels in factors.items()}
+        every = self.trials
+        self.notes = [f"{count:,} of {every:,} trials: {note}." for note, count in notes.items()]
 
     @property
     def typed(self) -> pl.DataFrame:
@@ -107,7 +116,7 @@ def campaign_table(
         worst = value.max() if BY_NAME[name].direction is Direction.LOWER else value.min()
         own = values.filter(pl.col("metric") == name).group_by("trial").agg(worst.alias(name))
         frame = frame.join(own, on="trial", how="left", maintain_order="left")
-    return CampaignTable(frame, factors)
+    return CampaignTable(frame, factors, found.notes)
 
 
 def _number_or_text(column: pl.Series) -> pl.Series:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
+
+from fabricbench.words import counted
 
 if TYPE_CHECKING:
     from fabricbench.backend.protocol import Backend
     from fabricbench.plan.cost import Limits
+    from fabricbench.plan.expand import PlannedTrial
     from fabricbench.plan.loaded import LoadedPlan
 
 TIME_LIMIT_MIN = 60
@@ -100,16 +104,18 @@ def twin_of(loaded: LoadedPlan, limits: Limits | None = None, chosen: Sequence[s
     """Return the plan as the simulator carries it out, to predict what another backend measures.
 
     Raises:
-        PlanError: The plan's backend is the simulator, or that cannot carry it out within the limits.
+        PlanError: The plan's backend is, or may choose, the simulator; or that cannot carry it out within the
+            limits.
     """
     from fabricbench.backend.registry import BACKENDS
-    from fabricbench.plan.engine import SIMULATOR
+    from fabricbench.plan.engine import AUTO, SIMULATOR
     from fabricbench.plan.errors import PlanError
     from fabricbench.plan.load import document_of
 
-    if loaded.plan.backend == SIMULATOR:
-        allowed = ", ".join(name for name in sorted(BACKENDS) if name != SIMULATOR)
-        found = f"{SIMULATOR}, of which the twin would be itself"
+    backend, simulating = loaded.plan.backend, (AUTO, SIMULATOR)
+    if backend in simulating:
+        allowed = ", ".join(name for name in sorted(BACKENDS) if name not in simulating)
+        found = f"{backend}, of which the twin would be itself"
         hint = "`--backend NAME` names what measures; the simulator predicts"
         raise PlanError([document_of(loaded).problem(("backend",), found, allowed, hint)])
     return reload(loaded, [f"backend={SIMULATOR}"], limits, chosen)
@@ -138,14 +144,27 @@ def backend_of(loaded: LoadedPlan, settings: Mapping[str, Any] | None = None) ->
 def notes_of(loaded: LoadedPlan, backend: Backend) -> list[str]:
     """Return what a backend says of a plan before it runs, each sentence once; nothing of most.
 
+    A sentence that is not of all trials says of how many.
+
     Raises:
         RefusedError: It cannot run one of the trials.
     """
+    return notes_of_trials([(trial, backend) for trial in loaded.trials])
+
+
+def notes_of_trials(carried: Sequence[tuple[PlannedTrial, Backend]]) -> list[str]:
+    """Return what backends say of the trials that they are to carry out; see `notes_of`."""
     from fabricbench.backend.protocol import Announcing
 
-    if not isinstance(backend, Announcing):
-        return []
-    return list(dict.fromkeys(note for trial in loaded.trials for note in backend.notes(trial)))
+    counts: Counter[str] = Counter()
+    for planned, backend in carried:
+        counts.update([planned.chosen] if planned.chosen else ())
+        counts.update(backend.notes(planned) if isinstance(backend, Announcing) else ())
+    every = len(carried)
+    return [
+        note if count == every else f"{count} of {counted(every, 'trial')}: {note}"
+        for note, count in counts.items()
+    ]
 
 
 def problem_text(error: Exception) -> str | None:

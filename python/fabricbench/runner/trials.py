@@ -9,7 +9,7 @@ import sys
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from fabricbench.runner.interrupts import Interrupts
@@ -172,7 +172,7 @@ class Runner:
             with self.workspace.begin(facts, machine_facts()) as writer:
                 result = self._execute(planned, number, writer, interrupts)
                 tables = writer.close()
-                summary = dict(result.summary)
+                summary = summary_of(planned, result)
                 writer.finish(summary, result.engine, self.results(facts, summary, tables))
             trial = self.workspace.find(facts.id)
         self.listener.trial_finished(trial, number, resumed=resumed)
@@ -191,18 +191,32 @@ class Runner:
             return self.backend.run(planned, observer, threads=self.threads)
 
 
+def summary_of(planned: PlannedTrial, result: RunResult) -> dict[str, Any]:
+    """Return the summary of a trial as its record keeps it, with why its backend was chosen."""
+    summary: dict[str, Any] = dict(result.summary)
+    return summary | {"notes": [planned.chosen, *summary.get("notes", ())]} if planned.chosen else summary
+
+
 def facts_of(loaded: LoadedPlan, backend: Backend) -> Iterator[tuple[PlannedTrial, TrialFacts]]:
-    """Yield the trials of a plan, each with what is known of it before it has run by a backend."""
+    """Yield the trials of a plan, each with what is known of it before it has run by a backend.
+
+    Where the backend leaves a trial to another one, the facts are of that one.
+    """
+    from fabricbench.backend.protocol import Choosing
     from fabricbench.store import TrialFacts
 
     plan = loaded.plan
     suite = suite_id(plan.name, [trial_id(each, backend) for each in loaded.suite], plan.tag)
-    for planned in loaded.trials:
+    for trial in loaded.trials:
+        planned, carrier = trial, backend
+        if isinstance(backend, Choosing):
+            carrier, why = backend.carrier(trial)
+            planned = replace(trial, chosen=why)
         row, judged = _expected(planned, loaded)
         yield (
             planned,
             TrialFacts(
-                id=trial_id(planned, backend),
+                id=trial_id(planned, carrier),
                 plan=plan.name,
                 title=plan.title,
                 plan_source=loaded.text,
@@ -218,11 +232,11 @@ def facts_of(loaded: LoadedPlan, backend: Backend) -> Iterator[tuple[PlannedTria
                 run_spec=planned.run_spec,
                 published=row,
                 criteria=judged,
-                backend=backend.name,
-                backend_version=backend.version,
-                engine_version=backend.engine_version,
+                backend=carrier.name,
+                backend_version=carrier.version,
+                engine_version=carrier.engine_version,
                 reference=loaded.reference,
-                observed=backend.observed,
+                observed=carrier.observed,
             ),
         )
 
@@ -269,9 +283,12 @@ def trial_id(planned: PlannedTrial, backend: Backend) -> str:
     """Return the identity of a result: what was run, by which backend, and the version of its results.
 
     It is the first 12 hex digits of SHA-256 over three lines: the RunSpec as canonical JSON, the name of the
-    backend and that version.
+    backend that carries it out and that version.
     """
-    text = f"{planned.spec_json}\n{backend.name}\n{backend.version}"
+    from fabricbench.backend.protocol import carrier_of
+
+    carrier = carrier_of(backend, planned)
+    text = f"{planned.spec_json}\n{carrier.name}\n{carrier.version}"
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 

@@ -18,6 +18,7 @@ from threading import Thread
 from typing import TYPE_CHECKING, Any, cast
 
 from fabricbench.runner.messages import Done, Failed, Order, Setup
+from fabricbench.runner.trials import summary_of
 from fabricbench.store.tables import RecordWriter, TableFolder
 from fabricbench.store.writer import open_record, written
 
@@ -72,7 +73,7 @@ def _carried_out(setup: Setup, order: Order, record: RecordWriter, told: Callabl
     backend = setup.backend.sharing(order.cores)
     result = backend.run(order.planned, _Observer(record, told), threads=setup.threads)
     record.close()
-    summary = dict(result.summary)
+    summary = summary_of(order.planned, result)
     rows = setup.results(order.facts, summary, TableFolder(order.folder))
     return Done(summary, dict(result.engine), written(record, rows))
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from fabricbench.backend.protocol import carrier_of
 from fabricbench.runner import loading
 from fabricbench.runner.trials import trial_id
 
@@ -34,7 +35,7 @@ class Phase:
         for trial in self.loaded.trials:
             yield {
                 "id": trial_id(trial, self.backend),
-                "backend": self.backend.name,
+                "backend": carrier_of(self.backend, trial).name,
                 "position": trial.index,
                 "variant": trial.variant,
                 "axes": dict(trial.case.axes),

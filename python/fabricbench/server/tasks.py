@@ -16,6 +16,7 @@ from fabricbench.backend.protocol import RefusedError
 from fabricbench.backend.registry import BackendError, capturing
 from fabricbench.figures.links.layout import place_nodes
 from fabricbench.plan import engine
+from fabricbench.plan.choice import backend_for
 from fabricbench.plan.cost import Limits, is_beyond, least_cost
 from fabricbench.plan.document.document import read_text
 from fabricbench.plan.document.overrides import apply_overrides
@@ -197,7 +198,8 @@ def _cost_of_refused(text: str, overrides: Sequence[str], problems: Sequence[Pro
     if not all(is_beyond(problem) for problem in problems):
         return _least_cost(text, overrides, problems)
     plan = validate(apply_overrides(read_text(text, SOURCE), overrides))
-    estimate = engine.estimate(json.dumps(first_spec(plan)), plan.backend)
+    spec_json = json.dumps(first_spec(plan))
+    estimate = engine.estimate(spec_json, backend_for(spec_json, plan.backend))
     cost = _cost([estimate], "the first trial") if estimate else None
     return {"beyond_machine": True, "cost": cost, "name": plan.name, "title": plan.title}
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeVar
@@ -28,10 +30,12 @@ class MeasuredValues:
         states: The status of the record of each trial that has one, or else of the last attempt at it, by its
             id. Trials that were never begun, or are in the trash, are left out.
         values: Trial, metric, job and value, of those that have a record.
+        notes: What has to be said of some results, each with of how many; see `Trial.notes`.
     """
 
     states: dict[str, str]
     values: list[tuple[str, str, str, float]]
+    notes: Counter[str]
 
     def has_record(self, trial_id: str) -> bool:
         """Tell whether a trial has its record."""
@@ -91,7 +95,13 @@ def measured_values(workspace: Workspace, ids: Sequence[str], metrics: Sequence[
             for some_attempts in _parts(list(finished))
             for attempt, metric, job, value in connection.execute(_values(some_attempts, metrics))
         ]
-    return MeasuredValues({name: status for name, (_, status) in attempts.items()}, values)
+        notes = Counter(
+            note
+            for some_attempts in _parts(list(finished))
+            for (summary,) in connection.execute(_noted(some_attempts))
+            for note in json.loads(summary).get("notes", ())
+        )
+    return MeasuredValues({name: status for name, (_, status) in attempts.items()}, values, notes)
 
 
 def _attempts(ids: Sequence[str]) -> Select:
@@ -105,6 +115,13 @@ def _values(attempts: Sequence[int], metrics: Sequence[str]) -> Select:
     columns = trial_metrics.c
     found = select(columns.attempt, columns.metric, columns.job, columns.value)
     return found.where(columns.attempt.in_(attempts), columns.metric.in_(metrics))
+
+
+def _noted(attempts: Sequence[int]) -> Select:
+    """Return the summaries of those of some attempts that have notes."""
+    columns = trials.c
+    has_notes = columns.summary.contains('"notes":')
+    return select(columns.summary).where(columns.attempt.in_(attempts), has_notes)
 
 
 def _parts(values: Sequence[T]) -> Iterator[Sequence[T]]:

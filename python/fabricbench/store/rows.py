@@ -156,7 +156,10 @@ def _is_spec(value: object) -> bool:
 
 
 def _is_summary(value: object) -> bool:
-    return _is_object(value) and isinstance(value, dict) and _has_named_jobs(value)
+    if not (_is_object(value) and isinstance(value, dict) and _has_named_jobs(value)):
+        return False
+    notes = value.get("notes", [])
+    return isinstance(notes, list) and all(isinstance(note, str) for note in notes)
 
 
 def _has_named_jobs(value: Mapping[str, Any]) -> bool:
@@ -227,7 +230,7 @@ _JSON: Final[Mapping[str, tuple[Callable[[object], bool], str]]] = {
     "run_spec": (_is_spec, "a RunSpec, whose jobs have names"),
     "published": (_is_published, "an object with table, source and values"),
     "criteria": (_is_list_of(_is_criterion), "a list of objects with metric, min, max and job"),
-    "summary": (_is_summary, "an object of finite numbers, whose jobs have names"),
+    "summary": (_is_summary, "an object of finite numbers, whose jobs have names and whose notes are texts"),
     "results": (_is_results, "a list of objects with job, status and finite numbers"),
     "engine": (_is_object, "an object of finite numbers"),
     "machine": (_is_object, "an object"),

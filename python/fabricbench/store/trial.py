@@ -131,6 +131,11 @@ class Trial:
         return all(table in self.facts.observed for table in tables)
 
     @property
+    def notes(self) -> tuple[str, ...]:
+        """What every report of it has to say: why its backend was chosen, how far a model may be off."""
+        return tuple((self.summary or {}).get("notes", ()))
+
+    @property
     def is_predicted(self) -> bool:
         """Whether it is what the simulator predicts."""
         return self.facts.backend == SIMULATOR

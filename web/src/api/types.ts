@@ -251,6 +251,8 @@ export interface JobDetail extends JobMetrics {
   criteria: CriterionResult[];
   /** Failures of the plan that the trial ended before; the same for all of its jobs. */
   unreached_failures: { failure: string; at_ps: number }[];
+  /** What has to be said of the result, such as how far a model may be off; the same for all jobs. */
+  notes: string[];
   measured?: Measured | null;
   published: Record<string, unknown> | null;
 }

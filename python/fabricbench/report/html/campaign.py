@@ -64,6 +64,7 @@ def campaign_page(report: CampaignReport) -> Page:
     """Put the page together."""
     front = report.front
     answers = [each for response in report.responses[:1] for each in _answers(response)]
+    notes = map(NotePart, report.table.notes)
     return Page(
         name=report.name,
         title=report.title or report.name,
@@ -75,7 +76,7 @@ def campaign_page(report: CampaignReport) -> Page:
             *(section for response in report.responses for section in _sections(response)),
             *([_front_section(front)] if front else []),
             *_missing_section(report),
-            Section("campaign", "Campaign", [TextPart(report.source.rstrip())]),
+            Section("campaign", "Campaign", [TextPart(report.source.rstrip()), *notes]),
         ],
         footer=f"fabricbench {__version__}",
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -50,7 +51,8 @@ def summary_section(rows: Sequence[ResultRow]) -> Section:
     columns.append(Column("trial", numeric=False))
     cells = [_row(row, metrics, names, has_parts) for row in rows[:MAX_TABLE_ROWS]]
     table = TablePart(columns, cells, _caption(rows))
-    return Section("summary", "Summary", [table, *_notes(rows), *_reasons(rows), *_criteria(rows)])
+    parts = [table, *_notes(rows), *_published_notes(rows), *_reasons(rows), *_criteria(rows)]
+    return Section("summary", "Summary", parts)
 
 
 def _row(row: ResultRow, metrics: Iterable[Metric], names: Sequence[str], has_parts: bool) -> Row:
@@ -109,6 +111,17 @@ def _has_operations(summary: Summary) -> bool:
 
 
 def _notes(rows: Sequence[ResultRow]) -> list[Part]:
+    """Say what has to be said of each result, and of how many where that is not all of them."""
+    trials = {row.trial.id: row.trial for row in rows}
+    counts = Counter(note for trial in trials.values() for note in trial.notes)
+    every = len(trials)
+    return [
+        NotePart(f"{note}." if count == every else f"{count:,} of {every:,} trials: {note}.")
+        for note, count in counts.items()
+    ]
+
+
+def _published_notes(rows: Sequence[ResultRow]) -> list[Part]:
     """Say what the plan says about the published results, where they stand in the table."""
     published = [row.trial.facts.published for row in rows if row.published]
     notes = dict.fromkeys(each["note"] for each in published if each and each.get("note"))

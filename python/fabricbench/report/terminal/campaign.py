@@ -30,7 +30,8 @@ _MISSING_MAX: Final = 5
 def campaign_text(report: CampaignReport, *, colour: bool = False) -> str:
     """Return a campaign as text."""
     head = styled(f"{report.name}: {report.extent}", Style.BOLD, colour=colour)
-    parts = ["\n".join([head, *([report.title] if report.title else []), *_missing(report)])]
+    notes = [f"note: {note}" for note in report.table.notes]
+    parts = ["\n".join([head, *([report.title] if report.title else []), *_missing(report), *notes])]
     parts += [_response(each, colour=colour) for each in report.responses]
     front = report.front
     return "\n\n".join([*parts, *([_front(front, colour=colour)] if front else [])])

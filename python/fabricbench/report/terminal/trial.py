@@ -38,6 +38,7 @@ def trial_text(jobs: Sequence[JobReport], tags: Sequence[str] = (), *, colour: b
     told = [(name, _tags_text(trial, tags) if name == "tag" else text) for name, text in _trial_facts(trial)]
     told += [("jobs", text)] if (text := jobs_text(jobs)) else []
     facts = render([Column((), is_text=True)] * 2, [Row(pair) for pair in told], colour=False)
+    facts = "\n".join([facts, *(f"note: {note}" for note in trial.notes)])
     beside = [job for job in jobs if job.alone]
     tenants = [tenants_table(beside, colour=colour)] if beside else []
     if trial.is_printed:

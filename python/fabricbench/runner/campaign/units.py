@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from fabricbench.backend.protocol import carrier_of
 from fabricbench.runner.loading import backend_of
 from fabricbench.runner.trials import facts_of
 
@@ -61,7 +62,8 @@ def units_of_plans(plans: Iterable[tuple[LoadedPlan, Backend]]) -> list[Unit]:
             cost_ms, memory_bytes = _UNKNOWN_MS, None
             if estimate:
                 cost_ms, memory_bytes = estimate["time_ms"], estimate["memory_bytes"]
-            units[facts.id] = Unit(planned, facts, backend, cost_ms, memory_bytes, number)
+            carrier = carrier_of(backend, planned)
+            units[facts.id] = Unit(planned, facts, carrier, cost_ms, memory_bytes, number)
     return list(units.values())
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from fabricbench.backend.protocol import SharingCores
+from fabricbench.backend.protocol import SharingCores, carrier_of
 from fabricbench.runner.campaign.units import Unit
 from fabricbench.runner.loading import backend_of
 from fabricbench.runner.messages import TuningError
@@ -91,7 +91,8 @@ class Units:
                 if planned.iteration in iterations:
                     variant = f"{planned.variant} {planned.case.number}"
                     key = Key(number, variant, stage, planned.iteration - iterations.start, "")
-                    yield key, Unit(planned, facts, backend, *self._costs[number, size])
+                    carrier = carrier_of(backend, planned)
+                    yield key, Unit(planned, facts, carrier, *self._costs[number, size])
 
 
 class Evaluator:

@@ -7,6 +7,7 @@ import { useNavigate } from 'react-router';
 
 import { path, send } from '../../api/client';
 import type { Checked, Fault, Run } from '../../api/types';
+import { NoteList } from '../../components/NoteList';
 import { problemText } from '../../components/States';
 import { duration, fileSize } from '../../format/numbers';
 import { errorText, isNeeded } from './faults';
@@ -43,7 +44,7 @@ export function Verdict({ text, where, checked, isCurrent, onField }: Props) {
       </Group>
       <Faults faults={errors} kind="worse" onField={onField} />
       <Faults faults={checked?.warnings ?? []} kind="muted" onField={onField} />
-      <Notes notes={checked?.notes} />
+      <NoteList label="Before it runs" notes={checked?.notes ?? []} />
     </section>
   );
 }
@@ -124,18 +125,6 @@ function Faults({
             {errorText(fault)}
           </Text>
         </List.Item>
-      ))}
-    </List>
-  );
-}
-
-/** What of the plan applies on hosts, and what does not. */
-function Notes({ notes }: { notes: readonly string[] | undefined }) {
-  if (notes === undefined || notes.length === 0) return null;
-  return (
-    <List size="xs" mt={6} spacing={2} aria-label="Before it runs">
-      {notes.map((note) => (
-        <List.Item key={note}>{note}</List.Item>
       ))}
     </List>
   );

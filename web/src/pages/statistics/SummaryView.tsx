@@ -6,6 +6,7 @@ import type { JobDetail, Measured, Metric, TrialDetail } from '../../api/types';
 import { metricOf, metricsOf, metricText } from '../../format/metrics';
 import { firstCauses, jobsText, shownJob, shownText } from '../../format/jobs';
 import { dataSize, MISSING, significant, whole } from '../../format/numbers';
+import { NoteList } from '../../components/NoteList';
 import { Criteria } from './Criteria';
 import { MeasuredFacts } from './MeasuredFacts';
 import { MetricTable } from './MetricTable';
@@ -35,6 +36,7 @@ export function SummaryView({ trial }: { trial: TrialDetail }) {
         </Text>
       ) : null}
       <Unreached texts={unreachedTexts(job)} />
+      <NoteList label="About the result" notes={job.notes} />
       {several ? <Text size="sm">{several}.</Text> : null}
       <SimpleGrid cols={{ base: 4, lg: shown.length }} spacing="xs">
         {shown.map((tile) => (

@@ -1,0 +1,69 @@
+"""Packets or the flow model, trial by trial: whichever suits; see `fabricbench.plan.choice`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, cast
+
+from fabricbench.plan.engine import AUTO, SIMULATOR
+
+if TYPE_CHECKING:
+    from fabricbench.backend.protocol import Backend, Observation, Observer, RunResult, SharingCores
+    from fabricbench.plan.expand import PlannedTrial
+
+
+class AutoBackend:
+    """Has each trial carried out by the simulator or by the flow model; their records are as without it.
+
+    Attributes:
+        carriers: Both by their names.
+    """
+
+    name = AUTO
+
+    def __init__(self, carriers: Mapping[str, Backend]) -> None:
+        self.carriers = carriers
+
+    @property
+    def version(self) -> str:
+        """Versions of the results of both."""
+        return ", ".join(carrier.version for carrier in self.carriers.values())
+
+    @property
+    def engine_version(self) -> str:
+        """Version of the compiled core, which both are part of."""
+        return self.carriers[SIMULATOR].engine_version
+
+    @property
+    def observed(self) -> Mapping[str, Observation]:
+        """What the simulator observes; a trial's own is that of what carries it out."""
+        return self.carriers[SIMULATOR].observed
+
+    def carrier(self, planned: PlannedTrial) -> tuple[Backend, str]:
+        """Return what carries a trial out, and why; see `Choosing`."""
+        from fabricbench.plan.choice import choose
+
+        choice = choose(planned.spec_json)
+        return self.carriers[choice.backend], choice.why
+
+    def sharing(self, cores: int) -> AutoBackend:
+        """Return it for a trial beside others; see `SharingCores.sharing`."""
+        carriers = cast("Mapping[str, SharingCores]", self.carriers)
+        return AutoBackend({name: carrier.sharing(cores) for name, carrier in carriers.items()})
+
+    def notes(self, planned: PlannedTrial) -> Sequence[str]:
+        """Return what it chose and why, and what that says of itself; see `Announcing.notes`."""
+        from fabricbench.backend.protocol import Announcing
+
+        carrier, why = self.carrier(planned)
+        return [why, *(carrier.notes(planned) if isinstance(carrier, Announcing) else ())]
+
+    def run(self, planned: PlannedTrial, observer: Observer, *, threads: int | None) -> RunResult:
+        """Run one trial; see `Backend.run`.
+
+        Raises:
+            RefusedError: The RunSpec cannot be run, or the flow model gives it up.
+            KeyboardInterrupt: The user stopped the run.
+        """
+        carrier, _ = self.carrier(planned)
+        return carrier.run(planned, observer, threads=threads)

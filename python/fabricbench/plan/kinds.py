@@ -1,0 +1,126 @@
+"""Kinds of traffic: what a run spec says, before it runs, of how well the flow model will do.
+
+The error of the flow model is measured by these kinds (`tools/flow_error.py`), stated by them in every
+result, and `--backend auto` chooses by them. The first of `KINDS` that applies is the kind of a job: first
+what the model leaves out, then, of what it covers well, who sends to whom.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from fabricbench.plan import engine
+
+if TYPE_CHECKING:
+    from fabricbench.plan._run_spec import JobSpec, RunSpec
+
+OPEN_LOOP: Final = "open loop"
+SHORT: Final = "short transfers"
+BY_DELAY: Final = "Swift or TIMELY"
+BY_MARKS: Final = "DCQCN"
+WINDOW: Final = "small windows"
+SPRAYED: Final = "packet spraying"
+ALL_TO_ALL: Final = "all-to-all"
+CROWDED: Final = "oversubscribed all-to-all"
+ROOTED: Final = "one root"
+STEPS: Final = "steps"
+
+KINDS: Final[Mapping[str, str]] = {
+    OPEN_LOOP: "messages at drawn times, whatever becomes of those before",
+    SHORT: "fewer than 64 packets in the mean transfer, so that single frames count",
+    BY_DELAY: "rates that follow the round-trip time, which needs queues",
+    BY_MARKS: "rates that follow ECN marks",
+    WINDOW: "a window that a host sends in less than the idle round trip of the longest path",
+    SPRAYED: "packets of one queue pair on several paths",
+    CROWDED: "all-to-all where a tier of the fabric has less capacity up than down; measured up to 8:1",
+    ALL_TO_ALL: "every rank sends to all others at once, and no tier is oversubscribed",
+    ROOTED: "all send to one rank or one to all: incast, gather, scatter, broadcast",
+    STEPS: "each rank sends to one other at a time: rings, trees, halving, exchanges, permutations",
+}
+"""Every kind, and what it is."""
+
+SHORT_PACKETS: Final = 64
+"""A transfer of fewer packets is short: a frame more or less, which the model does not tell, is over 1 %."""
+
+_BY_DELAY: Final = ("swift", "timely")
+_SPRAYS: Final = ("spray-random", "spray-round-robin", "adaptive")
+_ROOTED: Final = ("incast", "gather", "scatter", "broadcast")
+_LINKS_MAX: Final = 6
+"""Links of the longest path of every topology of up to three tiers."""
+_FRAME_OVERHEAD_BYTES: Final = 82
+"""Ethernet, IP, UDP, BTH, ICRC and FCS with preamble and gap; see `docs/model.md`."""
+_PS_PER_S: Final = 10**12
+
+
+def kinds_of(spec: RunSpec) -> list[str]:
+    """Return the kind of each job of a run spec that has been checked, in the order of the jobs."""
+    spec_json = json.dumps(spec)
+    return [_kind(spec, spec_json, job) for job in spec["jobs"]]
+
+
+def _kind(spec: RunSpec, spec_json: str, job: JobSpec) -> str:
+    if job["arrivals"]:
+        return OPEN_LOOP
+    if _is_short(spec, spec_json):
+        return SHORT
+    control = spec["transport"]["rate_control"]["kind"]
+    if control != "line-rate":
+        return BY_DELAY if control in _BY_DELAY else BY_MARKS
+    if is_windowed(spec):
+        return WINDOW
+    if spec["fabric"]["load_balancing"]["kind"] in _SPRAYS:
+        return SPRAYED
+    found = pattern(job)
+    return CROWDED if found == ALL_TO_ALL and engine.is_oversubscribed(spec_json) else found
+
+
+def pattern(job: JobSpec) -> str:
+    """Return who sends to whom in a job: `ALL_TO_ALL`, `ROOTED` or `STEPS`."""
+    if job["algorithm"] != "parallel":
+        return STEPS
+    if job["collective"] == "all-to-all":
+        return ALL_TO_ALL
+    return ROOTED if job["collective"] in _ROOTED else STEPS
+
+
+def _is_short(spec: RunSpec, spec_json: str) -> bool:
+    """Tell whether the mean transfer of all jobs is short."""
+    estimate = engine.estimate(spec_json, engine.FLOW)
+    if estimate is None or not estimate["chunks"]:
+        return True
+    transport = spec["transport"]
+    packet_bytes = min(transport["mtu_bytes"], transport["message_bytes"])
+    return estimate["payload_bytes"] < SHORT_PACKETS * packet_bytes * estimate["chunks"]
+
+
+def is_windowed(spec: RunSpec) -> bool:
+    """Tell whether the window of a queue pair may limit it on the longest path of an idle fabric."""
+    transport, links = spec["transport"], list(_links(spec["fabric"]["topology"]))
+    fastest = max(link["rate_bps"] for link in links)
+    window_bits = 8 * transport["window_packets"] * transport["mtu_bytes"]
+    return bool(window_bits * _PS_PER_S < _round_trip_ps(spec, links) * fastest)
+
+
+def _round_trip_ps(spec: RunSpec, links: list[Mapping[str, Any]]) -> int:
+    """Return the most that a full frame and its acknowledgement take through an idle fabric."""
+    fabric = spec["fabric"]
+    frame_bits = 8 * (spec["transport"]["mtu_bytes"] + _FRAME_OVERHEAD_BYTES)
+    link_ps = max(link["cable"]["delay_ps"] + frame_bits * _PS_PER_S // link["rate_bps"] for link in links)
+    link_ps += max((each["delay_ps"] for each in fabric["extra_delays"]), default=0)
+    hop_ps: int = link_ps + fabric["switch"]["pipeline_latency_ps"]
+    return 4 * fabric["nic"]["latency_ps"] + 2 * _LINKS_MAX * hop_ps
+
+
+def _links(part: Any) -> Iterator[Mapping[str, Any]]:
+    """Yield every link that a topology names."""
+    if isinstance(part, Mapping):
+        if "cable" in part:
+            yield part
+        else:
+            for each in part.values():
+                yield from _links(each)
+    elif isinstance(part, list):
+        for each in part:
+            yield from _links(each)

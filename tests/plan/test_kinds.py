@@ -1,0 +1,123 @@
+"""Kinds of traffic: what a plan says, before it runs, of how well the flow model will do."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+from tools.swarm.generate import plan_of
+from tools.swarm.long import long_plan_of
+
+from fabricbench.plan import kinds
+from fabricbench.plan.errors import PlanError
+from fabricbench.plan.kinds import KINDS, kinds_of
+from fabricbench.runner import loading
+
+SWITCH = {"kind": "single-switch", "hosts": 8}
+LEAVES = {"kind": "leaf-spine", "leaves": 2, "hosts_per_leaf": 4, "spines": 4}
+
+
+def spec_of(
+    *jobs: dict[str, Any],
+    topology: dict[str, Any] = SWITCH,
+    transport: dict[str, Any] | None = None,
+    size: str = "64MB",
+    backend: str = "sim",
+    **fabric: Any,
+) -> Any:
+    fields = {
+        "fabricbench": 1,
+        "name": "kinds",
+        "backend": backend,
+        "fabric": {"topology": topology, **fabric},
+        "transport": transport or {},
+        "jobs": list(jobs),
+        "sweep": {"data_size": size},
+    }
+    return loading.load_fields(fields).trials[0].run_spec
+
+
+ALL_TO_ALL = {"collective": "all-to-all"}
+OPEN = {"collective": "permutation", "arrivals": {"rate": "100Gbps", "duration": "100us"}}
+SPRAY = {"transport": {"recovery": "selective"}, "load_balancing": "spray-round-robin"}
+
+
+@pytest.mark.parametrize(
+    ("job", "more", "kind"),
+    [
+        (ALL_TO_ALL, {}, kinds.ALL_TO_ALL),
+        (ALL_TO_ALL, {"topology": LEAVES}, kinds.ALL_TO_ALL),
+        (ALL_TO_ALL, {"topology": LEAVES | {"spines": 3}}, kinds.CROWDED),
+        (ALL_TO_ALL | {"algorithm": "pairwise"}, {}, kinds.STEPS),
+        (
+            {"collective": "all-reduce", "algorithm": "ring"},
+            {"topology": LEAVES | {"spines": 1}},
+            kinds.STEPS,
+        ),
+        ({"collective": "incast"}, {}, kinds.ROOTED),
+        ({"collective": "gather"}, {}, kinds.ROOTED),
+        ({"collective": "permutation"}, {}, kinds.STEPS),
+        (OPEN, {"size": "64KB"}, kinds.OPEN_LOOP),
+        (ALL_TO_ALL, {"size": "64KB"}, kinds.SHORT),
+        (ALL_TO_ALL, {"transport": {"rate_control": "dcqcn"}, "switch": {"ecn": "on"}}, kinds.BY_MARKS),
+        (ALL_TO_ALL, {"transport": {"rate_control": "swift"}}, kinds.BY_DELAY),
+        (ALL_TO_ALL, {"transport": {"rate_control": "timely"}}, kinds.BY_DELAY),
+        (ALL_TO_ALL, {"transport": {"window": 4}}, kinds.WINDOW),
+        (ALL_TO_ALL, {"topology": LEAVES} | SPRAY, kinds.SPRAYED),
+    ],
+)
+def test_the_kind_of_a_job_follows_from_its_plan(job: Any, more: Any, kind: str) -> None:
+    assert kinds_of(spec_of(job, **more)) == [kind]
+
+
+def test_a_transfer_is_short_below_64_packets() -> None:
+    job = {"ranks": "0,1", "collective": "incast"}
+    assert kinds_of(spec_of(job, size=str(64 * 4096))) == [kinds.ROOTED]
+    assert kinds_of(spec_of(job, size=str(64 * 4096 - 1))) == [kinds.SHORT]
+
+
+def test_a_window_is_small_below_the_idle_round_trip_of_the_longest_path() -> None:
+    spec = spec_of(ALL_TO_ALL)
+    found = []
+    for window in range(1, 300):
+        spec["transport"]["window_packets"] = window
+        found.append(kinds.is_windowed(spec))
+    assert found == sorted(found, reverse=True)
+    # Twelve hops of a full frame (83.56 ns), the cable and the pipeline, and both NICs twice.
+    nic, switch = spec["fabric"]["nic"], spec["fabric"]["switch"]
+    cable = spec["fabric"]["topology"]["host_link"]["cable"]["delay_ps"]
+    round_trip_ps = 4 * nic["latency_ps"] + 12 * (83_560 + cable + switch["pipeline_latency_ps"])
+    assert sum(found) == (round_trip_ps - 1) // 81_920
+
+
+@pytest.mark.parametrize("plan_of_seed", [plan_of, long_plan_of])
+def test_every_job_of_a_random_plan_has_one_kind_whatever_the_seed(plan_of_seed: Any) -> None:
+    drawn = set()
+    for seed in range(150):
+        try:
+            trials = loading.load_fields(plan_of_seed(seed)).trials
+        except PlanError:
+            continue
+        for trial in trials:
+            before = copy.deepcopy(trial.run_spec)
+            found = kinds_of(trial.run_spec)
+            assert trial.run_spec == before
+            assert len(found) == len(trial.run_spec["jobs"])
+            assert set(found) <= set(KINDS)
+            other: Any = trial.run_spec | {"seed": trial.run_spec["seed"] ^ 1}
+            assert kinds_of(other) == found
+            drawn |= set(found)
+    assert len(drawn) >= 6
+
+
+def test_scenarios_of_long_transfers_are_valid_and_long() -> None:
+    found: list[str] = []
+    for seed in range(200):
+        spec = loading.load_fields(long_plan_of(seed)).trials[0].run_spec
+        found += kinds_of(spec)
+    assert long_plan_of(7) == long_plan_of(7) != long_plan_of(8)
+    assert found.count(kinds.SHORT) < len(found) / 4
+    assert {kinds.ALL_TO_ALL, kinds.CROWDED, kinds.ROOTED, kinds.STEPS, kinds.SPRAYED, kinds.BY_MARKS} < set(
+        found
+    )
