@@ -8,7 +8,9 @@
 //! 3. `train`: what a chunk is on the wire, and what it takes on an idle path;
 //! 4. `fluid`: flows on links and their max-min fair rates, recomputed only where a change reaches;
 //! 5. `set_up`: network and jobs of a spec that has been checked;
-//! 6. `run`, `rows`: schedules, their dependencies and events; rows of the record.
+//! 6. `run`: schedules, their dependencies and events;
+//! 7. `relay`: rings without events, where nothing shares a link;
+//! 8. `rows`, `recorder`: rows of the record, or counts of them.
 //!
 //! `estimate` tells before what a run will cost.
 //!
@@ -22,10 +24,13 @@ mod estimate;
 mod events;
 mod fair;
 mod fluid;
+mod marks;
 mod network;
 mod path;
 mod queued;
 mod queues;
+mod recorder;
+mod relay;
 mod rows;
 mod run;
 mod senders;
@@ -38,6 +43,7 @@ mod work;
 
 pub use estimate::{Estimate, estimate};
 pub use fluid::{Fluid, Share, WHOLE};
+pub use jobs::{Observer, RunError, Stopped};
 pub use rows::{FlowSummary, JobResult, RoundTimes};
-pub use run::{Observer, Progress, RunError, Stopped, run};
+pub use run::{Progress, run};
 pub use set_up::check;

@@ -5,28 +5,22 @@ use crate::fair::Fair;
 use crate::path::{Paths, window_packets};
 use crate::queued::{Queued, Step};
 use crate::queues::Overflow;
+use crate::recorder::Recorder;
+use crate::relay::Relays;
 use crate::rows::{FlowSummary, JobResult, Times, row};
-use crate::set_up::set_up;
+use crate::set_up::{jobs_of, paths_of};
 use crate::train::Frames;
 use crate::transfers::JobState;
-use jobs::{Jobs, QueuePair};
-use record::{Batch, ChunkRow};
-use spec::{RateControl, RunSpec, RunStatus, SpecError};
+use jobs::{Jobs, Observer, QueuePair, RunError, Stopped};
+use spec::{ChunksObserved, RateControl, RunSpec, RunStatus, SpecError};
 use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, Instant as WallInstant};
-use thiserror::Error;
 use units::{Instant, Rate, Span, TransferId};
 
-/// Rows of one batch.
-const BATCH_ROWS: usize = 4_096;
 /// Moments between two looks at the wall clock.
 const MOMENTS_PER_LOOK: u64 = 256;
 /// Wall time between two progress reports.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
-
-/// The observer wants the run to end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Stopped;
 
 /// How far a run has come.
 #[derive(Clone, Copy, Debug)]
@@ -39,35 +33,41 @@ pub struct Progress {
     pub simulated: Instant,
 }
 
-/// Receives what a run produces.
-pub trait Observer {
-    /// Takes rows in.
-    ///
-    /// # Errors
-    /// [`Stopped`] ends the run.
-    fn batch(&mut self, batch: Batch) -> Result<(), Stopped>;
-
-    /// Told about ten times a second of wall time, and at the end.
-    ///
-    /// # Errors
-    /// [`Stopped`] ends the run.
-    fn progress(&mut self, progress: Progress) -> Result<(), Stopped>;
+/// Tells an observer now and then how far a run is.
+pub(crate) struct Watch {
+    progress: Progress,
+    told: WallInstant,
+    moments: u64,
 }
 
-/// Why a run has no result.
-#[derive(Debug, Error)]
-pub enum RunError {
-    /// The spec cannot be carried out.
-    #[error(transparent)]
-    Spec(#[from] SpecError),
-    /// The observer asked to stop.
-    #[error("stopped by its observer")]
-    Stopped,
-}
+impl Watch {
+    pub(crate) fn new(total_bytes: u64) -> Self {
+        let progress = Progress { delivered_bytes: 0, total_bytes, simulated: Instant::ZERO };
+        Self { progress, told: WallInstant::now(), moments: 0 }
+    }
 
-impl From<Stopped> for RunError {
-    fn from(_: Stopped) -> Self {
-        Self::Stopped
+    pub(crate) const fn delivered(&mut self, bytes: u64) {
+        self.progress.delivered_bytes += bytes;
+    }
+
+    /// A moment of the run is over.
+    pub(crate) fn look(
+        &mut self,
+        now: Instant,
+        observer: &mut dyn Observer<Progress>,
+    ) -> Result<(), Stopped> {
+        self.progress.simulated = now;
+        self.moments += 1;
+        if self.moments.is_multiple_of(MOMENTS_PER_LOOK) && self.told.elapsed() >= PROGRESS_INTERVAL {
+            self.told = WallInstant::now();
+            observer.progress(self.progress)?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn end(mut self, now: Instant, observer: &mut dyn Observer<Progress>) -> Result<(), Stopped> {
+        self.progress.simulated = now;
+        observer.progress(self.progress)
     }
 }
 
@@ -102,7 +102,8 @@ struct Run<'a> {
     queues: HashMap<u32, VecDeque<u32>>,
     states: Vec<JobState>,
     events: Events,
-    rows: Vec<ChunkRow>,
+    recorder: Recorder,
+    /// Since the last look.
     delivered_bytes: u64,
 }
 
@@ -110,18 +111,37 @@ struct Run<'a> {
 ///
 /// # Errors
 /// When the spec cannot be carried out, the model does not cover it, or the observer asks to stop.
-pub fn run(spec: &RunSpec, observer: &mut dyn Observer) -> Result<FlowSummary, RunError> {
-    let mut run = Run::new(spec)?;
+pub fn run(spec: &RunSpec, observer: &mut dyn Observer<Progress>) -> Result<FlowSummary, RunError> {
+    let mut paths = paths_of(spec)?;
+    let relays = Relays::find(spec, &mut paths);
+    if let Some(relays) = relays.as_ref().filter(|_| spec.observe.chunks == ChunksObserved::Summary) {
+        return relays.counts(spec, observer);
+    }
+    let jobs = jobs_of(spec, &paths)?;
+    if let Some(relays) = relays {
+        return relays.rows(spec, &jobs, observer);
+    }
+    by_events(spec, paths, jobs, observer)
+}
+
+/// The same, event by event.
+pub(crate) fn by_events(
+    spec: &RunSpec,
+    paths: Paths,
+    jobs: Jobs,
+    observer: &mut dyn Observer<Progress>,
+) -> Result<FlowSummary, RunError> {
+    let mut run = Run::new(spec, paths, jobs)?;
     run.start();
     run.carry_out(observer)?;
     Ok(run.summary())
 }
 
 impl<'a> Run<'a> {
-    fn new(spec: &'a RunSpec) -> Result<Self, SpecError> {
-        let (paths, jobs) = set_up(spec)?;
+    fn new(spec: &'a RunSpec, paths: Paths, jobs: Jobs) -> Result<Self, SpecError> {
+        let recorder = Recorder::new(spec, jobs.chunk_count().into())?;
         let states = (0..spec.jobs.len()).map(|job| JobState::new(spec, &jobs, job)).collect();
-        let sharing = match reacts(spec, &jobs, &paths.frames) {
+        let sharing = match reacts(spec, chunk_sizes(&jobs), &paths.frames) {
             true => Sharing::Fair(Fair::new(paths.network.capacities())),
             false => Sharing::Queued(Box::new(Queued::new(&paths.network, paths.frames.full_frames(1)))),
         };
@@ -131,7 +151,7 @@ impl<'a> Run<'a> {
             free: Vec::new(),
             queues: HashMap::new(),
             events: Events::default(),
-            rows: Vec::new(),
+            recorder,
             delivered_bytes: 0,
             spec,
             jobs,
@@ -155,9 +175,9 @@ impl<'a> Run<'a> {
         }
     }
 
-    fn carry_out(&mut self, observer: &mut dyn Observer) -> Result<(), RunError> {
-        let total_bytes = self.jobs.schedules.iter().map(workload::Schedule::total_bytes).sum();
-        let (mut told, mut now, mut moments) = (WallInstant::now(), Instant::ZERO, 0_u64);
+    fn carry_out(&mut self, observer: &mut dyn Observer<Progress>) -> Result<(), RunError> {
+        let mut watch = Watch::new(self.jobs.schedules.iter().map(workload::Schedule::total_bytes).sum());
+        let mut now = Instant::ZERO;
         while let Some(at) = self.events.next() {
             now = at;
             while let Some((kind, number, place)) = self.events.take_at(now) {
@@ -165,18 +185,12 @@ impl<'a> Run<'a> {
             }
             self.settle(now);
             self.check_queues(now)?;
-            if self.rows.len() >= BATCH_ROWS {
-                observer.batch(Batch::Chunks(std::mem::take(&mut self.rows)))?;
-            }
-            moments += 1;
-            if moments.is_multiple_of(MOMENTS_PER_LOOK) && told.elapsed() >= PROGRESS_INTERVAL {
-                told = WallInstant::now();
-                let delivered_bytes = self.delivered_bytes;
-                observer.progress(Progress { delivered_bytes, total_bytes, simulated: now })?;
-            }
+            self.recorder.hand_out(observer)?;
+            watch.delivered(std::mem::take(&mut self.delivered_bytes));
+            watch.look(now, observer)?;
         }
-        observer.progress(Progress { delivered_bytes: self.delivered_bytes, total_bytes, simulated: now })?;
-        observer.batch(Batch::Chunks(std::mem::take(&mut self.rows)))?;
+        watch.end(now, observer)?;
+        self.recorder.finish(observer)?;
         Ok(())
     }
 
@@ -195,9 +209,9 @@ impl<'a> Run<'a> {
     fn take(&mut self, now: Instant, kind: Kind, number: u32, place: u32) {
         match kind {
             Kind::Drained(told) => self.drained(now, place, told),
-            Kind::Emptied(told) => {
+            Kind::Emptied => {
                 if let Sharing::Queued(queued) = &mut self.sharing {
-                    queued.emptied(place, told);
+                    queued.emptied(now, place, &mut self.events);
                 }
             }
             Kind::Rested => {
@@ -383,7 +397,8 @@ impl<'a> Run<'a> {
         let [frames, frame_bytes, _] = self.paths.frames.of(place.bytes);
         let is_local = self.jobs.queue_pair(place.queue_pair).is_local();
         let sent = if is_local { [0, 0] } else { [frames, frame_bytes] };
-        self.rows.push(row(&self.jobs, chunk, sent, &Times { posted, delivered, completed: now, unloaded }));
+        let times = Times { posted, delivered, completed: now, unloaded };
+        self.recorder.push(chunk, row(&self.jobs, chunk, sent, &times));
         let state = &mut self.states[place.job as usize];
         state.complete += 1;
         state.end = state.end.max(now);
@@ -413,12 +428,17 @@ impl<'a> Run<'a> {
     }
 }
 
-/// Whether senders react to what becomes of their frames: by a rate control, or as their windows are full.
-fn reacts(spec: &RunSpec, jobs: &Jobs, frames: &Frames) -> bool {
+/// Whether senders of chunks of these sizes react to what becomes of their frames: by a rate control, or as
+/// their windows are full.
+pub(crate) fn reacts(spec: &RunSpec, mut bytes: impl Iterator<Item = u64>, frames: &Frames) -> bool {
     let window = u64::from(window_packets(&spec.transport));
-    let mut transfers = jobs.schedules.iter().flat_map(workload::Schedule::transfers);
     // A frame has a byte at least, so most need no count.
     let is_longer = |bytes: u64| bytes > window && frames.of(bytes)[0] > window;
-    spec.transport.rate_control != RateControl::LineRate {}
-        || transfers.any(|transfer| is_longer(transfer.bytes.div_ceil(jobs.parts.into())))
+    spec.transport.rate_control != RateControl::LineRate {} || bytes.any(is_longer)
+}
+
+/// The largest chunk of each transfer [bytes].
+fn chunk_sizes(jobs: &Jobs) -> impl Iterator<Item = u64> + '_ {
+    let transfers = jobs.schedules.iter().flat_map(workload::Schedule::transfers);
+    transfers.map(|transfer| transfer.bytes.div_ceil(jobs.parts.into()))
 }
