@@ -23,6 +23,9 @@ pub(crate) const DATA: usize = 0;
 pub(crate) const ACKS: usize = 1;
 /// Parts of a round, each flow a frame, that a link rests.
 const ROUND_PARTS: u64 = 4;
+/// What changes by less than one in so many of a link's rate, as a power of two, is not looked at until more
+/// has changed.
+const UNSEEN_BITS: u32 = 12;
 /// How often a link may be looked at for one change: acknowledgements close circles.
 const LOOKS_MAX: u8 = 4;
 
@@ -58,6 +61,8 @@ struct Link {
     place: u32,
     /// Flows that go on from it or to the host that it leads to.
     flows: u32,
+    /// What of it has changed since it was looked at.
+    unseen: u64,
     /// When it was looked at, and whether it will be looked at again for what came since.
     looked: Instant,
     is_deferred: bool,
@@ -171,6 +176,7 @@ impl Queues {
                 passages: plan.next.len() as u32,
                 place: 0,
                 flows: 0,
+                unseen: 0,
                 looked: Instant::ZERO,
                 is_deferred: false,
                 looks: 0,
@@ -223,7 +229,7 @@ impl Queues {
         }
         let carried = carried(passage.offered[class], link.passed[class]);
         self.carry(now, class, place, carried);
-        self.mark(turn.from);
+        self.change(turn.from, class, [before, rate]);
     }
 
     /// A flow is for the host that a link leads to, with another rate than before.
@@ -231,7 +237,17 @@ impl Queues {
         let place = &mut self.links[link as usize];
         place.offered[DATA] = place.offered[DATA] - before + rate;
         place.count([before, rate]);
-        self.mark(link);
+        self.change(link, DATA, [before, rate]);
+    }
+
+    /// What is offered to a link has changed: it is looked at if that matters.
+    fn change(&mut self, number: u32, class: usize, [before, rate]: [u64; 2]) {
+        let link = &mut self.links[number as usize];
+        link.unseen += before.abs_diff(rate);
+        let others = link.offered[class] - rate;
+        if others == 0 || link.unseen > link.capacity >> UNSEEN_BITS {
+            self.mark(number);
+        }
     }
 
     /// Another rate goes from a link to the next.
@@ -243,7 +259,12 @@ impl Queues {
             self.bring_up(to, now);
             let arriving = &mut self.links[to as usize].arriving[class];
             *arriving = *arriving - before + carried;
-            self.mark(to);
+            let is_only = *arriving == carried;
+            let link = &mut self.links[to as usize];
+            link.unseen += before.abs_diff(carried);
+            if is_only || link.unseen > link.capacity >> UNSEEN_BITS {
+                self.mark(to);
+            }
         }
     }
 
@@ -316,6 +337,7 @@ impl Queues {
             }
             link.looks += 1;
             link.looked = now;
+            link.unseen = 0;
             self.looks += 1;
             self.look(number, now, told);
         }
