@@ -22,7 +22,7 @@ const QUEUE_BYTES: u64 = 3_400;
 const TRANSFER_BYTES: u64 = 24;
 /// A part of a transfer under way: its flow on each link, its events [bytes]; and where senders do not react.
 const FLOW_BYTES: u64 = 640;
-const QUEUED_BYTES: u64 = 90;
+const QUEUED_BYTES: u64 = 75;
 /// A rank of a ring without events [bytes].
 const RANK_BYTES: u64 = 200;
 /// A completion time that is counted [bytes], and how many of them there are at most.
@@ -38,6 +38,8 @@ const PROGRAM_US: u64 = 500_000;
 const PORT_NS: u64 = 1_500;
 /// A chunk from its post to its row [ns].
 const CHUNK_NS: u64 = 12_000;
+/// The same where senders do not react [ns].
+const QUEUED_NS: u64 = 5_000;
 /// The same in a ring without events [ns], and a time of a block where chunks are only counted [ps].
 const ROW_NS: u64 = 1_500;
 const TIME_PS: u64 = 3_000;
@@ -111,8 +113,12 @@ fn ports(graph: &Graph) -> u64 {
     2 * graph.links.len() as u64
 }
 
+const fn is_queued(spec: &RunSpec) -> bool {
+    matches!(spec.transport.rate_control, RateControl::LineRate {})
+}
+
 fn memory_bytes(spec: &RunSpec, sum: &Estimate, transfers: u64, flows: u64, rings: Option<[u64; 2]>) -> u64 {
-    let is_queued = matches!(spec.transport.rate_control, RateControl::LineRate {});
+    let is_queued = is_queued(spec);
     let rows = sum.chunk_rows.min(ROWS_WAITING) * ROW_BYTES;
     if let Some([ranks, _]) = rings {
         return PROGRAM_BYTES + sum.ports * PORT_BYTES + ranks * RANK_BYTES + rows;
@@ -130,6 +136,7 @@ fn time_ms(spec: &RunSpec, sum: &Estimate, rings: Option<[u64; 2]>) -> u64 {
     let [times, each_ps] = match rings {
         Some([_, times]) if spec.observe.chunks == ChunksObserved::Summary => [times, TIME_PS],
         Some(_) => [sum.chunks, ROW_NS * 1_000],
+        None if is_queued(spec) => [sum.chunks, QUEUED_NS * 1_000],
         None => [sum.chunks, CHUNK_NS * 1_000],
     };
     let chunks = u128::from(times) * u128::from(each_ps) / 1_000;

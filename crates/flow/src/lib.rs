@@ -6,7 +6,8 @@
 //! 2. `network`: directed links, the path of each queue pair by the hash of the packet simulator, or an even
 //!    split over all paths;
 //! 3. `train`: what a chunk is on the wire, and what it takes on an idle path;
-//! 4. `fluid`: flows on links and their max-min fair rates, recomputed only where a change reaches;
+//! 4. `sharing`: how flows share links: `fair` and `fluid`, max-min fair rates, recomputed only where a change
+//!    reaches, of senders that react; `queued`, `senders` and `queues` of those that do not;
 //! 5. `set_up`: network and jobs of a spec that has been checked;
 //! 6. `run`: schedules, their dependencies and events;
 //! 7. `relay`: rings without events, where nothing shares a link;
@@ -35,15 +36,18 @@ mod rows;
 mod run;
 mod senders;
 mod set_up;
+mod sharing;
 #[cfg(test)]
 mod tests;
 mod train;
 mod transfers;
+mod watch;
 mod work;
 
 pub use estimate::{Estimate, estimate};
 pub use fluid::{Fluid, Share, WHOLE};
 pub use jobs::{Observer, RunError, Stopped};
 pub use rows::{FlowSummary, JobResult, RoundTimes};
-pub use run::{Progress, run};
+pub use run::run;
 pub use set_up::check;
+pub use watch::Progress;

@@ -1,6 +1,6 @@
 //! Rows on their way to the observer: each, a sample of them, or none but counts of all.
 
-use crate::run::Progress;
+use crate::watch::Progress;
 use jobs::{Chosen, Observer, Stopped, Tally};
 use record::{Batch, ChunkRow};
 use spec::{RunSpec, SpecError};

@@ -1,83 +1,19 @@
 //! Carries a spec out: posts what may start, moves on from event to event, hands rows out.
 
 use crate::events::{Events, Kind};
-use crate::fair::Fair;
-use crate::path::{Paths, window_packets};
-use crate::queued::{Queued, Step};
-use crate::queues::Overflow;
+use crate::path::Paths;
+use crate::queued::Step;
 use crate::recorder::Recorder;
 use crate::relay::Relays;
 use crate::rows::{FlowSummary, JobResult, Times, row};
 use crate::set_up::{jobs_of, paths_of};
-use crate::train::Frames;
+use crate::sharing::Sharing;
 use crate::transfers::JobState;
-use jobs::{Jobs, Observer, QueuePair, RunError, Stopped};
-use spec::{ChunksObserved, RateControl, RunSpec, RunStatus, SpecError};
+use crate::watch::{Progress, Watch};
+use jobs::{Jobs, Observer, QueuePair, RunError};
+use spec::{ChunksObserved, RunSpec, RunStatus, SpecError};
 use std::collections::{HashMap, VecDeque};
-use std::time::{Duration, Instant as WallInstant};
 use units::{Instant, Rate, Span, TransferId};
-
-/// Moments between two looks at the wall clock.
-const MOMENTS_PER_LOOK: u64 = 256;
-/// Wall time between two progress reports.
-const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
-
-/// How far a run has come.
-#[derive(Clone, Copy, Debug)]
-pub struct Progress {
-    /// Payload delivered [bytes].
-    pub delivered_bytes: u64,
-    /// Payload to deliver in all [bytes].
-    pub total_bytes: u64,
-    /// Time of the run.
-    pub simulated: Instant,
-}
-
-/// Tells an observer now and then how far a run is.
-pub(crate) struct Watch {
-    progress: Progress,
-    told: WallInstant,
-    moments: u64,
-}
-
-impl Watch {
-    pub(crate) fn new(total_bytes: u64) -> Self {
-        let progress = Progress { delivered_bytes: 0, total_bytes, simulated: Instant::ZERO };
-        Self { progress, told: WallInstant::now(), moments: 0 }
-    }
-
-    pub(crate) const fn delivered(&mut self, bytes: u64) {
-        self.progress.delivered_bytes += bytes;
-    }
-
-    /// A moment of the run is over.
-    pub(crate) fn look(
-        &mut self,
-        now: Instant,
-        observer: &mut dyn Observer<Progress>,
-    ) -> Result<(), Stopped> {
-        self.progress.simulated = now;
-        self.moments += 1;
-        if self.moments.is_multiple_of(MOMENTS_PER_LOOK) && self.told.elapsed() >= PROGRESS_INTERVAL {
-            self.told = WallInstant::now();
-            observer.progress(self.progress)?;
-        }
-        Ok(())
-    }
-
-    pub(crate) fn end(mut self, now: Instant, observer: &mut dyn Observer<Progress>) -> Result<(), Stopped> {
-        self.progress.simulated = now;
-        observer.progress(self.progress)
-    }
-}
-
-/// How flows share links.
-enum Sharing {
-    /// Senders react.
-    Fair(Fair),
-    /// They do not.
-    Queued(Box<Queued>),
-}
 
 /// A chunk that was posted and is not acknowledged.
 #[derive(Clone, Copy)]
@@ -141,12 +77,8 @@ impl<'a> Run<'a> {
     fn new(spec: &'a RunSpec, paths: Paths, jobs: Jobs) -> Result<Self, SpecError> {
         let recorder = Recorder::new(spec, jobs.chunk_count().into())?;
         let states = (0..spec.jobs.len()).map(|job| JobState::new(spec, &jobs, job)).collect();
-        let sharing = match reacts(spec, chunk_sizes(&jobs), &paths.frames) {
-            true => Sharing::Fair(Fair::new(paths.network.capacities())),
-            false => Sharing::Queued(Box::new(Queued::new(&paths.network, paths.frames.full_frames(1)))),
-        };
         Ok(Self {
-            sharing,
+            sharing: Sharing::new(spec, &jobs, &paths),
             active: Vec::new(),
             free: Vec::new(),
             queues: HashMap::new(),
@@ -163,14 +95,13 @@ impl<'a> Run<'a> {
     /// Offers what waits for nothing.
     fn start(&mut self) {
         for (index, job) in self.spec.jobs.iter().enumerate() {
-            let start = Instant(job.start_ps);
-            let releases = self.jobs.schedules[index].releases().to_vec();
             let count = self.jobs.schedules[index].transfers().len() as u32;
-            for transfer in
-                (0..count).filter(|&transfer| self.states[index].is_free(transfer)).collect::<Vec<_>>()
-            {
-                let release = releases.get(transfer as usize).copied().unwrap_or(Span::ZERO);
-                self.offer(index as u32, transfer, start + release);
+            for transfer in 0..count {
+                if self.states[index].is_free(transfer) {
+                    let release = self.jobs.schedules[index].releases().get(transfer as usize);
+                    let at = Instant(job.start_ps) + release.copied().unwrap_or(Span::ZERO);
+                    self.offer(index as u32, transfer, at);
+                }
             }
         }
     }
@@ -183,8 +114,8 @@ impl<'a> Run<'a> {
             while let Some((kind, number, place)) = self.events.take_at(now) {
                 self.take(now, kind, number, place);
             }
-            self.settle(now);
-            self.check_queues(now)?;
+            self.sharing.settle(now, &mut self.events, &self.paths, &self.jobs);
+            self.sharing.check_queues(now, &self.paths)?;
             self.recorder.hand_out(observer)?;
             watch.delivered(std::mem::take(&mut self.delivered_bytes));
             watch.look(now, observer)?;
@@ -194,31 +125,11 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// That nothing would have been lost by now.
-    fn check_queues(&self, now: Instant) -> Result<(), SpecError> {
-        let Sharing::Queued(queued) = &self.sharing else { return Ok(()) };
-        let Some(Overflow { link, bytes }) = queued.overflow() else { return Ok(()) };
-        let name = self.paths.network.name_of(link);
-        Err(SpecError::Value {
-            field: "fabric.switch.pfc".into(),
-            found: format!("none, so that the queue of {name} loses frames at {bytes} bytes, {now}"),
-            allowed: "a fabric that loses nothing (the flow model covers no losses)".into(),
-        })
-    }
-
     fn take(&mut self, now: Instant, kind: Kind, number: u32, place: u32) {
         match kind {
             Kind::Drained(told) => self.drained(now, place, told),
-            Kind::Emptied => {
-                if let Sharing::Queued(queued) = &mut self.sharing {
-                    queued.emptied(now, place, &mut self.events);
-                }
-            }
-            Kind::Rested => {
-                if let Sharing::Queued(queued) = &mut self.sharing {
-                    queued.rested(place);
-                }
-            }
+            Kind::Emptied => self.sharing.emptied(now, place, &mut self.events),
+            Kind::Rested => self.sharing.rested(place),
             Kind::Passed(hop) => self.move_on(now, place, hop),
             Kind::Look(told) => self.look(now, place, told),
             Kind::Delivered => self.delivered(place, now),
@@ -291,47 +202,26 @@ impl<'a> Run<'a> {
         let path = self.paths.of(&self.jobs, active.chunk);
         let idle = self.paths.idle(&path, self.jobs.chunk(active.chunk).bytes);
         (active.tail, active.back, active.unloaded) = (idle.tail, idle.back, idle.unloaded);
-        let network = &self.paths.network;
-        match &mut self.sharing {
-            Sharing::Fair(fair) => {
-                let bound = idle.slowest.min(idle.window_rate.unwrap_or(u64::MAX));
-                fair.begin(now, slot, network.shares(&path.ports, path.to), bound, path.wire_bytes);
-            }
-            Sharing::Queued(queued) => {
-                let (node, port) = path.ports[0];
-                queued.begin(now, slot, active.chunk, network.link_of(node, port), path.wire_bytes);
-            }
-        }
-    }
-
-    /// Works out what flows after what happened at `now`.
-    fn settle(&mut self, now: Instant) {
-        match &mut self.sharing {
-            Sharing::Fair(fair) => fair.settle(now, &mut self.events),
-            Sharing::Queued(queued) => queued.settle(now, &mut self.events, &self.paths, &self.jobs),
-        }
+        let chunk = active.chunk;
+        self.sharing.begin(now, (slot, chunk), &path, &idle, &self.paths);
     }
 
     fn drained(&mut self, now: Instant, slot: u32, told: u32) {
-        let Sharing::Fair(fair) = &mut self.sharing else { return };
-        if fair.has_ended(slot, told) {
+        if self.sharing.has_ended(slot, told) {
             self.through(now, slot);
             self.sent(now, slot);
         }
     }
 
     fn look(&mut self, now: Instant, port: u32, told: u32) {
-        loop {
-            let Sharing::Queued(queued) = &mut self.sharing else { return };
-            let Some(slot) = queued.take_sent(now, port, told) else { return };
+        while let Some(slot) = self.sharing.take_sent(now, port, told) {
             self.move_on(now, slot, 0);
             self.sent(now, slot);
         }
     }
 
     fn move_on(&mut self, now: Instant, slot: u32, hop: u8) {
-        let Sharing::Queued(queued) = &mut self.sharing else { return };
-        match queued.move_on(now, slot, hop, &self.paths, &self.jobs) {
+        match self.sharing.move_on(now, (slot, hop), &self.paths, &self.jobs) {
             Step::Through => self.through(now, slot),
             Step::Waits(hop, at) => self.events.push(at, Kind::Passed(hop), 0, slot),
         }
@@ -419,26 +309,8 @@ impl<'a> Run<'a> {
             status: if is_complete { RunStatus::Complete } else { RunStatus::Incomplete },
             end_ps: self.states.iter().map(|state| state.end.0).max().unwrap_or(0),
             jobs,
-            rate_changes: match &self.sharing {
-                Sharing::Fair(fair) => fair.rate_changes,
-                Sharing::Queued(queued) => queued.rate_changes(),
-            },
+            rate_changes: self.sharing.rate_changes(),
             events: self.events.done(),
         }
     }
-}
-
-/// Whether senders of chunks of these sizes react to what becomes of their frames: by a rate control, or as
-/// their windows are full.
-pub(crate) fn reacts(spec: &RunSpec, mut bytes: impl Iterator<Item = u64>, frames: &Frames) -> bool {
-    let window = u64::from(window_packets(&spec.transport));
-    // A frame has a byte at least, so most need no count.
-    let is_longer = |bytes: u64| bytes > window && frames.of(bytes)[0] > window;
-    spec.transport.rate_control != RateControl::LineRate {} || bytes.any(is_longer)
-}
-
-/// The largest chunk of each transfer [bytes].
-fn chunk_sizes(jobs: &Jobs) -> impl Iterator<Item = u64> + '_ {
-    let transfers = jobs.schedules.iter().flat_map(workload::Schedule::transfers);
-    transfers.map(|transfer| transfer.bytes.div_ceil(jobs.parts.into()))
 }

@@ -3,7 +3,7 @@
 use super::{Hop, Relays, Ring};
 use crate::recorder::Recorder;
 use crate::rows::{FlowSummary, JobResult, Times, row};
-use crate::run::{Progress, Watch};
+use crate::watch::{Progress, Watch};
 use jobs::{Jobs, Observer, RunError, Tally};
 use record::{ChunkStatus, ChunkStepRow, ChunkTimeRow};
 use spec::{JobSpec, RunSpec, RunStatus};

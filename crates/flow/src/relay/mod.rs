@@ -128,7 +128,7 @@ fn is_plain(job: &JobSpec) -> bool {
 fn reacts(spec: &RunSpec, relay: &Relay, paths: &Paths) -> bool {
     let parts = u64::from(spec.transport.qps_per_rank_pair);
     let largest = (0..relay.ranks).map(|rank| relay.bytes(rank)).max().unwrap_or(0);
-    crate::run::reacts(spec, std::iter::once(largest.div_ceil(parts)), &paths.frames)
+    crate::sharing::reacts(spec, std::iter::once(largest.div_ceil(parts)), &paths.frames)
 }
 
 /// What may go over links at once [2^-16 bit/s].

@@ -2,8 +2,9 @@
 
 use super::Relays;
 use crate::rows::FlowSummary;
-use crate::run::{Progress, by_events, run};
+use crate::run::{by_events, run};
 use crate::set_up::{jobs_of, paths_of};
+use crate::watch::Progress;
 use jobs::{Observer, Stopped};
 use proptest::prelude::*;
 use record::{Batch, ChunkRow, ChunkStepRow, ChunkTimeRow};
@@ -85,6 +86,35 @@ fn a_ring_over_pods_is_that_of_its_events() {
     assert!(is_the_same(&spec));
     spec.fabric.switch.forwarding = ForwardingSpec::CutThrough;
     assert!(is_the_same(&spec));
+}
+
+/// The same eight hosts with a port in each of so many planes, and a queue pair for each port.
+fn over_planes(mut spec: RunSpec, planes: u32) -> RunSpec {
+    let TopologySpec::FatTree { host_link, fabric_link, .. } = spec.fabric.topology else {
+        panic!("it is three tiers")
+    };
+    let (leaves, hosts_per_leaf, spines, links_per_spine) = (4, 2, 2, 1);
+    spec.fabric.topology = TopologySpec::MultiPlane {
+        planes,
+        leaves,
+        hosts_per_leaf,
+        spines,
+        links_per_spine,
+        host_link,
+        fabric_link,
+    };
+    spec.transport.qps_per_rank_pair = planes;
+    spec
+}
+
+#[test]
+fn the_parts_of_a_block_take_planes_of_their_own() {
+    for planes in [2, 3] {
+        let mut spec = over_planes(ring(), planes);
+        assert!(is_the_same(&spec));
+        spec.transport.qps_per_rank_pair += 1;
+        assert!(!is_found(&spec), "two parts share a port");
+    }
 }
 
 #[test]
@@ -175,6 +205,7 @@ prop_compose! {
         overheads in proptest::array::uniform3(prop_oneof![Just(0_u64), 1_u64..3_000_000]),
         (latency, mtu, start) in (0_u64..2_000_000, prop_oneof![Just(1_024_u32), Just(4_096)], 0_u64..5_000_000),
         (per_pair, cut_through, window) in (any::<bool>(), any::<bool>(), any::<bool>()),
+        planes in 1..4_u32,
     ) -> RunSpec {
         let mut spec = ring();
         let job = &mut spec.jobs[0];
@@ -193,7 +224,7 @@ prop_compose! {
             spec.transport.window_packets = 64;
             spec.transport.rate_control = RateControl::LineRate {};
         }
-        spec
+        if planes > 1 { over_planes(spec, planes) } else { spec }
     }
 }
 
