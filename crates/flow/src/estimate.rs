@@ -22,7 +22,7 @@ const QUEUE_BYTES: u64 = 3_400;
 const TRANSFER_BYTES: u64 = 24;
 /// A part of a transfer under way: its flow on each link, its events [bytes]; and where senders do not react.
 const FLOW_BYTES: u64 = 640;
-const QUEUED_BYTES: u64 = 75;
+const QUEUED_BYTES: u64 = 110;
 /// A rank of a ring without events [bytes].
 const RANK_BYTES: u64 = 200;
 /// A completion time that is counted [bytes], and how many of them there are at most.
