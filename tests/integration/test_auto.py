@@ -15,8 +15,8 @@ from fabricbench.backend.sim import SimBackend
 from fabricbench.plan import choice, kinds
 from fabricbench.plan.choice import Measured
 from fabricbench.results.jobs import result_rows
-from fabricbench.runner.campaign.units import units_of
 from fabricbench.runner.campaign.file import load_campaign
+from fabricbench.runner.campaign.units import units_of
 from fabricbench.runner.loading import backend_of, load, notes_of
 from fabricbench.runner.trials import Runner, facts_of
 from fabricbench.store import Trial, Workspace

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -131,6 +132,34 @@ def test_what_needs_packets_is_null(tmp_path: Path) -> None:
     chunks = trial.tables.table("chunks")
     nulls = {name: chunks[name].null_count for name in ("retransmits", "ecn_ce_rx", "completed_ps")}
     assert (len(chunks), nulls) == (56, {"retransmits": 56, "ecn_ce_rx": 56, "completed_ps": 0})
+
+
+@pytest.mark.parametrize("collective", ["all-to-all", "all-reduce, algorithm: ring"])
+def test_a_summary_counts_what_would_have_rows(tmp_path: Path, collective: str) -> None:
+    text = plan(f"ranks: all, collective: {collective}")
+    rows = run_on(tmp_path / "rows", text, "flow").tables.table("chunks").to_pylist()
+    summary = run_on(tmp_path / "summary", text + "observe: {chunks: summary}\n", "flow").tables
+    assert len(summary.table("chunks")) == 0
+    steps = summary.table("chunk_steps").to_pylist()
+    assert sum(step["chunks"] for step in steps) == len(rows)
+    for step in steps:
+        of_it = [row for row in rows if row["step"] == step["step"]]
+        assert step["completed_ps"] == max(row["completed_ps"] for row in of_it)
+        assert step["start_ps"] == min(row["start_ps"] for row in of_it)
+        assert (step["retransmits"], step["latency_frames"]) == (None, None)
+    times = Counter(row["fct_ps"] for row in rows)
+    assert {row["fct_ps"]: row["chunks"] for row in summary.table("chunk_times").to_pylist()} == times
+
+
+def test_a_ring_of_131_072_gpus_takes_seconds(tmp_path: Path) -> None:
+    text = plan("ranks: all, collective: all-reduce, algorithm: ring", LARGE["fat-tree"], size="4GB")
+    text += "observe: {chunks: summary}\n"
+    text = text.replace("load_balancing: ecmp", "load_balancing: ecmp, switch: {pfc: on, ecn: alibaba}")
+    trial = run_on(tmp_path, text.replace("transport: {", "transport: {rate_control: dcqcn, "), "flow")
+    assert trial.summary is not None
+    (job,) = trial.summary["jobs"]
+    assert (job["status"], job["chunks"]) == ("complete", 2 * 131_071 * 131_072)
+    assert len(trial.tables.table("chunk_steps")) == 2 * 131_071
 
 
 def test_a_report_says_that_it_comes_from_a_flow_model(tmp_path: Path) -> None:

@@ -1,9 +1,6 @@
 //! What of a spec this model does not cover.
 
-use spec::{
-    ChunksObserved, FabricSpec, JobSpec, LinkLayerSpec, LoadBalancing, LossRecovery, RepeatSpec, RunSpec,
-    SpecError,
-};
+use spec::{FabricSpec, JobSpec, LinkLayerSpec, LoadBalancing, LossRecovery, RepeatSpec, RunSpec, SpecError};
 
 /// That every field is one that the model covers.
 ///
@@ -19,8 +16,6 @@ pub(crate) fn check(spec: &RunSpec) -> Result<(), SpecError> {
     let resends = is_sprayed && spec.transport.recovery == LossRecovery::GoBackN;
     refuse(resends, "transport.recovery", "go-back-n, where packets are sprayed", "selective")?;
     refuse(!spec.tcp.is_empty(), "tcp", "TCP traffic", "none: flows have no congestion window")?;
-    let is_all = spec.observe.chunks == ChunksObserved::All;
-    refuse(!is_all, "observe.chunks", "a sample or a summary", "all")?;
     spec.jobs.iter().enumerate().try_for_each(|(index, job)| check_job(index, job))
 }
 

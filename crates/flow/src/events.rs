@@ -9,8 +9,8 @@ use units::Instant;
 pub(crate) enum Kind {
     /// A flow has ended by the rate that it was told so many times before; the place is its slot.
     Drained(u32),
-    /// The queue of a link is empty; the number is how often it was told when, the place the link.
-    Emptied(u32),
+    /// The queue of a link may be empty; the place is the link.
+    Emptied,
     /// A link is to be looked at, the place.
     Rested,
     /// The last bit of a flow leaves the link of this hop; the place is its slot.

@@ -6,11 +6,13 @@
 //! 2. `network`, `path`: directed links, the path of each queue pair by the hash of the packet simulator, or an
 //!    even split over all paths;
 //! 3. `train`: what a chunk is on the wire, and what it takes on an idle path;
-//! 4. `set_up`: network and jobs of a spec that has been checked;
-//! 5. one of two ways to share links: `queued`, `queues`, `senders` where senders do not react to congestion (each
-//!    port serves its senders in turn, and what does not fit waits before it), `fluid`, `fair` where they do
-//!    (max-min fair rates, recomputed only where a change reaches);
-//! 6. `run`, `transfers`, `events`, `rows`: schedules, their dependencies and events; rows of the record.
+//! 4. `sharing`: how flows share links: `fair` and `fluid`, max-min fair rates, recomputed only where a change
+//!    reaches, of senders that react to congestion; `queued`, `senders` and `queues` of those that do not (each
+//!    port serves its senders in turn, and what does not fit waits before it);
+//! 5. `set_up`: network and jobs of a spec that has been checked;
+//! 6. `run`, `transfers`, `events`: schedules, their dependencies and events;
+//! 7. `relay`: rings without events, where nothing shares a link;
+//! 8. `rows`, `recorder`: rows of the record, or counts of them.
 //!
 //! `estimate` tells before what a run will cost, `loads` where the hash puts most queue pairs.
 //!
@@ -26,23 +28,30 @@ mod events;
 mod fair;
 mod fluid;
 mod loads;
+mod marks;
 mod network;
 mod path;
 mod queued;
 mod queues;
+mod recorder;
+mod relay;
 mod rows;
 mod run;
 mod senders;
 mod set_up;
+mod sharing;
 #[cfg(test)]
 mod tests;
 mod train;
 mod transfers;
+mod watch;
 mod work;
 
 pub use estimate::{Estimate, estimate};
 pub use fluid::{Fluid, Share, WHOLE};
 pub use loads::{Busiest, busiest};
+pub use jobs::{Observer, RunError, Stopped};
 pub use rows::{FlowSummary, JobResult, RoundTimes};
-pub use run::{Observer, Progress, RunError, Stopped, run};
+pub use run::run;
 pub use set_up::check;
+pub use watch::Progress;

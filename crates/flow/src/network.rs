@@ -266,6 +266,31 @@ impl Network {
         }
     }
 
+    /// Hands every link that frames out of a port may take to `visit`, whichever next hops are chosen, some of
+    /// them more than once. Returns whether the choice makes no difference to how long they take.
+    pub(crate) fn is_even(
+        &self,
+        (node, port): (NodeId, u16),
+        to: AttachmentId,
+        mut visit: impl FnMut(u32),
+    ) -> bool {
+        let first = self.link_of(node, port);
+        let (mut is_even, mut kinds) = (true, Vec::new());
+        visit(first);
+        self.split(first, to, &mut |turn| {
+            let from = self.end_of(turn.from);
+            let end = self.graph.node(from).ports[usize::from(turn.port)];
+            let tier = self.graph.node(end.peer).tier;
+            let kind = (self.graph.link(end.link).rate, self.latency(from, turn.port), tier);
+            match kinds.get(usize::from(turn.hop)) {
+                Some(other) => is_even &= *other == kind,
+                None => kinds.push(kind),
+            }
+            visit(self.link_after(turn));
+        });
+        is_even
+    }
+
     /// An even split over all next hops, switch by switch.
     fn split(&self, first: u32, to: AttachmentId, visit: &mut impl FnMut(Turn)) {
         let mut level = BTreeMap::from([(first, WHOLE)]);

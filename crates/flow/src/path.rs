@@ -115,6 +115,15 @@ impl Paths {
         }
     }
 
+    /// A way of a chunk of so many bytes from a port to another; none if there is none.
+    pub(crate) fn between(&self, [from, to]: [AttachmentId; 2], bytes: u64) -> Option<Path> {
+        let ports = |ends| Some(self.network.ports(ends, 0, None)).filter(|ports| !ports.is_empty());
+        let [_, _, wire_bytes] = self.frames.of(bytes);
+        let acks = self.frames.acks_of(bytes);
+        let (ports, back) = (ports([from, to])?, ports([to, from])?);
+        Some(Path { to, ports, back, back_to: from, wire_bytes, acks })
+    }
+
     /// What a chunk of so many bytes takes on an idle path.
     pub(crate) fn idle(&mut self, path: &Path, bytes: u64) -> Idle {
         let (hops, back) = (self.network.hops(&path.ports), self.network.hops(&path.back));

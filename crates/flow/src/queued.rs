@@ -60,8 +60,8 @@ struct Notes<'a> {
 }
 
 impl Told for Notes<'_> {
-    fn empties(&mut self, at: Instant, link: u32, told: u32) {
-        self.events.push(at, Kind::Emptied(told), 0, link);
+    fn empties(&mut self, at: Instant, link: u32) {
+        self.events.push(at, Kind::Emptied, 0, link);
     }
 
     fn looks(&mut self, at: Instant, link: u32) {
@@ -145,9 +145,9 @@ impl Queued {
         }
     }
 
-    /// The queue of a link is said to be empty.
-    pub(crate) fn emptied(&mut self, link: u32, told: u32) {
-        self.queues.emptied(link, told);
+    /// The queue of a link may be empty.
+    pub(crate) fn emptied(&mut self, now: Instant, link: u32, events: &mut Events) {
+        self.queues.emptied(now, link, &mut Notes { events, slowed: Vec::new() });
     }
 
     /// A link has rested, and is to be looked at.

@@ -8,10 +8,9 @@
 //!
 //! Acknowledgements go ahead of data: what they take of a link, data do not have.
 
+use crate::marks::Marks;
 use crate::network::Turn;
 use crate::work::{of_bytes, part_of, time_for};
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 use units::{Instant, Span};
 
 /// Fractional bits of the part of what arrives that leaves.
@@ -24,6 +23,9 @@ pub(crate) const DATA: usize = 0;
 pub(crate) const ACKS: usize = 1;
 /// Parts of a round, each flow a frame, that a link rests.
 const ROUND_PARTS: u64 = 4;
+/// What changes by less than one in so many of a link's rate, as a power of two, is not looked at until more
+/// has changed.
+const UNSEEN_BITS: u32 = 12;
 /// How often a link may be looked at for one change: acknowledgements close circles.
 const LOOKS_MAX: u8 = 4;
 
@@ -55,16 +57,19 @@ struct Link {
     since: Instant,
     first_passage: u32,
     passages: u32,
-    rank: u32,
-    is_dirty: bool,
+    /// Its place in the order in which changes go along paths.
+    place: u32,
     /// Flows that go on from it or to the host that it leads to.
     flows: u32,
+    /// What of it has changed since it was looked at.
+    unseen: u64,
     /// When it was looked at, and whether it will be looked at again for what came since.
     looked: Instant,
     is_deferred: bool,
     looks: u8,
-    /// Times that it was told when its queue is empty.
-    told: u32,
+    /// When its queue will be empty as it was last worked out, and when it is to be looked at for that.
+    empties: Instant,
+    asked: Instant,
 }
 
 impl Link {
@@ -92,7 +97,9 @@ impl Link {
 pub(crate) struct Queues {
     links: Vec<Link>,
     passages: Vec<Passage>,
-    dirty: BinaryHeap<Reverse<(u32, u32)>>,
+    /// Links to look at by their places, and the link at each place.
+    dirty: Marks,
+    order: Vec<u32>,
     looked: Vec<u32>,
     /// Queues that are shorter count as empty [2^-16 bit/s x ps].
     frame: u128,
@@ -141,8 +148,8 @@ pub(crate) struct LinkPlan {
 
 /// What a settled network tells.
 pub(crate) trait Told {
-    /// A queue will be empty at `at`, unless this link is told of another time before.
-    fn empties(&mut self, at: Instant, link: u32, told: u32);
+    /// A queue may be empty at `at`.
+    fn empties(&mut self, at: Instant, link: u32);
     /// A link is to be looked at again at `at`.
     fn looks(&mut self, at: Instant, link: u32);
     /// What a sender's link lets through is another now.
@@ -154,7 +161,7 @@ impl Queues {
         plans: impl Iterator<Item = LinkPlan>,
         (frame_bytes, buffer): (u64, Option<Buffer>),
     ) -> Self {
-        let (mut links, mut passages) = (Vec::new(), Vec::new());
+        let (mut links, mut passages, mut ranks) = (Vec::new(), Vec::new(), Vec::new());
         for plan in plans {
             links.push(Link {
                 capacity: plan.capacity,
@@ -167,20 +174,26 @@ impl Queues {
                 since: Instant::ZERO,
                 first_passage: passages.len() as u32,
                 passages: plan.next.len() as u32,
-                rank: plan.rank,
-                is_dirty: false,
+                place: 0,
                 flows: 0,
+                unseen: 0,
                 looked: Instant::ZERO,
                 is_deferred: false,
                 looks: 0,
-                told: 0,
+                empties: Instant::ZERO,
+                asked: Instant::NEVER,
             });
+            ranks.push(plan.rank);
             passages.extend(plan.next.into_iter().map(|to| Passage { to, ..Passage::default() }));
         }
+        let mut order: Vec<u32> = (0..links.len() as u32).collect();
+        order.sort_by_key(|&link| ranks[link as usize]);
+        (0..).zip(&order).for_each(|(place, &link)| links[link as usize].place = place);
         Self {
+            dirty: Marks::new(links.len()),
+            order,
             links,
             passages,
-            dirty: BinaryHeap::new(),
             looked: Vec::new(),
             frame: of_bytes(frame_bytes),
             buffer,
@@ -216,7 +229,7 @@ impl Queues {
         }
         let carried = carried(passage.offered[class], link.passed[class]);
         self.carry(now, class, place, carried);
-        self.mark(turn.from);
+        self.change(turn.from, class, [before, rate]);
     }
 
     /// A flow is for the host that a link leads to, with another rate than before.
@@ -224,7 +237,17 @@ impl Queues {
         let place = &mut self.links[link as usize];
         place.offered[DATA] = place.offered[DATA] - before + rate;
         place.count([before, rate]);
-        self.mark(link);
+        self.change(link, DATA, [before, rate]);
+    }
+
+    /// What is offered to a link has changed: it is looked at if that matters.
+    fn change(&mut self, number: u32, class: usize, [before, rate]: [u64; 2]) {
+        let link = &mut self.links[number as usize];
+        link.unseen += before.abs_diff(rate);
+        let others = link.offered[class] - rate;
+        if others == 0 || link.unseen > link.capacity >> UNSEEN_BITS {
+            self.mark(number);
+        }
     }
 
     /// Another rate goes from a link to the next.
@@ -236,7 +259,12 @@ impl Queues {
             self.bring_up(to, now);
             let arriving = &mut self.links[to as usize].arriving[class];
             *arriving = *arriving - before + carried;
-            self.mark(to);
+            let is_only = *arriving == carried;
+            let link = &mut self.links[to as usize];
+            link.unseen += before.abs_diff(carried);
+            if is_only || link.unseen > link.capacity >> UNSEEN_BITS {
+                self.mark(to);
+            }
         }
     }
 
@@ -256,15 +284,27 @@ impl Queues {
         }
     }
 
-    /// A queue is said to be empty: whether that still holds.
-    pub(crate) fn emptied(&mut self, link: u32, told: u32) -> bool {
+    /// A queue may be empty; if it will be later, it is to be asked again then.
+    pub(crate) fn emptied(&mut self, now: Instant, link: u32, told: &mut impl Told) {
         let place = &mut self.links[link as usize];
-        let holds = place.told == told;
-        if holds {
+        if place.asked == now {
+            place.asked = Instant::NEVER;
+        }
+        if place.empties == now {
             place.looked = Instant::ZERO;
             self.mark(link);
+        } else if place.empties > now {
+            self.ask(link, told);
         }
-        holds
+    }
+
+    /// Has itself told when a queue is empty, unless it asks sooner.
+    fn ask(&mut self, number: u32, told: &mut impl Told) {
+        let link = &mut self.links[number as usize];
+        if link.empties < link.asked {
+            link.asked = link.empties;
+            told.empties(link.empties, number);
+        }
     }
 
     /// A link has rested.
@@ -274,16 +314,13 @@ impl Queues {
     }
 
     fn mark(&mut self, number: u32) {
-        let link = &mut self.links[number as usize];
-        if !std::mem::replace(&mut link.is_dirty, true) {
-            self.dirty.push(Reverse((link.rank, number)));
-        }
+        self.dirty.insert(self.links[number as usize].place);
     }
 
     /// Works out what leaves every link that a change reaches.
     pub(crate) fn settle(&mut self, now: Instant, told: &mut impl Told) {
-        while let Some(Reverse((_, number))) = self.dirty.pop() {
-            self.links[number as usize].is_dirty = false;
+        while let Some(place) = self.dirty.pop() {
+            let number = self.order[place as usize];
             let link = &mut self.links[number as usize];
             let rests_until = link.rests_until(self.frame);
             if rests_until > now && link.leaving > 0 && link.looks == 0 {
@@ -300,6 +337,7 @@ impl Queues {
             }
             link.looks += 1;
             link.looked = now;
+            link.unseen = 0;
             self.looks += 1;
             self.look(number, now, told);
         }
@@ -329,10 +367,11 @@ impl Queues {
                 parts_of(link.arriving[ACKS], link.offered[ACKS]),
             ];
             if let Some(end) = link.empties_at(now, capacity) {
-                link.told = link.told.wrapping_add(1);
-                told.empties(end, number, link.told);
+                link.empties = end;
+                self.ask(number, told);
             }
         }
+        let link = &mut self.links[number as usize];
         let is_source = link.is_source;
         let bits = if is_source { SMALL_CHANGE_BITS + 5 } else { SMALL_CHANGE_BITS };
         let differs = [DATA, ACKS].map(|class| differs(before[class], link.passed[class], bits));

@@ -1,83 +1,19 @@
 //! Carries a spec out: posts what may start, moves on from event to event, hands rows out.
 
 use crate::events::{Events, Kind};
-use crate::fair::Fair;
-use crate::path::{Paths, window_packets};
-use crate::queued::{Queued, Step};
-use crate::queues::Overflow;
+use crate::path::Paths;
+use crate::queued::Step;
+use crate::recorder::Recorder;
+use crate::relay::Relays;
 use crate::rows::{FlowSummary, JobResult, Times, row};
-use crate::set_up::set_up;
-use crate::train::Frames;
+use crate::set_up::{jobs_of, paths_of};
+use crate::sharing::Sharing;
 use crate::transfers::JobState;
-use jobs::{Jobs, QueuePair};
-use record::{Batch, ChunkRow};
-use spec::{RateControl, RunSpec, RunStatus, SpecError};
+use crate::watch::{Progress, Watch};
+use jobs::{Jobs, Observer, QueuePair, RunError};
+use spec::{ChunksObserved, RunSpec, RunStatus, SpecError};
 use std::collections::{HashMap, VecDeque};
-use std::time::{Duration, Instant as WallInstant};
-use thiserror::Error;
 use units::{Instant, Rate, Span, TransferId};
-
-/// Rows of one batch.
-const BATCH_ROWS: usize = 4_096;
-/// Moments between two looks at the wall clock.
-const MOMENTS_PER_LOOK: u64 = 256;
-/// Wall time between two progress reports.
-const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
-
-/// The observer wants the run to end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Stopped;
-
-/// How far a run has come.
-#[derive(Clone, Copy, Debug)]
-pub struct Progress {
-    /// Payload delivered [bytes].
-    pub delivered_bytes: u64,
-    /// Payload to deliver in all [bytes].
-    pub total_bytes: u64,
-    /// Time of the run.
-    pub simulated: Instant,
-}
-
-/// Receives what a run produces.
-pub trait Observer {
-    /// Takes rows in.
-    ///
-    /// # Errors
-    /// [`Stopped`] ends the run.
-    fn batch(&mut self, batch: Batch) -> Result<(), Stopped>;
-
-    /// Told about ten times a second of wall time, and at the end.
-    ///
-    /// # Errors
-    /// [`Stopped`] ends the run.
-    fn progress(&mut self, progress: Progress) -> Result<(), Stopped>;
-}
-
-/// Why a run has no result.
-#[derive(Debug, Error)]
-pub enum RunError {
-    /// The spec cannot be carried out.
-    #[error(transparent)]
-    Spec(#[from] SpecError),
-    /// The observer asked to stop.
-    #[error("stopped by its observer")]
-    Stopped,
-}
-
-impl From<Stopped> for RunError {
-    fn from(_: Stopped) -> Self {
-        Self::Stopped
-    }
-}
-
-/// How flows share links.
-enum Sharing {
-    /// Senders react.
-    Fair(Fair),
-    /// They do not.
-    Queued(Box<Queued>),
-}
 
 /// A chunk that was posted and is not acknowledged.
 #[derive(Clone, Copy)]
@@ -102,7 +38,8 @@ struct Run<'a> {
     queues: HashMap<u32, VecDeque<u32>>,
     states: Vec<JobState>,
     events: Events,
-    rows: Vec<ChunkRow>,
+    recorder: Recorder,
+    /// Since the last look.
     delivered_bytes: u64,
 }
 
@@ -110,28 +47,43 @@ struct Run<'a> {
 ///
 /// # Errors
 /// When the spec cannot be carried out, the model does not cover it, or the observer asks to stop.
-pub fn run(spec: &RunSpec, observer: &mut dyn Observer) -> Result<FlowSummary, RunError> {
-    let mut run = Run::new(spec)?;
+pub fn run(spec: &RunSpec, observer: &mut dyn Observer<Progress>) -> Result<FlowSummary, RunError> {
+    let mut paths = paths_of(spec)?;
+    let relays = Relays::find(spec, &mut paths);
+    if let Some(relays) = relays.as_ref().filter(|_| spec.observe.chunks == ChunksObserved::Summary) {
+        return relays.counts(spec, observer);
+    }
+    let jobs = jobs_of(spec, &paths)?;
+    if let Some(relays) = relays {
+        return relays.rows(spec, &jobs, observer);
+    }
+    by_events(spec, paths, jobs, observer)
+}
+
+/// The same, event by event.
+pub(crate) fn by_events(
+    spec: &RunSpec,
+    paths: Paths,
+    jobs: Jobs,
+    observer: &mut dyn Observer<Progress>,
+) -> Result<FlowSummary, RunError> {
+    let mut run = Run::new(spec, paths, jobs)?;
     run.start();
     run.carry_out(observer)?;
     Ok(run.summary())
 }
 
 impl<'a> Run<'a> {
-    fn new(spec: &'a RunSpec) -> Result<Self, SpecError> {
-        let (paths, jobs) = set_up(spec)?;
+    fn new(spec: &'a RunSpec, paths: Paths, jobs: Jobs) -> Result<Self, SpecError> {
+        let recorder = Recorder::new(spec, jobs.chunk_count().into())?;
         let states = (0..spec.jobs.len()).map(|job| JobState::new(spec, &jobs, job)).collect();
-        let sharing = match reacts(spec, &jobs, &paths.frames) {
-            true => Sharing::Fair(Fair::new(paths.network.capacities())),
-            false => Sharing::Queued(Box::new(Queued::new(&paths.network, paths.frames.full_frames(1)))),
-        };
         Ok(Self {
-            sharing,
+            sharing: Sharing::new(spec, &jobs, &paths),
             active: Vec::new(),
             free: Vec::new(),
             queues: HashMap::new(),
             events: Events::default(),
-            rows: Vec::new(),
+            recorder,
             delivered_bytes: 0,
             spec,
             jobs,
@@ -143,68 +95,41 @@ impl<'a> Run<'a> {
     /// Offers what waits for nothing.
     fn start(&mut self) {
         for (index, job) in self.spec.jobs.iter().enumerate() {
-            let start = Instant(job.start_ps);
-            let releases = self.jobs.schedules[index].releases().to_vec();
             let count = self.jobs.schedules[index].transfers().len() as u32;
-            for transfer in
-                (0..count).filter(|&transfer| self.states[index].is_free(transfer)).collect::<Vec<_>>()
-            {
-                let release = releases.get(transfer as usize).copied().unwrap_or(Span::ZERO);
-                self.offer(index as u32, transfer, start + release);
+            for transfer in 0..count {
+                if self.states[index].is_free(transfer) {
+                    let release = self.jobs.schedules[index].releases().get(transfer as usize);
+                    let at = Instant(job.start_ps) + release.copied().unwrap_or(Span::ZERO);
+                    self.offer(index as u32, transfer, at);
+                }
             }
         }
     }
 
-    fn carry_out(&mut self, observer: &mut dyn Observer) -> Result<(), RunError> {
-        let total_bytes = self.jobs.schedules.iter().map(workload::Schedule::total_bytes).sum();
-        let (mut told, mut now, mut moments) = (WallInstant::now(), Instant::ZERO, 0_u64);
+    fn carry_out(&mut self, observer: &mut dyn Observer<Progress>) -> Result<(), RunError> {
+        let mut watch = Watch::new(self.jobs.schedules.iter().map(workload::Schedule::total_bytes).sum());
+        let mut now = Instant::ZERO;
         while let Some(at) = self.events.next() {
             now = at;
             while let Some((kind, number, place)) = self.events.take_at(now) {
                 self.take(now, kind, number, place);
             }
-            self.settle(now);
-            self.check_queues(now)?;
-            if self.rows.len() >= BATCH_ROWS {
-                observer.batch(Batch::Chunks(std::mem::take(&mut self.rows)))?;
-            }
-            moments += 1;
-            if moments.is_multiple_of(MOMENTS_PER_LOOK) && told.elapsed() >= PROGRESS_INTERVAL {
-                told = WallInstant::now();
-                let delivered_bytes = self.delivered_bytes;
-                observer.progress(Progress { delivered_bytes, total_bytes, simulated: now })?;
-            }
+            self.sharing.settle(now, &mut self.events, &self.paths, &self.jobs);
+            self.sharing.check_queues(now, &self.paths)?;
+            self.recorder.hand_out(observer)?;
+            watch.delivered(std::mem::take(&mut self.delivered_bytes));
+            watch.look(now, observer)?;
         }
-        observer.progress(Progress { delivered_bytes: self.delivered_bytes, total_bytes, simulated: now })?;
-        observer.batch(Batch::Chunks(std::mem::take(&mut self.rows)))?;
+        watch.end(now, observer)?;
+        self.recorder.finish(observer)?;
         Ok(())
-    }
-
-    /// That nothing would have been lost by now.
-    fn check_queues(&self, now: Instant) -> Result<(), SpecError> {
-        let Sharing::Queued(queued) = &self.sharing else { return Ok(()) };
-        let Some(Overflow { link, bytes }) = queued.overflow() else { return Ok(()) };
-        let name = self.paths.network.name_of(link);
-        Err(SpecError::Value {
-            field: "fabric.switch.pfc".into(),
-            found: format!("none, so that the queue of {name} loses frames at {bytes} bytes, {now}"),
-            allowed: "a fabric that loses nothing (the flow model covers no losses)".into(),
-        })
     }
 
     fn take(&mut self, now: Instant, kind: Kind, number: u32, place: u32) {
         match kind {
             Kind::Drained(told) => self.drained(now, place, told),
-            Kind::Emptied(told) => {
-                if let Sharing::Queued(queued) = &mut self.sharing {
-                    queued.emptied(place, told);
-                }
-            }
-            Kind::Rested => {
-                if let Sharing::Queued(queued) = &mut self.sharing {
-                    queued.rested(place);
-                }
-            }
+            Kind::Emptied => self.sharing.emptied(now, place, &mut self.events),
+            Kind::Rested => self.sharing.rested(place),
             Kind::Passed(hop) => self.move_on(now, place, hop),
             Kind::Look(told) => self.look(now, place, told),
             Kind::Delivered => self.delivered(place, now),
@@ -277,47 +202,26 @@ impl<'a> Run<'a> {
         let path = self.paths.of(&self.jobs, active.chunk);
         let idle = self.paths.idle(&path, self.jobs.chunk(active.chunk).bytes);
         (active.tail, active.back, active.unloaded) = (idle.tail, idle.back, idle.unloaded);
-        let network = &self.paths.network;
-        match &mut self.sharing {
-            Sharing::Fair(fair) => {
-                let bound = idle.slowest.min(idle.window_rate.unwrap_or(u64::MAX));
-                fair.begin(now, slot, network.shares(&path.ports, path.to), bound, path.wire_bytes);
-            }
-            Sharing::Queued(queued) => {
-                let (node, port) = path.ports[0];
-                queued.begin(now, slot, active.chunk, network.link_of(node, port), path.wire_bytes);
-            }
-        }
-    }
-
-    /// Works out what flows after what happened at `now`.
-    fn settle(&mut self, now: Instant) {
-        match &mut self.sharing {
-            Sharing::Fair(fair) => fair.settle(now, &mut self.events),
-            Sharing::Queued(queued) => queued.settle(now, &mut self.events, &self.paths, &self.jobs),
-        }
+        let chunk = active.chunk;
+        self.sharing.begin(now, (slot, chunk), &path, &idle, &self.paths);
     }
 
     fn drained(&mut self, now: Instant, slot: u32, told: u32) {
-        let Sharing::Fair(fair) = &mut self.sharing else { return };
-        if fair.has_ended(slot, told) {
+        if self.sharing.has_ended(slot, told) {
             self.through(now, slot);
             self.sent(now, slot);
         }
     }
 
     fn look(&mut self, now: Instant, port: u32, told: u32) {
-        loop {
-            let Sharing::Queued(queued) = &mut self.sharing else { return };
-            let Some(slot) = queued.take_sent(now, port, told) else { return };
+        while let Some(slot) = self.sharing.take_sent(now, port, told) {
             self.move_on(now, slot, 0);
             self.sent(now, slot);
         }
     }
 
     fn move_on(&mut self, now: Instant, slot: u32, hop: u8) {
-        let Sharing::Queued(queued) = &mut self.sharing else { return };
-        match queued.move_on(now, slot, hop, &self.paths, &self.jobs) {
+        match self.sharing.move_on(now, (slot, hop), &self.paths, &self.jobs) {
             Step::Through => self.through(now, slot),
             Step::Waits(hop, at) => self.events.push(at, Kind::Passed(hop), 0, slot),
         }
@@ -383,7 +287,8 @@ impl<'a> Run<'a> {
         let [frames, frame_bytes, _] = self.paths.frames.of(place.bytes);
         let is_local = self.jobs.queue_pair(place.queue_pair).is_local();
         let sent = if is_local { [0, 0] } else { [frames, frame_bytes] };
-        self.rows.push(row(&self.jobs, chunk, sent, &Times { posted, delivered, completed: now, unloaded }));
+        let times = Times { posted, delivered, completed: now, unloaded };
+        self.recorder.push(chunk, row(&self.jobs, chunk, sent, &times));
         let state = &mut self.states[place.job as usize];
         state.complete += 1;
         state.end = state.end.max(now);
@@ -404,21 +309,8 @@ impl<'a> Run<'a> {
             status: if is_complete { RunStatus::Complete } else { RunStatus::Incomplete },
             end_ps: self.states.iter().map(|state| state.end.0).max().unwrap_or(0),
             jobs,
-            rate_changes: match &self.sharing {
-                Sharing::Fair(fair) => fair.rate_changes,
-                Sharing::Queued(queued) => queued.rate_changes(),
-            },
+            rate_changes: self.sharing.rate_changes(),
             events: self.events.done(),
         }
     }
-}
-
-/// Whether senders react to what becomes of their frames: by a rate control, or as their windows are full.
-fn reacts(spec: &RunSpec, jobs: &Jobs, frames: &Frames) -> bool {
-    let window = u64::from(window_packets(&spec.transport));
-    let mut transfers = jobs.schedules.iter().flat_map(workload::Schedule::transfers);
-    // A frame has a byte at least, so most need no count.
-    let is_longer = |bytes: u64| bytes > window && frames.of(bytes)[0] > window;
-    spec.transport.rate_control != RateControl::LineRate {}
-        || transfers.any(|transfer| is_longer(transfer.bytes.div_ceil(jobs.parts.into())))
 }

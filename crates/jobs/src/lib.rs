@@ -7,16 +7,22 @@
 //! 2. `rank_connections`: which transfers of a job share queue pairs ([`RankConnections`]);
 //! 3. `jobs`: all [`Chunk`]s and [`QueuePair`]s of a run, by number ([`Jobs`]), with what is drawn for them:
 //!    UDP source ports and first PSNs;
-//! 4. `controllers`: how queue pairs are paced ([`controller`]).
+//! 4. `controllers`: how queue pairs are paced ([`controller`]);
+//! 5. `tally`: which chunks have a row ([`Chosen`]), and what is counted of all ([`Tally`]);
+//! 6. `observer`: who gets rows and progress ([`Observer`]).
 //!
 //! A chunk is the part of a transfer that one queue pair carries.
 
 mod controllers;
 mod jobs;
+mod observer;
 mod rank_connections;
 mod schedules;
+mod tally;
 
 pub use controllers::{cnp_interval, controller};
 pub use jobs::{Chunk, Jobs, OneJob, QueuePair, split};
+pub use observer::{Observer, RunError, Stopped};
 pub use rank_connections::{Ends, Laps, RankConnections, Transfers};
 pub use schedules::{arrivals, check_jobs, refusal, shape, value};
+pub use tally::{Chosen, Tally};

@@ -90,6 +90,11 @@ impl PyObserver {
         self.error.unwrap_or_else(|| bug("the run stopped without a reason"))
     }
 
+    fn rows(&mut self, batch: &Batch) -> Result<(), Stopped> {
+        let outcome = self.take(batch);
+        self.keep(outcome)
+    }
+
     fn keep(&mut self, outcome: PyResult<()>) -> Result<(), Stopped> {
         outcome.map_err(|error| {
             self.error = Some(error);
@@ -98,10 +103,9 @@ impl PyObserver {
     }
 }
 
-impl Observer for PyObserver {
+impl Observer<Progress> for PyObserver {
     fn batch(&mut self, batch: Batch) -> Result<(), Stopped> {
-        let outcome = self.take(&batch);
-        self.keep(outcome)
+        self.rows(&batch)
     }
 
     fn progress(&mut self, progress: Progress) -> Result<(), Stopped> {
@@ -110,13 +114,13 @@ impl Observer for PyObserver {
     }
 }
 
-impl flow::Observer for PyObserver {
-    fn batch(&mut self, batch: Batch) -> Result<(), flow::Stopped> {
-        Observer::batch(self, batch).map_err(|Stopped| flow::Stopped)
+impl Observer<flow::Progress> for PyObserver {
+    fn batch(&mut self, batch: Batch) -> Result<(), Stopped> {
+        self.rows(&batch)
     }
 
-    fn progress(&mut self, progress: flow::Progress) -> Result<(), flow::Stopped> {
+    fn progress(&mut self, progress: flow::Progress) -> Result<(), Stopped> {
         let outcome = self.tell(|py, wall_s| flow_progress_dict(py, &progress, wall_s));
-        self.keep(outcome).map_err(|Stopped| flow::Stopped)
+        self.keep(outcome)
     }
 }

@@ -21,9 +21,9 @@ mod estimate;
 mod fast_forward;
 mod link;
 mod nic;
-mod observer;
 mod packet;
 mod patience;
+mod progress;
 mod record;
 mod report;
 mod run;
@@ -31,11 +31,12 @@ mod setup;
 mod switch;
 
 pub use estimate::{Estimate, estimate, helpful_threads};
-pub use observer::{Observer, PortSample, Progress, Sample, Stopped};
+pub use jobs::{Observer, RunError, Stopped};
+pub use progress::{PortSample, Progress, Sample};
 pub use report::{
     CapturedFrame, Description, LinkDescription, NodeDescription, QueuePairDescription, capture, describe,
 };
-pub use run::{Options, Path, RunError, run};
+pub use run::{Options, Path, run};
 
 pub use workload::shares;
 

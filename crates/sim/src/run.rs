@@ -2,30 +2,27 @@
 
 use crate::estimate;
 use crate::fast_forward::{self, FastForward};
-use crate::observer::{Observer, Progress, Stopped};
 use crate::patience::patience;
+use crate::progress::Progress;
 use crate::record::{Record, Totals};
 use crate::report::{
-    Assembler, Chosen, Ending, JobProgress, LiveView, Paths, SeriesProbe, Tally, World, build,
-    connection_rows, deadlock_events, hand_out_links, hand_out_ports, hand_out_series, offered_bytes,
-    open_connections, paths, reordering_rows, summary, tcp_patience, total_rows,
+    Assembler, Ending, JobProgress, LiveView, Paths, SeriesProbe, World, build, connection_rows,
+    deadlock_events, hand_out_links, hand_out_ports, hand_out_series, offered_bytes, open_connections, paths,
+    reordering_rows, summary, tcp_patience, total_rows,
 };
 use crate::setup::{ApartRule, BuildOptions, FabricNode};
 use engine::{Hooks, Partition, Window};
+use jobs::{Chosen, Observer, RunError, Stopped, Tally};
 use record::{Batch, ChunkRow, EventRow};
-use spec::{LossRecovery, RunSpec, RunSummary, SpecError};
+use spec::{LossRecovery, RunSpec, RunSummary};
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant as WallInstant};
-use thiserror::Error;
 use units::{Instant, Span};
 
 /// Windows between two looks at the wall clock.
 const WINDOWS_PER_LOOK: u32 = 64;
 /// Wall time between two progress reports.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
-
-/// Rows of one batch of what is counted of chunks.
-const BATCH_ROWS: usize = 65_536;
 
 /// Which path switches take through a window. The result is the same.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -54,17 +51,6 @@ impl Default for Options {
     }
 }
 
-/// Why a run has no result.
-#[derive(Debug, Error)]
-pub enum RunError {
-    /// The spec cannot be carried out.
-    #[error(transparent)]
-    Spec(#[from] SpecError),
-    /// The observer asked to stop.
-    #[error("stopped by its observer")]
-    Stopped,
-}
-
 /// Carries `spec` out, handing tables and progress to `observer`.
 ///
 /// # Errors
@@ -72,7 +58,11 @@ pub enum RunError {
 ///
 /// # Panics
 /// When something does not hold that holds in every run, see `report/invariants.rs`: a bug of the simulator.
-pub fn run(spec: &RunSpec, options: Options, observer: &mut dyn Observer) -> Result<RunSummary, RunError> {
+pub fn run(
+    spec: &RunSpec,
+    options: Options,
+    observer: &mut dyn Observer<Progress>,
+) -> Result<RunSummary, RunError> {
     spec::check(spec)?;
     let build_options = BuildOptions {
         threads: options.threads,
@@ -134,7 +124,7 @@ fn finish_chunks(
     partitions: &[Partition<FabricNode, SeriesProbe>],
     assembler: &mut Assembler,
     ending: Ending,
-    observer: &mut dyn Observer,
+    observer: &mut dyn Observer<Progress>,
 ) -> Result<(), Stopped> {
     if assembler.has_ended() && !assembler.jobs.iter().any(JobProgress::is_background) {
         return Ok(());
@@ -161,15 +151,12 @@ fn hand_out(
     (rows, tally): (Vec<ChunkRow>, Option<Tally>),
     events: Vec<EventRow>,
     (end, run_end): (Instant, Instant),
-    observer: &mut dyn Observer,
+    observer: &mut dyn Observer<Progress>,
 ) -> Result<(), Stopped> {
     let graph = &world.fabric.graph;
     let Paths { egress_qps, rows: path_rows } = paths(spec, &world.fabric, &world.flows);
     observer.batch(Batch::Chunks(rows))?;
-    if let Some((mut steps, mut times)) = tally.map(Tally::into_rows) {
-        hand_out_parts(&mut steps, |rows| observer.batch(Batch::ChunkSteps(rows)))?;
-        hand_out_parts(&mut times, |rows| observer.batch(Batch::ChunkTimes(rows)))?;
-    }
+    tally.map_or(Ok(()), |tally| tally.hand_out(|batch| observer.batch(batch)))?;
     let priorities = hand_out_ports(world, &egress_qps, end, |rows| observer.batch(Batch::Ports(rows)))?;
     observer.batch(Batch::Priorities(priorities))?;
     hand_out_links(world, end, |mut rows| {
@@ -187,17 +174,6 @@ fn hand_out(
     observer.batch(Batch::Events(events))
 }
 
-/// Hands many rows out in batches.
-fn hand_out_parts<T>(
-    rows: &mut Vec<T>,
-    mut hand_out: impl FnMut(Vec<T>) -> Result<(), Stopped>,
-) -> Result<(), Stopped> {
-    while !rows.is_empty() {
-        hand_out(rows.drain(..rows.len().min(BATCH_ROWS)).collect())?;
-    }
-    Ok(())
-}
-
 /// Payload of the jobs that end by themselves, in all their rounds.
 fn total_bytes(world: &World, spec: &RunSpec) -> u64 {
     let flows = &world.flows;
@@ -213,7 +189,7 @@ fn total_bytes(world: &World, spec: &RunSpec) -> u64 {
 /// The hooks of a run: collects reports, hands out rows and progress, ends the run.
 struct Driver<'a> {
     assembler: Assembler<'a>,
-    observer: &'a mut dyn Observer,
+    observer: &'a mut dyn Observer<Progress>,
     host_names: Vec<&'a str>,
     total_bytes: u64,
     windows_until_look: u32,
@@ -241,7 +217,7 @@ impl<'a> Driver<'a> {
         spec: &RunSpec,
         options: Options,
         live: LiveView,
-        observer: &'a mut dyn Observer,
+        observer: &'a mut dyn Observer<Progress>,
     ) -> Self {
         let flows = &world.flows;
         let (total_bytes, patience) = (total_bytes(world, spec), patience(spec, &world.fabric));

@@ -11,7 +11,7 @@ use spec::{FailureSpec, RunStatus};
 #[derive(Default)]
 struct Sizes(Vec<usize>);
 
-impl Observer for Sizes {
+impl Observer<Progress> for Sizes {
     fn batch(&mut self, batch: Batch) -> Result<(), Stopped> {
         if let Batch::Chunks(rows) = batch {
             self.0.push(rows.len());

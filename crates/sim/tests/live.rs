@@ -18,7 +18,7 @@ struct Watcher {
     is_hasty: bool,
 }
 
-impl Observer for Watcher {
+impl Observer<Progress> for Watcher {
     fn batch(&mut self, batch: Batch) -> Result<(), Stopped> {
         self.recorder.batch(batch)
     }

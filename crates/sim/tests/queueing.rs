@@ -21,7 +21,7 @@ struct Waits {
     least_latency_ps: Option<u64>,
 }
 
-impl Observer for Waits {
+impl Observer<Progress> for Waits {
     fn batch(&mut self, batch: Batch) -> Result<(), Stopped> {
         let Batch::Chunks(rows) = batch else { return Ok(()) };
         for row in rows {

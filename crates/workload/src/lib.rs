@@ -12,6 +12,7 @@
 //! 4. `arrivals`, `open_loop`: messages at given times instead ([`open_loop_for`]), for patterns that have
 //!    peers;
 //! 5. `closed_form`: schedules of which nothing is stored, as each transfer follows from its number;
+//!    `relay`: blocks that go around, of which not even numbers are needed ([`Relay`]);
 //! 6. `builder`: [`ScheduleBuilder`] takes the transfers of all others one by one, checks what every schedule
 //!    promises, and makes `lists` of them;
 //! 7. `schedule`: the finished [`Schedule`] of [`Transfer`]s, of either kind;
@@ -38,6 +39,7 @@ mod pattern;
 mod patterns;
 mod phases;
 mod registry;
+mod relay;
 mod rendezvous;
 mod schedule;
 mod shape;
@@ -54,6 +56,7 @@ pub use phases::{barrier_transfers, in_phases};
 pub use registry::{
     LISTED_TRANSFERS_MAX, TRANSFERS_MAX, check_schedule, check_transfers, find, patterns, schedule_for,
 };
+pub use relay::Relay;
 pub use rendezvous::{HANDSHAKE_TRANSFERS, with_rendezvous};
 pub use schedule::{Message, Schedule, Successors, Transfer};
 pub use shape::Shape;

@@ -1,6 +1,6 @@
 //! What every collective algorithm is.
 
-use crate::{Peer, Schedule, Shape, WorkloadError};
+use crate::{Peer, Relay, Schedule, Shape, WorkloadError};
 
 /// A collective carried out by one algorithm. One file each; [`crate::patterns`] lists them.
 pub trait Pattern: Sync {
@@ -56,6 +56,12 @@ pub trait Pattern: Sync {
     /// and what [`Pattern::supports`] takes, and `shape.root` one of them; [`crate::schedule_for`] checks
     /// that.
     fn schedule(&self, shape: &Shape) -> Schedule;
+
+    /// The schedule as blocks that go around, if it is nothing else; of a shape as for
+    /// [`Pattern::schedule`].
+    fn relay(&self, _shape: &Shape) -> Option<Relay> {
+        None
+    }
 
     /// Where each rank sends its messages in open-loop traffic, none for a rank that sends nothing; none at
     /// all for a pattern that is more than peers.

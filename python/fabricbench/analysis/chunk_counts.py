@@ -57,7 +57,8 @@ def _rows(tables: Tables, table: str) -> Iterator[dict[str, Any]]:
 
 def _add_step(facts: ChunkFacts, row: Mapping[str, Any]) -> None:
     for name, known in facts.counters.items():
-        facts.counters[name] = (known or 0) + row[name]
+        count = row[name]
+        facts.counters[name] = None if known is None or count is None else known + count
     facts.wire.add_step(row)
     if row["latency_mean_ps"] is not None:
         facts.latency_sum_ps += row["latency_mean_ps"] * row["latency_frames"]

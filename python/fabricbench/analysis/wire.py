@@ -76,8 +76,9 @@ class WireFacts:
     def add_step(self, row: Mapping[str, Any]) -> None:
         """Take what was counted of the chunks of a step."""
         self.senders = None
-        self.tx_frames = (self.tx_frames or 0) + row["tx_frames"]
-        self.rx_bytes = (self.rx_bytes or 0) + row["rx_bytes"]
+        for name in ("tx_frames", "rx_bytes"):
+            count, known = row[name], getattr(self, name)
+            setattr(self, name, None if known is None or count is None else known + count)
         self.first_ps = min_of(self.first_ps, row["start_ps"])
         self.last_ps = max_of(self.last_ps, row["delivered_ps"])
 

@@ -35,13 +35,23 @@ UNMEASURED: Final = (
 )
 """Columns of `chunks` that need packets."""
 
+UNMEASURED_OF_STEPS: Final = (
+    *(name for name in UNMEASURED if name != "frames_delta"),
+    "latency_frames",
+)
+"""The same of `chunk_steps`."""
+
 
 class FlowBackend:
     """Runs trials with fluid flows in the compiled core, inside this process."""
 
     name = "flow"
     version = RESULTS
-    observed: Mapping[str, Observation] = {"chunks": {"at": "endpoint", "unmeasured": UNMEASURED}}
+    observed: Mapping[str, Observation] = {
+        "chunks": {"at": "endpoint", "unmeasured": UNMEASURED},
+        "chunk_steps": {"at": "endpoint", "unmeasured": UNMEASURED_OF_STEPS},
+        "chunk_times": {"at": "endpoint", "unmeasured": ()},
+    }
 
     def sharing(self, cores: int) -> FlowBackend:  # noqa: ARG002 (it takes one)
         """Return it for a trial beside others; see `SharingCores.sharing`."""
@@ -77,7 +87,7 @@ class FlowBackend:
         from fabricbench.backend.protocol import RefusedError, RunResult
 
         def take(table: str, batch: pa.RecordBatch) -> None:
-            observer.rows(table, _without_unmeasured(batch))
+            observer.rows(table, _without_unmeasured(batch, self.observed[table]["unmeasured"]))
 
         try:
             summary = _core.run_flow(
@@ -92,11 +102,11 @@ class FlowBackend:
         return RunResult(cast("RunSummary", summary | {"notes": list(self.notes(planned))}), engine)
 
 
-def _without_unmeasured(batch: pa.RecordBatch) -> pa.RecordBatch:
+def _without_unmeasured(batch: pa.RecordBatch, unmeasured: Sequence[str]) -> pa.RecordBatch:
     """Return the rows with null in place of what needs packets."""
     import pyarrow as pa
 
-    for name in UNMEASURED:
+    for name in unmeasured:
         place = batch.schema.get_field_index(name)
         field = batch.schema.field(place).with_nullable(True)
         batch = batch.set_column(place, field, pa.nulls(batch.num_rows, field.type))

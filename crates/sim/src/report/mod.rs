@@ -14,7 +14,6 @@ mod probe;
 mod progress;
 mod reordering;
 pub(crate) mod summary;
-mod tally;
 
 pub(crate) use assemble::{Assembler, Ending};
 pub use capture::{CapturedFrame, capture};
@@ -27,7 +26,6 @@ pub(crate) use probe::{
 };
 pub(crate) use progress::JobProgress;
 pub(crate) use reordering::reordering_rows;
-pub(crate) use tally::{Chosen, Tally};
 
 use crate::setup::{self, BuildOptions};
 use spec::{RunSpec, SpecError};

@@ -279,7 +279,7 @@ impl Told {
     }
 }
 
-impl Observer for Recorder {
+impl Observer<Progress> for Recorder {
     fn batch(&mut self, batch: Batch) -> Result<(), Stopped> {
         match batch {
             Batch::Chunks(rows) => self.chunks.extend(rows),
@@ -310,7 +310,7 @@ pub(crate) struct Counter {
     pub(crate) rows: usize,
 }
 
-impl Observer for Counter {
+impl Observer<Progress> for Counter {
     fn batch(&mut self, batch: Batch) -> Result<(), Stopped> {
         self.rows += match batch {
             Batch::Chunks(rows) => rows.len(),

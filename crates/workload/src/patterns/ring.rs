@@ -7,7 +7,7 @@
 //! workstations", 2009.
 
 use crate::closed_form::ClosedForm;
-use crate::{Parts, Pattern, Schedule, Shape, Transfer};
+use crate::{Parts, Pattern, Relay, Schedule, Shape, Transfer};
 use units::{Rank, TransferId};
 
 /// Which ways data goes around the ring.
@@ -80,6 +80,16 @@ impl Pattern for Ring {
     fn schedule(&self, shape: &Shape) -> Schedule {
         let parts = shape.parts(self.parts(shape.ranks, shape.data_bytes));
         Schedule::closed(Laps { ring: *self, ranks: shape.ranks, parts })
+    }
+
+    fn relay(&self, shape: &Shape) -> Option<Relay> {
+        let relay = Relay {
+            ranks: shape.ranks,
+            steps: self.steps(shape.ranks),
+            parts: shape.parts(self.parts(shape.ranks, shape.data_bytes)),
+            first_block_back: self.first_block_back,
+        };
+        (self.ways == Ways::One).then_some(relay)
     }
 }
 

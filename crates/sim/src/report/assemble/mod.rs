@@ -2,15 +2,13 @@
 
 mod operations;
 
-use crate::observer::Stopped;
 use crate::record::{Key, PlainReceive, PlainSend, ReceiveReport, Record, SendReport};
 use crate::report::deliveries::{Deliveries, RoundsEnded};
 use crate::report::invariants;
 use crate::report::progress::{Failure, JobProgress, RoundPlan};
-use crate::report::tally::{Chosen, Tally};
 use crate::setup::Flows;
 use engine::prefetch::prefetch_ends;
-use jobs::QueuePair;
+use jobs::{Chosen, QueuePair, Stopped, Tally};
 use record::{ChunkRow, ChunkStatus, EventRow};
 use spec::JobSpec;
 use std::collections::BTreeMap;

@@ -4,7 +4,7 @@
 //! bound: from then on two samples become one, then four, with the longest queue of them and the sums as of
 //! the last. Nothing here is in the record.
 
-use crate::observer::{PortSample, Sample};
+use crate::progress::{PortSample, Sample};
 use spec::RunSpec;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use units::{Instant, Span};

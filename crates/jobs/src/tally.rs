@@ -2,27 +2,36 @@
 //!
 //! Counts are exact: sums of each step, and how many chunks of a job and round took how long, so that each
 //! percentile is one of the values. Takes 250 bytes for each step of a round and some 100 for each time that
-//! differs from all others.
+//! differs from all others; those may be bounded.
 
-use record::{ChunkRow, ChunkStatus, ChunkStepRow, ChunkTimeRow};
+use crate::Stopped;
+use record::{Batch, ChunkRow, ChunkStatus, ChunkStepRow, ChunkTimeRow};
 use spec::{ChunksObserved, JobSpec, RunSpec, SpecError, StorageLength};
 use std::collections::BTreeMap;
 use units::{Seed, StreamFamily};
 
+/// Times are rounded to a second at the most [2^x ps].
+const ROUNDING_MAX: u32 = 40;
+/// Rows of one batch of what is counted.
+const BATCH_ROWS: usize = 65_536;
+
 /// Which chunks have a row.
-pub(crate) enum Chosen {
+#[derive(Debug)]
+pub enum Chosen {
+    /// Each.
     All,
     /// One in so many, drawn by chunk and round: whatever the order in which they end.
     OneIn(u64, StreamFamily),
+    /// No chunk.
     None,
 }
 
 impl Chosen {
     /// What `spec` asks for; `rows` tells how many there would be of all chunks.
-    pub(crate) fn new(
-        spec: &RunSpec,
-        rows: impl FnOnce() -> Result<u64, SpecError>,
-    ) -> Result<Self, SpecError> {
+    ///
+    /// # Errors
+    /// Those of `rows`.
+    pub fn new(spec: &RunSpec, rows: impl FnOnce() -> Result<u64, SpecError>) -> Result<Self, SpecError> {
         Ok(match spec.observe.chunks {
             ChunksObserved::All => Self::All,
             ChunksObserved::Sample => {
@@ -33,8 +42,10 @@ impl Chosen {
         })
     }
 
+    /// Whether a chunk has a row of a round.
     #[inline]
-    pub(crate) fn has(&self, chunk: u32, round: u32) -> bool {
+    #[must_use]
+    pub fn has(&self, chunk: u32, round: u32) -> bool {
         match self {
             Self::All => true,
             Self::OneIn(every, family) => {
@@ -51,7 +62,7 @@ impl Chosen {
 type Alike = (u32, u32, u8, u64, Option<u64>, Option<u64>, bool, bool);
 
 /// The time of a job that is measured [ps].
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 struct Measured {
     /// What begins from then on counts.
     from_ps: u64,
@@ -61,42 +72,117 @@ struct Measured {
 }
 
 /// What was counted.
-pub(crate) struct Tally {
+#[derive(Debug)]
+pub struct Tally {
     measured: Vec<Measured>,
     steps: BTreeMap<(u32, u32, u32), ChunkStepRow>,
     times: BTreeMap<Alike, u64>,
+    /// Most of them.
+    times_max: usize,
+    /// Completion times are rounded to a multiple of 2 to that [ps].
+    rounding: u32,
 }
 
 impl Tally {
-    pub(crate) fn new(jobs: &[JobSpec]) -> Self {
+    /// Nothing yet, of these jobs.
+    #[must_use]
+    pub fn new(jobs: &[JobSpec]) -> Self {
         Self {
             measured: jobs.iter().map(Measured::of).collect(),
             steps: BTreeMap::new(),
             times: BTreeMap::new(),
+            times_max: usize::MAX,
+            rounding: 0,
         }
     }
 
+    /// The same, for chunks of which hardly two take the same time: where more than so many times differ they
+    /// are rounded, to as few picoseconds as will do.
+    #[must_use]
+    pub fn rounding(jobs: &[JobSpec], times_max: usize) -> Self {
+        Self { times_max, ..Self::new(jobs) }
+    }
+
     /// Counts a chunk.
-    pub(crate) fn add(&mut self, row: &ChunkRow) {
+    pub fn add(&mut self, row: &ChunkRow) {
         let key = (row.job, row.round, row.step);
-        self.steps.entry(key).or_insert_with(|| step_of(key)).add(row);
+        self.steps.entry(key).or_insert_with(|| ChunkStepRow::of_step(key.0, key.1, key.2)).add(row);
         let measured = self.measured[row.job as usize];
         let alike = (
             row.job,
             row.round,
             row.status as u8,
             row.payload_bytes,
-            row.completed_ps.zip(row.start_ps).map(|(end, start)| end - start),
+            row.completed_ps.zip(row.start_ps).map(|(end, start)| self.rounded(end - start)),
             row.unloaded_ps,
             measured.begins_in(row),
             measured.ends_in(row),
         );
         *self.times.entry(alike).or_insert(0) += 1;
+        if self.times.len() > self.times_max {
+            self.round();
+        }
     }
 
-    /// The rows of tables `chunk_steps` and `chunk_times`.
-    pub(crate) fn into_rows(self) -> (Vec<ChunkStepRow>, Vec<ChunkTimeRow>) {
-        (self.steps.into_values().collect(), self.times.into_iter().map(time_row).collect())
+    const fn rounded(&self, ps: u64) -> u64 {
+        let half = (1 << self.rounding) >> 1;
+        (ps + half) >> self.rounding << self.rounding
+    }
+
+    /// Rounds times until half as many as there may be are left, or no time differs.
+    #[cold]
+    fn round(&mut self) {
+        while self.times.len() > self.times_max / 2 && self.rounding < ROUNDING_MAX {
+            self.rounding += 1;
+            for (mut alike, chunks) in std::mem::take(&mut self.times) {
+                alike.4 = alike.4.map(|ps| self.rounded(ps));
+                *self.times.entry(alike).or_insert(0) += chunks;
+            }
+        }
+    }
+
+    /// Counts what is known of all chunks of a step together, but for their times.
+    pub fn add_step(&mut self, row: ChunkStepRow) {
+        let before = self.steps.insert((row.job, row.round, row.step), row);
+        assert!(before.is_none(), "a step is counted once");
+    }
+
+    /// Counts chunks that are alike, but for their step.
+    pub fn add_times(&mut self, row: &ChunkTimeRow) {
+        let alike = (
+            row.job,
+            row.round,
+            row.status as u8,
+            row.payload_bytes,
+            row.fct_ps,
+            row.unloaded_ps,
+            row.is_issued_in_time,
+            row.is_ended_in_time,
+        );
+        *self.times.entry(alike).or_insert(0) += row.chunks;
+    }
+
+    /// Hands the rows of tables `chunk_steps` and `chunk_times` out.
+    ///
+    /// # Errors
+    /// When what takes them wants no more.
+    pub fn hand_out(self, mut take: impl FnMut(Batch) -> Result<(), Stopped>) -> Result<(), Stopped> {
+        in_parts(self.steps.into_values(), |rows| take(Batch::ChunkSteps(rows)))?;
+        in_parts(self.times.into_iter().map(time_row), |rows| take(Batch::ChunkTimes(rows)))
+    }
+}
+
+/// Hands many rows out in batches.
+fn in_parts<T>(
+    mut rows: impl Iterator<Item = T>,
+    mut take: impl FnMut(Vec<T>) -> Result<(), Stopped>,
+) -> Result<(), Stopped> {
+    loop {
+        let part: Vec<T> = rows.by_ref().take(BATCH_ROWS).collect();
+        if part.is_empty() {
+            return Ok(());
+        }
+        take(part)?;
     }
 }
 
@@ -124,36 +210,6 @@ impl Measured {
     fn ends_in(self, row: &ChunkRow) -> bool {
         let end = if self.is_by_delivery { row.delivered_ps } else { row.completed_ps };
         end.is_some_and(|at| (self.from_ps..self.before_ps).contains(&at))
-    }
-}
-
-const fn step_of((job, round, step): (u32, u32, u32)) -> ChunkStepRow {
-    ChunkStepRow {
-        job,
-        round,
-        step,
-        chunks: 0,
-        complete: 0,
-        failed: 0,
-        payload_bytes: 0,
-        start_ps: None,
-        delivered_ps: None,
-        completed_ps: None,
-        tx_frames: 0,
-        tx_bytes: 0,
-        rx_frames: 0,
-        rx_bytes: 0,
-        retransmits: 0,
-        naks: 0,
-        timeouts: 0,
-        out_of_order: 0,
-        latency_min_ps: None,
-        latency_sum_2e20: 0,
-        latency_frames: 0,
-        latency_max_ps: None,
-        ecn_ce_rx: 0,
-        cnp_tx: 0,
-        cnp_rx: 0,
     }
 }
 

@@ -1,6 +1,5 @@
-//! Who watches a run from outside.
+//! What is told while a run goes on.
 
-use record::Batch;
 use units::{Instant, Span};
 
 /// How far a run has come.
@@ -48,24 +47,4 @@ pub struct PortSample {
     pub marked_frames: u64,
     /// Time spent paused since then, the sum of all ports and priorities.
     pub paused: Span,
-}
-
-/// The observer wants the run to end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Stopped;
-
-/// Receives what a run produces.
-pub trait Observer {
-    /// Takes rows in. Called while running; a slow observer slows the run, and memory stays bounded.
-    ///
-    /// # Errors
-    /// [`Stopped`] ends the run.
-    fn batch(&mut self, batch: Batch) -> Result<(), Stopped>;
-
-    /// Told about ten times a second of wall time, and once when the run has ended and before its last rows
-    /// come.
-    ///
-    /// # Errors
-    /// [`Stopped`] ends the run.
-    fn progress(&mut self, progress: Progress) -> Result<(), Stopped>;
 }

@@ -1,0 +1,265 @@
+//! Times of blocks, as rows in the order of their completion or as counts.
+
+use super::{Hop, Relays, Ring};
+use crate::recorder::Recorder;
+use crate::rows::{FlowSummary, JobResult, Times, row};
+use crate::watch::{Progress, Watch};
+use jobs::{Jobs, Observer, RunError, Tally};
+use record::{ChunkStatus, ChunkStepRow, ChunkTimeRow};
+use spec::{JobSpec, RunSpec, RunStatus};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use units::Instant;
+
+/// The block that began at a rank is posted again, so many steps later.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Post {
+    at: Instant,
+    job: u32,
+    first: u32,
+    step: u32,
+}
+
+/// A part of it completes.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Completion {
+    at: Instant,
+    chunk: u32,
+    post: Post,
+    part: u32,
+}
+
+impl Relays {
+    /// Hands out a row of each chunk.
+    pub(crate) fn rows(
+        &self,
+        spec: &RunSpec,
+        jobs: &Jobs,
+        observer: &mut dyn Observer<Progress>,
+    ) -> Result<FlowSummary, RunError> {
+        let mut recorder = Recorder::new(spec, jobs.chunk_count().into())?;
+        let mut watch = Watch::new(self.total_bytes(spec));
+        let mut posts = BinaryHeap::new();
+        for (job, ring) in (0..).zip(&self.rings) {
+            let at = ring.start(&spec.jobs[job as usize]);
+            posts.extend((0..ring.relay.ranks).map(|first| Reverse(Post { at, job, first, step: 0 })));
+        }
+        let (mut under_way, mut ends) = (BinaryHeap::new(), vec![Instant::ZERO; self.rings.len()]);
+        loop {
+            let post = posts.pop().map(|Reverse(post)| post);
+            // What is posted from now on completes later than now.
+            let now = post.map_or(Instant::NEVER, |post: Post| post.at);
+            while let Some(&Reverse(Completion { at, chunk, post, part })) = under_way.peek()
+                && at < now
+            {
+                under_way.pop();
+                let times = &self.rings[post.job as usize].hop_after(&post).parts[part as usize];
+                let delivered = post.at + times.delivered;
+                let row_times = Times { posted: post.at, delivered, completed: at, unloaded: None };
+                recorder.push(chunk, row(jobs, chunk, times.frames, &row_times));
+                recorder.hand_out(observer)?;
+                ends[post.job as usize] = at;
+                watch.delivered(times.bytes);
+                watch.look(at, observer)?;
+            }
+            let Some(post) = post else { break };
+            let ring = &self.rings[post.job as usize];
+            under_way.extend(ring.completions(jobs, post).map(Reverse));
+            if post.step + 1 < ring.relay.steps {
+                let at = post.at + ring.hop_after(&post).span;
+                posts.push(Reverse(Post { at, step: post.step + 1, ..post }));
+            }
+        }
+        watch.end(ends.iter().copied().max().unwrap_or_default(), observer)?;
+        recorder.finish(observer)?;
+        Ok(self.summary(spec, &ends))
+    }
+
+    /// Hands out counts alone.
+    pub(crate) fn counts(
+        &self,
+        spec: &RunSpec,
+        observer: &mut dyn Observer<Progress>,
+    ) -> Result<FlowSummary, RunError> {
+        let mut tally = Tally::new(&spec.jobs);
+        let mut watch = Watch::new(self.total_bytes(spec));
+        let mut ends = Vec::new();
+        for (number, (job, ring)) in (0..).zip(spec.jobs.iter().zip(&self.rings)) {
+            let mut steps = Steps::new(ring, ring.start(job));
+            for step in 0..ring.relay.steps {
+                let row = steps.next(ring, (number, step));
+                watch.delivered(row.payload_bytes);
+                watch.look(steps.end, observer)?;
+                tally.add_step(row);
+            }
+            ring.each_time(number, |row| tally.add_times(&row));
+            ends.push(steps.end);
+        }
+        watch.end(ends.iter().copied().max().unwrap_or_default(), observer)?;
+        tally.hand_out(|batch| observer.batch(batch))?;
+        Ok(self.summary(spec, &ends))
+    }
+
+    fn total_bytes(&self, spec: &RunSpec) -> u64 {
+        let each = self.rings.iter().zip(&spec.jobs);
+        each.map(|(ring, job)| job.data_bytes * u64::from(ring.relay.steps)).sum()
+    }
+
+    fn summary(&self, spec: &RunSpec, ends: &[Instant]) -> FlowSummary {
+        let parts = u64::from(spec.transport.qps_per_rank_pair);
+        let each = spec.jobs.iter().zip(&self.rings).zip(ends);
+        FlowSummary {
+            status: RunStatus::Complete,
+            end_ps: ends.iter().map(|end| end.0).max().unwrap_or(0),
+            jobs: each
+                .map(|((job, ring), &end)| {
+                    let chunks = ring.relay.transfers() * parts;
+                    JobResult::new(job, chunks, chunks, end)
+                })
+                .collect(),
+            rate_changes: 0,
+            events: 0,
+        }
+    }
+}
+
+impl Ring {
+    /// When the first blocks are posted.
+    fn start(&self, job: &JobSpec) -> Instant {
+        Instant(job.start_ps) + self.wait
+    }
+
+    /// The rank that posts.
+    fn rank_of(&self, post: &Post) -> u32 {
+        ((u64::from(post.first) + u64::from(post.step)) % u64::from(self.relay.ranks)) as u32
+    }
+
+    /// What follows a post.
+    fn hop_after(&self, post: &Post) -> &Hop {
+        self.hop_of(post.first, self.rank_of(post))
+    }
+
+    fn completions<'a>(&'a self, jobs: &Jobs, post: Post) -> impl Iterator<Item = Completion> + use<'a> {
+        let transfer = post.step * self.relay.ranks + self.rank_of(&post);
+        let first = jobs.first_chunk(post.job as usize) + transfer * jobs.parts;
+        (0..).zip(&self.hop_after(&post).parts).map(move |(part, times)| Completion {
+            at: post.at + times.completed,
+            chunk: first + part,
+            post,
+            part,
+        })
+    }
+
+    /// Hands out how many chunks took how long.
+    fn each_time(&self, job: u32, mut visit: impl FnMut(ChunkTimeRow)) {
+        let ranks = self.relay.ranks as usize;
+        for (size, kinds) in (0_u8..).zip(&self.kind_of) {
+            // Blocks of this size among those that begin at the first so many ranks, twice around.
+            let mut before = vec![0_u64];
+            for rank in 0..2 * ranks {
+                before.push(before[rank] + u64::from(self.size_of[rank % ranks] == size));
+            }
+            let (laps, rest) = (self.relay.steps as usize / ranks, self.relay.steps as usize % ranks);
+            for (rank, &kind) in kinds.iter().enumerate() {
+                // It sends what began at itself, and at the ranks before it.
+                let last = before[rank + ranks + 1] - before[rank + ranks + 1 - rest];
+                let blocks = before[ranks] * laps as u64 + last;
+                if blocks == 0 {
+                    continue;
+                }
+                for part in &self.kinds[kind as usize].parts {
+                    visit(ChunkTimeRow {
+                        job,
+                        round: 0,
+                        status: ChunkStatus::Complete,
+                        payload_bytes: part.bytes,
+                        fct_ps: Some(part.completed.0),
+                        unloaded_ps: None,
+                        is_issued_in_time: true,
+                        is_ended_in_time: true,
+                        chunks: blocks,
+                    });
+                }
+            }
+        }
+    }
+}
+
+/// What a kind of hop adds to a step.
+#[derive(Clone, Copy, Default)]
+struct Sums {
+    span: u64,
+    delivered: u64,
+    completed: u64,
+    frames: [u64; 2],
+}
+
+/// A ring step by step: one block stands for all that begin whole periods from it.
+struct Steps {
+    /// When each block is posted [ps].
+    posted: Vec<u64>,
+    /// What its size takes from each rank of a period.
+    sums: Vec<Vec<Sums>>,
+    size_of: Vec<u8>,
+    /// Blocks that each stands for.
+    alike: u64,
+    end: Instant,
+    bytes: u64,
+    parts: u64,
+}
+
+impl Steps {
+    fn new(ring: &Ring, start: Instant) -> Self {
+        let period = ring.period as usize;
+        let sums = |kind: &u32| {
+            let hop = &ring.kinds[*kind as usize];
+            Sums {
+                span: hop.span.0,
+                delivered: hop.delivered().0,
+                completed: hop.completed().0,
+                frames: [0, 1].map(|place| hop.parts.iter().map(|part| part.frames[place]).sum()),
+            }
+        };
+        Self {
+            posted: vec![start.0; period],
+            sums: ring.kind_of.iter().map(|kinds| kinds[..period].iter().map(sums).collect()).collect(),
+            size_of: ring.size_of[..period].to_vec(),
+            alike: u64::from(ring.relay.ranks / ring.period),
+            end: Instant::ZERO,
+            bytes: ring.size_of.iter().map(|&size| ring.sizes[usize::from(size)]).sum(),
+            parts: ring.kinds.first().map_or(0, |hop| hop.parts.len() as u64),
+        }
+    }
+
+    /// What happens in the next step, and the posts of the one after.
+    fn next(&mut self, ring: &Ring, (job, step): (u32, u32)) -> ChunkStepRow {
+        let period = self.posted.len();
+        let (mut start, mut delivered, mut completed, mut frames) = (u64::MAX, 0, 0, [0; 2]);
+        let ahead = step as usize % period;
+        let ranks = (ahead..period).chain(0..ahead);
+        for ((posted, &size), rank) in self.posted.iter_mut().zip(&self.size_of).zip(ranks) {
+            let sums = &self.sums[usize::from(size)][rank];
+            start = start.min(*posted);
+            delivered = delivered.max(*posted + sums.delivered);
+            completed = completed.max(*posted + sums.completed);
+            frames = [frames[0] + sums.frames[0], frames[1] + sums.frames[1]];
+            *posted += sums.span;
+        }
+        self.end = self.end.max(Instant(completed));
+        let [tx_frames, tx_bytes] = frames.map(|count| count * self.alike);
+        let chunks = u64::from(ring.relay.ranks) * self.parts;
+        ChunkStepRow {
+            chunks,
+            complete: chunks,
+            payload_bytes: self.bytes,
+            start_ps: Some(start),
+            delivered_ps: Some(delivered),
+            completed_ps: Some(completed),
+            tx_frames,
+            tx_bytes,
+            rx_frames: tx_frames,
+            rx_bytes: tx_bytes,
+            ..ChunkStepRow::of_step(job, 0, step)
+        }
+    }
+}

@@ -1,0 +1,301 @@
+//! Rings without events.
+//!
+//! Where blocks go around and no link is ever full, each block goes its way as if it were alone: it is posted
+//! by rank r + 1 when rank r has delivered it. What a transfer takes is then a number for each rank, and the
+//! time at which a block is anywhere a sum of them. Rings of 131,072 ranks have 34 thousand million transfers,
+//! but few different hops, which come again from leaf to leaf and from pod to pod: blocks that begin at ranks
+//! one period apart have the same times.
+//!
+//! The result is that of the events, to the picosecond. So it holds only
+//!
+//! - of senders that react, which are not slowed down by acknowledgements;
+//! - where each link has room for all flows that may take it, whichever next hops hashes choose, at once;
+//! - where all these next hops are equal, so that a hop takes the same time by each;
+//! - where a rank has sent a block before the next one comes to it, and has done its work for it.
+//!
+//! [`Relays::find`] checks that, and finds none otherwise; then events decide.
+
+mod carry;
+#[cfg(test)]
+mod tests;
+
+use crate::path::{Path, Paths};
+use crate::work::{of_bytes, time_for};
+use jobs::shape;
+use spec::{JobSpec, RunSpec};
+use std::collections::HashMap;
+use units::{AttachmentId, HostId, Rate, Span};
+use workload::{Relay, WorkloadError};
+
+/// What a part of a block takes from its post.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Part {
+    bytes: u64,
+    /// Until the next part may be sent.
+    sent: Span,
+    delivered: Span,
+    completed: Span,
+    /// Frames and their bytes.
+    frames: [u64; 2],
+}
+
+/// A block from its post at one rank to its post at the next.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Hop {
+    parts: Vec<Part>,
+    span: Span,
+}
+
+impl Hop {
+    fn sent(&self) -> Span {
+        self.parts.iter().map(|part| part.sent).max().unwrap_or_default()
+    }
+
+    fn delivered(&self) -> Span {
+        self.parts.iter().map(|part| part.delivered).max().unwrap_or_default()
+    }
+
+    fn completed(&self) -> Span {
+        self.parts.iter().map(|part| part.completed).max().unwrap_or_default()
+    }
+}
+
+/// The ring of a job.
+struct Ring {
+    relay: Relay,
+    /// Sizes of blocks that occur, two at the most, and which of them each rank begins with.
+    sizes: Vec<u64>,
+    size_of: Vec<u8>,
+    /// Kinds of hops, and of which kind each rank's is, for each size.
+    kinds: Vec<Hop>,
+    kind_of: Vec<Vec<u32>>,
+    /// Blocks that begin so many ranks apart take the same times.
+    period: u32,
+    /// What a rank does before it posts.
+    wait: Span,
+}
+
+/// The rings of all jobs.
+pub(crate) struct Relays {
+    rings: Vec<Ring>,
+}
+
+impl Relays {
+    /// Those of a spec that is nothing but rings, if what has been said holds of them.
+    pub(crate) fn find(spec: &RunSpec, paths: &mut Paths) -> Option<Self> {
+        if !spec.fabric.failures.is_empty() {
+            return None;
+        }
+        let relays: Vec<Relay> = spec.jobs.iter().map(|job| relay_of(spec, job)).collect::<Option<_>>()?;
+        if !spec.jobs.iter().zip(&relays).all(|(job, relay)| is_plain(job) && reacts(spec, relay, paths)) {
+            return None;
+        }
+        let mut demand = Demand::new(paths);
+        let each = spec.jobs.iter().zip(relays);
+        let rings = each.map(|(job, relay)| Ring::new(spec, job, relay, paths, &mut demand));
+        let rings: Vec<Ring> = rings.collect::<Option<_>>()?;
+        (demand.fits(paths) && rings.iter().all(Ring::keeps_apart)).then_some(Self { rings })
+    }
+
+    /// Ranks of all of them, and how many times of blocks are worked out to count all of them.
+    pub(crate) fn size(&self) -> [u64; 2] {
+        let each = self.rings.iter().map(|ring| {
+            let ranks = u64::from(ring.relay.ranks);
+            [ranks, u64::from(ring.period) * u64::from(ring.relay.steps)]
+        });
+        each.fold([0, 0], |[ranks, times], [more, others]| [ranks + more, times + others])
+    }
+}
+
+/// What a job is as a relay, however many transfers it has.
+pub(crate) fn relay_of(spec: &RunSpec, job: &JobSpec) -> Option<Relay> {
+    let shape = shape(spec, job);
+    match workload::check_schedule(&job.collective, &job.algorithm, &shape) {
+        Ok(pattern) => pattern.relay(&shape),
+        Err(WorkloadError::TooManyTransfers { .. }) => {
+            workload::find(&job.collective, &job.algorithm).ok()?.relay(&shape)
+        }
+        Err(_) => None,
+    }
+}
+
+/// Nothing but one round of a collective.
+fn is_plain(job: &JobSpec) -> bool {
+    let begins_at_once = job.arrivals.is_none() && job.rendezvous.is_none() && !job.copies_own_block;
+    begins_at_once && !job.root_shift && !job.barrier && job.rounds_planned() == Some(1)
+}
+
+fn reacts(spec: &RunSpec, relay: &Relay, paths: &Paths) -> bool {
+    let parts = u64::from(spec.transport.qps_per_rank_pair);
+    let largest = (0..relay.ranks).map(|rank| relay.bytes(rank)).max().unwrap_or(0);
+    crate::sharing::reacts(spec, std::iter::once(largest.div_ceil(parts)), &paths.frames)
+}
+
+/// What may go over links at once [2^-16 bit/s].
+struct Demand {
+    of: Vec<u128>,
+    /// The last pair of ports that was counted for a link.
+    counted: Vec<u32>,
+    pairs: u32,
+}
+
+impl Demand {
+    fn new(paths: &Paths) -> Self {
+        let links = 2 * paths.network.graph.links.len();
+        Self { of: vec![0; links], counted: vec![0; links], pairs: 0 }
+    }
+
+    /// Counts a flow that is never faster than `bound` for every link that it may take; whether all ways are
+    /// equal.
+    fn add(&mut self, paths: &Paths, path: &Path, bound: u64) -> bool {
+        self.pairs += 1;
+        let is_even = paths.network.is_even(path.ports[0], path.to, |link| {
+            if std::mem::replace(&mut self.counted[link as usize], self.pairs) != self.pairs {
+                self.of[link as usize] += u128::from(bound);
+            }
+        });
+        is_even && paths.network.is_even(path.back[0], path.back_to, |_| {})
+    }
+
+    fn fits(&self, paths: &Paths) -> bool {
+        self.of.iter().zip(paths.network.capacities()).all(|(&demand, capacity)| demand <= capacity.into())
+    }
+}
+
+impl Ring {
+    fn new(
+        spec: &RunSpec,
+        job: &JobSpec,
+        relay: Relay,
+        paths: &mut Paths,
+        demand: &mut Demand,
+    ) -> Option<Self> {
+        let mut sizes: Vec<u64> = (0..relay.ranks).map(|rank| relay.bytes(rank)).collect();
+        let all = sizes.clone();
+        sizes.sort_unstable();
+        sizes.dedup();
+        let place = |bytes: &u64| sizes.binary_search(bytes).unwrap_or_default() as u8;
+        let mut ring = Self {
+            relay,
+            size_of: all.iter().map(place).collect(),
+            kind_of: vec![Vec::with_capacity(all.len()); sizes.len()],
+            sizes,
+            kinds: Vec::new(),
+            period: relay.ranks,
+            wait: Span(job.step_overhead_ps + job.send_overhead_ps),
+        };
+        let mut known = HashMap::new();
+        for rank in 0..relay.ranks {
+            for size in 0..ring.sizes.len() {
+                let hop = ring.hop(spec, job, (rank, size), paths, demand)?;
+                let next = known.len() as u32;
+                let kind = *known.entry(hop).or_insert_with_key(|hop| {
+                    ring.kinds.push(hop.clone());
+                    next
+                });
+                ring.kind_of[size].push(kind);
+            }
+        }
+        if let [kinds] = &ring.kind_of[..] {
+            ring.period = period(kinds);
+        }
+        Some(ring)
+    }
+
+    /// What a block of one of the sizes takes from a rank to the next; none if that is not always the same.
+    fn hop(
+        &self,
+        spec: &RunSpec,
+        job: &JobSpec,
+        (rank, size): (u32, usize),
+        paths: &mut Paths,
+        demand: &mut Demand,
+    ) -> Option<Hop> {
+        let parts = workload::Parts::new(self.sizes[size], spec.transport.qps_per_rank_pair.into());
+        let hosts = [rank, (rank + 1) % self.relay.ranks].map(|rank| HostId(job.hosts[rank as usize]));
+        let mut hop = Hop { parts: Vec::new(), span: Span::ZERO };
+        for number in 0..spec.transport.qps_per_rank_pair {
+            let bytes = parts.of(number.into());
+            let part = match hosts[0] == hosts[1] {
+                true => copy(spec, bytes, &hop),
+                false => {
+                    let (from, to) = paths.network.graph.attachments_between(hosts[0], hosts[1], number);
+                    send([from, to], bytes, paths, (size == 0).then_some(&mut *demand))?
+                }
+            };
+            hop.parts.push(part);
+        }
+        hop.span = self.wait + hop.delivered() + Span(job.receive_overhead_ps);
+        Some(hop)
+    }
+
+    /// That a rank has sent each block before the next one comes to it, and does nothing for two at once.
+    fn keeps_apart(&self) -> bool {
+        let sent = self.kinds.iter().map(Hop::sent).max().unwrap_or_default();
+        // Blocks of one size follow each other by the first hop of the one behind.
+        let gap = self.kinds.iter().map(|hop| hop.span).min().unwrap_or_default();
+        let behind = |rank: u32| (rank + self.relay.ranks - 1) % self.relay.ranks;
+        let is_edge = |rank: &u32| self.size_of[*rank as usize] != self.size_of[behind(*rank) as usize];
+        let mut edges = (0..self.relay.ranks).filter(is_edge);
+        gap >= sent && edges.all(|rank| self.stays_behind(behind(rank), rank, sent))
+    }
+
+    /// That a block never comes nearer to the one that began a rank further.
+    fn stays_behind(&self, behind: u32, before: u32, sent: Span) -> bool {
+        let ranks = self.relay.ranks;
+        let busy = self.kinds.iter().map(|hop| hop.span.0 - hop.delivered().0).max().unwrap_or(0);
+        let least = i128::from(sent.0.max(busy));
+        let mut gap = i128::from(self.hop_of(behind, behind).span.0);
+        (0..self.relay.steps).all(|step| {
+            let is_apart = gap >= least;
+            let rank = ((u64::from(before) + u64::from(step)) % u64::from(ranks)) as u32;
+            let [behind, before] = [behind, before].map(|first| self.hop_of(first, rank).span.0);
+            gap += i128::from(behind) - i128::from(before);
+            is_apart
+        })
+    }
+
+    /// What the block that a rank begins with takes from another rank to the next.
+    fn hop_of(&self, first: u32, rank: u32) -> &Hop {
+        let size = self.size_of[first as usize];
+        &self.kinds[self.kind_of[usize::from(size)][rank as usize] as usize]
+    }
+}
+
+/// A copy in shared memory, after the parts before it.
+fn copy(spec: &RunSpec, bytes: u64, before: &Hop) -> Part {
+    let memory = spec.fabric.shared_memory;
+    let sent = before.sent() + Rate::from_bps(memory.rate_bps).span_of(bytes);
+    let delivered = sent + Span(memory.latency_ps);
+    Part { bytes, sent, delivered, completed: delivered, frames: [0, 0] }
+}
+
+/// A part over the network, which `demand` counts if it is given; none where ways are not equal.
+fn send(ends: [AttachmentId; 2], bytes: u64, paths: &mut Paths, demand: Option<&mut Demand>) -> Option<Part> {
+    let path = paths.between(ends, bytes)?;
+    let idle = paths.idle(&path, bytes);
+    let bound = idle.slowest.min(idle.window_rate.unwrap_or(u64::MAX));
+    // At most at the rate of its slowest link, whatever its size and window.
+    if demand.is_some_and(|demand| !demand.add(paths, &path, idle.slowest)) {
+        return None;
+    }
+    let sent = time_for(of_bytes(path.wire_bytes), bound);
+    let delivered = sent + idle.tail;
+    let [frames, frame_bytes, _] = paths.frames.of(bytes);
+    Some(Part { bytes, sent, delivered, completed: delivered + idle.back, frames: [frames, frame_bytes] })
+}
+
+/// The least divisor of their number after which kinds come again.
+fn period(kinds: &[u32]) -> u32 {
+    // Knuth, Morris and Pratt: what the beginning up to each place has as its end, too.
+    let mut borders = vec![0; kinds.len()];
+    for place in 1..kinds.len() {
+        let mut border = borders[place - 1];
+        while border > 0 && kinds[place] != kinds[border] {
+            border = borders[border - 1];
+        }
+        borders[place] = border + usize::from(kinds[place] == kinds[border]);
+    }
+    let period = kinds.len() - borders.last().copied().unwrap_or(0);
+    if kinds.len().is_multiple_of(period) { period as u32 } else { kinds.len() as u32 }
+}
