@@ -23,6 +23,8 @@ pub(crate) enum Kind {
     TakenIn,
     /// A chunk is acknowledged; the number is the chunk, the place its slot.
     Completed,
+    /// The window of a queue pair is open, the number.
+    Opened,
     /// A transfer is posted; the number is the transfer, the place its job.
     Post,
 }

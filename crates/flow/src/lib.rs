@@ -34,6 +34,7 @@ mod set_up;
 mod tests;
 mod train;
 mod transfers;
+mod windows;
 mod work;
 
 pub use estimate::{Estimate, estimate};

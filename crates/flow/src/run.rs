@@ -9,16 +9,19 @@ use crate::rows::{FlowSummary, JobResult, Times, row};
 use crate::set_up::set_up;
 use crate::train::Frames;
 use crate::transfers::JobState;
+use crate::windows::{Connection, Next};
 use jobs::{Jobs, QueuePair};
 use record::{Batch, ChunkRow};
 use spec::{RateControl, RunSpec, RunStatus, SpecError};
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::time::{Duration, Instant as WallInstant};
 use thiserror::Error;
 use units::{Instant, Rate, Span, TransferId};
 
 /// Rows of one batch.
 const BATCH_ROWS: usize = 4_096;
+/// So many queue pairs are kept, whether or not they are idle.
+const CONNECTIONS_MIN: usize = 1_024;
 /// Moments between two looks at the wall clock.
 const MOMENTS_PER_LOOK: u64 = 256;
 /// Wall time between two progress reports.
@@ -89,6 +92,7 @@ struct Active {
     tail: Span,
     back: Span,
     unloaded: Span,
+    is_last: bool,
 }
 
 struct Run<'a> {
@@ -98,8 +102,10 @@ struct Run<'a> {
     sharing: Sharing,
     active: Vec<Active>,
     free: Vec<u32>,
-    /// Queue pairs with several chunks that are sending: what waits for them.
-    queues: HashMap<u32, VecDeque<u32>>,
+    /// Queue pairs that have to send, or had not long ago, by number.
+    connections: HashMap<u32, Connection>,
+    /// How many there may be before those that are idle are forgotten.
+    connections_max: usize,
     states: Vec<JobState>,
     events: Events,
     rows: Vec<ChunkRow>,
@@ -129,7 +135,8 @@ impl<'a> Run<'a> {
             sharing,
             active: Vec::new(),
             free: Vec::new(),
-            queues: HashMap::new(),
+            connections: HashMap::new(),
+            connections_max: CONNECTIONS_MIN,
             events: Events::default(),
             rows: Vec::new(),
             delivered_bytes: 0,
@@ -210,6 +217,7 @@ impl<'a> Run<'a> {
             Kind::Delivered => self.delivered(place, now),
             Kind::TakenIn => self.taken_in(place, number, now),
             Kind::Completed => self.completed(place, now),
+            Kind::Opened => self.send_next(number, now),
             Kind::Post => self.post(number, place, now),
         }
     }
@@ -236,20 +244,26 @@ impl<'a> Run<'a> {
             if pair.is_local() {
                 self.copy(slot, &pair, now);
             } else if self.jobs.has_queue_pairs_of_each_transfer(job as usize) {
-                self.send(slot, now);
-            } else if let Some(queue) = self.queues.get_mut(&pair.number) {
-                queue.push_back(slot);
+                self.send(slot, now, None);
             } else {
-                self.queues.insert(pair.number, VecDeque::new());
-                self.send(slot, now);
+                let [packets, ..] = self.paths.frames.of(self.jobs.chunk(chunk).bytes);
+                self.connections.entry(pair.number).or_default().post(slot, packets);
+                self.send_next(pair.number, now);
             }
         }
     }
 
     fn activate(&mut self, chunk: u32, now: Instant) -> u32 {
         let zero = Span::ZERO;
-        let active =
-            Active { chunk, posted: now, delivered: Instant::NEVER, tail: zero, back: zero, unloaded: zero };
+        let active = Active {
+            chunk,
+            posted: now,
+            delivered: Instant::NEVER,
+            tail: zero,
+            back: zero,
+            unloaded: zero,
+            is_last: true,
+        };
         let slot = self.free.pop().unwrap_or(self.active.len() as u32);
         match self.active.get_mut(slot as usize) {
             Some(place) => *place = active,
@@ -271,21 +285,46 @@ impl<'a> Run<'a> {
         self.events.push(at, Kind::Delivered, chunk, slot);
     }
 
-    /// It is the turn of a chunk on its queue pair.
-    fn send(&mut self, slot: u32, now: Instant) {
+    /// A queue pair sends what its window has room for.
+    fn send_next(&mut self, number: u32, now: Instant) {
+        let Some(connection) = self.connections.get_mut(&number) else { return };
+        match connection.next(now, self.paths.window_packets) {
+            Next::Burst { slot, packets, is_last: true, is_paced } => {
+                self.send(slot, now, Some((packets, is_paced)));
+            }
+            Next::Burst { slot, packets, is_last: false, is_paced } => {
+                let Active { chunk, posted, .. } = self.active[slot as usize];
+                let burst = self.activate(chunk, posted);
+                self.active[burst as usize].is_last = false;
+                self.connections.entry(number).or_default().moved(burst);
+                self.send(burst, now, Some((packets, is_paced)));
+            }
+            Next::Closed(Some(at)) => self.events.push(at, Kind::Opened, number, 0),
+            Next::Closed(None) | Next::Nothing => {}
+        }
+    }
+
+    /// Packets of a chunk go out, all of them unless it is said how many, and at the rate of the window where
+    /// they follow others.
+    fn send(&mut self, slot: u32, now: Instant, burst: Option<(u64, bool)>) {
         let active = &mut self.active[slot as usize];
         let path = self.paths.of(&self.jobs, active.chunk);
-        let idle = self.paths.idle(&path, self.jobs.chunk(active.chunk).bytes);
+        let bytes = self.jobs.chunk(active.chunk).bytes;
+        let idle = self.paths.idle(&path, bytes);
         (active.tail, active.back, active.unloaded) = (idle.tail, idle.back, idle.unloaded);
+        let [of, ..] = self.paths.frames.of(bytes);
+        let (packets, is_paced) = burst.unwrap_or((of, false));
+        let wire_bytes = (u128::from(path.wire_bytes) * u128::from(packets) / u128::from(of)) as u64;
         let network = &self.paths.network;
         match &mut self.sharing {
             Sharing::Fair(fair) => {
-                let bound = idle.slowest.min(idle.window_rate.unwrap_or(u64::MAX));
-                fair.begin(now, slot, network.shares(&path.ports, path.to), bound, path.wire_bytes);
+                let windowed = if is_paced { Some(idle.paced) } else { idle.alone };
+                let bound = idle.slowest.min(windowed.unwrap_or(u64::MAX));
+                fair.begin(now, slot, network.shares(&path.ports, path.to), bound, wire_bytes);
             }
             Sharing::Queued(queued) => {
                 let (node, port) = path.ports[0];
-                queued.begin(now, slot, active.chunk, network.link_of(node, port), path.wire_bytes);
+                queued.begin(now, slot, active.chunk, network.link_of(node, port), wire_bytes);
             }
         }
     }
@@ -301,8 +340,9 @@ impl<'a> Run<'a> {
     fn drained(&mut self, now: Instant, slot: u32, told: u32) {
         let Sharing::Fair(fair) = &mut self.sharing else { return };
         if fair.has_ended(slot, told) {
+            let chunk = self.active[slot as usize].chunk;
             self.through(now, slot);
-            self.sent(now, slot);
+            self.sent(now, chunk);
         }
     }
 
@@ -310,8 +350,9 @@ impl<'a> Run<'a> {
         loop {
             let Sharing::Queued(queued) = &mut self.sharing else { return };
             let Some(slot) = queued.take_sent(now, port, told) else { return };
+            let chunk = self.active[slot as usize].chunk;
             self.move_on(now, slot, 0);
-            self.sent(now, slot);
+            self.sent(now, chunk);
         }
     }
 
@@ -323,23 +364,32 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// The last bit of a chunk is past all that holds it back.
+    /// The last bit of a burst is past all that holds it back.
     fn through(&mut self, now: Instant, slot: u32) {
-        let Active { chunk, tail, .. } = self.active[slot as usize];
-        match self.states[self.jobs.job_of(chunk) as usize].is_independent() {
-            true => self.delivered(slot, now + tail),
-            false => self.events.push(now + tail, Kind::Delivered, chunk, slot),
+        let Active { chunk, tail, back, is_last, .. } = self.active[slot as usize];
+        let pair = self.jobs.chunk(chunk).queue_pair;
+        if let Some(connection) = self.connections.get_mut(&pair) {
+            connection.acknowledged(slot, now + tail + back);
+            self.send_next(pair, now);
+        }
+        if !is_last {
+            self.free.push(slot);
+        } else if self.states[self.jobs.job_of(chunk) as usize].is_independent() {
+            self.delivered(slot, now + tail);
+        } else {
+            self.events.push(now + tail, Kind::Delivered, chunk, slot);
         }
     }
 
-    /// The last bit of a chunk has left its sender: the next one of its queue pair begins.
-    fn sent(&mut self, now: Instant, slot: u32) {
-        let pair = self.jobs.chunk(self.active[slot as usize].chunk).queue_pair;
-        if let Some(queue) = self.queues.get_mut(&pair) {
-            match queue.pop_front() {
-                Some(next) => self.send(next, now),
-                None => _ = self.queues.remove(&pair),
-            }
+    /// The last bit of a burst has left its sender: what follows on its queue pair may go.
+    fn sent(&mut self, now: Instant, chunk: u32) {
+        let pair = self.jobs.chunk(chunk).queue_pair;
+        let Some(connection) = self.connections.get_mut(&pair) else { return };
+        connection.has_sent();
+        self.send_next(pair, now);
+        if self.connections.len() > self.connections_max {
+            self.connections.retain(|_, connection| !connection.is_idle(now));
+            self.connections_max = CONNECTIONS_MIN.max(2 * self.connections.len());
         }
     }
 
