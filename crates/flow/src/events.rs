@@ -7,8 +7,8 @@ use units::Instant;
 /// What happens, in the order in which it does at one time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Kind {
-    /// A flow has ended by the rate that it was told so many times before; the place is its slot.
-    Drained(u32),
+    /// A flow has ended, or what those leave that have ended is handed on, unless rates have changed.
+    Drained,
     /// The queue of a link is empty; the number is how often it was told when, the place the link.
     Emptied(u32),
     /// A link is to be looked at, the place.

@@ -18,6 +18,7 @@
 //! the packets' order is not known, so times differ by some frames.
 
 mod check;
+mod ends;
 mod estimate;
 mod events;
 mod fair;

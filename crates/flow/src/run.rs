@@ -77,7 +77,7 @@ impl From<Stopped> for RunError {
 /// How flows share links.
 enum Sharing {
     /// Senders react.
-    Fair(Fair),
+    Fair(Box<Fair>),
     /// They do not.
     Queued(Box<Queued>),
 }
@@ -128,7 +128,7 @@ impl<'a> Run<'a> {
         let (paths, jobs) = set_up(spec)?;
         let states = (0..spec.jobs.len()).map(|job| JobState::new(spec, &jobs, job)).collect();
         let sharing = match reacts(spec, &jobs, &paths.frames) {
-            true => Sharing::Fair(Fair::new(paths.network.capacities())),
+            true => Sharing::Fair(Box::new(Fair::new(paths.network.capacities()))),
             false => Sharing::Queued(Box::new(Queued::new(&paths.network, paths.frames.full_frames(1)))),
         };
         Ok(Self {
@@ -201,7 +201,7 @@ impl<'a> Run<'a> {
 
     fn take(&mut self, now: Instant, kind: Kind, number: u32, place: u32) {
         match kind {
-            Kind::Drained(told) => self.drained(now, place, told),
+            Kind::Drained => self.drained(now),
             Kind::Emptied(told) => {
                 if let Sharing::Queued(queued) = &mut self.sharing {
                     queued.emptied(place, told);
@@ -337,9 +337,10 @@ impl<'a> Run<'a> {
         }
     }
 
-    fn drained(&mut self, now: Instant, slot: u32, told: u32) {
-        let Sharing::Fair(fair) = &mut self.sharing else { return };
-        if fair.has_ended(slot, told) {
+    fn drained(&mut self, now: Instant) {
+        loop {
+            let Sharing::Fair(fair) = &mut self.sharing else { return };
+            let Some(slot) = fair.take_ended(now) else { return };
             let chunk = self.active[slot as usize].chunk;
             self.through(now, slot);
             self.sent(now, chunk);
