@@ -12,16 +12,20 @@ use spec::{
 pub(crate) fn check(spec: &RunSpec) -> Result<(), SpecError> {
     check_fabric(&spec.fabric)?;
     // What overtakes is resent, so that a run of packets takes many times as long.
-    let is_sprayed = matches!(
-        spec.fabric.load_balancing,
-        LoadBalancing::SprayRandom {} | LoadBalancing::SprayRoundRobin {} | LoadBalancing::Adaptive {}
-    );
-    let resends = is_sprayed && spec.transport.recovery == LossRecovery::GoBackN;
+    let resends = is_sprayed(spec) && spec.transport.recovery == LossRecovery::GoBackN;
     refuse(resends, "transport.recovery", "go-back-n, where packets are sprayed", "selective")?;
     refuse(!spec.tcp.is_empty(), "tcp", "TCP traffic", "none: flows have no congestion window")?;
     let is_all = spec.observe.chunks == ChunksObserved::All;
     refuse(!is_all, "observe.chunks", "a sample or a summary", "all")?;
     spec.jobs.iter().enumerate().try_for_each(|(index, job)| check_job(index, job))
+}
+
+/// Every frame may take another way.
+pub(crate) const fn is_sprayed(spec: &RunSpec) -> bool {
+    matches!(
+        spec.fabric.load_balancing,
+        LoadBalancing::SprayRandom {} | LoadBalancing::SprayRoundRobin {} | LoadBalancing::Adaptive {}
+    )
 }
 
 fn check_fabric(fabric: &FabricSpec) -> Result<(), SpecError> {
