@@ -50,7 +50,7 @@ struct Known {
 }
 
 /// Packets that a queue pair has outstanding at most, while no delay is above the target of Swift.
-pub(crate) fn window_packets(transport: &TransportSpec) -> u32 {
+fn window_packets(transport: &TransportSpec) -> u32 {
     let window = match transport.rate_control {
         RateControl::Swift { window_max_2e20, .. } => {
             (window_max_2e20 >> 20).clamp(1, u32::MAX.into()) as u32

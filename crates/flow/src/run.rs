@@ -2,7 +2,7 @@
 
 use crate::events::{Events, Kind};
 use crate::fair::Fair;
-use crate::path::{Paths, window_packets};
+use crate::path::Paths;
 use crate::queued::{Queued, Step};
 use crate::queues::Overflow;
 use crate::rows::{FlowSummary, JobResult, Times, row};
@@ -22,6 +22,8 @@ use units::{Instant, Rate, Span, TransferId};
 const BATCH_ROWS: usize = 4_096;
 /// So many queue pairs are kept, whether or not they are idle.
 const CONNECTIONS_MIN: usize = 1_024;
+/// So many transfers at most are added up by queue pair.
+const TRANSFERS_MAX: usize = 1 << 20;
 /// Moments between two looks at the wall clock.
 const MOMENTS_PER_LOOK: u64 = 256;
 /// Wall time between two progress reports.
@@ -127,7 +129,7 @@ impl<'a> Run<'a> {
     fn new(spec: &'a RunSpec) -> Result<Self, SpecError> {
         let (paths, jobs) = set_up(spec)?;
         let states = (0..spec.jobs.len()).map(|job| JobState::new(spec, &jobs, job)).collect();
-        let sharing = match reacts(spec, &jobs, &paths.frames) {
+        let sharing = match reacts(spec, &jobs, &paths) {
             true => Sharing::Fair(Box::new(Fair::new(paths.network.capacities()))),
             false => Sharing::Queued(Box::new(Queued::new(&paths.network, paths.frames.full_frames(1)))),
         };
@@ -464,12 +466,33 @@ impl<'a> Run<'a> {
     }
 }
 
-/// Whether senders react to what becomes of their frames: by a rate control, or as their windows are full.
-fn reacts(spec: &RunSpec, jobs: &Jobs, frames: &Frames) -> bool {
-    let window = u64::from(window_packets(&spec.transport));
-    let mut transfers = jobs.schedules.iter().flat_map(workload::Schedule::transfers);
+/// Whether senders react to what becomes of their frames: by a rate control, or as their windows are full. Those
+/// of which no queue pair sends longer than a round trip cannot.
+fn reacts(spec: &RunSpec, jobs: &Jobs, paths: &Paths) -> bool {
+    let window = paths.window_packets;
     // A frame has a byte at least, so most need no count.
-    let is_longer = |bytes: u64| bytes > window && frames.of(bytes)[0] > window;
+    let is_longer = |bytes: u64| bytes > window && paths.frames.of(bytes)[0] > window;
+    let mut transfers = jobs.schedules.iter().flat_map(workload::Schedule::transfers);
+    if transfers.any(|transfer| is_longer(transfer.bytes.div_ceil(jobs.parts.into()))) {
+        return true;
+    }
     spec.transport.rate_control != RateControl::LineRate {}
-        || transfers.any(|transfer| is_longer(transfer.bytes.div_ceil(jobs.parts.into())))
+        && outlasts(jobs, &paths.frames, paths.network.first_flight())
+}
+
+/// Whether a queue pair has more to send than so many bytes on the wire; if there are very many transfers, it is
+/// taken for granted where they share queue pairs.
+fn outlasts(jobs: &Jobs, frames: &Frames, limit: u64) -> bool {
+    let mut bytes = HashMap::new();
+    (0..).zip(&jobs.schedules).any(|(job, schedule)| {
+        let is_shared = !jobs.has_queue_pairs_of_each_transfer(job);
+        schedule.transfers().len() > TRANSFERS_MAX && is_shared
+            || schedule.transfers().any(|transfer| {
+                let [_, _, own] = frames.of(transfer.bytes.div_ceil(jobs.parts.into()));
+                let pair = (job, transfer.src, transfer.dst, transfer.channel);
+                let all = if is_shared { bytes.entry(pair).or_insert(0) } else { &mut 0 };
+                *all += own;
+                *all > limit
+            })
+    })
 }
