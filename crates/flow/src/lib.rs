@@ -6,16 +6,20 @@
 //! 2. `network`: directed links, the path of each queue pair by the hash of the packet simulator, or an even
 //!    split over all paths;
 //! 3. `train`: what a chunk is on the wire, and what it takes on an idle path;
-//! 4. `fluid`: flows on links and their max-min fair rates, recomputed only where a change reaches;
-//! 5. `set_up`: network and jobs of a spec that has been checked;
-//! 6. `run`, `rows`: schedules, their dependencies and events; rows of the record.
+//! 4. `windows`: what a queue pair has room for, one chunk after the other;
+//! 5. `fluid`, `fair`, `ends`: flows of senders that react, with max-min fair rates, recomputed only where a
+//!    change reaches;
+//! 6. `senders`, `queues`, `queued`: flows of senders that do not, with a queue in front of each link;
+//! 7. `set_up`: network and jobs of a spec that has been checked;
+//! 8. `run`, `rows`: schedules, their dependencies and events; rows of the record.
 //!
 //! `estimate` tells before what a run will cost.
 //!
 //! Models: serialisation with every header, store-and-forward and cut-through hops, latency, message cost,
-//! windows, one chunk after the other on a queue pair. Leaves out: queues, PFC, ECN and rate control,
-//! acknowledgements as load, loss. A flow alone takes exactly what its packets take; where flows share a link
-//! the packets' order is not known, so times differ by some frames.
+//! windows, one chunk after the other on a queue pair; where senders do not react also queues and
+//! acknowledgements as load. Leaves out: PFC, ECN, what a rate control loses beside a fair share, loss. A flow
+//! alone takes exactly what its packets take; where flows share a link the packets' order is not known, so
+//! times differ by some frames.
 
 mod check;
 mod ends;
