@@ -14,8 +14,11 @@ use units::{Instant, Span};
 const NONE: u32 = u32::MAX;
 /// So many flows whose rates depend on each other are very many.
 const MANY: u64 = 4_096;
-/// The small part, of what is carried and of the time that is left.
-const PART: u64 = 16;
+/// The small part, of what is carried and of the time that is left: one in so many, fewer the more flows are
+/// looked at each time.
+const PARTS: [u64; 2] = [16, 128];
+/// Looking at flows so many times in all is what handing on as many parts as there are may cost.
+const LOOKED_AT: u64 = 1 << 22;
 
 #[derive(Clone)]
 struct Flow {
@@ -42,10 +45,11 @@ struct Unused {
 impl Unused {
     /// Whether it may wait at `now`; tells `due` once.
     fn may_wait(&mut self, now: Instant) -> bool {
-        if self.flows < MANY || self.rate * u128::from(PART) > self.carried {
+        let parts = (LOOKED_AT / self.flows.max(1)).clamp(PARTS[0], PARTS[1]);
+        if self.flows < MANY || self.rate * u128::from(parts) > self.carried {
             return false;
         }
-        let left = self.mean_end.since(now).0 / PART;
+        let left = self.mean_end.since(now).0 / parts;
         let due = *self.due.get_or_insert(now + Span(left));
         now < due
     }
@@ -124,7 +128,9 @@ impl Fair {
         }
         let due = self.unused.due.filter(|_| waits);
         let next = [self.ends.next(), due].into_iter().flatten().min();
-        if let Some(at) = next.filter(|_| next != self.told) {
+        // What was said for now has happened.
+        let told = self.told.filter(|&at| at > now);
+        if let Some(at) = next.filter(|_| next != told) {
             events.push(at, Kind::Drained, 0, 0);
         }
         self.told = next;
