@@ -37,6 +37,8 @@ struct Link {
     capacity: u64,
     /// What its flows would carry over it at their bounds.
     demand: u128,
+    /// What they do carry over it.
+    carried: u128,
     /// Its flows, each with the place of the link among its shares.
     flows: Vec<(u32, u32)>,
     /// How many of its flows it holds back: without it they would be faster.
@@ -79,6 +81,7 @@ impl Fluid {
         let link = |capacity| Link {
             capacity,
             demand: 0,
+            carried: 0,
             flows: Vec::new(),
             holds: 0,
             is_freed: false,
@@ -102,13 +105,20 @@ impl Fluid {
         if id as usize == self.flows.len() {
             self.flows.push(Flow::default());
         }
+        let has_room = |share: &Share| {
+            let link = &self.links[share.link as usize];
+            link.carried + part(bound, share.weight) <= u128::from(link.capacity)
+        };
+        let fits = shares.iter().all(has_room);
         let mut places = Vec::with_capacity(shares.len());
         for (hop, share) in (0..).zip(&shares) {
             let link = &mut self.links[share.link as usize];
             link.demand += part(bound, share.weight);
+            link.carried += part(bound, share.weight);
             places.push(link.flows.len() as u32);
             link.flows.push((id, hop));
-            if link.may_fill() {
+            // Where there is room for all of it nobody has to yield.
+            if !fits && link.may_fill() {
                 self.dirty.push(share.link);
             }
         }
@@ -134,6 +144,7 @@ impl Fluid {
                 self.freed.push(share.link);
             }
             link.demand -= part(flow.bound, share.weight);
+            link.carried -= part(flow.rate, share.weight);
             link.flows.swap_remove(place as usize);
             if let Some(&(moved, hop)) = link.flows.get(place as usize) {
                 self.flows[moved as usize].places[hop as usize] = place;
@@ -259,15 +270,16 @@ impl Fluid {
         if std::mem::replace(&mut flow.is_frozen, true) {
             return;
         }
-        flow.rate = rate;
-        if let Some(before) = std::mem::replace(&mut flow.held_by, by) {
-            self.links[before as usize].holds -= 1;
+        let before = std::mem::replace(&mut flow.rate, rate);
+        if let Some(other) = std::mem::replace(&mut flow.held_by, by) {
+            self.links[other as usize].holds -= 1;
         }
         if let Some(by) = by {
             self.links[by as usize].holds += 1;
         }
         for share in &flow.shares {
             let link = &mut self.links[share.link as usize];
+            link.carried = link.carried + part(rate, share.weight) - part(before, share.weight);
             if link.seen == self.turn {
                 link.left = link.left.saturating_sub(part(rate, share.weight) as u64);
                 link.weight -= u64::from(share.weight);
