@@ -71,6 +71,49 @@ def test_traffic_without_congestion_is_within_two_per_cent(
     assert error(tmp_path, plan(job, topology, balancing)) < 0.02
 
 
+@pytest.mark.parametrize("window", [1, 3, 16])
+def test_a_window_costs_a_transfer_alone_what_it_costs_its_packets(tmp_path: Path, window: int) -> None:
+    text = plan('ranks: "0,4", collective: incast', LEAVES, size="1MB")
+    narrow = text.replace("go-back-n}", f"go-back-n, window: {window}, ack_every: 1}}")
+    assert narrow != text
+    assert error(tmp_path, narrow) < 1e-6
+
+
+def test_a_window_holds_across_messages_of_a_queue_pair(tmp_path: Path) -> None:
+    text = plan(
+        'ranks: "0-3", collective: permutation, arrivals: {load: 90%, process: constant, duration: 50us}',
+        size="64",
+    )
+    assert error(tmp_path, text.replace("go-back-n}", "go-back-n, window: 2}")) < 0.02
+
+
+@pytest.mark.parametrize("size", ["64", "4KB"])
+def test_messages_of_a_frame_meet_in_queues_as_packets_do(tmp_path: Path, size: str) -> None:
+    job = "ranks: all, collective: uniform-random, arrivals: {load: 60%, process: poisson, duration: 50us}"
+    assert error(tmp_path, plan(job, LEAVES, size=size)) < 0.02
+
+
+@pytest.mark.parametrize("senders", [2, 3, 5])
+def test_so_many_flows_on_a_link_take_so_many_times_as_long(tmp_path: Path, senders: int) -> None:
+    def took(senders: int, size: str) -> int:
+        job = f'ranks: "0-{senders}", collective: incast'
+        return end_ps(tmp_path / f"{senders} {size}", plan(job, size=size), "flow")
+
+    one, twice = took(1, "8MB"), took(1, "16MB")
+    assert took(senders, "8MB") - one == pytest.approx((senders - 1) * (twice - one), rel=0.001)
+
+
+def test_packets_sprayed_over_links_of_different_rates_are_refused(tmp_path: Path) -> None:
+    topology = (
+        "{kind: custom, host_link: 100Gbps, switches: [{name: a, hosts: 1}, {name: b, hosts: 1}], "
+        "links: [{between: [a, b], link: 100Gbps}, {between: [a, b], link: 40Gbps}]}"
+    )
+    (tmp_path / "flows.yaml").write_text(plan("ranks: all, collective: incast", topology, "spray-random"))
+    finished = call("run", "flows.yaml", "--backend", "flow", cwd=tmp_path)
+    assert finished.returncode == 2
+    assert "links of a with different rates" in finished.stderr
+
+
 def test_what_the_model_does_not_cover_is_refused_by_field(tmp_path: Path) -> None:
     text = plan('ranks: "0-7", collective: all-reduce, repeat: 3')
     (tmp_path / "flows.yaml").write_text(text)

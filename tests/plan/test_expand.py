@@ -29,7 +29,7 @@ GOLDEN: dict[str, Any] = {
         "switch": {
             "forwarding": "store-and-forward",
             "pipeline_latency_ps": 500_000,
-            "buffer": {"size_bytes": 67_108_864, "cell_bytes": 1, "lossy_alpha": None, "pools": None},
+            "buffer": {"size_bytes": 67_108_864, "cell_bytes": 1, "lossy_alpha": None},
             "scheduling": {"kind": "strict"},
             "pfc": None,
             "ecn": None,
@@ -47,7 +47,6 @@ GOLDEN: dict[str, Any] = {
         "failures": [],
         "convergence_time_ps": 10_000_000_000,
         "link_layer": {"kind": "ethernet"},
-        "chips": [],
     },
     "transport": {
         "mtu_bytes": 4096,

@@ -9,14 +9,18 @@ use spec::{FabricSpec, JobSpec, LinkLayerSpec, LoadBalancing, LossRecovery, Repe
 pub(crate) fn check(spec: &RunSpec) -> Result<(), SpecError> {
     check_fabric(&spec.fabric)?;
     // What overtakes is resent, so that a run of packets takes many times as long.
-    let is_sprayed = matches!(
-        spec.fabric.load_balancing,
-        LoadBalancing::SprayRandom {} | LoadBalancing::SprayRoundRobin {} | LoadBalancing::Adaptive {}
-    );
-    let resends = is_sprayed && spec.transport.recovery == LossRecovery::GoBackN;
+    let resends = is_sprayed(spec) && spec.transport.recovery == LossRecovery::GoBackN;
     refuse(resends, "transport.recovery", "go-back-n, where packets are sprayed", "selective")?;
     refuse(!spec.tcp.is_empty(), "tcp", "TCP traffic", "none: flows have no congestion window")?;
     spec.jobs.iter().enumerate().try_for_each(|(index, job)| check_job(index, job))
+}
+
+/// Every frame may take another way.
+pub(crate) const fn is_sprayed(spec: &RunSpec) -> bool {
+    matches!(
+        spec.fabric.load_balancing,
+        LoadBalancing::SprayRandom {} | LoadBalancing::SprayRoundRobin {} | LoadBalancing::Adaptive {}
+    )
 }
 
 fn check_fabric(fabric: &FabricSpec) -> Result<(), SpecError> {
@@ -43,6 +47,8 @@ fn check_fabric(fabric: &FabricSpec) -> Result<(), SpecError> {
     refuse(scheduled, "fabric.switch.scheduled", "scheduled switches", "none: flows have no cells")?;
     refuse(fabric.nic.drain_rate_bps.is_some(), "fabric.nic.drain_rate_bps", "a drain rate", "none")?;
     refuse(fabric.nic.messages.is_some(), "fabric.nic.messages", "a cost of each message", "none")?;
+    refuse(!fabric.chips.is_empty(), "fabric.chips", "several switches in one chip", "none")?;
+    refuse(fabric.switch.buffer.pools.is_some(), "fabric.switch.buffer.pools", "pools", "none")?;
     refuse(fabric.clocks.is_some(), "fabric.clocks", "clocks of hosts", "none")?;
     refuse(!fabric.nic.impairments.is_empty(), "fabric.nic.impairments", "impairments", "none")?;
     refuse(!fabric.failures.is_empty(), "fabric.failures", "failures", "none")

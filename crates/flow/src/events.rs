@@ -7,8 +7,8 @@ use units::Instant;
 /// What happens, in the order in which it does at one time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Kind {
-    /// A flow has ended by the rate that it was told so many times before; the place is its slot.
-    Drained(u32),
+    /// A flow has ended, or what those leave that have ended is handed on, unless rates have changed.
+    Drained,
     /// The queue of a link may be empty; the place is the link.
     Emptied,
     /// A link is to be looked at, the place.
@@ -23,6 +23,8 @@ pub(crate) enum Kind {
     TakenIn,
     /// A chunk is acknowledged; the number is the chunk, the place its slot.
     Completed,
+    /// The window of a queue pair is open, the number.
+    Opened,
     /// A transfer is posted; the number is the transfer, the place its job.
     Post,
 }

@@ -1,12 +1,24 @@
 //! Flows of senders that react: each gets its max-min fair rate at once.
+//!
+//! Where very many flows share links, what those leave that end is not handed on at once but when it is a small
+//! part of all, or after a small part of the time that flows have left: each of them would change the rates of
+//! all.
 
+use crate::ends::Ends;
 use crate::events::{Events, Kind};
 use crate::fluid::{Fluid, Share};
-use crate::work::{of_bytes, time_for};
-use units::Instant;
+use crate::work::{RATE_BITS, of_bytes, time_for};
+use units::{Instant, Span};
 
 /// No flow.
 const NONE: u32 = u32::MAX;
+/// So many flows whose rates depend on each other are very many.
+const MANY: u64 = 4_096;
+/// The small part, of what is carried and of the time that is left: one in so many, fewer the more flows are
+/// looked at each time.
+const PARTS: [u64; 2] = [16, 128];
+/// Looking at flows so many times in all is what handing on as many parts as there are may cost.
+const LOOKED_AT: u64 = 1 << 22;
 
 #[derive(Clone)]
 struct Flow {
@@ -14,8 +26,39 @@ struct Flow {
     /// What is left at `since` [2^-16 bit/s x ps].
     left: u128,
     since: Instant,
-    /// How often its end was told, whatever chunk the slot had.
-    told: u32,
+}
+
+/// What waits to be handed on.
+#[derive(Default)]
+struct Unused {
+    /// Flows whose rates were computed last.
+    flows: u64,
+    /// What they carry together, and when they end on average, from the last time on when most rates changed.
+    carried: u128,
+    mean_end: Instant,
+    /// What those carried that have ended since.
+    rate: u128,
+    /// When it is handed on at the latest.
+    due: Option<Instant>,
+}
+
+impl Unused {
+    /// Whether it may wait at `now`; tells `due` once.
+    fn may_wait(&mut self, now: Instant) -> bool {
+        let parts = (LOOKED_AT / self.flows.max(1)).clamp(PARTS[0], PARTS[1]);
+        if self.flows < MANY || self.rate * u128::from(parts) > self.carried {
+            return false;
+        }
+        let left = self.mean_end.since(now).0 / parts;
+        let due = *self.due.get_or_insert(now + Span(left));
+        now < due
+    }
+
+    /// It was, to so many flows.
+    fn handed_on(&mut self, flows: u64) {
+        (self.flows, self.due) = (flows, None);
+        self.carried = self.carried.saturating_sub(std::mem::take(&mut self.rate));
+    }
 }
 
 /// Flows, by slot.
@@ -25,6 +68,10 @@ pub(crate) struct Fair {
     owners: Vec<u32>,
     flows: Vec<Flow>,
     fresh: Vec<u32>,
+    ends: Ends,
+    unused: Unused,
+    /// When something was said to happen next.
+    told: Option<Instant>,
     pub(crate) rate_changes: u64,
 }
 
@@ -35,6 +82,9 @@ impl Fair {
             owners: Vec::new(),
             flows: Vec::new(),
             fresh: Vec::new(),
+            ends: Ends::default(),
+            unused: Unused::default(),
+            told: None,
             rate_changes: 0,
         }
     }
@@ -50,11 +100,10 @@ impl Fair {
     ) {
         let number = self.fluid.begin(shares, bound);
         if slot as usize >= self.flows.len() {
-            let none = Flow { number: NONE, left: 0, since: Instant::ZERO, told: 0 };
+            let none = Flow { number: NONE, left: 0, since: Instant::ZERO };
             self.flows.resize(slot as usize + 1, none);
         }
-        let flow = &mut self.flows[slot as usize];
-        (flow.number, flow.left, flow.since) = (number, of_bytes(wire_bytes), now);
+        self.flows[slot as usize] = Flow { number, left: of_bytes(wire_bytes), since: now };
         if number as usize == self.owners.len() {
             self.owners.push(slot);
         }
@@ -62,33 +111,59 @@ impl Fair {
         self.fresh.push(slot);
     }
 
-    /// A flow is said to have ended: whether that still holds.
-    pub(crate) fn has_ended(&mut self, slot: u32, told: u32) -> bool {
-        let flow = &mut self.flows[slot as usize];
-        let holds = flow.told == told && flow.number != NONE;
-        if holds {
-            self.fluid.end(std::mem::replace(&mut flow.number, NONE));
-        }
-        holds
+    /// The next flow that has ended by `now`.
+    pub(crate) fn take_ended(&mut self, now: Instant) -> Option<u32> {
+        let slot = self.ends.take(now)?;
+        let number = std::mem::replace(&mut self.flows[slot as usize].number, NONE);
+        self.unused.rate += u128::from(self.fluid.rate(number));
+        self.fluid.end(number);
+        Some(slot)
     }
 
     /// Computes rates after what happened at `now`.
     pub(crate) fn settle(&mut self, now: Instant, events: &mut Events) {
-        let Self { fluid, owners, flows, fresh, rate_changes } = self;
-        fluid.settle(|number, before| {
+        let waits = self.fresh.is_empty() && self.fluid.is_dirty() && self.unused.may_wait(now);
+        if !waits {
+            self.compute(now);
+        }
+        let due = self.unused.due.filter(|_| waits);
+        let next = [self.ends.next(), due].into_iter().flatten().min();
+        // What was said for now has happened.
+        let told = self.told.filter(|&at| at > now);
+        if let Some(at) = next.filter(|_| next != told) {
+            events.push(at, Kind::Drained, 0, 0);
+        }
+        self.told = next;
+    }
+
+    fn compute(&mut self, now: Instant) {
+        let Self { fluid, owners, flows, fresh, ends, unused, rate_changes, .. } = self;
+        let (mut left, mut carried, mut changed) = (0, 0, 0);
+        let reached = fluid.settle(|number, before, rate| {
             let slot = owners[number as usize];
             let flow = &mut flows[slot as usize];
             let sent = u128::from(before) * u128::from(now.since(flow.since).0);
             flow.left = flow.left.saturating_sub(sent);
             flow.since = now;
-            fresh.push(slot);
-            *rate_changes += 1;
+            ends.set(slot, now + time_for(flow.left, rate));
+            left += flow.left >> RATE_BITS;
+            carried += u128::from(rate);
+            changed += 1;
         });
+        *rate_changes += changed;
         for slot in fresh.drain(..) {
-            let flow = &mut flows[slot as usize];
-            flow.told = flow.told.wrapping_add(1);
-            let end = now + time_for(flow.left, fluid.rate(flow.number));
-            events.push(end, Kind::Drained(flow.told), 0, slot);
+            let flow = &flows[slot as usize];
+            if flow.number != NONE {
+                ends.set(slot, now + time_for(flow.left, fluid.rate(flow.number)));
+            }
+        }
+        ends.order();
+        if let Some(reached) = reached {
+            unused.handed_on(reached);
+            if 2 * changed > reached {
+                let rate = u64::try_from(carried >> RATE_BITS).unwrap_or(u64::MAX);
+                (unused.carried, unused.mean_end) = (carried, now + time_for(left, rate));
+            }
         }
     }
 }

@@ -1,7 +1,8 @@
 //! Flows on links, and their max-min fair rates.
 //!
 //! Rates are integers of 2^-16 bit/s and rounded down, so no link carries more than it can. What a change
-//! reaches is recomputed alone: links that all their flows together cannot fill join nothing.
+//! reaches is recomputed alone: links that all their flows together cannot fill join nothing, and the end of a
+//! flow matters only where it leaves a link that held others back.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -26,6 +27,8 @@ struct Flow {
     /// It is never faster.
     bound: u64,
     rate: u64,
+    /// The link that holds it back, unless its bound does.
+    held_by: Option<u32>,
     seen: u64,
     is_frozen: bool,
 }
@@ -34,8 +37,13 @@ struct Link {
     capacity: u64,
     /// What its flows would carry over it at their bounds.
     demand: u128,
+    /// What they do carry over it.
+    carried: u128,
     /// Its flows, each with the place of the link among its shares.
     flows: Vec<(u32, u32)>,
+    /// How many of its flows it holds back: without it they would be faster.
+    holds: u32,
+    is_freed: bool,
     seen: u64,
     /// While rates are computed: what is left for flows without a rate, and their parts together.
     left: u64,
@@ -60,7 +68,9 @@ pub struct Fluid {
     links: Vec<Link>,
     flows: Vec<Flow>,
     free: Vec<u32>,
+    /// Links that flows have come to, and those that flows have left.
     dirty: Vec<u32>,
+    freed: Vec<u32>,
     turn: u64,
 }
 
@@ -68,12 +78,23 @@ impl Fluid {
     /// Links of these capacities [2^-16 bit/s].
     #[must_use]
     pub fn new(capacities: impl Iterator<Item = u64>) -> Self {
-        let link = |capacity| Link { capacity, demand: 0, flows: Vec::new(), seen: 0, left: 0, weight: 0 };
+        let link = |capacity| Link {
+            capacity,
+            demand: 0,
+            carried: 0,
+            flows: Vec::new(),
+            holds: 0,
+            is_freed: false,
+            seen: 0,
+            left: 0,
+            weight: 0,
+        };
         Self {
             links: capacities.map(link).collect(),
             flows: Vec::new(),
             free: Vec::new(),
             dirty: Vec::new(),
+            freed: Vec::new(),
             turn: 0,
         }
     }
@@ -84,18 +105,32 @@ impl Fluid {
         if id as usize == self.flows.len() {
             self.flows.push(Flow::default());
         }
+        let has_room = |share: &Share| {
+            let link = &self.links[share.link as usize];
+            link.carried + part(bound, share.weight) <= u128::from(link.capacity)
+        };
+        let fits = shares.iter().all(has_room);
         let mut places = Vec::with_capacity(shares.len());
         for (hop, share) in (0..).zip(&shares) {
             let link = &mut self.links[share.link as usize];
             link.demand += part(bound, share.weight);
+            link.carried += part(bound, share.weight);
             places.push(link.flows.len() as u32);
             link.flows.push((id, hop));
-            if link.may_fill() {
+            // Where there is room for all of it nobody has to yield.
+            if !fits && link.may_fill() {
                 self.dirty.push(share.link);
             }
         }
-        self.flows[id as usize] =
-            Flow { shares, places: places.into(), bound, rate: bound, seen: 0, is_frozen: true };
+        self.flows[id as usize] = Flow {
+            shares,
+            places: places.into(),
+            bound,
+            rate: bound,
+            held_by: None,
+            seen: 0,
+            is_frozen: true,
+        };
         id
     }
 
@@ -104,10 +139,12 @@ impl Fluid {
         let flow = std::mem::take(&mut self.flows[id as usize]);
         for (share, &place) in flow.shares.iter().zip(&flow.places) {
             let link = &mut self.links[share.link as usize];
-            if link.may_fill() {
-                self.dirty.push(share.link);
+            link.holds -= u32::from(flow.held_by == Some(share.link));
+            if !std::mem::replace(&mut link.is_freed, true) {
+                self.freed.push(share.link);
             }
             link.demand -= part(flow.bound, share.weight);
+            link.carried -= part(flow.rate, share.weight);
             link.flows.swap_remove(place as usize);
             if let Some(&(moved, hop)) = link.flows.get(place as usize) {
                 self.flows[moved as usize].places[hop as usize] = place;
@@ -122,20 +159,39 @@ impl Fluid {
         self.flows[id as usize].rate
     }
 
+    /// Rates are others than those that were computed. What flows leave of a link that holds none back changes
+    /// nothing.
+    #[must_use]
+    pub fn is_dirty(&mut self) -> bool {
+        let links = &mut self.links;
+        self.freed.retain(|&number| {
+            let link = &mut links[number as usize];
+            link.is_freed = link.holds > 0;
+            link.is_freed
+        });
+        !(self.dirty.is_empty() && self.freed.is_empty())
+    }
+
     /// Computes the rates that changes reach; hands each flow that has another one to `changed`, with the
-    /// rate it had.
-    pub fn settle(&mut self, mut changed: impl FnMut(u32, u64)) {
-        if self.dirty.is_empty() {
-            return;
+    /// rate it had and the one it has. Returns how many flows were looked at, if anything has changed.
+    pub fn settle(&mut self, mut changed: impl FnMut(u32, u64, u64)) -> Option<u64> {
+        if !self.is_dirty() {
+            return None;
+        }
+        for number in self.freed.drain(..) {
+            self.links[number as usize].is_freed = false;
+            self.dirty.push(number);
         }
         let (links, flows) = self.component();
         let before: Vec<u64> = flows.iter().map(|&id| self.flows[id as usize].rate).collect();
         self.fill(&links, &flows);
         for (&id, before) in flows.iter().zip(before) {
-            if self.flows[id as usize].rate != before {
-                changed(id, before);
+            let rate = self.flows[id as usize].rate;
+            if rate != before {
+                changed(id, before, rate);
             }
         }
+        Some(flows.len() as u64)
     }
 
     /// Links that may be full and flows that changes reach.
@@ -157,7 +213,10 @@ impl Fluid {
                 flow.is_frozen = false;
                 flows.push(id);
                 let reached = flow.shares.iter().map(|share| share.link);
-                ahead.extend(reached.filter(|&link| self.links[link as usize].may_fill()));
+                ahead.extend(reached.filter(|&number| {
+                    let link = &self.links[number as usize];
+                    link.seen != self.turn && link.may_fill()
+                }));
             }
         }
         (links, flows)
@@ -177,7 +236,7 @@ impl Fluid {
         }
         let mut bounds: Vec<(u64, u32)> =
             flows.iter().map(|&id| (self.flows[id as usize].bound, id)).collect();
-        bounds.sort_unstable();
+        bounds.sort_unstable_by_key(|flow| flow.0);
         let mut bounds = bounds.into_iter().peekable();
         loop {
             let bound = bounds.peek().copied();
@@ -191,7 +250,7 @@ impl Fluid {
                     }
                 }
                 _ => match bounds.next() {
-                    Some((bound, id)) => self.freeze(id, bound),
+                    Some((bound, id)) => self.freeze(id, bound, None),
                     None => return,
                 },
             }
@@ -201,19 +260,26 @@ impl Fluid {
     fn freeze_link(&mut self, number: u32, rate: u64) {
         for place in 0..self.links[number as usize].flows.len() {
             let (id, _) = self.links[number as usize].flows[place];
-            self.freeze(id, rate);
+            self.freeze(id, rate, Some(number));
         }
     }
 
     /// Gives a flow its rate, unless it has one.
-    fn freeze(&mut self, id: u32, rate: u64) {
+    fn freeze(&mut self, id: u32, rate: u64, by: Option<u32>) {
         let flow = &mut self.flows[id as usize];
         if std::mem::replace(&mut flow.is_frozen, true) {
             return;
         }
-        flow.rate = rate;
+        let before = std::mem::replace(&mut flow.rate, rate);
+        if let Some(other) = std::mem::replace(&mut flow.held_by, by) {
+            self.links[other as usize].holds -= 1;
+        }
+        if let Some(by) = by {
+            self.links[by as usize].holds += 1;
+        }
         for share in &flow.shares {
             let link = &mut self.links[share.link as usize];
+            link.carried = link.carried + part(rate, share.weight) - part(before, share.weight);
             if link.seen == self.turn {
                 link.left = link.left.saturating_sub(part(rate, share.weight) as u64);
                 link.weight -= u64::from(share.weight);

@@ -6,23 +6,25 @@
 //! 2. `network`, `path`: directed links, the path of each queue pair by the hash of the packet simulator, or an
 //!    even split over all paths;
 //! 3. `train`: what a chunk is on the wire, and what it takes on an idle path;
-//! 4. `sharing`: how flows share links: `fair` and `fluid`, max-min fair rates, recomputed only where a change
-//!    reaches, of senders that react to congestion; `queued`, `senders` and `queues` of those that do not (each
+//! 4. `sharing`: how flows share links: `fluid`, `fair`, `ends`, max-min fair rates, recomputed only where a
+//!    change reaches, of senders that react to congestion; `queued`, `senders`, `queues` of those that do not (each
 //!    port serves its senders in turn, and what does not fit waits before it);
-//! 5. `set_up`: network and jobs of a spec that has been checked;
-//! 6. `run`, `transfers`, `events`: schedules, their dependencies and events;
-//! 7. `relay`: rings without events, where nothing shares a link;
-//! 8. `rows`, `recorder`: rows of the record, or counts of them.
+//! 5. `windows`: what a queue pair has room for, one chunk after the other;
+//! 6. `set_up`: network and jobs of a spec that has been checked;
+//! 7. `run`, `transfers`, `events`: schedules, their dependencies and events;
+//! 8. `relay`: rings without events, where nothing shares a link;
+//! 9. `rows`, `recorder`: rows of the record, or counts of them.
 //!
 //! `estimate` tells before what a run will cost, `loads` where the hash puts most queue pairs.
 //!
 //! Models: serialisation with every header, store-and-forward and cut-through hops, latency, message cost,
-//! windows, one chunk after the other on a queue pair, acknowledgements as load. Leaves out: PFC's head-of-line
-//! blocking, ECN and the dynamics of rate control; a run that would lose frames is refused. A flow alone takes
-//! exactly what its packets take; where flows share a link the packets' order is not known, so times differ by
-//! some frames.
+//! windows, one chunk after the other on a queue pair; where senders do not react also queues and
+//! acknowledgements as load. Leaves out: PFC's head-of-line blocking, ECN, what a rate control loses beside a fair
+//! share; a run that would lose frames is refused. A flow alone takes exactly what its packets take; where flows
+//! share a link the packets' order is not known, so times differ by some frames.
 
 mod check;
+mod ends;
 mod estimate;
 mod events;
 mod fair;
@@ -45,12 +47,13 @@ mod tests;
 mod train;
 mod transfers;
 mod watch;
+mod windows;
 mod work;
 
 pub use estimate::{Estimate, estimate};
 pub use fluid::{Fluid, Share, WHOLE};
-pub use loads::{Busiest, busiest};
 pub use jobs::{Observer, RunError, Stopped};
+pub use loads::{Busiest, busiest};
 pub use rows::{FlowSummary, JobResult, RoundTimes};
 pub use run::run;
 pub use set_up::check;

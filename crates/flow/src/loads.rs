@@ -1,7 +1,7 @@
 //! How the hash spreads queue pairs over the links between switches, told without a run.
 
 use crate::network::Network;
-use crate::set_up::set_up;
+use crate::set_up::{jobs_of, paths_of};
 use serde::Serialize;
 use spec::{LoadBalancing, RunSpec, SpecError};
 use std::cmp::Reverse;
@@ -40,7 +40,8 @@ pub fn busiest(spec: &RunSpec) -> Result<Option<Busiest>, SpecError> {
         balancing,
         LoadBalancing::Ecmp { .. } | LoadBalancing::Weighted { .. } | LoadBalancing::Pinned { .. }
     );
-    let (paths, jobs) = set_up(spec)?;
+    let paths = paths_of(spec)?;
+    let jobs = jobs_of(spec, &paths)?;
     if !keeps_to_a_path {
         return Ok(None);
     }

@@ -3,7 +3,7 @@
 use crate::fluid::{Share, WHOLE};
 use crate::queues::{Buffer, LinkPlan, Queues};
 use crate::train::Hop;
-use crate::work::RATE_BITS;
+use crate::work::{RATE_BITS, bytes_in};
 use spec::{ForwardingSpec, LoadBalancing, RunSpec, SpecError};
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap};
@@ -155,6 +155,19 @@ impl Network {
     /// What a directed link carries [2^-16 bit/s].
     pub(crate) fn capacity(&self, link: u32) -> u64 {
         self.graph.links[link as usize / 2].rate.bps() << RATE_BITS
+    }
+
+    /// What a host can send before anything that becomes of it comes back: through one switch and back
+    /// [bytes].
+    pub(crate) fn first_flight(&self) -> u64 {
+        let flights = self.graph.attachments.iter().map(|attachment| {
+            let node = NodeId(attachment.host.0);
+            let end = self.graph.node(node).ports[usize::from(attachment.host_port)];
+            let link = self.graph.link(end.link);
+            let there = self.latency(node, attachment.host_port) + link.delay + self.nic_latency;
+            bytes_in(link.rate.bps() << RATE_BITS, there + there)
+        });
+        flights.min().unwrap_or(0)
     }
 
     /// The directed link to a port of a host.

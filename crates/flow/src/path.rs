@@ -5,7 +5,7 @@ use crate::train::{Frames, Hop};
 use crate::work::{RATE_BITS, of_bytes, time_for};
 use jobs::Jobs;
 use paths::PathHash;
-use spec::{LossRecovery, RunSpec, SpecError, TransportSpec};
+use spec::{LossRecovery, RateControl, RunSpec, SpecError, TransportSpec};
 use units::{AttachmentId, NodeId, Span};
 
 /// How many of the last known times are looked at before one is worked out again.
@@ -35,8 +35,11 @@ pub(crate) struct Idle {
     pub(crate) back: Span,
     /// From the post to its acknowledgement.
     pub(crate) unloaded: Span,
-    /// What the window of its queue pair lets through, of a chunk that is longer [2^-16 bit/s].
-    pub(crate) window_rate: Option<u64>,
+    /// What the window of its queue pair lets through of it [2^-16 bit/s], if it begins with an open window
+    /// and the window is ever closed.
+    pub(crate) alone: Option<u64>,
+    /// The same if it follows a chunk that is longer than the window.
+    pub(crate) paced: u64,
 }
 
 struct Known {
@@ -46,11 +49,17 @@ struct Known {
     idle: Idle,
 }
 
-/// Packets that a queue pair has outstanding at most.
-pub(crate) fn window_packets(transport: &TransportSpec) -> u32 {
+/// Packets that a queue pair has outstanding at most, while no delay is above the target of Swift.
+fn window_packets(transport: &TransportSpec) -> u32 {
+    let window = match transport.rate_control {
+        RateControl::Swift { window_max_2e20, .. } => {
+            (window_max_2e20 >> 20).clamp(1, u32::MAX.into()) as u32
+        }
+        _ => u32::MAX,
+    };
     match transport.recovery {
-        LossRecovery::Selective => transport.window_packets.min(transport.ooo_window_packets),
-        _ => transport.window_packets,
+        LossRecovery::Selective => window.min(transport.window_packets).min(transport.ooo_window_packets),
+        _ => window.min(transport.window_packets),
     }
 }
 
@@ -59,7 +68,7 @@ pub(crate) struct Paths {
     pub(crate) network: Network,
     pub(crate) frames: Frames,
     hash: PathHash,
-    window_packets: u64,
+    pub(crate) window_packets: u64,
     /// What chunks take on idle paths: few differ in a regular fabric.
     known: Vec<Known>,
 }
@@ -142,18 +151,21 @@ impl Paths {
         let arrives = self.frames.unloaded(hops, bytes);
         let sent = time_for(of_bytes(path.wire_bytes), slowest);
         let tail = Span(arrives.0.saturating_sub(sent.0));
-        let window_rate = self.window_rate(hops, back, bytes);
-        Idle { slowest, tail, back, unloaded: arrives + back, window_rate }
+        let paced = self.paced(hops, back, bytes).min(slowest);
+        let windowed = self.frames.windowed(hops, back, bytes, self.window_packets);
+        let alone = windowed.map(|span| {
+            let sending = span.0.saturating_sub(tail.0).max(1);
+            u64::try_from(of_bytes(path.wire_bytes) / u128::from(sending)).unwrap_or(u64::MAX)
+        });
+        Idle { slowest, tail, back, unloaded: arrives + back, alone, paced }
     }
 
-    fn window_rate(&self, hops: &[Hop], back: Span, bytes: u64) -> Option<u64> {
+    /// A window of packets for each round trip [2^-16 bit/s].
+    fn paced(&self, hops: &[Hop], back: Span, bytes: u64) -> u64 {
         let [frames, _, wire_bytes] = self.frames.of(bytes);
-        if frames <= self.window_packets {
-            return None;
-        }
         let first = self.frames.mtu_bytes().min(bytes);
         let round_trip = self.frames.unloaded(hops, first) + back;
         let work = of_bytes(wire_bytes) / u128::from(frames) * u128::from(self.window_packets);
-        Some(u64::try_from(work / u128::from(round_trip.0.max(1))).unwrap_or(u64::MAX))
+        u64::try_from(work / u128::from(round_trip.0.max(1))).unwrap_or(u64::MAX)
     }
 }

@@ -5,7 +5,7 @@ use crate::network::Network;
 use crate::path::{Path, Paths};
 use crate::queues::{ACKS, DATA, Overflow, Queues, Told};
 use crate::senders::Sender;
-use crate::work::part_of;
+use crate::work::{of_bytes, part_of, time_for};
 use jobs::Jobs;
 use units::{Instant, Span};
 
@@ -13,6 +13,8 @@ use units::{Instant, Span};
 /// once while there are few.
 const STALE_PART: u64 = 32;
 const FEW: u64 = 16;
+/// So many frames or fewer stay together: they are in one queue after the other, instead of in all at a time.
+const TOGETHER: u64 = 1;
 
 /// A flow, by slot.
 #[derive(Clone, Copy, Default)]
@@ -20,6 +22,8 @@ struct Flow {
     chunk: u32,
     /// What it counts with on the links that its last bit has not left [2^-16 bit/s].
     rate: u64,
+    /// Bytes for which it occupies a link if its frames stay together; 0 otherwise.
+    together: u64,
 }
 
 struct Port {
@@ -95,10 +99,13 @@ impl Queued {
         if slot as usize >= self.flows.len() {
             self.flows.resize(slot as usize + 1, Flow::default());
         }
-        self.flows[slot as usize] = Flow { chunk, rate: 0 };
+        let together = if wire_bytes <= TOGETHER * self.frame_bytes { wire_bytes } else { 0 };
+        self.flows[slot as usize] = Flow { chunk, rate: 0, together };
         let port = &mut self.ports[sender as usize];
         port.sender.begin(now, (chunk, slot), wire_bytes);
-        port.fresh.push(slot);
+        if together == 0 {
+            port.fresh.push(slot);
+        }
         self.touch(sender);
     }
 
@@ -126,15 +133,25 @@ impl Queued {
         let path = paths.of(jobs, flow.chunk);
         loop {
             let mut wait = None;
+            let slowest = path.ports[..=usize::from(hop)]
+                .iter()
+                .map(|&(node, port)| paths.network.capacity(paths.network.link_of(node, port)))
+                .min();
             let queues = &mut self.queues;
             paths.network.turns(&path.ports, path.to, &mut |turn| {
                 if turn.hop == hop {
                     queues.offer(now, DATA, &turn, [flow.rate, 0]);
                     let next = queues.leads_to(&turn);
-                    wait = wait.max(Some(queues.wait(next, now)));
+                    let longer = queues.longer(next, slowest, flow.together);
+                    wait = wait.max(Some(queues.wait(next, now) + longer));
+                    queues.join(now, next, part_of(flow.together, turn.part));
                 }
             });
             match wait {
+                None if flow.together > 0 => {
+                    self.acknowledge(now, &path, paths, (flow.together * u64::from(path.acks)) >> 16);
+                    return Step::Through;
+                }
                 None => {
                     self.arrive(now, &path, paths, [flow.rate, 0]);
                     return Step::Through;
@@ -196,7 +213,10 @@ impl Queued {
         }
         let rate = place.rate;
         for slot in slots {
-            let Flow { chunk, rate: before, .. } = self.flows[slot as usize];
+            let Flow { chunk, rate: before, together } = self.flows[slot as usize];
+            if together > 0 {
+                continue;
+            }
             self.flows[slot as usize].rate = rate;
             if before != rate {
                 self.count(now, &paths.of(jobs, chunk), paths, [before, rate]);
@@ -217,6 +237,21 @@ impl Queued {
         queues.deliver(network.link_to(path.to), rates);
         let acks = rates.map(|rate| part_of(rate, path.acks));
         network.turns(&path.back, path.back_to, &mut |turn| queues.offer(now, ACKS, &turn, acks));
+    }
+
+    /// Acknowledgements of so many bytes go back, ahead of what waits there.
+    fn acknowledge(&mut self, now: Instant, path: &Path, paths: &Paths, bytes: u64) {
+        let (queues, network) = (&mut self.queues, &paths.network);
+        network.turns(&path.back, path.back_to, &mut |turn| {
+            let next = queues.leads_to(&turn);
+            queues.join(now, next, part_of(bytes, turn.part));
+        });
+        let (node, port) = path.back[0];
+        let sender = self.port_of[network.link_of(node, port) as usize];
+        let place = &mut self.ports[sender as usize];
+        if place.sender.yields(now, time_for(of_bytes(bytes), place.capacity)) {
+            self.touch(sender);
+        }
     }
 
     /// The first queue that did not fit into its switch, so that frames would have been lost.

@@ -270,18 +270,34 @@ impl Queues {
 
     /// Brings the queue of a link up to date.
     fn bring_up(&mut self, number: u32, now: Instant) {
-        let backlog = self.backlog(&self.links[number as usize], now);
+        let backlog = self.backlog(number, now);
         let link = &mut self.links[number as usize];
         (link.backlog, link.since) = (backlog, now);
     }
 
     /// How long what arrives at a link now waits in its queue.
     pub(crate) fn wait(&self, link: u32, now: Instant) -> Span {
-        let place = &self.links[link as usize];
-        match self.backlog(place, now) {
+        match self.backlog(link, now) {
             0 => Span::ZERO,
             backlog => time_for(backlog, self.capacity_for_data(link)),
         }
+    }
+
+    /// Frames of so many bytes join the queue of a link at once.
+    pub(crate) fn join(&mut self, now: Instant, number: u32, bytes: u64) {
+        if bytes > 0 {
+            self.bring_up(number, now);
+            self.links[number as usize].backlog += of_bytes(bytes);
+            self.check_buffer(number, now);
+        }
+    }
+
+    /// How much longer than on links of that capacity frames of so many bytes take on this one.
+    pub(crate) fn longer(&self, link: u32, slowest: Option<u64>, bytes: u64) -> Span {
+        let spans = [Some(self.links[link as usize].capacity), slowest]
+            .map(|rate| rate.map(|rate| time_for(of_bytes(bytes), rate)));
+        let [on_this, before] = spans.map(|span| span.unwrap_or_default());
+        Span(on_this.0.saturating_sub(before.0))
     }
 
     /// A queue may be empty; if it will be later, it is to be asked again then.
@@ -402,7 +418,7 @@ impl Queues {
             return;
         }
         let places = back.first_passage as usize..(back.first_passage + back.passages) as usize;
-        let queues = self.passages[places].iter().map(|passage| &self.links[passage.to as usize]);
+        let queues = self.passages[places].iter().map(|passage| passage.to);
         let all = queues.map(|queue| self.backlog(queue, now)).sum();
         if !buffer.holds(link.backlog, all) {
             let bytes = u64::try_from(link.backlog / of_bytes(1)).unwrap_or(u64::MAX);
@@ -439,10 +455,13 @@ impl Queues {
         link.capacity - acks.min(link.capacity / 2)
     }
 
-    fn backlog(&self, link: &Link, now: Instant) -> u128 {
+    /// What is in the queue of a link: while it is not empty, the link sends as fast as it can, whether or not
+    /// the links behind it have been told.
+    fn backlog(&self, number: u32, now: Instant) -> u128 {
+        let link = &self.links[number as usize];
         let span = u128::from(now.since(link.since).0);
         let more = u128::from(link.arriving[DATA]) * span;
-        (link.backlog + more).saturating_sub(u128::from(link.leaving) * span)
+        (link.backlog + more).saturating_sub(u128::from(self.capacity_for_data(number)) * span)
     }
 }
 

@@ -10,10 +10,14 @@ use crate::set_up::{jobs_of, paths_of};
 use crate::sharing::Sharing;
 use crate::transfers::JobState;
 use crate::watch::{Progress, Watch};
+use crate::windows::{Connection, Next};
 use jobs::{Jobs, Observer, QueuePair, RunError};
 use spec::{ChunksObserved, RunSpec, RunStatus, SpecError};
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use units::{Instant, Rate, Span, TransferId};
+
+/// So many queue pairs are kept, whether or not they are idle.
+const CONNECTIONS_MIN: usize = 1_024;
 
 /// A chunk that was posted and is not acknowledged.
 #[derive(Clone, Copy)]
@@ -25,6 +29,7 @@ struct Active {
     tail: Span,
     back: Span,
     unloaded: Span,
+    is_last: bool,
 }
 
 struct Run<'a> {
@@ -34,8 +39,10 @@ struct Run<'a> {
     sharing: Sharing,
     active: Vec<Active>,
     free: Vec<u32>,
-    /// Queue pairs with several chunks that are sending: what waits for them.
-    queues: HashMap<u32, VecDeque<u32>>,
+    /// Queue pairs that have to send, or had not long ago, by number.
+    connections: HashMap<u32, Connection>,
+    /// How many there may be before those that are idle are forgotten.
+    connections_max: usize,
     states: Vec<JobState>,
     events: Events,
     recorder: Recorder,
@@ -81,7 +88,8 @@ impl<'a> Run<'a> {
             sharing: Sharing::new(spec, &jobs, &paths),
             active: Vec::new(),
             free: Vec::new(),
-            queues: HashMap::new(),
+            connections: HashMap::new(),
+            connections_max: CONNECTIONS_MIN,
             events: Events::default(),
             recorder,
             delivered_bytes: 0,
@@ -127,7 +135,7 @@ impl<'a> Run<'a> {
 
     fn take(&mut self, now: Instant, kind: Kind, number: u32, place: u32) {
         match kind {
-            Kind::Drained(told) => self.drained(now, place, told),
+            Kind::Drained => self.drained(now),
             Kind::Emptied => self.sharing.emptied(now, place, &mut self.events),
             Kind::Rested => self.sharing.rested(place),
             Kind::Passed(hop) => self.move_on(now, place, hop),
@@ -135,6 +143,7 @@ impl<'a> Run<'a> {
             Kind::Delivered => self.delivered(place, now),
             Kind::TakenIn => self.taken_in(place, number, now),
             Kind::Completed => self.completed(place, now),
+            Kind::Opened => self.send_next(number, now),
             Kind::Post => self.post(number, place, now),
         }
     }
@@ -161,20 +170,26 @@ impl<'a> Run<'a> {
             if pair.is_local() {
                 self.copy(slot, &pair, now);
             } else if self.jobs.has_queue_pairs_of_each_transfer(job as usize) {
-                self.send(slot, now);
-            } else if let Some(queue) = self.queues.get_mut(&pair.number) {
-                queue.push_back(slot);
+                self.send(slot, now, None);
             } else {
-                self.queues.insert(pair.number, VecDeque::new());
-                self.send(slot, now);
+                let [packets, ..] = self.paths.frames.of(self.jobs.chunk(chunk).bytes);
+                self.connections.entry(pair.number).or_default().post(slot, packets);
+                self.send_next(pair.number, now);
             }
         }
     }
 
     fn activate(&mut self, chunk: u32, now: Instant) -> u32 {
         let zero = Span::ZERO;
-        let active =
-            Active { chunk, posted: now, delivered: Instant::NEVER, tail: zero, back: zero, unloaded: zero };
+        let active = Active {
+            chunk,
+            posted: now,
+            delivered: Instant::NEVER,
+            tail: zero,
+            back: zero,
+            unloaded: zero,
+            is_last: true,
+        };
         let slot = self.free.pop().unwrap_or(self.active.len() as u32);
         match self.active.get_mut(slot as usize) {
             Some(place) => *place = active,
@@ -196,27 +211,53 @@ impl<'a> Run<'a> {
         self.events.push(at, Kind::Delivered, chunk, slot);
     }
 
-    /// It is the turn of a chunk on its queue pair.
-    fn send(&mut self, slot: u32, now: Instant) {
-        let active = &mut self.active[slot as usize];
-        let path = self.paths.of(&self.jobs, active.chunk);
-        let idle = self.paths.idle(&path, self.jobs.chunk(active.chunk).bytes);
-        (active.tail, active.back, active.unloaded) = (idle.tail, idle.back, idle.unloaded);
-        let chunk = active.chunk;
-        self.sharing.begin(now, (slot, chunk), &path, &idle, &self.paths);
+    /// A queue pair sends what its window has room for.
+    fn send_next(&mut self, number: u32, now: Instant) {
+        let Some(connection) = self.connections.get_mut(&number) else { return };
+        match connection.next(now, self.paths.window_packets) {
+            Next::Burst { slot, packets, is_last: true, is_paced } => {
+                self.send(slot, now, Some((packets, is_paced)));
+            }
+            Next::Burst { slot, packets, is_last: false, is_paced } => {
+                let Active { chunk, posted, .. } = self.active[slot as usize];
+                let burst = self.activate(chunk, posted);
+                self.active[burst as usize].is_last = false;
+                self.connections.entry(number).or_default().moved(burst);
+                self.send(burst, now, Some((packets, is_paced)));
+            }
+            Next::Closed(Some(at)) => self.events.push(at, Kind::Opened, number, 0),
+            Next::Closed(None) | Next::Nothing => {}
+        }
     }
 
-    fn drained(&mut self, now: Instant, slot: u32, told: u32) {
-        if self.sharing.has_ended(slot, told) {
+    /// Packets of a chunk go out, all of them unless it is said how many, and at the rate of the window where
+    /// they follow others.
+    fn send(&mut self, slot: u32, now: Instant, burst: Option<(u64, bool)>) {
+        let active = &mut self.active[slot as usize];
+        let path = self.paths.of(&self.jobs, active.chunk);
+        let bytes = self.jobs.chunk(active.chunk).bytes;
+        let idle = self.paths.idle(&path, bytes);
+        (active.tail, active.back, active.unloaded) = (idle.tail, idle.back, idle.unloaded);
+        let [of, ..] = self.paths.frames.of(bytes);
+        let chunk = active.chunk;
+        let (packets, is_paced) = burst.unwrap_or((of, false));
+        let wire_bytes = (u128::from(path.wire_bytes) * u128::from(packets) / u128::from(of)) as u64;
+        self.sharing.begin(now, (slot, chunk), &path, (&idle, is_paced), wire_bytes, &self.paths.network);
+    }
+
+    fn drained(&mut self, now: Instant) {
+        while let Some(slot) = self.sharing.take_ended(now) {
+            let chunk = self.active[slot as usize].chunk;
             self.through(now, slot);
-            self.sent(now, slot);
+            self.sent(now, chunk);
         }
     }
 
     fn look(&mut self, now: Instant, port: u32, told: u32) {
         while let Some(slot) = self.sharing.take_sent(now, port, told) {
+            let chunk = self.active[slot as usize].chunk;
             self.move_on(now, slot, 0);
-            self.sent(now, slot);
+            self.sent(now, chunk);
         }
     }
 
@@ -227,23 +268,32 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// The last bit of a chunk is past all that holds it back.
+    /// The last bit of a burst is past all that holds it back.
     fn through(&mut self, now: Instant, slot: u32) {
-        let Active { chunk, tail, .. } = self.active[slot as usize];
-        match self.states[self.jobs.job_of(chunk) as usize].is_independent() {
-            true => self.delivered(slot, now + tail),
-            false => self.events.push(now + tail, Kind::Delivered, chunk, slot),
+        let Active { chunk, tail, back, is_last, .. } = self.active[slot as usize];
+        let pair = self.jobs.chunk(chunk).queue_pair;
+        if let Some(connection) = self.connections.get_mut(&pair) {
+            connection.acknowledged(slot, now + tail + back);
+            self.send_next(pair, now);
+        }
+        if !is_last {
+            self.free.push(slot);
+        } else if self.states[self.jobs.job_of(chunk) as usize].is_independent() {
+            self.delivered(slot, now + tail);
+        } else {
+            self.events.push(now + tail, Kind::Delivered, chunk, slot);
         }
     }
 
-    /// The last bit of a chunk has left its sender: the next one of its queue pair begins.
-    fn sent(&mut self, now: Instant, slot: u32) {
-        let pair = self.jobs.chunk(self.active[slot as usize].chunk).queue_pair;
-        if let Some(queue) = self.queues.get_mut(&pair) {
-            match queue.pop_front() {
-                Some(next) => self.send(next, now),
-                None => _ = self.queues.remove(&pair),
-            }
+    /// The last bit of a burst has left its sender: what follows on its queue pair may go.
+    fn sent(&mut self, now: Instant, chunk: u32) {
+        let pair = self.jobs.chunk(chunk).queue_pair;
+        let Some(connection) = self.connections.get_mut(&pair) else { return };
+        connection.has_sent();
+        self.send_next(pair, now);
+        if self.connections.len() > self.connections_max {
+            self.connections.retain(|_, connection| !connection.is_idle(now));
+            self.connections_max = CONNECTIONS_MIN.max(2 * self.connections.len());
         }
     }
 

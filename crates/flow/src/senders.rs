@@ -61,6 +61,17 @@ impl Sender {
         self.rate = rate;
     }
 
+    /// Something else goes ahead of its flows and takes so long; whether it sends any.
+    pub(crate) fn yields(&mut self, now: Instant, span: Span) -> bool {
+        self.advance(now);
+        let sends = self.sharing > 0;
+        if sends {
+            self.since += span;
+            self.leaving.iter_mut().for_each(|(at, _)| *at += span);
+        }
+        sends
+    }
+
     /// Flows that share it.
     pub(crate) const fn sharing(&self) -> u64 {
         self.sharing
@@ -76,8 +87,11 @@ impl Sender {
     /// The flow that has sent its last frame at `now`, if one has.
     pub(crate) fn take_ended(&mut self, now: Instant, frame_bytes: u64) -> Option<u32> {
         self.advance(now);
-        if self.leaving.is_empty() && self.last_round(now, frame_bytes) == Some(now) {
-            self.begin_last_round(now);
+        if self.leaving.is_empty() {
+            self.end_round();
+            if self.last_round(now, frame_bytes) == Some(now) {
+                self.begin_last_round(now);
+            }
         }
         let &(at, slot) = self.leaving.front()?;
         if at > now {
@@ -95,6 +109,12 @@ impl Sender {
             return Some(at);
         }
         self.advance(now);
+        self.end_round();
+        self.last_round(now, frame_bytes)
+    }
+
+    /// The shares of those that have left go to the others, and those that came meanwhile have one.
+    fn end_round(&mut self) {
         self.sharing -= std::mem::take(&mut self.gone);
         if self.flows.is_empty() {
             self.given = 0;
@@ -102,7 +122,6 @@ impl Sender {
         for (chunk, slot, wire_bytes) in std::mem::take(&mut self.entering) {
             self.enter((chunk, slot), wire_bytes);
         }
-        self.last_round(now, frame_bytes)
     }
 
     /// When the last round begins for the flow that ends next.
@@ -129,10 +148,14 @@ impl Sender {
     fn when_given(&self, now: Instant, end: u64) -> Option<Instant> {
         let work = u128::from(end.saturating_sub(self.given)) * u128::from(self.sharing) * WORK_OF_PART;
         let rate = u128::from(self.rate);
-        (rate > 0).then(|| now + Span(u64::try_from((work + rate / 2) / rate).unwrap_or(u64::MAX)))
+        let start = now.max(self.since);
+        (rate > 0).then(|| start + Span(u64::try_from((work + rate / 2) / rate).unwrap_or(u64::MAX)))
     }
 
     fn advance(&mut self, now: Instant) {
+        if now <= self.since {
+            return;
+        }
         let span = now.since(std::mem::replace(&mut self.since, now)).0;
         if self.sharing > 0 {
             let work = u128::from(self.rate) * u128::from(span);

@@ -1,10 +1,13 @@
 //! What a run begins with: the spec checked, the network and the jobs made, and a path wherever data go.
 
-use crate::check::check as check_coverage;
+use crate::check::{check as check_coverage, is_sprayed};
 use crate::path::Paths;
 use crate::relay::Relays;
 use jobs::{Jobs, check_jobs};
 use spec::{ChunksObserved, RunSpec, SpecError};
+use std::collections::BTreeMap;
+use topology::{Graph, Node, NodeKind, Routes};
+use units::{AttachmentId, NodeId, Rate};
 
 /// That `spec` can be carried out, without doing so.
 ///
@@ -13,7 +16,9 @@ use spec::{ChunksObserved, RunSpec, SpecError};
 pub fn check(spec: &RunSpec) -> Result<(), SpecError> {
     spec::check(spec)?;
     check_coverage(spec)?;
-    let is_joined = paths::graph(&spec.fabric)?.is_joined_by_switches();
+    let graph = paths::graph(&spec.fabric)?;
+    check_spraying(spec, &graph)?;
+    let is_joined = graph.is_joined_by_switches();
     match check_jobs(spec) {
         Ok(()) if is_joined => Ok(()),
         Ok(()) => jobs_of(spec, &Paths::new(spec)?).map(drop),
@@ -32,7 +37,9 @@ pub fn check(spec: &RunSpec) -> Result<(), SpecError> {
 pub(crate) fn paths_of(spec: &RunSpec) -> Result<Paths, SpecError> {
     spec::check(spec)?;
     check_coverage(spec)?;
-    Paths::new(spec)
+    let paths = Paths::new(spec)?;
+    check_spraying(spec, &paths.network.graph)?;
+    Ok(paths)
 }
 
 /// Its jobs.
@@ -46,4 +53,43 @@ pub(crate) fn jobs_of(spec: &RunSpec, paths: &Paths) -> Result<Jobs, SpecError> 
     }
     paths.check(&jobs)?;
     Ok(jobs)
+}
+
+/// That packets are sprayed over links of one rate: an even split over others is none that packets would have,
+/// and what the slowest link has of it would decide.
+fn check_spraying(spec: &RunSpec, graph: &Graph) -> Result<(), SpecError> {
+    let suspects: Vec<u32> = (graph.hosts() as u32..graph.nodes.len() as u32)
+        .filter(|&node| is_sprayed(spec) && has_unlike_neighbours(graph, graph.node(NodeId(node))))
+        .collect();
+    if suspects.is_empty() {
+        return Ok(());
+    }
+    let routes = Routes::compute(graph);
+    for node in suspects.into_iter().map(NodeId) {
+        let rate = |&port: &u16| graph.link(graph.node(node).ports[usize::from(port)].link).rate;
+        for to in (0..graph.attachments.len() as u32).map(AttachmentId) {
+            let mut rates = routes.next_hops(node, to).iter().map(rate);
+            let first = rates.next();
+            if rates.any(|rate| Some(rate) != first) {
+                return Err(SpecError::Value {
+                    field: "fabric.load_balancing".into(),
+                    found: format!(
+                        "packets sprayed over links of {} with different rates",
+                        graph.node(node).name
+                    ),
+                    allowed: "links of one rate, or a choice by hash (the flow model covers no more)".into(),
+                });
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Whether links of a switch to others of one tier have different rates.
+fn has_unlike_neighbours(graph: &Graph, node: &Node) -> bool {
+    let mut rates: BTreeMap<_, Rate> = BTreeMap::new();
+    let peers = node.ports.iter().map(|end| (graph.node(end.peer), graph.link(end.link).rate));
+    peers
+        .filter(|(peer, _)| peer.kind == NodeKind::Switch)
+        .any(|(peer, rate)| *rates.entry(peer.tier).or_insert(rate) != rate)
 }

@@ -2,48 +2,55 @@
 
 use crate::events::Events;
 use crate::fair::Fair;
-use crate::path::{Idle, Path, Paths, window_packets};
+use crate::network::Network;
+use crate::path::{Idle, Path, Paths};
 use crate::queued::{Queued, Step};
 use crate::queues::Overflow;
 use crate::train::Frames;
 use jobs::Jobs;
 use spec::{RateControl, RunSpec, SpecError};
+use std::collections::HashMap;
 use units::Instant;
+
+/// So many transfers at most are added up by queue pair.
+pub(crate) const TRANSFERS_MAX: usize = 1 << 20;
 
 /// Flows, by slot.
 pub(crate) enum Sharing {
     /// Senders react: each has its fair rate at once.
-    Fair(Fair),
+    Fair(Box<Fair>),
     /// They do not: queues grow.
     Queued(Box<Queued>),
 }
 
 impl Sharing {
     pub(crate) fn new(spec: &RunSpec, jobs: &Jobs, paths: &Paths) -> Self {
-        match reacts(spec, chunk_sizes(jobs), &paths.frames) {
-            true => Self::Fair(Fair::new(paths.network.capacities())),
+        let outlasts = |limit| outlasts(jobs, &paths.frames, limit);
+        match reacts(spec, paths, chunk_sizes(jobs), outlasts) {
+            true => Self::Fair(Box::new(Fair::new(paths.network.capacities()))),
             false => Self::Queued(Box::new(Queued::new(&paths.network, paths.frames.full_frames(1)))),
         }
     }
 
-    /// A chunk begins.
+    /// So many bytes of a chunk begin, at the rate of the window where they follow others.
     pub(crate) fn begin(
         &mut self,
         now: Instant,
         (slot, chunk): (u32, u32),
         path: &Path,
-        idle: &Idle,
-        paths: &Paths,
+        (idle, is_paced): (&Idle, bool),
+        wire_bytes: u64,
+        network: &Network,
     ) {
-        let network = &paths.network;
         match self {
             Self::Fair(fair) => {
-                let bound = idle.slowest.min(idle.window_rate.unwrap_or(u64::MAX));
-                fair.begin(now, slot, network.shares(&path.ports, path.to), bound, path.wire_bytes);
+                let windowed = if is_paced { Some(idle.paced) } else { idle.alone };
+                let bound = idle.slowest.min(windowed.unwrap_or(u64::MAX));
+                fair.begin(now, slot, network.shares(&path.ports, path.to), bound, wire_bytes);
             }
             Self::Queued(queued) => {
                 let (node, port) = path.ports[0];
-                queued.begin(now, slot, chunk, network.link_of(node, port), path.wire_bytes);
+                queued.begin(now, slot, chunk, network.link_of(node, port), wire_bytes);
             }
         }
     }
@@ -56,11 +63,11 @@ impl Sharing {
         }
     }
 
-    /// A flow is said to have ended: whether that still holds.
-    pub(crate) fn has_ended(&mut self, slot: u32, told: u32) -> bool {
+    /// The next flow that has ended by `now`.
+    pub(crate) fn take_ended(&mut self, now: Instant) -> Option<u32> {
         match self {
-            Self::Fair(fair) => fair.has_ended(slot, told),
-            Self::Queued(_) => false,
+            Self::Fair(fair) => fair.take_ended(now),
+            Self::Queued(_) => None,
         }
     }
 
@@ -122,17 +129,44 @@ impl Sharing {
     }
 }
 
-/// Whether senders of chunks of these sizes react to what becomes of their frames: by a rate control, or as
-/// their windows are full.
-pub(crate) fn reacts(spec: &RunSpec, mut bytes: impl Iterator<Item = u64>, frames: &Frames) -> bool {
-    let window = u64::from(window_packets(&spec.transport));
+/// Whether senders react to what becomes of their frames: by a rate control, or as their windows are full. Those
+/// of which no queue pair has more to send than goes out within a round trip cannot.
+///
+/// # Arguments
+/// - `chunks`: sizes of chunks [bytes]; of chunks that are alike, the largest will do.
+/// - `outlasts`: whether a queue pair has more to send than so many bytes on the wire.
+pub(crate) fn reacts(
+    spec: &RunSpec,
+    paths: &Paths,
+    mut chunks: impl Iterator<Item = u64>,
+    outlasts: impl FnOnce(u64) -> bool,
+) -> bool {
+    let window = paths.window_packets;
     // A frame has a byte at least, so most need no count.
-    let is_longer = |bytes: u64| bytes > window && frames.of(bytes)[0] > window;
-    spec.transport.rate_control != RateControl::LineRate {} || bytes.any(is_longer)
+    let is_longer = |bytes: u64| bytes > window && paths.frames.of(bytes)[0] > window;
+    chunks.any(is_longer)
+        || spec.transport.rate_control != RateControl::LineRate {} && outlasts(paths.network.first_flight())
 }
 
 /// The largest chunk of each transfer [bytes].
 fn chunk_sizes(jobs: &Jobs) -> impl Iterator<Item = u64> + '_ {
     let transfers = jobs.schedules.iter().flat_map(workload::Schedule::transfers);
     transfers.map(|transfer| transfer.bytes.div_ceil(jobs.parts.into()))
+}
+
+/// Whether a queue pair has more to send than so many bytes on the wire; if there are very many transfers, it is
+/// taken for granted where they share queue pairs.
+fn outlasts(jobs: &Jobs, frames: &Frames, limit: u64) -> bool {
+    let mut bytes = HashMap::new();
+    (0..).zip(&jobs.schedules).any(|(job, schedule)| {
+        let is_shared = !jobs.has_queue_pairs_of_each_transfer(job);
+        schedule.transfers().len() > TRANSFERS_MAX && is_shared
+            || schedule.transfers().any(|transfer| {
+                let [_, _, own] = frames.of(transfer.bytes.div_ceil(jobs.parts.into()));
+                let pair = (job, transfer.src, transfer.dst, transfer.channel);
+                let all = if is_shared { bytes.entry(pair).or_insert(0) } else { &mut 0 };
+                *all += own;
+                *all > limit
+            })
+    })
 }

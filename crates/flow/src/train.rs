@@ -1,8 +1,12 @@
 //! What a chunk is on the wire, and what its frames take on an idle path.
 
 use spec::{LossRecovery, TransportSpec};
+use std::collections::VecDeque;
 use units::{Instant, Rate, Span};
 use wire::Framing;
+
+/// Frames with a window that are sent one by one; what follows goes on as the second half of them did.
+const WINDOWED_MAX: u64 = 1 << 15;
 
 /// A link of a path, as frames cross it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -63,6 +67,39 @@ impl Train {
     fn move_on(&mut self, span: Span) {
         self.hops.iter_mut().for_each(|hop| hop.2 += span);
         self.arrived += span;
+    }
+}
+
+/// When what is on its way will be acknowledged.
+struct Acks {
+    at: VecDeque<Instant>,
+    /// Packets that no acknowledgement was sent for.
+    pending: u64,
+    window: u64,
+    /// Packets that go before the first is acknowledged.
+    room: u64,
+    has_stalled: bool,
+}
+
+impl Acks {
+    /// When the window has room for the next packet, which could go at `at`.
+    fn open(&mut self, at: Instant) -> Instant {
+        if self.room > 0 {
+            self.room -= 1;
+            return at;
+        }
+        let opens = self.at.pop_front().unwrap_or(at);
+        self.has_stalled |= opens > at;
+        opens.max(at)
+    }
+
+    /// A packet was sent; whether it is acknowledged at `at`, with all before it.
+    fn sent(&mut self, is_acknowledged: bool, at: Instant) {
+        self.pending += 1;
+        if is_acknowledged || self.pending == self.window {
+            self.at.extend(std::iter::repeat_n(at, self.pending as usize));
+            self.pending = 0;
+        }
     }
 }
 
@@ -142,6 +179,43 @@ impl Frames {
             });
         }
         train.arrived.since(Instant::ZERO)
+    }
+
+    /// The same with a window of packets, where it is ever closed; `back` is what an acknowledgement takes.
+    pub(crate) fn windowed(&self, path: &[Hop], back: Span, bytes: u64, window: u64) -> Option<Span> {
+        let [count, _, _] = self.of(bytes);
+        let mut acks = Acks { at: VecDeque::new(), pending: 0, window, room: window, has_stalled: false };
+        let (mut train, mut half) = (Train::new(path, self.framing), Instant::ZERO);
+        let simulated = count.min(WINDOWED_MAX);
+        // Whether it closes shows while the first packets and then the first messages are acknowledged.
+        let enough = window
+            .saturating_add(2 * self.message(self.message_bytes).iter().map(|part| part.0).sum::<u64>());
+        for (number, (size, ends)) in (1..=simulated).zip(self.each(bytes)) {
+            if number > enough && !acks.has_stalled {
+                return None;
+            }
+            let ready = acks.open(train.hops[0].2);
+            train.cross(ready, size);
+            acks.sent(ends || acks.pending + 1 >= self.ack_every, train.arrived + back);
+            half = if number == simulated / 2 { train.arrived } else { half };
+        }
+        let more = u128::from(count - simulated) * u128::from(train.arrived.since(half).0);
+        let span =
+            train.arrived.since(Instant::ZERO) + Span((more / u128::from(simulated - simulated / 2)) as u64);
+        acks.has_stalled.then_some(span)
+    }
+
+    /// The frames of a chunk with whether a message ends with them.
+    fn each(&self, bytes: u64) -> impl Iterator<Item = (u32, bool)> {
+        self.messages(bytes).into_iter().flat_map(move |(messages, size)| {
+            let parts = self.message(size);
+            let count: u64 = parts.iter().map(|part| part.0).sum();
+            (0..messages * count).map(move |place| match place % count {
+                0 => (parts[0].1, count == 1),
+                last if last == count - 1 => (parts[2].1, true),
+                _ => (parts[1].1, false),
+            })
+        })
     }
 
     /// What an acknowledgement takes on an idle path.

@@ -18,6 +18,11 @@ pub(crate) fn time_for(work: u128, rate: u64) -> Span {
     Span(u64::try_from((work + rate / 2) / rate).unwrap_or(u64::MAX))
 }
 
+/// Bytes that are carried in a time at a rate [2^-16 bit/s].
+pub(crate) fn bytes_in(rate: u64, span: Span) -> u64 {
+    u64::try_from(u128::from(rate) * u128::from(span.0) / of_bytes(1)).unwrap_or(u64::MAX)
+}
+
 /// The part of a rate that a flow has of [`crate::WHOLE`].
 pub(crate) fn part_of(rate: u64, part: u32) -> u64 {
     (u128::from(rate) * u128::from(part) / u128::from(crate::WHOLE)) as u64

@@ -75,9 +75,9 @@ def _of_switches(fabric: FabricSpec) -> Iterator[tuple[str, str]]:
         "fabric.switch.buffer",
         "not shared: each port has one queue for all priorities, as long as one queue may grow in the plan",
     )
-    if switch["buffer"]["pools"] is not None:
+    if switch["buffer"].get("pools") is not None:
         yield "fabric.switch.buffer.pools", "no pools: each port has its one queue"
-    if fabric["chips"]:
+    if fabric.get("chips"):
         yield "fabric.chips", "each switch is a namespace of its own: nothing is shared"
     if switch["ecn"] is not None:
         yield "fabric.switch.ecn", "marks by the length of the port's one queue, whatever the priority"

@@ -1885,7 +1885,7 @@ class FabricSpec(TypedDict):
     The network: its graph and the models of its parts.
     """
 
-    chips: list[ChipSpec]
+    chips: NotRequired[list[ChipSpec]]
     """
     Switches of the topology that are one chip; each is in one of them at the most.
     """

@@ -198,7 +198,7 @@ def _pfc_missing(pfc: Mapping[str, Any]) -> Iterator[str]:
 
 def _rest_missing(run_spec: Mapping[str, Any]) -> Iterator[str]:
     switch = run_spec["fabric"]["switch"]
-    if switch["buffer"]["pools"] is not None:
+    if switch["buffer"].get("pools") is not None:
         yield "buffer.pools: BUFFER_POOL has one pool; thresholds of lossless groups are those of `pfc`"
     lossy = switch["buffer"]["lossy_alpha"]
     if lossy is not None and not _is_power(lossy):

@@ -20,9 +20,10 @@ mod carry;
 mod tests;
 
 use crate::path::{Path, Paths};
+use crate::sharing;
 use crate::work::{of_bytes, time_for};
 use jobs::shape;
-use spec::{JobSpec, RunSpec};
+use spec::{JobSpec, QpMode, RunSpec};
 use std::collections::HashMap;
 use units::{AttachmentId, HostId, Rate, Span};
 use workload::{Relay, WorkloadError};
@@ -94,7 +95,8 @@ impl Relays {
         let each = spec.jobs.iter().zip(relays);
         let rings = each.map(|(job, relay)| Ring::new(spec, job, relay, paths, &mut demand));
         let rings: Vec<Ring> = rings.collect::<Option<_>>()?;
-        (demand.fits(paths) && rings.iter().all(Ring::keeps_apart)).then_some(Self { rings })
+        let is_apart = |ring: &Ring| ring.keeps_apart() && ring.has_room(spec, paths.window_packets);
+        (demand.fits(paths) && rings.iter().all(is_apart)).then_some(Self { rings })
     }
 
     /// Ranks of all of them, and how many times of blocks are worked out to count all of them.
@@ -127,8 +129,20 @@ fn is_plain(job: &JobSpec) -> bool {
 
 fn reacts(spec: &RunSpec, relay: &Relay, paths: &Paths) -> bool {
     let parts = u64::from(spec.transport.qps_per_rank_pair);
-    let largest = (0..relay.ranks).map(|rank| relay.bytes(rank)).max().unwrap_or(0);
-    crate::sharing::reacts(spec, std::iter::once(largest.div_ceil(parts)), &paths.frames)
+    let sizes = || (0..relay.ranks).map(|rank| relay.bytes(rank).div_ceil(parts));
+    sharing::reacts(spec, paths, sizes().max().into_iter(), |limit| {
+        let sent: Vec<u64> = sizes().map(|bytes| paths.frames.of(bytes)[2]).collect();
+        if spec.transport.qp_mode == QpMode::PerChunk {
+            return sent.iter().any(|&bytes| bytes > limit);
+        }
+        if relay.transfers() > sharing::TRANSFERS_MAX as u64 {
+            return relay.steps > 1 || sent.iter().any(|&bytes| bytes > limit);
+        }
+        // A rank sends what the ranks behind it began with.
+        let blocks =
+            |rank: usize| sent.iter().rev().cycle().skip(sent.len() - 1 - rank).take(relay.steps as usize);
+        (0..sent.len()).any(|rank| blocks(rank).sum::<u64>() > limit)
+    })
 }
 
 /// What may go over links at once [2^-16 bit/s].
@@ -240,6 +254,18 @@ impl Ring {
         gap >= sent && edges.all(|rank| self.stays_behind(behind(rank), rank, sent))
     }
 
+    /// That no block waits for the window of a queue pair because of those before it.
+    fn has_room(&self, spec: &RunSpec, window: u64) -> bool {
+        let gap = self.kinds.iter().map(|hop| hop.span).min().unwrap_or_default();
+        let completed = self.kinds.iter().map(Hop::completed).max().unwrap_or_default();
+        let frames = self.kinds.iter().flat_map(|hop| &hop.parts).map(|part| part.frames[0]).max();
+        // Blocks of which packets may be outstanding when the next one comes, and that one.
+        let blocks = 1 + completed.0.div_ceil(gap.0.max(1));
+        spec.transport.qp_mode == QpMode::PerChunk
+            || gap >= completed
+            || frames.unwrap_or(0).saturating_mul(blocks) <= window
+    }
+
     /// That a block never comes nearer to the one that began a rank further.
     fn stays_behind(&self, behind: u32, before: u32, sent: Span) -> bool {
         let ranks = self.relay.ranks;
@@ -274,7 +300,7 @@ fn copy(spec: &RunSpec, bytes: u64, before: &Hop) -> Part {
 fn send(ends: [AttachmentId; 2], bytes: u64, paths: &mut Paths, demand: Option<&mut Demand>) -> Option<Part> {
     let path = paths.between(ends, bytes)?;
     let idle = paths.idle(&path, bytes);
-    let bound = idle.slowest.min(idle.window_rate.unwrap_or(u64::MAX));
+    let bound = idle.slowest.min(idle.alone.unwrap_or(u64::MAX));
     // At most at the rate of its slowest link, whatever its size and window.
     if demand.is_some_and(|demand| !demand.add(paths, &path, idle.slowest)) {
         return None;

@@ -167,7 +167,7 @@ fn more_transfers_than_numbers_are_counted() {
         (*pods, *leaves_per_pod, *hosts_per_leaf) = (128, 16, 64);
     }
     spec.jobs[0].hosts = (0..131_072).collect();
-    spec.jobs[0].data_bytes = 131_072 * 4_096;
+    spec.jobs[0].data_bytes = 131_072 << 20;
     assert!(crate::check(&spec).is_err(), "there are 34,359,476,224 rows");
     spec.observe.chunks = ChunksObserved::Summary;
     crate::check(&spec).unwrap();
@@ -178,7 +178,7 @@ fn more_transfers_than_numbers_are_counted() {
     let mut small = ring();
     small.fabric.topology = spec.fabric.topology.clone();
     small.jobs[0].hosts = vec![0, 1, 2];
-    small.jobs[0].data_bytes = 3 * 4_096;
+    small.jobs[0].data_bytes = 3 << 20;
     let hop = |hosts: [u32; 3]| {
         let mut spec = small.clone();
         spec.jobs[0].hosts = hosts.to_vec();

@@ -29,6 +29,7 @@ pub struct FabricSpec {
     /// What every link is.
     pub link_layer: LinkLayerSpec,
     /// Switches of the topology that are one chip; each is in one of them at the most.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub chips: Vec<ChipSpec>,
     /// Clocks of hosts; all alike when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -48,6 +48,7 @@ pub struct BufferSpec {
     /// buffer. Without it only the whole buffer is a limit.
     pub lossy_alpha: Option<RatioSpec>,
     /// How it is divided, if chips' pools are modelled: they take the place of `lossy_alpha`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pools: Option<PoolsSpec>,
 }
 

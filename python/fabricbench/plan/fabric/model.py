@@ -160,8 +160,9 @@ class Fabric(PlanModel):
             "failures": [spec for failure in self.failures for spec in failure.run_specs()],
             "convergence_time_ps": self.convergence_time_ps,
             "link_layer": link_layer_spec(self.link_layer),
-            "chips": [chip.run_spec() for chip in self.chips],
         }
+        if self.chips:
+            spec["chips"] = [chip.run_spec() for chip in self.chips]
         if self.clocks is not None:
             spec["clocks"] = self.clocks.run_spec()
         return spec

@@ -70,12 +70,14 @@ class Buffer(ShortModel):
     def run_spec(self) -> BufferSpec:
         """Write the buffer out for the engine."""
         alpha = self.lossy_alpha
-        return {
+        spec: BufferSpec = {
             "size_bytes": self.size_bytes,
             "cell_bytes": self.cell_bytes,
             "lossy_alpha": ratio_spec(alpha) if alpha else None,
-            "pools": self.pools.run_spec() if self.pools else None,
         }
+        if self.pools:
+            spec["pools"] = self.pools.run_spec()
+        return spec
 
 
 class Dwrr(PlanModel):

@@ -1,0 +1,118 @@
+//! Queue pairs that send one chunk after the other, with a window of packets that are not acknowledged.
+//!
+//! What is sent of a chunk at a time is a burst: as much as the window has room for. A burst is acknowledged as
+//! one, when the last of its packets is; a chunk that is longer than the window is one burst, whose packets wait
+//! for each other (see [`crate::train::Frames::windowed`]), and what follows it goes at the rate of the window.
+
+use std::collections::VecDeque;
+use units::Instant;
+
+/// What a queue pair may send next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// Nothing is there to be sent, or something is being sent.
+    Nothing,
+    /// The window is closed until then; not known if it depends on what is still on its way.
+    Closed(Option<Instant>),
+    /// So many packets of the chunk of this slot.
+    Burst {
+        slot: u32,
+        packets: u64,
+        /// Nothing is left of the chunk behind them.
+        is_last: bool,
+        /// The window opens packet by packet.
+        is_paced: bool,
+    },
+}
+
+/// A burst that is not known to be acknowledged.
+#[derive(Clone, Copy)]
+struct Sent {
+    slot: u32,
+    packets: u64,
+    is_longer: bool,
+    acknowledged: Option<Instant>,
+}
+
+/// A queue pair.
+#[derive(Default)]
+pub(crate) struct Connection {
+    /// Slots of chunks with what is left of their packets.
+    waiting: VecDeque<(u32, u64)>,
+    sent: VecDeque<Sent>,
+    outstanding: u64,
+    is_sending: bool,
+    /// When it was said to open.
+    opens: Option<Instant>,
+}
+
+impl Connection {
+    pub(crate) fn post(&mut self, slot: u32, packets: u64) {
+        self.waiting.push_back((slot, packets));
+    }
+
+    /// What it may send at `now`, with a window of so many packets; a burst is taken for being sent.
+    pub(crate) fn next(&mut self, now: Instant, window: u64) -> Next {
+        self.forget(now);
+        let Some(&mut (slot, ref mut left)) = self.waiting.front_mut().filter(|_| !self.is_sending) else {
+            return Next::Nothing;
+        };
+        let room = window.saturating_sub(self.outstanding);
+        if room == 0 {
+            let opens = self.sent.front().and_then(|burst| burst.acknowledged);
+            let is_told = std::mem::replace(&mut self.opens, opens) == opens;
+            return Next::Closed(opens.filter(|_| !is_told));
+        }
+        let is_paced = self.sent.iter().any(|burst| burst.is_longer);
+        let is_longer = *left > window;
+        let packets = if is_longer || is_paced { *left } else { room.min(*left) };
+        *left -= packets;
+        let is_last = *left == 0;
+        if is_last {
+            self.waiting.pop_front();
+        }
+        // The last packet of one that is longer leaves when the window has room for it.
+        let counted = if is_longer { window - 1 } else { packets };
+        self.outstanding += counted;
+        self.is_sending = true;
+        self.opens = None;
+        self.sent.push_back(Sent { slot, packets: counted, is_longer, acknowledged: None });
+        Next::Burst { slot, packets, is_last, is_paced }
+    }
+
+    /// The burst in a slot had another slot when it was handed out.
+    pub(crate) fn moved(&mut self, slot: u32) {
+        if let Some(burst) = self.sent.back_mut() {
+            burst.slot = slot;
+        }
+    }
+
+    /// The last bit of the burst that was being sent has left.
+    pub(crate) const fn has_sent(&mut self) {
+        self.is_sending = false;
+    }
+
+    /// The burst of a slot will be acknowledged at `at`.
+    pub(crate) fn acknowledged(&mut self, slot: u32, at: Instant) {
+        let burst = self.sent.iter_mut().find(|burst| burst.slot == slot && burst.acknowledged.is_none());
+        if let Some(burst) = burst {
+            burst.acknowledged = Some(at);
+        }
+    }
+
+    /// Nothing of it counts any more.
+    pub(crate) fn is_idle(&mut self, now: Instant) -> bool {
+        self.forget(now);
+        self.waiting.is_empty() && self.sent.is_empty() && !self.is_sending
+    }
+
+    /// The oldest that are acknowledged by now.
+    fn forget(&mut self, now: Instant) {
+        while let Some(burst) = self.sent.front()
+            && burst.acknowledged.is_some_and(|at| at <= now)
+        {
+            self.outstanding -= burst.packets;
+            self.sent.pop_front();
+        }
+    }
+}
