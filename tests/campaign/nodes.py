@@ -18,8 +18,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 TOKEN = "0123456789abcdef" * 4
-_NAMESPACES = ("--user", "--map-root-user", "--mount", "--uts", "--pid", "--fork")
-_NAMESPACES += ("--kill-child", "--mount-proc")
+_NAMESPACES = (
+    *("--user", "--map-root-user", "--mount", "--uts", "--pid", "--fork"),
+    *("--kill-child", "--mount-proc"),
+)
 _UP_S = 60
 
 

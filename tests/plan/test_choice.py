@@ -13,7 +13,7 @@ from fabricbench.plan import choice, engine, kinds
 from fabricbench.plan.choice import ERROR_MAX_PERCENT, JOBS_MIN, PACKETS_MAX_MS, Measured
 
 RING = {"collective": "all-reduce", "algorithm": "ring"}
-LOSSLESS = {"switch": {"pfc": "on"}}
+LOSSLESS: dict[str, Any] = {"switch": {"pfc": "on"}}
 KNOWN = Measured(JOBS_MIN, 0.1, ERROR_MAX_PERCENT - 0.01, 40.0)
 
 

@@ -141,7 +141,7 @@ def test_dcqcn_without_marks_needs_receivers_that_notify() -> None:
 
 def test_delays_of_adapters_stay_when_rates_are_scaled() -> None:
     text = PLAN.format(host="{nic: connectx-5-100g}", fabric="  clocks: {offset: 1us}", transport="{}")
-    spec = load_text(text, "plan.yaml", ["scale=100"]).trials[0].run_spec
+    spec: Any = load_text(text, "plan.yaml", ["scale=100"]).trials[0].run_spec
     messages = spec["fabric"]["nic"]["messages"]
     assert (messages["message_cost_ps"], messages["start_rate_bps"]) == (258_000, 900_000_000)
     assert spec["fabric"]["clocks"]["offset_ps_max"] == 1_000_000

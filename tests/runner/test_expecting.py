@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
+from ruamel.yaml import YAML
 from tests.support.samples import call
 
 import fabricbench as fb
@@ -192,7 +192,7 @@ def _trials(folder: Path) -> list[Any]:
 
 def test_the_criteria_pass_in_the_plan_that_they_are_of(used: Path) -> None:
     text = expected(used, "--format", "yaml", "--false-alarm", "10")
-    found = yaml.safe_load(text)["criteria"]
+    found = YAML(typ="safe").load(text)["criteria"]
     assert {each["metric"] for each in found} == {"busbw_gb_per_s", "ideal_percent"}
     assert {each["job"] for each in found} == {"a", "b"}
     (used / "judged.yaml").write_text(FLOW + text)
