@@ -24,5 +24,5 @@ pub use controllers::{cnp_interval, controller};
 pub use jobs::{Chunk, Jobs, OneJob, QueuePair, split};
 pub use observer::{Observer, RunError, Stopped};
 pub use rank_connections::{Ends, Laps, RankConnections, Transfers};
-pub use schedules::{arrivals, check_jobs, refusal, shape, value};
+pub use schedules::{CHUNKS_MAX, arrivals, check_jobs, refusal, shape, value};
 pub use tally::{Chosen, Tally};

@@ -86,7 +86,7 @@ fn transfers(spec: &RunSpec, index: u32, job: &JobSpec) -> Result<u64, SpecError
 }
 
 /// Most chunks of all jobs, as they and their queue pairs are numbered in 32 bits.
-const CHUNKS_MAX: u64 = 1 << 31;
+pub const CHUNKS_MAX: u64 = 1 << 31;
 
 /// That the chunks of all jobs can be numbered, if the jobs before job `index` have so many of them and this
 /// one so many transfers, each cut into `parts`; returns how many they are together.

@@ -8,7 +8,8 @@
 //!
 //! The result is that of the events, to the picosecond. So it holds only
 //!
-//! - of senders that react, which are not slowed down by acknowledgements;
+//! - of senders that react, which are not slowed down by acknowledgements, or have a rate control and more chunks
+//!   than events can number: whether they react to what never happens makes no difference but for that;
 //! - where each link has room for all flows that may take it, whichever next hops hashes choose, at once;
 //! - where all these next hops are equal, so that a hop takes the same time by each;
 //! - where a rank has sent a block before the next one comes to it, and has done its work for it.
@@ -23,7 +24,7 @@ use crate::path::{Path, Paths};
 use crate::sharing;
 use crate::work::{of_bytes, time_for};
 use jobs::shape;
-use spec::{JobSpec, QpMode, RunSpec};
+use spec::{JobSpec, QpMode, RateControl, RunSpec};
 use std::collections::HashMap;
 use units::{AttachmentId, HostId, Rate, Span};
 use workload::{Relay, WorkloadError};
@@ -88,7 +89,8 @@ impl Relays {
             return None;
         }
         let relays: Vec<Relay> = spec.jobs.iter().map(|job| relay_of(spec, job)).collect::<Option<_>>()?;
-        if !spec.jobs.iter().zip(&relays).all(|(job, relay)| is_plain(job) && reacts(spec, relay, paths)) {
+        let has_rates = |relay: &Relay| reacts(spec, relay, paths) || is_beyond_events(spec, relay);
+        if !spec.jobs.iter().zip(&relays).all(|(job, relay)| is_plain(job) && has_rates(relay)) {
             return None;
         }
         let mut demand = Demand::new(paths);
@@ -125,6 +127,12 @@ pub(crate) fn relay_of(spec: &RunSpec, job: &JobSpec) -> Option<Relay> {
 fn is_plain(job: &JobSpec) -> bool {
     let begins_at_once = job.arrivals.is_none() && job.rendezvous.is_none() && !job.copies_own_block;
     begins_at_once && !job.root_shift && !job.barrier && job.rounds_planned() == Some(1)
+}
+
+/// Senders have a rate control, and more chunks than events can number.
+fn is_beyond_events(spec: &RunSpec, relay: &Relay) -> bool {
+    let chunks = relay.transfers().saturating_mul(spec.transport.qps_per_rank_pair.into());
+    spec.transport.rate_control != RateControl::LineRate {} && chunks > jobs::CHUNKS_MAX
 }
 
 fn reacts(spec: &RunSpec, relay: &Relay, paths: &Paths) -> bool {

@@ -161,6 +161,21 @@ fn rings_of_several_jobs_go_side_by_side() {
 }
 
 #[test]
+fn many_short_blocks_on_queue_pairs_of_their_own_are_counted() {
+    let mut spec = ring();
+    if let TopologySpec::FatTree { pods, leaves_per_pod, hosts_per_leaf, .. } = &mut spec.fabric.topology {
+        (*pods, *leaves_per_pod, *hosts_per_leaf) = (128, 16, 64);
+    }
+    spec.jobs[0].hosts = (0..131_072).collect();
+    spec.jobs[0].data_bytes = 131_072 * 4_096;
+    spec.transport.qp_mode = QpMode::PerChunk;
+    spec.observe.chunks = ChunksObserved::Summary;
+    assert!(crate::check(&spec).is_ok());
+    spec.transport.rate_control = RateControl::LineRate {};
+    assert!(crate::check(&spec).is_err(), "acknowledgements slow them, which takes events");
+}
+
+#[test]
 fn more_transfers_than_numbers_are_counted() {
     let mut spec = ring();
     if let TopologySpec::FatTree { pods, leaves_per_pod, hosts_per_leaf, .. } = &mut spec.fabric.topology {
