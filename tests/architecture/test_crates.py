@@ -24,7 +24,7 @@ ALLOWED: dict[str, set[str]] = {
     "paths": {"units", "wire", "topology", "spec"},
     "flow": {"units", "wire", "topology", "workload", "record", "spec", "jobs", "paths"},
     "sim": PARTS,
-    "python": {"record", "spec", "endpoint", "sim", "flow"},
+    "python": {"record", "spec", "endpoint", "sim", "flow", "paths"},
 }
 
 # A crate of the workspace and the parts it depends on, tests apart.

@@ -11,16 +11,16 @@ NODES = {"packet", "record", "link", "switch", "nic"}
 ALLOWED: dict[str, set[str]] = {
     "packet": set(),
     "record": set(),
-    "observer": set(),
+    "progress": set(),
     "link": {"packet"},
     "switch": {"packet", "record", "link"},
     "nic": {"packet", "record", "link"},
     "setup": NODES,
-    "report": NODES | {"observer", "setup"},
+    "report": NODES | {"progress", "setup"},
     "fast_forward": {"record", "switch", "setup", "report"},
     "estimate": {"setup", "fast_forward"},
     "patience": {"setup", "estimate"},
-    "run": {"observer", "record", "switch", "setup", "report", "fast_forward", "estimate", "patience"},
+    "run": {"progress", "record", "switch", "setup", "report", "fast_forward", "estimate", "patience"},
 }
 
 COMMENT = re.compile(r"\s*//")

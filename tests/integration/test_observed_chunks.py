@@ -1,5 +1,6 @@
 """Metrics do not depend on which chunks have a row; what needs all rows says so."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ from tests.integration.real import run_plan
 from fabricbench.analysis.diagnosis import diagnose
 from fabricbench.analysis.evidence import Record
 from fabricbench.analysis.summary import summarise
+from fabricbench.analysis.wire import OF_ALL_ROWS
 from fabricbench.figures.figure import SAMPLE_NOTE
 from fabricbench.figures.registry import FIGURES
 from fabricbench.figures.subject import subject_of
@@ -57,7 +59,13 @@ def _run(tmp_path: Path, plan: str, mode: str) -> Trial:
 
 
 def _summaries(trial: Trial) -> list[object]:
-    return list(summarise(trial.facts.run_spec, trial.summary or {}, trial.tables))
+    found = list(summarise(trial.facts.run_spec, trial.summary or {}, trial.tables))
+    has_shares = [job.metrics[name] is not None for job in found for name in OF_ALL_ROWS]
+    assert any(has_shares) == (trial.facts.run_spec["observe"]["chunks"] == "all")
+    return [
+        replace(job, metrics={name: value for name, value in job.metrics.items() if name not in OF_ALL_ROWS})
+        for job in found
+    ]
 
 
 def test_every_metric_is_the_same_whichever_chunks_have_a_row(tmp_path: Path, plan: str) -> None:

@@ -234,6 +234,8 @@ def test_presets_of_dcqcn_are_those_of_their_sources(name: str) -> None:
         "paper": [4096, 55 * us, 50 * us, 55 * us, 10 * 2**20, 5, 40 * mbps, 400 * mbps, 50 * us, True],
         # Scaled from 25 to 400 Gb/s.
         "hpcc": [4096, 1 * us, 4 * us, 300 * us, 0, 1, 80 * mbps, 800 * mbps, 4 * us, False],
+        # Measured, not scaled.
+        "connectx-5": [5120, 55 * us, 4 * us, 300 * us, 0, 0, 30 * mbps, 30 * mbps, 3540 * us, True],
     }[name]
     names = [
         *("g_2e20", "alpha_timer_ps", "rate_cut_period_ps", "increase_timer_ps", "byte_counter_bytes"),

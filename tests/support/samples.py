@@ -92,6 +92,7 @@ class Planned:
     """Stands for a planned trial where a test builds the spec itself."""
 
     run_spec: dict[str, Any]
+    chosen: str = ""
 
 
 @dataclasses.dataclass

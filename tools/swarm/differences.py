@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 from tools.swarm.record import MACHINE_FACTS, Record, Violation, run_trial
 
 import fabricbench as fb
+from fabricbench.analysis.wire import OF_ALL_ROWS
 from fabricbench.runner import loading
 
 if TYPE_CHECKING:
@@ -127,7 +128,7 @@ def _counted(planned: PlannedTrial, record: Record) -> Iterator[Violation]:
         other = run_trial(_changed(planned, {**record.spec, "observe": observe}))
         yield from _different(rule, record, other, _OF_CHUNKS)
         for row, changed in zip(record.results, other.results, strict=True):
-            for name in row.keys() - {"id"}:
+            for name in row.keys() - {"id"} - OF_ALL_ROWS:
                 if row[name] != changed[name]:
                     yield Violation(rule, f"trials: {name} {row[name]}, with {observed} {changed[name]}")
         is_summary = observed["chunks"] == "summary"
