@@ -140,11 +140,12 @@ def of_variants(trials: Sequence[Trial], focus: Trial, reference: str | None = N
         raise UnknownReferenceError(f'no trial of variant "{wanted}"; there are {", ".join(names)}')
     jobs = reports_of_run(told)
     labels = [wanted, *(name for name in names if name != wanted)]
-    specs = {trial.facts.variant: trial.facts.run_spec for trial in told if same_point(trial, focus)}
-    shown = [label for label in labels if label in specs]
+    # A variant whose jobs have other sizes has no trial there; its parameters are those of its last one.
+    last = {trial.facts.variant: trial.facts.run_spec for trial in told}
+    specs = last | {trial.facts.variant: trial.facts.run_spec for trial in told if same_point(trial, focus)}
     pairs = [pair for name in labels[1:] for pair in _pairs(jobs, wanted, name)]
     in_full = [pair for pair in pairs if same_point(pair.first.trial, focus)]
-    return Comparison(labels, differences([specs[name] for name in shown]), pairs, in_full, jobs)
+    return Comparison(labels, differences([specs[name] for name in labels]), pairs, in_full, jobs)
 
 
 def same_point(trial: Trial, other: Trial) -> bool:

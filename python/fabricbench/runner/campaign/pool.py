@@ -112,7 +112,8 @@ class Pool:
         with self._reached():
             setup = self._setups[orders[0].facts.backend]
             task = self._carry_out.options(**wanted).remote(setup, orders, str(self._mark), self._board)
-        self._tasks[task] = _Task(orders, memory_bytes)
+            # A client's reference has no hash before the cluster has answered.
+            self._tasks[task] = _Task(orders, memory_bytes)
 
     def look(self) -> None:
         """See which nodes there are, unless the head does not listen just now.
