@@ -6,6 +6,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from tests.support.samples import call
 
 import fabricbench as fb
 
@@ -40,3 +41,11 @@ def test_both_senders_lose_alike(tmp_path: Path) -> None:
     each = lost.group_by("src_rank").len()["len"].to_list()
     assert len(each) == 2
     assert abs(each[0] - each[1]) / sum(each) < 0.02
+
+
+def test_variants_of_other_sizes_have_a_report(tmp_path: Path) -> None:
+    assert call("run", "cx5-incast", "--quick", cwd=tmp_path).returncode == 0
+    finished = call("report", "latest", "-o", "report.html", cwd=tmp_path)
+    assert finished.returncode == 0, finished.stderr
+    text = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "Variant two-to-one-512b" in text
