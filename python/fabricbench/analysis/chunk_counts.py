@@ -13,7 +13,7 @@ from itertools import chain, repeat
 from typing import TYPE_CHECKING, Any
 
 from fabricbench.analysis.chunks import ChunkFacts, RateMoments, columns_for, gather
-from fabricbench.analysis.distribution import rank_of
+from fabricbench.analysis.distribution import rank_of, sum_of
 
 if TYPE_CHECKING:
     from fabricbench.analysis.summary import Tables
@@ -57,8 +57,7 @@ def _rows(tables: Tables, table: str) -> Iterator[dict[str, Any]]:
 
 def _add_step(facts: ChunkFacts, row: Mapping[str, Any]) -> None:
     for name, known in facts.counters.items():
-        count = row[name]
-        facts.counters[name] = None if known is None or count is None else known + count
+        facts.counters[name] = sum_of(known, row[name])
     facts.wire.add_step(row)
     if row["latency_mean_ps"] is not None:
         facts.latency_sum_ps += row["latency_mean_ps"] * row["latency_frames"]

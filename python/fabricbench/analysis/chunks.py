@@ -11,7 +11,7 @@ from itertools import pairwise
 import pyarrow as pa
 
 from fabricbench.analysis import kernels
-from fabricbench.analysis.distribution import total
+from fabricbench.analysis.distribution import measured_total, sum_of, total
 from fabricbench.analysis.operations import OperationFacts
 from fabricbench.analysis.wire import COLUMNS as WIRE_COLUMNS
 from fabricbench.analysis.wire import WireFacts
@@ -124,8 +124,7 @@ class ChunkFacts:
 
     def _count(self, name: str, values: pa.Array) -> None:
         """Add to a counter, which is none as soon as a value was not measured."""
-        known = self.counters[name]
-        self.counters[name] = None if known is None or values.null_count else known + total(values)
+        self.counters[name] = sum_of(self.counters[name], measured_total(values))
 
     def _add_traffic(self, rows: pa.RecordBatch) -> None:
         payload_bytes = rows.column("payload_bytes")

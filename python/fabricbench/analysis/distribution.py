@@ -39,6 +39,16 @@ def rank_of(share: float, count: int) -> int:
     return max(1, -(-scaled * count // 1_000_000))
 
 
+def sum_of(known: int | None, more: int | None) -> int | None:
+    """Return the sum of two counts, none as soon as one of them was not measured."""
+    return None if known is None or more is None else known + more
+
+
+def measured_total(column: pa.Array) -> int | None:
+    """Return the exact sum of an integer column, none as soon as a value was not measured."""
+    return None if column.null_count else total(column)
+
+
 def total(column: pa.Array) -> int:
     """Return the exact sum of an integer column; nulls count nothing."""
     from fabricbench.analysis import kernels

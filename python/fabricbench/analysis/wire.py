@@ -9,7 +9,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from fabricbench.analysis import kernels
-from fabricbench.analysis.distribution import total
+from fabricbench.analysis.distribution import measured_total, sum_of, total
 
 COLUMNS: Final = ("src_rank", "start_ps", "delivered_ps", "tx_frames", "rx_bytes")
 """Columns of `chunks` that are read besides those of every summary."""
@@ -62,9 +62,8 @@ class WireFacts:
     def add(self, rows: pa.RecordBatch) -> None:
         """Take some rows of the job."""
         starts, ends = rows.column("start_ps"), rows.column("delivered_ps")
-        for name in ("tx_frames", "rx_bytes"):
-            values, known = rows.column(name), getattr(self, name)
-            setattr(self, name, None if known is None or values.null_count else known + total(values))
+        self.tx_frames = sum_of(self.tx_frames, measured_total(rows.column("tx_frames")))
+        self.rx_bytes = sum_of(self.rx_bytes, measured_total(rows.column("rx_bytes")))
         self.first_ps = min_of(self.first_ps, kernels.least(starts).as_py())
         self.last_ps = max_of(self.last_ps, kernels.largest(ends).as_py())
         arrived = kernels.is_valid(ends)
@@ -78,9 +77,8 @@ class WireFacts:
     def add_step(self, row: Mapping[str, Any]) -> None:
         """Take what was counted of the chunks of a step."""
         self.senders = None
-        for name in ("tx_frames", "rx_bytes"):
-            count, known = row[name], getattr(self, name)
-            setattr(self, name, None if known is None or count is None else known + count)
+        self.tx_frames = sum_of(self.tx_frames, row["tx_frames"])
+        self.rx_bytes = sum_of(self.rx_bytes, row["rx_bytes"])
         self.first_ps = min_of(self.first_ps, row["start_ps"])
         self.last_ps = max_of(self.last_ps, row["delivered_ps"])
 
