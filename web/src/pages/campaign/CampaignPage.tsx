@@ -1,5 +1,5 @@
 /** A campaign: how far it is, what its factors do, and which trials have no record. */
-import { Alert, Group, Paper, Progress, SimpleGrid, Stack, Text, Title } from '@mantine/core';
+import { Alert, Group, Stack, Text, Title } from '@mantine/core';
 import { useDocumentTitle } from '@mantine/hooks';
 import { useParams } from 'react-router';
 
@@ -8,6 +8,7 @@ import type { Campaign, CampaignDetail } from '../../api/types';
 import { Loaded } from '../../components/Loaded';
 import { Empty } from '../../components/States';
 import { StatusBadge } from '../../components/StatusBadge';
+import { WorkProgress } from '../../components/WorkProgress';
 import { counted, duration, moment } from '../../format/numbers';
 import { endedText } from '../run/text';
 import { Analysis } from './Analysis';
@@ -83,37 +84,14 @@ function ProgressPanel({ progress }: { progress: Campaign }) {
     ['Time left, estimated', running ? duration(progress.left_s) : '–'],
   ];
   return (
-    <Paper withBorder p="sm">
-      <Group gap="sm" wrap="nowrap">
-        <Progress
-          value={progress.percent}
-          animated={running}
-          color={progress.state === 'complete' ? 'teal' : 'fabric'}
-          style={{ flex: 1 }}
-          aria-label="Share of the estimated work that is done"
-        />
-        <Text size="sm" className="num" w={64} ta="right" role="status">
-          {progress.percent.toFixed(1)} %
-        </Text>
-      </Group>
-      {progress.waits === '' ? null : (
-        <Text size="sm" mt={4} role="alert">
-          Waiting: {progress.waits}
-        </Text>
-      )}
-      <SimpleGrid cols={{ base: 3, md: 6 }} mt="xs">
-        {figures.map(([label, value]) => (
-          <div key={label}>
-            <Text size="xs" className="muted">
-              {label}
-            </Text>
-            <Text size="sm" className="num">
-              {value}
-            </Text>
-          </div>
-        ))}
-      </SimpleGrid>
-    </Paper>
+    <WorkProgress
+      label="Share of the estimated work that is done"
+      percent={progress.percent}
+      state={progress.state}
+      figures={figures}
+      cols={{ base: 3, md: 6 }}
+      waits={progress.waits}
+    />
   );
 }
 

@@ -1,5 +1,5 @@
 /** One run: how far it is, what it measures meanwhile, its trials, and how to stop it. */
-import { Alert, Group, Paper, Progress, SimpleGrid, Stack, Text, Title } from '@mantine/core';
+import { Alert, Group, Stack, Text, Title } from '@mantine/core';
 import { useDocumentTitle } from '@mantine/hooks';
 import { Link, useParams } from 'react-router';
 
@@ -9,6 +9,7 @@ import { FINAL_STATES } from '../../api/states';
 import type { RunDetail } from '../../api/types';
 import { Loaded } from '../../components/Loaded';
 import { StatusBadge } from '../../components/StatusBadge';
+import { WorkProgress } from '../../components/WorkProgress';
 import { caseText } from '../../format/axes';
 import { dataSize, duration, moment, short, simulatedTime } from '../../format/numbers';
 import { CancelButton } from './CancelButton';
@@ -87,32 +88,13 @@ function ProgressPanel({ run, live }: { run: RunDetail; live: Live }) {
     ['Time left, estimated', run.state === 'running' ? duration(progress?.left_s) : '–'],
   ];
   return (
-    <Paper withBorder p="sm">
-      <Group gap="sm" wrap="nowrap">
-        <Progress
-          value={share * 100}
-          animated={run.state === 'running'}
-          color={run.state === 'complete' ? 'teal' : 'fabric'}
-          style={{ flex: 1 }}
-          aria-label="Share of the work that is done"
-        />
-        <Text size="sm" className="num" w={64} ta="right" role="status">
-          {(share * 100).toFixed(1)} %
-        </Text>
-      </Group>
-      <SimpleGrid cols={5} mt="xs">
-        {figures.map(([label, value]) => (
-          <div key={label}>
-            <Text size="xs" className="muted">
-              {label}
-            </Text>
-            <Text size="sm" className="num">
-              {value}
-            </Text>
-          </div>
-        ))}
-      </SimpleGrid>
-    </Paper>
+    <WorkProgress
+      label="Share of the work that is done"
+      percent={share * 100}
+      state={run.state}
+      figures={figures}
+      cols={5}
+    />
   );
 }
 

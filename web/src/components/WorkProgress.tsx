@@ -1,0 +1,50 @@
+/** How far work is: a bar with its share, and figures below. */
+import { Group, Paper, Progress, SimpleGrid, Text } from '@mantine/core';
+
+interface Props {
+  /** What the bar is the share of. */
+  label: string;
+  percent: number;
+  state: string;
+  figures: readonly (readonly [string, string])[];
+  /** Columns of figures. */
+  cols: number | Record<string, number>;
+  /** What the work waits for; nothing if empty. */
+  waits?: string;
+}
+
+export function WorkProgress({ label, percent, state, figures, cols, waits = '' }: Props) {
+  return (
+    <Paper withBorder p="sm">
+      <Group gap="sm" wrap="nowrap">
+        <Progress
+          value={percent}
+          animated={state === 'running'}
+          color={state === 'complete' ? 'teal' : 'fabric'}
+          style={{ flex: 1 }}
+          aria-label={label}
+        />
+        <Text size="sm" className="num" w={64} ta="right" role="status">
+          {percent.toFixed(1)} %
+        </Text>
+      </Group>
+      {waits === '' ? null : (
+        <Text size="sm" mt={4} role="alert">
+          Waiting: {waits}
+        </Text>
+      )}
+      <SimpleGrid cols={cols} mt="xs">
+        {figures.map(([name, value]) => (
+          <div key={name}>
+            <Text size="xs" className="muted">
+              {name}
+            </Text>
+            <Text size="sm" className="num">
+              {value}
+            </Text>
+          </div>
+        ))}
+      </SimpleGrid>
+    </Paper>
+  );
+}
