@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from tests.support.samples import call
 
+from fabricbench.report.insight import insight
 from fabricbench.results.jobs import result_rows
 from fabricbench.runner.loading import backend_of, load
 from fabricbench.runner.trials import Quiet, Runner
@@ -210,3 +211,11 @@ def test_a_report_says_that_it_comes_from_a_flow_model(tmp_path: Path) -> None:
     finished = call("report", "--workspace", "workspace", "-o", "report.html", cwd=tmp_path)
     assert finished.returncode == 0, finished.stderr
     assert "An approximate model" in (tmp_path / "report.html").read_text()
+
+
+def test_the_report_of_a_slow_job_of_flows_says_that_no_cause_was_looked_for(tmp_path: Path) -> None:
+    text = plan("ranks: all, collective: all-to-all", LEAVES.replace("spines: 4", "spines: 1"))
+    found = insight(run_on(tmp_path, text, "flow"))
+    assert ([finding.cause for finding in found.findings], found.losses) == (["not-recorded"], {})
+    finished = call("report", "--workspace", "workspace", "-o", "report.html", cwd=tmp_path)
+    assert finished.returncode == 0, finished.stderr

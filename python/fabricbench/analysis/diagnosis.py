@@ -42,7 +42,7 @@ CAUSES: Mapping[str, str] = MappingProxyType(
         "retransmission-timeout": "retransmission timeouts",
         "step-overhead": "step overhead",
         "start-up-latency": "start-up latency",
-        "not-recorded": "not every chunk recorded",
+        "not-recorded": "not recorded",
     }
 )
 """Every cause and its title, what comes first in the chain of events first: the order of findings whose
@@ -74,22 +74,25 @@ def diagnose(record: Record) -> list[Finding]:
     Jobs in the order of the spec; of each job the causes with a known effect first, the largest first, then
     the others in the order of `CAUSES`. Symptoms stand under what led to them, and shares of a job do not
     overlap. Nothing for a healthy job. An empty list for another one means that no known cause has left
-    evidence. Where not every chunk has a row, one finding says that no cause was looked for.
+    evidence. Where the record has no counters of packets, or not every chunk has a row, one finding says
+    that no cause was looked for.
     """
     mode = observed_chunks(record.run_spec)
     if mode != ALL:
-        return [_not_recorded(job, mode) for job in unhealthy_jobs(record)]
+        return [_not_recorded(job, _ROWS.format(mode)) for job in unhealthy_jobs(record)]
+    if "frames_lost" not in record.summary:
+        return [_not_recorded(job, _PACKETS) for job in unhealthy_jobs(record)]
     found = [finding for case in cases(record, unhealthy_jobs(record)) for finding in _of_job(case)]
     return with_remedies(found, record.run_spec, record.plan)
 
 
-def _not_recorded(job: str, mode: str) -> Finding:
-    """Say that causes follow from the rows of all chunks, which the record does not have."""
-    sentence = (
-        f"no cause was looked for: observe.chunks is {mode}, and causes follow from the rows of all chunks; "
-        "`-s observe.chunks=all` records them"
-    )
-    return Finding("not-recorded", job, None, sentence, {"observe_chunks": mode})
+_ROWS = "observe.chunks is {}, causes follow from the rows of all; `-s observe.chunks=all` records them"
+_PACKETS = "causes follow from counters of packets, which a flow model has not; `--backend sim` counts them"
+
+
+def _not_recorded(job: str, why: str) -> Finding:
+    """Say that the record lacks what causes follow from."""
+    return Finding("not-recorded", job, None, f"no cause was looked for: {why}", {})
 
 
 def unhealthy_jobs(record: Record) -> list[str]:

@@ -45,8 +45,13 @@ class PausedPort:
 
 
 def losses_by_cause(summary: Mapping[str, Any]) -> dict[str, int]:
-    """Return the frames lost for each cause, in the names of `LOSS_CAUSES`; causes not reported are 0."""
-    lost = summary["frames_lost"]
+    """Return the frames lost for each cause, in the names of `LOSS_CAUSES`; causes not reported are 0.
+
+    Empty where the backend counts no lost frames, as the flow model.
+    """
+    lost = summary.get("frames_lost")
+    if lost is None:
+        return {}
     return {title: lost.get(name, 0) for name, title in LOSS_CAUSES.items()}
 
 
