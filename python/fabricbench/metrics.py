@@ -665,9 +665,16 @@ def of_kind(kind: JobKind) -> list[Metric]:
     return [metric for metric in METRICS if metric.concerns(kind)]
 
 
-def in_views(*views: View) -> list[Metric]:
-    """Return what tables of one of the views show: in the order of output, but of a group the mean first."""
-    shown = [metric for metric in _COLUMNS if not set(views).isdisjoint(metric.views)]
+def in_views(*views: View, besides: Collection[str] = ()) -> list[Metric]:
+    """Return what tables of one of the views show: in the order of output, but of a group the mean first.
+
+    Args:
+        views: The views.
+        besides: Names of metrics that are shown anyway.
+    """
+    shown = [
+        metric for metric in _COLUMNS if not set(views).isdisjoint(metric.views) or metric.name in besides
+    ]
     first = {metric.group: place for place, metric in reversed(list(enumerate(shown)))}
 
     def place(metric: Metric) -> tuple[int, bool]:

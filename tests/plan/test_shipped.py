@@ -55,12 +55,14 @@ def test_the_completion_time_plans_test_what_was_published(
 @pytest.mark.parametrize("name", published_tables())
 def test_every_published_table_is_whole(name: str) -> None:
     path = published_tables()[name]
-    table = read_published(path)
-    assert table.source.startswith(("Keysight", "University of Trento", "openfabric-systems"))
     lines = [line for line in path.read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
     expected = list(csv.DictReader(lines))
-    assert len(table.rows) == len(expected) > 0
+    variants = {row.get("variant", ""): read_published(path, row.get("variant", "")) for row in expected}
+    sources = ("Keysight", "University of Trento", "openfabric-systems", "Juniper")
+    assert all(table.source.startswith(sources) for table in variants.values())
+    assert sum(len(table.rows) for table in variants.values()) == len(expected) > 0
     for row in expected:
+        table = variants[row.pop("variant", "")]
         size = int(row.pop(next(iter(row))))
         assert table.rows[size] == {column: float(cell) for column, cell in row.items()}
 
@@ -76,6 +78,23 @@ def test_an_empty_cell_was_not_published(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     path.write_text("# one\n#two\n\ndata_size_bytes,a,b\n1,,2\n", encoding="utf-8")
     assert read_published(path) == PublishedTable("t.csv", "one\ntwo", "data", {1: {"b": 2.0}})
+
+
+def test_rows_of_a_variant_stand_beside_it_alone(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("variant,data_size_bytes,goodput_gbps\nfast,1024,5\n", encoding="utf-8")
+    plan = (
+        "fabricbench: 1\nname: p\nfabric: {topology: {kind: single-switch, hosts: 2}}\n"
+        "jobs: [{collective: all-to-all}]\nsweep: {data_size: 1KB}\npublished: t.csv\n"
+        "variants: [{name: slow}, {name: FAST, set: {transport.mtu: 1024}}]\n"
+    )
+    (tmp_path / "p.yaml").write_text(plan.replace("FAST", "fast"), encoding="utf-8")
+    slow, fast = load_plan(str(tmp_path / "p.yaml")).variants
+    assert slow.published is None
+    assert fast.published is not None
+    assert fast.published.rows == {1024: {"goodput_gbps": 5.0}}
+    (tmp_path / "p.yaml").write_text(plan.replace("FAST", "fsat"), encoding="utf-8")
+    with pytest.raises(PlanError, match='with rows of variant "fast"; allowed: rows of slow, fsat'):
+        load_plan(str(tmp_path / "p.yaml"))
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ pub const LISTED_TRANSFERS_MAX: u64 = 1 << 25;
 /// Most transfers of any schedule, as they are numbered in 32 bits: 2^31 = 2,147,483,648.
 pub const TRANSFERS_MAX: u64 = 1 << 31;
 
-static PATTERNS: [&dyn Pattern; 26] = [
+static PATTERNS: [&dyn Pattern; 27] = [
     &all_reduce::RING,
     &all_reduce::RING_BIDIRECTIONAL,
     &halving_doubling::HalvingDoubling,
@@ -37,7 +37,8 @@ static PATTERNS: [&dyn Pattern; 26] = [
     &scatter::Parallel,
     &send_receive::Parallel,
     &ping_pong::PingPong,
-    &incast::Parallel,
+    &incast::PARALLEL,
+    &incast::LINEAR,
     &permutation::Parallel,
     &uniform_random::Parallel,
 ];

@@ -192,4 +192,16 @@ mod tests {
             assert!(successors(&announced, received[0]).contains(&cts));
         }
     }
+
+    #[test]
+    fn a_receiver_of_blocking_calls_clears_one_sender_after_the_other() {
+        let stream = Seed(1).stream("workload.permutation", 0);
+        let shape = Shape { ranks: 4, data_bytes: 100, root: Rank(0), stream };
+        for (algorithm, waits) in [("parallel", [1, 1, 1]), ("linear", [1, 2, 2])] {
+            let schedule = schedule_for("incast", algorithm, &shape).unwrap();
+            let announced = with_rendezvous(&schedule, 64, |_| true);
+            let cleared = ids(&announced, Message::Cts);
+            assert_eq!(cleared.iter().map(|&id| announced.dependencies(id)).collect::<Vec<_>>(), waits);
+        }
+    }
 }

@@ -225,7 +225,7 @@ def _loaded(one: VariantDocument, plan: Plan, path: Path) -> LoadedVariant:
     """Check a variant by itself; the plan as it stands has been checked."""
     if not one.is_plan:
         plan = validate(one.document, one.label, plan.variants)
-    return LoadedVariant(one.case, plan, _published(plan, path, one.document))
+    return LoadedVariant(one.case, plan, _published(plan, path, one))
 
 
 def _check_chosen(chosen: Sequence[str], plan: Plan) -> None:
@@ -315,8 +315,9 @@ def _check_version(document: Document) -> None:
     raise PlanError([document.problem(("fabricbench",), f"version {shown[:40]}", f"{PLAN_VERSION}", hint)])
 
 
-def _published(plan: Plan, path: Path, document: Document) -> PublishedTable | None:
-    """Read the published table that a plan names."""
+def _published(plan: Plan, path: Path, one: VariantDocument) -> PublishedTable | None:
+    """Read the published table that a plan names; none where it has nothing of the variant."""
+    document = one.document
     if plan.published is None or plan.scale != 1:  # they were measured at the rates as written
         return None
     found = find_published(plan.published, path)
@@ -325,12 +326,20 @@ def _published(plan: Plan, path: Path, document: Document) -> PublishedTable | N
         allowed = f"a file next to the plan, or a shipped one: {', '.join(names)}"
         hint = close_match_hint(plan.published, names)
         raise PlanError([document.problem(("published",), f'no file "{plan.published}"', allowed, hint)])
-    table = read_published(found)
+    table = read_published(found, one.case.variant)
     if table.size_kind != size_kind(plan):
         found_sizes = f'"{table.name}", a table of {table.size_kind} sizes'
         allowed = f"a table of {size_kind(plan)} sizes, which the plan sweeps"
         raise PlanError([document.problem(("published",), found_sizes, allowed)])
-    return table
+    names = [variant.name for variant in plan.variants]
+    unknown = next((name for name in table.variants if name not in names), None)
+    if unknown is not None:
+        found_rows = f'"{table.name}", with rows of variant "{unknown}"'
+        allowed = f"rows of {', '.join(names)}" if names else "a table without column `variant`"
+        raise PlanError(
+            [document.problem(("published",), found_rows, allowed, close_match_hint(unknown, names))]
+        )
+    return table if table.rows else None
 
 
 def _check_runnable(one: VariantDocument, plan: Plan, limits: Limits | None) -> None:

@@ -45,10 +45,13 @@ def run_columns(rows: Sequence[Shown], *views: View) -> list[Metric]:
 
     Args:
         rows: The jobs.
-        views: What is to be shown; what is of rounds or of barriers is left out where there are none.
+        views: What is to be shown; what is of rounds or of barriers is left out where there are none. What
+            has a published value is shown anyway.
     """
     kinds = {row.summary.kind for row in rows}
-    found = [each for each in in_views(*_that_apply(rows, views)) if any(map(each.concerns, kinds))]
+    published = {name for row in rows for name in row.published_metrics}
+    chosen = in_views(*_that_apply(rows, views), besides=published)
+    found = [each for each in chosen if any(map(each.concerns, kinds))]
     if not has_chunks(rows):
         found = [each for each in found if View.SIZES in each.views]
     elif kinds == {JobKind.STORAGE}:

@@ -5,15 +5,24 @@ use units::Rank;
 
 /// Every rank but the root sends S to the root, all at once.
 #[derive(Debug)]
-pub(crate) struct Parallel;
+pub(crate) struct Incast {
+    algorithm: &'static str,
+    /// Whether the root receives by blocking calls, one after the other: what is announced waits its turn.
+    receives_in_turn: bool,
+}
 
-impl Pattern for Parallel {
+/// The root has posted all its receives.
+pub(crate) const PARALLEL: Incast = Incast { algorithm: "parallel", receives_in_turn: false };
+/// The root receives by blocking calls.
+pub(crate) const LINEAR: Incast = Incast { algorithm: "linear", receives_in_turn: true };
+
+impl Pattern for Incast {
     fn collective(&self) -> &'static str {
         "incast"
     }
 
     fn algorithm(&self) -> &'static str {
-        "parallel"
+        self.algorithm
     }
 
     fn parts(&self, _ranks: u32, _data_bytes: u64) -> u64 {
@@ -34,11 +43,11 @@ impl Pattern for Parallel {
         for src in super::others(shape.root.0, shape.ranks) {
             builder.push(Transfer { src: Rank(src), dst, bytes, step: 0, channel: 0, block: src }, &[]);
         }
-        builder.finish()
+        if self.receives_in_turn { builder.finish_blocking() } else { builder.finish() }
     }
 
     fn open_loop(&self, shape: &Shape) -> Option<Vec<Option<Peer>>> {
         let peer = |rank| (rank != shape.root.0).then_some(Peer::One(shape.root));
-        Some((0..shape.ranks).map(peer).collect())
+        (!self.receives_in_turn).then(|| (0..shape.ranks).map(peer).collect())
     }
 }
