@@ -98,6 +98,15 @@ def check_laws(found: dict[str, Any], trial: fb.Trial) -> None:
         assert latency.endpoint is None or latency.endpoint > latency.fabric > 0
 
 
+def test_what_an_adapter_drops_was_delivered_by_the_fabric(tmp_path: Path) -> None:
+    slow = {"topology": TOPOLOGIES[1], "nic": {"drain_rate": "40Gbps", "receive_buffer": "64KB"}}
+    found, trial, _ = points_in(PLAN | {"fabric": slow}, tmp_path)
+    lost = found["frames_lost"]
+    assert (lost.fabric, lost.device) == (0, trial.summary["frames_lost"][0])
+    assert lost.device > 0
+    assert trial.summary["drop_ppm"][0] == 0
+
+
 def test_rows_of_no_run_are_empty() -> None:
     rows = observation_points({"jobs": []}, {"end_ps": 0, "jobs": []}, NoTables(), {})
     assert all(row.fabric is row.device is row.endpoint is None for row in rows)

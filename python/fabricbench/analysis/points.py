@@ -84,7 +84,7 @@ def observation_points(
         tables: The record tables; `ports`, `links` and `chunks`, or what was counted of them, are read.
         observed: Where the rows of each table were seen; tables that are not named were not observed.
     """
-    ports = _Ports.read(tables) if "ports" in observed else None
+    ports = _Ports.read(summary, tables) if "ports" in observed else None
     ends = _Ends.read(run_spec, summary, tables) if table_of_sums(run_spec) in observed else None
     is_tapped = ports is not None and observed.get("links", {}).get("at") == "fabric"
     tap = _Tap.read(run_spec, summary, tables, ports, ends) if is_tapped and ports and ends else None
@@ -154,7 +154,7 @@ class _Ports:
     Attributes:
         hosts: Names of the hosts.
         to_hosts_bytes: Frame bytes that switches sent to hosts.
-        dropped: Frames lost, by all counters of all ports.
+        dropped: Frames lost, by all counters of all ports, and by those of adapters that had no room.
         marked: Frames that switches marked; one marked at two switches counts twice, as do other frames of
             the same priority than data.
         pauses: Pause frames that switches sent.
@@ -173,9 +173,9 @@ class _Ports:
     paused_at_hosts_ps: int | None = 0
 
     @classmethod
-    def read(cls, tables: Tables) -> _Ports:
+    def read(cls, summary: Mapping[str, Any], tables: Tables) -> _Ports:
         columns = ("node", "tier", "peer", "tx_bytes", "ecn_marked", "pfc_tx", "pfc_rx", "paused_ps")
-        found, to_switch = cls(), []
+        found, to_switch = cls(dropped=_lost_at_hosts(summary)), []
         for batch in tables.batches("ports", (*columns, *_DROPS)):
             is_host = kernels.equal(batch.column("tier"), _HOST_TIER)
             hosts = kernels.filtered(batch, is_host)
@@ -352,4 +352,9 @@ def _lost(summary: Mapping[str, Any]) -> int | None:
     if None in counts:
         return None
     sent, delivered, in_flight = counts
-    return sent - delivered - in_flight - summary.get("frames_lost", {}).get(AT_HOSTS, 0)
+    return int(sent - delivered - in_flight - _lost_at_hosts(summary))
+
+
+def _lost_at_hosts(summary: Mapping[str, Any]) -> int:
+    """Return the frames that came to a NIC and found no room there."""
+    return int(summary.get("frames_lost", {}).get(AT_HOSTS, 0))
