@@ -55,6 +55,7 @@ def test_each_job_knows_how_it_did_alone(folder: Path) -> None:
     for trial in trials:
         if trial["variant"] == "base":
             assert trial["alone"]["kept_percent"] == pytest.approx(50)
+            assert trial["alone"]["interference_factor"] == pytest.approx(2)
             solo = alone[trial["alone"]["trial"]]
             assert solo["busbw_gb_per_s"] == trial["alone"]["busbw_gb_per_s"]
             assert (solo["job"], solo["data_size_bytes"]) == (trial["job"], trial["data_size_bytes"])
@@ -93,7 +94,32 @@ def test_csv_has_columns_for_the_job_alone(folder: Path) -> None:
     text = call("show", "latest", "--format", "csv", cwd=folder).stdout
     rows = list(csv.DictReader(io.StringIO(text)))
     assert [row["kept_percent"][:4] for row in rows] == ["50.0", "50.0"]
+    assert [float(row["interference_factor"]) for row in rows] == pytest.approx([2, 2])
     assert all(float(row["alone_busbw_gb_per_s"]) > float(row["busbw_gb_per_s"]) for row in rows)
+
+
+@pytest.mark.parametrize(("most", "status"), [(2.1, 0), (1.9, 3)])
+def test_interference_is_judged_where_jobs_run_alone(tmp_path: Path, most: float, status: int) -> None:
+    criteria = f"criteria:\n  - {{metric: interference_factor, max: {most}}}\n"
+    (tmp_path / "tenants.yaml").write_text(PLAN + criteria)
+    finished = call("run", "tenants.yaml", cwd=tmp_path, backend=Crowded())
+    assert finished.returncode == status, finished.stdout
+    (tmp_path / "together.yaml").write_text(PLAN.replace("solo: true\n", "") + criteria)
+    refused = call("run", "together.yaml", cwd=tmp_path, backend=Crowded())
+    assert refused.returncode == 2
+    assert "found interference_factor in a plan whose jobs do not run alone" in refused.stderr
+    assert "several jobs and `solo: true`" in refused.stderr
+
+
+def test_show_has_the_factor_among_the_kpis(folder: Path) -> None:
+    told = json.loads(call("show", "latest", "--points", "--format", "json", cwd=folder).stdout)
+    assert [job["interference_factor"] for job in told["jobs"].values()] == pytest.approx([2, 2])
+    text = call("show", "latest", "--points", cwd=folder).stdout
+    assert "Completion time over that alone" in text
+    rows = list(
+        csv.DictReader(io.StringIO(call("show", "latest", "--points", "--format", "csv", cwd=folder).stdout))
+    )
+    assert [row["kpi"] for row in rows] == list(told["points"])
 
 
 def test_a_run_that_was_stopped_resumes_with_the_rest(tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ def _kernel(name: str) -> Kernel:
 
 divide, multiply = _kernel("divide"), _kernel("multiply")
 equal, less, less_equal, greater_equal = map(_kernel, ("equal", "less", "less_equal", "greater_equal"))
+not_equal, nonzero = _kernel("not_equal"), _kernel("indices_nonzero")
 and_, coalesce = _kernel("and"), _kernel("coalesce")
 is_null, is_valid = _kernel("is_null"), _kernel("is_valid")
 least, largest, min_max, total = _kernel("min"), _kernel("max"), _kernel("min_max"), _kernel("sum")

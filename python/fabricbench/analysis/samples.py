@@ -1,0 +1,83 @@
+"""What the sampled series of a run tell: how deep queues mostly were, and the rates of queue pairs."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, Final
+
+import pyarrow as pa
+
+from fabricbench.analysis import kernels
+from fabricbench.analysis.distribution import nearest_rank
+
+COLUMNS: Final = ("metric", "node", "port", "qp", "time_ps", "value")
+"""Columns of `series` that are read."""
+LEAST_SAMPLES: Final = 20
+"""Of fewer the 95th percentile is the largest value."""
+
+
+class SampleFacts:
+    """Samples of queues and of rates."""
+
+    def __init__(self, series: Iterable[pa.RecordBatch]) -> None:
+        """Read the table once.
+
+        Args:
+            series: Rows of `series` with at least `COLUMNS`.
+        """
+        self._queues: dict[tuple[Any, ...], list[pa.Array]] = defaultdict(list)
+        self._rates: dict[tuple[Any, ...], list[pa.RecordBatch]] = defaultdict(list)
+        for batch in series:
+            for port, rows in _runs(batch, "queue_bytes", ("node", "port")):
+                self._queues[port].append(rows.column("value"))
+            for qp, rows in _runs(batch, "rate_bps", ("qp",)):
+                self._rates[qp].append(rows)
+
+    @cached_property
+    def rates(self) -> dict[int, list[tuple[int, int]]]:
+        """Of each queue pair whose rate was sampled, time [ps] and value [bit/s], in order of time."""
+        return {
+            qp: [
+                sample
+                for rows in parts
+                for sample in zip(
+                    rows.column("time_ps").to_pylist(), rows.column("value").to_pylist(), strict=True
+                )
+            ]
+            for (qp,), parts in self._rates.items()
+        }
+
+    def queue_p95_bytes(self, hosts: Iterable[str], switch_ports: int) -> int | None:
+        """Return the 95th percentile, by nearest rank, of the samples of the switch port where it is largest.
+
+        None where a port of a switch was not sampled, or too rarely for a percentile.
+
+        Args:
+            hosts: Names of the hosts, whose ports do not count.
+            switch_ports: How many ports the switches have.
+        """
+        named = set(hosts)
+        parts = [values for (node, _), values in self._queues.items() if node not in named]
+        queues = [pa.chunked_array(values) for values in parts]
+        if not queues or len(queues) < switch_ports or min(map(len, queues)) < LEAST_SAMPLES:
+            return None
+        return max(nearest_rank(values, [0.95])[0] for values in queues)
+
+
+def _runs(
+    batch: pa.RecordBatch, metric: str, keys: tuple[str, ...]
+) -> Iterator[tuple[tuple[Any, ...], pa.RecordBatch]]:
+    """Yield the rows of one metric, those of one key after the other together: the table is ordered so."""
+    rows = kernels.filtered(batch, kernels.equal(batch.column("metric"), metric))
+    if not rows.num_rows:
+        return
+    columns = [rows.column(key) for key in keys]
+    begins = {0}
+    for column in columns:
+        changes = kernels.not_equal(column.slice(1), column.slice(0, rows.num_rows - 1))
+        begins.update(place + 1 for place in kernels.nonzero(changes).to_pylist())
+    for begin, end in pairwise([*sorted(begins), rows.num_rows]):
+        yield tuple(column[begin].as_py() for column in columns), rows.slice(begin, end - begin)
