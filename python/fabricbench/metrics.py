@@ -433,7 +433,7 @@ _COLUMNS = (
         "Algorithm bandwidth",
         "GB/s",
         Direction.HIGHER,
-        "data_size_bytes / completion time in s / 1e9",
+        "data_size_bytes / completion time without compute time in s / 1e9",
         _NCCL,
         kind=JobKind.COLLECTIVE,
         views=[View.RUN, View.SIZES],
@@ -446,7 +446,7 @@ _COLUMNS = (
         "Bus bandwidth of the longest round",
         "GB/s",
         Direction.HIGHER,
-        "busbw_gb_per_s * completion_time_ms / round_ms_max",
+        "busbw_gb_per_s * completion_time_ms / round_ms_max, both without compute time",
         _NCCL,
         kind=JobKind.COLLECTIVE,
     ),
@@ -455,7 +455,7 @@ _COLUMNS = (
         "Bus bandwidth of the shortest round",
         "GB/s",
         Direction.HIGHER,
-        "busbw_gb_per_s * completion_time_ms / round_ms_min",
+        "busbw_gb_per_s * completion_time_ms / round_ms_min, both without compute time",
         _NCCL,
         kind=JobKind.COLLECTIVE,
     ),
@@ -488,8 +488,9 @@ _COLUMNS = (
         "Goodput",
         "Gb/s",
         Direction.HIGHER,
-        "sum of payload_bytes over the complete chunks of measured rounds / the time of these in s * 8 / "
-        "1e9; of open-loop traffic 8 * delivered_gb_per_s, of storage 8 * storage_gb_per_s",
+        "sum of payload_bytes over the complete chunks of measured rounds / the time of these in s, without "
+        "compute time, * 8 / 1e9; of open-loop traffic 8 * delivered_gb_per_s, of storage 8 * "
+        "storage_gb_per_s",
         "what the application gets; RFC 2647, 3.17",
         published="goodput_gbps",
         views=[View.ADAPTERS],
@@ -688,7 +689,8 @@ _COLUMNS = (
         "JCT ratio",
         "",
         Direction.LOWER,
-        "completion time in s / (8 * data_size_bytes * bus factor / line rate of a rank's NICs in bit/s)",
+        "completion time / (compute time + 8 * data_size_bytes * bus factor / line rate of a rank's NICs in "
+        "bit/s), both in s",
         f"{_BMWG}: measured over roofline. None where ranks share a port or rounds overlap",
         kind=JobKind.COLLECTIVE,
         views=_ON_DEMAND,

@@ -192,3 +192,18 @@ def test_interference_is_the_time_beside_others_over_that_alone() -> None:
 def test_links_that_carried_nothing_are_no_error() -> None:
     ours = summary_of(ports=leaf(0, 0), links=[link_row("leaf0", "spine1", 2, 0)])
     assert [ours.value(name) for name in KPIS[2:6]] == [None] * 4
+
+
+def test_the_roofline_has_the_time_to_compute_and_bandwidths_do_not() -> None:
+    # 1 MiB of an all-to-all among four: 3/4 of it at 400 Gb/s take 15.72864 us.
+    chunks = [chunk_row(payload_bytes=1 << 20, fct_ps=31_457_280)]
+    alone = summary_of(run=run_summary(job_summary(end_ps=31_457_280)), chunks=chunks)
+    job = job_spec(compute_ps=60_000_000)
+    ours = summary_of(run_spec(job), run_summary(job_summary(end_ps=91_457_280)), chunks=chunks)
+    assert ours.value("completion_time_ms") == 0.09145728
+    assert ours.value("jct_ratio") == pytest.approx(91.45728 / (60 + 15.72864))
+    for name in ("algbw_gb_per_s", "busbw_gb_per_s", "busbw_gb_per_s_min", "busbw_percent", "ideal_percent"):
+        assert ours.value(name) == pytest.approx(alone.value(name))
+    assert ours.value("goodput_gbps") == pytest.approx(alone.value("goodput_gbps"))
+    short = summary_of(run_spec(job), run_summary(job_summary(end_ps=60_000_000)))
+    assert (short.value("busbw_gb_per_s"), short.value("jct_ratio")) == (None, None)

@@ -61,6 +61,8 @@ fn check_job(index: usize, job: &JobSpec) -> Result<(), SpecError> {
     refuse(job.rendezvous.is_some(), &field("rendezvous"), "a handshake", "none")?;
     refuse(job.barrier, &field("barrier"), "true", "false")?;
     refuse(job.copies_own_block, &field("copies_own_block"), "true", "false")?;
+    let computes = job.compute_ps.is_some_and(|time_ps| time_ps > 0);
+    refuse(computes, &field("compute_ps"), "time to compute in each round", "0")?;
     refuse(repeats, &field("repeat"), "several rounds", "one round, without rounds to warm up")
 }
 

@@ -85,11 +85,14 @@ fn service_ps(job: &JobSpec) -> u64 {
     })
 }
 
-/// The most time for which a rank is busy with one message from each other rank, and with a copy of its data.
+/// The most time for which a rank is busy with one message from each other rank, with a copy of its data, and
+/// with what it computes in a round.
 fn software(spec: &RunSpec, job: &JobSpec) -> u64 {
     let each = job.send_overhead_ps.saturating_add(job.receive_overhead_ps);
     let memory = spec.fabric.shared_memory;
     let copy = Rate::from_bps(memory.rate_bps).span_of(job.data_bytes).0.saturating_add(memory.latency_ps);
     let busy = each.saturating_mul(job.hosts.len() as u64).saturating_add(job.step_overhead_ps);
-    busy.saturating_mul(estimate::transfers_per_message(job)).saturating_add(copy)
+    busy.saturating_mul(estimate::transfers_per_message(job))
+        .saturating_add(copy)
+        .saturating_add(job.compute_ps.unwrap_or(0))
 }

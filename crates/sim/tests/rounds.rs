@@ -76,6 +76,52 @@ fn a_rank_starts_its_next_round_when_its_part_of_this_one_is_done() {
 }
 
 #[test]
+fn a_rank_computes_before_it_posts_anything_of_a_round() {
+    const COMPUTE_PS: u64 = 30_000_000;
+    for (barrier, hosts) in [(false, 8), (true, 8), (false, 2)] {
+        let mut spec = repeated(collective(leaf_spine(4), hosts, "all-gather", "ring", 1 << 20), 3);
+        spec.jobs[0].barrier = barrier;
+        let without_ps = completion_ps(&run(&spec).0);
+        spec.jobs[0].compute_ps = Some(COMPUTE_PS);
+        let (summary, recorder) = run(&spec);
+        let with_ps = completion_ps(&summary);
+        // Ranks that end a round some hops later than others also begin the next one later.
+        assert!(with_ps.abs_diff(without_ps + 3 * COMPUTE_PS) < 3 * 4_000_000, "{with_ps}, {without_ps}");
+        for rank in 0..hosts {
+            let mine =
+                |round| move |chunk: &&record::ChunkRow| chunk.round == round && chunk.src_rank == rank;
+            let begin =
+                |round| recorder.chunks.iter().filter(mine(round)).filter_map(|chunk| chunk.start_ps).min();
+            assert_eq!(begin(0), Some(COMPUTE_PS), "rank {rank}");
+            for round in 1..3 {
+                let before = recorder.chunks.iter().filter(|chunk| chunk.round == round - 1);
+                let sent =
+                    before.clone().filter(|chunk| chunk.src_rank == rank).map(|chunk| chunk.completed_ps);
+                let received = before.filter(|chunk| chunk.dst_rank == rank).map(|chunk| chunk.delivered_ps);
+                let ended = sent.chain(received).max().flatten().expect("the round is complete");
+                let began = begin(round).expect("a rank sends in each round");
+                assert!(began >= ended + COMPUTE_PS, "rank {rank}, round {round}: {began}, {ended}");
+                assert!(
+                    barrier || began == ended + COMPUTE_PS,
+                    "rank {rank}, round {round}: {began}, {ended}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn a_computation_that_takes_longer_than_any_message_is_no_stall() {
+    let mut spec = repeated(collective(single_switch(4), 4, "all-reduce", "ring", 1 << 20), 2);
+    spec.jobs[0].compute_ps = Some(500_000_000_000);
+    let (summary, _) = run(&spec);
+    assert_eq!(summary.status, RunStatus::Complete);
+    assert!(completion_ps(&summary) > 1_000_000_000_000);
+    let times = summary.jobs[0].round_times.expect("times of rounds");
+    assert!(times.min_ps > 500_000_000_000 && times.max_ps < 501_000_000_000);
+}
+
+#[test]
 fn a_neighbour_goes_on_until_the_job_under_test_has_ended() {
     let (summary, recorder) = run(&with_neighbour(64 << 20, 1 << 20));
     let [test, neighbour] = &summary.jobs[..] else { panic!("two jobs") };

@@ -154,6 +154,7 @@ fn neighbour_of(job: &JobSpec, (collective, algorithm): (&str, &str), hosts: &[u
         root_shift: job.root_shift && collective == job.collective,
         arrivals: None,
         copies_own_block: false,
+        compute_ps: None,
         ..job.clone()
     }
 }

@@ -97,6 +97,11 @@ def has_rounds_in_common(job: Mapping[str, Any]) -> bool:
     return bool(job.get("warm_up_rounds") or (job.get("root_shift") and job["repeat"].get("rounds") != 1))
 
 
+def compute_ps(job: Mapping[str, Any]) -> int:
+    """Return what each rank of a job computes at the beginning of a round [ps]."""
+    return int(job.get("compute_ps") or 0)
+
+
 def line_rate_bps(run_spec: Mapping[str, Any]) -> int:
     """Return the line rate of a host, the sum over its ports in each plane [bit/s]."""
     topology = run_spec["fabric"]["topology"]

@@ -22,21 +22,21 @@ AT_HOSTS: Final = "host_overrun"
 """The one cause of loss that lies behind the boundary of the fabric."""
 
 
-def of_bandwidth(run_spec: Mapping[str, Any], busbw_gb_per_s: float) -> dict[str, float]:
+def of_bandwidth(
+    run_spec: Mapping[str, Any], busbw_gb_per_s: float, computing: float = 0.0
+) -> dict[str, float]:
     """Return bus bandwidth and completion time over what the line rate of a rank's NICs allows.
 
-    Without compute time the roofline is data size times bus factor over the line rate, and its ratio to the
-    completion time that of the line rate to the bus bandwidth.
+    The roofline of a round is the time that ranks compute and, one after the other, data size times bus
+    factor over the line rate: the rest of the round times the share of the line rate that it had.
 
     Args:
         run_spec: The RunSpec; every rank has a port in each plane of its own.
         busbw_gb_per_s: Bus bandwidth, more than 0.
+        computing: Share of a round for which ranks compute, below 1.
     """
-    line_gb_per_s = line_rate_bps(run_spec) / _BITS_PER_GB
-    return {
-        "jct_ratio": line_gb_per_s / busbw_gb_per_s,
-        "busbw_percent": 100 * busbw_gb_per_s / line_gb_per_s,
-    }
+    share = busbw_gb_per_s * _BITS_PER_GB / line_rate_bps(run_spec)
+    return {"jct_ratio": 1 / (computing + (1 - computing) * share), "busbw_percent": 100 * share}
 
 
 def of_frames(facts: ChunkFacts, late: Mapping[str, int]) -> dict[str, float]:
@@ -80,7 +80,7 @@ def _drop_ppm(summary: Mapping[str, Any]) -> float | None:
     if lost is None or not sent:
         return None
     in_fabric = sum(frames for cause, frames in lost.items() if cause != AT_HOSTS)
-    return round(_PPM * in_fabric / sent, _DIGITS)
+    return round(_PPM * float(in_fabric) / float(sent), _DIGITS)
 
 
 def _percent(part: int, whole: int) -> float:

@@ -348,11 +348,11 @@ class _Tap:
 
 def _lost(summary: Mapping[str, Any]) -> int | None:
     """Return the frames that NICs sent less those that came to one, whether it took them or not."""
-    counts = [summary.get(f"frames_{name}") for name in ("sent", "delivered", "in_flight")]
-    if None in counts:
+    names = ("frames_sent", "frames_delivered", "frames_in_flight")
+    if any(summary.get(name) is None for name in names):
         return None
-    sent, delivered, in_flight = counts
-    return int(sent - delivered - in_flight - _lost_at_hosts(summary))
+    sent, delivered, in_flight = (int(summary[name]) for name in names)
+    return sent - delivered - in_flight - _lost_at_hosts(summary)
 
 
 def _lost_at_hosts(summary: Mapping[str, Any]) -> int:

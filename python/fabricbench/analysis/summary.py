@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from fabricbench.analysis.bandwidth import (
     bus_factor,
+    compute_ps,
     has_rounds_in_common,
     ideal_goodput_gb_per_s,
     shares_ports,
@@ -180,7 +181,7 @@ def _job_metrics(
     return (
         _completion(outcome, facts)
         | own
-        | _goodput(outcome, own, facts)
+        | _goodput(job, outcome, own, facts)
         | facts.wire.metrics(run_spec, facts.counters["rx_frames"], late.get("frames", 0))
         | _chunk_metrics(facts, late, is_complete=is_complete)
         | _latency(facts)
@@ -189,7 +190,7 @@ def _job_metrics(
 
 
 def _goodput(
-    outcome: Mapping[str, Any], own: Mapping[str, Any], facts: ChunkFacts
+    job: Mapping[str, Any], outcome: Mapping[str, Any], own: Mapping[str, Any], facts: ChunkFacts
 ) -> dict[str, float | None]:
     """Return what the application gets [Gb/s]; of a collective only if every chunk completed."""
     for name in ("delivered_gb_per_s", "storage_gb_per_s"):
@@ -198,8 +199,8 @@ def _goodput(
     if outcome["status"] != COMPLETE or outcome["end_ps"] is None:
         return {}
     total_ps, _, _ = _round_times(outcome, facts)
-    payload_bits = 8 * facts.payload_bytes()
-    return {"goodput_gbps": payload_bits / (total_ps / _PS_PER_S) / _BYTES_PER_GB} if total_ps else {}
+    payload_bits, spent_ps = 8 * facts.payload_bytes(), total_ps - outcome["rounds"] * compute_ps(job)
+    return {"goodput_gbps": payload_bits / (spent_ps / _PS_PER_S) / _BYTES_PER_GB} if spent_ps > 0 else {}
 
 
 def _frames_lost(summary: Mapping[str, Any]) -> int | None:
@@ -285,12 +286,13 @@ def _bandwidths(
     total_ps, shortest_ps, longest_ps = _round_times(outcome, facts)
     mean_ps = total_ps / outcome["rounds"]
     times = {"round_ms_min": shortest_ps / _PS_PER_MS, "round_ms_max": longest_ps / _PS_PER_MS}
-    if not shortest_ps or not mean_ps:
+    spent_ps = compute_ps(job)
+    if min(shortest_ps, mean_ps) <= spent_ps:
         # What takes no time, such as a copy in memory without latency, has no bandwidth.
         return times
     factor = bus_factor(job["collective"], len(job["hosts"]))
     algbw, slowest, fastest = (
-        job["data_bytes"] / (time_ps / _PS_PER_S) / _BYTES_PER_GB
+        job["data_bytes"] / ((time_ps - spent_ps) / _PS_PER_S) / _BYTES_PER_GB
         for time_ps in (mean_ps, longest_ps, shortest_ps)
     )
     has_line = not (shares_ports(job) or has_rounds_in_common(job))
@@ -301,7 +303,7 @@ def _bandwidths(
         "busbw_gb_per_s_min": slowest * factor,
         "busbw_gb_per_s_max": fastest * factor,
         "ideal_percent": 100 * algbw * factor / ideal_goodput_gb_per_s(run_spec) if has_ideal else None,
-        **(kpis.of_bandwidth(run_spec, algbw * factor) if has_line and algbw * factor else {}),
+        **(kpis.of_bandwidth(run_spec, algbw * factor, spent_ps / mean_ps) if has_line and factor else {}),
     }
 
 

@@ -186,6 +186,9 @@ def _check(spec: Mapping[str, Any]) -> None:
     for number, job in enumerate(spec["jobs"]):
         if job["storage"] is not None:
             raise RefusedError(f"jobs[{number}].storage", "a storage job", allowed)
+        if job.get("compute_ps"):
+            found = "time to compute in each round"
+            raise RefusedError(f"jobs[{number}].compute_ps", found, "0 on hosts, whose ranks compute nothing")
     if spec["tcp"]:
         raise RefusedError("tcp", "TCP traffic beside the jobs", allowed)
     if (chunks := spec["observe"]["chunks"]) != "all":

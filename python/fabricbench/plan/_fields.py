@@ -170,6 +170,7 @@ FIELDS = (
     "jobs.0.arrivals.rate",
     "jobs.0.barrier",
     "jobs.0.collective",
+    "jobs.0.compute",
     "jobs.0.copies_own_block",
     "jobs.0.data_size",
     "jobs.0.mapping",

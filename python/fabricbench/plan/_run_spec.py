@@ -1603,6 +1603,11 @@ class JobSpec(TypedDict):
     """
     What the ranks do together: a collective of the workload registry, such as `all-reduce`.
     """
+    compute_ps: NotRequired[int | None]
+    """
+    Each rank computes for so long at the beginning of a round, before it posts anything [ps]; not at all
+    when absent.
+    """
     copies_own_block: bool
     """
     Each rank copies its own block in memory at the beginning of a round, before it posts anything: of
@@ -1999,6 +2004,7 @@ LIMITS = {
     "InfinibandLinkLayerSpec.credit_interval_ps": (0, 1000000000000),
     "InfinibandLinkLayerSpec.vl_buffer_bytes": (0, 131072),
     "IngressPoolSpec.priorities": (0, 7),
+    "JobSpec.compute_ps": (0, 1000000000000000),
     "JobSpec.receive_overhead_ps": (0, 1000000000000000),
     "JobSpec.send_overhead_ps": (0, 1000000000000000),
     "JobSpec.step_overhead_ps": (0, 1000000000000000),

@@ -313,7 +313,8 @@ fn job_times(spec: &RunSpec, index: u32, clock: HostClock) -> JobTimes {
     let job = &spec.jobs[index as usize];
     let block_bytes = if job.copies_own_block { job.data_bytes / job.hosts.len() as u64 } else { 0 };
     JobTimes {
-        own_copy: Rate::from_bps(spec.fabric.shared_memory.rate_bps).span_of(block_bytes),
+        round_work: Span(job.compute_ps.unwrap_or(0))
+            + Rate::from_bps(spec.fabric.shared_memory.rate_bps).span_of(block_bytes),
         start: Instant(job.start_ps) + clock.offset,
         begins_late: clock.offset > Span::ZERO,
         overhead: Span(job.step_overhead_ps),

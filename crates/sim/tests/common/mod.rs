@@ -143,6 +143,7 @@ pub(crate) fn collective(
             receive_overhead_ps: 0,
             rendezvous: None,
             copies_own_block: false,
+            compute_ps: None,
             repeat: RepeatSpec::Rounds { rounds: 1 },
             warm_up_rounds: 0,
             root_shift: false,

@@ -43,6 +43,11 @@ pub struct JobSpec {
     /// Each rank copies its own block in memory at the beginning of a round, before it posts anything: of
     /// collectives in which every rank has one, all-to-all and all-gather.
     pub copies_own_block: bool,
+    /// Each rank computes for so long at the beginning of a round, before it posts anything [ps]; not at all
+    /// when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(max = DURATION_PS_MAX))]
+    pub compute_ps: Option<u64>,
     /// How often the job runs.
     pub repeat: RepeatSpec,
     /// Rounds before those, like them but in none of their figures.

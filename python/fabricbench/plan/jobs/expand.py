@@ -25,7 +25,7 @@ def job_specs(plan: Plan, jobs: Sequence[int], trial_size_bytes: int) -> list[Jo
 
 def _job(plan: Plan, place: int, trial_size_bytes: int) -> JobSpec:
     job, topology = plan.jobs[place], plan.fabric.topology
-    return {
+    spec: JobSpec = {
         "name": job.name,
         "hosts": _job_hosts(plan, job),
         "collective": job.collective,
@@ -48,6 +48,9 @@ def _job(plan: Plan, place: int, trial_size_bytes: int) -> JobSpec:
         "arrivals": None if job.arrivals is None else job.arrivals.run_spec(host_rate_bps(topology)),
         "storage": None if job.storage is None else job.storage.run_spec(),
     }
+    if job.compute_ps:  # and only then: the ids of trials without it stay
+        spec["compute_ps"] = job.compute_ps
+    return spec
 
 
 def _job_hosts(plan: Plan, job: Job) -> list[int]:

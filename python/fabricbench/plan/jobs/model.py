@@ -128,6 +128,15 @@ class Job(PlanModel):
             "round, as MPI_Alltoall and MPI_Allgather do with separate buffers. Source: in place."
         ),
     )
+    compute_ps: Time = Field(
+        default="0s",
+        alias="compute",
+        validate_default=True,
+        description=(
+            "Time that each rank computes at the beginning of a round, before it posts anything [time]: part "
+            "of the time of a round, and of no bandwidth. Source: the network alone."
+        ),
+    )
     repeat: Repeat = Field(
         default=1,
         description=(

@@ -73,6 +73,8 @@ def _check_rounds(job: "Job", path: FieldPath, document: Document) -> Iterator[P
             yield document.problem((*path, "root_shift"), f"another root in each round of {kind}", "false")
         if job.barrier:
             yield document.problem((*path, "barrier"), f"a barrier between rounds of {kind}", "false")
+        if job.compute_ps:
+            yield document.problem((*path, "compute"), f"time to compute in each round of {kind}", "0")
         return
     if job.root_shift and job.collective not in ROOTED:
         allowed = f"it with {', '.join(ROOTED[:-1])} or {ROOTED[-1]}"

@@ -8,7 +8,8 @@
 //!
 //! Several ranks of a job may be on one host, each a process with rounds of its own. A process is busy with
 //! each message that it sends or takes in for a time (o_s and o_r of LogGP: Alexandrov et al., 1995), one
-//! after the other, and before all of them with the copy of its own block, if it makes one.
+//! after the other, and before all of them with what it computes and with the copy of its own block, if a
+//! round begins with these.
 
 mod lists;
 mod plan;
@@ -170,7 +171,7 @@ impl Transfers {
         let state = &mut self.processes[process as usize];
         state.begun = now;
         if self.times.round_of(state.phase).is_some() {
-            self.copy_own_block(process, now);
+            self.work_first(process, now);
         }
     }
 
@@ -215,9 +216,9 @@ impl Transfers {
         })
     }
 
-    /// A rank copies its own block, if it makes that copy, as a round begins.
-    fn copy_own_block(&mut self, process: u32, now: Instant) {
-        self.processes[process as usize].work(now, self.times.own_copy);
+    /// A rank computes, and copies its own block, if it does either, as a round begins.
+    fn work_first(&mut self, process: u32, now: Instant) {
+        self.processes[process as usize].work(now, self.times.round_work);
     }
 
     /// The outgoing transfers of the first phase, in the order of the schedule.
@@ -236,7 +237,7 @@ impl Transfers {
     #[inline]
     pub(super) fn post_at(&mut self, outgoing: u32, now: Instant) -> Instant {
         let at = now + self.times.overhead;
-        if self.times.send_overhead == Span::ZERO && self.times.own_copy == Span::ZERO {
+        if self.times.send_overhead == Span::ZERO && self.times.round_work == Span::ZERO {
             return at;
         }
         let process = self.process_of(outgoing);

@@ -108,8 +108,8 @@ pub(crate) struct JobTimes {
     pub(crate) send_overhead: Span,
     /// Time for which a rank is busy with each message that has arrived.
     pub(crate) receive_overhead: Span,
-    /// Time for which a rank copies its own block at the beginning of a round.
-    pub(crate) own_copy: Span,
+    /// Time for which a rank computes and copies its own block at the beginning of a round.
+    pub(crate) round_work: Span,
     /// Phases it runs, rounds and barriers between them; without a number, it is the others that end it.
     pub(crate) phases: Option<u32>,
     /// Its number.
