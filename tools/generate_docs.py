@@ -21,7 +21,7 @@ from fabricbench.analysis.compare import PUBLISHED
 from fabricbench.cli.main import program
 from fabricbench.figures.figure import Figure
 from fabricbench.figures.registry import FIGURES
-from fabricbench.metrics import METRICS, RATIOS, Metric, Scope
+from fabricbench.metrics import ALONE_RATIOS, METRICS, RATIOS, Metric, Scope
 from fabricbench.report.model_notes import MODEL_NOTES
 from fabricbench.store.column import Column
 from fabricbench.store.columns import COLUMNS
@@ -127,14 +127,22 @@ def metrics_page(text: str) -> str:
     previous = ["", *(metric.reference for metric in METRICS)]
     tables = {
         "metrics": [
-            "| name | what | unit | better | formula | definition |",
-            "|---|---|---|---|---|---|",
+            "| name | what | unit | better | seen at | formula | definition |",
+            "|---|---|---|---|---|---|---|",
             *(_metric(metric, reference) for metric, reference in zip(METRICS, previous, strict=False)),
         ],
         "ratios": [
             "| ratio | of | better |",
             "|---|---|---|",
             *(f"| `{name}` | `{metric.name}` | {metric.direction} |" for name, metric in RATIOS.items()),
+        ],
+        "alone": [
+            "| ratio | of | better |",
+            "|---|---|---|",
+            *(
+                f"| `{name}` | `{metric.name}` | {metric.direction} |"
+                for name, metric in ALONE_RATIOS.items()
+            ),
         ],
         "published": [
             "| metric | column of the published table |",
@@ -160,7 +168,8 @@ def _metric(metric: Metric, previous: str) -> str:
     """Return the row of a metric; a definition that the row above has as well is not repeated."""
     title = f"{metric.title} (of the whole run)" if metric.scope is Scope.RUN else metric.title
     definition = "as above" if metric.reference == previous else metric.reference
-    cells = (f"`{metric.name}`", title, metric.unit or "-", metric.direction, metric.formula, definition)
+    facts = (metric.unit or "-", metric.direction, metric.point)
+    cells = (f"`{metric.name}`", title, *facts, metric.formula, definition)
     return f"| {' | '.join(cells)} |"
 
 

@@ -7,7 +7,7 @@ its order, and so does the table of docs/metrics.md.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from types import MappingProxyType
 
@@ -24,6 +24,21 @@ class Scope(StrEnum):
 
     JOB = "job"
     RUN = "run"
+
+
+class Point(StrEnum):
+    """Where a metric is seen: the three classes of observation point of the BMWG drafts.
+
+    Attributes:
+        FABRIC: At the boundary of the fabric, the Ethernet ports of the adapters: what a tap on the links of
+            the hosts sees.
+        DEVICE: What the counter of a switch or an adapter tells.
+        ENDPOINT: From the post of a message to its completion, and what sender and receiver do about it.
+    """
+
+    FABRIC = "fabric"
+    DEVICE = "device"
+    ENDPOINT = "endpoint"
 
 
 class JobKind(StrEnum):
@@ -49,6 +64,7 @@ class View(StrEnum):
         TRIALS_PAGE: The same in the web application.
         TILES: What stands above all others of a trial there.
         ADAPTERS: What is of hosts as they are, where a plan has adapters or clocks of its own.
+        BMWG: The KPIs of the BMWG drafts on AI training fabrics, shown where somebody asks for them.
     """
 
     RUN = "run"
@@ -62,10 +78,12 @@ class View(StrEnum):
     TRIALS_PAGE = "trials-page"
     TILES = "tiles"
     ADAPTERS = "adapters"
+    BMWG = "bmwg"
 
 
+_ON_DEMAND = (View.BMWG,)
 _DECIMALS = {"GB/s": 2, "Gb/s": 3, "%": 2, "1/s": 0, "frames": 0, "bytes": 0}
-_DIGITS = {"ms": 5, "us": 5, "GB/s": 4, "Gb/s": 5, "": 4}
+_DIGITS = {"ms": 5, "us": 5, "GB/s": 4, "Gb/s": 5, "ppm": 5, "": 4}
 
 
 @dataclass(frozen=True)
@@ -80,6 +98,7 @@ class Metric:
         formula: How it is computed from the record.
         reference: Where the definition comes from.
         scope: `job` if each job has its own value, `run` if all jobs of a trial share it.
+        point: Where it is seen.
         kind: The kind of jobs that have it; none if all do.
         views: Tables that show it, beside those that show every metric.
         label: Its name at the head of a column.
@@ -87,6 +106,7 @@ class Metric:
         group: Name under which JSON has it with others: `fct_ms_p50` is `{"fct_ms": {"p50": ...}}`.
         ratio: Name of its ratio to that of the reference variant; empty if the ratio is not judged or shown
             beside it.
+        alone_ratio: Name of its ratio to that of the job alone, without its neighbours; empty likewise.
         leads: The kind of jobs of which its ratio says most.
         published: Its column in tables of published results; empty if they do not have it.
         least: The least value that it can have.
@@ -101,12 +121,14 @@ class Metric:
     formula: str
     reference: str
     scope: Scope = Scope.JOB
+    point: Point = Point.ENDPOINT
     kind: JobKind | None = None
     views: Collection[View] = ()
     label: str = ""
     head: tuple[str, str] = ("", "")
     group: str = ""
     ratio: str = ""
+    alone_ratio: str = ""
     leads: JobKind | None = None
     published: str = ""
     least: float = 0
@@ -121,6 +143,11 @@ class Metric:
     def is_count(self) -> bool:
         """Whether its values are whole numbers."""
         return self.unit in {"frames", "bytes"}
+
+    @property
+    def is_on_demand(self) -> bool:
+        """Whether tables for people show it only where somebody asks for it; files and programs get all."""
+        return tuple(self.views) == _ON_DEMAND
 
     @property
     def decimals(self) -> int | None:
@@ -165,6 +192,7 @@ _OPERATION = (
     "fio, clat: from the issue of a storage operation by its client to the arrival of its completion there"
 )
 _RDMA = "counters of RoCE test equipment and NICs"
+_BMWG = "draft-calabria-bmwg-ai-fabric-training-bench"
 
 
 _RUNS = (View.RUN, View.VARIANTS)
@@ -250,7 +278,9 @@ def _operation(suffix: str, title: str, value: str, views: Collection[View], rat
 
 def _latency(suffix: str, title: str, formula: str, reference: str) -> Metric:
     name, title = f"latency_us_{suffix}", f"Frame latency, {title}"
-    return Metric(name, title, "us", Direction.LOWER, formula, reference, group="latency_us")
+    return Metric(
+        name, title, "us", Direction.LOWER, formula, reference, point=Point.FABRIC, group="latency_us"
+    )
 
 
 def _share(suffix: str, title: str, share: str) -> Metric:
@@ -290,12 +320,20 @@ def _frames(
         formula,
         reference,
         scope,
+        Point.DEVICE if scope is Scope.RUN else Point.ENDPOINT,
         views=(*_WITH_TENANTS, View.TILES) if scope is Scope.RUN else _WITH_TENANTS,
         label=label,
         head=head,
         published=name,
         is_trouble=is_trouble,
     )
+
+
+def _on_links(
+    name: str, title: str, label: str, head: tuple[str, str], formula: str, reference: str
+) -> Metric:
+    """Return a count of frames that a tap on the links of hosts sees as well."""
+    return replace(_frames(name, title, label, head, formula, reference), point=Point.FABRIC)
 
 
 BUS_BANDWIDTH = Metric(
@@ -326,7 +364,7 @@ IDEAL_SHARE = Metric(
     published="ideal_percent",
     most=100,
 )
-PAUSES = _frames(
+PAUSES = _on_links(
     "pfc_rx",
     "PFC received",
     "PFC",
@@ -360,6 +398,7 @@ _COLUMNS = (
         views=_EVERYWHERE,
         label="time",
         ratio="completion_time_ratio",
+        alone_ratio="interference_factor",
         leads=JobKind.COLLECTIVE,
         published="completion_time_ms",
     ),
@@ -478,6 +517,7 @@ _COLUMNS = (
         "bytes of preamble and gap) * 8 / the time from the first start_ps to the last delivered_ps in s / "
         "1e9",
         "what data occupies of the links of the receiving hosts, duplicates and frames beyond a gap included",
+        point=Point.FABRIC,
         views=[View.ADAPTERS],
         label="wire",
         head=("wire", "Gb/s"),
@@ -490,6 +530,7 @@ _COLUMNS = (
         "100 * (sum of tx_frames - sum of rx_frames) / sum of tx_frames over the job's chunks, with frames "
         "that came after their chunk had been delivered",
         "data frames that were sent and never reached a receiver, by whatever cause",
+        point=Point.FABRIC,
         views=[View.ADAPTERS],
         label="loss",
         head=("loss", "%"),
@@ -584,7 +625,7 @@ _COLUMNS = (
         "as the minimum",
     ),
     PAUSES,
-    _frames(
+    _on_links(
         "ecn_ce_rx",
         "ECN-CE received",
         "ECN-CE",
@@ -627,6 +668,7 @@ _COLUMNS = (
         "100 * sum of out_of_order / sum of rx_frames over the job's chunks",
         "share of arrivals ahead of their turn, as NICs count frames out of sequence; those behind the "
         "newest (RFC 4737) are a table of their own",
+        point=Point.FABRIC,
         most=100,
     ),
     Metric(
@@ -637,6 +679,7 @@ _COLUMNS = (
         "largest busy_ps / mean busy_ps over the links between switches, both directions; the worst tier",
         "imbalance of load balancing; 1 is even. None without links between switches or traffic on them",
         scope=Scope.RUN,
+        point=Point.DEVICE,
         least=1,
     ),
     Metric(
@@ -647,9 +690,169 @@ _COLUMNS = (
         "largest queue_max_bytes over the ports of switches",
         "the frame in transmission excluded; None without switches",
         scope=Scope.RUN,
+        point=Point.DEVICE,
         views=[View.ADAPTERS],
         label="deepest queue",
         head=("queue", "max B"),
+    ),
+    Metric(
+        "jct_ratio",
+        "JCT ratio",
+        "",
+        Direction.LOWER,
+        "completion time in s / (8 * data_size_bytes * bus factor / line rate of a rank's NICs in bit/s)",
+        f"{_BMWG}: measured over roofline. None where ranks share a port or rounds overlap",
+        kind=JobKind.COLLECTIVE,
+        views=_ON_DEMAND,
+        label="JCT ratio",
+    ),
+    Metric(
+        "busbw_percent",
+        "Bus bandwidth, share of the line rate",
+        "%",
+        Direction.HIGHER,
+        "100 * busbw_gb_per_s / (line rate of a rank's NICs in bit/s / 8e9)",
+        f"{_BMWG}: BusBW efficiency, over the line rate with all headers. None as jct_ratio",
+        kind=JobKind.COLLECTIVE,
+        views=_ON_DEMAND,
+        label="busbw of line",
+    ),
+    Metric(
+        "ecmp_mmr",
+        "ECMP imbalance, MMR",
+        "",
+        Direction.LOWER,
+        "largest / mean of egress_qps over the uplinks of a switch; the worst switch",
+        f"{_BMWG}: max-mean ratio of flows. None without a path for each queue pair or a second uplink",
+        Scope.RUN,
+        Point.DEVICE,
+        views=_ON_DEMAND,
+        label="MMR",
+        least=1,
+    ),
+    Metric(
+        "ecmp_jain",
+        "ECMP fairness, Jain",
+        "",
+        Direction.HIGHER,
+        "(sum x)^2 / (n * sum x^2) over egress_qps of the n uplinks of a switch; the worst switch",
+        f"{_BMWG}: Jain's index, of flows; 1 is even. None as ecmp_mmr",
+        Scope.RUN,
+        Point.DEVICE,
+        views=_ON_DEMAND,
+        label="JFI",
+        most=1,
+    ),
+    Metric(
+        "link_tx_mmr",
+        "Uplink traffic, MMR",
+        "",
+        Direction.LOWER,
+        "largest / mean of tx_bytes over the uplinks of a switch; the worst switch",
+        f"{_BMWG}: max-mean ratio of traffic, which sprayed packets have as well",
+        Scope.RUN,
+        Point.DEVICE,
+        views=_ON_DEMAND,
+        label="MMR of bytes",
+        least=1,
+    ),
+    Metric(
+        "link_tx_jain",
+        "Uplink traffic, Jain",
+        "",
+        Direction.HIGHER,
+        "(sum x)^2 / (n * sum x^2) over tx_bytes of the n uplinks of a switch; the worst switch",
+        f"{_BMWG}: JFI over LinkTx; 1 is even",
+        Scope.RUN,
+        Point.DEVICE,
+        views=_ON_DEMAND,
+        label="JFI of bytes",
+        most=1,
+    ),
+    Metric(
+        "pfc_pause_count",
+        "PFC pauses sent by switches",
+        "frames",
+        Direction.LOWER,
+        "sum of pfc_tx over the ports of switches",
+        f"{_BMWG}: PFC pause events, those with non-zero quanta; of the whole run, not by the second",
+        Scope.RUN,
+        Point.DEVICE,
+        views=_ON_DEMAND,
+        label="pauses",
+    ),
+    Metric(
+        "pfc_pause_us",
+        "Time paused by PFC",
+        "us",
+        Direction.LOWER,
+        "sum of paused_ps over the ports of switches and NICs / 1e6",
+        f"{_BMWG}: cumulative time in the paused state; every port and priority adds its own",
+        Scope.RUN,
+        Point.DEVICE,
+        views=_ON_DEMAND,
+        label="paused",
+    ),
+    Metric(
+        "ecn_marking_percent",
+        "ECN marking ratio",
+        "%",
+        Direction.LOWER,
+        "100 * sum of ecn_ce_rx / sum of rx_frames over the job's chunks, both with late frames",
+        f"{_BMWG}: share of the data frames that leave the fabric marked",
+        point=Point.FABRIC,
+        views=_ON_DEMAND,
+        label="CE",
+        most=100,
+    ),
+    Metric(
+        "drop_ppm",
+        "Frames dropped in the fabric",
+        "ppm",
+        Direction.LOWER,
+        "1e6 * sum of frames_lost but host_overrun / frames_sent, in the run's summary",
+        f"{_BMWG}: of all frames that NICs sent; one that is sent again counts again",
+        Scope.RUN,
+        Point.DEVICE,
+        views=_ON_DEMAND,
+        label="dropped",
+        most=1e6,
+    ),
+    Metric(
+        "retransmission_percent",
+        "Data frames sent again",
+        "%",
+        Direction.LOWER,
+        "100 * sum of retransmits / sum of tx_frames over the job's chunks",
+        f"{_BMWG}: RDMA retransmissions, as a share of data frames and not by the second",
+        views=_ON_DEMAND,
+        label="resent",
+        most=100,
+    ),
+    Metric(
+        "queue_p95_bytes",
+        "Queue depth P95, sampled",
+        "bytes",
+        Direction.LOWER,
+        "95 % rank of the samples of queue_bytes in series, at the switch port where it is largest",
+        f"{_BMWG}: egress queue of a port. None where a port of a switch has fewer than 20 samples",
+        Scope.RUN,
+        Point.DEVICE,
+        views=_ON_DEMAND,
+        label="queue P95",
+    ),
+    Metric(
+        "convergence_us",
+        "Congestion control convergence",
+        "us",
+        Direction.LOWER,
+        "from the start of the last job that joins others to the first sample from which on rate_bps of "
+        "every queue pair, the mean of ten samples, stays within 10 % of its max-min fair share until one "
+        "ends",
+        f"{_BMWG}: M flows, then 2M. None without a common bottleneck, or where samples do not tell",
+        Scope.RUN,
+        views=_ON_DEMAND,
+        label="convergence",
     ),
 )
 
@@ -661,6 +864,11 @@ BY_NAME: Mapping[str, Metric] = MappingProxyType({metric.name: metric for metric
 
 RATIOS: Mapping[str, Metric] = MappingProxyType({metric.ratio: metric for metric in METRICS if metric.ratio})
 """For the name of each ratio to the reference variant the metric that it is of; 1 is as the reference."""
+
+ALONE_RATIOS: Mapping[str, Metric] = MappingProxyType(
+    {metric.alone_ratio: metric for metric in METRICS if metric.alone_ratio}
+)
+"""For the name of each ratio to the job alone the metric that it is of; 1 is as without neighbours."""
 
 HEADLINES: Mapping[JobKind, Metric] = MappingProxyType(
     {metric.leads: metric for metric in METRICS if metric.leads is not None}

@@ -53,7 +53,7 @@ def completed(folder: Path, *words: str, script: str = MAIN) -> list[str]:
         (["campaign", ""], ["run", "report", "show"]),
         (["campaign", "--dr"], ["--dry-run"]),
         (["campaign", "some.yaml", "--dr"], ["--dry-run"]),
-        (["campaign", "show", "--metric", "queue"], ["queue_max_bytes"]),
+        (["campaign", "show", "--metric", "queue"], ["queue_max_bytes", "queue_p95_bytes"]),
         (["run", "--thr"], ["--threads"]),
         (["run", "--format", "c"], ["csv"]),
         (["run", "lb-alltoall"], ["lb-alltoall-ecmp"]),

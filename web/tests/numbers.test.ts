@@ -36,7 +36,14 @@ describe('numbers', () => {
 });
 
 describe('metrics', () => {
-  const base = { direction: 'lower' as const, digits: null, decimals: 0, label: '', views: [] };
+  const base = {
+    direction: 'lower' as const,
+    point: 'endpoint' as const,
+    digits: null,
+    decimals: 0,
+    label: '',
+    views: [],
+  };
   const metrics: Metric[] = [
     {
       ...base,

@@ -97,10 +97,15 @@ def has_rounds_in_common(job: Mapping[str, Any]) -> bool:
     return bool(job.get("warm_up_rounds") or (job.get("root_shift") and job["repeat"].get("rounds") != 1))
 
 
+def line_rate_bps(run_spec: Mapping[str, Any]) -> int:
+    """Return the line rate of a host, the sum over its ports in each plane [bit/s]."""
+    topology = run_spec["fabric"]["topology"]
+    return int(topology["host_link"]["rate_bps"] * topology.get("planes", 1))
+
+
 def ideal_goodput_gb_per_s(run_spec: Mapping[str, Any]) -> float:
     """Return the payload that a host can send at best, by its port in each plane [1e9 bytes/s]."""
-    topology = run_spec["fabric"]["topology"]
-    rate_bps: int = topology["host_link"]["rate_bps"] * topology.get("planes", 1)
+    rate_bps = line_rate_bps(run_spec)
     mtu_bytes: int = run_spec["transport"]["mtu_bytes"]
     is_infiniband = run_spec["fabric"].get("link_layer", {}).get("kind") == "infiniband"
     overhead_bytes = INFINIBAND_OVERHEAD_BYTES if is_infiniband else FRAME_OVERHEAD_BYTES

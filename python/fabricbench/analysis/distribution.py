@@ -54,3 +54,9 @@ def total(column: pa.Array) -> int:
     from fabricbench.analysis import kernels
 
     return int(kernels.total(column).as_py() or 0)
+
+
+def jain(values: Sequence[float]) -> float | None:
+    """Return Jain's fairness index, (sum x)^2 / (n * sum x^2); none of no values or of zeros alone."""
+    squares = sum(value * value for value in values)
+    return sum(values) ** 2 / (len(values) * squares) if squares else None

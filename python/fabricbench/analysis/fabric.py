@@ -6,10 +6,16 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING
 
+from fabricbench.analysis import kernels
+from fabricbench.analysis.distribution import measured_total, sum_of
+from fabricbench.analysis.uplinks import COLUMNS as UPLINK_COLUMNS
+from fabricbench.analysis.uplinks import egress_distributions
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
-PORT_COLUMNS = ("node", "tier", "pfc_rx", "queue_max_bytes")
+_OF_EACH_PORT = ("node", "tier", "pfc_rx", "queue_max_bytes")
+PORT_COLUMNS = tuple(dict.fromkeys((*_OF_EACH_PORT, *UPLINK_COLUMNS, "pfc_tx", "paused_ps")))
 """Columns of `ports` that are read."""
 LINK_COLUMNS = ("from", "to", "tier", "busy_ps")
 """Columns of `links` that are read."""
@@ -22,6 +28,11 @@ class FabricFacts:
 
     Attributes:
         queue_max_bytes: Deepest egress queue of a switch; none without switches, or where nobody looked.
+        switch_ports: Ports of switches.
+        pauses: Pause frames that switches sent; none without PFC, switches or a count.
+        paused_ps: Time for which ports of switches and NICs were paused, summed over ports and priorities;
+            none likewise.
+        distributions: How each switch with several uplinks spread queue pairs and bytes over them.
         link_load_max_to_mean: Imbalance of the links between switches; none without traffic on such links.
     """
 
@@ -33,14 +44,26 @@ class FabricFacts:
             links: Rows of `links` with at least `LINK_COLUMNS`.
         """
         self.queue_max_bytes: int | None = None
+        self.switch_ports = 0
         self._has_pfc: bool | None = None
         self._pfc_rx_of_host: dict[str, int] = {}
+        pauses: int | None = 0
+        paused_ps: int | None = 0
+        uplinks: list[pa.RecordBatch] = []
         for batch in ports:
             self._add_ports(batch)
+            of_switches = kernels.filtered(batch, kernels.less(_HOST_TIER, batch.column("tier")))
+            self.switch_ports += of_switches.num_rows
+            pauses = sum_of(pauses, measured_total(of_switches.column("pfc_tx")))
+            paused_ps = sum_of(paused_ps, measured_total(batch.column("paused_ps")))
+            uplinks.append(of_switches.select(UPLINK_COLUMNS))
+        self.pauses = pauses if self.switch_ports else None
+        self.paused_ps = paused_ps if self.switch_ports else None
+        self.distributions = egress_distributions(uplinks)
         self.link_load_max_to_mean = _imbalance(links, self._pfc_rx_of_host)
 
     def _add_ports(self, batch: pa.RecordBatch) -> None:
-        columns = (batch.column(name).to_pylist() for name in PORT_COLUMNS)
+        columns = (batch.column(name).to_pylist() for name in _OF_EACH_PORT)
         for node, tier, pfc_rx, queue_bytes in zip(*columns, strict=True):
             # Nothing is counted where there is no PFC: on InfiniBand.
             self._has_pfc = pfc_rx is not None and self._has_pfc is not False
@@ -54,6 +77,11 @@ class FabricFacts:
         if not self._has_pfc:
             return None
         return sum(self._pfc_rx_of_host[name] for name in self.names(hosts))
+
+    @property
+    def hosts(self) -> Collection[str]:
+        """The names of all hosts."""
+        return self._pfc_rx_of_host.keys()
 
     def names(self, hosts: Collection[int]) -> list[str]:
         """Return the names of some hosts: the lowest tier of `ports`, in the order of their numbers."""

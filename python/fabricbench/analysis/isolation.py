@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from fabricbench.analysis.distribution import rank_of
-from fabricbench.analysis.summary import Summary
-from fabricbench.metrics import BUS_BANDWIDTH
+from fabricbench.analysis.summary import COMPLETE, Summary
+from fabricbench.metrics import ALONE_RATIOS, BUS_BANDWIDTH
 from fabricbench.plan.sweep.labels import shared_variant, solo_job
 
 _ALONE = {"repeat"}
@@ -45,6 +45,22 @@ def kept_percent(beside: Summary, alone: Summary) -> float | None:
     """Return what a job keeps of its bus bandwidth beside others [%]; none unless both completed."""
     kept, whole = beside.value(BUS_BANDWIDTH.name), alone.value(BUS_BANDWIDTH.name)
     return 100 * kept / whole if kept and whole else None
+
+
+def alone_ratios(beside: Summary, alone: Summary) -> dict[str, float | None]:
+    """Return each ratio of `fabricbench.metrics.ALONE_RATIOS`: a metric beside others over the same alone.
+
+    None where one of the two did not complete or has no such metric.
+    """
+    both = beside.status == alone.status == COMPLETE
+    return {
+        name: _ratio(beside.value(metric.name), alone.value(metric.name)) if both else None
+        for name, metric in ALONE_RATIOS.items()
+    }
+
+
+def _ratio(beside: float | None, alone: float | None) -> float | None:
+    return beside / alone if beside is not None and alone else None
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from fabricbench.analysis.bandwidth import BUS_FACTORS, bus_factor, ideal_goodput_gb_per_s
+from fabricbench.analysis.kpis import of_bandwidth
 from fabricbench.analysis.summary import COMPLETE, Summary
 from fabricbench.metrics import JobKind
 
@@ -91,4 +92,5 @@ def _rates(
             rates[name] = busbw * result["time_us"] / result[key]
     if has_fabric(run_spec) and not job["shares_ports"]:
         rates["ideal_percent"] = 100 * busbw / ideal_goodput_gb_per_s(run_spec)
+        rates |= of_bandwidth(run_spec, busbw) if busbw else {}
     return rates

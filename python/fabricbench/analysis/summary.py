@@ -123,7 +123,7 @@ def summarise(run_spec: Mapping[str, Any], summary: Mapping[str, Any], tables: T
     Args:
         run_spec: The RunSpec that was run.
         summary: The backend's RunSummary: `status`, `jobs` in the order of the spec, `frames_lost` by cause.
-        tables: The record tables; `chunks` or what was counted of them, `ports` and `links` are
+        tables: The record tables; `chunks` or what was counted of them, `ports`, `links` and `series` are
             read, batch by batch, and `events` of a stalled run.
 
     Returns:
@@ -147,7 +147,7 @@ def summarise(run_spec: Mapping[str, Any], summary: Mapping[str, Any], tables: T
     fabric_facts = fabric.FabricFacts(
         tables.batches("ports", fabric.PORT_COLUMNS), tables.batches("links", fabric.LINK_COLUMNS)
     )
-    of_run = _run_metrics(fabric_facts, summary)
+    of_run = _run_metrics(fabric_facts, summary) | _sampled_metrics(run_spec, summary, tables, fabric_facts)
     return [
         Summary.of(
             job_kind(job),
@@ -164,6 +164,7 @@ def _job_metrics(
     run_spec: Mapping[str, Any], job: Mapping[str, Any], outcome: Mapping[str, Any], facts: ChunkFacts
 ) -> dict[str, Any]:
     """Return what the outcome of a job and its chunks tell, with the metrics of its kind."""
+    from fabricbench.analysis import kpis
     from fabricbench.analysis.operations import operation_metrics
 
     is_complete = outcome["status"] == COMPLETE
@@ -183,6 +184,7 @@ def _job_metrics(
         | facts.wire.metrics(run_spec, facts.counters["rx_frames"], late.get("frames", 0))
         | _chunk_metrics(facts, late, is_complete=is_complete)
         | _latency(facts)
+        | kpis.of_frames(facts, late)
     )
 
 
@@ -278,6 +280,8 @@ def _bandwidths(
     """Return the times and bandwidths of rounds; none of them unless every chunk completed."""
     if outcome["status"] != COMPLETE or outcome["end_ps"] is None:
         return {}
+    from fabricbench.analysis import kpis
+
     total_ps, shortest_ps, longest_ps = _round_times(outcome, facts)
     mean_ps = total_ps / outcome["rounds"]
     times = {"round_ms_min": shortest_ps / _PS_PER_MS, "round_ms_max": longest_ps / _PS_PER_MS}
@@ -289,13 +293,15 @@ def _bandwidths(
         job["data_bytes"] / (time_ps / _PS_PER_S) / _BYTES_PER_GB
         for time_ps in (mean_ps, longest_ps, shortest_ps)
     )
-    has_ideal = not (shares_ports(job) or uses_scale_up(run_spec, job) or has_rounds_in_common(job))
+    has_line = not (shares_ports(job) or has_rounds_in_common(job))
+    has_ideal = has_line and not uses_scale_up(run_spec, job)
     return times | {
         "algbw_gb_per_s": algbw,
         "busbw_gb_per_s": algbw * factor,
         "busbw_gb_per_s_min": slowest * factor,
         "busbw_gb_per_s_max": fastest * factor,
         "ideal_percent": 100 * algbw * factor / ideal_goodput_gb_per_s(run_spec) if has_ideal else None,
+        **(kpis.of_bandwidth(run_spec, algbw * factor) if has_line and algbw * factor else {}),
     }
 
 
@@ -396,9 +402,24 @@ def _latency(facts: ChunkFacts) -> dict[str, Any]:
 
 def _run_metrics(facts: FabricFacts, summary: Mapping[str, Any]) -> dict[str, Any]:
     """Return the metrics that all jobs of a trial share."""
+    from fabricbench.analysis import kpis
+
     ratio = facts.link_load_max_to_mean
-    return {
+    return kpis.of_fabric(facts, summary) | {
         "frames_lost": _frames_lost(summary),
         "link_load_max_to_mean": None if ratio is None else round(ratio, _DIGITS),
         "queue_max_bytes": facts.queue_max_bytes,
+    }
+
+
+def _sampled_metrics(
+    run_spec: Mapping[str, Any], summary: Mapping[str, Any], tables: Tables, facts: FabricFacts
+) -> dict[str, Any]:
+    """Return what only samples tell of a run, where they were taken."""
+    from fabricbench.analysis import convergence, samples
+
+    sampled = samples.SampleFacts(tables.batches("series", samples.COLUMNS))
+    return {
+        "queue_p95_bytes": sampled.queue_p95_bytes(facts.hosts, facts.switch_ports),
+        "convergence_us": convergence.convergence(run_spec, summary, tables, sampled).us,
     }

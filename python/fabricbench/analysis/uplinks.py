@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from fabricbench.analysis.distribution import jain
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -65,6 +67,16 @@ class EgressDistribution:
     def bytes_max_to_mean(self) -> float | None:
         """Most bytes of an uplink over their mean; 1 is even, none if nothing was sent."""
         return _max_to_mean([uplink.tx_bytes for uplink in self.uplinks])
+
+    @property
+    def qps_fairness(self) -> float | None:
+        """Jain's index of the queue pairs of its uplinks; 1 is even, none without paths."""
+        return jain([uplink.qps for uplink in self.uplinks])
+
+    @property
+    def bytes_fairness(self) -> float | None:
+        """Jain's index of the bytes of its uplinks; 1 is even, none if nothing was sent."""
+        return jain([uplink.tx_bytes for uplink in self.uplinks])
 
 
 def _max_to_mean(values: list[int]) -> float | None:

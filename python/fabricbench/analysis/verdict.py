@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 from fabricbench.analysis.summary import COMPLETE, Summary
-from fabricbench.metrics import RATIOS
+from fabricbench.metrics import ALONE_RATIOS, RATIOS
 
 PASS = "pass"
 FAIL = "fail"
@@ -45,14 +45,16 @@ def judge(
     Args:
         summary: The job.
         criteria: Each with `metric`, `min`, `max` and `job`; the latter three may be none.
-        ratios: Its ratios to the reference variant, by name; one that is left out could not be measured.
+        ratios: Its ratios to the reference variant and to itself alone, by name; one that is left out could
+            not be measured.
     """
     return [_judge(summary, each, ratios) for each in criteria if each["job"] in (None, summary.job)]
 
 
 def _judge(summary: Summary, criterion: Mapping[str, Any], ratios: Mapping[str, float | None]) -> Judgement:
     low, high, metric = criterion["min"], criterion["max"], criterion["metric"]
-    value = ratios.get(metric) if metric in RATIOS else summary.value(metric)
+    is_ratio = metric in RATIOS or metric in ALONE_RATIOS
+    value = ratios.get(metric) if is_ratio else summary.value(metric)
     passed = summary.status == COMPLETE and value is not None
     if value is not None:
         passed = passed and (low is None or value >= low) and (high is None or value <= high)

@@ -95,8 +95,7 @@ class WireFacts:
     def _wire(self, run_spec: Mapping[str, Any], rx_frames: int | None) -> dict[str, float]:
         if self.rx_bytes is None or rx_frames is None or self.first_ps is None or self.last_ps is None:
             return {}
-        kind = run_spec["fabric"].get("link_layer", {}).get("kind", "ethernet")
-        wire_bytes = self.rx_bytes + rx_frames * _LINK_OVERHEAD_BYTES[kind]
+        wire_bytes = self.rx_bytes + rx_frames * link_overhead_bytes(run_spec)
         seconds = (self.last_ps - self.first_ps) / _PS_PER_S
         return {"wire_gbps": wire_bytes / seconds * _BITS_PER_GB} if seconds > 0 else {}
 
@@ -133,6 +132,11 @@ def _by_sender(rows: pa.RecordBatch) -> Iterator[tuple[int, int, int | None, int
             kernels.least(own.column("start_ps")).as_py(),
             kernels.largest(own.column("delivered_ps")).as_py(),
         )
+
+
+def link_overhead_bytes(run_spec: Mapping[str, Any]) -> int:
+    """Return what a link adds to the bytes of each frame [bytes]."""
+    return _LINK_OVERHEAD_BYTES[run_spec["fabric"].get("link_layer", {}).get("kind", "ethernet")]
 
 
 def min_of(one: int | None, other: int | None) -> int | None:

@@ -12,6 +12,8 @@ from fabricbench.cli.options import FormatOption, TrialArgument, WorkspaceOption
 from fabricbench.cli.output import Format, has_colour, note, write
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from fabricbench.store import Workspace
 
 
@@ -159,9 +161,25 @@ def _check_plan_name(store: Workspace, plan: str) -> None:
 
 
 def show_command(
-    trial: TrialArgument = "latest", workspace: WorkspaceOption = None, output: FormatOption = Format.TABLE
+    trial: TrialArgument = "latest",
+    points: Annotated[
+        bool,
+        typer.Option(
+            "--points",
+            help="Show the KPIs of the BMWG drafts, and what each observation point tells: the boundary of "
+            "the fabric, devices, endpoints.",
+        ),
+    ] = False,
+    workspace: WorkspaceOption = None,
+    output: FormatOption = Format.TABLE,
 ) -> None:
-    """Show every metric of a trial, and why it is slow if it is, computed from its record."""
+    """Show the metrics of a trial, and why it is slow if it is, computed from its record.
+
+    JSON and CSV have every metric; `--points` has the KPIs of the BMWG drafts.
+    """
+    if points:
+        _show_points(trial, workspace, output)
+        return
     from fabricbench.report import formats, terminal
     from fabricbench.report.insight import insight_of
     from fabricbench.report.insight_text import insight_text
@@ -187,3 +205,28 @@ def show_command(
         seeds = terminal.seeds_text(reports_of_run(family), colour=has_colour())
         parts = (terminal.trial_text(jobs, tags, colour=has_colour()), seeds, told)
         write("\n\n".join(part for part in parts if part))
+
+
+def _show_points(trial: str, workspace: Path | None, output: Format) -> None:
+    """Show what each observation point tells of a trial."""
+    from fabricbench.report.formats import rows_csv
+    from fabricbench.report.points import POINT_COLUMNS, point_rows, points_object, points_of, points_text
+    from fabricbench.results.jobs import Beside, measured_reports
+    from fabricbench.store import Workspace
+
+    store = Workspace.open(workspace)
+    found = store.find(trial)
+    points = points_of(found)
+    if points is None:
+        raise typer.BadParameter(
+            f"trial {found.id} was imported, with what its benchmark printed and no record of the fabric; "
+            "leave --points out"
+        )
+    if output is Format.CSV:
+        write(rows_csv(POINT_COLUMNS, point_rows(points)))
+        return
+    jobs = measured_reports(found, Beside(store.family(found)))
+    if output is Format.JSON:
+        write(json.dumps(points_object(jobs, points), indent=2, allow_nan=False))
+    else:
+        write(points_text(jobs, points, colour=has_colour()))

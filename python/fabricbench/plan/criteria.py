@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from fabricbench.metrics import BY_NAME, IDEAL_SHARE, RATIOS
+from fabricbench.metrics import ALONE_RATIOS, BY_NAME, IDEAL_SHARE, RATIOS
 from fabricbench.plan.document.document import Document
 from fabricbench.plan.errors import FieldPath, Problem
 from fabricbench.plan.fields.base import PlanModel
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     MetricName = str
 else:
-    MetricName = Literal[*BY_NAME, *RATIOS]
-"""A metric of a job, or a ratio to the same job of the reference variant."""
+    MetricName = Literal[*BY_NAME, *RATIOS, *ALONE_RATIOS]
+"""A metric of a job, or a ratio to the same job of the reference variant or without its neighbours."""
 
 Limit = Annotated[float, Field(allow_inf_nan=False)]
 """A limit of a metric, in the metric's unit."""
@@ -29,8 +29,8 @@ class Criterion(PlanModel):
 
     metric: MetricName = Field(
         description=(
-            "Metric of a job, or ratio to the reference variant, by its name in docs/metrics.md; the limits "
-            "are in its unit."
+            "Metric of a job, or ratio to the reference variant or to the job alone, by its name in "
+            "docs/metrics.md; the limits are in its unit."
         )
     )
     minimum: Limit | None = Field(
@@ -70,6 +70,7 @@ def check_criteria(plan: "Plan", document: Document, variant: str = BASE_VARIANT
         if variant == BASE_VARIANT:
             yield from _check_limits(criterion, path, document)
             yield from _check_reach(criterion, plan, path, document)
+            yield from _check_alone(criterion, plan, path, document)
             yield from _check_variant(criterion, plan, path, document)
         judged = criterion.concerns(variant, reference_variant(plan.variants))
         if criterion.job is not None and judged and criterion.job not in names:
@@ -119,6 +120,16 @@ def _check_reach(
         yield document.problem((*path, "min"), f"{low:.10g}, which {criterion.metric} never reaches", span)
     if high is not None and high < least:
         yield document.problem((*path, "max"), f"{high:.10g}, which {criterion.metric} is always above", span)
+
+
+def _check_alone(
+    criterion: Criterion, plan: "Plan", path: FieldPath, document: Document
+) -> Iterator[Problem]:
+    """Check that jobs run alone where a ratio to that is judged."""
+    if criterion.metric in ALONE_RATIOS and not (plan.solo and len(plan.jobs) > 1):
+        found = f"{criterion.metric} in a plan whose jobs do not run alone"
+        allowed = "a metric of one trial, or several jobs and `solo: true`"
+        yield document.problem((*path, "metric"), found, allowed)
 
 
 def _has_scale_up(plan: "Plan") -> bool:

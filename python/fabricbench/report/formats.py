@@ -13,7 +13,7 @@ from fabricbench.analysis.bandwidth import message_size
 from fabricbench.analysis.compare import PUBLISHED, Change
 from fabricbench.analysis.results import COLUMNS, result_row
 from fabricbench.analysis.unreached import unreached
-from fabricbench.metrics import BY_NAME, METRICS, RATIOS, Scope
+from fabricbench.metrics import ALONE_RATIOS, BY_NAME, METRICS, RATIOS, Scope
 from fabricbench.report import spreadsheet
 from fabricbench.report.measured import measured_object
 from fabricbench.report.tcp import results_of
@@ -121,7 +121,8 @@ def _unreached_objects(trial: Trial) -> list[dict[str, Any]]:
 
 def _alone_object(alone: Alone) -> dict[str, Any]:
     """Return how a job did without its neighbours, and what it keeps beside them."""
-    return {"trial": alone.trial.id, "kept_percent": alone.kept_percent} | _nested(alone.summary)
+    found = {"trial": alone.trial.id, "kept_percent": alone.kept_percent} | dict(alone.ratios)
+    return found | _nested(alone.summary)
 
 
 def _reference_object(against: Against) -> dict[str, Any]:
@@ -179,7 +180,7 @@ def flat_columns(jobs: Sequence[JobReport]) -> list[str]:
     names = [*_IDENTITY, *COLUMNS]
     for metric in PUBLISHED:
         names += [f"published_{metric.name}", f"deviation_percent_{metric.name}"]
-    names += ["alone_trial", "kept_percent", *(f"alone_{name}" for name in _ALONE), "verdict"]
+    names += ["alone_trial", "kept_percent", *ALONE_RATIOS, *(f"alone_{name}" for name in _ALONE), "verdict"]
     return [*names, "message_size_bytes", "reference_trial", *RATIOS, *axis_names(_trials(jobs))]
 
 
@@ -201,6 +202,7 @@ def flat_row(job: JobReport) -> dict[str, Any]:
         row[f"deviation_percent_{deviation.metric}"] = deviation.deviation_percent
     if job.alone:
         row |= {"alone_trial": job.alone.trial.id, "kept_percent": job.alone.kept_percent}
+        row |= dict(job.alone.ratios)
         row |= {f"alone_{name}": job.alone.summary.value(name) for name in _ALONE}
     if job.against:
         row |= {"reference_trial": job.against.trial.id} | dict(job.against.ratios)

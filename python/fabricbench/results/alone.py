@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from fabricbench.analysis.isolation import is_solo, is_solo_of, kept_percent, solo_key, solo_keys
+from fabricbench.analysis.isolation import (
+    alone_ratios,
+    is_solo,
+    is_solo_of,
+    kept_percent,
+    solo_key,
+    solo_keys,
+)
 from fabricbench.analysis.results import summary_of
 
 if TYPE_CHECKING:
@@ -24,11 +31,13 @@ class Alone:
         summary: Its metrics there.
         kept_percent: Share of that bus bandwidth that it keeps beside the others [%]; none unless both
             completed.
+        ratios: Each ratio of `fabricbench.metrics.ALONE_RATIOS` by its name; none where there is none.
     """
 
     trial: Trial
     summary: Summary
     kept_percent: float | None
+    ratios: Mapping[str, float | None]
 
 
 class Solos:
@@ -63,7 +72,7 @@ class Solos:
 
 def _alone(beside: Summary, solo: Trial) -> Alone:
     alone = summary_of(solo.results[0], solo.facts.run_spec)
-    return Alone(solo, alone, kept_percent(beside, alone))
+    return Alone(solo, alone, kept_percent(beside, alone), alone_ratios(beside, alone))
 
 
 def _same_world(first: Trial, second: Trial) -> bool:

@@ -34,6 +34,7 @@ _TIMES: Final = (
 """Metrics that end at another host than they begin, or begin with the common start."""
 _OF_TIMES: Final = (
     *("algbw_gb_per_s", "busbw_gb_per_s", "busbw_gb_per_s_min", "busbw_gb_per_s_max", "ideal_percent"),
+    *("busbw_percent", "jct_ratio"),
 )
 """Metrics that are a size over such a time."""
 

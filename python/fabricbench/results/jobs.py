@@ -164,15 +164,16 @@ def _reports(trial: Trial, summaries: Sequence[Summary], beside: Beside) -> list
             deviations(summary, values) if index == 0 else (),
             alone.get(summary.job),
             against.get(summary.job),
-            _judged(summary, trial, against.get(summary.job)),
+            _judged(summary, trial, against.get(summary.job), alone.get(summary.job)),
             beside.is_fixed(trial, summary),
         )
         for index, summary in enumerate(summaries)
     ]
 
 
-def _judged(summary: Summary, trial: Trial, against: Against | None) -> list[Judgement]:
-    return judge(summary, trial.facts.criteria, against.ratios if against else {})
+def _judged(summary: Summary, trial: Trial, against: Against | None, alone: Alone | None) -> list[Judgement]:
+    ratios = {**(against.ratios if against else {}), **(alone.ratios if alone else {})}
+    return judge(summary, trial.facts.criteria, ratios)
 
 
 def result_rows(facts: TrialFacts, summary: Mapping[str, Any], tables: TableFolder) -> pa.Table:

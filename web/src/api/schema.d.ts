@@ -1309,6 +1309,8 @@ export interface components {
              */
             unit: string;
             direction: components["schemas"]["Direction"];
+            /** @description Where it is seen. */
+            point: components["schemas"]["Point"];
             /**
              * Decimals
              * @description Decimals to show; null where digits tell more.
@@ -1336,7 +1338,7 @@ export interface components {
          * MetricName
          * @enum {string}
          */
-        MetricName: "completion_time_ms" | "round_ms_min" | "round_ms_max" | "rank_ms_min" | "rank_ms_mean" | "rank_ms_max" | "algbw_gb_per_s" | "busbw_gb_per_s" | "busbw_gb_per_s_min" | "busbw_gb_per_s_max" | "ideal_percent" | "offered_gb_per_s" | "delivered_gb_per_s" | "delivered_percent" | "goodput_gbps" | "wire_gbps" | "loss_percent" | "sender_share_percent_min" | "sender_share_percent_max" | "slowdown_mean" | "slowdown_p50" | "slowdown_p95" | "slowdown_p99" | "slowdown_max" | "iops" | "storage_gb_per_s" | "operation_us_min" | "operation_us_p50" | "operation_us_p95" | "operation_us_p99" | "operation_us_p999" | "operation_us_max" | "operation_us_mean" | "fct_ms_min" | "fct_ms_p50" | "fct_ms_p95" | "fct_ms_p99" | "fct_ms_p999" | "fct_ms_max" | "fct_mean_ms" | "jain_fairness" | "latency_us_min" | "latency_us_mean" | "latency_us_max" | "pfc_rx" | "ecn_ce_rx" | "cnp_tx" | "retransmits" | "frames_lost" | "out_of_order_percent" | "link_load_max_to_mean" | "queue_max_bytes";
+        MetricName: "completion_time_ms" | "round_ms_min" | "round_ms_max" | "rank_ms_min" | "rank_ms_mean" | "rank_ms_max" | "algbw_gb_per_s" | "busbw_gb_per_s" | "busbw_gb_per_s_min" | "busbw_gb_per_s_max" | "ideal_percent" | "offered_gb_per_s" | "delivered_gb_per_s" | "delivered_percent" | "goodput_gbps" | "wire_gbps" | "loss_percent" | "sender_share_percent_min" | "sender_share_percent_max" | "slowdown_mean" | "slowdown_p50" | "slowdown_p95" | "slowdown_p99" | "slowdown_max" | "iops" | "storage_gb_per_s" | "operation_us_min" | "operation_us_p50" | "operation_us_p95" | "operation_us_p99" | "operation_us_p999" | "operation_us_max" | "operation_us_mean" | "fct_ms_min" | "fct_ms_p50" | "fct_ms_p95" | "fct_ms_p99" | "fct_ms_p999" | "fct_ms_max" | "fct_mean_ms" | "jain_fairness" | "latency_us_min" | "latency_us_mean" | "latency_us_max" | "pfc_rx" | "ecn_ce_rx" | "cnp_tx" | "retransmits" | "frames_lost" | "out_of_order_percent" | "link_load_max_to_mean" | "queue_max_bytes" | "jct_ratio" | "busbw_percent" | "ecmp_mmr" | "ecmp_jain" | "link_tx_mmr" | "link_tx_jain" | "pfc_pause_count" | "pfc_pause_us" | "ecn_marking_percent" | "drop_ppm" | "retransmission_percent" | "queue_p95_bytes" | "convergence_us";
         /**
          * NewRun
          * @description A plan that is to be run.
@@ -1456,6 +1458,18 @@ export interface components {
              */
             twin: boolean;
         };
+        /**
+         * Point
+         * @description Where a metric is seen: the three classes of observation point of the BMWG drafts.
+         *
+         *     Attributes:
+         *         FABRIC: At the boundary of the fabric, the Ethernet ports of the adapters: what a tap on the links of
+         *             the hosts sees.
+         *         DEVICE: What the counter of a switch or an adapter tells.
+         *         ENDPOINT: From the post of a message to its completion, and what sender and receiver do about it.
+         * @enum {string}
+         */
+        Point: "fabric" | "device" | "endpoint";
         /**
          * PublishedPlan
          * @description A plan, or a variant of one, with published results.
@@ -1855,7 +1869,7 @@ export interface components {
          * SortKey
          * @enum {string}
          */
-        SortKey: "attempt" | "started_at" | "ended_at" | "plan" | "title" | "variant" | "backend" | "status" | "data_size_bytes" | "tag" | "id" | "completion_time_ms" | "round_ms_min" | "round_ms_max" | "rank_ms_min" | "rank_ms_mean" | "rank_ms_max" | "algbw_gb_per_s" | "busbw_gb_per_s" | "busbw_gb_per_s_min" | "busbw_gb_per_s_max" | "ideal_percent" | "offered_gb_per_s" | "delivered_gb_per_s" | "delivered_percent" | "goodput_gbps" | "wire_gbps" | "loss_percent" | "sender_share_percent_min" | "sender_share_percent_max" | "slowdown_mean" | "slowdown_p50" | "slowdown_p95" | "slowdown_p99" | "slowdown_max" | "iops" | "storage_gb_per_s" | "operation_us_min" | "operation_us_p50" | "operation_us_p95" | "operation_us_p99" | "operation_us_p999" | "operation_us_max" | "operation_us_mean" | "fct_ms_min" | "fct_ms_p50" | "fct_ms_p95" | "fct_ms_p99" | "fct_ms_p999" | "fct_ms_max" | "fct_mean_ms" | "jain_fairness" | "latency_us_min" | "latency_us_mean" | "latency_us_max" | "pfc_rx" | "ecn_ce_rx" | "cnp_tx" | "retransmits" | "frames_lost" | "out_of_order_percent" | "link_load_max_to_mean" | "queue_max_bytes";
+        SortKey: "attempt" | "started_at" | "ended_at" | "plan" | "title" | "variant" | "backend" | "status" | "data_size_bytes" | "tag" | "id" | "completion_time_ms" | "round_ms_min" | "round_ms_max" | "rank_ms_min" | "rank_ms_mean" | "rank_ms_max" | "algbw_gb_per_s" | "busbw_gb_per_s" | "busbw_gb_per_s_min" | "busbw_gb_per_s_max" | "ideal_percent" | "offered_gb_per_s" | "delivered_gb_per_s" | "delivered_percent" | "goodput_gbps" | "wire_gbps" | "loss_percent" | "sender_share_percent_min" | "sender_share_percent_max" | "slowdown_mean" | "slowdown_p50" | "slowdown_p95" | "slowdown_p99" | "slowdown_max" | "iops" | "storage_gb_per_s" | "operation_us_min" | "operation_us_p50" | "operation_us_p95" | "operation_us_p99" | "operation_us_p999" | "operation_us_max" | "operation_us_mean" | "fct_ms_min" | "fct_ms_p50" | "fct_ms_p95" | "fct_ms_p99" | "fct_ms_p999" | "fct_ms_max" | "fct_mean_ms" | "jain_fairness" | "latency_us_min" | "latency_us_mean" | "latency_us_max" | "pfc_rx" | "ecn_ce_rx" | "cnp_tx" | "retransmits" | "frames_lost" | "out_of_order_percent" | "link_load_max_to_mean" | "queue_max_bytes" | "jct_ratio" | "busbw_percent" | "ecmp_mmr" | "ecmp_jain" | "link_tx_mmr" | "link_tx_jain" | "pfc_pause_count" | "pfc_pause_us" | "ecn_marking_percent" | "drop_ppm" | "retransmission_percent" | "queue_p95_bytes" | "convergence_us";
         /**
          * TableName
          * @enum {string}
@@ -2020,9 +2034,10 @@ export interface components {
          *         TRIALS_PAGE: The same in the web application.
          *         TILES: What stands above all others of a trial there.
          *         ADAPTERS: What is of hosts as they are, where a plan has adapters or clocks of its own.
+         *         BMWG: The KPIs of the BMWG drafts on AI training fabrics, shown where somebody asks for them.
          * @enum {string}
          */
-        View: "run" | "repeats" | "rounds" | "ranks" | "variants" | "tenants" | "sizes" | "trials" | "trials-page" | "tiles" | "adapters";
+        View: "run" | "repeats" | "rounds" | "ranks" | "variants" | "tenants" | "sizes" | "trials" | "trials-page" | "tiles" | "adapters" | "bmwg";
         /**
          * ViewContent
          * @description What a view is to ask for.

@@ -66,6 +66,7 @@ def _metrics(pairs: Sequence[JobPair], *, colour: bool) -> str:
         columns += [Column((_name(pair.second),)), Column(("ratio",)), is_text]
     changes = [[pair.changes[index] for pair in pairs] for index in range(len(pairs[0].changes))]
     kinds = {job.summary.kind for job in (first, *(pair.second for pair in pairs))} if not measured else set()
+    changes = [each for each in changes if not each[0].metric.is_on_demand]
     rows = [_row(each) for each in changes if any(map(_has_any, each)) or _concerns(each[0], kinds)]
     titles = [_title(job) for job in (first, *(pair.second for pair in pairs))]
     return "\n".join([*titles, render(columns, rows, colour=colour)])

@@ -115,6 +115,8 @@ def _job_text(job: JobReport, *, colour: bool) -> str:
 
 def _is_shown(job: JobReport, metric: Metric) -> bool:
     """Whether a job has a metric; one that is missing since the job did not complete is shown as missing."""
+    if metric.is_on_demand:
+        return False
     if job.summary.value(metric.name) is not None:
         return True
     is_ended_early = job.summary.status != "complete" and job.trial.has("chunks")

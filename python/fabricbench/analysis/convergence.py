@@ -1,0 +1,245 @@
+"""How long congestion control takes to share bottlenecks with senders that join.
+
+The BMWG draft on training fabrics: M flows have a common bottleneck, M more begin, and the time until all
+have a rate within 10 % of their fair share. A flow is a queue pair, its rate the one that congestion control
+allows it, as sampled in the series `rate_bps`. Fair is max-min: rates of all flows rise together until a link
+is full, those on it keep what they have, and the others go on.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Final
+
+from fabricbench.analysis.chunk_counts import ALL, observed_chunks
+
+if TYPE_CHECKING:
+    from fabricbench.analysis.samples import SampleFacts
+    from fabricbench.analysis.summary import Tables
+
+WITHIN: Final = 0.1
+"""Share of the fair share by which a rate may differ from it."""
+AVERAGED: Final = 10
+"""A rate is the mean of the last so many samples: control loops swing around what they settle at. So many
+have to follow within the limits, or it is chance."""
+_LEAST_MEANS: Final = 5
+"""A time is told only if it is so many times as long as what a mean is over: it is exact to one."""
+_PS_PER_US: Final = 1e6
+_NO_ONSET: Final = "no job begins while another one sends"
+
+Link = tuple[str, int]
+"""A direction of a link: the node that sends on it, and its port."""
+
+
+@dataclass(frozen=True)
+class Convergence:
+    """What the samples tell of one onset of congestion.
+
+    Attributes:
+        us: Time from the onset to the first sample from which on every rate, each the mean of the last
+            `AVERAGED` samples, stays within 10 % of its fair share until the first of the flows ends [us];
+            none where that cannot be told.
+        reason: Why it cannot; empty if it can.
+        onset_ps: When the last group of senders began [ps]; none without one.
+        flows: Queue pairs that send from then on.
+        fair_share_bps: The least fair share of one of them [bit/s]; none where it is not known.
+        interval_ps: Longest time between two samples from the onset to the end [ps]; none without samples.
+    """
+
+    us: float | None = None
+    reason: str = ""
+    onset_ps: int | None = None
+    flows: int = 0
+    fair_share_bps: float | None = None
+    interval_ps: int | None = None
+
+
+@dataclass
+class _Flow:
+    """A queue pair.
+
+    Attributes:
+        job: Its job.
+        ends: Sending and receiving host.
+        end_ps: When the last of its data was acknowledged; none if it never was.
+        links: What its data passes.
+    """
+
+    job: str
+    ends: tuple[int, int]
+    end_ps: int | None = None
+    links: Collection[Link] = ()
+
+
+def convergence(
+    run_spec: Mapping[str, Any], summary: Mapping[str, Any], tables: Tables, samples: SampleFacts
+) -> Convergence:
+    """Return how long the rates of a run took to converge after the last group of senders had begun.
+
+    Args:
+        run_spec: The RunSpec.
+        summary: The backend's RunSummary.
+        tables: The record; `chunks`, `paths` and `links` are read if there is an onset and rates are there.
+        samples: What its series tell.
+    """
+    starts = {job["name"]: job["start_ps"] for job in run_spec["jobs"]}
+    onset_ps = max(starts.values(), default=0)
+    active = {name for name, end_ps in _ends(summary).items() if end_ps > onset_ps}
+    joining = {name for name in active if starts[name] == onset_ps}
+    if not joining or joining == active:
+        return Convergence(reason=_NO_ONSET)
+    known = Convergence(onset_ps=onset_ps)
+    if reason := _hindrance(run_spec, samples):
+        return replace(known, reason=reason)
+    flows = _flows(tables, active)
+    known = replace(known, flows=len(flows))
+    capacities, reason = _lay(flows, tables)
+    if reason:
+        return replace(known, reason=reason)
+    before = {qp: flow.links for qp, flow in flows.items() if flow.job not in joining}
+    shares = fair_shares({qp: flow.links for qp, flow in flows.items()}, capacities)
+    if all(shares[qp] == share for qp, share in fair_shares(before, capacities).items()):
+        return replace(known, reason="those that begin last share no bottleneck with the others")
+    known = replace(known, fair_share_bps=min(shares.values()))
+    return _settled(known, flows, shares, samples.rates, summary["end_ps"])
+
+
+def _ends(summary: Mapping[str, Any]) -> dict[str, int]:
+    """Return when each job ended, the run for one that did not [ps]."""
+    run_end_ps = summary["end_ps"]
+    return {job["name"]: run_end_ps if job["end_ps"] is None else job["end_ps"] for job in summary["jobs"]}
+
+
+def _hindrance(run_spec: Mapping[str, Any], samples: SampleFacts) -> str:
+    """Say what keeps flows and their fair shares from being known; empty if nothing does."""
+    if not samples.rates:
+        return "no rates were sampled: nothing sets them, or `observe` leaves them out"
+    if observed_chunks(run_spec) != ALL:
+        return "not every chunk has a row that says where its queue pair leads (`observe.chunks`)"
+    if run_spec.get("tcp"):
+        return "TCP traffic shares the fabric, whose fair share is not that of queue pairs"
+    if run_spec["fabric"].get("failures"):
+        return "links fail or change, and with them the fair shares"
+    if run_spec["fabric"]["topology"].get("planes", 1) > 1:
+        return "a host has a port in each of several planes, and it is not recorded which one data takes"
+    return ""
+
+
+def _flows(tables: Tables, active: Collection[str]) -> dict[int, _Flow]:
+    """Return the queue pairs of some jobs between hosts."""
+    import pyarrow as pa
+
+    keys = ("qp", "job", "src_host", "dst_host")
+    flows: dict[int, _Flow] = {}
+    for batch in tables.batches("chunks", (*keys, "completed_ps")):
+        groups = pa.Table.from_batches([batch]).group_by(keys)
+        for row in groups.aggregate([("completed_ps", "max")]).to_pylist():
+            ends = (row["src_host"], row["dst_host"])
+            if row["job"] in active and ends[0] != ends[1]:
+                flow = flows.setdefault(row["qp"], _Flow(row["job"], ends))
+                end_ps = row["completed_ps_max"]
+                flow.end_ps = max((each for each in (flow.end_ps, end_ps) if each is not None), default=None)
+    return flows
+
+
+def _lay(flows: Mapping[int, _Flow], tables: Tables) -> tuple[dict[Link, int], str]:
+    """Give flows the links that they pass; return the rate of each link, and why that is not known."""
+    capacities: dict[Link, int] = {}
+    peers: dict[Link, str] = {}
+    of_host: dict[str, tuple[Link, Link]] = {}
+    for source, port, target, target_port, rate_bps in _rows(
+        tables, "links", ("from", "from_port", "to", "to_port", "rate_bps")
+    ):
+        capacities[source, port], peers[source, port] = rate_bps, target
+        of_host[source] = ((source, port), (target, target_port))
+    between: dict[int, list[Link]] = defaultdict(list)
+    for qp, node, port in _rows(tables, "paths", ("qp", "node", "port")):
+        between[qp].append((node, port))
+    for qp, flow in flows.items():
+        source, target = (of_host.get(f"host{host}") for host in flow.ends)
+        if source is None or target is None:
+            return capacities, "the links of the hosts are not known"
+        sent_on, arrives_on = source[0], target[1]
+        if not between[qp] and peers[sent_on] != arrives_on[0]:
+            return (
+                capacities,
+                "no path of a queue pair is recorded (load balancing by packet, `observe.path_rows`)",
+            )
+        flow.links = {sent_on, arrives_on, *between[qp]}
+    return capacities, ""
+
+
+def _rows(tables: Tables, table: str, columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
+    for batch in tables.batches(table, columns):
+        yield from zip(*(batch.column(name).to_pylist() for name in columns), strict=True)
+
+
+def fair_shares(flows: Mapping[int, Collection[Link]], capacities: Mapping[Link, int]) -> dict[int, float]:
+    """Return the max-min fair rate of each flow [bit/s], by filling links one after the other.
+
+    Args:
+        flows: The links that each flow passes, at least one.
+        capacities: The rate of each link [bit/s].
+    """
+    left = {link: float(capacities[link]) for links in flows.values() for link in links}
+    on: dict[Link, set[int]] = {link: set() for link in left}
+    for flow, links in flows.items():
+        for link in links:
+            on[link].add(flow)
+    shares: dict[int, float] = {}
+    while any(on.values()):
+        full = min((link for link in on if on[link]), key=lambda link: left[link] / len(on[link]))
+        share = left[full] / len(on[full])
+        for flow in list(on[full]):
+            shares[flow] = share
+            for link in flows[flow]:
+                on[link].discard(flow)
+                left[link] -= share
+    return shares
+
+
+def _settled(
+    known: Convergence,
+    flows: Mapping[int, _Flow],
+    shares: Mapping[int, float],
+    rates: Mapping[int, Sequence[tuple[int, int]]],
+    run_end_ps: int,
+) -> Convergence:
+    """Return when the rates of all flows have come to their fair shares."""
+    sampled = [qp for qp in flows if qp in rates]
+    if len(sampled) < len(flows):
+        reason = f"rates of {len(sampled)} of {len(flows)} queue pairs were sampled (`observe.series_qps`)"
+        return replace(known, reason=reason)
+    onset_ps = known.onset_ps or 0
+    end_ps = min(run_end_ps if flow.end_ps is None else flow.end_ps for flow in flows.values())
+    inside = {qp: [each for each in rates[qp] if onset_ps < each[0] < end_ps] for qp in sampled}
+    if not all(inside.values()):
+        return replace(known, reason="a queue pair has no sample between the onset and the first end")
+    times = sorted({time_ps for samples in inside.values() for time_ps, _ in samples})
+    apart_ps = max(after - before for before, after in pairwise([onset_ps, *times]))
+    known = replace(known, interval_ps=apart_ps)
+    off_ps = max(_last_off_ps(samples, shares[qp], onset_ps) for qp, samples in inside.items())
+    held = [time_ps for time_ps in times if time_ps > off_ps]
+    if len(held) < AVERAGED:
+        return replace(known, reason="the rates never stay within 10 % of the fair share")
+    took_ps = held[0] - onset_ps
+    if took_ps < _LEAST_MEANS * AVERAGED * apart_ps:
+        reason = (
+            f"samples are up to {apart_ps / _PS_PER_US:g} us apart, too far for a time of "
+            f"{took_ps / _PS_PER_US:g} us"
+        )
+        return replace(known, reason=reason)
+    return replace(known, us=took_ps / _PS_PER_US)
+
+
+def _last_off_ps(samples: Sequence[tuple[int, int]], share_bps: float, onset_ps: int) -> int:
+    """Return the last time at which the mean rate of a flow is not near its fair share, or the onset."""
+    last, window = onset_ps, deque[int](maxlen=AVERAGED)
+    for time_ps, value in samples:
+        window.append(value)
+        if abs(sum(window) / len(window) - share_bps) > WITHIN * share_bps:
+            last = time_ps
+    return last

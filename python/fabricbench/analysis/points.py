@@ -1,0 +1,355 @@
+"""One KPI at each of the three observation points, and what lies between them.
+
+The BMWG drafts have three classes, which are never mixed: the boundary of the fabric, at the Ethernet ports
+of the adapters; what devices report; and the endpoints, from the post of a message to its completion. A
+simulation sees all of them for the same frames, so that the difference says what one class hides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from fabricbench.analysis import kernels
+from fabricbench.analysis.chunk_counts import ALL, observed_chunks, table_of_sums
+from fabricbench.analysis.distribution import measured_total, sum_of, total
+from fabricbench.analysis.kpis import AT_HOSTS
+from fabricbench.analysis.wire import link_overhead_bytes, max_of, min_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from fabricbench.analysis.summary import Tables
+
+_PS_PER_US: Final = 1e6
+_PS_PER_S: Final = 1e12
+_BITS_PER_GBIT: Final = 8e-9
+_HOST_TIER: Final = 0
+_DROPS: Final = (
+    *("dropped_frames", "dropped_headroom_frames", "dropped_watchdog_frames"),
+    *("lost_link_down_frames", "fcs_error_frames"),
+)
+"""Counters of `ports` that together are the frames lost, each in one of them alone."""
+_SUMS: Final = ("retransmits", "timeouts", "ecn_ce_rx", "cnp_tx")
+_LATENCIES: Final = ("latency_min_ps", "latency_mean_ps", "latency_max_ps")
+
+
+@dataclass(frozen=True)
+class PointRow:
+    """One KPI of a run, at each point that sees it.
+
+    Attributes:
+        name: Its name.
+        title: Its name in words.
+        unit: Unit of all values.
+        fabric: What a tap on the links of the hosts sees; none where nobody looked there.
+        device: What switches and adapters count; none likewise.
+        endpoint: What sender and receiver see; none likewise.
+    """
+
+    name: str
+    title: str
+    unit: str
+    fabric: float | int | None = None
+    device: float | int | None = None
+    endpoint: float | int | None = None
+
+    @property
+    def device_less_fabric(self) -> float | int | None:
+        """What devices report beyond what crosses the boundary; none unless both are known."""
+        return _difference(self.device, self.fabric)
+
+    @property
+    def endpoint_less_fabric(self) -> float | int | None:
+        """What endpoints see beyond what crosses the boundary; none unless both are known."""
+        return _difference(self.endpoint, self.fabric)
+
+
+def _difference(one: float | int | None, other: float | int | None) -> float | int | None:
+    return None if one is None or other is None else one - other
+
+
+def observation_points(
+    run_spec: Mapping[str, Any],
+    summary: Mapping[str, Any],
+    tables: Tables,
+    observed: Mapping[str, Mapping[str, Any]],
+) -> list[PointRow]:
+    """Return each KPI of a run at each point; in the order of output.
+
+    Args:
+        run_spec: The RunSpec.
+        summary: The backend's RunSummary.
+        tables: The record tables; `ports`, `links` and `chunks`, or what was counted of them, are read.
+        observed: Where the rows of each table were seen; tables that are not named were not observed.
+    """
+    ports = _Ports.read(tables) if "ports" in observed else None
+    ends = _Ends.read(run_spec, summary, tables) if table_of_sums(run_spec) in observed else None
+    is_tapped = ports is not None and observed.get("links", {}).get("at") == "fabric"
+    tap = _Tap.read(run_spec, summary, tables, ports, ends) if is_tapped and ports and ends else None
+    return [*_throughput(summary, tap, ports, ends), *_times(tap, ends), *_frames(tap, ports, ends)]
+
+
+def _throughput(
+    summary: Mapping[str, Any], tap: _Tap | None, ports: _Ports | None, ends: _Ends | None
+) -> Iterator[PointRow]:
+    counted = (
+        tap.received_bytes if tap else None,
+        ports.to_hosts_bytes if ports else None,
+        ends.delivered_bytes if ends else None,
+    )
+    seconds = summary["end_ps"] / _PS_PER_S
+    rates = (None if each is None or not seconds else each * _BITS_PER_GBIT / seconds for each in counted)
+    yield PointRow("received_bytes", "Received by hosts", "bytes", *counted)
+    yield PointRow("throughput_gbps", "Throughput, all hosts", "Gb/s", *rates)
+
+
+def _times(tap: _Tap | None, ends: _Ends | None) -> Iterator[PointRow]:
+    for name, title in (("min", "minimum"), ("mean", "mean"), ("max", "maximum")):
+        fabric = tap.latency_ps.get(name) if tap else None
+        endpoint = ends.fct_ps.get(name) if ends else None
+        values = (None if each is None else each / _PS_PER_US for each in (fabric, None, endpoint))
+        yield PointRow(f"latency_us_{name}", f"Latency, {title}", "us", *values)
+
+
+def _frames(tap: _Tap | None, ports: _Ports | None, ends: _Ends | None) -> Iterator[PointRow]:
+    yield PointRow(
+        "frames_lost",
+        "Frames lost",
+        "frames",
+        tap.lost if tap else None,
+        ports.dropped if ports else None,
+        ends.sums["retransmits"] if ends else None,
+    )
+    yield PointRow("timeouts", "Timeouts", "", endpoint=ends.sums["timeouts"] if ends else None)
+    yield PointRow(
+        "ce_frames",
+        "CE marks",
+        "frames",
+        tap.marked if tap else None,
+        ports.marked if ports else None,
+        ends.sums["cnp_tx"] if ends else None,
+    )
+    yield PointRow(
+        "pause_frames",
+        "Pause frames",
+        "frames",
+        tap.pauses if tap else None,
+        ports.pauses if ports else None,
+    )
+    yield PointRow(
+        "paused_us",
+        "Time paused",
+        "us",
+        None if tap is None or tap.paused_ps is None else tap.paused_ps / _PS_PER_US,
+        None if ports is None or ports.paused_ps is None else ports.paused_ps / _PS_PER_US,
+    )
+
+
+@dataclass
+class _Ports:
+    """Counters of ports: those of switches, and what NICs say of pauses.
+
+    Attributes:
+        hosts: Names of the hosts.
+        to_hosts_bytes: Frame bytes that switches sent to hosts.
+        dropped: Frames lost, by all counters of all ports.
+        marked: Frames that switches marked; one marked at two switches counts twice, as do other frames of
+            the same priority than data.
+        pauses: Pause frames that switches sent.
+        paused_ps: Time for which ports of switches were paused.
+        pauses_at_hosts: Pause frames on the links of hosts, in either direction.
+        paused_at_hosts_ps: Time for which ports of hosts were paused.
+    """
+
+    hosts: set[str] = field(default_factory=set)
+    to_hosts_bytes: int | None = 0
+    dropped: int | None = 0
+    marked: int | None = 0
+    pauses: int | None = 0
+    paused_ps: int | None = 0
+    pauses_at_hosts: int | None = 0
+    paused_at_hosts_ps: int | None = 0
+
+    @classmethod
+    def read(cls, tables: Tables) -> _Ports:
+        columns = ("node", "tier", "peer", "tx_bytes", "ecn_marked", "pfc_tx", "pfc_rx", "paused_ps")
+        found, to_switch = cls(), []
+        for batch in tables.batches("ports", (*columns, *_DROPS)):
+            is_host = kernels.equal(batch.column("tier"), _HOST_TIER)
+            hosts = kernels.filtered(batch, is_host)
+            switches = kernels.filtered(batch, kernels.less(_HOST_TIER, batch.column("tier")))
+            found.hosts.update(hosts.column("node").to_pylist())
+            to_switch.append(switches.select(("peer", "tx_bytes")))
+            found._add(batch, switches, hosts)
+        for rows in to_switch:
+            for peer, sent_bytes in zip(*(column.to_pylist() for column in rows.columns), strict=True):
+                if peer in found.hosts:
+                    found.to_hosts_bytes = sum_of(found.to_hosts_bytes, sent_bytes)
+        return found
+
+    def _add(self, ports: pa.RecordBatch, switches: pa.RecordBatch, hosts: pa.RecordBatch) -> None:
+        # What a device has no counter for, as those of a lab, adds nothing to what the others count.
+        counted = [column for name in _DROPS if not (column := ports.column(name)).null_count]
+        for column in counted:
+            self.dropped = sum_of(self.dropped, measured_total(column))
+        self.marked = _plus(self.marked, switches, "ecn_marked")
+        self.pauses = _plus(self.pauses, switches, "pfc_tx")
+        self.paused_ps = _plus(self.paused_ps, switches, "paused_ps")
+        self.pauses_at_hosts = _plus(_plus(self.pauses_at_hosts, hosts, "pfc_rx"), hosts, "pfc_tx")
+        self.paused_at_hosts_ps = _plus(self.paused_at_hosts_ps, hosts, "paused_ps")
+
+
+def _plus(known: int | None, rows: pa.RecordBatch, column: str) -> int | None:
+    return sum_of(known, measured_total(rows.column(column)))
+
+
+@dataclass
+class _Ends:
+    """What senders and receivers see, of all jobs and all TCP traffic.
+
+    Attributes:
+        delivered_bytes: Payload delivered.
+        sums: Sums of counters.
+        fct_ps: Least, mean and largest flow completion time of complete chunks; empty without one.
+        latency_ps: The same of frames, which the simulator carries to the receivers.
+    """
+
+    delivered_bytes: int | None = 0
+    sums: dict[str, int | None] = field(default_factory=lambda: dict.fromkeys(_SUMS, 0))
+    fct_ps: dict[str, float] = field(default_factory=dict)
+    latency_ps: dict[str, float] = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, run_spec: Mapping[str, Any], summary: Mapping[str, Any], tables: Tables) -> _Ends:
+        found, fct, latency = cls(), _Spread(), _Spread()
+        is_all = observed_chunks(run_spec) == ALL
+        for batch in tables.batches(table_of_sums(run_spec)):
+            found._add(batch, by_chunk=is_all)
+            latency.add_latencies(batch, "rx_frames" if is_all else "latency_frames")
+            if is_all:
+                fct.add(kernels.filtered(batch, kernels.equal(batch.column("status"), "complete")))
+        for batch in () if is_all else tables.batches("chunk_times"):
+            for row in batch.to_pylist():
+                if row["status"] == "complete":
+                    fct.add_alike(row["fct_ps"], row["chunks"])
+        found.fct_ps, found.latency_ps = fct.values(), latency.values()
+        found._add_rest(summary)
+        return found
+
+    def _add(self, rows: pa.RecordBatch, *, by_chunk: bool) -> None:
+        for name in _SUMS:
+            self.sums[name] = _plus(self.sums[name], rows, name)
+        if by_chunk:
+            delivered = kernels.filtered(rows, kernels.is_valid(rows.column("delivered_ps")))
+            self.delivered_bytes = sum_of(self.delivered_bytes, total(delivered.column("payload_bytes")))
+        elif total(rows.column("complete")) == total(rows.column("chunks")):
+            self.delivered_bytes = sum_of(self.delivered_bytes, total(rows.column("payload_bytes")))
+        else:  # the payload of those that were not delivered is among it
+            self.delivered_bytes = None
+
+    def _add_rest(self, summary: Mapping[str, Any]) -> None:
+        """Add frames that came late, and TCP."""
+        for job in summary["jobs"]:
+            for name in ("ecn_ce_rx", "cnp_tx"):
+                self.sums[name] = sum_of(self.sums[name], job.get("late", {}).get(name, 0))
+        for traffic in summary.get("tcp", ()):
+            self.delivered_bytes = sum_of(self.delivered_bytes, traffic["delivered_bytes"])
+            for name in ("retransmits", "timeouts", "ecn_ce_rx"):
+                self.sums[name] = sum_of(self.sums[name], traffic[name])
+
+
+@dataclass
+class _Spread:
+    """Least, mean and largest of times [ps]."""
+
+    count: int = 0
+    summed: float = 0
+    least: int | None = None
+    largest: int | None = None
+
+    def add(self, rows: pa.RecordBatch) -> None:
+        """Take the completion times of chunks."""
+        times = rows.column("fct_ps")
+        self.count += len(times)
+        self.summed += total(times)
+        self._span(kernels.least(times).as_py(), kernels.largest(times).as_py())
+
+    def add_alike(self, time_ps: int, count: int) -> None:
+        """Take so many chunks of one completion time."""
+        self.count += count
+        self.summed += time_ps * count
+        self._span(time_ps, time_ps)
+
+    def add_latencies(self, rows: pa.RecordBatch, frames: str) -> None:
+        """Take the latencies of frames, of which each row has so many."""
+        measured = kernels.filtered(rows, kernels.is_valid(rows.column("latency_mean_ps")))
+        if not measured.num_rows:
+            return
+        counts = measured.column(frames)
+        weights = kernels.multiply(measured.column("latency_mean_ps"), kernels.as_float(counts))
+        self.count += total(counts)
+        self.summed += kernels.total(weights).as_py()
+        least, largest = measured.column("latency_min_ps"), measured.column("latency_max_ps")
+        self._span(kernels.least(least).as_py(), kernels.largest(largest).as_py())
+
+    def _span(self, least: int | None, largest: int | None) -> None:
+        self.least, self.largest = min_of(self.least, least), max_of(self.largest, largest)
+
+    def values(self) -> dict[str, float]:
+        if not self.count or self.least is None or self.largest is None:
+            return {}
+        return {"min": self.least, "mean": self.summed / self.count, "max": self.largest}
+
+
+@dataclass(frozen=True)
+class _Tap:
+    """What passes the boundary of the fabric.
+
+    Attributes:
+        received_bytes: Bytes on the links to hosts, with what a link adds to each frame.
+        lost: Frames that left a NIC, reached none and are no longer on the way; none where nobody counted.
+        marked: Marked frames that reached hosts.
+        pauses: Pause frames on the links of hosts.
+        paused_ps: Time for which ports of hosts were paused.
+        latency_ps: Least, mean and largest latency of frames.
+    """
+
+    received_bytes: int
+    lost: int | None
+    marked: int | None
+    pauses: int | None
+    paused_ps: int | None
+    latency_ps: Mapping[str, float]
+
+    @classmethod
+    def read(
+        cls,
+        run_spec: Mapping[str, Any],
+        summary: Mapping[str, Any],
+        tables: Tables,
+        ports: _Ports,
+        ends: _Ends,
+    ) -> _Tap:
+        received_bytes, overhead = 0, link_overhead_bytes(run_spec)
+        for batch in tables.batches("links", ("to", "frames", "bytes")):
+            for to, frames, size in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+                received_bytes += (size + overhead * frames) * (to in ports.hosts)
+        return cls(
+            received_bytes,
+            _lost(summary),
+            ends.sums["ecn_ce_rx"],
+            ports.pauses_at_hosts,
+            ports.paused_at_hosts_ps,
+            ends.latency_ps,
+        )
+
+
+def _lost(summary: Mapping[str, Any]) -> int | None:
+    """Return the frames that NICs sent less those that came to one, whether it took them or not."""
+    counts = [summary.get(f"frames_{name}") for name in ("sent", "delivered", "in_flight")]
+    if None in counts:
+        return None
+    sent, delivered, in_flight = counts
+    return sent - delivered - in_flight - summary.get("frames_lost", {}).get(AT_HOSTS, 0)

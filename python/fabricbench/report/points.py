@@ -1,0 +1,153 @@
+"""The KPIs of a trial and its observation points, for the terminal, for reports and for programs."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from fabricbench.analysis.convergence import Convergence, convergence
+from fabricbench.analysis.points import PointRow, observation_points
+from fabricbench.analysis.samples import COLUMNS as SAMPLE_COLUMNS
+from fabricbench.analysis.samples import SampleFacts
+from fabricbench.metrics import ALONE_RATIOS, View, in_views
+from fabricbench.report.terminal.cells import metric_text
+from fabricbench.report.text_table import Column, Row, Style, number, render, styled
+
+if TYPE_CHECKING:
+    from fabricbench.results.jobs import JobReport
+    from fabricbench.store import Trial
+
+VALUES: Final = ("fabric", "device", "endpoint", "device_less_fabric", "endpoint_less_fabric")
+"""Values of each row, in the order of output."""
+POINT_COLUMNS: Final = ("kpi", "unit", *VALUES)
+"""Columns of rows as CSV."""
+_HEADS: Final = (
+    ("", "fabric"), ("", "device"), ("", "endpoint"), ("device", "- fabric"), ("endpoint", "- fabric"),
+)  # fmt: skip
+_DIGITS: Final = 6
+_PS_PER_US: Final = 1e6
+_BITS_PER_GBIT: Final = 1e9
+
+
+@dataclass(frozen=True)
+class Points:
+    """What each observation point tells of a trial.
+
+    Attributes:
+        rows: Each KPI at each point.
+        convergence: How long congestion control took to converge, or why that cannot be told.
+    """
+
+    rows: Sequence[PointRow]
+    convergence: Convergence
+
+
+def points_of(trial: Trial) -> Points | None:
+    """Return what each point tells of a finished trial; none of an imported one, which has no record.
+
+    Raises:
+        StoreError: A table is missing or cannot be read.
+    """
+    if trial.is_printed:
+        return None
+    spec, summary, tables = trial.facts.run_spec, trial.summary or {}, trial.tables
+    samples = SampleFacts(tables.batches("series", SAMPLE_COLUMNS))
+    return Points(
+        observation_points(spec, summary, tables, trial.facts.observed),
+        convergence(spec, summary, tables, samples),
+    )
+
+
+def points_text(jobs: Sequence[JobReport], points: Points, *, colour: bool = False) -> str:
+    """Return the KPIs of a trial, and below what each point tells.
+
+    Args:
+        jobs: The jobs of the trial.
+        points: What its record tells.
+        colour: Use the styles of a terminal.
+    """
+    facts = jobs[0].trial.facts
+    title = styled(f"trial {facts.id}, {facts.plan}: KPIs of the BMWG drafts", Style.BOLD, colour=colour)
+    below = styled("what each observation point tells of the run", Style.BOLD, colour=colour)
+    heads = [Column(("KPI",), is_text=True), Column(("unit",), is_text=True), *map(Column, _HEADS)]
+    lines = [
+        Row([row.title, row.unit, *(_cell(getattr(row, name)) for name in VALUES)]) for row in points.rows
+    ]
+    parts = [title, _kpi_table(jobs, colour=colour), _convergence_line(points.convergence), ""]
+    return "\n".join([*parts, below, render(heads, lines, colour=colour)])
+
+
+def _kpi_table(jobs: Sequence[JobReport], *, colour: bool) -> str:
+    """Write each KPI that a job has, with one column of values for each job."""
+    heads = [
+        Column(("KPI",), is_text=True),
+        Column(("unit",), is_text=True),
+        Column(("seen at",), is_text=True),
+    ]
+    rows = []
+    for metric in in_views(View.BMWG):
+        if any(metric.concerns(job.summary.kind) for job in jobs):
+            values = [metric_text(metric, job.summary.value(metric.name)) for job in jobs]
+            rows.append(Row([metric.title, metric.unit, str(metric.point), *values]))
+    for name, metric in ALONE_RATIOS.items():
+        ratios = [job.alone.ratios[name] if job.alone else None for job in jobs]
+        if any(ratio is not None for ratio in ratios):
+            title = f"{metric.title} over that alone"
+            rows.append(Row([title, "", str(metric.point), *(number(ratio, 4) for ratio in ratios)]))
+    return render([*heads, *(Column((job.summary.job,)) for job in jobs)], rows, colour=colour)
+
+
+def _cell(value: float | int | None) -> str:
+    if isinstance(value, float) and value < 0:
+        return f"-{number(-value, _DIGITS)}"
+    return f"{value:,}" if isinstance(value, int) else number(value, _DIGITS)
+
+
+def _convergence_line(found: Convergence) -> str:
+    if found.us is None:
+        return f"congestion control convergence: not told, {found.reason}"
+    share = (found.fair_share_bps or 0) / _BITS_PER_GBIT
+    return (
+        f"congestion control convergence: {number(found.us, _DIGITS)} us until {found.flows} queue pairs "
+        f"stay within 10 % of {number(share, _DIGITS)} Gb/s, sampled every "
+        f"{number((found.interval_ps or 0) / _PS_PER_US, _DIGITS)} us"
+    )
+
+
+def points_object(jobs: Sequence[JobReport], points: Points) -> dict[str, Any]:
+    """Return KPIs and points of a trial as its JSON object.
+
+    Args:
+        jobs: The jobs of the trial.
+        points: What its record tells.
+
+    Returns:
+        `trial`, `plan`, `jobs` with the KPIs of each by name, `points` by KPI, and `convergence`.
+    """
+    facts = jobs[0].trial.facts
+    rows = {
+        row.name: {"title": row.title, "unit": row.unit} | {name: getattr(row, name) for name in VALUES}
+        for row in points.rows
+    }
+    return {
+        "trial": facts.id,
+        "plan": facts.plan,
+        "jobs": {job.summary.job: _kpis(job) for job in jobs},
+        "points": rows,
+        "convergence": dataclasses.asdict(points.convergence),
+    }
+
+
+def _kpis(job: JobReport) -> dict[str, float | int | None]:
+    own = {metric.name: job.summary.value(metric.name) for metric in in_views(View.BMWG)}
+    return own | (dict(job.alone.ratios) if job.alone else dict.fromkeys(ALONE_RATIOS))
+
+
+def point_rows(points: Points) -> list[dict[str, Any]]:
+    """Return the rows with `POINT_COLUMNS`."""
+    return [
+        {"kpi": row.name, "unit": row.unit} | {name: getattr(row, name) for name in VALUES}
+        for row in points.rows
+    ]
