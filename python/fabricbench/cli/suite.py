@@ -84,8 +84,6 @@ def suite_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
         check_writable_target(out)
     limits = None if force else loading.machine_limits(time_limit)
     loaded = load_suite(suite, overrides or (), limits, only or (), FIGURE_NAMES, quick=quick)
-    for metric in loaded.unknown:
-        note(f"note: metric {metric} is none of this version; it is left out")
     note(f"{loaded.file.name}: {_extent(loaded)}")
     if dry_run:
         write("\n".join(f"{each.loaded.plan.name}: {each.loaded.extent}" for each in loaded.tests))
@@ -173,7 +171,7 @@ def _report(suite: Suite, ends: Sequence[TestEnd], *, quick: bool) -> SuiteRepor
         name=file.name,
         title=file.title,
         document=file.document,
-        tests=[_test_report(suite, end, titles, names) for end in ends],
+        tests=[_test_report(end, titles, names) for end in ends],
         planned=len(suite.tests),
         omitted=[OmittedTest(titles[each.category], each.title, each.reason) for each in file.omitted],
         notes=notes,
@@ -181,9 +179,8 @@ def _report(suite: Suite, ends: Sequence[TestEnd], *, quick: bool) -> SuiteRepor
     )
 
 
-def _test_report(suite: Suite, end: TestEnd, titles: dict[str, str], names: dict[str, KpiName]) -> TestReport:
+def _test_report(end: TestEnd, titles: dict[str, str], names: dict[str, KpiName]) -> TestReport:
     from fabricbench.cli.run import searched
-    from fabricbench.metrics import BY_NAME, RATIOS
     from fabricbench.report.suite import KpiName, TestReport
 
     test, plan, outcome = end.part.test, end.part.loaded.plan, end.outcome
@@ -191,15 +188,13 @@ def _test_report(suite: Suite, end: TestEnd, titles: dict[str, str], names: dict
     trials = list(outcome.trials) if outcome else []
     # Of a search only what holds is a result; what it tried besides is in the workspace.
     shown = [trial for each in outcome.found for trial in each.trials] if outcome and found else trials
-    known = [name for name in test.metrics if name not in suite.unknown]
-    metrics = {**RATIOS, **BY_NAME}
-    kpis = {name: names.get(name) or KpiName(name, _title(name, metrics[name].title)) for name in known}
+    kpis = {name: names.get(name) or KpiName(name, "") for name in test.metrics}
     return TestReport(
         category=titles[test.category],
         title=test.title,
         plan=plan.name,
         description=plan.description,
-        primary=kpis.get(test.primary),
+        primary=kpis[test.primary],
         kpis=list(kpis.values()),
         figures=test.figures,
         deviations=test.deviations,
@@ -209,12 +204,6 @@ def _test_report(suite: Suite, end: TestEnd, titles: dict[str, str], names: dict
         found=found,
         tried=len(trials) if found else 0,
     )
-
-
-def _title(name: str, title: str) -> str:
-    from fabricbench.metrics import RATIOS
-
-    return f"{title}, ratio to the reference" if name in RATIOS else title
 
 
 def _render(report: SuiteReport, output: Format) -> str:

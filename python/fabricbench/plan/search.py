@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from fabricbench.metrics import ALONE_RATIOS
 from fabricbench.plan.document.document import Document
 from fabricbench.plan.document.overrides import apply_overrides, resolved
 from fabricbench.plan.errors import FieldPath, PlanError, Problem, dotted
@@ -141,8 +142,8 @@ def _path(name: str, document: Document) -> FieldPath | None:
 def _check_criteria(plan: "Plan", document: Document) -> Iterator[Problem]:
     """Check that the trials of every variant are judged, by metrics of their own."""
     for index, criterion in enumerate(plan.criteria):
-        if criterion.is_ratio:
-            found = f"{criterion.metric}, a ratio to a variant whose value is another"
+        if criterion.is_ratio or criterion.metric in ALONE_RATIOS:
+            found = f"{criterion.metric}, a ratio to another trial"
             yield document.problem(("criteria", index, "metric"), found, "a metric, as the plan has a search")
     for name in [variant.name for variant in plan.variants] or [""]:
         if not any(each.variant in (None, name) for each in plan.criteria):

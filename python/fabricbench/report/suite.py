@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
-from fabricbench.metrics import BY_NAME, RATIOS, Metric
+from fabricbench.metrics import ALONE_RATIOS, BY_NAME, RATIOS, Metric
 from fabricbench.report.criteria import judgement_text
 from fabricbench.report.formats import rows_csv
 from fabricbench.report.terminal.cells import metric_text
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from fabricbench.report.search import Searched
     from fabricbench.store import Trial
 
+_RATIOS: Final[Mapping[str, Metric]] = {**RATIOS, **ALONE_RATIOS}
 _SHOWN: Final = 5
 """Cases of one anomaly that are named."""
 
@@ -31,7 +32,7 @@ class KpiName:
 
     Attributes:
         metric: Its name in the registry of metrics, or that of a ratio.
-        name: Its name in the document.
+        name: Its name in the document; that of the registry if empty.
         reference: An indicative value of the document, in words; empty if there is none.
     """
 
@@ -42,18 +43,35 @@ class KpiName:
     @property
     def declared(self) -> Metric:
         """The metric; of a ratio the one that it is of."""
-        return BY_NAME.get(self.metric) or RATIOS[self.metric]
+        return BY_NAME.get(self.metric) or _RATIOS[self.metric]
+
+    @property
+    def title(self) -> str:
+        """What it is called."""
+        if self.name or self.metric not in _RATIOS:
+            return self.name or self.declared.title
+        return f"{self.declared.title}, {'alone' if self.metric in ALONE_RATIOS else 'reference'} = 1"
 
     @property
     def unit(self) -> str:
         """Its unit; empty of a pure number."""
-        return "" if self.metric in RATIOS else self.declared.unit
+        return "" if self.metric in _RATIOS else self.declared.unit
+
+    @property
+    def seen(self) -> str:
+        """Its unit, if it has one, and the observation point at which it is seen."""
+        return ", ".join(part for part in (self.unit, f"at {self.declared.point}") if part)
+
+    @property
+    def full_title(self) -> str:
+        """Its title with its unit."""
+        return f"{self.title} ({self.unit})" if self.unit else self.title
 
     def text(self, value: float | None) -> str:
         """Write a value of it."""
         if value is None:
             return "–"
-        if self.metric in RATIOS:
+        if self.metric in _RATIOS:
             return f"{value:.4g}"
         return metric_text(self.declared, round(value) if self.declared.is_count else value)
 
@@ -82,7 +100,7 @@ class TestReport:
     title: str
     plan: str
     description: str
-    primary: KpiName | None
+    primary: KpiName
     kpis: Sequence[KpiName]
     figures: Sequence[str]
     deviations: Sequence[str]
@@ -133,8 +151,6 @@ class TestReport:
 
     def repeated(self) -> list[tuple[KpiRow, Repeated]]:
         """Return the primary metric of each case that has it."""
-        if self.primary is None:
-            return []
         known = [(row, row.values.get(self.primary.metric)) for row in self.rows]
         return [(row, value) for row, value in known if value is not None]
 
@@ -264,13 +280,12 @@ def suite_table(report: SuiteReport, *, colour: bool) -> str:
 def _line(test: TestReport) -> list[str]:
     found = [value.mean for _, value in test.repeated()]
     kpi = test.primary
-    name = "-" if kpi is None else f"{kpi.name} ({kpi.unit})" if kpi.unit else kpi.name
-    ends = [kpi.text(each) for each in (min(found), max(found))] if kpi and found else ["-", "-"]
+    ends = [kpi.text(each) for each in (min(found), max(found))] if found else ["-", "-"]
     return [
         test.title,
         test.plan,
         str(test.tried or len(test.trials)),
-        name,
+        kpi.full_title,
         *ends,
         fixed(test.cv_percent, 2),
         test.state,
@@ -290,13 +305,18 @@ def suite_json(report: SuiteReport) -> str:
             "plan": test.plan,
             "state": test.state,
             "error": test.error or None,
-            "primary": test.primary.metric if test.primary else None,
+            "primary": test.primary.metric,
             "iterations": test.iterations,
             "cv_percent": test.cv_percent,
             "deviations": list(test.deviations),
             "search": [each.content for each in test.found],
             "kpis": [
-                {"metric": kpi.metric, "name": kpi.name, "unit": kpi.unit, "reference": kpi.reference or None}
+                {
+                    "metric": kpi.metric,
+                    "name": kpi.title,
+                    "unit": kpi.unit,
+                    "reference": kpi.reference or None,
+                }
                 for kpi in test.kpis
             ],
             "results": [
@@ -347,7 +367,7 @@ def suite_csv(report: SuiteReport) -> str:
             "data_size_bytes": row.first.summary.data_size_bytes,
             "axes": row.first.axes,
             "metric": kpi.metric,
-            "name": kpi.name,
+            "name": kpi.title,
             "unit": kpi.unit,
             "iterations": found.count,
             "mean": found.mean,

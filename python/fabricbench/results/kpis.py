@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from fabricbench.analysis.isolation import is_solo
 from fabricbench.analysis.repeatability import Repeated, repeated
-from fabricbench.metrics import RATIOS
+from fabricbench.metrics import ALONE_RATIOS, RATIOS
 from fabricbench.results.jobs import reports_of_run
 
 if TYPE_CHECKING:
@@ -77,4 +77,6 @@ def _repeated(jobs: Sequence[JobReport], name: str) -> Repeated | None:
 def _value(job: JobReport, name: str) -> float | int | None:
     if name in RATIOS:
         return job.against.ratios.get(name) if job.against else None
+    if name in ALONE_RATIOS:
+        return job.alone.ratios.get(name) if job.alone else None
     return job.summary.metrics.get(name)

@@ -6,9 +6,9 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
-from fabricbench.metrics import BY_NAME, RATIOS
+from fabricbench.metrics import ALONE_RATIOS, BY_NAME, RATIOS
 from fabricbench.plan.document.document import Document, read_file
 from fabricbench.plan.document.shipped import find_suite, shipped_plans
 from fabricbench.plan.document.validate import problems_of
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from fabricbench.runner.trials import Outcome
 
 TESTS_MAX = 1_000
+_METRICS: Final = (*BY_NAME, *RATIOS, *ALONE_RATIOS)
 
 
 class Kpi(PlanModel):
@@ -113,13 +114,11 @@ class Suite:
     Attributes:
         file: What its file says.
         tests: The chosen tests, in its order.
-        unknown: Metrics that the file names and this version does not have.
         source: The text of the file.
     """
 
     file: SuiteFile
     tests: Sequence[SuiteTest]
-    unknown: Sequence[str]
     source: str
 
 
@@ -180,9 +179,7 @@ def load_suite(
             problems += _problems(error, document, index)
     if problems:
         raise PlanError(problems)
-    named = [each.metric for each in read.kpis] + [name for test in read.tests for name in test.metrics]
-    unknown = [each for each in dict.fromkeys(named) if each not in BY_NAME and each not in RATIOS]
-    return Suite(read, tests, unknown, document.text)
+    return Suite(read, tests, document.text)
 
 
 def carry_out(suite: Suite, run: Callable[[SuiteTest, int], Outcome]) -> Iterator[TestEnd]:
@@ -224,18 +221,27 @@ def _overrides(changes: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _check(read: SuiteFile, document: Document, figures: Sequence[str]) -> Iterator[Problem]:
-    """Check that categories and figures are there, that no plan comes twice, and metrics that are near."""
+    """Check that categories, metrics and figures are there, and that no plan comes twice."""
     names = [each.name for each in read.categories]
     for group, parts in (("tests", read.tests), ("omitted", read.omitted)):
         for index, part in enumerate(parts):
             if part.category not in names:
                 yield _unknown(document, (group, index, "category"), part.category, names)
+    yield from (
+        _unknown(document, ("kpis", index, "metric"), each.metric, _METRICS)
+        for index, each in enumerate(read.kpis)
+        if each.metric not in _METRICS
+    )
     seen: set[str] = set()
     for index, test in enumerate(read.tests):
         if test.plan in seen:
             hint = "a plan with variants, or a copy of it under another name, runs what differs"
             yield document.problem(("tests", index, "plan"), f'"{test.plan}" again', "each plan once", hint)
         seen.add(test.plan)
+        named = [(("primary",), test.primary), *((("kpis", at), name) for at, name in enumerate(test.kpis))]
+        for place, metric in named:
+            if metric not in _METRICS:
+                yield _unknown(document, ("tests", index, *place), metric, _METRICS)
         for place, figure in enumerate(test.figures):
             if figures and figure not in figures:
                 yield _unknown(document, ("tests", index, "figures", place), figure, figures)
@@ -251,7 +257,8 @@ def _check_only(read: SuiteFile, only: Sequence[str]) -> Iterator[Problem]:
 
 
 def _unknown(document: Document, path: FieldPath, found: str, names: Sequence[str]) -> Problem:
-    return document.problem(path, f'"{found}"', ", ".join(names), close_match_hint(found, names))
+    hint = close_match_hint(found, names)
+    return document.problem(path, f'"{found}"', ", ".join(names), hint)
 
 
 def _problems(error: PlanError, document: Document, index: int) -> Iterator[Problem]:

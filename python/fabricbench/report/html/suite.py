@@ -36,6 +36,7 @@ from fabricbench.report.html.model import (
     Tone,
 )
 from fabricbench.report.html.page import write_page
+from fabricbench.report.points import VALUES, point_text, points_of
 from fabricbench.report.text_table import fixed
 from fabricbench.results.axes import axis_heads, axis_names, axis_values
 from fabricbench.results.sizes import size_title
@@ -247,8 +248,7 @@ def _results(report: SuiteReport) -> list[Part]:
     for number, test in enumerate(report.tests, 1):
         found = [value.mean for _, value in test.repeated()]
         kpi = test.primary
-        ends = [kpi.text(each) for each in (min(found), max(found))] if kpi and found else ["–", "–"]
-        name = "–" if kpi is None else f"{kpi.name} ({kpi.unit})" if kpi.unit else kpi.name
+        ends = [kpi.text(each) for each in (min(found), max(found))] if found else ["–", "–"]
         tone: Tone = "bad" if test.error or test.rejected else ""
         rows.append(
             Row(
@@ -258,9 +258,9 @@ def _results(report: SuiteReport) -> list[Part]:
                     Cell(test.title, href=f"#{_key(test)}"),
                     Cell(test.plan, tone="muted"),
                     Cell(str(test.tried or len(test.trials))),
-                    Cell(name),
+                    Cell(kpi.full_title),
                     *map(Cell, ends),
-                    Cell(kpi.reference if kpi else "", tone="muted"),
+                    Cell(kpi.reference, tone="muted"),
                     Cell(test.state, tone=tone),
                 ]
             )
@@ -279,6 +279,7 @@ def _tests(report: SuiteReport) -> Iterator[Section]:
         parts += [NotePart(f"Failed: {test.error}")] if test.error else []
         parts += [_search_table(test)] if test.found else []
         parts += [_kpi_table(test)] if test.rows else []
+        parts += [_points_table(test)] if test.rows else []
         parts += [NotePart(f"Deviation from the procedure: {each}") for each in test.deviations]
         yield Section(
             _key(test), f"5.{number} {test.title}", parts, f"{test.category} · {test.plan}", in_contents=False
@@ -286,15 +287,15 @@ def _tests(report: SuiteReport) -> Iterator[Section]:
 
 
 def _plots(test: TestReport) -> Iterator[PlotPart]:
-    """Draw the figures of a test: of its run, or of its first trial with all jobs."""
-    shown = [trial for trial in test.trials if not is_solo(trial.facts.variant)]
-    if not shown:
+    """Draw the figures of a test: of its run, or of its last case in the first iteration."""
+    if not test.rows:
         return
+    shown = test.rows[-1].trial
     run = [trial for trial in test.trials if trial.facts.iteration == 0]
     half = len(test.figures) > 1
     for name in test.figures:
         figure = FIGURES[name]
-        plot = figure.draw(subject_of(shown[0], run if figure.of_run else shown[:1]))
+        plot = figure.draw(subject_of(shown, run if figure.of_run else [shown]))
         if plot is not None:
             yield PlotPart(f"{test.plan}-{name}", plot, half)
 
@@ -326,6 +327,22 @@ def _search_table(test: TestReport) -> TablePart:
     return TablePart(columns, rows, caption)
 
 
+def _points_table(test: TestReport) -> Part:
+    """Give what each class of observation point tells of one trial, the classes side by side."""
+    row = test.rows[-1]
+    found = points_of(row.trial)
+    if found is None:
+        return NotePart("Observation points are not known of what was measured elsewhere.")
+    titles = ("fabric boundary", "device counters", "endpoint", "device – fabric", "endpoint – fabric")
+    columns = [Column("observed", numeric=False), Column("unit", numeric=False), *map(Column, titles)]
+    rows = [
+        Row([Cell(each.title), Cell(each.unit), *(Cell(point_text(getattr(each, name))) for name in VALUES)])
+        for each in found.rows
+    ]
+    caption = f"What each observation point tells of one trial: {row.label}, trial {row.trial.id}."
+    return TablePart(columns, rows, caption)
+
+
 def _kpi_table(test: TestReport) -> TablePart:
     """Give a row for each case: what tells it from others, and its metrics by their names in the document."""
     rows, kpis = test.rows[:_ROWS_MAX], test.shown
@@ -337,7 +354,7 @@ def _kpi_table(test: TestReport) -> TablePart:
     columns += [Column("job", numeric=False)] if has_jobs else []
     columns += [Column(below, above, numeric=False) for above, below in axis_heads(names)]
     columns.append(Column(size_title(trials)))
-    columns += [Column(kpi.name, kpi.unit) for kpi in kpis]
+    columns += [Column(kpi.title, kpi.seen) for kpi in kpis]
     lead = len(columns) - len(kpis)
     cells = []
     if any(kpi.reference for kpi in kpis):
@@ -368,7 +385,7 @@ def _span(value: Repeated, kpi: KpiName) -> list[str]:
 def _caption(test: TestReport) -> str:
     text = f"Means over {counted(test.iterations, 'iteration')}" if test.iterations > 1 else "One iteration"
     text += ", with the least and the most where they differ." if test.iterations > 1 else "."
-    missing = [kpi.name for kpi in test.kpis if kpi not in test.shown]
+    missing = [kpi.title for kpi in test.kpis if kpi not in test.shown]
     if missing:
         text += f" Not measured here: {', '.join(missing)}."
     if len(test.rows) > _ROWS_MAX:
@@ -420,7 +437,7 @@ def _repeatability(report: SuiteReport) -> list[Part]:
             Row(
                 [
                     Cell(test.title, href=f"#{_key(test)}"),
-                    Cell(test.primary.name if test.primary else "–"),
+                    Cell(test.primary.title),
                     Cell(str(test.iterations)),
                     Cell(str(len(test.rows))),
                     Cell(fixed(median, 2)),
