@@ -47,12 +47,10 @@ def link_facts(fabric: _Spec) -> list[tuple[str, str]]:
 def balancing_text(spec: _Spec) -> str:
     """Write how switches choose among equal paths."""
     chosen = spec["fabric"]["load_balancing"]
-    told = {
-        "ecmp": lambda: f"ecmp, {chosen['hash']}{', with the queue pair' if chosen['include_qp'] else ''}",
-        "flowlet": lambda: f"flowlet, gap {time_text(chosen['gap_ps'])}",
-        "pinned": lambda: "pinned paths",
-    }
-    return told.get(chosen["kind"], lambda: str(chosen["kind"]))()
+    kind = str(chosen["kind"])
+    if kind == "ecmp":
+        return f"ecmp, {chosen['hash']}{', with the queue pair' if chosen['include_qp'] else ''}"
+    return f"flowlet, gap {time_text(chosen['gap_ps'])}" if kind == "flowlet" else kind
 
 
 def pfc_text(spec: _Spec) -> str:

@@ -7,9 +7,10 @@ alone: the same search tries the same values, so that one that was stopped goes 
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from fabricbench.plan.load import document_of
@@ -56,7 +57,7 @@ class Found:
     holds: str | None
     fails: str | None
     tried: int
-    trials: Sequence[Trial] = field(repr=False)
+    trials: Sequence[Trial] = dataclasses.field(repr=False)
 
 
 @dataclass
@@ -67,7 +68,7 @@ class _Bracket:
     holds: float | None = None
     fails: float | None = None
     steps: int = 0
-    tried: dict[float, list[Trial]] = field(default_factory=dict)
+    tried: dict[float, list[Trial]] = dataclasses.field(default_factory=dict)
 
     @property
     def ends(self) -> tuple[float, float]:

@@ -223,10 +223,11 @@ def _overrides(changes: Mapping[str, Any]) -> Iterator[str]:
 def _check(read: SuiteFile, document: Document, figures: Sequence[str]) -> Iterator[Problem]:
     """Check that categories, metrics and figures are there, and that no plan comes twice."""
     names = [each.name for each in read.categories]
-    for group, parts in (("tests", read.tests), ("omitted", read.omitted)):
-        for index, part in enumerate(parts):
-            if part.category not in names:
-                yield _unknown(document, (group, index, "category"), part.category, names)
+    categories = [(("tests", index), each.category) for index, each in enumerate(read.tests)]
+    categories += [(("omitted", index), each.category) for index, each in enumerate(read.omitted)]
+    for at, category in categories:
+        if category not in names:
+            yield _unknown(document, (*at, "category"), category, names)
     yield from (
         _unknown(document, ("kpis", index, "metric"), each.metric, _METRICS)
         for index, each in enumerate(read.kpis)
@@ -238,10 +239,13 @@ def _check(read: SuiteFile, document: Document, figures: Sequence[str]) -> Itera
             hint = "a plan with variants, or a copy of it under another name, runs what differs"
             yield document.problem(("tests", index, "plan"), f'"{test.plan}" again', "each plan once", hint)
         seen.add(test.plan)
-        named = [(("primary",), test.primary), *((("kpis", at), name) for at, name in enumerate(test.kpis))]
-        for place, metric in named:
+        named: list[tuple[FieldPath, str]] = [
+            (("primary",), test.primary),
+            *((("kpis", at), name) for at, name in enumerate(test.kpis)),
+        ]
+        for path, metric in named:
             if metric not in _METRICS:
-                yield _unknown(document, ("tests", index, *place), metric, _METRICS)
+                yield _unknown(document, ("tests", index, *path), metric, _METRICS)
         for place, figure in enumerate(test.figures):
             if figures and figure not in figures:
                 yield _unknown(document, ("tests", index, "figures", place), figure, figures)
