@@ -49,6 +49,8 @@ if TYPE_CHECKING:
     from fabricbench.store import Trial
 
 _ROWS_MAX: Final = 500
+_WAYS_MAX: Final = 4
+_CONVERGENCE: Final = "convergence_us"
 _NOT_SIMULATED: Final = "none: the device under test is a model"
 _TOPOLOGY: Final = "topology"
 FIGURE_NAMES: Final = tuple(FIGURES)
@@ -187,10 +189,17 @@ def _configuration(report: SuiteReport) -> list[Part]:
     for test in report.tests:
         specs = [trial.facts.run_spec for trial in test.trials]
         told = [each_once(specs, text) for _, text in CONFIGURATION]
-        cells = [Cell(each[0] if each else "–", each[1:]) for each in told]
+        cells = [_several(each) for each in told]
         rows.append(Row([Cell(test.title, href=f"#{_key(test)}"), *cells]))
     caption = "Where the variants or the swept values of a test differ, each configuration has a line."
     return [TablePart(columns, rows, caption)]
+
+
+def _several(texts: Sequence[str]) -> Cell:
+    """Write what a test has in several ways: a line for each, of many the first."""
+    left = len(texts) - _WAYS_MAX
+    more = [f"and {counted(left, 'more way')}"] if left > 0 else []
+    return Cell(texts[0], [*texts[1:_WAYS_MAX], *more]) if texts else Cell("–")
 
 
 def _hosts(report: SuiteReport) -> list[Part]:
@@ -225,7 +234,7 @@ def _hosts(report: SuiteReport) -> list[Part]:
         Row(
             [
                 Cell(test.title),
-                Cell("; ".join(each_once([t.facts.run_spec for t in test.trials], transport_text))),
+                _several(each_once([one.facts.run_spec for one in test.trials], transport_text)),
             ]
         )
         for test in report.tests
@@ -279,7 +288,7 @@ def _tests(report: SuiteReport) -> Iterator[Section]:
         parts += [NotePart(f"Failed: {test.error}")] if test.error else []
         parts += [_search_table(test)] if test.found else []
         parts += [_kpi_table(test)] if test.rows else []
-        parts += [_points_table(test)] if test.rows else []
+        parts += _points(test) if test.rows else []
         parts += [NotePart(f"Deviation from the procedure: {each}") for each in test.deviations]
         yield Section(
             _key(test), f"5.{number} {test.title}", parts, f"{test.category} · {test.plan}", in_contents=False
@@ -327,12 +336,12 @@ def _search_table(test: TestReport) -> TablePart:
     return TablePart(columns, rows, caption)
 
 
-def _points_table(test: TestReport) -> Part:
+def _points(test: TestReport) -> list[Part]:
     """Give what each class of observation point tells of one trial, the classes side by side."""
     row = test.rows[-1]
     found = points_of(row.trial)
     if found is None:
-        return NotePart("Observation points are not known of what was measured elsewhere.")
+        return [NotePart("Observation points are not known of what was measured elsewhere.")]
     titles = ("fabric boundary", "device counters", "endpoint", "device – fabric", "endpoint – fabric")
     columns = [Column("observed", numeric=False), Column("unit", numeric=False), *map(Column, titles)]
     rows = [
@@ -340,7 +349,10 @@ def _points_table(test: TestReport) -> Part:
         for each in found.rows
     ]
     caption = f"What each observation point tells of one trial: {row.label}, trial {row.trial.id}."
-    return TablePart(columns, rows, caption)
+    parts: list[Part] = [TablePart(columns, rows, caption)]
+    if any(kpi.metric == _CONVERGENCE for kpi in test.kpis) and found.convergence.reason:
+        parts.append(NotePart(f"Why that trial has no time of convergence: {found.convergence.reason}."))
+    return parts
 
 
 def _kpi_table(test: TestReport) -> TablePart:
