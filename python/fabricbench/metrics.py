@@ -484,6 +484,18 @@ _COLUMNS = (
         ratio="delivered_ratio",
     ),
     Metric(
+        "delivered_percent",
+        "Delivered of what was offered",
+        "%",
+        Direction.HIGHER,
+        "100 * delivered_gb_per_s / offered_gb_per_s",
+        "what is on its way at the end of the duration is not delivered; less than that is a backlog",
+        kind=JobKind.OPEN_LOOP,
+        label="delivered",
+        head=("delivered", "%"),
+        most=100,
+    ),
+    Metric(
         "goodput_gbps",
         "Goodput",
         "Gb/s",

@@ -344,6 +344,8 @@ def _traffic(job: Mapping[str, Any], outcome: Mapping[str, Any], facts: ChunkFac
         "offered_gb_per_s": facts.offered_bytes / seconds / _BYTES_PER_GB,
         "delivered_gb_per_s": facts.delivered_bytes / seconds / _BYTES_PER_GB,
     }
+    if facts.offered_bytes:
+        rates["delivered_percent"] = 100 * facts.delivered_bytes / facts.offered_bytes
     slowdowns, shares = facts.slowdown_values(), list(_SLOWDOWN_SHARES.values())
     if outcome["status"] != COMPLETE or not (len(slowdowns) or facts.slowdown_counts):
         return rates

@@ -29,6 +29,7 @@ _COMMANDS: Final[Mapping[str, str | Mapping[str, str]]] = {
         "report": "campaign_report:report_command",
         "show": "campaign_report:show_command",
     },
+    "suite": "suite:suite_command",
     "tune": "tune:tune_command",
     "calibrate": "calibrate:calibrate_command",
     "plans": "plans:plans_command",

@@ -30,6 +30,7 @@ from fabricbench.words import counted
 if TYPE_CHECKING:
     from fabricbench.backend.protocol import Backend
     from fabricbench.plan.loaded import LoadedPlan
+    from fabricbench.report.search import Searched
     from fabricbench.results.jobs import JobReport
     from fabricbench.runner.trials import Outcome
     from fabricbench.store import Workspace
@@ -149,7 +150,7 @@ def run_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
     """
     from fabricbench.cli.progress import display
     from fabricbench.plan.errors import named_as_written
-    from fabricbench.results.jobs import reports_of_run, result_rows
+    from fabricbench.results.jobs import meets_criteria, result_rows
     from fabricbench.runner import loading
     from fabricbench.runner.trials import Runner
     from fabricbench.store import Workspace
@@ -177,26 +178,47 @@ def run_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
         with display() as listener:
 
             def carry_out(one: LoadedPlan, by: Backend, *, resume: bool) -> Outcome:
-                return Runner(store, by, result_rows, listener, threads, resume, jobs).run(one)
+                runner = Runner(store, by, result_rows, listener, threads, resume, jobs)
+                runner.judge = meets_criteria
+                return runner.run(one)
 
             outcome = carry_out(predicted, predictor, resume=True) if predicted and predictor else None
             if outcome is None or outcome.stopped_by is None:
                 outcome = carry_out(loaded, carrier, resume=resume)
+    _tell(store, loaded.plan.name, outcome, output, twin=twin)
+
+
+def _tell(store: Workspace, plan: str, outcome: Outcome, output: Format, *, twin: bool) -> None:
+    """Write what came of a run, and end the program as the run ended."""
+    from fabricbench.results.jobs import reports_of_run
+
     suite = store.suite(outcome.trials[-1]) if outcome.trials else []
     reports = reports_of_run(outcome.trials, suite)
+    found = searched(outcome)
     if twin and outcome.stopped_by is None:
         write(_twins(store, outcome, output))
+    elif found and output is Format.TABLE:
+        from fabricbench.report.search import search_table
+
+        write(search_table(plan, found, len(outcome.trials), colour=has_colour()))
     elif reports or output is not Format.TABLE:
-        write(render(reports, output))
+        write(render(reports, output, found))
     if outcome.stopped_by is not None:
         kept = f"{len(outcome.trials)} of {counted(outcome.count, 'trial')} finished and stay in {store.root}"
         note(f"interrupted: {kept}\nhint: the same command with --resume runs the rest")
         raise typer.Exit(128 + outcome.stopped_by)
-    if any(job.is_rejected for job in reports):
+    if found:  # values that do not hold are what a search is about
+        _end_search(found)
+    elif any(job.is_rejected for job in reports):
         if twin or output is not Format.TABLE:
             from fabricbench.report.criteria import verdict_line
 
             note(verdict_line(reports))
+        raise typer.Exit(NOT_MET)
+
+
+def _end_search(found: list[Searched]) -> None:
+    if any(each.holds is None for each in found):
         raise typer.Exit(NOT_MET)
 
 
@@ -285,12 +307,22 @@ def _as_overrides(**options: str | int | None) -> dict[str, str]:
     return {f"--{name}": f"{name}={value}" for name, value in given.items()}
 
 
-def render(jobs: list[JobReport], output: Format) -> str:
-    """Return jobs in a format."""
+def searched(outcome: Outcome) -> list[Searched]:
+    """Return what the search of a plan found; empty of a plan without one."""
+    from dataclasses import fields
+
+    from fabricbench.report.search import Searched
+
+    names = [each.name for each in fields(Searched)]
+    return [Searched(**{name: getattr(each, name) for name in names}) for each in outcome.found]
+
+
+def render(jobs: list[JobReport], output: Format, found: list[Searched] | None = None) -> str:
+    """Return jobs in a format, in JSON with what the search of their plan found."""
     if output is Format.TABLE:
         from fabricbench.report import terminal
 
         return terminal.run_table(jobs, colour=has_colour())
     from fabricbench.report import formats
 
-    return formats.trials_json(jobs) if output is Format.JSON else formats.trials_csv(jobs)
+    return formats.trials_json(jobs, found or ()) if output is Format.JSON else formats.trials_csv(jobs)

@@ -11,6 +11,7 @@ from fabricbench.plan.jobs.check import check_jobs, check_ranks, check_solo
 from fabricbench.plan.jobs.tcp import check_tcp
 from fabricbench.plan.model import Plan
 from fabricbench.plan.scale import scale_warnings
+from fabricbench.plan.search import check_search
 from fabricbench.plan.sweep.check import check_shares, check_sizes
 from fabricbench.plan.sweep.fields import check_fields
 from fabricbench.plan.sweep.labels import BASE_VARIANT
@@ -32,6 +33,7 @@ def check_plan(plan: Plan, document: Document, variant: str = BASE_VARIANT) -> I
     if variant == BASE_VARIANT:
         problems += check_variants(plan, document)
         problems += check_fields(plan, document)
+        problems += check_search(plan, document)
     # Shares are only known once the ranks, the collectives and the sizes are.
     yield from problems or check_shares(plan, document)
 

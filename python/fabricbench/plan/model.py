@@ -12,6 +12,7 @@ from fabricbench.plan.fields.quantities import LABEL_LENGTH_MAX, Duration, Name,
 from fabricbench.plan.jobs.model import Job
 from fabricbench.plan.jobs.tcp import Tcp
 from fabricbench.plan.sweep.model import Sweep
+from fabricbench.plan.sweep.search import Search
 from fabricbench.plan.sweep.variants import VARIANTS_MAX, Variant
 from fabricbench.plan.transport.model import Transport
 from fabricbench.units import QUANTITY_MAX
@@ -214,6 +215,13 @@ class Plan(PlanModel):
         default=(),
         description=(
             "Limits on metrics of each trial with all jobs; if one is not met, `run` ends with exit status 3."
+        ),
+    )
+    search: Search | None = Field(
+        default=None,
+        description=(
+            "Value of a field that is looked for: the highest, or lowest, for which the criteria hold. `run` "
+            "carries it out at each size, combination and variant; elsewhere the plan is taken as it stands."
         ),
     )
     observe: Observe = Field(default_factory=Observe, description="What is sampled while a trial runs.")

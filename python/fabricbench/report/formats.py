@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from fabricbench.analysis.summary import Summary
     from fabricbench.report.comparison import Comparison, JobPair
     from fabricbench.report.insight import Insight
+    from fabricbench.report.search import Searched
     from fabricbench.results.alone import Alone
     from fabricbench.results.jobs import JobReport
     from fabricbench.results.references import Against
@@ -44,9 +45,15 @@ _ALONE = tuple(metric.name for metric in METRICS if metric.scope is Scope.JOB)
 """Metrics of a job alone that CSV has beside those with its neighbours."""
 
 
-def trials_json(jobs: Sequence[JobReport]) -> str:
-    """Return one JSON object: `trials`, one for each job of each trial, and `engine`, their totals."""
-    return json.dumps(_trials_content(jobs), indent=2, allow_nan=False)
+def trials_json(jobs: Sequence[JobReport], found: Sequence[Searched] = ()) -> str:
+    """Return one JSON object: `trials`, one for each job of each trial, and `engine`, their totals.
+
+    Args:
+        jobs: The jobs.
+        found: What the search of the plan found, which is `search` then.
+    """
+    searched = {"search": [each.content for each in found]} if found else {}
+    return json.dumps(_trials_content(jobs) | searched, indent=2, allow_nan=False)
 
 
 def shown_json(jobs: Sequence[JobReport], found: Insight | None, tags: Sequence[str]) -> str:

@@ -73,7 +73,8 @@ def points_text(jobs: Sequence[JobReport], points: Points, *, colour: bool = Fal
     below = styled("what each observation point tells of the run", Style.BOLD, colour=colour)
     heads = [Column(("KPI",), is_text=True), Column(("unit",), is_text=True), *map(Column, _HEADS)]
     lines = [
-        Row([row.title, row.unit, *(_cell(getattr(row, name)) for name in VALUES)]) for row in points.rows
+        Row([row.title, row.unit, *(point_text(getattr(row, name)) for name in VALUES)])
+        for row in points.rows
     ]
     parts = [title, _kpi_table(jobs, colour=colour), _convergence_line(points.convergence), ""]
     return "\n".join([*parts, below, render(heads, lines, colour=colour)])
@@ -99,7 +100,8 @@ def _kpi_table(jobs: Sequence[JobReport], *, colour: bool) -> str:
     return render([*heads, *(Column((job.summary.job,)) for job in jobs)], rows, colour=colour)
 
 
-def _cell(value: float | int | None) -> str:
+def point_text(value: float | int | None) -> str:
+    """Write a value at an observation point; `-` where none saw it."""
     if isinstance(value, float) and value < 0:
         return f"-{number(-value, _DIGITS)}"
     return f"{value:,}" if isinstance(value, int) else number(value, _DIGITS)

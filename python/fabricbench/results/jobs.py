@@ -145,6 +145,12 @@ def reports_of_run(trials: Sequence[Trial], others: Sequence[Trial] = ()) -> lis
     return [report for trial in trials for report in stored_reports(trial, beside)]
 
 
+def meets_criteria(trial: Trial) -> bool:
+    """Tell whether a finished trial meets the criteria of its plan; one without any meets none."""
+    verdicts = [job.verdict for job in stored_reports(trial, Beside())]
+    return any(verdicts) and FAIL not in verdicts
+
+
 def _reports(trial: Trial, summaries: Sequence[Summary], beside: Beside) -> list[JobReport]:
     """Set the published row beside the first job: it is the one under test."""
     published = trial.facts.published

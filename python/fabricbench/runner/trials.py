@@ -21,12 +21,17 @@ if TYPE_CHECKING:
     from fabricbench.plan.expand import PlannedTrial
     from fabricbench.plan.loaded import LoadedPlan
     from fabricbench.runner.places import Pace, Places
+    from fabricbench.runner.search import Found, Judge
     from fabricbench.store import Trial, TrialFacts, Workspace
     from fabricbench.store.tables import TableFolder
     from fabricbench.store.writer import TrialWriter
 
 Results = Callable[["TrialFacts", Mapping[str, Any], "TableFolder"], "pa.Table"]
 """Computes the rows of the table `trials` from what was run, the backend's summary and the record."""
+
+
+RunOf = Callable[["LoadedPlan", Sequence[tuple["PlannedTrial", "TrialFacts"]]], Sequence["Trial"]]
+"""Runs the trials of a plan, each with its facts, and returns them as they have finished."""
 
 
 class Listener(Protocol):
@@ -69,11 +74,13 @@ class Outcome:
         trials: The finished trials, in the order of the plan.
         count: How many the plan has.
         stopped_by: The signal that ended it early; none if all trials ran.
+        found: What the search of the plan found in each case; empty of a plan without one.
     """
 
     trials: Sequence[Trial]
     count: int
     stopped_by: signal.Signals | None = None
+    found: Sequence[Found] = ()
 
 
 @dataclass
@@ -90,6 +97,8 @@ class Runner:
         jobs: How many trials run at once at most; if none, as many as cores and memory allow, where that
             saves time. Each then has a process of its own.
         allowed: Asked before each trial how many may run at once just now.
+        judge: Tells whether a trial meets the criteria, for plans with a search; without it such a plan is
+            run as it stands.
     """
 
     workspace: Workspace
@@ -100,27 +109,60 @@ class Runner:
     resume: bool = False
     jobs: int | None = 1
     allowed: Callable[[], int] | None = None
+    judge: Judge | None = None
 
     def run(self, loaded: LoadedPlan) -> Outcome:
-        """Run every trial of a plan.
+        """Run every trial of a plan, or those that its search tries.
 
         Ctrl-C and SIGTERM end it early: the unfinished trial is marked `interrupted`, the finished ones stay.
 
         Raises:
+            PlanError: The plan cannot be carried out with a value that its search tries.
             StoreError: The workspace cannot be written, or the disk is full.
             TrialProcessError: The process of a trial beside others is gone.
         """
+        if loaded.plan.search is not None and self.judge is not None:
+            return self._search(loaded, self.judge)
         done: list[Trial] = []
         with Interrupts() as interrupts:
             try:
-                self._run(loaded, done, interrupts)
+                self._run(loaded, list(facts_of(loaded, self.backend)), done, interrupts)
             except KeyboardInterrupt:
                 return Outcome(done, len(loaded.trials), interrupts.received or signal.SIGINT)
         return Outcome(done, len(loaded.trials))
 
-    def _run(self, loaded: LoadedPlan, done: list[Trial], interrupts: Interrupts) -> None:
+    def _search(self, loaded: LoadedPlan, judge: Judge) -> Outcome:
+        """Run the trials that the search of a plan tries, those of each round as the trials of a plan."""
+        from fabricbench.runner.search import Searching
+
+        searching = Searching(loaded, self.backend, judge)
+        done: list[Trial] = []
+        with Interrupts() as interrupts:
+
+            def run(part: LoadedPlan, facts: Sequence[tuple[PlannedTrial, TrialFacts]]) -> list[Trial]:
+                own: list[Trial] = []
+                try:
+                    self._run(part, facts, own, interrupts)
+                finally:
+                    done.extend(own)
+                return own
+
+            try:
+                searching.run(run)
+            except KeyboardInterrupt:
+                stopped_by = interrupts.received or signal.SIGINT
+                return Outcome(done, len(done), stopped_by, searching.found)
+        return Outcome(done, len(done), found=searching.found)
+
+    def _run(
+        self,
+        loaded: LoadedPlan,
+        facts_of_trials: Sequence[tuple[PlannedTrial, TrialFacts]],
+        done: list[Trial],
+        interrupts: Interrupts,
+    ) -> None:
         """Run the trials one after the other, from where it pays on side by side; put them into `done`."""
-        left, count = deque(facts_of(loaded, self.backend)), len(loaded.trials)
+        left, count = deque(facts_of_trials), len(loaded.trials)
         pace = self._pace(loaded)
         while left:
             interrupts.check()

@@ -1,5 +1,6 @@
-"""Finds the shipped plans and the published tables, in an installed package as in a source tree."""
+"""Finds what is shipped, in an installed package as in a source tree: plans, suites, published tables."""
 
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -9,6 +10,7 @@ from fabricbench.words import close_match_hint
 
 _PLANS: Final = Path(__file__).parents[2] / "plans"
 _PUBLISHED: Final = _PLANS / "published"
+_SUITES: Final = _PLANS / "suites"
 
 NO_FILE: Final = Path("<no file>")
 """Stands for the file of a plan that was not read from one: nothing lies beside it."""
@@ -16,7 +18,13 @@ NO_FILE: Final = Path("<no file>")
 
 def shipped_plans() -> dict[str, Path]:
     """Return the shipped plans by name, in the order of the names."""
-    return {path.stem: path for path in sorted(_PLANS.glob("*/*.yaml"), key=lambda path: path.stem)}
+    found = (path for path in _PLANS.glob("*/*.yaml") if path.parent != _SUITES)
+    return {path.stem: path for path in sorted(found, key=lambda path: path.stem)}
+
+
+def shipped_suites() -> dict[str, Path]:
+    """Return the shipped suites of plans by name, in the order of the names."""
+    return {path.stem: path for path in sorted(_SUITES.glob("*.yaml"))}
 
 
 def published_tables() -> dict[str, Path]:
@@ -36,17 +44,29 @@ def find_plan(name: str) -> tuple[Path, str]:
     Raises:
         PlanError: There is no such plan.
     """
+    return _find(name, shipped_plans(), "plan", "`fabricbench plans` lists the shipped plans")
+
+
+def find_suite(name: str) -> tuple[Path, str]:
+    """Find the suite that a user names: as `find_plan` does, among the shipped suites.
+
+    Raises:
+        PlanError: There is no such suite.
+    """
+    suites = shipped_suites()
+    return _find(name, suites, "suite", f"shipped are: {', '.join(suites)}")
+
+
+def _find(name: str, shipped: Mapping[str, Path], noun: str, otherwise: str) -> tuple[Path, str]:
     path = Path(name)
     is_plain = path.name == name and path.suffix not in (".yaml", ".yml")
-    shipped = shipped_plans()
     if is_plain and name in shipped:
         return shipped[name], name
     if name and "\0" not in name and _may_be_there(path):
         return path, name
-    hint = close_match_hint(path.stem, shipped) or "`fabricbench plans` lists the shipped plans"
-    raise PlanError(
-        [Problem(Place(name or '""'), "", "no such plan", "a shipped plan's name, or a file", hint)]
-    )
+    hint = close_match_hint(path.stem, shipped) or otherwise
+    allowed = f"a shipped {noun}'s name, or a file"
+    raise PlanError([Problem(Place(name or '""'), "", f"no such {noun}", allowed, hint)])
 
 
 def _may_be_there(path: Path) -> bool:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from fabricbench.plan.document.overrides import apply_overrides, resolved
 from fabricbench.plan.errors import Place, PlanError, Problem
 from fabricbench.plan.load import document_of
-from fabricbench.plan.searched import Scale, openings, scale_of, value_of
+from fabricbench.plan.scales import Scale, openings, scale_of, value_of
 from fabricbench.runner import loading
 from fabricbench.runner.messages import TuningError
 

@@ -6,7 +6,7 @@ The scale follows from how the field is declared, so that a search takes the uni
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Final, Literal, get_args, get_origin
+from typing import TYPE_CHECKING, Any, Final, Literal, get_args, get_origin
 
 from fabricbench import units
 from fabricbench.plan.document.document import Document
@@ -16,11 +16,12 @@ from fabricbench.plan.errors import FieldPath, Place, PlanError, Problem, dotted
 from fabricbench.plan.fields.base import Named, PlanModel, ShortModel
 from fabricbench.plan.fields.declared import FieldInfo, WithJsonSchema
 from fabricbench.plan.fields.quantities import parse_ratio
-from fabricbench.plan.load import field_of
-from fabricbench.plan.loaded import LoadedPlan
 from fabricbench.plan.sweep.fields import SWEPT_FIELDS
 from fabricbench.units import UnitError, describe
 from fabricbench.words import close_match_hint
+
+if TYPE_CHECKING:
+    from fabricbench.plan.loaded import LoadedPlan
 
 _SIZE_BITS: Final = 8
 """Binary digits that a searched size keeps: 1208KB rather than 1236987B."""
@@ -84,8 +85,10 @@ def openings(document: Document, fields: list[str]) -> list[str]:
     return found
 
 
-def value_of(loaded: LoadedPlan, field: FieldPath) -> Any:
+def value_of(loaded: "LoadedPlan", field: FieldPath) -> Any:
     """Return what a field of a plan comes to, in base units, defaults filled in; none if unknown."""
+    from fabricbench.plan.load import field_of
+
     for written, value in _leaves(loaded.trials[-1].run_spec, ""):
         if field_of(written, loaded.plan) == field:
             return value

@@ -1,0 +1,44 @@
+"""How a value repeats: its mean over trials that differ in their seed alone, and how far they scatter."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Repeated:
+    """A metric over iterations.
+
+    Attributes:
+        count: Iterations that have a value.
+        mean: Their mean, in the metric's unit.
+        least: The smallest.
+        most: The largest.
+        cv_percent: Coefficient of variation [%]: the sample standard deviation over the mean; none of one
+            value alone, or where the mean is 0 and the values differ.
+    """
+
+    count: int
+    mean: float
+    least: float
+    most: float
+    cv_percent: float | None
+
+
+def repeated(values: Sequence[float]) -> Repeated | None:
+    """Return how values repeat; none without any."""
+    if not values:
+        return None
+    mean = math.fsum(values) / len(values)
+    return Repeated(len(values), mean, min(values), max(values), _cv_percent(values, mean))
+
+
+def _cv_percent(values: Sequence[float], mean: float) -> float | None:
+    if len(values) < 2:
+        return None
+    deviation = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1))
+    if not deviation:
+        return 0.0
+    return 100 * deviation / abs(mean) if mean else None

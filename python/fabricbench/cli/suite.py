@@ -1,0 +1,221 @@
+"""The command `suite`: the tests of a document, run one after the other and reported in its sections."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from fabricbench.cli.errors import NOT_MET, OUR_BUG, SIGNALLED, USER_ERROR
+from fabricbench.cli.options import (
+    ForceOption,
+    FormatOption,
+    OverridesOption,
+    TimeLimitOption,
+    WorkspaceOption,
+)
+from fabricbench.cli.output import Format, has_colour, note, write
+from fabricbench.runner.limits import JOBS_MAX
+from fabricbench.runner.loading import TIME_LIMIT_MIN
+from fabricbench.words import counted
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fabricbench.report.suite import KpiName, SuiteReport, TestReport
+    from fabricbench.runner.suite import Suite, SuiteTest, TestEnd
+    from fabricbench.runner.trials import Outcome
+    from fabricbench.store import Workspace
+
+
+def suite_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
+    suite: Annotated[str, typer.Argument(metavar="SUITE", help="A shipped suite's name (bmwg), or a file.")],
+    out: Annotated[
+        Path | None,
+        typer.Option("-o", "--out", metavar="FILE.html", help="Write the report; replaced if it exists."),
+    ] = None,
+    only: Annotated[
+        list[str] | None,
+        typer.Option("--only", metavar="CATEGORY", help="Only this category, or plan; may be given again."),
+    ] = None,
+    quick: Annotated[
+        bool,
+        typer.Option("--quick", help="Change each plan as its `quick` says, for a look within a minute."),
+    ] = False,
+    overrides: OverridesOption = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Leave out the trials that are complete already.")
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what it would run and cost, and run nothing.")
+    ] = False,
+    jobs: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            max=JOBS_MAX,
+            metavar="N",
+            help="Trials at once; as many as cores and memory allow by default.",
+        ),
+    ] = None,
+    workspace: WorkspaceOption = None,
+    output: FormatOption = Format.TABLE,
+    time_limit: TimeLimitOption = TIME_LIMIT_MIN,
+    force: ForceOption = False,
+) -> None:
+    """Run the tests of a suite one after the other, and report them in the sections of its document.
+
+    A suite is a file: tests with their plans, in the order of the document. A test that fails does not end
+    the suite; the report has it among the anomalies.
+
+    Exit status: 0 when every trial ran and met the criteria of its plan; 1 or 2 when a test failed, by our
+    fault or by one that can be mended; 3 when a criterion is not met; 130 when stopped by Ctrl-C; 143 by
+    SIGTERM. Finished trials stay in any case, and --resume goes on where it ended.
+    """
+    from fabricbench.report.files import check_page_name, check_writable_target
+    from fabricbench.report.html.suite import FIGURE_NAMES
+    from fabricbench.runner import loading
+    from fabricbench.runner.suite import carry_out, load_suite
+    from fabricbench.store import Workspace
+
+    if out is not None:
+        check_page_name(out)
+        check_writable_target(out)
+    limits = None if force else loading.machine_limits(time_limit)
+    loaded = load_suite(suite, overrides or (), limits, only or (), FIGURE_NAMES, quick=quick)
+    note(f"{loaded.file.name}: {_extent(loaded)}")
+    if dry_run:
+        write("\n".join(f"{each.loaded.plan.name}: {each.loaded.extent}" for each in loaded.tests))
+        return
+    store = Workspace.open(workspace, create=True)
+
+    def run(part: SuiteTest, number: int) -> Outcome:
+        note(f"{number} of {len(loaded.tests)}: {part.test.title} ({part.loaded.plan.name})")
+        return _run(store, part, jobs, resume=resume)
+
+    ends = []
+    for end in carry_out(loaded, run):
+        ends.append(end)
+        if end.error is not None:
+            note(f"failed: {end.part.loaded.plan.name}: {_told(end.error)}")
+    stopped = next((end.outcome.stopped_by for end in ends if end.outcome and end.outcome.stopped_by), None)
+    report = _report(loaded, ends, quick=quick)
+    write(_render(report, output))
+    if out is not None:
+        _write_report(report, out)
+    if stopped is not None:
+        note(
+            f"interrupted: {counted(len(report.trials), 'trial')} finished and stay in {store.root}\n"
+            "hint: the same command with --resume runs the rest"
+        )
+        raise typer.Exit(SIGNALLED + stopped)
+    _exit(ends, report)
+
+
+def _extent(suite: Suite) -> str:
+    """Say how much there is to run."""
+    from fabricbench.plan.cost import duration
+
+    trials = sum(len(each.loaded.trials) for each in suite.tests)
+    cost_ms = sum(told["time_ms"] for each in suite.tests for told in each.loaded.estimates if told)
+    tests = counted(len(suite.tests), "test")
+    return f"{tests}, {counted(trials, 'trial')}, up to {duration(round(cost_ms))} of one core"
+
+
+def _run(store: Workspace, part: SuiteTest, jobs: int | None, *, resume: bool) -> Outcome:
+    from fabricbench.cli.progress import display
+    from fabricbench.results.jobs import meets_criteria, result_rows
+    from fabricbench.runner import loading
+    from fabricbench.runner.trials import Runner
+
+    backend = loading.backend_of(part.loaded)
+    with display() as listener:
+        runner = Runner(store, backend, result_rows, listener, None, resume, jobs)
+        runner.judge = meets_criteria
+        return runner.run(part.loaded)
+
+
+def _told(error: Exception) -> str:
+    """Say in one line why a test failed."""
+    from fabricbench.cli.errors import user_text
+
+    text = user_text(error) or f"{type(error).__name__}: {error}"
+    return " ".join(text.removeprefix("error: ").split())
+
+
+def _exit(ends: Sequence[TestEnd], report: SuiteReport) -> None:
+    from fabricbench.cli.errors import user_text
+
+    errors = [end.error for end in ends if end.error is not None]
+    if errors:
+        raise typer.Exit(USER_ERROR if all(user_text(error) for error in errors) else OUR_BUG)
+    nothing_holds = any(each.holds is None for test in report.tests for each in test.found)
+    if nothing_holds or any(test.rejected for test in report.tests):
+        raise typer.Exit(NOT_MET)
+
+
+def _report(suite: Suite, ends: Sequence[TestEnd], *, quick: bool) -> SuiteReport:
+    """Put what came of the suite into the words of its file."""
+    from fabricbench.report.suite import KpiName, OmittedTest, SuiteReport
+
+    file = suite.file
+    titles = {each.name: each.title for each in file.categories}
+    names = {each.metric: KpiName(each.metric, each.name, each.reference) for each in file.kpis}
+    notes = (
+        ["plans were run in their quick form, a look in seconds: its figures are none of the suite"]
+        if quick
+        else []
+    )
+    return SuiteReport(
+        name=file.name,
+        title=file.title,
+        document=file.document,
+        tests=[_test_report(end, titles, names) for end in ends],
+        planned=len(suite.tests),
+        omitted=[OmittedTest(titles[each.category], each.title, each.reason) for each in file.omitted],
+        notes=notes,
+        source=suite.source,
+    )
+
+
+def _test_report(end: TestEnd, titles: dict[str, str], names: dict[str, KpiName]) -> TestReport:
+    from fabricbench.cli.run import searched
+    from fabricbench.report.suite import KpiName, TestReport
+
+    test, plan, outcome = end.part.test, end.part.loaded.plan, end.outcome
+    found = searched(outcome) if outcome else []
+    trials = list(outcome.trials) if outcome else []
+    # Of a search only what holds is a result; what it tried besides is in the workspace.
+    shown = [trial for each in outcome.found for trial in each.trials] if outcome and found else trials
+    kpis = {name: names.get(name) or KpiName(name, "") for name in test.metrics}
+    return TestReport(
+        category=titles[test.category],
+        title=test.title,
+        plan=plan.name,
+        description=plan.description,
+        primary=kpis[test.primary],
+        kpis=list(kpis.values()),
+        figures=test.figures,
+        deviations=test.deviations,
+        trials=shown,
+        planned=len(shown) if found else len(end.part.loaded.trials),
+        error=_told(end.error) if end.error else "",
+        found=found,
+        tried=len(trials) if found else 0,
+    )
+
+
+def _render(report: SuiteReport, output: Format) -> str:
+    from fabricbench.report.suite import suite_csv, suite_json, suite_table
+
+    if output is Format.TABLE:
+        return suite_table(report, colour=has_colour())
+    return suite_json(report) if output is Format.JSON else suite_csv(report)
+
+
+def _write_report(report: SuiteReport, out: Path) -> None:
+    from fabricbench.report.html.suite import write_suite_report
+
+    size_bytes = write_suite_report(report, out)
+    note(f"wrote {out}: {counted(len(report.tests), 'test')}, {size_bytes / 1e6:.1f} MB")

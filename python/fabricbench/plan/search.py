@@ -1,0 +1,152 @@
+"""The search of a plan: the highest, or lowest, value of a field for which the plan's criteria hold."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from fabricbench.metrics import ALONE_RATIOS
+from fabricbench.plan.document.document import Document
+from fabricbench.plan.document.overrides import apply_overrides, resolved
+from fabricbench.plan.errors import FieldPath, PlanError, Problem, dotted
+from fabricbench.plan.scales import Scale, openings, scale_of
+from fabricbench.plan.sweep.search import HIGHEST, Written
+from fabricbench.units import UnitError
+
+if TYPE_CHECKING:
+    from fabricbench.plan.model import Plan
+
+
+@dataclass(frozen=True)
+class Range:
+    """The range of a search in base units.
+
+    Attributes:
+        field: The dotted path of the field.
+        low: The lower end.
+        high: The upper end.
+        resolution: How near the ends of the bracket have to come; 0 if only the steps end it.
+        is_highest: Whether the highest value is looked for.
+        steps: Halvings at most.
+        scale: How values are written.
+        opening: Overrides that make room for the field where a short form stands in its place.
+    """
+
+    field: str
+    low: float
+    high: float
+    resolution: float
+    is_highest: bool
+    steps: int
+    scale: Scale
+    opening: tuple[str, ...] = ()
+
+    def between(self, one: float, other: float) -> float | None:
+        """Return the value about halfway between two; none if there is no other one.
+
+        It is whole steps of the resolution above the lower end of the range, and one that a plan may have.
+        """
+        middle = (one + other) / 2
+        if self.resolution:
+            middle = self.low + round((middle - self.low) / self.resolution) * self.resolution
+        if self.scale.is_whole:
+            middle = float(int(middle))
+        middle = self.scale.read(self.scale.write(middle))
+        return middle if min(one, other) < middle < max(one, other) else None
+
+    def text(self, value: float) -> str:
+        """Write a value as a plan has it."""
+        return self.scale.write(value)
+
+
+def range_of(plan: "Plan", document: Document) -> Range:
+    """Return the range of a plan's search.
+
+    Raises:
+        PlanError: There is no such field, it has no numbers, or the ends are none of it.
+    """
+    search = plan.search
+    if search is None:
+        raise AssertionError("a plan without a search has no range")
+    place = document.place(("search", "field"))
+    opening = openings(document, [search.field])
+    scale = scale_of(apply_overrides(document, opening), search.field, place)
+    if scale is None:
+        found = f"`{search.field}`, which has no numbers"
+        raise PlanError([document.problem(("search", "field"), found, "a field that has numbers")])
+    low, high, near = (
+        _read(scale, written, ("search", name), document)
+        for name, written in (("from", search.low), ("to", search.high), ("resolution", search.resolution))
+    )
+    return Range(search.field, low, high, near, search.find == HIGHEST, search.steps, scale, tuple(opening))
+
+
+def _read(scale: Scale, written: Written | None, path: FieldPath, document: Document) -> float:
+    if written is None:
+        return 0.0
+    try:
+        return float(scale.read(str(written)))
+    except UnitError as error:
+        raise PlanError([document.problem(path, error.found, scale.allowed)]) from error
+
+
+def check_search(plan: "Plan", document: Document) -> Iterator[Problem]:
+    """Check that a search has a field, a range, and criteria that tell of each trial whether it holds."""
+    if plan.search is None:
+        return
+    try:
+        found = range_of(plan, document)
+    except PlanError as error:
+        yield from error.problems
+        return
+    if found.low >= found.high:
+        allowed = f"less than `to`, {found.text(found.high)}"
+        yield document.problem(("search", "from"), found.text(found.low), allowed)
+    elif not 0 <= found.resolution < found.high - found.low:
+        allowed = f"less than the range, {found.text(found.high - found.low)}"
+        yield document.problem(("search", "resolution"), found.text(found.resolution), allowed)
+    yield from _check_alone(plan, document)
+    yield from _check_criteria(plan, document)
+
+
+def _check_alone(plan: "Plan", document: Document) -> Iterator[Problem]:
+    """Check that nothing else sets the field."""
+    search = plan.search
+    if search is None:
+        return
+    path: FieldPath = ("search", "field")
+    own = _path(search.field, document)
+    for name in plan.sweep.names if plan.sweep else ():
+        if own is not None and _path(name, document) == own:
+            yield document.problem(
+                path, f"`{dotted(own)}`, which the sweep has too", "a field that is not swept"
+            )
+    for variant in plan.variants:
+        for name in variant.changes:
+            changed = _path(name, document)
+            if own is not None and changed is not None and _is_around(changed, own):
+                found = f"`{dotted(own)}`, which variant `{variant.name}` sets"
+                yield document.problem(path, found, "a field that no variant sets")
+
+
+def _is_around(path: FieldPath, other: FieldPath) -> bool:
+    return path == other[: len(path)] or other == path[: len(other)]
+
+
+def _path(name: str, document: Document) -> FieldPath | None:
+    try:
+        return resolved(document, name, document.place(()))
+    except PlanError:
+        return None  # the check of the sweep, or of the variant, says so
+
+
+def _check_criteria(plan: "Plan", document: Document) -> Iterator[Problem]:
+    """Check that the trials of every variant are judged, by metrics of their own."""
+    for index, criterion in enumerate(plan.criteria):
+        if criterion.is_ratio or criterion.metric in ALONE_RATIOS:
+            found = f"{criterion.metric}, a ratio to another trial"
+            yield document.problem(("criteria", index, "metric"), found, "a metric, as the plan has a search")
+    for name in [variant.name for variant in plan.variants] or [""]:
+        if not any(each.variant in (None, name) for each in plan.criteria):
+            found = f"no criterion of variant `{name}`" if name else "a search without criteria"
+            hint = "such as criteria: [{metric: frames_lost, max: 0}]"
+            yield document.problem(("search",), found, "criteria, which tell whether a value holds", hint)

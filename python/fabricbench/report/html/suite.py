@@ -1,0 +1,467 @@
+"""The page of a suite, in the sections that a benchmark report of the BMWG has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from fabricbench import __version__
+from fabricbench.analysis.isolation import is_solo
+from fabricbench.figures.registry import FIGURES
+from fabricbench.figures.scales import time_text
+from fabricbench.figures.subject import subject_of
+from fabricbench.report.configured_fabric import (
+    CONFIGURATION,
+    buffer_text,
+    each_once,
+    link_facts,
+    rate_control_text,
+    topology_text,
+    transport_text,
+)
+from fabricbench.report.files import check_writable_target
+from fabricbench.report.html.model import (
+    Answer,
+    Cell,
+    Column,
+    NotePart,
+    Page,
+    Part,
+    PlotPart,
+    Row,
+    Section,
+    TablePart,
+    TextPart,
+    Tone,
+)
+from fabricbench.report.html.page import write_page
+from fabricbench.report.points import VALUES, point_text, points_of
+from fabricbench.report.text_table import fixed
+from fabricbench.results.axes import axis_heads, axis_names, axis_values
+from fabricbench.results.sizes import size_title
+from fabricbench.words import counted
+
+if TYPE_CHECKING:
+    from fabricbench.analysis.repeatability import Repeated
+    from fabricbench.report.suite import KpiName, SuiteReport, TestReport
+    from fabricbench.results.kpis import KpiRow
+    from fabricbench.store import Trial
+
+_ROWS_MAX: Final = 500
+_WAYS_MAX: Final = 4
+_CONVERGENCE: Final = "convergence_us"
+_NOT_SIMULATED: Final = "none: the device under test is a model"
+_TOPOLOGY: Final = "topology"
+FIGURE_NAMES: Final = tuple(FIGURES)
+"""The figures that a suite may ask for."""
+
+
+def write_suite_report(report: SuiteReport, path: Path) -> int:
+    """Write the report of a suite as one HTML file that opens offline.
+
+    Args:
+        report: The suite.
+        path: The file; replaced if it exists, left as it was if anything fails.
+
+    Returns:
+        Size of the file [bytes].
+
+    Raises:
+        OutputFileError: The file cannot be written.
+        StoreError: A table of a trial cannot be read.
+    """
+    check_writable_target(path)
+    return write_page(suite_page(report), path)
+
+
+def suite_page(report: SuiteReport) -> Page:
+    """Put the page together."""
+    trials = report.trials
+    return Page(
+        name=report.name,
+        title=report.title,
+        verdict=f"{report.extent}. {report.document}".strip(),
+        tone=_tone(report),
+        focus=report.title,
+        answers=_answers(report),
+        sections=[
+            Section("dut", "1 DUT identification", _dut(trials)),
+            Section("topology", "2 Test topology", list(_topology(trials))),
+            Section("configuration", "3 Test configuration", _configuration(report)),
+            Section("hosts", "4 Host configuration", _hosts(report)),
+            Section("results", "5 Test results", _results(report)),
+            *_tests(report),
+            Section("anomalies", "6 Anomalies", _anomalies(report)),
+            Section("repeatability", "7 Repeatability statement", _repeatability(report)),
+            Section(
+                "suite", "The suite", [TextPart(report.source.rstrip(), "File of the suite", folded=True)]
+            ),
+        ],
+        footer=f"fabricbench {__version__}",
+    )
+
+
+def _tone(report: SuiteReport) -> Tone:
+    return "bad" if any(test.error or test.rejected for test in report.tests) else ""
+
+
+def _answers(report: SuiteReport) -> list[Answer]:
+    """Tell how much was run, what stands out and how results repeat."""
+    anomalies = list(report.anomalies())
+    known = [(test.cv_percent, test) for test in report.tests if test.cv_percent is not None]
+    largest = max(known, key=lambda each: each[0], default=None)
+    categories = list(dict.fromkeys(test.category for test in report.tests))
+    answers = [
+        Answer("Tests", f"{len(report.tests)} of {report.planned}", ", ".join(categories), "", "results"),
+        Answer("Trials", f"{report.trials_run:,}", f"by {_makers(report.trials)}", "", "hosts"),
+        Answer(
+            "Anomalies",
+            str(len(anomalies)),
+            f"in {counted(len({test.plan for test, _ in anomalies}), 'test')}"
+            if anomalies
+            else "nothing lost, nothing left",
+            "",
+            "anomalies",
+        ),
+    ]
+    if largest is not None:
+        about = f"largest coefficient of variation of a primary metric: {largest[1].title}"
+        answers.append(Answer("Repeats within", f"{fixed(largest[0], 2)} %", about, "", "repeatability"))
+    return answers
+
+
+def _makers(trials: Sequence[Trial]) -> str:
+    return ", ".join(
+        dict.fromkeys(f"{trial.facts.backend}, results {trial.facts.backend_version}" for trial in trials)
+    )
+
+
+def _dut(trials: Sequence[Trial]) -> list[Part]:
+    """Give what identifies the device under test; of a model what it is a model of."""
+    if not trials:
+        return [NotePart("No trial has finished.")]
+    spec = trials[0].facts.run_spec
+    fabric = spec["fabric"]
+    switch = fabric["switch"]
+    facts = [
+        ("Switch vendor, model", _NOT_SIMULATED),
+        ("Switch ASIC", _NOT_SIMULATED),
+        ("NOS version", "none: there is no control plane"),
+        ("Model", f"{_makers(trials)}, fabricbench {trials[0].facts.engine_version}"),
+        ("Fabric", topology_text(fabric)),
+        *((f"Port speed and cable delay, {name}", text) for name, text in link_facts(fabric)),
+        ("Buffer architecture", buffer_text(spec)),
+        ("Forwarding", f"{switch['forwarding']}, pipeline {time_text(switch['pipeline_latency_ps'])}"),
+        ("Optics, cables", "delay alone; no transceivers and, unless a plan says so, no bit errors"),
+        ("NIC vendor, model, firmware", _NOT_SIMULATED),
+    ]
+    note = "Of the first test; what other tests have in another way stands under Test configuration."
+    return [_facts(facts), NotePart(note)]
+
+
+def _facts(facts: Sequence[tuple[str, str]]) -> TablePart:
+    columns = [Column("parameter", numeric=False), Column("value", numeric=False)]
+    return TablePart(columns, [Row([Cell(name), Cell(value)]) for name, value in facts])
+
+
+def _topology(trials: Sequence[Trial]) -> Iterator[Part]:
+    """Give the map of each fabric that was tested, of the first trial that has it, and its description."""
+    shown: dict[str, Trial] = {}
+    for trial in trials:
+        if not is_solo(trial.facts.variant):
+            shown.setdefault(topology_text(trial.facts.run_spec["fabric"]), trial)
+    for number, trial in enumerate(shown.values()):
+        plot = FIGURES[_TOPOLOGY].draw(subject_of(trial, [trial]))
+        if plot is not None:
+            yield PlotPart(f"{_TOPOLOGY}-{number}", plot, half=number > 0)
+    for text, trial in shown.items():
+        links = "; ".join(f"{name} {told}" for name, told in link_facts(trial.facts.run_spec["fabric"]))
+        yield NotePart(
+            f"{text}{f'; {links}' if links else ''}. Shown: plan {trial.facts.plan}, trial {trial.id}."
+        )
+
+
+def _configuration(report: SuiteReport) -> list[Part]:
+    """Give what switches were set to in each test."""
+    columns = [Column("test", numeric=False), *(Column(title, numeric=False) for title, _ in CONFIGURATION)]
+    rows = []
+    for test in report.tests:
+        specs = [trial.facts.run_spec for trial in test.trials]
+        told = [each_once(specs, text) for _, text in CONFIGURATION]
+        cells = [_several(each) for each in told]
+        rows.append(Row([Cell(test.title, href=f"#{_key(test)}"), *cells]))
+    caption = "Where the variants or the swept values of a test differ, each configuration has a line."
+    return [TablePart(columns, rows, caption)]
+
+
+def _several(texts: Sequence[str]) -> Cell:
+    """Write what a test has in several ways: a line for each, of many the first."""
+    left = len(texts) - _WAYS_MAX
+    more = [f"and {counted(left, 'more way')}"] if left > 0 else []
+    return Cell(texts[0], [*texts[1:_WAYS_MAX], *more]) if texts else Cell("–")
+
+
+def _hosts(report: SuiteReport) -> list[Part]:
+    trials = report.trials
+    if not trials:
+        return [NotePart("No trial has finished.")]
+    specs = [trial.facts.run_spec for trial in trials]
+    first = specs[0]
+    nic = first["fabric"]["nic"]
+    seeds = sorted({trial.facts.run_spec["seed"] for trial in trials if trial.facts.iteration == 0})
+    jobs = [job for spec in specs for job in spec["jobs"]]
+    hows = list(dict.fromkeys(f"{job['collective']} {job['algorithm']}" for job in jobs if job["algorithm"]))
+    facts = [
+        ("NIC", f"a model: latency {time_text(nic['latency_ps'])} on each side"),
+        ("Transport", f"RoCEv2 RC; {transport_text(first)}"),
+        (
+            "Rate control",
+            "; ".join(dict.fromkeys(rate_control_text(spec).partition(":")[0] for spec in specs)),
+        ),
+        ("Collective library", "none: the plans give the schedules"),
+        ("Algorithms, as run", ", ".join(hows)),
+        ("Driver, operating system, BIOS", "none"),
+        ("Traffic by", f"fabricbench {trials[0].facts.engine_version}, backend {_makers(trials)}"),
+        ("Seed of the first iterations", ", ".join(map(str, seeds))),
+        (
+            "Machine that ran it",
+            ", ".join(dict.fromkeys(str(trial.machine.get("system", "–")) for trial in trials)),
+        ),
+        *((f"Note {number}", text) for number, text in enumerate(report.notes, 1)),
+    ]
+    rows = [
+        Row(
+            [
+                Cell(test.title),
+                _several(each_once([one.facts.run_spec for one in test.trials], transport_text)),
+            ]
+        )
+        for test in report.tests
+    ]
+    table = TablePart([Column("test", numeric=False), Column("transport", numeric=False)], rows)
+    return [_facts(facts), table]
+
+
+def _key(test: TestReport) -> str:
+    return f"test-{test.plan}"
+
+
+def _results(report: SuiteReport) -> list[Part]:
+    """Give the list of tests with the range of their primary metrics beside the indicative values."""
+    titles = ("category", "test", "plan")
+    columns = [Column("5.", numeric=False), *(Column(title, numeric=False) for title in titles)]
+    columns += [Column("trials"), Column("primary KPI", numeric=False), Column("least"), Column("most")]
+    columns += [Column("indicative", numeric=False), Column("ended", numeric=False)]
+    rows = []
+    for number, test in enumerate(report.tests, 1):
+        found = [value.mean for _, value in test.repeated()]
+        kpi = test.primary
+        ends = [kpi.text(each) for each in (min(found), max(found))] if found else ["–", "–"]
+        tone: Tone = "bad" if test.error or test.rejected else ""
+        rows.append(
+            Row(
+                [
+                    Cell(str(number)),
+                    Cell(test.category),
+                    Cell(test.title, href=f"#{_key(test)}"),
+                    Cell(test.plan, tone="muted"),
+                    Cell(str(test.tried or len(test.trials))),
+                    Cell(kpi.full_title),
+                    *map(Cell, ends),
+                    Cell(kpi.reference, tone="muted"),
+                    Cell(test.state, tone=tone),
+                ]
+            )
+        )
+    caption = (
+        "Least and most over the cases of a test. Indicative values are the document's own, as context: they "
+        "judge nothing."
+    )
+    return [TablePart(columns, rows, caption)]
+
+
+def _tests(report: SuiteReport) -> Iterator[Section]:
+    for number, test in enumerate(report.tests, 1):
+        parts: list[Part] = [*_plots(test)]
+        parts += [NotePart(test.description)] if test.description else []
+        parts += [NotePart(f"Failed: {test.error}")] if test.error else []
+        parts += [_search_table(test)] if test.found else []
+        parts += [_kpi_table(test)] if test.rows else []
+        parts += _points(test) if test.rows else []
+        parts += [NotePart(f"Deviation from the procedure: {each}") for each in test.deviations]
+        yield Section(
+            _key(test), f"5.{number} {test.title}", parts, f"{test.category} · {test.plan}", in_contents=False
+        )
+
+
+def _plots(test: TestReport) -> Iterator[PlotPart]:
+    """Draw the figures of a test: of its run, or of its last case in the first iteration."""
+    if not test.rows:
+        return
+    shown = test.rows[-1].trial
+    run = [trial for trial in test.trials if trial.facts.iteration == 0]
+    half = len(test.figures) > 1
+    for name in test.figures:
+        figure = FIGURES[name]
+        plot = figure.draw(subject_of(shown, run if figure.of_run else [shown]))
+        if plot is not None:
+            yield PlotPart(f"{test.plan}-{name}", plot, half)
+
+
+def _search_table(test: TestReport) -> TablePart:
+    """Give the value that holds in each case, and the nearest that does not."""
+    first = test.found[0]
+    columns = [Column("variant", numeric=False)]
+    columns += [
+        Column(below, above, numeric=False) for above, below in axis_heads([name for name, _ in first.axes])
+    ]
+    columns += [Column("holds", first.field), Column("does not", first.field), Column("values tried")]
+    rows = [
+        Row(
+            [
+                Cell(each.variant),
+                *(Cell(value) for _, value in each.axes),
+                Cell(each.holds or "–", tone="" if each.holds else "bad"),
+                Cell(each.fails or "–"),
+                Cell(str(each.tried)),
+            ]
+        )
+        for each in test.found
+    ]
+    which = "highest" if first.is_highest else "lowest"
+    caption = (
+        f"Binary search of the {which} value for which the criteria hold, in {counted(test.tried, 'trial')}."
+    )
+    return TablePart(columns, rows, caption)
+
+
+def _points(test: TestReport) -> list[Part]:
+    """Give what each class of observation point tells of one trial, the classes side by side."""
+    row = test.rows[-1]
+    found = points_of(row.trial)
+    if found is None:
+        return [NotePart("Observation points are not known of what was measured elsewhere.")]
+    titles = ("fabric boundary", "device counters", "endpoint", "device – fabric", "endpoint – fabric")
+    columns = [Column("observed", numeric=False), Column("unit", numeric=False), *map(Column, titles)]
+    rows = [
+        Row([Cell(each.title), Cell(each.unit), *(Cell(point_text(getattr(each, name))) for name in VALUES)])
+        for each in found.rows
+    ]
+    caption = f"What each observation point tells of one trial: {row.label}, trial {row.trial.id}."
+    parts: list[Part] = [TablePart(columns, rows, caption)]
+    if any(kpi.metric == _CONVERGENCE for kpi in test.kpis) and found.convergence.reason:
+        parts.append(NotePart(f"Why that trial has no time of convergence: {found.convergence.reason}."))
+    return parts
+
+
+def _kpi_table(test: TestReport) -> TablePart:
+    """Give a row for each case: what tells it from others, and its metrics by their names in the document."""
+    rows, kpis = test.rows[:_ROWS_MAX], test.shown
+    trials = [row.trial for row in rows]
+    names = axis_names(trials)
+    has_variants = any(trial.facts.reference for trial in trials)
+    has_jobs = len({row.first.summary.job for row in rows}) > 1
+    columns = [Column("variant", numeric=False)] if has_variants else []
+    columns += [Column("job", numeric=False)] if has_jobs else []
+    columns += [Column(below, above, numeric=False) for above, below in axis_heads(names)]
+    columns.append(Column(size_title(trials)))
+    columns += [Column(kpi.title, kpi.seen) for kpi in kpis]
+    lead = len(columns) - len(kpis)
+    cells = []
+    if any(kpi.reference for kpi in kpis):
+        indicative = [Cell("indicative", tone="muted"), *[Cell("")] * (lead - 1)]
+        cells.append(Row([*indicative, *(Cell(kpi.reference, tone="muted") for kpi in kpis)]))
+    for row in rows:
+        own = [Cell(row.trial.facts.variant)] if has_variants else []
+        own += [Cell(row.first.summary.job)] if has_jobs else []
+        own += [*map(Cell, axis_values(row.trial, names)), Cell(row.first.size)]
+        cells.append(Row([*own, *(_kpi_cell(row, kpi) for kpi in kpis)]))
+    return TablePart(columns, cells, _caption(test))
+
+
+def _kpi_cell(row: KpiRow, kpi: KpiName) -> Cell:
+    value = row.values[kpi.metric]
+    if value is None:
+        return Cell("–", tone="muted")
+    tone: Tone = "bad" if value.mean and kpi.declared.is_trouble else "muted" if not value.mean else ""
+    return Cell(kpi.text(value.mean), _span(value, kpi), tone)
+
+
+def _span(value: Repeated, kpi: KpiName) -> list[str]:
+    """Write the least and the most of several iterations, where they differ."""
+    ends = [kpi.text(each) for each in (value.least, value.most)]
+    return [f"{ends[0]} – {ends[1]}"] if ends[0] != ends[1] else []
+
+
+def _caption(test: TestReport) -> str:
+    text = f"Means over {counted(test.iterations, 'iteration')}" if test.iterations > 1 else "One iteration"
+    text += ", with the least and the most where they differ." if test.iterations > 1 else "."
+    missing = [kpi.title for kpi in test.kpis if kpi not in test.shown]
+    if missing:
+        text += f" Not measured here: {', '.join(missing)}."
+    if len(test.rows) > _ROWS_MAX:
+        text += f" Reduced: the first {_ROWS_MAX:,} of {len(test.rows):,} cases."
+    return text
+
+
+def _anomalies(report: SuiteReport) -> list[Part]:
+    """Give what was out of the ordinary, each deviation from the procedures, and what was not carried out."""
+    found = list(report.anomalies())
+    plain = [Column("test", numeric=False), Column("what", numeric=False)]
+    parts: list[Part] = [
+        TablePart(
+            plain,
+            [Row([Cell(test.title, href=f"#{_key(test)}"), Cell(text)]) for test, text in found],
+            "Failures, jobs that are not complete, frames lost, criteria of plans that are not met.",
+        )
+        if found
+        else NotePart("No test failed, every job is complete, nothing was lost.")
+    ]
+    deviations = [(test, each) for test in report.tests for each in test.deviations]
+    if deviations:
+        rows = [Row([Cell(test.title, href=f"#{_key(test)}"), Cell(text)]) for test, text in deviations]
+        parts.append(TablePart(plain, rows, "Deviations from the procedures of the document."))
+    if report.omitted:
+        titles = ("category", "test", "why")
+        rows = [Row([Cell(each.category), Cell(each.title), Cell(each.reason)]) for each in report.omitted]
+        parts.append(TablePart([Column(title, numeric=False) for title in titles], rows, "Not carried out."))
+    return parts
+
+
+def _repeatability(report: SuiteReport) -> list[Part]:
+    """Give iterations and coefficient of variation of each primary metric, the worst case of each test."""
+    titles = ("test", "primary KPI", "worst case")
+    columns = [Column(titles[0], numeric=False), Column(titles[1], numeric=False), Column("iterations")]
+    columns += [
+        Column("cases"),
+        Column("median CV", "%"),
+        Column("largest CV", "%"),
+        Column(titles[2], numeric=False),
+    ]
+    rows = []
+    for test in report.tests:
+        known = [(value.cv_percent, row) for row, value in test.repeated() if value.cv_percent is not None]
+        known.sort(key=lambda each: each[0])
+        median = known[(len(known) - 1) // 2][0] if known else None
+        worst = known[-1] if known else None
+        rows.append(
+            Row(
+                [
+                    Cell(test.title, href=f"#{_key(test)}"),
+                    Cell(test.primary.title),
+                    Cell(str(test.iterations)),
+                    Cell(str(len(test.rows))),
+                    Cell(fixed(median, 2)),
+                    Cell(fixed(worst[0], 2) if worst else "-"),
+                    Cell(worst[1].label if worst else ""),
+                ]
+            )
+        )
+    note = (
+        "Iterations differ in their seed alone: in what the hash makes of their queue pairs, and in what is "
+        "drawn at random. The same seed gives the same result to the bit. CV is the sample standard "
+        "deviation over the mean; 5 % is what the document gives as typical of runs in a laboratory, and "
+        "judges nothing."
+    )
+    return [TablePart(columns, rows), NotePart(note)]

@@ -1,0 +1,404 @@
+"""What came of a suite: its tests with their metrics, what was out of the ordinary, how results repeat."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final
+
+from fabricbench.metrics import ALONE_RATIOS, BY_NAME, RATIOS, Metric
+from fabricbench.report.criteria import judgement_text
+from fabricbench.report.formats import rows_csv
+from fabricbench.report.terminal.cells import metric_text
+from fabricbench.report.text_table import Column, Row, Style, fixed, render
+from fabricbench.results.kpis import KpiRow, kpi_rows
+from fabricbench.words import counted
+
+if TYPE_CHECKING:
+    from fabricbench.analysis.repeatability import Repeated
+    from fabricbench.report.search import Searched
+    from fabricbench.store import Trial
+
+_RATIOS: Final[Mapping[str, Metric]] = {**RATIOS, **ALONE_RATIOS}
+_SHOWN: Final = 5
+"""Cases of one anomaly that are named."""
+
+
+@dataclass(frozen=True)
+class KpiName:
+    """A metric as the suite's document has it.
+
+    Attributes:
+        metric: Its name in the registry of metrics, or that of a ratio.
+        name: Its name in the document; that of the registry if empty.
+        reference: An indicative value of the document, in words; empty if there is none.
+    """
+
+    metric: str
+    name: str
+    reference: str = ""
+
+    @property
+    def declared(self) -> Metric:
+        """The metric; of a ratio the one that it is of."""
+        return BY_NAME.get(self.metric) or _RATIOS[self.metric]
+
+    @property
+    def title(self) -> str:
+        """What it is called."""
+        if self.name or self.metric not in _RATIOS:
+            return self.name or self.declared.title
+        return f"{self.declared.title}, {'alone' if self.metric in ALONE_RATIOS else 'reference'} = 1"
+
+    @property
+    def unit(self) -> str:
+        """Its unit; empty of a pure number."""
+        return "" if self.metric in _RATIOS else self.declared.unit
+
+    @property
+    def seen(self) -> str:
+        """Its unit, if it has one, and the observation point at which it is seen."""
+        return ", ".join(part for part in (self.unit, f"at {self.declared.point}") if part)
+
+    @property
+    def full_title(self) -> str:
+        """Its title with its unit."""
+        return f"{self.title} ({self.unit})" if self.unit else self.title
+
+    def text(self, value: float | None) -> str:
+        """Write a value of it."""
+        if value is None:
+            return "–"
+        if self.metric in _RATIOS:
+            return f"{value:.4g}"
+        return metric_text(self.declared, round(value) if self.declared.is_count else value)
+
+
+@dataclass(frozen=True)
+class TestReport:
+    """A test and what came of it.
+
+    Attributes:
+        category: Title of its category.
+        title: Its title.
+        plan: Name of its plan.
+        description: What the plan says of itself.
+        primary: The metric that repeatability is about.
+        kpis: All metrics of its table.
+        figures: The figures that it shows, by name.
+        deviations: How it differs from what the document asks for.
+        trials: Its finished trials.
+        planned: How many its plan has.
+        error: Why it failed; empty if it did not.
+        found: What the search of its plan found; `trials` are then those at the values that hold.
+        tried: Trials that the search ran.
+    """
+
+    category: str
+    title: str
+    plan: str
+    description: str
+    primary: KpiName
+    kpis: Sequence[KpiName]
+    figures: Sequence[str]
+    deviations: Sequence[str]
+    trials: Sequence[Trial]
+    planned: int
+    error: str = ""
+    found: Sequence[Searched] = ()
+    tried: int = 0
+
+    @cached_property
+    def rows(self) -> list[KpiRow]:
+        """Its cases."""
+        return kpi_rows(self.trials, [kpi.metric for kpi in self.kpis])
+
+    @property
+    def shown(self) -> list[KpiName]:
+        """The metrics that some case has."""
+        return [kpi for kpi in self.kpis if any(row.values[kpi.metric] for row in self.rows)]
+
+    @property
+    def incomplete(self) -> int:
+        """How many jobs are not complete."""
+        return sum(row.incomplete for row in self.rows)
+
+    @property
+    def rejected(self) -> list[tuple[KpiRow, str]]:
+        """Each criterion of the plan that is not met, with its case."""
+        return [
+            (row, judgement_text(each))
+            for row in self.rows
+            for job in row.jobs
+            for each in job.judgements
+            if not each.passed
+        ]
+
+    @property
+    def state(self) -> str:
+        """How it ended, in a word or two."""
+        if self.error:
+            return "failed"
+        if any(each.holds is None for each in self.found):
+            return "no value holds"
+        if len(self.trials) < self.planned:
+            return f"{len(self.trials)} of {self.planned} trials"
+        if self.rejected:
+            return "criteria not met"
+        return f"{counted(self.incomplete, 'job')} incomplete" if self.incomplete else "complete"
+
+    def repeated(self) -> list[tuple[KpiRow, Repeated]]:
+        """Return the primary metric of each case that has it."""
+        known = [(row, row.values.get(self.primary.metric)) for row in self.rows]
+        return [(row, value) for row, value in known if value is not None]
+
+    @property
+    def iterations(self) -> int:
+        """Iterations of the case that has most."""
+        return max((len(row.jobs) for row in self.rows), default=0)
+
+    @property
+    def cv_percent(self) -> float | None:
+        """The largest coefficient of variation of the primary metric [%]; none where nothing repeats."""
+        found = [value.cv_percent for _, value in self.repeated() if value.cv_percent is not None]
+        return max(found, default=None)
+
+
+@dataclass(frozen=True)
+class OmittedTest:
+    """A test of the document that was not carried out."""
+
+    category: str
+    title: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class SuiteReport:
+    """A suite and what came of it.
+
+    Attributes:
+        name: Its name.
+        title: Its title.
+        document: The document whose tests these are.
+        tests: The tests that were begun.
+        planned: How many there are to run.
+        omitted: What it does not carry out.
+        notes: What else is to be told, such as that plans were run in their quick form.
+        source: The file of the suite.
+    """
+
+    name: str
+    title: str
+    document: str
+    tests: Sequence[TestReport]
+    planned: int
+    omitted: Sequence[OmittedTest] = ()
+    notes: Sequence[str] = ()
+    source: str = field(default="", repr=False)
+
+    @property
+    def trials(self) -> list[Trial]:
+        """All finished trials, in the order of the tests."""
+        return [trial for test in self.tests for trial in test.trials]
+
+    @property
+    def trials_run(self) -> int:
+        """How many trials were run, those that searches tried among them."""
+        return sum(test.tried or len(test.trials) for test in self.tests)
+
+    @property
+    def extent(self) -> str:
+        """How much was run, in words."""
+        ran = f"{len(self.tests)} of {counted(self.planned, 'test')}"
+        failed = sum(bool(test.error) for test in self.tests)
+        rejected = sum(bool(test.rejected) for test in self.tests)
+        parts = [f"{counted(self.planned, 'test') if len(self.tests) == self.planned else ran}"]
+        parts.append(counted(self.trials_run, "trial"))
+        parts += [f"{failed} failed"] if failed else []
+        parts += [f"{rejected} with criteria not met"] if rejected else []
+        return ", ".join(parts)
+
+    def anomalies(self) -> Iterator[tuple[TestReport, str]]:
+        """Yield what was out of the ordinary in a test: failures, jobs without end, losses, criteria."""
+        for test in self.tests:
+            if test.error:
+                yield test, f"failed: {test.error}"
+            elif len(test.trials) < test.planned:
+                yield test, f"{test.planned - len(test.trials)} of {test.planned} trials did not run"
+            yield from ((test, f"{each.label}: {each.text}") for each in test.found if each.holds is None)
+            yield from ((test, text) for text in _incomplete(test))
+            yield from ((test, text) for text in _lost(test))
+            for row, text in test.rejected[:_SHOWN]:
+                yield test, f"criterion of the plan, {row.label}: {text}"
+            if len(test.rejected) > _SHOWN:
+                yield test, f"and {len(test.rejected) - _SHOWN} more criteria that are not met"
+
+
+def _incomplete(test: TestReport) -> Iterator[str]:
+    broken = [row for row in test.rows if row.incomplete]
+    for row in broken[:_SHOWN]:
+        job = next(job for job in row.jobs if job.summary.status != "complete")
+        of = f"{row.incomplete} of {len(row.jobs)} iterations " if len(row.jobs) > 1 else ""
+        yield f"{row.label}: {of}{job.summary.status}: {job.summary.reason}"
+    if len(broken) > _SHOWN:
+        yield f"and {len(broken) - _SHOWN} more cases with jobs that are not complete"
+
+
+def _lost(test: TestReport) -> Iterator[str]:
+    """Tell the frames that were lost, by cause; a trial's losses are those of all its jobs."""
+    causes: dict[str, int] = {}
+    for trial in test.trials:
+        for cause, count in (trial.summary or {}).get("frames_lost", {}).items():
+            causes[cause] = causes.get(cause, 0) + count
+    told = [f"{count:,} by {cause.replace('_', ' ')}" for cause, count in causes.items() if count]
+    if told:
+        trials = sum(any((trial.summary or {}).get("frames_lost", {}).values()) for trial in test.trials)
+        yield f"frames lost in {trials} of {counted(len(test.trials), 'trial')}: {', '.join(told)}"
+
+
+def suite_table(report: SuiteReport, *, colour: bool) -> str:
+    """Write one line for each test: its primary metric, over its cases, and how it repeats."""
+    columns = [
+        Column(("test",), is_text=True),
+        Column(("plan",), is_text=True),
+        Column(("trials",)),
+        Column(("primary KPI",), is_text=True),
+        Column(("least",)),
+        Column(("most",)),
+        Column(("CV", "%")),
+        Column(("ended",), is_text=True),
+    ]
+    rows = [Row(_line(test), _style(test)) for test in report.tests]
+    lines = [f"{report.title}: {report.extent}", render(columns, rows, colour=colour)]
+    anomalies = [f"{test.plan}: {text}" for test, text in report.anomalies()]
+    return "\n".join([*lines, *([f"anomalies: {len(anomalies)}"] if anomalies else []), *anomalies])
+
+
+def _line(test: TestReport) -> list[str]:
+    found = [value.mean for _, value in test.repeated()]
+    kpi = test.primary
+    ends = [kpi.text(each) for each in (min(found), max(found))] if found else ["-", "-"]
+    return [
+        test.title,
+        test.plan,
+        str(test.tried or len(test.trials)),
+        kpi.full_title,
+        *ends,
+        fixed(test.cv_percent, 2),
+        test.state,
+    ]
+
+
+def _style(test: TestReport) -> Style:
+    return Style.RED if test.error or test.rejected else Style.PLAIN
+
+
+def suite_json(report: SuiteReport) -> str:
+    """Write all of a suite's results as JSON."""
+    tests = [
+        {
+            "category": test.category,
+            "title": test.title,
+            "plan": test.plan,
+            "state": test.state,
+            "error": test.error or None,
+            "primary": test.primary.metric,
+            "iterations": test.iterations,
+            "cv_percent": test.cv_percent,
+            "deviations": list(test.deviations),
+            "search": [each.content for each in test.found],
+            "kpis": [
+                {
+                    "metric": kpi.metric,
+                    "name": kpi.title,
+                    "unit": kpi.unit,
+                    "reference": kpi.reference or None,
+                }
+                for kpi in test.kpis
+            ],
+            "results": [
+                _case(row) | {"kpis": {name: _values(found) for name, found in row.values.items()}}
+                for row in test.rows
+            ],
+        }
+        for test in report.tests
+    ]
+    content: dict[str, Any] = {
+        "suite": report.name,
+        "title": report.title,
+        "document": report.document,
+        "planned": report.planned,
+        "tests": tests,
+        "omitted": [vars(each) for each in report.omitted],
+        "anomalies": [{"plan": test.plan, "text": text} for test, text in report.anomalies()],
+        "notes": list(report.notes),
+    }
+    return json.dumps(content, indent=2)
+
+
+def _case(row: KpiRow) -> dict[str, Any]:
+    facts, summary = row.trial.facts, row.first.summary
+    return {
+        "variant": facts.variant,
+        "job": summary.job,
+        "data_size_bytes": summary.data_size_bytes,
+        "axes": dict(facts.axes),
+        "trials": [job.trial.id for job in row.jobs],
+        "incomplete": row.incomplete,
+    }
+
+
+def _values(found: Repeated | None) -> Mapping[str, Any] | None:
+    return None if found is None else vars(found)
+
+
+def suite_csv(report: SuiteReport) -> str:
+    """Write a row for each metric of each case."""
+    rows = [
+        {
+            "category": test.category,
+            "test": test.title,
+            "plan": test.plan,
+            "variant": row.trial.facts.variant,
+            "job": row.first.summary.job,
+            "data_size_bytes": row.first.summary.data_size_bytes,
+            "axes": row.first.axes,
+            "metric": kpi.metric,
+            "name": kpi.title,
+            "unit": kpi.unit,
+            "iterations": found.count,
+            "mean": found.mean,
+            "least": found.least,
+            "most": found.most,
+            "cv_percent": found.cv_percent,
+            "is_primary": kpi == test.primary,
+        }
+        for test in report.tests
+        for row in test.rows
+        for kpi in test.kpis
+        if (found := row.values[kpi.metric]) is not None
+    ]
+    return rows_csv(_CSV, rows)
+
+
+_CSV: Final = (
+    "category",
+    "test",
+    "plan",
+    "variant",
+    "job",
+    "data_size_bytes",
+    "axes",
+    "metric",
+    "name",
+    "unit",
+    "iterations",
+    "mean",
+    "least",
+    "most",
+    "cv_percent",
+    "is_primary",
+)

@@ -1,0 +1,272 @@
+"""Suites: plans that make up the tests of one document, run one after the other and reported together."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from fabricbench.metrics import ALONE_RATIOS, BY_NAME, RATIOS
+from fabricbench.plan.document.document import Document, read_file
+from fabricbench.plan.document.shipped import find_suite, shipped_plans
+from fabricbench.plan.document.validate import problems_of
+from fabricbench.plan.errors import FieldPath, Place, PlanError, Problem
+from fabricbench.plan.fields.base import PlanModel, UnreadableError
+from fabricbench.plan.fields.declared import Field
+from fabricbench.plan.fields.quantities import Name, OneLine
+from fabricbench.runner.loading import load
+from fabricbench.words import close_match_hint
+
+if TYPE_CHECKING:
+    from fabricbench.plan.cost import Limits
+    from fabricbench.plan.loaded import LoadedPlan
+    from fabricbench.runner.trials import Outcome
+
+TESTS_MAX = 1_000
+_METRICS: Final = (*BY_NAME, *RATIOS, *ALONE_RATIOS)
+
+
+class Kpi(PlanModel):
+    """What the suite's document calls a metric, and what it gives to compare with."""
+
+    metric: str = Field(min_length=1, max_length=100, description="A metric, by its name in docs/metrics.md.")
+    name: OneLine = Field(max_length=100, description="Its name in the document.")
+    reference: OneLine = Field(
+        default="",
+        max_length=200,
+        description="An indicative value, in words: it stands beside the results and judges nothing.",
+    )
+
+
+class Category(PlanModel):
+    """A category of tests."""
+
+    name: Name = Field(description="Its name, as `--only` takes it.")
+    title: OneLine = Field(max_length=200, description="Its title.")
+
+
+class Test(PlanModel):
+    """A test: a plan, and what of it is reported."""
+
+    plan: str = Field(
+        min_length=1, max_length=1_000, description="A shipped plan's name, or a file beside this one."
+    )
+    category: str = Field(description="The name of its category.")
+    title: OneLine = Field(max_length=200, description="Its title, as the document has it.")
+    primary: str = Field(description="The metric that the statement of repeatability is about.")
+    kpis: list[str] = Field(default=[], description="Other metrics of the table, in their order.")
+    figures: list[str] = Field(
+        default=[], description="Figures, by their names in docs/reference/figures.md."
+    )
+    deviations: list[OneLine] = Field(
+        default=[], description="How it differs from what the document asks for, each in a sentence."
+    )
+    changes: dict[str, Any] = Field(
+        default={}, alias="set", description="Fields of the plan and what they are here."
+    )
+
+    @property
+    def metrics(self) -> list[str]:
+        """All metrics of its table, the primary one first."""
+        return list(dict.fromkeys([self.primary, *self.kpis]))
+
+
+class Omitted(PlanModel):
+    """A test of the document that the suite does not carry out."""
+
+    category: str = Field(description="The name of its category.")
+    title: OneLine = Field(max_length=200, description="Its title, as the document has it.")
+    reason: OneLine = Field(max_length=1_000, description="Why it is left out.")
+
+
+class SuiteFile(PlanModel):
+    """The tests of a document as plans, in the order in which they are run and reported."""
+
+    suite: Literal[1] = Field(description="Version of the format: 1.")
+    name: Name = Field(description="Name of the suite.")
+    title: OneLine = Field(max_length=200, description="Title of the report.")
+    document: OneLine = Field(default="", max_length=400, description="The document whose tests these are.")
+    changes: dict[str, Any] = Field(
+        default={},
+        alias="set",
+        description="Fields and what they are in every plan; a test's own come after.",
+    )
+    kpis: list[Kpi] = Field(default=[], description="What the document calls metrics.")
+    categories: list[Category] = Field(min_length=1, max_length=100, description="The categories.")
+    tests: list[Test] = Field(min_length=1, max_length=TESTS_MAX, description="The tests.")
+    omitted: list[Omitted] = Field(default=[], description="What is not carried out, and why.")
+
+
+@dataclass(frozen=True)
+class SuiteTest:
+    """A test that can be carried out: what the file says of it, and its plan."""
+
+    test: Test
+    loaded: LoadedPlan
+
+
+@dataclass(frozen=True)
+class Suite:
+    """A suite that can be carried out.
+
+    Attributes:
+        file: What its file says.
+        tests: The chosen tests, in its order.
+        source: The text of the file.
+    """
+
+    file: SuiteFile
+    tests: Sequence[SuiteTest]
+    source: str
+
+
+@dataclass(frozen=True)
+class TestEnd:
+    """How a test ended.
+
+    Attributes:
+        part: The test.
+        outcome: Its trials; none if it failed.
+        error: Why it failed, if it did.
+    """
+
+    part: SuiteTest
+    outcome: Outcome | None
+    error: Exception | None = None
+
+
+def load_suite(
+    name: str,
+    overrides: Sequence[str] = (),
+    limits: Limits | None = None,
+    only: Sequence[str] = (),
+    figures: Sequence[str] = (),
+    *,
+    quick: bool = False,
+) -> Suite:
+    """Load a suite with the plans of the chosen categories.
+
+    Args:
+        name: A shipped suite's name, or a file; files of plans are looked for beside it.
+        overrides: Changes of every plan, each FIELD=VALUE.
+        limits: What each trial may cost; anything if none.
+        only: Names of the categories, or of plans, to carry out; all if none.
+        figures: The figures that there are.
+        quick: Change each plan first as its `quick` says.
+
+    Raises:
+        PlanError: It cannot be read, or a plan of it cannot be carried out within the limits.
+    """
+    path, source = find_suite(name)
+    document = read_file(path, source)
+    try:
+        read = SuiteFile.model_validate(document.data)
+    except UnreadableError as error:
+        raise PlanError(problems_of(error, document, SuiteFile)) from error
+    problems = list(_check(read, document, figures)) or list(_check_only(read, only))
+    if problems:
+        raise PlanError(problems)
+    tests: list[SuiteTest] = []
+    for index, test in enumerate(read.tests):
+        if only and test.category not in only and test.plan not in only:
+            continue
+        changes = [*_overrides({**read.changes, **test.changes}), *overrides]
+        try:
+            tests.append(SuiteTest(test, load(_place(test.plan, path), changes, limits, quick=quick)))
+        except PlanError as error:
+            problems += _problems(error, document, index)
+    if problems:
+        raise PlanError(problems)
+    return Suite(read, tests, document.text)
+
+
+def carry_out(suite: Suite, run: Callable[[SuiteTest, int], Outcome]) -> Iterator[TestEnd]:
+    """Run the tests one after the other; one that fails does not end the suite, one that is stopped does.
+
+    Args:
+        suite: The suite.
+        run: Runs a test, whose number from 1 it is told.
+
+    Yields:
+        How each test ended, when it has.
+
+    Raises:
+        StoreError: The workspace cannot be written.
+    """
+    from fabricbench.store import StoreError
+
+    for number, part in enumerate(suite.tests, 1):
+        try:
+            outcome = run(part, number)
+        except (StoreError, OSError, MemoryError):
+            raise  # as it would be for the next
+        except Exception as error:  # noqa: BLE001 -- told as an anomaly, and by the exit status
+            yield TestEnd(part, None, error)
+            continue
+        yield TestEnd(part, outcome)
+        if outcome.stopped_by is not None:
+            return
+
+
+def _place(plan: str, path: Path) -> str:
+    """Return a shipped plan's name, or the path of a file that is named beside the suite."""
+    return plan if plan in shipped_plans() else str(path.parent / plan)
+
+
+def _overrides(changes: Mapping[str, Any]) -> Iterator[str]:
+    for field, value in changes.items():
+        yield f"{field}={json.dumps(value)}"
+
+
+def _check(read: SuiteFile, document: Document, figures: Sequence[str]) -> Iterator[Problem]:
+    """Check that categories, metrics and figures are there, and that no plan comes twice."""
+    names = [each.name for each in read.categories]
+    categories = [(("tests", index), each.category) for index, each in enumerate(read.tests)]
+    categories += [(("omitted", index), each.category) for index, each in enumerate(read.omitted)]
+    for at, category in categories:
+        if category not in names:
+            yield _unknown(document, (*at, "category"), category, names)
+    yield from (
+        _unknown(document, ("kpis", index, "metric"), each.metric, _METRICS)
+        for index, each in enumerate(read.kpis)
+        if each.metric not in _METRICS
+    )
+    seen: set[str] = set()
+    for index, test in enumerate(read.tests):
+        if test.plan in seen:
+            hint = "a plan with variants, or a copy of it under another name, runs what differs"
+            yield document.problem(("tests", index, "plan"), f'"{test.plan}" again', "each plan once", hint)
+        seen.add(test.plan)
+        named: list[tuple[FieldPath, str]] = [
+            (("primary",), test.primary),
+            *((("kpis", at), name) for at, name in enumerate(test.kpis)),
+        ]
+        for path, metric in named:
+            if metric not in _METRICS:
+                yield _unknown(document, ("tests", index, *path), metric, _METRICS)
+        for place, figure in enumerate(test.figures):
+            if figures and figure not in figures:
+                yield _unknown(document, ("tests", index, "figures", place), figure, figures)
+
+
+def _check_only(read: SuiteFile, only: Sequence[str]) -> Iterator[Problem]:
+    names = [*(each.name for each in read.categories), *(each.plan for each in read.tests)]
+    for each in only:
+        if each not in names:
+            allowed = ", ".join(category.name for category in read.categories)
+            hint = close_match_hint(each, names)
+            yield Problem(Place(f"--only {each}"), "", "no such category", f"{allowed}, or a plan", hint)
+
+
+def _unknown(document: Document, path: FieldPath, found: str, names: Sequence[str]) -> Problem:
+    hint = close_match_hint(found, names)
+    return document.problem(path, f'"{found}"', ", ".join(names), hint)
+
+
+def _problems(error: PlanError, document: Document, index: int) -> Iterator[Problem]:
+    """Yield what is wrong with a plan of the suite, as a mistake of its entry."""
+    for each in error.problems:
+        told, _, hint = each.text("error").removeprefix("error: ").partition("\nhint: ")
+        yield document.problem(("tests", index, "plan"), f"a mistake: {told}", "", hint)

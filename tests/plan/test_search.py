@@ -1,0 +1,108 @@
+"""The search of a plan: its range in base units, the values between, and what makes no sense."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from fabricbench.plan.errors import PlanError
+from fabricbench.plan.load import document_of, load_text
+from fabricbench.plan.loaded import LoadedPlan
+from fabricbench.plan.search import Range, range_of
+
+PLAN = """
+fabricbench: 1
+name: burst
+fabric:
+  topology: {kind: single-switch, hosts: 4}
+  switch: {ecn: alibaba}
+jobs:
+  - {name: burst, collective: incast, data_size: 1MB}
+search: {field: jobs.burst.data_size, from: 64KB, to: 16MB}
+criteria:
+  - {metric: frames_lost, max: 0}
+"""
+
+
+def loaded(*overrides: str) -> LoadedPlan:
+    return load_text(PLAN, "plan.yaml", overrides)
+
+
+def found(*overrides: str) -> Range:
+    plan = loaded(*overrides)
+    return range_of(plan.plan, document_of(plan))
+
+
+def problem(*overrides: str) -> str:
+    with pytest.raises(PlanError) as caught:
+        loaded(*overrides)
+    return str(caught.value)
+
+
+def test_a_search_has_a_range_in_base_units() -> None:
+    bytes_range = found("search.resolution=1KB")
+    assert (bytes_range.low, bytes_range.high, bytes_range.resolution) == (65536, 16 << 20, 1024)
+    assert (bytes_range.is_highest, bytes_range.steps) == (True, 10)
+    assert bytes_range.text(65536) == "64KB"
+
+
+@pytest.mark.parametrize(
+    ("field", "low", "high", "middle"),
+    [
+        ("transport.window", 2, 100, "51"),
+        ("fabric.topology.host_link.rate", "100Gbps", "400Gbps", "250Gbps"),
+        ("jobs.0.start", "0s", "1us", "500ns"),
+        ("fabric.switch.ecn.pmax", "1%", "3%", "2%"),
+    ],
+)
+def test_every_kind_of_number_can_be_searched(field: str, low: object, high: object, middle: str) -> None:
+    search = found(f"search={json.dumps({'field': field, 'from': low, 'to': high})}")
+    between = search.between(search.low, search.high)
+    assert between is not None
+    assert search.text(between) == middle
+
+
+def test_values_between_are_steps_of_the_resolution() -> None:
+    search = found("search.resolution=48KB")
+    between = search.between(search.low, search.high)
+    assert between is not None
+    assert (between - search.low) % (48 << 10) == 0
+    assert search.between(search.low, search.low + (48 << 10)) is None
+
+
+def test_there_is_nothing_between_neighbours() -> None:
+    search = found('search={"field": "transport.window", "from": 1, "to": 8}')
+    assert search.between(3, 4) is None
+    assert search.between(4, 3) is None
+
+
+@pytest.mark.parametrize(
+    ("override", "told"),
+    [
+        ("search.field=jobs.burst.data_sise", "found no such field"),
+        ("search.field=jobs.burst.collective", "which has no numbers"),
+        ("search.field=iterations", "a field that no search can change"),
+        ("search.field=jobs.9.data_size", "the list item"),
+        ("search.from=16MB", "search.from: found 16MB; allowed: less than `to`, 16MB"),
+        ("search.from=fast", 'search.from: found "fast"; allowed: a whole number of bytes'),
+        ("search.to=2GBps", "search.to: found"),
+        ("search.resolution=16MB", "search.resolution: found 16MB; allowed: less than the range"),
+        ("search.steps=0", "search.steps: found 0"),
+        ("search.find=best", 'search.find: found "best"; allowed: highest or lowest'),
+        ("criteria=[]", "search: found a search without criteria"),
+        ("sweep.jobs.burst.data_size=[1MB, 2MB]", "which the sweep has too"),
+        ('variants=[{"name": "a", "set": {"jobs.0.data_size": "2MB"}}]', "which variant `a` sets"),
+    ],
+)
+def test_what_makes_no_sense_is_told_with_its_field(override: str, told: str) -> None:
+    assert told in problem(override)
+
+
+def test_a_ratio_to_another_trial_cannot_be_searched_by() -> None:
+    variants = 'variants=[{"name": "a"}, {"name": "b", "set": {"transport.window": 9}}]'
+    text = problem(variants, 'criteria=[{"metric": "completion_time_ratio", "max": 2}]')
+    assert "criteria.0.metric: found completion_time_ratio, a ratio to another trial" in text
+    assert "no criterion of variant `b`" in problem(
+        variants, 'criteria=[{"metric": "frames_lost", "max": 0, "variant": "a"}]'
+    )
