@@ -46,25 +46,29 @@ fn check_set_up(field: &str, set_up: &SwitchSettingsSpec) -> Result<(), SpecErro
 }
 
 fn check_priorities(field: &str, pools: &PoolsSpec) -> Result<(), SpecError> {
-    let ingress = pools.ingress.iter().map(|pool| (&pool.priorities[..], &pool.profiles[..])).collect();
-    let egress = pools.egress.iter().map(|pool| (&pool.priorities[..], &pool.profiles[..])).collect();
-    let sides: [(&str, Vec<(&[u8], &[ProfileSpec])>); 2] = [("ingress", ingress), ("egress", egress)];
-    for (side, pools) in sides {
-        let mut seen = 0_u8;
-        for (place, (priorities, profiles)) in pools.iter().enumerate() {
-            let field = format!("{field}.{side}[{place}]");
-            check_once(
-                &format!("{field}.priorities"),
-                priorities,
-                &mut seen,
-                "each priority in one pool, once",
-            )?;
-            let mut profiled = !priorities.iter().fold(0_u8, |mask, priority| mask | 1 << priority);
-            for (index, profile) in profiles.iter().enumerate() {
-                let field = format!("{field}.profiles[{index}].priorities");
-                check_once(&field, &profile.priorities, &mut profiled, "priorities of the pool, each once")?;
-            }
-        }
+    let mut seen = 0;
+    for (place, pool) in pools.ingress.iter().enumerate() {
+        check_pool(&format!("{field}.ingress[{place}]"), &pool.priorities, &pool.profiles, &mut seen)?;
+    }
+    seen = 0;
+    for (place, pool) in pools.egress.iter().enumerate() {
+        check_pool(&format!("{field}.egress[{place}]"), &pool.priorities, &pool.profiles, &mut seen)?;
+    }
+    Ok(())
+}
+
+/// Checks the priorities of a pool against those that others of its side have, and those of its profiles.
+fn check_pool(
+    field: &str,
+    priorities: &[u8],
+    profiles: &[ProfileSpec],
+    seen: &mut u8,
+) -> Result<(), SpecError> {
+    check_once(&format!("{field}.priorities"), priorities, seen, "each priority in one pool, once")?;
+    let mut elsewhere = !priorities.iter().fold(0_u8, |mask, priority| mask | 1 << priority);
+    for (place, profile) in profiles.iter().enumerate() {
+        let field = format!("{field}.profiles[{place}].priorities");
+        check_once(&field, &profile.priorities, &mut elsewhere, "priorities of the pool, each once")?;
     }
     Ok(())
 }
