@@ -89,3 +89,24 @@ def write(folder: Path, tables: dict[str, Any], name: str = "leaf.json") -> Path
     path = folder / name
     path.write_text(json.dumps(tables, indent=1))
     return path
+
+
+def with_pools(*changes: tuple[str, Any]) -> dict[str, Any]:
+    """Return the configuration with pools of both sides, of the structure that SONiC's documentation has."""
+    every = ",".join(PORTS)
+    both = [
+        ("BUFFER_POOL/egress_lossless_pool", {"size": "32575488", "type": "egress", "mode": "static"}),
+        ("BUFFER_POOL/egress_lossy_pool", {"size": "20000000", "type": "egress", "mode": "dynamic"}),
+        (
+            "BUFFER_PROFILE/in_lossy",
+            {"pool": "ingress_lossless_pool", "size": "0", "static_th": "4000000"},
+        ),
+        ("BUFFER_PROFILE/out_lossless", {"pool": "egress_lossless_pool", "size": "0", "static_th": "0"}),
+        ("BUFFER_PROFILE/out_lossy", {"pool": "egress_lossy_pool", "size": "1664", "dynamic_th": "-1"}),
+        (f"BUFFER_PG/{every}|0", {"profile": "in_lossy"}),
+        (f"BUFFER_PG/{every}|6", {"profile": "in_lossy"}),
+        (f"BUFFER_QUEUE/{every}|3-4", {"profile": "[BUFFER_PROFILE|out_lossless]"}),
+        (f"BUFFER_QUEUE/{every}|0-2", {"profile": "out_lossy"}),
+        (f"BUFFER_QUEUE/{every}|6", {"profile": "out_lossy"}),
+    ]
+    return changed(*both, *changes)

@@ -83,7 +83,8 @@ def test_a_report_lists_what_a_configuration_gave_and_what_is_left_out(
     told(capsys, "report", *workspace, "-o", str(tmp_path / "report.html"))
     page = (tmp_path / "report.html").read_text()
     assert "Switches of variant mellanox set up by mellanox-kind.json" in page
-    assert "not modelled: BUFFER_POOL|ingress_lossless_pool: xoff" in page
+    assert "not modelled: BUFFER_PORT_INGRESS_PROFILE_LIST (32 entries): limits of a whole port" in page
+    assert "fabric.switch.buffer.pools: {ingress: [{name: ingress_lossless_pool" in page
     assert "differs: fabric.switch.pfc.headroom" in page
     assert "Changed on the command line" in page  # --quick
     out, _ = told(capsys, "explain", "--try", *workspace)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.devices.sonic_files import SMALL, changed
+from tests.devices.sonic_files import SMALL, changed, with_pools
 
 from fabricbench.cli.main import run
 from fabricbench.plan.devices.read import Asked, read_device
@@ -45,7 +45,24 @@ VALUES: tuple[Any, ...] = (
         "4-3",
         "0-99",
     ),
-    *("[BUFFER_PROFILE|pg]", "[|]", "|", "||", "[", "\u0000", "\u202e", "x" * 5000, [], ["3", "4"], [3], {}),
+    *(
+        "[BUFFER_PROFILE|pg]",
+        "pg",
+        "[BUFFER_PROFILE|lost]",
+        "lost",
+        "egress_lossy_pool",
+        "[|]",
+        "|",
+        "||",
+        "[",
+        "\u0000",
+        "\u202e",
+        "x" * 5000,
+        [],
+        ["3", "4"],
+        [3],
+        {},
+    ),
     *(
         {"": ""},
         {"profile": "pg"},
@@ -100,7 +117,11 @@ def damaged_tables(chance: random.Random) -> bytes:
     """Return the small configuration with some values and keys replaced, removed or added."""
     tables = deepcopy(
         chance.choice(
-            (SMALL, changed(("DSCP_TO_TC_MAP/roce", {"26": "3"}), ("SCHEDULER/a", {"weight": "1"})))
+            (
+                SMALL,
+                with_pools(),
+                changed(("DSCP_TO_TC_MAP/roce", {"26": "3"}), ("SCHEDULER/a", {"weight": "1"})),
+            )
         )
     )
     for _ in range(chance.randint(1, 4)):
@@ -177,6 +198,23 @@ fabric:
 jobs: [{collective: all-to-all}]
 sweep: {data_size: 1KB}
 """
+
+
+@pytest.mark.parametrize("seed", range(COUNT // 5))
+def test_a_plan_with_a_damaged_file_for_some_switches_is_checked_or_refused(
+    tmp_path: Path, seed: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    topology = "{kind: leaf-spine, leaves: 2, hosts_per_leaf: 1, spines: 2}"
+    text = PLAN.replace("{kind: single-switch, hosts: 2}", topology)
+    files = "{file: {'leaf*': fuzzed.json, 'spine*': other.json}}"
+    (tmp_path / "plan.yaml").write_text(text.replace("config: fuzzed.json", f"config: {files}"))
+    (tmp_path / "fuzzed.json").write_bytes(damaged_tables(random.Random(seed)))
+    (tmp_path / "other.json").write_text(json.dumps(with_pools()))
+    status = run(["plan", "check", str(tmp_path / "plan.yaml")])
+    told = capsys.readouterr()
+    assert status in (0, 2), told.err
+    assert "Traceback" not in told.err
+    assert (status == 2) == ("error: " in told.err)
 
 
 @pytest.mark.parametrize("seed", range(COUNT // 5))

@@ -8,6 +8,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -26,6 +27,7 @@ jobs: [{{collective: all-to-all}}]
 sweep: {{data_size: 64KB}}
 """
 
+SHIPPED = sorted((Path(__file__).parents[2] / "plans" / "sonic").glob("*.json"))
 SIZES = st.integers(0, 1 << 22)
 RATES = st.sampled_from(["100Gbps", "400Gbps", "800Gbps"])
 
@@ -66,6 +68,73 @@ def ecn(draw: st.DrawFn) -> dict[str, Any]:
     if draw(st.booleans()):
         found = {name: value * 8 if type(value) is int else value for name, value in found.items()}
         found["reference_rate"] = draw(RATES)
+    return found
+
+
+@st.composite
+def limit(draw: st.DrawFn) -> dict[str, Any] | str:
+    """Return what a group or queue may hold: nothing said, so many times what is free, or bytes."""
+    kind = draw(st.sampled_from(["none", "alpha", "bytes"]))
+    if kind == "none":
+        return "none"
+    power = draw(st.integers(-8, 8))
+    return (
+        {"alpha": str(Fraction(2) ** power)} if kind == "alpha" else {"bytes": draw(st.integers(1, 1 << 24))}
+    )
+
+
+@st.composite
+def side(draw: st.DrawFn, name: str, most: int, needed: int | None) -> list[dict[str, Any]]:
+    """Return pools of a side: each priority in one of them or in none, `needed` in the first."""
+    places = draw(st.lists(st.sampled_from([0, 1, None]), min_size=8, max_size=8))
+    if needed is not None:
+        places[needed] = 0
+    pools = []
+    for number in (0, 1):
+        priorities = [priority for priority, place in enumerate(places) if place == number]
+        if not priorities:
+            continue
+        pool: dict[str, Any] = {"name": f"{name}{number}", "size": draw(st.integers(most // 2, most))}
+        pool |= {"priorities": priorities, "reserved": draw(st.integers(0, 20_000)), "limit": draw(limit())}
+        others = [priority for priority in priorities if draw(st.booleans())]
+        if others:
+            own = {"priorities": others, "reserved": draw(st.integers(0, 20_000)), "limit": draw(limit())}
+            pool["profiles"] = [own]
+        pools.append(pool)
+    return pools
+
+
+@st.composite
+def divided(draw: st.DrawFn, data: int) -> dict[str, Any]:
+    """Return switches whose buffer is divided as SONiC divides it: all of the memory is in pools."""
+    found: dict[str, Any] = {"pfc": draw(pfc())}
+    found["pfc"] |= {"reserved": draw(st.integers(0, 20_000)), "headroom": draw(st.integers(1, 1 << 17))}
+    ingress, shared = draw(side("in", 1 << 25, data)), 0
+    if draw(st.booleans()):
+        shared = draw(st.integers(1 << 17, 1 << 23))
+        ingress[0]["headroom"] = shared
+    else:
+        ingress[0]["headroom_in_size"] = True
+    size = sum(pool["size"] for pool in ingress) + shared
+    egress = draw(side("out", size, None))
+    found["buffer"] = {"size": size, "pools": {"ingress": ingress, "egress": egress}}
+    return found
+
+
+def accounts(switch: dict[str, Any]) -> dict[tuple[str, int], tuple[Any, ...]]:
+    """Return what each priority has on each side: its pool, reserve, limit and what headroom there is."""
+    lossless = switch["pfc"]["priorities"] if switch["pfc"] else ()
+    found: dict[tuple[str, int], tuple[Any, ...]] = {}
+    for name, pools in switch["buffer"]["pools"].items():
+        for pool in pools:
+            own = {each: profile for profile in pool.get("profiles", ()) for each in profile["priorities"]}
+            has_headroom = name == "ingress" and not set(lossless).isdisjoint(pool["priorities"])
+            headroom = (pool["headroom_bytes"], pool.get("headroom_in_size", False)) if has_headroom else ()
+            for priority in pool["priorities"]:
+                of = own.get(priority, pool)
+                is_lossless = name == "ingress" and priority in lossless
+                limits = () if is_lossless else (of["reserved_bytes"], json.dumps(of["limit"]))
+                found[name, priority] = (pool["name"], pool["size_bytes"], *headroom, *limits)
     return found
 
 
@@ -124,6 +193,54 @@ def test_switches_read_back_as_they_were_written(
         (folder / "spine.json").write_text(json.dumps(tables))
         back = switch_of(text({"config": "spine.json"}), folder)
     assert effective(back, rates) == effective(dict(spec["fabric"]["switch"]), rates)
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.data(), RATES, st.integers(0, 6))
+def test_pools_read_back_as_they_were_written(data: st.DataObject, rate: str, priority: int) -> None:
+    switch = data.draw(divided(priority))
+
+    def text(written: object) -> str:
+        switches = json.dumps(written)
+        return PLAN.format(switch=switches, host=rate, fabric=rate, data=priority, ack=priority + 1)
+
+    spec = load_text(text(switch), "plan.yaml").trials[0].run_spec
+    tables, missing = sonic_config(spec)
+    assert not any(each.startswith("buffer") for each in missing), missing
+    written = dict(spec["fabric"]["switch"])
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "spine.json").write_text(json.dumps(tables))
+        back = switch_of(text({"config": "spine.json"}), folder)
+        if "pools" not in back["buffer"]:  # a pool that all share is what a buffer is without
+            assert len(accounts(written)) == 1
+            return
+        # What is read is written again as it was.
+        fabric: Any = spec["fabric"] | {"switch": back}
+        again, _ = sonic_config(spec | {"fabric": fabric})
+        (folder / "spine.json").write_text(json.dumps(again))
+        assert switch_of(text({"config": "spine.json"}), folder) == back
+    assert accounts(back) == accounts(written)
+    assert (back["pfc"], back["buffer"]["size_bytes"]) == (written["pfc"], written["buffer"]["size_bytes"])
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
+def test_shipped_configurations_come_back_from_what_is_written_of_them(path: Path, tmp_path: Path) -> None:
+    switches = json.dumps({"config": path.name})
+    text = PLAN.format(switch=switches, host="100Gbps", fabric="100Gbps", data=3, ack=6)
+    (tmp_path / path.name).write_text(path.read_text())
+    (tmp_path / "plan.yaml").write_text(text)
+    first = load_plan(str(tmp_path / "plan.yaml")).trials[0].run_spec
+    tables, missing = sonic_config(first)
+    (tmp_path / path.name).write_text(json.dumps(tables))
+    back, read = switch_of(text, tmp_path), dict(first["fabric"]["switch"])
+    assert accounts(back) == accounts(read)
+    assert back["buffer"]["size_bytes"] == read["buffer"]["size_bytes"]
+    rates = (100 * 10**9,)
+    apart: dict[str, Any] = {"buffer": None}
+    if any(each.startswith("scheduling: quanta") for each in missing):  # a class without a weight has 8 KB
+        apart["scheduling"] = None
+    assert effective(back, rates) | apart == effective(read, rates) | apart
 
 
 def test_what_sonic_cannot_have_is_told() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.devices.sonic_files import changed, write
+from tests.devices.sonic_files import changed, with_pools, write
 
 from fabricbench.plan.errors import PlanError
 from fabricbench.plan.load import load_plan, load_text
@@ -225,3 +225,109 @@ def test_text_that_is_no_file_reads_no_file() -> None:
         load_text(PLAN, "plan.yaml")
     assert 'fabric.switch.config: found "leaf.json" of a plan that is no file' in str(error.value)
     assert "fabricbench convert" in str(error.value)
+
+
+SPINE = (("BUFFER_PROFILE/pg/dynamic_th", "1"), ("WRED_PROFILE/lossless/green_min_threshold", "100000"))
+EACH = "fabric.switch.config={file: {'leaf*': leaf.json, 'spine*': spine.json, spine1: leaf.json}}"
+
+
+def fabric(plan: LoadedPlan) -> dict[str, Any]:
+    return dict(plan.trials[0].run_spec["fabric"])
+
+
+def test_pools_of_the_file_are_those_of_the_run(folder: Path) -> None:
+    write(folder, with_pools())
+    found = switch(folder)["buffer"]
+    assert found["lossy_alpha"] is None
+    (ingress,) = found["pools"]["ingress"]
+    assert (ingress["size_bytes"], ingress["headroom_bytes"]) == (26284032, 6291456)
+    names = [each["name"] for each in found["pools"]["egress"]]
+    assert names == ["egress_lossless_pool", "egress_lossy_pool"]
+
+
+@pytest.mark.parametrize("own", ["fabric.switch.buffer=64MB", "fabric.switch.buffer.pools=none"])
+def test_a_plan_with_a_buffer_of_its_own_has_no_pools_of_the_file(folder: Path, own: str) -> None:
+    write(folder, with_pools())
+    found = switch(folder, own)["buffer"]
+    assert "pools" not in found
+    assert found["lossy_alpha"] == {"numerator": 1, "denominator": 2}
+
+
+def test_a_record_of_pools_needs_no_file_whatever_the_plan_writes(folder: Path) -> None:
+    write(folder, with_pools())
+    for own in ((), ("fabric.switch.buffer=64MB",), ("fabric.switch.pfc=off",)):
+        plan = loaded(folder, *own)
+        again = load_text(plan.text, "the plan of the trial", (*plan.overrides, *plan.configured))
+        assert again.trials[0].spec_json == plan.trials[0].spec_json
+
+
+def test_each_switch_has_its_own_file(folder: Path) -> None:
+    write(folder, changed(*SPINE), "spine.json")
+    plan = loaded(folder, EACH)
+    found = fabric(plan)
+    assert found["switch"] == switch(folder, "fabric.switch.config=leaf.json")
+    leaf, spine, other = found["switch_settings"]
+    assert [each["switches"] for each in (leaf, spine, other)] == [["leaf*"], ["spine*"], ["spine1"]]
+    assert {name: leaf[name] for name in ("buffer", "pfc", "ecn")} == {
+        name: found["switch"][name] for name in ("buffer", "pfc", "ecn")
+    }
+    assert other["pfc"] == leaf["pfc"]
+    assert spine["pfc"]["xoff"]["alpha"] == {"numerator": 2, "denominator": 1}
+    assert spine["ecn"]["kmin_bytes"] == 100_000
+    again = load_text(plan.text, "the plan of the trial", (*plan.overrides, *plan.configured))
+    assert again.trials[0].spec_json == plan.trials[0].spec_json
+    (record,), _ = configurations(plan.configured)
+    assert "leaf*: leaf.json" in record.title
+
+
+def test_what_the_plan_writes_wins_at_each_switch(folder: Path) -> None:
+    write(folder, changed(*SPINE), "spine.json")
+    found = fabric(loaded(folder, EACH, "fabric.switch.pfc.xoff={alpha: 1/4}"))
+    alphas = [each["pfc"]["xoff"]["alpha"]["denominator"] for each in found["switch_settings"]]
+    assert alphas == [4, 4, 4]
+
+
+def test_switches_whose_files_come_to_the_same_are_set_up_alike(folder: Path) -> None:
+    write(folder, changed(("PORT/Ethernet16", {"speed": "400000"})), "spine.json")
+    assert loaded(folder, EACH).trials[0].spec_json == loaded(folder).trials[0].spec_json
+
+
+def test_a_folder_has_a_file_for_each_switch(folder: Path) -> None:
+    (folder / "configs").mkdir()
+    for name in ("leaf0", "leaf1", "spine0"):
+        write(folder / "configs", changed(), f"{name}.json")
+    write(folder / "configs", changed(*SPINE), "spine1.json")
+    plan = loaded(folder, "fabric.switch.config=configs")
+    assert [each["switches"] for each in fabric(plan)["switch_settings"]] == [
+        ["leaf0"],
+        ["leaf1"],
+        ["spine0"],
+        ["spine1"],
+    ]
+    (folder / "configs" / "spine0.json").unlink()
+    told = refused(folder, "fabric.switch.config=configs")
+    assert "fabric.switch.config: found no file for spine0; allowed: a file for every switch" in told
+
+
+@pytest.mark.parametrize(
+    ("files", "told"),
+    [
+        ("{'leaf*': leaf.json, 'spin*': spine.json}", "no file"),
+        ("{'leaf*': leaf.json}", "found no file for spine0, spine1; allowed: a file for every switch"),
+        (
+            "{'*': leaf.json, 'core*': leaf.json}",
+            'found a file for "core*", which no switch is named; allowed: leaf0, leaf1, spine0, spine1',
+        ),
+        ("{}", "fabric.switch.config.file: found"),
+        ("{leaf0: 3}", "fabric.switch.config.file: found"),
+    ],
+)
+def test_files_that_are_not_those_of_the_switches_are_refused(folder: Path, files: str, told: str) -> None:
+    assert told in refused(folder, f"fabric.switch.config={{file: {files}}}")
+
+
+def test_switches_are_lossless_alike(folder: Path) -> None:
+    ports = [(f"PORT_QOS_MAP/{name}/pfc_enable", "") for name in ("Ethernet0", "Ethernet8")]
+    write(folder, changed(*ports), "spine.json")
+    told = refused(folder, EACH)
+    assert "fabric.switch_settings.1.pfc.priorities: found []; allowed: [3], as those of all other" in told

@@ -49,6 +49,8 @@ fn check_fabric(fabric: &FabricSpec) -> Result<(), SpecError> {
     refuse(fabric.nic.messages.is_some(), "fabric.nic.messages", "a cost of each message", "none")?;
     refuse(!fabric.chips.is_empty(), "fabric.chips", "several switches in one chip", "none")?;
     refuse(fabric.switch.buffer.pools.is_some(), "fabric.switch.buffer.pools", "pools", "none")?;
+    let has_own_settings = !fabric.switch_settings.is_empty();
+    refuse(has_own_settings, "fabric.switch_settings", "switches of their own settings", "none")?;
     refuse(fabric.clocks.is_some(), "fabric.clocks", "clocks of hosts", "none")?;
     refuse(!fabric.nic.impairments.is_empty(), "fabric.nic.impairments", "impairments", "none")?;
     refuse(!fabric.failures.is_empty(), "fabric.failures", "failures", "none")

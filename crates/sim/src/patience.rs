@@ -23,12 +23,13 @@ pub(crate) fn patience(spec: &RunSpec, fabric: &Fabric) -> Span {
     };
     let waits = spec.jobs.iter().map(wait).max().unwrap_or(0);
     let retries = u64::from(spec.transport.retry_count) + 2;
-    let watchdog = spec.fabric.switch.pfc.as_ref().and_then(|pfc| pfc.watchdog);
-    let storm = watchdog.map_or(0, |watchdog| watchdog.detection_ps.saturating_add(watchdog.restoration_ps));
+    let watchdogs = fabric.settings.all().iter().filter_map(|switch| switch.pfc.as_ref()?.watchdog);
+    let storm =
+        watchdogs.map(|each| each.detection_ps.saturating_add(each.restoration_ps)).max().unwrap_or(0);
     let timeouts = spec.transport.timeout_ps.saturating_add(slowest_pace(spec)).saturating_mul(retries);
     let timeouts = match spec.transport.recovery {
         // Nothing is sent again: what comes at all waits in queues.
-        LossRecovery::None => timeouts.min(queueing(spec, fabric)),
+        LossRecovery::None => timeouts.min(queueing(fabric)),
         LossRecovery::GoBackN | LossRecovery::Selective => timeouts,
     };
     let crossing = slowest_frame(spec, fabric).saturating_mul(SWITCHES_MAX);
@@ -51,8 +52,9 @@ fn slowest_pace(spec: &RunSpec) -> u64 {
 }
 
 /// Longer than a frame waits in the queues on its way: for all buffers by the slowest link [ps].
-fn queueing(spec: &RunSpec, fabric: &Fabric) -> u64 {
-    let of_one = slowest_link(fabric).span_of(spec.fabric.switch.buffer.size_bytes).0;
+fn queueing(fabric: &Fabric) -> u64 {
+    let sizes = fabric.settings.all().iter().map(|switch| switch.buffer.size_bytes);
+    let of_one = slowest_link(fabric).span_of(sizes.max().unwrap_or(0)).0;
     of_one.saturating_mul(SWITCHES_MAX).max(QUEUEING.0)
 }
 

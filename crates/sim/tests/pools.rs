@@ -8,8 +8,8 @@ use common::{
 use fabricbench_sim::Path;
 use proptest::prelude::*;
 use spec::{
-    ChipSpec, EgressPoolSpec, IngressPoolSpec, PoolPauseSpec, PoolXoffSpec, PoolsSpec, RatioSpec, RunSpec,
-    RunStatus, XoffSpec,
+    ChipSpec, EgressPoolSpec, IngressPoolSpec, PoolPauseSpec, PoolXoffSpec, PoolsSpec, ProfileSpec,
+    RatioSpec, RunSpec, RunStatus, XoffSpec,
 };
 
 /// One pool of all groups, of that size, and none of queues.
@@ -19,16 +19,19 @@ fn one_pool(size_bytes: u64) -> PoolsSpec {
         priorities: (0..8).collect(),
         size_bytes,
         headroom_bytes: None,
+        headroom_in_size: false,
         xoff: None,
         reserved_bytes: 0,
         limit: None,
+        profiles: Vec::new(),
     };
     PoolsSpec { ingress: vec![ingress], egress: Vec::new() }
 }
 
 fn egress(priorities: &[u8], size_bytes: u64, limit: Option<XoffSpec>) -> EgressPoolSpec {
     let priorities = priorities.to_vec();
-    EgressPoolSpec { name: "queues".into(), priorities, size_bytes, reserved_bytes: 0, limit }
+    let profiles = Vec::new();
+    EgressPoolSpec { name: "queues".into(), priorities, size_bytes, reserved_bytes: 0, limit, profiles }
 }
 
 /// Gather over two leaves, or what else is asked for, lossless in a buffer that is small.
@@ -62,6 +65,46 @@ fn a_pool_of_a_switch_alone_gives_the_same_rows_as_its_undivided_buffer() {
     let undivided = facts(&spec, 1, Path::Auto);
     spec.fabric.switch.buffer.pools = Some(one_pool((4 << 20) - 6 * 80_000));
     assert_eq!(facts(&spec, 1, Path::Auto), undivided);
+}
+
+#[test]
+fn headroom_in_the_size_of_a_pool_is_that_much_less_beside_it() {
+    let mut spec = lossless(("gather", "parallel"), 8 << 20);
+    spec.fabric.topology = single_switch(8);
+    spec.fabric.switch.pfc.as_mut().expect("lossless").headroom_bytes = Some(80_000);
+    for shared in [None, Some(300_000)] {
+        let headroom = shared.unwrap_or(8 * 80_000);
+        let mut beside = one_pool((2 << 20) - headroom);
+        beside.ingress[0].headroom_bytes = shared;
+        spec.fabric.switch.buffer.pools = Some(beside);
+        let expected = facts(&spec, 1, Path::Auto);
+        let mut within = one_pool(2 << 20);
+        within.ingress[0].headroom_bytes = shared;
+        within.ingress[0].headroom_in_size = true;
+        spec.fabric.switch.buffer.pools = Some(within);
+        assert_eq!(facts(&spec, 1, Path::Auto), expected);
+    }
+}
+
+#[test]
+fn a_profile_of_some_priorities_goes_before_what_the_pool_says() {
+    let mut spec = collective(single_switch(4), 4, "incast", "parallel", 1 << 20);
+    spec.transport.timeout_ps = 100_000_000;
+    let limit = Some(XoffSpec::Static { bytes: 200_000 });
+    let mut with = |pool: EgressPoolSpec| {
+        spec.fabric.switch.buffer.pools = Some(PoolsSpec { egress: vec![pool], ..PoolsSpec::default() });
+        facts(&spec, 1, Path::Auto)
+    };
+    let of_pool = with(egress(&[3], 1 << 20, limit));
+    let profile =
+        |priorities: &[u8], limit| ProfileSpec { priorities: priorities.to_vec(), reserved_bytes: 0, limit };
+    let mut own = egress(&[3], 1 << 20, Some(XoffSpec::Static { bytes: 10 }));
+    own.profiles = vec![profile(&[3], limit)];
+    assert!(of_pool.2 > 0, "the limit drops");
+    assert_eq!(with(own), of_pool);
+    let mut others = egress(&[2, 3], 1 << 20, limit);
+    others.profiles = vec![profile(&[2], Some(XoffSpec::Static { bytes: 10 }))];
+    assert_eq!(with(others), of_pool, "nothing is sent in the other priority");
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import sys
@@ -39,6 +40,8 @@ _NAMELESS = "Invalid value: "
 
 DEBUG_VARIABLE = "FABRICBENCH_DEBUG"
 
+_NO_ROOM: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
+"""What the system says of a file, or of standard output, that takes no more."""
 _PROGRAM: Final = Path(__file__).parents[1]
 _PATH_LENGTH_MAX: Final = 500
 
@@ -60,6 +63,10 @@ def exit_status(error: BaseException, *, debug: bool) -> int:
     if isinstance(error, BrokenPipeError) or isinstance(error.__context__, BrokenPipeError):
         _silence_stdout()
         return SIGNALLED + signal.SIGPIPE
+    if isinstance(error, OSError) and error.filename is None and error.errno in _NO_ROOM:
+        _silence_stdout()
+        note(f"error: what the command writes: {error.strerror}\nhint: write to where there is room")
+        return USER_ERROR
     if isinstance(error, KeyboardInterrupt | typer.Abort):
         note("interrupted")
         return SIGNALLED + signal.SIGINT
@@ -149,5 +156,5 @@ def _tell_bug(error: Exception, *, debug: bool) -> None:
 
 
 def _silence_stdout() -> None:
-    """Keep the interpreter from complaining when it flushes a standard output that nobody reads."""
+    """Keep the interpreter from complaining when it flushes a standard output that takes nothing."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -15,7 +15,7 @@ import typer
 
 from fabricbench.cli.completion import VARIABLE, complete
 from fabricbench.cli.config_file import take_defaults
-from fabricbench.cli.errors import OLD_PROCESSOR, exit_status
+from fabricbench.cli.errors import OLD_PROCESSOR, USER_ERROR, exit_status
 from fabricbench.cli.plain_values import PlainCommand, PlainGroup, defaulting
 from fabricbench.words import one_line
 
@@ -181,6 +181,11 @@ def main() -> None:
         sys.exit(complete(program()))
     # Where polars warns of the processor, it would die of an instruction that is not there.
     warnings.filterwarnings("error", OLD_PROCESSOR, RuntimeWarning)
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w")  # noqa: PTH123, SIM115 -- until the process ends
+    if sys.stdout is None:
+        sys.stderr.write("error: standard output is closed\nhint: `> /dev/null` drops what is written\n")
+        sys.exit(USER_ERROR)
     status = run(sys.argv[1:])
     gc.freeze()
     sys.exit(status)
@@ -196,7 +201,10 @@ def run(arguments: list[str]) -> int:
         )
         sys.stdout.flush()
     except BaseException as error:  # noqa: BLE001 -- the one place that turns every error into a status
-        return exit_status(error, debug=debug)
+        try:
+            return exit_status(error, debug=debug)
+        except OSError as another:  # what was written before cannot be, which is found as the error is told
+            return exit_status(another, debug=debug)
     return status if isinstance(status, int) else 0
 
 

@@ -34,7 +34,12 @@ def write(text: str) -> None:
 def note(text: str) -> None:
     """Write a message for the user; what a name or a file brought along never steers the terminal."""
     sys.stdout.flush()
-    sys.stderr.write("".join(f"{one_line(line, _LINE_LENGTH_MAX)}\n" for line in text.split("\n")))
+    try:
+        sys.stderr.write("".join(f"{one_line(line, _LINE_LENGTH_MAX)}\n" for line in text.split("\n")))
+    except BrokenPipeError:
+        raise
+    except OSError:
+        return  # where standard error takes nothing either, the exit status has to say it
 
 
 def warn(loaded: LoadedPlan) -> None:

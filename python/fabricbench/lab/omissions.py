@@ -56,6 +56,8 @@ def is_loss_from_start(failure: object) -> bool:
 
 
 def _of_switches(fabric: FabricSpec) -> Iterator[tuple[str, str]]:
+    if fabric.get("switch_settings"):
+        yield "fabric.switch_settings", "every switch is set up as `fabric.switch` says"
     switch = fabric["switch"]
     balancing = fabric["load_balancing"]["kind"]
     if balancing == "ecmp":

@@ -1458,34 +1458,6 @@ class CustomLinkSpec(TypedDict):
     """
 
 
-class EgressPoolSpec(TypedDict):
-    """
-    A pool of egress queues.
-    """
-
-    limit: NotRequired[XoffSpec | None]
-    """
-    What each queue may hold beyond that: a frame that would exceed it is dropped. Without it the pool
-    alone is a limit.
-    """
-    name: str
-    """
-    Name of the pool.
-    """
-    priorities: list[int]
-    """
-    Priorities whose queues are in it.
-    """
-    reserved_bytes: int
-    """
-    Reserved for each of its queues [bytes].
-    """
-    size_bytes: int
-    """
-    What its queues may hold in all, reserves included [bytes].
-    """
-
-
 class NicThroughputFailureSpec(TypedDict):
     """
     The NIC of a host works at a fraction of its rate; what it did before no longer counts, in either
@@ -1542,42 +1514,6 @@ class ImpairmentSpec(TypedDict):
     throughput_ppm: int
     """
     What is left of its throughput, of line rate [parts per million].
-    """
-
-
-class IngressPoolSpec(TypedDict):
-    """
-    A pool of priority groups. Of those of lossless priorities PFC says what each may hold.
-    """
-
-    headroom_bytes: NotRequired[int | None]
-    """
-    Headroom that its lossless groups share [bytes]; absent, each has its own.
-    """
-    limit: NotRequired[XoffSpec | None]
-    """
-    What each of its lossy groups may hold beyond that: a frame that would exceed it is dropped. Without
-    it the pool alone is a limit.
-    """
-    name: str
-    """
-    Name of the pool.
-    """
-    priorities: list[int]
-    """
-    Priorities whose groups are in it.
-    """
-    reserved_bytes: int
-    """
-    Reserved for each of its lossy groups [bytes].
-    """
-    size_bytes: int
-    """
-    What its groups may hold in all, reserves included and headroom not [bytes].
-    """
-    xoff: NotRequired[PoolXoffSpec | None]
-    """
-    When all its lossless groups ask for a pause, if they ever do.
     """
 
 
@@ -1773,20 +1709,22 @@ class PfcSpec(TypedDict):
     """
 
 
-class PoolsSpec(TypedDict):
+class ProfileSpec(TypedDict):
     """
-    Pools of a packet buffer. A frame is accounted twice: at its ingress for its priority group, which is one
-    (ingress port, priority), and at its egress for its queue, which is one (egress port, priority). A group
-    or queue of a priority in no pool has the whole buffer for a limit.
+    What the groups or queues of some priorities of a pool may hold, where others of it hold something else.
     """
 
-    egress: list[EgressPoolSpec]
+    limit: NotRequired[XoffSpec | None]
     """
-    Pools of egress queues.
+    What each may hold beyond that.
     """
-    ingress: list[IngressPoolSpec]
+    priorities: list[int]
     """
-    Pools of priority groups.
+    The priorities, of those of the pool.
+    """
+    reserved_bytes: int
+    """
+    Reserved for each group or queue [bytes].
     """
 
 
@@ -1826,6 +1764,99 @@ The shape of the network.
 """
 
 
+class EgressPoolSpec(TypedDict):
+    """
+    A pool of egress queues.
+    """
+
+    limit: NotRequired[XoffSpec | None]
+    """
+    What each queue may hold beyond that: a frame that would exceed it is dropped. Without it the pool
+    alone is a limit.
+    """
+    name: str
+    """
+    Name of the pool.
+    """
+    priorities: list[int]
+    """
+    Priorities whose queues are in it.
+    """
+    profiles: NotRequired[list[ProfileSpec]]
+    """
+    Queues of some priorities that have a reserve and a limit of their own.
+    """
+    reserved_bytes: int
+    """
+    Reserved for each of its queues [bytes].
+    """
+    size_bytes: int
+    """
+    What its queues may hold in all, reserves included [bytes].
+    """
+
+
+class IngressPoolSpec(TypedDict):
+    """
+    A pool of priority groups. Of those of lossless priorities PFC says what each may hold.
+    """
+
+    headroom_bytes: NotRequired[int | None]
+    """
+    Headroom that its lossless groups share [bytes]; absent, each has its own.
+    """
+    headroom_in_size: NotRequired[bool]
+    """
+    Headroom is a part of `size_bytes`, not beside it.
+    """
+    limit: NotRequired[XoffSpec | None]
+    """
+    What each of its lossy groups may hold beyond that: a frame that would exceed it is dropped. Without
+    it the pool alone is a limit.
+    """
+    name: str
+    """
+    Name of the pool.
+    """
+    priorities: list[int]
+    """
+    Priorities whose groups are in it.
+    """
+    profiles: NotRequired[list[ProfileSpec]]
+    """
+    Lossy groups of some priorities that have a reserve and a limit of their own.
+    """
+    reserved_bytes: int
+    """
+    Reserved for each of its lossy groups [bytes].
+    """
+    size_bytes: int
+    """
+    What its groups may hold in all, reserves included and headroom not, unless it says so [bytes].
+    """
+    xoff: NotRequired[PoolXoffSpec | None]
+    """
+    When all its lossless groups ask for a pause, if they ever do.
+    """
+
+
+class PoolsSpec(TypedDict):
+    """
+    Pools of a packet buffer. A frame is accounted twice: at its ingress for its priority group, which is one
+    (ingress port, priority), and at its egress for its queue, which is one (egress port, priority). A group
+    or queue of a priority in no pool has the whole buffer for a limit.
+    """
+
+    egress: list[EgressPoolSpec]
+    """
+    Pools of egress queues.
+    """
+    ingress: list[IngressPoolSpec]
+    """
+    Pools of priority groups.
+    """
+
+
 class BufferSpec(TypedDict):
     """
     The packet buffer of a switch, shared by all ports.
@@ -1847,6 +1878,33 @@ class BufferSpec(TypedDict):
     size_bytes: int
     """
     Size of the whole buffer, headroom and reserves included [bytes].
+    """
+
+
+class SwitchSettingsSpec(TypedDict):
+    """
+    Switches of the topology that are set up in another way than all others.
+    """
+
+    buffer: BufferSpec
+    """
+    The packet buffer of each.
+    """
+    ecn: NotRequired[EcnSpec | None]
+    """
+    ECN marking, if there is any.
+    """
+    pfc: NotRequired[PfcSpec | None]
+    """
+    Priority flow control, of the same lossless priorities as that of all others.
+    """
+    scheduling: SchedulingSpec
+    """
+    Which priority a port serves next.
+    """
+    switches: list[str]
+    """
+    Their names, 1 or more; `leaf*` is every switch whose name begins so and that no longer name is of.
     """
 
 
@@ -1928,7 +1986,11 @@ class FabricSpec(TypedDict):
     """
     switch: SwitchSpec
     """
-    Every switch.
+    Every switch, unless `switch_settings` has it.
+    """
+    switch_settings: NotRequired[list[SwitchSettingsSpec]]
+    """
+    Switches that are set up in another way; each is in one of them at the most.
     """
     topology: TopologySpec
     """
@@ -2027,6 +2089,7 @@ LIMITS = {
     "PrioritySpec.ack": (0, 7),
     "PrioritySpec.cnp": (0, 7),
     "PrioritySpec.data": (0, 7),
+    "ProfileSpec.priorities": (0, 7),
     "RendezvousSpec.control_bytes": (1, 4096),
     "RendezvousSpec.threshold_bytes": (0, 1125899906842624),
     "ScheduledSpec.cell_bytes": (0, 4096),

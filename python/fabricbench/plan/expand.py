@@ -8,7 +8,14 @@ from functools import cached_property
 from typing import Final
 
 from fabricbench.plan import engine
-from fabricbench.plan._run_spec import SCHEMA_VERSION, FabricSpec, RunSpec, TransportSpec
+from fabricbench.plan._run_spec import (
+    SCHEMA_VERSION,
+    EcnSpec,
+    FabricSpec,
+    RunSpec,
+    SwitchSpec,
+    TransportSpec,
+)
 from fabricbench.plan.fabric.balancing import Pinned
 from fabricbench.plan.fabric.pins import resolve_pins
 from fabricbench.plan.jobs.expand import job_specs, tcp_specs
@@ -182,13 +189,23 @@ def _fabric(plan: Plan, iteration: int, jobs: Sequence[int]) -> FabricSpec:
 
 def _without_tcp(fabric: FabricSpec, plan: Plan) -> FabricSpec:
     """Return the fabric of a job alone: switches mark no priority that TCP alone uses."""
-    priorities, ecn = plan.transport.priorities, fabric["switch"]["ecn"]
+    priorities = plan.transport.priorities
     own = {priorities.data, priorities.ack, *([priorities.cnp] if plan.transport.has_cnps else [])}
     others = {tcp.priority for tcp in plan.tcp} - own
-    if ecn is None or others.isdisjoint(ecn["priorities"]):
-        return fabric
-    left = [priority for priority in ecn["priorities"] if priority not in others]
-    return {**fabric, "switch": {**fabric["switch"], "ecn": {**ecn, "priorities": left} if left else None}}
+
+    def without(ecn: EcnSpec | None) -> EcnSpec | None:
+        if ecn is None or others.isdisjoint(ecn["priorities"]):
+            return ecn
+        left = [priority for priority in ecn["priorities"] if priority not in others]
+        return {**ecn, "priorities": left} if left else None
+
+    switch: SwitchSpec = {**fabric["switch"], "ecn": without(fabric["switch"].get("ecn"))}
+    found: FabricSpec = {**fabric, "switch": switch}
+    if "switch_settings" in fabric:
+        found["switch_settings"] = [
+            {**each, "ecn": without(each.get("ecn"))} for each in fabric["switch_settings"]
+        ]
+    return found
 
 
 def _transport(plan: Plan) -> TransportSpec:

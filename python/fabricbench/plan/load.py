@@ -12,7 +12,8 @@ from fabricbench.plan import engine
 from fabricbench.plan.check import check_plan, plan_warnings
 from fabricbench.plan.choice import backend_for
 from fabricbench.plan.cost import Limits, memory_problem, problems_beyond, routes_problem, with_cost
-from fabricbench.plan.devices.switch_config import CONFIG, Configurations, Configured, override_of
+from fabricbench.plan.devices.switch_config import Configurations, Configured, override_of, uncovered
+from fabricbench.plan.devices.switch_values import CONFIG
 from fabricbench.plan.document.document import Document, read_file, read_text
 from fabricbench.plan.document.nodes import kind_name
 from fabricbench.plan.document.overrides import apply_overrides
@@ -367,6 +368,8 @@ def _check_with_engine(plan: Plan, document: Document) -> None:
     refusals = engine.check(spec_json, backend_for(spec_json, plan.backend))
     problems = [_refused(refusal, plan, document) for refusal in refusals]
     balancing = plan.fabric.load_balancing
+    if not problems:
+        problems += uncovered(document, lambda: engine.describe(spec_json))
     if not problems and isinstance(balancing, Pinned):
         problems += pin_problems(balancing.pins, engine.describe(spec_json), document)
     if problems:

@@ -27,6 +27,8 @@ class Configuration:
         """Which file it is, and of which variant."""
         of = f" of variant {self.variant}" if self.variant else ""
         files = self.record["file"]
+        if isinstance(files, dict):
+            files = [f"{switches}: {name}" for switches, name in files.items()]
         return f"Switches{of} set up by {files if isinstance(files, str) else ', '.join(map(str, files))}"
 
     @property
@@ -34,9 +36,11 @@ class Configuration:
         """What it gave, and what of it is left out, a line each."""
         if self.record.get("sha256"):
             yield f"SHA-256 {self.record['sha256']}"
-        for field, value in self.record["values"].items():
-            text = json.dumps(value).replace('"', "") if isinstance(value, dict | list) else value
-            yield f"{field}: {text}"
+        others = self.record.get("others")
+        for switches, values in (others or {"": self.record["values"]}).items():
+            for field, value in values.items():
+                text = json.dumps(value).replace('"', "") if isinstance(value, dict | list) else value
+                yield f"{switches}: {field}: {text}" if switches else f"{field}: {text}"
         yield from (f"differs: {each}" for each in self.record.get("differs", ()))
         yield from (f"not modelled: {each}" for each in self.record.get("not_modelled", ()))
 

@@ -8,14 +8,14 @@ reads back. Which ports a switch has, a plan does not say: one port of each rate
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from fractions import Fraction
-from math import gcd, log2
+from math import gcd
 from typing import Any, Final
+
+from fabricbench.report.sonic_pools import add_pools, is_power, lossless_profile, power_of, ratio_of
 
 _PS_PER_MS: Final = 10**9
 _PPM_PER_PERCENT: Final = 10_000
 _POOL: Final = "ingress_lossless_pool"
-_LOSSY_POOL: Final = "egress_lossy_pool"
 _LOSSY: Final = "fabricbench_lossy"
 _PORT_MTU: Final = 9100
 _PRIORITIES: Final = range(8)
@@ -35,12 +35,14 @@ def sonic_config(run_spec: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]
             name: {"speed": str(rate // 10**6), "mtu": str(_PORT_MTU), "admin_status": "up"}
             for name, rate in ports.items()
         },
-        "BUFFER_POOL": _pools(switch),
+        "BUFFER_POOL": _one_pool(switch) if switch["buffer"].get("pools") is None else {},
         "QUEUE": {f"{name}|{each}": {} for name in ports for each in _PRIORITIES},
     }
     missing = [f"PORT: {', '.join(ports)} stand for each of your ports of that rate; repeat what names them"]
     if switch["buffer"]["lossy_alpha"] is not None:
         _add_lossy(tables, switch, ports)
+    if switch["buffer"].get("pools") is not None:
+        missing += add_pools(tables, switch, ports)
     if switch["ecn"] is not None:
         tables["WRED_PROFILE"] = {_name("ecn", rate): _wred(switch["ecn"], rate) for rate in rates}
         for name, rate in ports.items():
@@ -48,7 +50,7 @@ def sonic_config(run_spec: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]
                 tables["QUEUE"][f"{name}|{priority}"]["wred_profile"] = _name("ecn", rate)
         missing += _ecn_missing(switch["ecn"])
     if switch["pfc"] is not None:
-        _add_pfc(tables, switch["pfc"], ports)
+        _add_pfc(tables, switch, ports)
         missing += _pfc_missing(switch["pfc"])
     if switch["scheduling"]["kind"] == "dwrr":
         missing += _add_scheduling(tables, switch["scheduling"]["quantum_bytes"])
@@ -61,19 +63,17 @@ def _port(rate_bps: int) -> str:
     return f"PORT_{rate_bps // 10**9}G"
 
 
-def _pools(switch: Mapping[str, Any]) -> dict[str, Any]:
+def _one_pool(switch: Mapping[str, Any]) -> dict[str, Any]:
     pfc, size = switch["pfc"], str(switch["buffer"]["size_bytes"])
     mode = "static" if pfc is not None and pfc["xoff"]["kind"] == "static" else "dynamic"
-    pools = {_POOL: {"type": "ingress", "mode": mode, "size": size}}
-    if switch["buffer"]["lossy_alpha"] is not None:
-        pools[_LOSSY_POOL] = {"type": "egress", "mode": "dynamic", "size": size}
-    return pools
+    if switch["buffer"]["lossy_alpha"] is None:
+        return {_POOL: {"type": "ingress", "mode": mode, "size": size}}
+    return {_POOL: {"type": "both", "mode": "dynamic", "size": size}}
 
 
 def _add_lossy(tables: dict[str, Any], switch: Mapping[str, Any], ports: Mapping[str, int]) -> None:
     lossless = switch["pfc"]["priorities"] if switch["pfc"] is not None else ()
-    power = round(log2(_ratio(switch["buffer"]["lossy_alpha"])))
-    profile = {"pool": _LOSSY_POOL, "size": "0", "dynamic_th": str(power)}
+    profile = {"pool": _POOL, "size": "0", "dynamic_th": power_of(switch["buffer"]["lossy_alpha"])}
     tables.setdefault("BUFFER_PROFILE", {})[_LOSSY] = profile
     tables["BUFFER_QUEUE"] = {
         f"{name}|{each}": {"profile": _LOSSY}
@@ -83,12 +83,14 @@ def _add_lossy(tables: dict[str, Any], switch: Mapping[str, Any], ports: Mapping
     }
 
 
-def _add_pfc(tables: dict[str, Any], pfc: Mapping[str, Any], ports: Mapping[str, int]) -> None:
-    profiles = tables.setdefault("BUFFER_PROFILE", {})
-    profiles |= {_name("pfc", rate): _buffer(pfc) for rate in ports.values()}
+def _add_pfc(tables: dict[str, Any], switch: Mapping[str, Any], ports: Mapping[str, int]) -> None:
+    pfc = switch["pfc"]
+    if switch["buffer"].get("pools") is None:
+        profiles = tables.setdefault("BUFFER_PROFILE", {})
+        profiles |= {_name("pfc", rate): lossless_profile(pfc, _POOL) for rate in ports.values()}
     enabled = {"pfc_enable": ",".join(map(str, pfc["priorities"]))}
     tables["PORT_QOS_MAP"] = dict.fromkeys(ports, enabled)
-    if pfc["headroom_bytes"]:
+    if pfc["headroom_bytes"] and switch["buffer"].get("pools") is None:
         tables["BUFFER_PG"] = {
             f"{name}|{each}": {"profile": _name("pfc", rate)}
             for name, rate in ports.items()
@@ -152,25 +154,6 @@ def _ecn_missing(ecn: Mapping[str, Any]) -> Iterator[str]:
         yield "ecn.dynamic: SONiC's thresholds do not move"
 
 
-def _buffer(pfc: Mapping[str, Any]) -> dict[str, str]:
-    # SAI: what is reserved for a group holds its headroom, where ports share no headroom pool.
-    size = pfc["reserved_bytes"] + (pfc["headroom_bytes"] or 0)
-    profile = {"pool": _POOL, "size": str(size), "xon_offset": str(pfc["xon_offset_bytes"])}
-    if pfc["headroom_bytes"] is not None:
-        profile["xoff"] = str(pfc["headroom_bytes"])
-    if pfc["xoff"]["kind"] == "static":
-        return profile | {"static_th": str(pfc["xoff"]["bytes"])}
-    return profile | {"dynamic_th": str(round(log2(_ratio(pfc["xoff"]["alpha"]))))}
-
-
-def _ratio(ratio: Mapping[str, int]) -> Fraction:
-    return Fraction(ratio["numerator"], ratio["denominator"])
-
-
-def _is_power(ratio: Mapping[str, int]) -> bool:
-    return Fraction(2) ** round(log2(_ratio(ratio))) == _ratio(ratio)
-
-
 def _watchdog(watchdog: Mapping[str, Any]) -> dict[str, str]:
     return {
         "action": watchdog["action"],
@@ -185,8 +168,8 @@ def _pfc_missing(pfc: Mapping[str, Any]) -> Iterator[str]:
             "pfc.headroom: auto; SONiC works it out from the rate and the cable of a port: give `xoff`, or "
             "name no profile in BUFFER_PG"
         )
-    if pfc["xoff"]["kind"] == "dynamic" and not _is_power(pfc["xoff"]["alpha"]):
-        alpha = float(_ratio(pfc["xoff"]["alpha"]))
+    if pfc["xoff"]["kind"] == "dynamic" and not is_power(pfc["xoff"]["alpha"]):
+        alpha = float(ratio_of(pfc["xoff"]["alpha"]))
         yield f"pfc.xoff.alpha: {alpha:g}, of which SONiC has the nearest power of two"
     watchdog = pfc["watchdog"]
     if watchdog is not None and any(
@@ -198,11 +181,12 @@ def _pfc_missing(pfc: Mapping[str, Any]) -> Iterator[str]:
 
 def _rest_missing(run_spec: Mapping[str, Any]) -> Iterator[str]:
     switch = run_spec["fabric"]["switch"]
-    if switch["buffer"].get("pools") is not None:
-        yield "buffer.pools: BUFFER_POOL has one pool; thresholds of lossless groups are those of `pfc`"
+    if settings := run_spec["fabric"].get("switch_settings"):
+        names = ", ".join(name for each in settings for name in each["switches"])
+        yield f"fabric.switch_settings: {names} are set up in another way than these tables say"
     lossy = switch["buffer"]["lossy_alpha"]
-    if lossy is not None and not _is_power(lossy):
-        yield f"buffer.lossy_alpha: {float(_ratio(lossy)):g}, of which SONiC has the nearest power of two"
+    if lossy is not None and not is_power(lossy):
+        yield f"buffer.lossy_alpha: {float(ratio_of(lossy)):g}, of which SONiC has the nearest power of two"
     if switch["buffer"]["cell_bytes"] != 1:
         yield f"buffer.cell: {switch['buffer']['cell_bytes']} bytes, which are the chip's"
     data = run_spec["transport"]["priorities"]["data"]

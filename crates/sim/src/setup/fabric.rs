@@ -1,8 +1,7 @@
 //! The graph of the spec, its routes and the latency of every hop.
 
-use super::Chips;
-use super::HostClock;
 use super::failures::Failures;
+use super::{Chips, HostClock, Settings};
 use crate::link::changes::{LinkChange, LinkChanges, LinkPlan};
 use crate::link::credits::CreditPlan;
 use crate::link::egress::WHOLE_FRAME;
@@ -31,6 +30,8 @@ pub(crate) struct Fabric {
     pub(crate) failures: Failures,
     /// Switches that are one chip.
     pub(crate) chips: Chips,
+    /// How each switch is set up.
+    pub(crate) settings: Settings,
     pub(crate) nic_latency: Span,
     pipeline_latency: Span,
     forwarding: ForwardingSpec,
@@ -69,11 +70,13 @@ impl Fabric {
         let routes = Arc::new(Routes::compute(&graph));
         let failures = Failures::new(spec, &graph)?;
         let chips = Chips::new(&spec.chips, &graph)?;
+        let settings = Settings::new(spec, &graph, &chips)?;
         let mut fabric = Self {
             graph: Arc::new(graph),
             routes,
             failures,
             chips,
+            settings,
             nic_latency: Span(spec.nic.latency_ps),
             pipeline_latency: Span(spec.switch.pipeline_latency_ps),
             forwarding: spec.switch.forwarding,

@@ -2,10 +2,12 @@
 
 use super::Fabric;
 use super::switches::{lossless_plan, names_of, priority_mask, xoff};
+use crate::packet::Priority;
 use crate::switch::buffer::LosslessPlan;
 use crate::switch::pools::{IngressPlan, LosslessProfile, PoolPlan, PoolXoff, PoolsPlan, Profile};
 use spec::{
-    EgressPoolSpec, IngressPoolSpec, PoolPauseSpec, PoolXoffSpec, PoolsSpec, RunSpec, SpecError, XoffSpec,
+    EgressPoolSpec, IngressPoolSpec, PoolPauseSpec, PoolXoffSpec, PoolsSpec, ProfileSpec, RunSpec, SpecError,
+    XoffSpec,
 };
 use topology::NodeKind;
 use units::NodeId;
@@ -15,9 +17,10 @@ pub(super) fn pools_plan(spec: &RunSpec, fabric: &Fabric, nodes: &[NodeId], pool
     let leads_to_host = |port: &topology::Port| fabric.graph.node(port.peer).kind == NodeKind::Host;
     let to_host: Vec<bool> =
         nodes.iter().flat_map(|&node| fabric.graph.node(node).ports.iter().map(leads_to_host)).collect();
-    let lossless = spec.fabric.switch.pfc.as_ref().map(|pfc| lossless_plan(spec, fabric, nodes, pfc));
+    let switch = fabric.settings.of(nodes[0]);
+    let lossless = switch.pfc.as_ref().map(|pfc| lossless_plan(spec, fabric, nodes, pfc));
     PoolsPlan {
-        size_bytes: spec.fabric.switch.buffer.size_bytes,
+        size_bytes: switch.buffer.size_bytes,
         ingress: pools.ingress.iter().map(ingress_plan).collect(),
         egress: pools.egress.iter().map(egress_plan).collect(),
         lossless: lossless.map_or_else(|| no_lossless(to_host.len()), lossless_profile),
@@ -39,6 +42,17 @@ fn no_lossless(ports: usize) -> LosslessProfile {
     LosslessProfile { priorities: 0, profile, xon_offset_bytes: 0, headroom_bytes: vec![0; ports] }
 }
 
+/// What each priority has: what the pool says, or a profile of its own.
+fn profiles(all: Profile, own: &[ProfileSpec]) -> [Profile; Priority::COUNT] {
+    let mut profiles = [all; Priority::COUNT];
+    for each in own {
+        for &priority in &each.priorities {
+            profiles[Priority(priority).index()] = profile(each.reserved_bytes, each.limit);
+        }
+    }
+    profiles
+}
+
 fn profile(reserved_bytes: u64, limit: Option<XoffSpec>) -> Profile {
     Profile { reserved_bytes, limit: limit.map(xoff) }
 }
@@ -53,9 +67,10 @@ fn ingress_plan(spec: &IngressPoolSpec) -> IngressPlan {
         pool: PoolPlan {
             priorities: priority_mask(&spec.priorities),
             size_bytes: spec.size_bytes,
-            profile: profile(spec.reserved_bytes, spec.limit),
+            profiles: profiles(profile(spec.reserved_bytes, spec.limit), &spec.profiles),
         },
         headroom_bytes: spec.headroom_bytes,
+        headroom_in_size: spec.headroom_in_size,
         xoff: spec.xoff.map(pool_xoff),
     }
 }
@@ -64,7 +79,7 @@ fn egress_plan(spec: &EgressPoolSpec) -> PoolPlan {
     PoolPlan {
         priorities: priority_mask(&spec.priorities),
         size_bytes: spec.size_bytes,
-        profile: profile(spec.reserved_bytes, spec.limit),
+        profiles: profiles(profile(spec.reserved_bytes, spec.limit), &spec.profiles),
     }
 }
 
@@ -78,14 +93,16 @@ pub(super) fn check_pools(
     let plan = pools_plan(spec, fabric, nodes, pools);
     let whose = format!("the {} ports of {}", plan.to_host.len(), names_of(fabric, nodes));
     let refuse = |field: String, found: String, allowed: String| {
-        Err(SpecError::Value { field: format!("fabric.switch.buffer.pools.{field}"), found, allowed })
+        let field = format!("{}.buffer.pools.{field}", fabric.settings.field(nodes[0]));
+        Err(SpecError::Value { field, found, allowed })
     };
     let mut taken = 0;
     for (place, own) in plan.ingress.iter().enumerate() {
-        let (reserves, headroom) = (plan.ingress_reserves(&own.pool), plan.headroom(own));
+        let (reserves, headroom) = (plan.ingress_reserves(own), plan.headroom(own));
         let size = own.pool.size_bytes;
         if reserves >= size {
-            let found = format!("{reserves} bytes of reserves for {whose}");
+            let what = if own.headroom_in_size { "reserves and headroom" } else { "reserves" };
+            let found = format!("{reserves} bytes of {what} for {whose}");
             return refuse(
                 format!("ingress[{place}].size_bytes"),
                 found,
@@ -98,7 +115,7 @@ pub(super) fn check_pools(
             let allowed = format!("{largest} bytes or more, the headroom of one group");
             return refuse(format!("ingress[{place}].headroom_bytes"), found, allowed);
         }
-        taken += size + headroom;
+        taken += plan.taken(own);
         if taken > plan.size_bytes {
             let found = format!("{taken} bytes of pools with their headroom, up to this one, for {whose}");
             let allowed = format!("at most the buffer of {} bytes", plan.size_bytes);

@@ -68,8 +68,8 @@ pub(super) fn switch_plan(
     reroutes: Arc<[Reroute]>,
     exact_only: bool,
 ) -> SwitchPlan {
-    let switch = &spec.fabric.switch;
     let nodes: Vec<NodeId> = members.iter().map(|member| member.0).collect();
+    let switch = fabric.settings.of(nodes[0]);
     let count = port_count(fabric, &nodes);
     let egress = |(node, port, wire): (NodeId, usize, Wire)| EgressPlan {
         wire,
@@ -130,7 +130,7 @@ fn port_count(fabric: &Fabric, nodes: &[NodeId]) -> usize {
 
 /// The buffer that `nodes` share.
 fn buffer_plan(spec: &RunSpec, fabric: &Fabric, nodes: &[NodeId]) -> BufferPlan {
-    let switch = &spec.fabric.switch;
+    let switch = fabric.settings.of(nodes[0]);
     BufferPlan {
         size_bytes: switch.buffer.size_bytes,
         cell_bytes: switch.buffer.cell_bytes,
@@ -166,7 +166,7 @@ fn default_headroom(spec: &RunSpec, fabric: &Fabric, node: NodeId, port: u16) ->
     let there_and_back = fabric.latency(node, port) + fabric.latency(plug.peer, plug.peer_port);
     let response = Span(there_and_back.0 - 2 * link.delay.0);
     let frame_bytes = data_frame_bytes(Opcode::WriteFirst, spec.transport.mtu_bytes);
-    let cells = frame_bytes.next_multiple_of(spec.fabric.switch.buffer.cell_bytes as u32);
+    let cells = frame_bytes.next_multiple_of(fabric.settings.of(node).buffer.cell_bytes as u32);
     let exact = default_headroom_bytes(link.rate, link.delay, response, frame_bytes);
     // Frames are stored in whole cells: what fits in bytes may need more in cells.
     (exact * u64::from(cells)).div_ceil(u64::from(frame_bytes)) + u64::from(cells)
@@ -183,12 +183,14 @@ pub(super) fn host_buffer(spec: &RunSpec, fabric: &Fabric, node: NodeId, hosts: 
 
 /// Checks that every switch has buffer to share beside its reserves and headrooms.
 pub(crate) fn check_buffers(spec: &RunSpec, fabric: &Fabric) -> Result<(), SpecError> {
-    let Some(pfc) = &spec.fabric.switch.pfc else { return check_pools_of_all(spec, fabric) };
-    if spec.fabric.switch.buffer.pools.is_some() {
-        return check_pools_of_all(spec, fabric);
-    }
-    let size = spec.fabric.switch.buffer.size_bytes;
     for nodes in buffers(fabric) {
+        let switch = fabric.settings.of(nodes[0]);
+        if let Some(pools) = &switch.buffer.pools {
+            check_pools(spec, fabric, &nodes, pools)?;
+            continue;
+        }
+        let Some(pfc) = &switch.pfc else { continue };
+        let size = switch.buffer.size_bytes;
         let mut lossless = lossless_plan(spec, fabric, &nodes, pfc);
         if spec.fabric.switch.scheduled.is_some() {
             let node = fabric.graph.node(nodes[0]);
@@ -197,7 +199,7 @@ pub(crate) fn check_buffers(spec: &RunSpec, fabric: &Fabric) -> Result<(), SpecE
         let needed = set_aside(&lossless);
         if needed >= size {
             return Err(SpecError::Value {
-                field: "fabric.switch.pfc.headroom_bytes".into(),
+                field: format!("{}.pfc.headroom_bytes", fabric.settings.field(nodes[0])),
                 found: format!(
                     "{needed} bytes of reserve and headroom for the {} ports of {}",
                     lossless.headroom_bytes.len(),
@@ -208,11 +210,6 @@ pub(crate) fn check_buffers(spec: &RunSpec, fabric: &Fabric) -> Result<(), SpecE
         }
     }
     Ok(())
-}
-
-fn check_pools_of_all(spec: &RunSpec, fabric: &Fabric) -> Result<(), SpecError> {
-    let Some(pools) = &spec.fabric.switch.buffer.pools else { return Ok(()) };
-    buffers(fabric).try_for_each(|nodes| check_pools(spec, fabric, &nodes, pools))
 }
 
 /// The switches that share each buffer.

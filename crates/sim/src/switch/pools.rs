@@ -45,10 +45,18 @@ pub(crate) struct PoolXoff {
 pub(crate) struct PoolPlan {
     /// Bit `p` is set for a priority `p` whose groups or queues are in it.
     pub(crate) priorities: u8,
-    /// Headroom is no part of it.
+    /// Headroom of groups that is a part of it included.
     pub(crate) size_bytes: u64,
-    /// Of lossy groups, or of queues.
-    pub(crate) profile: Profile,
+    /// Of lossy groups, or of queues, of each priority.
+    pub(crate) profiles: [Profile; Priority::COUNT],
+}
+
+impl PoolPlan {
+    /// What is reserved at a port for the groups or queues of some of its priorities [bytes].
+    fn reserved_bytes(&self, priorities: u8) -> u64 {
+        let has = |priority: &usize| self.priorities & priorities & 1 << priority != 0;
+        (0..Priority::COUNT).filter(has).map(|priority| self.profiles[priority].reserved_bytes).sum()
+    }
 }
 
 /// A pool of groups.
@@ -57,6 +65,8 @@ pub(crate) struct IngressPlan {
     pub(crate) pool: PoolPlan,
     /// What its groups share [bytes]; none if each has its own.
     pub(crate) headroom_bytes: Option<u64>,
+    /// Headroom is a part of the pool's size.
+    pub(crate) headroom_in_size: bool,
     pub(crate) xoff: Option<PoolXoff>,
 }
 
@@ -83,18 +93,23 @@ pub(crate) struct PoolsPlan {
 }
 
 impl PoolsPlan {
-    /// What `pool` keeps for its groups [bytes].
-    pub(crate) fn ingress_reserves(&self, pool: &PoolPlan) -> u64 {
-        let lossless = pool.priorities & self.lossless.priorities;
-        let of =
-            |priorities: u8, profile: Profile| u64::from(priorities.count_ones()) * profile.reserved_bytes;
-        let each = of(lossless, self.lossless.profile) + of(pool.priorities & !lossless, pool.profile);
-        each * self.to_host.len() as u64
+    /// What `pool` keeps of its size for its groups [bytes].
+    pub(crate) fn ingress_reserves(&self, pool: &IngressPlan) -> u64 {
+        let lossless = pool.pool.priorities & self.lossless.priorities;
+        let of_lossless = u64::from(lossless.count_ones()) * self.lossless.profile.reserved_bytes;
+        let each = of_lossless + pool.pool.reserved_bytes(!lossless);
+        let headroom = if pool.headroom_in_size { self.headroom(pool) } else { 0 };
+        each * self.to_host.len() as u64 + headroom
     }
 
-    /// What `pool` keeps for its queues [bytes].
+    /// What `pool` keeps of its size for its queues [bytes].
     pub(crate) fn egress_reserves(&self, pool: &PoolPlan) -> u64 {
-        u64::from(pool.priorities.count_ones()) * pool.profile.reserved_bytes * self.to_host.len() as u64
+        pool.reserved_bytes(u8::MAX) * self.to_host.len() as u64
+    }
+
+    /// What `pool` and its headroom take of the buffer [bytes].
+    pub(crate) fn taken(&self, pool: &IngressPlan) -> u64 {
+        pool.pool.size_bytes + if pool.headroom_in_size { 0 } else { self.headroom(pool) }
     }
 
     /// Headroom of `pool`: what its groups share, or what they have in all [bytes].
@@ -111,12 +126,18 @@ struct Pool {
     /// What is no reserve.
     shared_size: u64,
     shared_used: u64,
-    profile: Profile,
+    profiles: [Profile; Priority::COUNT],
 }
 
 impl Pool {
     const fn new(plan: &PoolPlan, reserves: u64) -> Self {
-        Self { shared_size: plan.size_bytes.saturating_sub(reserves), shared_used: 0, profile: plan.profile }
+        let shared_size = plan.size_bytes.saturating_sub(reserves);
+        Self { shared_size, shared_used: 0, profiles: plan.profiles }
+    }
+
+    /// What each group or queue of a priority may hold.
+    const fn profile(&self, priority: Priority) -> Profile {
+        self.profiles[priority.index()]
     }
 
     /// Whether an account of that profile that holds `used` may hold `charge` more.
@@ -238,7 +259,7 @@ impl Pools {
         };
         let pool = |each: &IngressPlan| IngressPool {
             priorities: each.pool.priorities,
-            pool: Pool::new(&each.pool, plan.ingress_reserves(&each.pool)),
+            pool: Pool::new(&each.pool, plan.ingress_reserves(each)),
             headroom_size: plan.headroom(each),
             headroom_used: 0,
             xoff: each.xoff,
@@ -270,7 +291,11 @@ impl Pools {
 
     /// What each group of a priority of `pool` may hold.
     fn profile(&self, pool: usize, priority: Priority) -> Profile {
-        if self.is_lossless(priority) { self.lossless.profile } else { self.ingress[pool].pool.profile }
+        if self.is_lossless(priority) {
+            self.lossless.profile
+        } else {
+            self.ingress[pool].pool.profile(priority)
+        }
     }
 
     /// What is stored in all [bytes].
@@ -293,8 +318,9 @@ impl Pools {
         let Passage { ingress, egress, priority, charge } = frame;
         let queue = self.index(egress, priority);
         let queues = self.pool_of_queues[priority.index()].map(|pool| &mut self.egress[pool]);
-        let fits_queue =
-            queues.as_ref().is_none_or(|pool| pool.admits(pool.profile, self.queues[queue], charge));
+        let fits_queue = queues
+            .as_ref()
+            .is_none_or(|pool| pool.admits(pool.profile(priority), self.queues[queue], charge));
         if !fits_queue {
             return Admission::Dropped(DropCause::Tail);
         }
@@ -308,7 +334,7 @@ impl Pools {
             self.queues[queue] += charge;
             if let Some(pool) = self.pool_of_queues[priority.index()] {
                 let pool = &mut self.egress[pool];
-                pool.change(pool.profile, before, before + charge);
+                pool.change(pool.profile(priority), before, before + charge);
             }
             self.stored += charge;
         }
@@ -417,7 +443,7 @@ impl Pools {
         self.queues[queue] -= charge;
         if let Some(pool) = self.pool_of_queues[priority.index()] {
             let pool = &mut self.egress[pool];
-            pool.change(pool.profile, before, before - charge);
+            pool.change(pool.profile(priority), before, before - charge);
         }
         let index = self.index(ingress, priority);
         let group = &mut self.groups[index];
@@ -489,7 +515,7 @@ impl Pools {
         let mut held = vec![0; self.egress.len()];
         for (index, used) in self.queues.iter().enumerate() {
             if let Some(pool) = self.pool_of_queues[priority_of(index).index()] {
-                held[pool] += shared(self.egress[pool].profile, *used);
+                held[pool] += shared(self.egress[pool].profile(priority_of(index)), *used);
             }
         }
         for (pool, held) in self.egress.iter().zip(held) {
@@ -548,13 +574,14 @@ mod tests {
         let pool = |priorities, size_bytes, limit| PoolPlan {
             priorities,
             size_bytes,
-            profile: Profile { reserved_bytes: 0, limit },
+            profiles: [Profile { reserved_bytes: 0, limit }; Priority::COUNT],
         };
         PoolsPlan {
             size_bytes: 1_300,
             ingress: vec![IngressPlan {
                 pool: pool(u8::MAX, 1_030, None),
                 headroom_bytes: Some(270),
+                headroom_in_size: false,
                 xoff: None,
             }],
             egress: vec![pool(u8::MAX, 1_300, None)],
@@ -630,8 +657,8 @@ mod tests {
     #[test]
     fn limits_of_groups_and_queues_drop_what_is_lossy() {
         let mut plan = plan();
-        plan.ingress[0].pool.profile = Profile { reserved_bytes: 0, limit: Some(Xoff::Static(300)) };
-        plan.egress[0].profile = Profile { reserved_bytes: 100, limit: Some(HALF) };
+        plan.ingress[0].pool.profiles = [Profile { reserved_bytes: 0, limit: Some(Xoff::Static(300)) }; 8];
+        plan.egress[0].profiles = [Profile { reserved_bytes: 100, limit: Some(HALF) }; 8];
         // Of 1,300 bytes 24 queues have 2,400.
         assert_eq!(plan.egress_reserves(&plan.egress[0]), 2_400);
         plan.egress[0].size_bytes = 3_000;
@@ -659,7 +686,7 @@ mod tests {
         ) {
             let mut plan = plan();
             let own = &mut plan.ingress[0];
-            own.pool.profile = Profile { reserved_bytes: lossy_reserved, limit: lossy_limit };
+            own.pool.profiles = [Profile { reserved_bytes: lossy_reserved, limit: lossy_limit }; 8];
             own.headroom_bytes = shared_headroom;
             own.xoff = xoff.map(|(xoff_bytes, offset_bytes, pauses_hosts)| PoolXoff {
                 xoff_bytes,

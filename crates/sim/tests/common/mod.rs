@@ -103,6 +103,7 @@ pub(crate) fn collective(
         schema_version: SCHEMA_VERSION,
         seed: 1,
         fabric: FabricSpec {
+            switch_settings: Vec::new(),
             topology,
             load_balancing: LoadBalancing::Ecmp { hash: EcmpHash::Crc, include_qp: false },
             switch: switches(),

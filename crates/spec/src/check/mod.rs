@@ -10,7 +10,7 @@ mod storage;
 mod tcp;
 
 use crate::ranges::out_of_range;
-use crate::{EcnSpec, RateControl, RunSpec, SCHEMA_VERSION, TransportSpec};
+use crate::{FabricSpec, LinkLayerSpec, PfcSpec, RateControl, RunSpec, SCHEMA_VERSION, TransportSpec};
 use jobs::check_jobs;
 use link_layer::check_link_layer;
 use nic::check_nic;
@@ -116,9 +116,14 @@ fn check_together(spec: &RunSpec) -> Result<(), SpecError> {
     require(spec.schema_version == SCHEMA_VERSION, || {
         value("schema_version", spec.schema_version, SCHEMA_VERSION.to_string())
     })?;
-    let buffer = &spec.fabric.switch.buffer;
-    within("fabric.switch.buffer.cell_bytes", buffer.cell_bytes, 1..=buffer.size_bytes, "size_bytes")?;
-    check_ecn(spec.fabric.switch.ecn.as_ref())?;
+    for (field, set_up) in spec.fabric.set_ups() {
+        let (cell, size) = (set_up.buffer.cell_bytes, set_up.buffer.size_bytes);
+        within(format!("{field}.buffer.cell_bytes"), cell, 1..=size, "size_bytes")?;
+        if let Some(ecn) = &set_up.ecn {
+            within(format!("{field}.ecn.kmin_bytes"), ecn.kmin_bytes, 0..=ecn.kmax_bytes, "kmax_bytes")?;
+        }
+    }
+    check_switch_settings(&spec.fabric)?;
     check_scheduled(spec)?;
     check_transport(&spec.transport)?;
     check_link_layer(spec)?;
@@ -128,10 +133,32 @@ fn check_together(spec: &RunSpec) -> Result<(), SpecError> {
     check_tcp(spec)
 }
 
-fn check_ecn(ecn: Option<&EcnSpec>) -> Result<(), SpecError> {
-    ecn.map_or(Ok(()), |ecn| {
-        within("fabric.switch.ecn.kmin_bytes", ecn.kmin_bytes, 0..=ecn.kmax_bytes, "kmax_bytes")
-    })
+/// Checks that switches with settings of their own are of a kind that has them, and lossless as all others
+/// are: one that pauses another needs to be obeyed.
+fn check_switch_settings(fabric: &FabricSpec) -> Result<(), SpecError> {
+    let what = match fabric.link_layer {
+        LinkLayerSpec::Infiniband { .. } => Some("InfiniBand"),
+        LinkLayerSpec::Ethernet {} => fabric.switch.scheduled.map(|_| "scheduled switches"),
+    };
+    if let Some(what) = what {
+        require(fabric.switch_settings.is_empty(), || {
+            value("fabric.switch_settings", format!("switches of their own settings with {what}"), "none")
+        })?;
+    }
+    let lossless = |pfc: &Option<PfcSpec>| {
+        pfc.iter().flat_map(|pfc| &pfc.priorities).fold(0_u8, |mask, priority| mask | 1 << priority)
+    };
+    let told = |mask: u8| (0..8).filter(move |bit| mask & 1 << bit != 0).map(|bit| bit.to_string());
+    let told = |mask| format!("[{}]", told(mask).collect::<Vec<_>>().join(", "));
+    let of_all = lossless(&fabric.switch.pfc);
+    for (place, own) in fabric.switch_settings.iter().enumerate() {
+        let own = lossless(&own.pfc);
+        require(own == of_all, || {
+            let field = format!("fabric.switch_settings[{place}].pfc.priorities");
+            value(field, told(own), format!("{}, as those of all other switches", told(of_all)))
+        })?;
+    }
+    Ok(())
 }
 
 fn check_transport(transport: &TransportSpec) -> Result<(), SpecError> {

@@ -1,7 +1,7 @@
 //! Checks of the pools of buffers, and of chips, that need no graph.
 
 use super::{SpecError, require, value, within};
-use crate::{LinkLayerSpec, PoolsSpec, RunSpec};
+use crate::{LinkLayerSpec, PoolsSpec, ProfileSpec, RunSpec, SwitchSettingsSpec};
 
 /// Checks that each priority is in one pool of each side, and that what is divided or shared is a buffer.
 pub(super) fn check_pools(spec: &RunSpec) -> Result<(), SpecError> {
@@ -15,17 +15,21 @@ pub(super) fn check_pools(spec: &RunSpec) -> Result<(), SpecError> {
         let pools = "fabric.switch.buffer.pools";
         require(fabric.switch.buffer.pools.is_none(), || value(pools, format!("pools with {what}"), "none"))?;
     }
-    let Some(pools) = &fabric.switch.buffer.pools else { return Ok(()) };
-    check_priorities(pools)?;
-    let lossless = fabric.switch.pfc.as_ref().map_or(&[][..], |pfc| &pfc.priorities);
+    fabric.set_ups().try_for_each(|(field, set_up)| check_set_up(&format!("{field}.buffer.pools"), &set_up))
+}
+
+fn check_set_up(field: &str, set_up: &SwitchSettingsSpec) -> Result<(), SpecError> {
+    let Some(pools) = &set_up.buffer.pools else { return Ok(()) };
+    check_priorities(field, pools)?;
+    let lossless = set_up.pfc.as_ref().map_or(&[][..], |pfc| &pfc.priorities);
     for priority in lossless {
         require(pools.ingress.iter().any(|pool| pool.priorities.contains(priority)), || {
             let found = format!("no pool with priority {priority}");
-            value("fabric.switch.buffer.pools.ingress", found, "each lossless priority in one of them")
+            value(format!("{field}.ingress"), found, "each lossless priority in one of them")
         })?;
     }
     for (place, pool) in pools.ingress.iter().enumerate() {
-        let field = format!("fabric.switch.buffer.pools.ingress[{place}]");
+        let field = format!("{field}.ingress[{place}]");
         let has_lossless = pool.priorities.iter().any(|priority| lossless.contains(priority));
         require(has_lossless || pool.headroom_bytes.is_none(), || {
             value(format!("{field}.headroom_bytes"), "headroom of a pool without lossless priorities", "none")
@@ -41,22 +45,42 @@ pub(super) fn check_pools(spec: &RunSpec) -> Result<(), SpecError> {
     Ok(())
 }
 
-fn check_priorities(pools: &PoolsSpec) -> Result<(), SpecError> {
-    let ingress = pools.ingress.iter().map(|pool| &pool.priorities).collect();
-    let egress = pools.egress.iter().map(|pool| &pool.priorities).collect();
-    let sides: [(&str, Vec<&Vec<u8>>); 2] = [("ingress", ingress), ("egress", egress)];
-    for (side, pools) in sides {
-        let mut seen = 0_u8;
-        for (place, priorities) in pools.iter().enumerate() {
-            let field = format!("fabric.switch.buffer.pools.{side}[{place}].priorities");
-            require(!priorities.is_empty(), || value(&field, "none", "1 priority or more"))?;
-            for &priority in *priorities {
-                require(seen & 1 << priority == 0, || {
-                    value(&field, format!("priority {priority} again"), "each priority in one pool, once")
-                })?;
-                seen |= 1 << priority;
-            }
-        }
+fn check_priorities(field: &str, pools: &PoolsSpec) -> Result<(), SpecError> {
+    let mut seen = 0;
+    for (place, pool) in pools.ingress.iter().enumerate() {
+        check_pool(&format!("{field}.ingress[{place}]"), &pool.priorities, &pool.profiles, &mut seen)?;
+    }
+    seen = 0;
+    for (place, pool) in pools.egress.iter().enumerate() {
+        check_pool(&format!("{field}.egress[{place}]"), &pool.priorities, &pool.profiles, &mut seen)?;
+    }
+    Ok(())
+}
+
+/// Checks the priorities of a pool against those that others of its side have, and those of its profiles.
+fn check_pool(
+    field: &str,
+    priorities: &[u8],
+    profiles: &[ProfileSpec],
+    seen: &mut u8,
+) -> Result<(), SpecError> {
+    check_once(&format!("{field}.priorities"), priorities, seen, "each priority in one pool, once")?;
+    let mut elsewhere = !priorities.iter().fold(0_u8, |mask, priority| mask | 1 << priority);
+    for (place, profile) in profiles.iter().enumerate() {
+        let field = format!("{field}.profiles[{place}].priorities");
+        check_once(&field, &profile.priorities, &mut elsewhere, "priorities of the pool, each once")?;
+    }
+    Ok(())
+}
+
+/// Checks that there are priorities of which none is among those that are taken, and takes them.
+fn check_once(field: &str, priorities: &[u8], taken: &mut u8, allowed: &str) -> Result<(), SpecError> {
+    require(!priorities.is_empty(), || value(field, "none", "1 priority or more"))?;
+    for &priority in priorities {
+        require(*taken & 1 << priority == 0, || {
+            value(field, format!("priority {priority} again, or of another pool"), allowed)
+        })?;
+        *taken |= 1 << priority;
     }
     Ok(())
 }

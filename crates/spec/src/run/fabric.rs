@@ -1,7 +1,7 @@
 //! The network and its balancing.
 
 use super::limits::{DURATION_PS_MAX, RATE_BPS_MAX, VL_BUFFER_BYTES_MAX};
-use super::{ClockSpec, FailureSpec, NicSpec, SwitchSpec, TopologySpec};
+use super::{ClockSpec, FailureSpec, NicSpec, SwitchSettingsSpec, SwitchSpec, TopologySpec};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -13,8 +13,11 @@ pub struct FabricSpec {
     pub topology: TopologySpec,
     /// How a switch chooses among equal next hops.
     pub load_balancing: LoadBalancing,
-    /// Every switch.
+    /// Every switch, unless `switch_settings` has it.
     pub switch: SwitchSpec,
+    /// Switches that are set up in another way; each is in one of them at the most.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub switch_settings: Vec<SwitchSettingsSpec>,
     /// Every NIC.
     pub nic: NicSpec,
     /// Delay lines in some links.
@@ -34,6 +37,15 @@ pub struct FabricSpec {
     /// Clocks of hosts; all alike when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clocks: Option<ClockSpec>,
+}
+
+impl FabricSpec {
+    /// How switches are set up, each with the field that says so: as all others first.
+    pub fn set_ups(&self) -> impl Iterator<Item = (String, SwitchSettingsSpec)> + '_ {
+        let others = self.switch_settings.iter().enumerate();
+        let others = others.map(|(place, own)| (format!("fabric.switch_settings[{place}]"), own.clone()));
+        std::iter::once(("fabric.switch".to_owned(), self.switch.settings())).chain(others)
+    }
 }
 
 /// Switches of the topology that are one chip: its ports are all of theirs, and they share its buffer.

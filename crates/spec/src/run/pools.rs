@@ -25,17 +25,36 @@ pub struct IngressPoolSpec {
     /// Priorities whose groups are in it.
     #[schemars(inner(range(max = 7)))]
     pub priorities: Vec<u8>,
-    /// What its groups may hold in all, reserves included and headroom not [bytes].
+    /// What its groups may hold in all, reserves included and headroom not, unless it says so [bytes].
     #[schemars(range(min = 1))]
     pub size_bytes: u64,
     /// Headroom that its lossless groups share [bytes]; absent, each has its own.
     pub headroom_bytes: Option<u64>,
+    /// Headroom is a part of `size_bytes`, not beside it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub headroom_in_size: bool,
     /// When all its lossless groups ask for a pause, if they ever do.
     pub xoff: Option<PoolXoffSpec>,
     /// Reserved for each of its lossy groups [bytes].
     pub reserved_bytes: u64,
     /// What each of its lossy groups may hold beyond that: a frame that would exceed it is dropped. Without
     /// it the pool alone is a limit.
+    pub limit: Option<XoffSpec>,
+    /// Lossy groups of some priorities that have a reserve and a limit of their own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub profiles: Vec<ProfileSpec>,
+}
+
+/// What the groups or queues of some priorities of a pool may hold, where others of it hold something else.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ProfileSpec {
+    /// The priorities, of those of the pool.
+    #[schemars(inner(range(max = 7)))]
+    pub priorities: Vec<u8>,
+    /// Reserved for each group or queue [bytes].
+    pub reserved_bytes: u64,
+    /// What each may hold beyond that.
     pub limit: Option<XoffSpec>,
 }
 
@@ -78,4 +97,7 @@ pub struct EgressPoolSpec {
     /// What each queue may hold beyond that: a frame that would exceed it is dropped. Without it the pool
     /// alone is a limit.
     pub limit: Option<XoffSpec>,
+    /// Queues of some priorities that have a reserve and a limit of their own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub profiles: Vec<ProfileSpec>,
 }

@@ -24,6 +24,37 @@ pub struct SwitchSpec {
     pub scheduled: Option<ScheduledSpec>,
 }
 
+impl SwitchSpec {
+    /// What switches of one fabric may have each for itself.
+    pub(crate) fn settings(&self) -> SwitchSettingsSpec {
+        let Self { buffer, scheduling, pfc, ecn, .. } = self.clone();
+        SwitchSettingsSpec { switches: Vec::new(), buffer, scheduling, pfc, ecn }
+    }
+
+    /// A switch like this one, but for the settings of its own.
+    #[must_use]
+    pub fn with(&self, own: &SwitchSettingsSpec) -> Self {
+        let SwitchSettingsSpec { switches: _, buffer, scheduling, pfc, ecn } = own.clone();
+        Self { buffer, scheduling, pfc, ecn, ..self.clone() }
+    }
+}
+
+/// Switches of the topology that are set up in another way than all others.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SwitchSettingsSpec {
+    /// Their names, 1 or more; `leaf*` is every switch whose name begins so and that no longer name is of.
+    pub switches: Vec<String>,
+    /// The packet buffer of each.
+    pub buffer: BufferSpec,
+    /// Which priority a port serves next.
+    pub scheduling: SchedulingSpec,
+    /// Priority flow control, of the same lossless priorities as that of all others.
+    pub pfc: Option<PfcSpec>,
+    /// ECN marking, if there is any.
+    pub ecn: Option<EcnSpec>,
+}
+
 /// When a frame may leave a switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]

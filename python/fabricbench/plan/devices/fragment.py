@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 PLAN_HOLDS_ONE = "the plan has one value for all ports"
+_SHOWN = 3
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,7 @@ class Fragment:
         values: The fields.
         warnings: What a plan has in another way than the file, so that results may differ.
         left_out: What of the file is not modelled.
+        instead: Fields for a plan that does without some of those: one buffer in place of pools.
     """
 
     format: str
@@ -44,6 +46,7 @@ class Fragment:
     values: tuple[Value, ...]
     warnings: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
+    instead: tuple[Value, ...] = ()
 
     @property
     def plan(self) -> dict[str, Any]:
@@ -73,6 +76,12 @@ def nested(values: Iterable[tuple[str, Any]]) -> dict[str, Any]:
             node = node.setdefault(part, {})
         node[name] = value
     return plan
+
+
+def names_text(names: Sequence[str]) -> str:
+    """Write the names of ports, the first of many."""
+    shown = ", ".join(names[:_SHOWN])
+    return shown if len(names) <= _SHOWN else f"{shown} and {len(names) - _SHOWN} more ports"
 
 
 def value_text(value: object) -> str:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
 from fabricbench import units
-from fabricbench.plan.devices.fragment import PLAN_HOLDS_ONE, Fragment, Value, value_text
+from fabricbench.plan.devices.fragment import PLAN_HOLDS_ONE, Fragment, Value, names_text, value_text
+from fabricbench.plan.devices.sonic_pools import Pools, pools_of
 from fabricbench.plan.devices.sonic_port import Entry, Port
 from fabricbench.plan.devices.sonic_ports import FORMAT, Sonic
 from fabricbench.plan.devices.sonic_rules import (
@@ -26,12 +27,15 @@ USUAL_PRIORITY: Final = 3
 """The usual lossless priority of RoCEv2."""
 _PFC: Final = "fabric.switch.pfc"
 _ECN: Final = "fabric.switch.ecn"
+POOLS: Final = "fabric.switch.buffer.pools"
+LOSSY_ALPHA: Final = "fabric.switch.buffer.lossy_alpha"
+"""What stands for the limits of pools where there are none."""
 _SHOWN: Final = 3
 FIELDS: Final = frozenset(
     {
         *(field for field, _ in (*SWITCH_RULES, *PORT_RULES)),
         *(f"{_ECN}.{name}" for name in ("kmin", "kmax", "pmax", "reference_rate", "priorities")),
-        *(f"{_PFC}.priorities", "transport.priorities.data", "transport.priorities.cnp"),
+        *(POOLS, f"{_PFC}.priorities", "transport.priorities.data", "transport.priorities.cnp"),
     }
 )
 """Every field of a plan that a configuration may give."""
@@ -77,20 +81,29 @@ class _Made:
             if (found := find(self.sonic)) is not None:
                 self.values.append(Value(field, found.value, found.origin))
         lossless = self._lossless(data)
+        pools = self._pools(lossless)
         for field, rule in PORT_RULES:
             self._agreed(field, lambda port, rule=rule: rule(Subject(self.sonic, port, data)))  # type: ignore[misc]
         self._marking(data)
         # PFC with every default needs a field too, or a plan would leave it off.
         if lossless and not any(each.field.startswith(_PFC) for each in self.values):
             self.values.append(Value(f"{_PFC}.priorities", lossless, "PORT_QOS_MAP: pfc_enable"))
-        left_out = (*self._about_priorities(data), *left_out_of(self.sonic, data), *self.sonic.left_out)
+        has_pools = pools.value is not None
+        left_out = (
+            *self._about_priorities(data),
+            *pools.left_out,
+            *left_out_of(self.sonic, data, has_pools=has_pools),
+            *self.sonic.left_out,
+        )
+        instead = {LOSSY_ALPHA} if has_pools else set[str]()
         return Fragment(
             FORMAT,
             self.sonic.file.source,
             self.sonic.read,
-            tuple(self.values),
+            tuple(each for each in self.values if each.field not in instead),
             tuple(self.warnings),
             left_out,
+            tuple(each for each in self.values if each.field in instead),
         )
 
     def _data(self) -> int:
@@ -142,6 +155,14 @@ class _Made:
             self.values.append(Value(f"{_PFC}.priorities", lossless, "PORT_QOS_MAP: pfc_enable"))
         return lossless
 
+    def _pools(self, lossless: list[int]) -> Pools:
+        """Take the pools, if the file has them."""
+        pools = pools_of(self.sonic, lossless)
+        if pools.value is not None:
+            self.values.append(Value(POOLS, pools.value, pools.origin))
+            self.warnings += pools.warnings
+        return pools
+
     def _agreed(self, field: str, find: Callable[[Port], Found | None]) -> None:
         """Take what most ports have, and say which have something else."""
         found = [(port, find(port)) for port in self.sonic.ports]
@@ -160,7 +181,9 @@ class _Made:
 
     def _tell_others(self, field: str, chosen: str, others: dict[str, list[str]]) -> None:
         if others:
-            told = "; ".join(f"{text} at {_names(names)}" for text, names in list(others.items())[:_SHOWN])
+            told = "; ".join(
+                f"{text} at {names_text(names)}" for text, names in list(others.items())[:_SHOWN]
+            )
             more = f" and {len(others) - _SHOWN} other values" if len(others) > _SHOWN else ""
             self.warnings.append(f"{field}: {told}{more}; {PLAN_HOLDS_ONE}: {chosen}")
 
@@ -257,11 +280,6 @@ def _go_by_speed(thresholds: dict[str, tuple[int, int, int]], speeds: dict[str, 
         == (low * (speeds[name] or 0), high * (speeds[name] or 0), percent)
         for name, values in thresholds.items()
     )
-
-
-def _names(names: Sequence[str]) -> str:
-    shown = ", ".join(names[:_SHOWN])
-    return shown if len(names) <= _SHOWN else f"{shown} and {len(names) - _SHOWN} more ports"
 
 
 def _list(numbers: set[int]) -> str:

@@ -284,17 +284,14 @@ class Sonic:
 
     def _check_profiles(self) -> None:
         """Check what the fields of a profile need of each other and of its pool."""
-        pools = self.tables.get("BUFFER_POOL", {})
+        # The mode of a pool is that of profiles that give no threshold: SAI has each profile choose its own.
         for each in self.entries("BUFFER_PROFILE"):
-            key = (each.table, each.key)
             if {"dynamic_th", "static_th"} <= set(each.values):
-                self._problem(key, "static_th", "both `dynamic_th` and `static_th`", "one of them")
-            pool = pools.get(each.get("pool") or "")
-            mode = pool.get("mode") if pool else None
-            other = {"dynamic": "static_th", "static": "dynamic_th"}.get(mode or "", "")
-            if pool is not None and other in each.values and pool.get("mode"):
-                found = f"`{other}` in the pool {shorten(pool.key)} of mode {mode}"
-                self._problem(key, other, found, f"`{mode}_th`, or another pool")
+                found = "both `dynamic_th` and `static_th`"
+                self._problem((each.table, each.key), "static_th", found, "one of them")
+        for table, side in (("BUFFER_PG", "ingress"), ("BUFFER_QUEUE", "egress")):
+            for each in self.entries(table):
+                self._check_side(each, side)
         for each in self.entries("WRED_PROFILE"):
             low, high = each.get("green_min_threshold"), each.get("green_max_threshold")
             if low is not None and high is not None and low > high:
@@ -304,6 +301,16 @@ class Sonic:
                 for name in ("green_min_threshold", "green_max_threshold"):
                     if name not in each.values and name not in self.file.data[each.table][each.key]:
                         self._problem((each.table, each.key), name, "nothing", "bytes, as ECN is on")
+
+    def _check_side(self, entry: Entry, side: str) -> None:
+        """Check that the pool of a group, or of a queue, is one of its side."""
+        name = entry.get("profile")
+        profile = None if name in (None, _NO_PROFILE) else self.tables["BUFFER_PROFILE"][name]
+        pool_name = profile.get("pool") if profile is not None else None
+        pool = self.tables["BUFFER_POOL"][pool_name] if pool_name else None
+        if pool is not None and pool.get("type") not in (side, "both", None):
+            found = f"{shorten(name)}, whose pool {shorten(pool.key)} is of type {pool.get('type')}"
+            self._problem((entry.table, entry.key), "profile", found, f"a profile of a pool of type {side}")
 
     def _check_pauses(self) -> None:
         """Check that what is paused has headroom, and that a pause stops the queue that it is about."""

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any, Final
 
 from fabricbench import units
+from fabricbench.plan.devices.sonic_pools import ratio_of
 from fabricbench.plan.devices.sonic_port import Entry, Port, marks_green
 from fabricbench.plan.devices.sonic_ports import Sonic
 from fabricbench.plan.devices.sonic_tables import PRIORITIES
@@ -72,7 +72,10 @@ def marking(sonic: Sonic, port: Port, traffic_class: int) -> Entry | None:
 
 
 def _buffer_size(sonic: Sonic) -> Found | None:
-    """The whole memory: what pools share, reserves and headroom of groups in it, and the headroom pool."""
+    """The whole memory: the pools of the ingress side with their headroom, or an egress pool that is larger.
+
+    Pools of the egress side overlap: each may be the whole memory.
+    """
     pools = [each for each in sonic.entries("BUFFER_POOL") if each.get("type") in ("ingress", "both")]
     parts = [each.get(name) for each in pools for name in ("size", "xoff")]
     if not pools or any(each.get("size") is None for each in pools):
@@ -81,6 +84,9 @@ def _buffer_size(sonic: Sonic) -> Found | None:
         each.name(name) for each in pools for name in ("size", "xoff") if each.get(name) is not None
     )
     size = sum(each for each in parts if each)
+    largest = max(sonic.entries("BUFFER_POOL"), key=lambda each: each.get("size") or 0)
+    if largest.get("size") > size:
+        size, origin = largest.get("size"), largest.name("size")
     return Found(units.format_size(size), origin) if size else None
 
 
@@ -93,7 +99,7 @@ def _lossy_alpha(subject: Subject) -> Found | None:
             and not subject.port.is_lossless(traffic_class)
             and "dynamic_th" in profile.values
         ):
-            return Found(_ratio(profile.get("dynamic_th")), profile.name("dynamic_th"))
+            return Found(ratio_of(profile.get("dynamic_th")), profile.name("dynamic_th"))
     return None
 
 
@@ -103,10 +109,10 @@ def _xoff(subject: Subject) -> Found | None:
         defaults = subject.sonic.entries(_DYNAMIC)
         worked_out = subject.port.is_lossless(subject.data) and defaults
         if worked_out and (power := defaults[0].get("default_dynamic_th")) is not None:
-            return Found({"alpha": _ratio(power)}, defaults[0].name("default_dynamic_th"))
+            return Found({"alpha": ratio_of(power)}, defaults[0].name("default_dynamic_th"))
         return None
     if (power := profile.get("dynamic_th")) is not None:
-        return Found({"alpha": _ratio(power)}, profile.name("dynamic_th"))
+        return Found({"alpha": ratio_of(power)}, profile.name("dynamic_th"))
     if (size := profile.get("static_th")) is not None:
         return Found({"bytes": units.format_size(size)}, profile.name("static_th"))
     return None
@@ -185,10 +191,6 @@ def is_strict(sonic: Sonic, port: Port) -> bool | None:
     return kinds.pop() if len(kinds) == 1 else (True if not kinds else None)
 
 
-def _ratio(power: int) -> int | str:
-    return 2**power if power >= 0 else str(Fraction(1, 2**-power))
-
-
 SWITCH_RULES: Final[tuple[tuple[str, Callable[[Sonic], Found | None]], ...]] = (
     ("fabric.switch.buffer.size", _buffer_size),
 )
@@ -206,9 +208,16 @@ PORT_RULES: Final[tuple[tuple[str, Callable[[Subject], Found | None]], ...]] = (
 about several classes, and about several speeds."""
 
 
-def left_out_of(sonic: Sonic, data: int) -> Iterator[str]:
-    """Yield what fields that are read mean beyond what the model has."""
-    yield from _left_out_of_pools(sonic)
+def left_out_of(sonic: Sonic, data: int, *, has_pools: bool) -> Iterator[str]:
+    """Yield what fields that are read mean beyond what the model has.
+
+    Args:
+        sonic: The configuration.
+        data: Traffic class of RDMA data.
+        has_pools: Its pools are read as such, not as one buffer.
+    """
+    if not has_pools:
+        yield from _left_out_of_pools(sonic)
     subjects = [Subject(sonic, port, data) for port in sonic.ports]
     profiles = {each.group.key: each.group for each in subjects if each.group is not None}
     for profile in profiles.values():
@@ -216,7 +225,7 @@ def left_out_of(sonic: Sonic, data: int) -> Iterator[str]:
             yield f"{profile.name('xon')}: {profile.get('xon')}, the least level at which a pause ends"
     if any(each.group is None and each.port.is_lossless(data) for each in subjects):
         yield "BUFFER_PG: profiles that SONiC works out by itself: headroom is `auto` here"
-    yield from _left_out_of_queues(sonic)
+    yield from _left_out_of_queues(sonic, has_pools=has_pools)
     yield from _left_out_of_marking(sonic, data)
     if any(port.watchdog is not None and port.watchdog.get("action") == "alert" for port in sonic.ports):
         yield "PFC_WD: action alert, which changes no frame: there is no watchdog here"
@@ -241,7 +250,7 @@ def _left_out_of_pools(sonic: Sonic) -> Iterator[str]:
         yield f"BUFFER_POOL: limits of egress pools ({', '.join(egress)})"
 
 
-def _left_out_of_queues(sonic: Sonic) -> Iterator[str]:
+def _left_out_of_queues(sonic: Sonic, *, has_pools: bool) -> Iterator[str]:
     lossy, lossless, reserves, fixed, mixed, shared = (set[str]() for _ in range(6))
     for port in sonic.ports:
         queues = [port.queue_of(each) for each in range(PRIORITIES)]
@@ -263,7 +272,7 @@ def _left_out_of_queues(sonic: Sonic) -> Iterator[str]:
         (fixed, "BUFFER_QUEUE: fixed thresholds of lossy queues"),
         (reserves, "BUFFER_QUEUE: reserves (`size`) of lossy queues"),
     ):
-        if names:
+        if names and not has_pools:
             yield f"{what}: {', '.join(sorted(names))}"
     if mixed:
         yield f"SCHEDULER: strict and weighted queues at {counted(len(mixed), 'port')}: all strict here"

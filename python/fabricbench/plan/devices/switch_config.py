@@ -7,7 +7,7 @@ or an override writes wins. A record has the values (`values`), so that a stored
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -18,20 +18,21 @@ from fabricbench.plan.devices.json_text import content_of, json_of
 from fabricbench.plan.devices.sonic import FIELDS, Carried, fragment_of
 from fabricbench.plan.devices.sonic_ports import Sonic
 from fabricbench.plan.devices.sonic_tables import DSCP_MAX, PRIORITIES
+from fabricbench.plan.devices.switch_values import CONFIG, SETTINGS, filled, is_open, opened, with_settings
 from fabricbench.plan.document.document import Document
 from fabricbench.plan.document.nodes import shorten
-from fabricbench.plan.document.overrides import Written, put
 from fabricbench.plan.document.shipped import NO_FILE
 from fabricbench.plan.errors import FieldPath, Place, PlanError, Problem
 from fabricbench.plan.fields.base import ShortModel
 from fabricbench.plan.fields.declared import BeforeValidator, Field, WithJsonSchema
-from fabricbench.words import counted, one_line
+from fabricbench.words import close_match_hint, counted, one_line
 
-CONFIG: Final[FieldPath] = ("fabric", "switch", "config")
 _NAME: Final = ".".join(map(str, CONFIG))
+_LOSSLESS: Final = "fabric.switch.pfc.priorities"
+"""What all switches have alike: one that pauses another needs to be obeyed."""
 FILES_MAX: Final = 256
+_SHOWN: Final = 4
 NAME_LENGTH_MAX: Final = 4096
-_THRESHOLDS: Final = frozenset({"kmin", "kmax", "pmax", "reference_rate"})
 _IP_BYTES: Final = 20 + 8 + 12 + 16 + 4
 """What a first packet of RoCEv2 has beside payload: IPv4, UDP, BTH, RETH and ICRC [bytes]."""
 _MTU, _RATE = 4096, "400Gbps"
@@ -45,13 +46,16 @@ def _is_name(value: object) -> bool:
     return isinstance(value, str) and 0 < len(value) <= NAME_LENGTH_MAX
 
 
-def _files(value: object) -> tuple[str, ...]:
-    """Read the name of a file, or a list of names."""
-    names = [value] if isinstance(value, str) else value
+def _files(value: object) -> Any:
+    """Read the name of a file, a list of names, or names by the switches that they are of."""
+    names: Any = [value] if isinstance(value, str) else value
+    if isinstance(names, dict) and all(map(_is_name, names)):
+        names = list(names.values())
     if isinstance(names, list | tuple) and 0 < len(names) <= FILES_MAX and all(map(_is_name, names)):
-        return tuple(names)
-    found = f"a list of {len(names)}" if isinstance(names, list) else units.describe(value)
-    raise units.UnitError(found, f"the name of a file, or a list of up to {FILES_MAX}")
+        return value if isinstance(value, dict) else tuple(names)
+    found = f"a list of {len(names)}" if isinstance(value, list) else units.describe(value)
+    allowed = f"the name of a file or folder, a list of up to {FILES_MAX}, or `{{leaf*: FILE, spine*: FILE}}`"
+    raise units.UnitError(found, allowed)
 
 
 class SwitchConfig(ShortModel):
@@ -60,20 +64,26 @@ class SwitchConfig(ShortModel):
     short_key = "file"
 
     file: Annotated[
-        tuple[str, ...],
+        Any,
         BeforeValidator(_files),
         WithJsonSchema(
             {
                 "anyOf": [
                     {"type": "string", "minLength": 1},
                     {"type": "array", "items": {"type": "string", "minLength": 1}, "minItems": 1},
+                    {
+                        "type": "object",
+                        "additionalProperties": {"type": "string", "minLength": 1},
+                        "minProperties": 1,
+                    },
                 ]
             }
         ),
     ] = Field(
         description=(
-            "`config_db.json` of SONiC, a file next to the plan that holds for every switch; or a list of "
-            "those of several switches, which have to come to the same."
+            "`config_db.json` of SONiC, a file next to the plan that holds for every switch; one for each, "
+            "as `{leaf0: a.json, leaf*: b.json, spine*: c.json}`, or a folder with `NAME.json` of each; "
+            "or a list of those of several switches, which have to come to the same."
         ),
     )
     data_dscp: Dscp | None = Field(
@@ -92,6 +102,10 @@ class SwitchConfig(ShortModel):
         description=(
             "In a record: what the file gave, by the dotted paths of fields; the file is not read then."
         ),
+    )
+    others: dict[str, Any] | None = Field(
+        default=None,
+        description="In a record: what each file gave, by the names of switches, if they differ.",
     )
     not_modelled: Annotated[tuple[str, ...], Field(strict=False)] = Field(
         default=(), description="In a record: what of the file is not modelled."
@@ -116,6 +130,20 @@ class Configured:
     warnings: tuple[Problem, ...] = ()
 
 
+@dataclass(frozen=True)
+class _Given:
+    """A file, and what it gives to the plan."""
+
+    sonic: Sonic
+    fragment: Fragment
+
+    @property
+    def values(self) -> dict[str, tuple[Any, Place]]:
+        """Its values, those of a plan without pools included, each with its place in the file."""
+        values = (*self.fragment.values, *self.fragment.instead)
+        return {each.field: (each.value, _place(self.sonic, each.origin)) for each in values}
+
+
 class Configurations:
     """The configurations that a plan and its variants name, each file read once."""
 
@@ -128,44 +156,65 @@ class Configurations:
         """Return a plan, or a variant of one, with the values of its configuration where it has none.
 
         Raises:
-            PlanError: The file cannot be read, or something in it is wrong or contradicts the plan.
+            PlanError: A file cannot be read, or something in it is wrong or contradicts the plan.
         """
         written = document.value(CONFIG)
-        config = written if isinstance(written, dict) else {"file": written}
-        names = [config.get("file")] if isinstance(config.get("file"), str) else config.get("file")
-        if not isinstance(names, list) or not names or not all(map(_is_name, names)):
+        config = written if isinstance(written, dict) and "file" in written else {"file": written}
+        try:
+            files = _files(config.get("file"))
+        except units.UnitError:
             return Configured(document)  # the check of the fields says what is wrong with anything else
         if isinstance(config.get("values"), dict):
-            return Configured(_filled(document, _recorded(config["values"], document)))
+            return Configured(_recorded(config, document))
+        files = self._by_switch(files)
         carried = _carried(config, document)
-        read = [self._file(name, document) for name in dict.fromkeys(names[:FILES_MAX])]
-        fragments = [fragment_of(sonic, carried) for sonic in read]
+        names = list(files.values() if isinstance(files, dict) else files)
+        given = [_Given(sonic, fragment_of(sonic, carried)) for sonic in self._files(names, document)]
         problems = [
-            problem
-            for sonic, fragment in zip(read, fragments, strict=True)
-            for problem in _contradictions(sonic, fragment, document)
+            problem for each in given for problem in _contradictions(each.sonic, each.fragment, document)
         ]
-        problems += _disagreements(fragments, document)
+        problems += _disagreements(given, document, is_for_each=isinstance(files, dict))
         if problems:
             raise PlanError(problems)
-        values = {
-            each.field: (each.value, _place(sonic, each.origin))
-            for sonic, fragment in zip(read, fragments, strict=True)
-            for each in fragment.values
-        }
-        record = {
-            **{name: config[name] for name in ("file", "data_dscp", "cnp_dscp") if name in config},
-            "sha256": ", ".join(sonic.file.sha256 for sonic in read),
+        by_name = dict(zip(dict.fromkeys(names), given, strict=True))
+        values = given[0].values
+        record: dict[str, Any] = {
+            **{name: config[name] for name in ("data_dscp", "cnp_dscp") if name in config},
+            "file": files if isinstance(files, dict) else config["file"],
+            "sha256": ", ".join(each.sonic.file.sha256 for each in given),
             "values": {field: value for field, (value, _) in values.items()},
-            "not_modelled": list(dict.fromkeys(each for one in fragments for each in one.left_out)),
-            "differs": list(dict.fromkeys(each for one in fragments for each in one.warnings)),
+            "not_modelled": list(dict.fromkeys(told for each in given for told in each.fragment.left_out)),
+            "differs": list(dict.fromkeys(told for each in given for told in each.fragment.warnings)),
         }
-        warnings = [
-            each
-            for sonic, fragment in zip(read, fragments, strict=True)
-            for each in _warnings(sonic, fragment, document)
-        ]
-        return Configured(_filled(document, values), record, tuple(warnings))
+        configured = filled(document, values)
+        if isinstance(files, dict):
+            own = {switches: by_name[name].values for switches, name in files.items()}
+            record["others"] = {
+                switches: {field: value for field, (value, _) in each.items()}
+                for switches, each in own.items()
+            }
+            configured = with_settings(configured, document, own)
+        warnings = [warning for each in given for warning in _warnings(each.sonic, each.fragment, document)]
+        return Configured(configured, record, tuple(warnings))
+
+    def _by_switch(self, files: Any) -> Any:
+        """Return the files of a folder by the names of their switches; anything else as it is."""
+        folder = self._plan_path.parent / files[0] if isinstance(files, tuple) and len(files) == 1 else None
+        if folder is None or self._plan_path == NO_FILE or "\0" in files[0] or not _is_folder(folder):
+            return files
+        found = {path.stem: f"{files[0]}/{path.name}" for path in sorted(folder.glob("*.json"))}
+        if 0 < len(found) <= FILES_MAX:
+            return found
+        problem = Problem(
+            Place(str(folder)),
+            _NAME,
+            f"{len(found)} files *.json",
+            f"1 to {FILES_MAX}, `NAME.json` of each switch",
+        )
+        raise PlanError([problem])
+
+    def _files(self, names: Iterable[str], document: Document) -> list[Sonic]:
+        return [self._file(name, document) for name in dict.fromkeys(names)]
 
     def _file(self, name: str, document: Document) -> Sonic:
         if name not in self._read:
@@ -190,36 +239,96 @@ class Configurations:
         return self._read[name]
 
 
+def _is_folder(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except OSError:  # as a name that is too long
+        return False
+
+
+def uncovered(document: Document, describe: Callable[[], Any]) -> Iterator[Problem]:
+    """Yield that a plan with a file for each switch has none for some, or one for none.
+
+    Args:
+        document: The plan.
+        describe: Returns the nodes of its fabric, as the engine does.
+    """
+    config = document.value(CONFIG)
+    settings = document.value(SETTINGS)
+    if config is None or not isinstance(settings, list):
+        return
+    names = [name for each in settings for name in each["switches"]]
+    beginnings = tuple(name.removesuffix("*") for name in names if name.endswith("*"))
+    switches = [node["name"] for node in describe()["nodes"] if node["kind"] == "switch"]
+    for name in names:
+        begins = name.removesuffix("*") if name.endswith("*") else None
+        if not any(each == name or (begins is not None and each.startswith(begins)) for each in switches):
+            found = f"a file for {shorten(name)}, which no switch is named"
+            shown = ", ".join(switches[:_SHOWN]) + (" ..." if len(switches) > _SHOWN else "")
+            yield document.problem(CONFIG, found, shown, close_match_hint(name, switches))
+    bare = [each for each in switches if each not in names and not each.startswith(beginnings)]
+    if bare:
+        shown = ", ".join(bare[:_SHOWN]) + (f" and {len(bare) - _SHOWN} more" if len(bare) > _SHOWN else "")
+        allowed = "a file for every switch, or `*` for all others"
+        yield document.problem(CONFIG, f"no file for {shown}", allowed)
+
+
 def override_of(record: Mapping[str, Any], variant: str = "") -> str:
     """Write a record as the override that gives a plan its values."""
     field = f"variants.{variant}.set.{_NAME}" if variant else _NAME
     return f"{field}={json.dumps(record)}"
 
 
-def _recorded(values: Mapping[str, Any], document: Document) -> dict[str, tuple[Any, Place]]:
-    """Return the values of a record, each at the place of the record."""
+def _recorded(config: Mapping[str, Any], document: Document) -> Document:
+    """Return a plan with the values of a record, each at the place of the record."""
     place = document.place(CONFIG)
+    others = config.get("others")
+    own = others if isinstance(others, dict) else {}
+    every = [config["values"], *(each for each in own.values() if isinstance(each, dict))]
     problems = [
         document.problem((*CONFIG, "values"), f"the field {shorten(str(name))}", ", ".join(sorted(FIELDS)))
+        for values in every
         for name in values
         if name not in FIELDS
     ]
     if problems:
         raise PlanError(problems)
-    return {name: (value, place) for name, value in values.items()}
+
+    def placed(values: Mapping[str, Any]) -> dict[str, tuple[Any, Place]]:
+        return {name: (value, place) for name, value in values.items()}
+
+    configured = filled(document, placed(config["values"]))
+    if not own:
+        return configured
+    settings = {switches: placed(each) for switches, each in own.items() if isinstance(each, dict)}
+    return with_settings(configured, document, settings)
 
 
-def _disagreements(fragments: Sequence[Fragment], document: Document) -> Iterator[Problem]:
-    """Yield the fields that files give different values, unless the plan has its own."""
-    first, *others = [({each.field: each.value for each in one.values}, one.source) for one in fragments]
+def _disagreements(given: Sequence[_Given], document: Document, *, is_for_each: bool) -> Iterator[Problem]:
+    """Yield the fields that files give different values, unless the plan has its own.
+
+    Args:
+        given: The files.
+        document: The plan.
+        is_for_each: Each switch has its file: only what holds for all of them has to agree.
+    """
+    first, *others = [
+        ({each.field: each.value for each in one.fragment.values}, one.fragment.source) for one in given
+    ]
     for values, source in others:
         for field in dict.fromkeys((*first[0], *values)):
+            if is_for_each and field.startswith("fabric.switch.") and field != _LOSSLESS:
+                continue
             one, other = (value_text(each.get(field, "nothing")) for each in (first[0], values))
             path = tuple(field.split("."))
-            if one != other and _is_open(_opened(document, path, document.place(CONFIG)), path):
+            if one != other and is_open(opened(document, path, document.place(CONFIG)), path):
                 found = f"{field} of {one} in {first[1]} and of {other} in {source}"
-                hint = f"write `{field}` into the plan, or compare variants with a file each"
-                allowed = "files that agree, as a plan sets all its switches up alike"
+                allowed = "files that agree, as a list of them is for switches that are set up alike"
+                hint = f"write `{field}` into the plan"
+                if is_for_each:
+                    allowed = "files that agree on what holds for all switches"
+                else:
+                    hint += ", or give each switch its own: `file: {leaf*: FILE, spine*: FILE}`"
                 yield document.problem(CONFIG, found, allowed, hint)
 
 
@@ -251,40 +360,6 @@ def _carried(config: Mapping[str, Any], document: Document) -> Carried:
         dscps.get("cnp_dscp"),
         frozenset(others),
     )
-
-
-def _filled(document: Document, values: Mapping[str, tuple[Any, Place]]) -> Document:
-    """Return a plan with values where it has none of its own."""
-    for name, (value, place) in values.items():
-        path = tuple(name.split("."))
-        document = _opened(document, path, place)
-        if _is_open(document, path):
-            document = put(document, list(path), Written(value, place, "{} {}"))
-    return document
-
-
-def _opened(document: Document, path: tuple[str, ...], place: Place) -> Document:
-    """Return a plan with a mapping where it has a short form: `pfc: on`, or `buffer: 32MB`."""
-    around = path[:3]
-    value = document.value(around)
-    if len(path) < 4 or value is None or isinstance(value, dict):
-        return document
-    if around[2] == "buffer" and isinstance(value, str | int):
-        return put(document, list(around), Written({"size": value}, document.place(around), "{} {}"))
-    if value in ("on", True) and around[2] in ("pfc", "ecn"):
-        return put(document, list(around), Written({}, place, "{} {}"))
-    return document
-
-
-def _is_open(document: Document, path: tuple[str, ...]) -> bool:
-    """Tell whether a field is not written, and what it is part of is a mapping if it is."""
-    if document.value(path) is not None:
-        return False
-    around = [document.value(path[:end]) for end in range(1, len(path))]
-    if not all(each is None or isinstance(each, dict) for each in around):
-        return False
-    has_preset = document.value(("fabric", "switch", "ecn", "preset")) is not None
-    return not (has_preset and path[:3] == ("fabric", "switch", "ecn") and path[-1] in _THRESHOLDS)
 
 
 def _place(sonic: Sonic, origin: str) -> Place:

@@ -11,10 +11,11 @@ from fabricbench.plan.fabric.custom import Custom, check_custom
 from fabricbench.plan.fabric.ecn import Ecn, check_ecn
 from fabricbench.plan.fabric.failures import check_failures
 from fabricbench.plan.fabric.link_layer import check_link_layer
+from fabricbench.plan.fabric.model import Fabric
 from fabricbench.plan.fabric.nic import Nic
 from fabricbench.plan.fabric.pfc import Pfc, check_pfc
 from fabricbench.plan.fabric.pins import check_pinned_steps
-from fabricbench.plan.fabric.pools import Pool, check_pools
+from fabricbench.plan.fabric.pools import Pool, check_chips, check_pools
 from fabricbench.plan.fabric.scheduled import check_scheduled
 from fabricbench.plan.fabric.topology import RailOptimised, RailPods
 from fabricbench.plan.fields.hosts import HOSTS_MAX
@@ -23,7 +24,6 @@ from fabricbench.plan.model import Plan
 CABLES_MAX: Final = 1 << 24
 """Most cables of a fabric."""
 _CLOCK_PS_MAX: Final = LIMITS["ClockSpec.offset_ps_max"][1]
-_SWITCH: FieldPath = ("fabric", "switch")
 
 
 def check_topology(plan: Plan, document: Document) -> Iterator[Problem]:
@@ -53,11 +53,13 @@ def _check_rails(joining: tuple[str, int], rails: int, document: Document) -> It
 def check_fabric(plan: Plan, document: Document) -> Iterator[Problem]:
     """Yield what is wrong with switches, NICs, links, failures and pins."""
     fabric = plan.fabric
-    if fabric.switch.pfc:
-        yield from check_pfc(fabric.switch.pfc, document)
-    if fabric.switch.ecn:
-        yield from check_ecn(fabric.switch.ecn, document)
-    yield from check_pools(fabric, document)
+    for path, set_up in fabric.set_ups:
+        if set_up.pfc:
+            yield from check_pfc(set_up.pfc, (*path, "pfc"), document)
+        if set_up.ecn:
+            yield from check_ecn(set_up.ecn, (*path, "ecn"), document)
+        yield from check_pools(set_up.buffer, (*path, "buffer"), document)
+    yield from check_chips(fabric.chips, document)
     yield from _check_priorities(plan, document)
     yield from _check_nic(plan, document)
     yield from _check_clocks(plan, document)
@@ -68,31 +70,37 @@ def check_fabric(plan: Plan, document: Document) -> Iterator[Problem]:
 
 
 def _check_priorities(plan: Plan, document: Document) -> Iterator[Problem]:
-    """Check that PFC, ECN and pools hold for priorities that traffic uses, each named once."""
+    """Check that PFC and ECN hold for priorities that traffic uses, and that each is named once.
+
+    Pools of a chip have the priorities that nothing uses as well, with what is reserved for them.
+    """
     priorities = plan.transport.priorities
     users = {priorities.ack: "acknowledgements", priorities.data: "data"}
     if plan.transport.has_cnps:
         users.setdefault(priorities.cnp, "CNPs")
     users |= {tcp.priority: "TCP" for tcp in plan.tcp if tcp.priority not in users}
     used = ", ".join(f"{priority} ({users[priority]})" for priority in sorted(users))
-    switch = plan.fabric.switch
-    sides = {side: getattr(switch.buffer.pools, side, ()) for side in ("ingress", "egress")}
-    models: list[tuple[FieldPath, Pfc | Ecn | Pool | None]] = [(("pfc",), switch.pfc), (("ecn",), switch.ecn)]
-    models += [
-        (("buffer", "pools", side, place), pool)
-        for side, pools in sides.items()
-        for place, pool in enumerate(pools)
-    ]
-    for parts, model in models:
+    for parts, model in _with_priorities(plan.fabric):
         chosen = (model.priorities or ()) if model else ()
         for place, priority in enumerate(chosen):
-            path: FieldPath = (*_SWITCH, *parts, "priorities", place)
-            if priority not in users:
+            path: FieldPath = (*parts, "priorities", place)
+            if priority not in users and not isinstance(model, Pool):
                 found = f"priority {priority}, which no traffic uses"
                 hint = "`transport.priorities` gives traffic its priorities"
                 yield document.problem(path, found, used, hint)
             elif priority in chosen[:place]:
                 yield document.problem(path, f"priority {priority} twice", "each priority once")
+
+
+def _with_priorities(fabric: Fabric) -> Iterator[tuple[FieldPath, Pfc | Ecn | Pool | None]]:
+    """Yield what names priorities, and its field."""
+    for path, set_up in fabric.set_ups:
+        yield (*path, "pfc"), set_up.pfc
+        yield (*path, "ecn"), set_up.ecn
+        pools = set_up.buffer.pools
+        for side in ("ingress", "egress") if pools else ():
+            for place, pool in enumerate(getattr(pools, side)):
+                yield (*path, "buffer", "pools", side, place), pool
 
 
 def _check_nic(plan: Plan, document: Document) -> Iterator[Problem]:

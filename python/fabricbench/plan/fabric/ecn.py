@@ -15,7 +15,6 @@ from fabricbench.units import parse_rate, parse_share
 
 _KB, _KIB, _MIB = 1000, 1 << 10, 1 << 20
 _WHOLE_PPM = 1_000_000
-_ECN: Final[FieldPath] = ("fabric", "switch", "ecn")
 
 
 @dataclass(frozen=True)
@@ -213,15 +212,15 @@ class Ecn(PlanModel):
         return kmin or 0, kmax or 0
 
 
-def check_ecn(ecn: Ecn, document: Document) -> Iterator[Problem]:
+def check_ecn(ecn: Ecn, path: FieldPath, document: Document) -> Iterator[Problem]:
     """Check that the thresholds of ECN are whole, and can move if they are to."""
     missing = _missing(ecn)
     if missing:
         hint = "give it, or a `preset`: alibaba or sonic"
-        yield document.problem((*_ECN, missing), "nothing", "a value, as there is no preset", hint)
+        yield document.problem((*path, missing), "nothing", "a value, as there is no preset", hint)
     if ecn.dynamic and ecn.dynamic.floor == ecn.dynamic.ceiling == 1:
         found = "floor and ceiling of 1, between which nothing can move"
-        yield document.problem((*_ECN, "dynamic"), found, "a floor below 1 or a ceiling above it, or `off`")
+        yield document.problem((*path, "dynamic"), found, "a floor below 1 or a ceiling above it, or `off`")
 
 
 def _missing(ecn: Ecn) -> str | None:

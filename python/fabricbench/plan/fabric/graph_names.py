@@ -22,7 +22,8 @@ def near_name_hint(plan: Plan, path: FieldPath, found: str) -> str:
         Empty where the field names neither, or nothing is near.
     """
     is_of_chip = path[:2] == ("fabric", "chips") and path[-2] == "switches"
-    if path[:1] != ("fabric",) or not (is_of_chip or path[-1] in ("link", "switch")):
+    is_of_settings = path[:2] == ("fabric", "switch_settings") and path[-2] == "switches"
+    if path[:1] != ("fabric",) or not (is_of_chip or is_of_settings or path[-1] in ("link", "switch")):
         return ""
     if " " in found:
         return ""  # a sentence: the name is right, and something else is not
@@ -39,7 +40,9 @@ def _described(plan: Plan) -> "Description | None":
     """Return the plan's fabric as it is when nothing fails; none if the engine refuses that too."""
     # Two ranks stand for all jobs, whose queue pairs may be a million.
     job = Job.model_validate({"name": "names", "ranks": [0, 1], "collective": "send-receive"})
-    fabric = plan.fabric.model_copy(update={"failures": [], "extra_delays": [], "chips": []})
+    fabric = plan.fabric.model_copy(
+        update={"failures": [], "extra_delays": [], "chips": [], "switch_settings": []}
+    )
     bare = plan.model_copy(update={"fabric": fabric, "jobs": [job], "tcp": []})
     spec_json = json.dumps(first_spec(bare))
     return None if engine.check(spec_json) else engine.describe(spec_json)

@@ -1,14 +1,22 @@
 """The network of a plan: topology, load balancing, switches, NICs."""
 
+from collections.abc import Iterator
 from typing import Annotated, Any
 
 from fabricbench.plan._run_spec import FabricSpec, PinSpec, SharedMemorySpec
+from fabricbench.plan.errors import FieldPath
 from fabricbench.plan.fabric.balancing import LoadBalancing
 from fabricbench.plan.fabric.failures import Failure, LinkName
 from fabricbench.plan.fabric.link_layer import LinkLayer, link_layer_spec, with_infiniband_defaults
 from fabricbench.plan.fabric.nic import Clocks, Nic
 from fabricbench.plan.fabric.pools import Chip
-from fabricbench.plan.fabric.switch import Switch
+from fabricbench.plan.fabric.switch import (
+    SECTIONS,
+    Switch,
+    SwitchSections,
+    SwitchSettings,
+    with_switch_settings,
+)
 from fabricbench.plan.fabric.topology import Topology
 from fabricbench.plan.fields.base import PlanModel
 from fabricbench.plan.fields.declared import Field
@@ -80,6 +88,13 @@ class Fabric(PlanModel):
         ),
     )
     switch: Switch = Field(default_factory=dict, validate_default=True, description="Every switch.")
+    switch_settings: Annotated[tuple[SwitchSettings, ...], Field(strict=False)] = Field(
+        default=(),
+        description=(
+            "Switches that are set up in another way: `{switches: [spine*], buffer: 64MB}`. Default: all are "
+            "as `switch` says."
+        ),
+    )
     nic: Nic = Field(default_factory=dict, validate_default=True, description="Every NIC.")
     clocks: Clocks | None = Field(
         default=None,
@@ -135,8 +150,15 @@ class Fabric(PlanModel):
 
     @classmethod
     def prepared(cls, data: Any) -> Any:
-        """Return the fabric with what InfiniBand has for defaults."""
-        return with_infiniband_defaults(data)
+        """Return the fabric with what InfiniBand has for defaults, and switches with what all have."""
+        return with_switch_settings(with_infiniband_defaults(data))
+
+    @property
+    def set_ups(self) -> Iterator[tuple[FieldPath, SwitchSections]]:
+        """How switches are set up, each with the field that says so: as all others first."""
+        yield ("fabric", "switch"), self.switch
+        for place, own in enumerate(self.switch_settings):
+            yield ("fabric", "switch_settings", place), own
 
     def failure_of(self, index: int) -> int:
         """Return the place in `failures` of the plan for a place in those of the run spec."""
@@ -161,6 +183,10 @@ class Fabric(PlanModel):
             "convergence_time_ps": self.convergence_time_ps,
             "link_layer": link_layer_spec(self.link_layer),
         }
+        settings = [own.run_spec(data_priority) for own in self.switch_settings]
+        common = spec["switch"]
+        if any(own[name] != common[name] for own in settings for name in SECTIONS):
+            spec["switch_settings"] = settings
         if self.chips:
             spec["chips"] = [chip.run_spec() for chip in self.chips]
         if self.clocks is not None:

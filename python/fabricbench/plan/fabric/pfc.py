@@ -149,9 +149,9 @@ class Pfc(PlanModel):
         }
 
 
-def check_pfc(pfc: Pfc, document: Document) -> Iterator[Problem]:
+def check_pfc(pfc: Pfc, path: FieldPath, document: Document) -> Iterator[Problem]:
     """Check that the threshold of a pause is given in one way."""
-    yield from check_xoff(pfc.xoff, ("fabric", "switch", "pfc", "xoff"), document)
+    yield from check_xoff(pfc.xoff, (*path, "xoff"), document)
 
 
 def check_xoff(xoff: Xoff, path: FieldPath, document: Document) -> Iterator[Problem]:

@@ -9,6 +9,7 @@ from fabricbench.plan._run_spec import (
     IngressPoolSpec,
     PoolsSpec,
     PoolXoffSpec,
+    ProfileSpec,
     XoffSpec,
 )
 from fabricbench.plan.document.document import Document
@@ -19,9 +20,7 @@ from fabricbench.plan.fields.declared import Field
 from fabricbench.plan.fields.quantities import PRIORITIES, AnySize, Name, Priorities, Size
 
 if TYPE_CHECKING:
-    from fabricbench.plan.fabric.model import Fabric
-
-_POOLS: Final[FieldPath] = ("fabric", "switch", "buffer", "pools")
+    from fabricbench.plan.fabric.switch import Buffer
 
 SONIC_POOLS: Final[dict[str, dict[str, Any]]] = {
     "sonic-trident3": {
@@ -93,6 +92,30 @@ class PoolXoff(PlanModel):
         return {"bytes": self.size_bytes, "offset_bytes": self.offset_bytes, "pauses": self.pauses}
 
 
+class PoolProfile(PlanModel):
+    """What groups or queues of some priorities of a pool may hold, where others of it hold something else."""
+
+    priorities: Priorities = Field(description="Which, of the priorities of the pool [0 to 7].")
+    reserved_bytes: AnySize = Field(
+        default=0,
+        alias="reserved",
+        description="As `reserved` of the pool [size]. Source: none is the least.",
+    )
+    limit: _Limit = Field(
+        default=None,
+        description="As `limit` of the pool. Source: the pool alone is a limit.",
+        json_schema_extra={"default": "none"},
+    )
+
+    def run_spec(self) -> ProfileSpec:
+        """Write the profile out for the engine."""
+        return {
+            "priorities": list(self.priorities),
+            "reserved_bytes": self.reserved_bytes,
+            "limit": _limit_spec(self.limit),
+        }
+
+
 class Pool(PlanModel):
     """What pools of both sides have."""
 
@@ -124,6 +147,13 @@ class Pool(PlanModel):
         ),
         json_schema_extra={"default": "none"},
     )
+    profiles: Annotated[tuple[PoolProfile, ...], Field(strict=False)] = Field(
+        default=(),
+        description=(
+            "Groups or queues of some priorities with `reserved` and `limit` of their own: "
+            "`{priorities: [3], limit: {bytes: 8MB}}`."
+        ),
+    )
 
 
 class IngressPool(Pool):
@@ -135,6 +165,13 @@ class IngressPool(Pool):
         description=(
             "Headroom that its lossless groups share, beside its size [size]. Default: each has its own, "
             "`pfc.headroom`."
+        ),
+    )
+    headroom_in_size: bool = Field(
+        default=False,
+        description=(
+            "Headroom, shared or of each group, is a part of the pool's size, not beside it. Source: chips "
+            "with a shared headroom pool have it beside."
         ),
     )
     xoff: Annotated[PoolXoff | None, Named({"off": None, "on": {}})] = Field(
@@ -149,7 +186,7 @@ class IngressPool(Pool):
 
     def run_spec(self, priorities: list[int]) -> IngressPoolSpec:
         """Write the pool of these priorities out for the engine."""
-        return {
+        spec: IngressPoolSpec = {
             "name": self.name,
             "priorities": priorities,
             "size_bytes": self.size_bytes,
@@ -158,6 +195,11 @@ class IngressPool(Pool):
             "reserved_bytes": self.reserved_bytes,
             "limit": _limit_spec(self.limit),
         }
+        if self.headroom_in_size:
+            spec["headroom_in_size"] = True
+        if self.profiles:
+            spec["profiles"] = [profile.run_spec() for profile in self.profiles]
+        return spec
 
 
 class EgressPool(Pool):
@@ -165,13 +207,16 @@ class EgressPool(Pool):
 
     def run_spec(self, priorities: list[int]) -> EgressPoolSpec:
         """Write the pool of these priorities out for the engine."""
-        return {
+        spec: EgressPoolSpec = {
             "name": self.name,
             "priorities": priorities,
             "size_bytes": self.size_bytes,
             "reserved_bytes": self.reserved_bytes,
             "limit": _limit_spec(self.limit),
         }
+        if self.profiles:
+            spec["profiles"] = [profile.run_spec() for profile in self.profiles]
+        return spec
 
 
 class Pools(PlanModel):
@@ -214,19 +259,24 @@ class Chip(PlanModel):
         return {"name": self.name, "switches": list(self.switches)}
 
 
-def check_pools(fabric: "Fabric", document: Document) -> Iterator[Problem]:
-    """Yield what makes pools or chips none, as far as the plan alone can tell."""
-    pools = fabric.switch.buffer.pools
+def check_pools(buffer: "Buffer", path: FieldPath, document: Document) -> Iterator[Problem]:
+    """Yield what makes the pools of a buffer none, as far as the plan alone can tell."""
+    pools = buffer.pools
     for side in ("ingress", "egress") if pools else ():
         own: Sequence[Pool] = getattr(pools, side)
-        yield from _check_side(own, (*_POOLS, side), document)
-    if pools and fabric.switch.buffer.lossy_alpha is not None:
+        yield from _check_side(own, (*path, "pools", side), document)
+    if pools and buffer.lossy_alpha is not None:
         hint = "give each pool its `limit`"
-        path: FieldPath = ("fabric", "switch", "buffer", "lossy_alpha")
-        yield document.problem(path, "a threshold of the whole buffer beside pools", "none", hint)
+        found = "a threshold of the whole buffer beside pools"
+        yield document.problem((*path, "lossy_alpha"), found, "none", hint)
+
+
+def check_chips(chips: Sequence[Chip], document: Document) -> Iterator[Problem]:
+    """Yield what makes chips none, as far as the plan alone can tell."""
+    path: FieldPath
     seen: dict[str, str] = {}
-    for place, chip in enumerate(fabric.chips):
-        if chip.name in (other.name for other in fabric.chips[:place]):
+    for place, chip in enumerate(chips):
+        if chip.name in (other.name for other in chips[:place]):
             yield document.problem(("fabric", "chips", place, "name"), f'"{chip.name}" again', "another name")
         if len(chip.switches) < 2:
             path = ("fabric", "chips", place, "switches")
@@ -258,3 +308,21 @@ def _check_side(pools: Sequence[Pool], path: FieldPath, document: Document) -> I
                 found = f"priority {priority}, which is in {seen[priority]} already"
                 yield document.problem((*path, place, "priorities", index), found, "each priority once")
             seen.setdefault(priority, pool.name)
+        yield from _check_profiles(pool, (*path, place, "profiles"), document)
+
+
+def _check_profiles(pool: Pool, path: FieldPath, document: Document) -> Iterator[Problem]:
+    """Check that profiles are of priorities of their pool, each in one of them."""
+    seen: set[int] = set()
+    for place, profile in enumerate(pool.profiles):
+        if profile.limit:
+            yield from check_xoff(profile.limit, (*path, place, "limit"), document)
+        for index, priority in enumerate(profile.priorities):
+            field = (*path, place, "priorities", index)
+            if pool.priorities is not None and priority not in pool.priorities:
+                found = f"priority {priority}, which is not in {pool.name}"
+                yield document.problem(field, found, ", ".join(map(str, pool.priorities)))
+            elif priority in seen:
+                found = f"priority {priority} in two profiles of {pool.name}"
+                yield document.problem(field, found, "each priority once")
+            seen.add(priority)

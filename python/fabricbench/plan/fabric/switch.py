@@ -1,10 +1,11 @@
 """Switches in a plan: buffer, scheduling, PFC, ECN, the scheduled family. Each model writes itself out."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Final, Literal
 
 from fabricbench.plan._run_spec import (
     BufferSpec,
     SchedulingSpec,
+    SwitchSettingsSpec,
     SwitchSpec,
 )
 from fabricbench.plan.devices.switch_config import SwitchConfig
@@ -17,12 +18,16 @@ from fabricbench.plan.fields.declared import BeforeValidator, Field, WithJsonSch
 from fabricbench.plan.fields.quantities import (
     PRIORITIES,
     QUANTUM_BYTES,
+    Names,
     Ratio,
     Size,
     Time,
     parse_quanta,
     parse_ratio,
 )
+
+SECTIONS: Final = ("buffer", "scheduling", "pfc", "ecn")
+"""What switches of one fabric may have each for itself."""
 
 
 class Buffer(ShortModel):
@@ -112,34 +117,9 @@ class Scheduling(PlanModel):
     dwrr: Dwrr = Field(description="Deficit weighted round robin.")
 
 
-class Switch(PlanModel):
-    """Every switch of the fabric."""
+class SwitchSections(PlanModel):
+    """What switches of one fabric may have each for itself."""
 
-    config: SwitchConfig | None = Field(
-        default=None,
-        description=(
-            "Configuration of real switches, SONiC's `config_db.json`, or a mapping with it: its values take "
-            "the place of the defaults of `buffer`, `scheduling`, `pfc`, `ecn` and `transport.priorities`. "
-            "What the plan, a variant or an override writes wins."
-        ),
-    )
-    forwarding: Literal["store-and-forward", "cut-through"] = Field(
-        default="store-and-forward",
-        description=(
-            "When a frame may leave: once its last bit is in, or (`cut-through`) its first 64 bytes, if it "
-            "leaves by a port no faster than the one it came in by. Source: the published latencies fit it."
-        ),
-    )
-    pipeline_latency_ps: Time = Field(
-        default="500ns",
-        alias="pipeline_latency",
-        validate_default=True,
-        description=(
-            "From when a frame may leave to its earliest first bit out [time]. Source: published latencies "
-            "of a full frame at 400 Gb/s, about 0.8 us through one leaf and 2.1 us through leaf, spine and "
-            "leaf, are 0.7 and 2.2 us with it."
-        ),
-    )
     buffer: Buffer = Field(default_factory=Buffer, description="The packet buffer.")
     scheduling: Annotated[Scheduling | None, Named({"strict": None, "dwrr": {"dwrr": {}}})] = Field(
         default=None,
@@ -168,6 +148,41 @@ class Switch(PlanModel):
         json_schema_extra={"default": "off"},
     )
 
+    def scheduling_spec(self) -> SchedulingSpec:
+        """Write out for the engine which priority a port serves next."""
+        if self.scheduling is None:
+            return {"kind": "strict"}
+        return {"kind": "dwrr", "quantum_bytes": list(self.scheduling.dwrr.quantum_bytes)}
+
+
+class Switch(SwitchSections):
+    """Every switch of the fabric."""
+
+    config: SwitchConfig | None = Field(
+        default=None,
+        description=(
+            "Configuration of real switches, SONiC's `config_db.json`, or a mapping with it: its values take "
+            "the place of the defaults of `buffer`, `scheduling`, `pfc`, `ecn` and `transport.priorities`. "
+            "What the plan, a variant or an override writes wins."
+        ),
+    )
+    forwarding: Literal["store-and-forward", "cut-through"] = Field(
+        default="store-and-forward",
+        description=(
+            "When a frame may leave: once its last bit is in, or (`cut-through`) its first 64 bytes, if it "
+            "leaves by a port no faster than the one it came in by. Source: the published latencies fit it."
+        ),
+    )
+    pipeline_latency_ps: Time = Field(
+        default="500ns",
+        alias="pipeline_latency",
+        validate_default=True,
+        description=(
+            "From when a frame may leave to its earliest first bit out [time]. Source: published latencies "
+            "of a full frame at 400 Gb/s, about 0.8 us through one leaf and 2.1 us through leaf, spine and "
+            "leaf, are 0.7 and 2.2 us with it."
+        ),
+    )
     scheduled: Annotated[Scheduled | None, Named({"off": None, "on": {}})] = Field(
         default=None,
         description=(
@@ -183,13 +198,39 @@ class Switch(PlanModel):
             "forwarding": self.forwarding,
             "pipeline_latency_ps": self.pipeline_latency_ps,
             "buffer": self.buffer.run_spec(),
-            "scheduling": self._scheduling_spec(),
+            "scheduling": self.scheduling_spec(),
             "pfc": self.pfc.run_spec(data_priority) if self.pfc else None,
             "ecn": self.ecn.run_spec(data_priority) if self.ecn else None,
             "scheduled": self.scheduled.run_spec() if self.scheduled else None,
         }
 
-    def _scheduling_spec(self) -> SchedulingSpec:
-        if self.scheduling is None:
-            return {"kind": "strict"}
-        return {"kind": "dwrr", "quantum_bytes": list(self.scheduling.dwrr.quantum_bytes)}
+
+class SwitchSettings(SwitchSections):
+    """Switches that are set up in another way than all others; what is not written is as for these."""
+
+    switches: Annotated[tuple[Names, ...], Field(strict=False)] = Field(
+        description=(
+            "Their names; `leaf*` is every switch whose name begins so, unless a longer name here is of it."
+        )
+    )
+
+    def run_spec(self, data_priority: int) -> SwitchSettingsSpec:
+        """Write the settings out for the engine."""
+        return {
+            "switches": list(self.switches),
+            "buffer": self.buffer.run_spec(),
+            "scheduling": self.scheduling_spec(),
+            "pfc": self.pfc.run_spec(data_priority) if self.pfc else None,
+            "ecn": self.ecn.run_spec(data_priority) if self.ecn else None,
+        }
+
+
+def with_switch_settings(data: Any) -> Any:
+    """Return a fabric whose switches with settings of their own have those of all where they write none."""
+    settings = data.get("switch_settings") if isinstance(data, dict) else None
+    switch = data.get("switch") if settings else None
+    if not isinstance(settings, list) or not isinstance(switch, dict):
+        return data
+    common = {name: switch[name] for name in SECTIONS if name in switch}
+    own = [common | each if isinstance(each, dict) else each for each in settings]
+    return {**data, "switch_settings": own}

@@ -174,6 +174,10 @@ LABEL_LENGTH_MAX = 80
 """Characters of a name or a tag."""
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=LABEL_LENGTH_MAX)]
 """A name that can also be a file name: letters, digits, ".", "_" and "-"."""
+Names = Annotated[
+    str, Field(pattern=r"^([A-Za-z0-9][A-Za-z0-9._-]*)?\*?$", min_length=1, max_length=LABEL_LENGTH_MAX)
+]
+"""A name, or the beginning of names and `*`."""
 OneLine = Annotated[str, AfterValidator(parse_line)]
 """Text that a table has room for: one line, without space around it."""
 Count = Annotated[int, Field(ge=1, le=HOSTS_MAX)]

@@ -280,7 +280,8 @@ def _check_priority(plan: "Plan", tcp: Tcp, path: FieldPath, document: Document)
         hint = "TCP needs losses or marks to find its rate; the default of 0 is lossy"
         yield document.problem(place, found, "a lossy priority", hint)
         return
-    marked = (switch.ecn.priorities or (data,)) if switch.ecn else ()
+    marking = [set_up.ecn for _, set_up in plan.fabric.set_ups if set_up.ecn]
+    marked = {priority for ecn in marking for priority in ecn.priorities or (data,)}
     is_marked, needs_marks = tcp.priority in marked, tcp.congestion == "dctcp"
     if needs_marks and not is_marked:
         found = f"dctcp in priority {tcp.priority}, which no switch marks"

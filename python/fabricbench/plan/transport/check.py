@@ -33,9 +33,11 @@ def check_transport(plan: Plan, document: Document) -> Iterator[Problem]:
 
 def _check_dcqcn(dcqcn: Dcqcn, plan: Plan, document: Document) -> Iterator[Problem]:
     """Check that DCQCN can work: marks to react to, and rates within those of the port."""
-    ecn, data = plan.fabric.switch.ecn, plan.transport.priorities.data
+    data = plan.transport.priorities.data
+    marking = [set_up.ecn for _, set_up in plan.fabric.set_ups if set_up.ecn is not None]
+    marks_data = any(data in (ecn.priorities or (data,)) for ecn in marking)
     has_own_cnps = plan.fabric.nic.cnp_above_bytes is not None  # those of receivers, without marks
-    if not has_own_cnps and (ecn is None or data not in (ecn.priorities or (data,))):
+    if not has_own_cnps and not marks_data:
         found = "DCQCN without ECN marking of data, so that it never gets a CNP"
         hint = "add `fabric.switch.ecn: alibaba`, or take `line-rate`"
         yield document.problem(_RATE_CONTROL, found, "DCQCN with ECN", hint)

@@ -110,7 +110,7 @@ impl SeriesProbe {
                 spec.observe.series_points as usize,
                 spec.observe.series_interval_ps.max(1),
             ),
-            counts_marks: spec.fabric.switch.ecn.is_some(),
+            counts_marks: fabric.settings.all().iter().any(|switch| switch.ecn.is_some()),
             ..Self::default()
         };
         let mut probes = vec![empty; partitions];
@@ -119,7 +119,8 @@ impl SeriesProbe {
                 probe.totals = totals;
             }
             let graph = &fabric.graph;
-            for (node, port, metric) in port_metrics(spec, graph).into_iter().chain(rates(spec, graph, flows))
+            for (node, port, metric) in
+                port_metrics(spec, fabric).into_iter().chain(rates(spec, graph, flows))
             {
                 let (partition, place) = homes[node.index()];
                 let number = fabric.chips.first_port(node) + port;
@@ -300,10 +301,9 @@ type Place = (NodeId, u16, Metric);
 
 /// Queue, bytes sent, pauses and moving thresholds of each watched port: switches first, hosts if there is
 /// room.
-fn port_metrics(spec: &RunSpec, graph: &Graph) -> Vec<Place> {
+fn port_metrics(spec: &RunSpec, fabric: &Fabric) -> Vec<Place> {
+    let graph = &fabric.graph;
     let lossless = spec.fabric.switch.pfc.as_ref().map_or(&[][..], |pfc| &pfc.priorities);
-    let dynamic_ecn = spec.fabric.switch.ecn.as_ref().filter(|ecn| ecn.dynamic.is_some());
-    let moving = dynamic_ecn.map_or(&[][..], |ecn| &ecn.priorities);
     let of_kind = |kind| (0..graph.nodes.len()).filter(move |&node| graph.nodes[node].kind == kind);
     let ports = of_kind(NodeKind::Switch)
         .chain(of_kind(NodeKind::Host))
@@ -312,7 +312,9 @@ fn port_metrics(spec: &RunSpec, graph: &Graph) -> Vec<Place> {
     for (node, port) in ports.take(spec.observe.series_ports as usize) {
         let pauses = lossless.iter().map(|&priority| Metric::Paused(Priority(priority)));
         let is_switch = graph.nodes[node].kind == NodeKind::Switch;
-        let moving = if is_switch { moving } else { &[] };
+        let ecn = fabric.settings.of(NodeId(node as u32)).ecn.as_ref();
+        let ecn = ecn.filter(|ecn| is_switch && ecn.dynamic.is_some());
+        let moving = ecn.map_or(&[][..], |ecn| &ecn.priorities);
         let thresholds = moving
             .iter()
             .flat_map(|&priority| [Metric::EcnMin(Priority(priority)), Metric::EcnMax(Priority(priority))]);

@@ -1,0 +1,278 @@
+"""SONiC's buffer tables as the pools of a plan: the pool of each priority group and queue, and its limits.
+
+A frame counts for its priority group at its ingress and for its queue at its egress. BUFFER_PG and
+BUFFER_QUEUE give either a profile, and the profile a pool. A pool of a plan has the priorities whose groups,
+or queues, are in it; those whose profile differs from that of most have one of their own. Lossless groups go
+by `pfc`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, Final
+
+from fabricbench import units
+from fabricbench.plan.devices.fragment import PLAN_HOLDS_ONE, names_text, value_text
+from fabricbench.plan.devices.sonic_port import Entry, Port
+from fabricbench.plan.devices.sonic_ports import Sonic
+from fabricbench.plan.devices.sonic_tables import PRIORITIES
+
+INGRESS: Final = "ingress"
+EGRESS: Final = "egress"
+_WORKED_OUT: Final = "ingress_lossless_pool"
+"""Pool of the lossless groups whose profile SONiC works out, which its buffer manager names so."""
+_TABLES: Final = {INGRESS: ("BUFFER_PG", "priority group"), EGRESS: ("BUFFER_QUEUE", "queue")}
+_TOLD_MAX: Final = 8
+
+
+@dataclass(frozen=True)
+class Account:
+    """What the group, or the queue, of a traffic class has at a port.
+
+    Attributes:
+        pool: Name of its pool.
+        reserved_bytes: What is kept for it [bytes].
+        limit: What it may hold beyond, `alpha` or `bytes` and how much; none if the pool alone is a limit.
+    """
+
+    pool: str
+    reserved_bytes: int = 0
+    limit: tuple[str, int | str] | None = None
+
+
+@dataclass
+class Pools:
+    """Pools of a plan, and what is to be said of them.
+
+    Attributes:
+        value: As `fabric.switch.buffer.pools`; none where the file does not say enough for pools.
+        origin: Where their sizes stand.
+        warnings: What differs from port to port.
+        left_out: What they leave out.
+    """
+
+    value: dict[str, list[dict[str, Any]]] | None = None
+    origin: str = ""
+    warnings: list[str] = field(default_factory=list)
+    left_out: list[str] = field(default_factory=list)
+
+
+def pools_of(sonic: Sonic, lossless: Sequence[int]) -> Pools:
+    """Return the pools of a configuration.
+
+    Args:
+        sonic: The configuration.
+        lossless: Traffic classes that a plan has as lossless priorities.
+    """
+    return _Made(sonic, frozenset(lossless)).pools()
+
+
+def profile_of(port: Port, side: str, traffic_class: int) -> Entry | None:
+    """Return the profile of the group, or of the queue, of a traffic class."""
+    if side == INGRESS:
+        return port.groups.get(port.group_of(traffic_class))
+    return port.buffers.get(port.queue_of(traffic_class))
+
+
+def ratio_of(power: int) -> int | str:
+    """Return `dynamic_th` as a ratio: 2^n."""
+    return 2**power if power >= 0 else str(Fraction(1, 2**-power))
+
+
+def size_text(size_bytes: int) -> str | int:
+    """Write a size as a plan has it."""
+    return units.format_size(size_bytes) if size_bytes else 0
+
+
+class _Made:
+    """The pools, as they are found."""
+
+    def __init__(self, sonic: Sonic, lossless: frozenset[int]) -> None:
+        self.sonic, self.lossless = sonic, lossless
+        self.found = Pools()
+
+    def pools(self) -> Pools:
+        found = self.found
+        accounts = {side: self._accounts(side) for side in (INGRESS, EGRESS)}
+        used = {each.pool for side in accounts.values() for each in side.values() if each is not None}
+        sizes = {name: self._pool(name).get("size") for name in used}
+        homeless = [each for each in self.lossless if accounts[INGRESS].get(each) is None]
+        if not used or not all(sizes.values()) or homeless or self._is_one_buffer(accounts, used):
+            return Pools()  # what is said of pools that are there is said by the rules of one buffer
+        found.value = {}
+        for side in (INGRESS, EGRESS):
+            pools = [self._written(side, name, accounts[side]) for name in self._names(side, accounts)]
+            if pools:
+                found.value[side] = pools
+        names = dict.fromkeys(pool["name"] for side in found.value.values() for pool in side)
+        found.origin = " + ".join(f"BUFFER_POOL|{name}: size" for name in names)
+        found.left_out += self._left_out(accounts, used)
+        return found
+
+    def _is_one_buffer(self, accounts: dict[str, dict[int, Account | None]], used: set[str]) -> bool:
+        """Whether it is a buffer that all share, with one threshold of lossy queues at the most.
+
+        Its pool is one for both sides, or of the ingress side alone; what is not lossless has no reserve.
+        """
+        pool = self._pool(next(iter(used)))
+        paused = {
+            each for each in range(PRIORITIES) if any(port.is_lossless(each) for port in self.sonic.ports)
+        }
+        groups = {number for number, each in accounts[INGRESS].items() if each is not None}
+        queues = {number: each for number, each in accounts[EGRESS].items() if each is not None}
+        limits = {each for each in queues.values() if each.limit is None or each.limit[0] == "bytes"}
+        return (
+            len(used) == 1
+            and not pool.get("xoff")
+            and groups <= paused
+            and paused.isdisjoint(queues)
+            and len(set(queues.values())) <= 1
+            and not limits
+            and not any(each.reserved_bytes for each in queues.values())
+            and (not queues or pool.get("type") == "both")
+        )
+
+    def _names(self, side: str, accounts: dict[str, dict[int, Account | None]]) -> list[str]:
+        """Return the pools of a side in the order of the file."""
+        own = {each.pool for each in accounts[side].values() if each is not None}
+        return [each.key for each in self.sonic.entries("BUFFER_POOL") if each.key in own]
+
+    def _pool(self, name: str) -> Entry:
+        pool: Entry = self.sonic.tables["BUFFER_POOL"][name]
+        return pool
+
+    def _accounts(self, side: str) -> dict[int, Account | None]:
+        """Return what each traffic class has at most ports, and say at which it has something else."""
+        others: dict[tuple[str, str], list[str]] = {}
+        chosen: dict[int, Account | None] = {}
+        for traffic_class in range(PRIORITIES):
+            ports: dict[Account | None, list[str]] = {}
+            for port in self.sonic.ports:
+                ports.setdefault(self._account(port, side, traffic_class), []).append(port.name)
+            most = max(ports, key=lambda each: len(ports[each]), default=None)
+            chosen[traffic_class] = most
+            for other, names in ports.items():
+                if other != most:
+                    told = f"{_text(other)} at {names_text(names)}"
+                    others.setdefault((told, _text(most)), []).append(str(traffic_class))
+        table, what = _TABLES[side]
+        for (told, taken), classes in list(others.items())[:_TOLD_MAX]:
+            self.found.warnings.append(
+                f"{table}: {what} of priority {', '.join(classes)}: {told}; {PLAN_HOLDS_ONE}: {taken}"
+            )
+        if len(others) > _TOLD_MAX:
+            self.found.warnings.append(f"{table}: {len(others) - _TOLD_MAX} more differences between ports")
+        return chosen
+
+    def _account(self, port: Port, side: str, traffic_class: int) -> Account | None:
+        profile = profile_of(port, side, traffic_class)
+        is_lossless = side == INGRESS and traffic_class in self.lossless
+        if profile is None:
+            group = port.group_of(traffic_class)
+            is_worked_out = side == INGRESS and group in port.groups and port.is_lossless(traffic_class)
+            has_pool = _WORKED_OUT in self.sonic.tables.get("BUFFER_POOL", {})
+            return Account(_WORKED_OUT) if is_worked_out and has_pool else None
+        name = profile.get("pool")
+        if name is None:
+            return None
+        # What a lossless group has is said by `pfc`, and so is what differs.
+        return Account(name) if is_lossless else Account(name, profile.get("size") or 0, _limit(profile))
+
+    def _written(self, side: str, name: str, accounts: dict[int, Account | None]) -> dict[str, Any]:
+        """Return a pool as a plan has it."""
+        entry = self._pool(name)
+        own = {number: each for number, each in accounts.items() if each is not None and each.pool == name}
+        written: dict[str, Any] = {
+            "name": name,
+            "size": size_text(entry.get("size")),
+            "priorities": list(own),
+        }
+        judged = {
+            number: each for number, each in own.items() if side == EGRESS or number not in self.lossless
+        }
+        if side == INGRESS and len(judged) < len(own):
+            if entry.get("xoff"):
+                written["headroom"] = size_text(entry.get("xoff"))
+            else:
+                written["headroom_in_size"] = True
+        counts = Counter(judged.values())
+        main = counts.most_common(1)[0][0] if counts else Account(name)
+        written |= _profile(main)
+        profiles = [
+            {"priorities": [number for number, each in judged.items() if each == other]} | _profile(other)
+            for other in counts
+            if other != main
+        ]
+        if profiles:
+            written["profiles"] = profiles
+        return written
+
+    def _left_out(self, accounts: dict[str, dict[int, Account | None]], used: set[str]) -> Iterator[str]:
+        unused = [each.key for each in self.sonic.entries("BUFFER_POOL") if each.key not in used]
+        if unused:
+            yield f"BUFFER_POOL: {', '.join(unused)}: nothing that the plan carries is in it"
+        for side, (table, what) in _TABLES.items():
+            bare = [str(number) for number, each in accounts[side].items() if each is None]
+            if bare:
+                yield f"{table}: no pool for the {what} of priority {', '.join(bare)}: the buffer limits it"
+        yield from self._shared_groups()
+        yield from self._other_lossless()
+        if self._has_reserves_beside():
+            yield "BUFFER_POOL: size: holds reserves and headroom, as in SAI; on Spectrum they are beside it"
+
+    def _shared_groups(self) -> Iterator[str]:
+        """Tell of classes that share a group that keeps something for itself."""
+        shared: set[int] = set()
+        for port in self.sonic.ports:
+            groups = [port.group_of(each) for each in range(PRIORITIES)]
+            for group, profile in port.groups.items():
+                if groups.count(group) > 1 and profile is not None:
+                    shared.add(group)
+        if shared:
+            numbers = ", ".join(map(str, sorted(shared)))
+            yield f"TC_TO_PRIORITY_GROUP_MAP: classes that share group {numbers}: each has its own here"
+
+    def _other_lossless(self) -> Iterator[str]:
+        """Tell of lossless priorities that differ: `pfc` is one for all."""
+        for port in self.sonic.ports:
+            profiles = {profile_of(port, INGRESS, each) for each in self.lossless}
+            if len(profiles) > 1:
+                numbers = ", ".join(map(str, sorted(self.lossless)))
+                yield f"BUFFER_PG: profiles of priorities {numbers} that differ: all have that of data here"
+                return
+
+    def _has_reserves_beside(self) -> bool:
+        """Whether the switch is of a kind whose pools are what is left of the memory beside all reserves."""
+        metadata = self.sonic.file.data.get("DEVICE_METADATA")
+        local = metadata.get("localhost") if isinstance(metadata, dict) else None
+        platform = local.get("platform") if isinstance(local, dict) else None
+        return isinstance(platform, str) and any(name in platform for name in ("mlnx", "nvidia"))
+
+
+def _text(account: Account | None) -> str:
+    if account is None:
+        return "no pool"
+    limit = "none" if account.limit is None else value_text(dict((account.limit,)))
+    return f"{account.pool}, {account.reserved_bytes} bytes reserved, limit {limit}"
+
+
+def _profile(account: Account) -> dict[str, Any]:
+    """Return the fields of a pool, or of a profile of it, that are not as by default."""
+    found: dict[str, Any] = {}
+    if account.reserved_bytes:
+        found["reserved"] = size_text(account.reserved_bytes)
+    if account.limit is not None:
+        found["limit"] = dict((account.limit,))
+    return found
+
+
+def _limit(profile: Entry) -> tuple[str, int | str] | None:
+    """SAI: 2^n times what is free of the pool, or so many bytes, of which 0 are no limit."""
+    if (power := profile.get("dynamic_th")) is not None:
+        return "alpha", ratio_of(power)
+    if size := profile.get("static_th"):
+        return "bytes", units.format_size(size)
+    return None

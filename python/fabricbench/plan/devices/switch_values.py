@@ -1,0 +1,109 @@
+"""The values of a configuration in a plan: each where the plan has none of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from fabricbench.plan.devices.sonic import LOSSY_ALPHA, POOLS
+from fabricbench.plan.document.document import Document
+from fabricbench.plan.document.overrides import Written, put
+from fabricbench.plan.errors import FieldPath, Place, PlanError
+
+CONFIG: Final[FieldPath] = ("fabric", "switch", "config")
+SWITCH: Final[FieldPath] = CONFIG[:2]
+SETTINGS: Final[FieldPath] = ("fabric", "switch_settings")
+_SECTIONS: Final[dict[str, Any]] = {"buffer": {}, "scheduling": "strict", "pfc": "off", "ecn": "off"}
+"""What switches have each for itself, as it is where neither file nor plan says anything."""
+_THRESHOLDS: Final = frozenset({"kmin", "kmax", "pmax", "reference_rate"})
+
+
+def filled(document: Document, values: Mapping[str, tuple[Any, Place]]) -> Document:
+    """Return a plan with values where it has none of its own.
+
+    The pools of a file divide its buffer: a plan that has a buffer of its own has none of them.
+    """
+    left_out = POOLS if _has_own_buffer(document) else LOSSY_ALPHA if POOLS in values else ""
+    for name, (value, place) in values.items():
+        path = tuple(name.split("."))
+        if name == left_out:
+            continue
+        document = opened(document, path, place)
+        if is_open(document, path):
+            document = put(document, list(path), Written(value, place, "{} {}"))
+    return document if left_out == POOLS else _without_headroom(document)
+
+
+def _has_own_buffer(document: Document) -> bool:
+    """Tell whether a plan says itself how large the buffer is or how it is divided, or has no such buffer."""
+    buffer = document.value((*SWITCH, "buffer"))
+    own = buffer if isinstance(buffer, dict) else {"size": buffer}
+    has_own = any(own.get(name) is not None for name in ("size", "lossy_alpha", "pools"))
+    scheduled = document.value((*SWITCH, "scheduled"))
+    link_layer = document.value(("fabric", "link_layer"))
+    is_other = scheduled not in (None, "off", False) or link_layer not in (None, "ethernet")
+    return has_own or is_other
+
+
+def _without_headroom(document: Document) -> Document:
+    """Return a plan whose pools have headroom only if the plan has PFC."""
+    path = (*POOLS.split("."), "ingress")
+    pools = document.value(path)
+    if document.value((*SWITCH, "pfc")) not in (None, "off", False) or not isinstance(pools, list):
+        return document
+    bare = [
+        {name: value for name, value in pool.items() if not name.startswith("headroom")} for pool in pools
+    ]
+    return put(document, list(path), Written(bare, document.place(path), "{} {}"))
+
+
+def with_settings(
+    base: Document, document: Document, own: Mapping[str, Mapping[str, tuple[Any, Place]]]
+) -> Document:
+    """Return a plan that has been filled with the settings of one file, with those of each beside them.
+
+    Args:
+        base: The plan with the values of the first file.
+        document: The plan without.
+        own: The values of each file, by the switches that it is of.
+    """
+    if document.value(SETTINGS) is not None:
+        found = "settings of switches beside a configuration of each"
+        raise PlanError([document.problem(SETTINGS, found, "one of them")])
+    settings: list[dict[str, Any]] = []
+    places: dict[FieldPath, Place] = {}
+    for number, (switches, values) in enumerate(own.items()):
+        one = filled(document, values)
+        sections = {name: one.value((*SWITCH, name)) for name in _SECTIONS}
+        given = {name: value for name, value in sections.items() if value is not None}
+        settings.append({"switches": [switches], **_SECTIONS, **given})
+        for field, (_, place) in values.items():
+            path = tuple(field.split("."))
+            if path[:2] == SWITCH:
+                places |= {(number, *path[2:end]): place for end in range(3, len(path) + 1)}
+    place = document.place(CONFIG)
+    return put(base, list(map(str, SETTINGS)), Written(settings, place, "{} {}", places, places))
+
+
+def opened(document: Document, path: tuple[str, ...], place: Place) -> Document:
+    """Return a plan with a mapping where it has a short form: `pfc: on`, or `buffer: 32MB`."""
+    around = path[:3]
+    value = document.value(around)
+    if len(path) < 4 or value is None or isinstance(value, dict):
+        return document
+    if around[2] == "buffer" and isinstance(value, str | int):
+        return put(document, list(around), Written({"size": value}, document.place(around), "{} {}"))
+    if value in ("on", True) and around[2] in ("pfc", "ecn"):
+        return put(document, list(around), Written({}, place, "{} {}"))
+    return document
+
+
+def is_open(document: Document, path: tuple[str, ...]) -> bool:
+    """Tell whether a field is not written, and what it is part of is a mapping if it is."""
+    if document.value(path) is not None:
+        return False
+    around = [document.value(path[:end]) for end in range(1, len(path))]
+    if not all(each is None or isinstance(each, dict) for each in around):
+        return False
+    has_preset = document.value(("fabric", "switch", "ecn", "preset")) is not None
+    return not (has_preset and path[:3] == ("fabric", "switch", "ecn") and path[-1] in _THRESHOLDS)
