@@ -37,8 +37,8 @@ type Event = (Instant, Kind, u32, u32);
 #[derive(Default)]
 pub(crate) struct Events {
     ahead: BinaryHeap<Reverse<Event>>,
-    /// Transfers that are posted at the present moment, those that follow each other together, with their jobs: the
-    /// last of all that happens at it.
+    /// Transfers that are posted at the present moment, those that follow each other together, with their
+    /// jobs: the last of all that happens at it.
     posts: VecDeque<(Range<u32>, u32)>,
     now: Instant,
     done: u64,

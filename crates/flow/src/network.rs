@@ -295,8 +295,8 @@ impl Network {
         sender + self.graph.link(end.link).delay + receiver
     }
 
-    /// Finds the way from one host port to another, by the hash of what is sent and the number of its queue pair;
-    /// the first of equal ones where every frame may go another way. Leaves `legs` empty if there is no way.
+    /// Finds the way from one host port to another, by the hash of what is sent and the number of its queue
+    /// pair; the first of equal ones where every frame may go another way. Leaves `legs` empty if there is none.
     pub(crate) fn find_way(
         &self,
         [from, to]: [AttachmentId; 2],
@@ -410,8 +410,8 @@ impl Network {
         }
     }
 
-    /// Hands every link that frames by a host's link may take to `visit`, whichever next hops are chosen, some of
-    /// them more than once. Returns whether the choice makes no difference to how long they take.
+    /// Hands every link that frames by a host's link may take to `visit`, whichever next hops are chosen, some
+    /// of them more than once. Returns whether the choice makes no difference to how long they take.
     pub(crate) fn is_even(&self, first: u32, to: AttachmentId, mut visit: impl FnMut(u32)) -> bool {
         let (mut is_even, mut kinds) = (true, Vec::new());
         visit(first);

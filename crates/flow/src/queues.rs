@@ -213,7 +213,8 @@ impl Queues {
         }
     }
 
-    /// Asks for what is known of the links and turns of a path, all at once, as it is not in the processor's caches.
+    /// Asks for what is known of the links and turns of a path, all at once, as it is not in the processor's
+    /// caches.
     #[inline]
     pub(crate) fn fetch(&self, legs: &[Leg]) {
         let links = legs.iter().map(|leg| &self.links[leg.link as usize]);
