@@ -7,39 +7,47 @@
 
 use crate::path::Paths;
 use crate::relay::{Relays, relay_of};
-use jobs::{arrivals, refusal, shape};
+use crate::sharing;
+use crate::train::Frames;
+use jobs::{Jobs, arrivals, refusal, shape};
 use serde::Serialize;
-use spec::{ChunksObserved, JobSpec, RateControl, RunSpec, SpecError};
-use topology::Graph;
+use spec::{ChunksObserved, JobSpec, QpMode, RunSpec, SpecError};
+use topology::NodeKind;
 use workload::{Volume, volume_for};
 
 /// The program with its libraries [bytes].
-const PROGRAM_BYTES: u64 = 120 << 20;
-/// A port with its link and routes [bytes], and its queue where senders do not react.
+const PROGRAM_BYTES: u64 = 106 << 20;
+/// A port with its link and routes [bytes]; where senders do not react also its queue, and what flows from it
+/// to each port of the switch that it leads to.
 const PORT_BYTES: u64 = 260;
-const QUEUE_BYTES: u64 = 3_400;
-/// A transfer, whether or not it is under way [bytes].
-const TRANSFER_BYTES: u64 = 24;
+const QUEUE_BYTES: u64 = 260;
+const TURN_BYTES: u64 = 16;
+/// A transfer of a list [bytes], and one that follows from its number.
+const LISTED_BYTES: u64 = 64;
+const TRANSFER_BYTES: u64 = 16;
 /// A part of a transfer under way: its flow on each link, its events [bytes]; and where senders do not react.
-const FLOW_BYTES: u64 = 640;
-const QUEUED_BYTES: u64 = 110;
+const FLOW_BYTES: u64 = 300;
+const QUEUED_BYTES: u64 = 56;
 /// A rank of a ring without events [bytes].
 const RANK_BYTES: u64 = 200;
 /// A completion time that is counted [bytes], and how many of them there are at most.
 const COUNT_BYTES: u64 = 110;
 const COUNTS: u64 = 1 << 20;
 /// A row on its way to the disk [bytes], and how many wait there at most.
-const ROW_BYTES: u64 = 700;
+const ROW_BYTES: u64 = 550;
 const ROWS_WAITING: u64 = 100_000;
 
 /// To start the program and write the tables [us].
-const PROGRAM_US: u64 = 500_000;
+const PROGRAM_US: u64 = 550_000;
 /// To set up a port [ns].
-const PORT_NS: u64 = 1_500;
+const PORT_NS: u64 = 3_000;
 /// A chunk from its post to its row [ns].
-const CHUNK_NS: u64 = 12_000;
-/// The same where senders do not react [ns].
-const QUEUED_NS: u64 = 5_000;
+const CHUNK_NS: u64 = 6_000;
+/// The same where senders do not react [ns], and how much longer it takes where queues have more bytes than
+/// the caches of a processor.
+const QUEUED_NS: u64 = 4_000;
+const FAR_NS: u64 = 8_000;
+const CACHED_BYTES: u64 = 32 << 20;
 /// The same in a ring without events [ns], and a time of a block where chunks are only counted [ps].
 const ROW_NS: u64 = 1_500;
 const TIME_PS: u64 = 3_000;
@@ -73,13 +81,18 @@ pub struct Estimate {
 /// When it is seen not to be possible to carry out; not everything that makes it so is looked at.
 pub fn estimate(spec: &RunSpec) -> Result<Estimate, SpecError> {
     spec::check(spec)?;
-    let graph = paths::graph(&spec.fabric)?;
+    let mut paths = Paths::new(spec)?;
+    let graph = &paths.network.graph;
+    let (hosts, ports) = (graph.hosts() as u64, 2 * graph.links.len() as u64);
     let parts = u64::from(spec.transport.qps_per_rank_pair);
-    let mut sum = Estimate { hosts: graph.hosts() as u64, ports: ports(&graph), ..Estimate::default() };
-    let (mut transfers, mut flows) = (0_u64, 0_u64);
-    for (index, job) in spec.jobs.iter().enumerate() {
-        let volume = volume(spec, index, job)?;
+    let mut sum = Estimate { hosts, ports, ..Estimate::default() };
+    let (mut transfers, mut flows, mut list_bytes) = (0_u64, 0_u64, 0_u64);
+    let volumes: Vec<Volume> =
+        (0..).zip(&spec.jobs).map(|(index, job)| volume(spec, index, job)).collect::<Result<_, _>>()?;
+    for volume in &volumes {
         transfers = transfers.saturating_add(volume.transfers);
+        let each = if volume.is_listed { LISTED_BYTES } else { TRANSFER_BYTES };
+        list_bytes = list_bytes.saturating_add(volume.transfers.saturating_mul(each));
         flows = flows.saturating_add(volume.connections.min(volume.transfers).saturating_mul(parts));
         sum.payload_bytes = sum.payload_bytes.saturating_add(volume.payload_bytes);
     }
@@ -90,18 +103,66 @@ pub fn estimate(spec: &RunSpec) -> Result<Estimate, SpecError> {
         ChunksObserved::Summary => 0,
     };
     sum.queue_pairs = flows;
-    let rings = rings(spec)?;
-    sum.memory_bytes = memory_bytes(spec, &sum, transfers, flows, rings);
-    sum.time_ms = time_ms(spec, &sum, rings);
+    let engine = engine(spec, &volumes, &mut paths);
+    let flow_bytes = match engine {
+        Engine::Rings([ranks, _]) => ranks * RANK_BYTES,
+        Engine::Fair => flows.saturating_mul(FLOW_BYTES).saturating_add(list_bytes),
+        Engine::Queued(_) => flows.saturating_mul(QUEUED_BYTES).saturating_add(list_bytes),
+    };
+    sum.memory_bytes = memory_bytes(spec, &sum, flow_bytes, engine);
+    sum.time_ms = time_ms(spec, &sum, engine);
     Ok(sum)
 }
 
-/// What rings without events take, if the spec is nothing else: see [`Relays::size`].
-fn rings(spec: &RunSpec) -> Result<Option<[u64; 2]>, SpecError> {
-    match spec.jobs.iter().all(|job| relay_of(spec, job).is_some()) {
-        true => Ok(Relays::find(spec, &mut Paths::new(spec)?).map(|relays| relays.size())),
-        false => Ok(None),
+/// What carries a run out.
+#[derive(Clone, Copy)]
+enum Engine {
+    /// Rings without events: how many ranks, and how many times are worked out to count all of them.
+    Rings([u64; 2]),
+    /// Senders that react.
+    Fair,
+    /// Those that do not, with the size of their queues [bytes].
+    Queued(u64),
+}
+
+/// The one that the run takes: see [`sharing::reacts`].
+fn engine(spec: &RunSpec, volumes: &[Volume], paths: &mut Paths) -> Engine {
+    if spec.jobs.iter().all(|job| relay_of(spec, job).is_some())
+        && let Some(relays) = Relays::find(spec, paths)
+    {
+        return Engine::Rings(relays.size());
     }
+    let parts = u64::from(spec.transport.qps_per_rank_pair);
+    let chunks = volumes.iter().map(|volume| volume.largest_bytes.div_ceil(parts));
+    let outlasts = |limit| {
+        (0..).zip(volumes).any(|(index, volume)| outlasts(spec, (index, volume), &paths.frames, limit))
+    };
+    if sharing::reacts(spec, paths, chunks, outlasts) {
+        return Engine::Fair;
+    }
+    let graph = &paths.network.graph;
+    let switches = graph.nodes.iter().filter(|node| node.kind == NodeKind::Switch);
+    let turns: u64 = switches.map(|switch| (switch.ports.len() as u64).pow(2)).sum();
+    Engine::Queued(2 * graph.links.len() as u64 * QUEUE_BYTES + turns * TURN_BYTES)
+}
+
+/// Whether a queue pair of a job has more to send than so many bytes on the wire, as [`sharing::outlasts`] has
+/// it. The schedule is made only where that does not follow from what is known of it.
+fn outlasts(spec: &RunSpec, (index, volume): (u32, &Volume), frames: &Frames, limit: u64) -> bool {
+    let parts = u64::from(spec.transport.qps_per_rank_pair);
+    let [_, _, largest] = frames.of(volume.largest_bytes.div_ceil(parts));
+    let has_one_each = !volume.is_listed && volume.connections == volume.transfers;
+    if largest > limit || spec.transport.qp_mode == QpMode::PerChunk || has_one_each {
+        return largest > limit;
+    }
+    let mean = volume.payload_bytes / volume.connections.max(1) / parts;
+    if mean > limit || volume.transfers > sharing::TRANSFERS_MAX as u64 {
+        return true;
+    }
+    let mut jobs = Jobs::new(spec);
+    // What cannot be carried out is refused elsewhere.
+    let is_made = jobs.add_collective(spec, index, &spec.jobs[index as usize]).is_ok();
+    is_made && sharing::outlasts(&jobs, frames, limit)
 }
 
 fn volume(spec: &RunSpec, index: usize, job: &JobSpec) -> Result<Volume, SpecError> {
@@ -109,37 +170,76 @@ fn volume(spec: &RunSpec, index: usize, job: &JobSpec) -> Result<Volume, SpecErr
         .map_err(|error| refusal(&format!("jobs[{index}].algorithm"), &error))
 }
 
-fn ports(graph: &Graph) -> u64 {
-    2 * graph.links.len() as u64
-}
-
-const fn is_queued(spec: &RunSpec) -> bool {
-    matches!(spec.transport.rate_control, RateControl::LineRate {})
-}
-
-fn memory_bytes(spec: &RunSpec, sum: &Estimate, transfers: u64, flows: u64, rings: Option<[u64; 2]>) -> u64 {
-    let is_queued = is_queued(spec);
+fn memory_bytes(spec: &RunSpec, sum: &Estimate, flow_bytes: u64, engine: Engine) -> u64 {
     let rows = sum.chunk_rows.min(ROWS_WAITING) * ROW_BYTES;
-    if let Some([ranks, _]) = rings {
-        return PROGRAM_BYTES + sum.ports * PORT_BYTES + ranks * RANK_BYTES + rows;
-    }
-    let ports = sum.ports * (PORT_BYTES + if is_queued { QUEUE_BYTES } else { 0 });
-    let flow_bytes = if is_queued { QUEUED_BYTES } else { FLOW_BYTES };
-    let counts = if spec.observe.chunks == ChunksObserved::All { 0 } else { sum.chunks.min(COUNTS) };
-    let rows = rows + counts * COUNT_BYTES;
-    [transfers.saturating_mul(TRANSFER_BYTES), flows.saturating_mul(flow_bytes), ports, rows]
+    let (counts, queue_bytes) = match engine {
+        Engine::Rings(_) => (0, 0),
+        Engine::Fair => (sum.chunks.min(COUNTS), 0),
+        Engine::Queued(bytes) => (sum.chunks.min(COUNTS), bytes),
+    };
+    let counts = if spec.observe.chunks == ChunksObserved::All { 0 } else { counts };
+    [flow_bytes, sum.ports * PORT_BYTES, queue_bytes, rows, counts * COUNT_BYTES]
         .into_iter()
         .fold(PROGRAM_BYTES, u64::saturating_add)
 }
 
-fn time_ms(spec: &RunSpec, sum: &Estimate, rings: Option<[u64; 2]>) -> u64 {
-    let [times, each_ps] = match rings {
-        Some([_, times]) if spec.observe.chunks == ChunksObserved::Summary => [times, TIME_PS],
-        Some(_) => [sum.chunks, ROW_NS * 1_000],
-        None if is_queued(spec) => [sum.chunks, QUEUED_NS * 1_000],
-        None => [sum.chunks, CHUNK_NS * 1_000],
+fn time_ms(spec: &RunSpec, sum: &Estimate, engine: Engine) -> u64 {
+    let [times, each_ps] = match engine {
+        Engine::Rings([_, times]) if spec.observe.chunks == ChunksObserved::Summary => [times, TIME_PS],
+        Engine::Rings(_) => [sum.chunks, ROW_NS * 1_000],
+        Engine::Queued(bytes) if bytes > CACHED_BYTES => [sum.chunks, (QUEUED_NS + FAR_NS) * 1_000],
+        Engine::Queued(_) => [sum.chunks, QUEUED_NS * 1_000],
+        Engine::Fair => [sum.chunks, CHUNK_NS * 1_000],
     };
     let chunks = u128::from(times) * u128::from(each_ps) / 1_000;
     let work_us = (chunks + u128::from(sum.ports * PORT_NS)) / 1_000;
     u64::try_from((work_us + u128::from(PROGRAM_US)) / 1_000).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::set_up::{jobs_of, paths_of};
+    use crate::sharing::Sharing;
+    use proptest::prelude::*;
+    use spec::RateControl;
+
+    /// Collectives of eight ranks, of a closed form and of a list.
+    const COLLECTIVES: [(&str, &str); 5] = [
+        ("all-to-all", "parallel"),
+        ("all-reduce", "ring"),
+        ("all-reduce", "halving-doubling"),
+        ("broadcast", "tree"),
+        ("gather", "tree"),
+    ];
+
+    proptest! {
+        #[test]
+        fn a_run_takes_the_engine_that_was_told(
+            (collective, algorithm) in prop::sample::select(&COLLECTIVES[..]),
+            share_log2 in 8..24_u32,
+            is_paced: bool,
+            is_per_pair: bool,
+            parts in 1..4_u32,
+        ) {
+            let mut spec: RunSpec =
+                serde_json::from_str(include_str!("relay/ring.json")).expect("it is a spec");
+            spec.jobs[0].collective = collective.into();
+            spec.jobs[0].algorithm = algorithm.into();
+            spec.jobs[0].data_bytes = 8 << share_log2;
+            spec.transport.qps_per_rank_pair = parts;
+            spec.transport.qp_mode = if is_per_pair { QpMode::PerPair } else { QpMode::PerChunk };
+            if !is_paced {
+                spec.transport.rate_control = RateControl::LineRate {};
+            }
+            let mut paths = paths_of(&spec).unwrap();
+            let volumes = [volume(&spec, 0, &spec.jobs[0]).unwrap()];
+            let told = engine(&spec, &volumes, &mut paths);
+            let jobs = jobs_of(&spec, &paths).unwrap();
+            match Sharing::new(&spec, &jobs, &paths) {
+                Sharing::Fair(_) => prop_assert!(matches!(told, Engine::Fair | Engine::Rings(_))),
+                Sharing::Queued(_) => prop_assert!(matches!(told, Engine::Queued(_))),
+            }
+        }
+    }
 }

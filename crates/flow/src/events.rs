@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
+use std::ops::Range;
 use units::Instant;
 
 /// What happens, in the order in which it does at one time.
@@ -36,8 +37,9 @@ type Event = (Instant, Kind, u32, u32);
 #[derive(Default)]
 pub(crate) struct Events {
     ahead: BinaryHeap<Reverse<Event>>,
-    /// Transfers that are posted at the present moment, with their jobs: the last of all that happens at it.
-    posts: VecDeque<(u32, u32)>,
+    /// Transfers that are posted at the present moment, those that follow each other together, with their
+    /// jobs: the last of all that happens at it.
+    posts: VecDeque<(Range<u32>, u32)>,
     now: Instant,
     done: u64,
 }
@@ -45,8 +47,15 @@ pub(crate) struct Events {
 impl Events {
     pub(crate) fn push(&mut self, at: Instant, kind: Kind, number: u32, place: u32) {
         match kind {
-            Kind::Post if at == self.now => self.posts.push_back((number, place)),
+            Kind::Post if at == self.now => self.post(number, place),
             _ => self.ahead.push(Reverse((at, kind, number, place))),
+        }
+    }
+
+    fn post(&mut self, transfer: u32, job: u32) {
+        match self.posts.back_mut() {
+            Some((others, of)) if others.end == transfer && *of == job => others.end += 1,
+            _ => self.posts.push_back((transfer..transfer + 1, job)),
         }
     }
 
@@ -63,8 +72,14 @@ impl Events {
         if self.ahead.peek().is_some_and(|event| event.0.0 == now) {
             return self.ahead.pop().map(|event| (event.0.1, event.0.2, event.0.3));
         }
-        let post = self.posts.pop_front().map(|(transfer, job)| (Kind::Post, transfer, job));
-        self.done -= u64::from(post.is_none());
+        let Some((transfers, job)) = self.posts.front_mut() else {
+            self.done -= 1;
+            return None;
+        };
+        let post = transfers.next().map(|transfer| (Kind::Post, transfer, *job));
+        if Range::is_empty(transfers) {
+            self.posts.pop_front();
+        }
         post
     }
 

@@ -50,15 +50,15 @@ pub fn busiest(spec: &RunSpec) -> Result<Option<Busiest>, SpecError> {
     for pair in jobs.queue_pairs().filter(|pair| !pair.is_local()) {
         let mut chunks = jobs.chunks_of(pair.number).peekable();
         let Some(&first) = chunks.peek() else { continue };
-        let ports = paths.of(&jobs, first).ports;
-        let crossed = || ports.iter().filter(|&&(node, port)| joins_switches(network, node, port));
+        let legs = paths.of(&jobs, first).legs;
+        let crossed = || legs.iter().filter(|leg| joins_switches(network, leg.node, leg.port));
         if crossed().next().is_none() {
             continue;
         }
         let mut steps: Vec<u32> = chunks.map(|chunk| jobs.place(chunk).1.step).collect();
         steps.dedup();
         for step in steps {
-            crossed().for_each(|&(node, port)| *counts.entry((step, node.0, port)).or_insert(0) += 1);
+            crossed().for_each(|leg| *counts.entry((step, leg.node.0, leg.port)).or_insert(0) += 1);
         }
     }
     Ok(most(network, &counts))

@@ -7,31 +7,106 @@ use crate::work::{RATE_BITS, bytes_in};
 use spec::{ForwardingSpec, LoadBalancing, RunSpec, SpecError};
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap};
-use topology::{Graph, NodeKind, Routes};
+use topology::{End, Graph, NodeKind, Routes};
 use units::{AttachmentId, NodeId, Rate, Seed, Span};
 use wire::Framing;
 
 /// Bytes of an Ethernet frame, its preamble included, after which a switch that cuts through acts.
 const HEAD_BYTES: u32 = 8 + 64;
 
-/// Links of a path through three tiers.
-const HOPS_EXPECTED: usize = 6;
-
 /// Two neighbouring links of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Turn {
     /// Hop of the first, from 0 at the sender.
     pub(crate) hop: u8,
-    /// The first, and the port of the node it leads to by which frames go on.
+    /// The first, and the second by the port of the node it leads to.
     pub(crate) from: u32,
     pub(crate) port: u16,
+    pub(crate) to: u32,
+    /// Its number, of all turns.
+    pub(crate) number: u32,
     /// Part of the flow that takes it, of [`WHOLE`].
     pub(crate) part: u32,
+}
+
+/// A port of a path, and the directed link out of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Leg {
+    pub(crate) node: NodeId,
+    pub(crate) port: u16,
+    pub(crate) link: u32,
+    /// The number of the first turn from the link, of all turns.
+    turns: u32,
+}
+
+/// What a port leads to, in one look, as paths are worked out again whenever they are needed.
+#[derive(Clone, Copy)]
+struct Outlet {
+    /// The directed link: of link `l` that from its first end is number `2 l`.
+    link: u32,
+    /// See [`Leg::turns`].
+    turns: u32,
+    end: NodeId,
+    /// The place of the first outlet of that node.
+    next: u32,
+}
+
+/// The directed links of a graph.
+struct Wiring {
+    /// The first place of each node in `outlets`.
+    first: Vec<u32>,
+    outlets: Vec<Outlet>,
+    /// The node that each link leads to, and the number of the first turn from it, of all turns.
+    ends: Vec<NodeId>,
+    turns: Vec<u32>,
+}
+
+impl Wiring {
+    fn of(graph: &Graph) -> Self {
+        let ends: Vec<NodeId> =
+            graph.links.iter().flat_map(|link| [link.ends[1].node, link.ends[0].node]).collect();
+        let counts = graph.nodes.iter().map(|node| node.ports.len() as u32);
+        let first = before_each(counts);
+        let turns = before_each(ends.iter().map(|&end| turns_at(graph, end)));
+        let mut outlets = Vec::with_capacity(ends.len());
+        for (node, ports) in (0..).map(NodeId).zip(graph.nodes.iter().map(|node| &node.ports)) {
+            outlets.extend((0..).zip(ports).map(|(port, end)| {
+                let begin = graph.link(end.link).ends[0];
+                let link = 2 * end.link.0 + u32::from(begin.node != node || begin.port != port);
+                Outlet { link, turns: turns[link as usize], end: end.peer, next: first[end.peer.index()] }
+            }));
+        }
+        Self { first, outlets, ends, turns }
+    }
+
+    fn link_of(&self, node: NodeId, port: u16) -> u32 {
+        self.outlets[self.first[node.index()] as usize + usize::from(port)].link
+    }
+}
+
+/// How many turns there are from a link to a node: a host passes nothing on.
+fn turns_at(graph: &Graph, node: NodeId) -> u32 {
+    let node = graph.node(node);
+    if node.kind == NodeKind::Host { 0 } else { node.ports.len() as u32 }
+}
+
+/// The sum of all before each.
+fn before_each(counts: impl Iterator<Item = u32>) -> Vec<u32> {
+    let add = |sum: &mut u32, count| {
+        let before = *sum;
+        *sum = before.wrapping_add(count);
+        Some(before)
+    };
+    counts.scan(0, add).collect()
 }
 
 /// The fabric.
 pub(crate) struct Network {
     pub(crate) graph: Graph,
+    wiring: Wiring,
+    /// Links of which frames take the same by a number, and those numbers by directed link.
+    hops: Vec<Hop>,
+    hop_of: Vec<u32>,
     routes: Routes,
     pub(crate) framing: Framing,
     nic_latency: Span,
@@ -109,7 +184,7 @@ impl Network {
     pub(crate) fn new(spec: &RunSpec) -> Result<Self, SpecError> {
         let fabric = &spec.fabric;
         let graph = paths::graph(fabric)?;
-        Ok(Self {
+        let mut network = Self {
             routes: Routes::compute(&graph),
             framing: paths::framing(fabric.link_layer),
             nic_latency: Span(fabric.nic.latency_ps),
@@ -117,8 +192,31 @@ impl Network {
             cuts_through: fabric.switch.forwarding == ForwardingSpec::CutThrough,
             choice: Choice::of(spec, &graph),
             buffer: buffer(spec),
+            wiring: Wiring::of(&graph),
+            hops: Vec::new(),
+            hop_of: Vec::new(),
             graph,
-        })
+        };
+        network.number_hops();
+        Ok(network)
+    }
+
+    /// Gives links that frames cross alike the same number.
+    fn number_hops(&mut self) {
+        let mut numbers = HashMap::new();
+        let mut hop_of = vec![0; 2 * self.graph.links.len()];
+        for link in self.graph.links.iter() {
+            for End { node, port } in link.ends {
+                let hop = self.hop(node, port);
+                let next = self.hops.len() as u32;
+                let number = *numbers.entry(hop).or_insert(next);
+                if number == next {
+                    self.hops.push(hop);
+                }
+                hop_of[self.link_of(node, port) as usize] = number;
+            }
+        }
+        self.hop_of = hop_of;
     }
 
     /// What each directed link carries [2^-16 bit/s]: of link `l` that from its first end is number `2 l`.
@@ -141,15 +239,17 @@ impl Network {
                 Ordering::Greater => 2 * top - tiers.0 + 1,
             };
             let is_host = node.kind == NodeKind::Host;
-            let ports = 0..if is_host { 0 } else { node.ports.len() as u16 };
+            let first = self.wiring.first[to.index()];
+            let ports = if is_host { 0 } else { node.ports.len() as u32 };
             LinkPlan {
                 capacity: rate.bps() << RATE_BITS,
                 rank: rank.into(),
                 is_source: self.graph.node(from).kind == NodeKind::Host,
-                next: ports.map(|port| self.link_of(to, port)).collect(),
+                next: first..first + ports,
             }
         });
-        Queues::new(plans, (frame_bytes, self.buffer))
+        let next = self.wiring.outlets.iter().map(|outlet| outlet.link).collect();
+        Queues::new(plans, next, (frame_bytes, self.buffer))
     }
 
     /// What a directed link carries [2^-16 bit/s].
@@ -178,9 +278,7 @@ impl Network {
 
     /// The directed link out of a port.
     pub(crate) fn link_of(&self, node: NodeId, port: u16) -> u32 {
-        let link = self.graph.node(node).ports[usize::from(port)].link;
-        let first = self.graph.link(link).ends[0];
-        2 * link.0 + u32::from(first.node != node || first.port != port)
+        self.wiring.link_of(node, port)
     }
 
     /// From the last bit out of a port to the moment the node at the other end acts.
@@ -197,62 +295,83 @@ impl Network {
         sender + self.graph.link(end.link).delay + receiver
     }
 
-    /// Ports from one host port to another, by the hash of what is sent and the number of its queue pair; the
-    /// first of equal ones where every frame may go another way. Empty if there is no way.
-    pub(crate) fn ports(
+    /// Finds the way from one host port to another, by the hash of what is sent and the number of its queue
+    /// pair; the first of equal ones where every frame may go another way. Leaves `legs` empty if there is none.
+    pub(crate) fn find_way(
         &self,
         [from, to]: [AttachmentId; 2],
         entropy: u32,
         queue_pair: Option<u32>,
-    ) -> Vec<(NodeId, u16)> {
+        legs: &mut Vec<Leg>,
+    ) {
+        legs.clear();
         let source = self.graph.attachment(from);
-        let mut ports = Vec::with_capacity(HOPS_EXPECTED);
-        ports.push((NodeId(source.host.0), source.host_port));
-        let (mut node, hosts) = (source.switch, self.graph.hosts());
-        while let Some(switch) = node.index().checked_sub(hosts) {
+        let (mut node, mut port) = (NodeId(source.host.0), source.host_port);
+        let (mut first, hosts) = (self.wiring.first[node.index()], self.graph.hosts());
+        loop {
+            let outlet = self.wiring.outlets[first as usize + usize::from(port)];
+            legs.push(Leg { node, port, link: outlet.link, turns: outlet.turns });
+            (node, first) = (outlet.end, outlet.next);
+            let Some(switch) = node.index().checked_sub(hosts) else { return };
             let hops = self.routes.next_hops(node, to);
             let choice = self.choice.choose(switch, entropy, queue_pair, hops.len());
-            let Some(&port) = hops.get(choice) else { return Vec::new() };
-            ports.push((node, port));
-            node = self.graph.node(node).ports[usize::from(port)].peer;
+            let Some(&next) = hops.get(choice) else { return legs.clear() };
+            port = next;
         }
-        ports
+    }
+
+    /// The directed link out of a port of a host.
+    pub(crate) fn link_from(&self, attachment: AttachmentId) -> u32 {
+        let port = self.graph.attachment(attachment);
+        self.link_of(NodeId(port.host.0), port.host_port)
+    }
+
+    /// Whether there is a way from one host port to another.
+    pub(crate) fn has_way(&self, ends: [AttachmentId; 2]) -> bool {
+        let mut legs = Vec::new();
+        self.find_way(ends, 0, None, &mut legs);
+        !legs.is_empty()
+    }
+
+    /// What all links that frames cross as they do this one have as their number.
+    pub(crate) fn hop_number(&self, link: u32) -> u32 {
+        self.hop_of[link as usize]
+    }
+
+    /// The link out of a port as frames cross it behind one that is not slower.
+    fn hop(&self, node: NodeId, port: u16) -> Hop {
+        let end = self.graph.node(node).ports[usize::from(port)];
+        let rate: Rate = self.graph.link(end.link).rate;
+        let acts_early = self.cuts_through && self.graph.node(end.peer).kind == NodeKind::Switch;
+        let head = acts_early.then(|| rate.frame_span(HEAD_BYTES, 0));
+        Hop { bps: rate.bps(), head, latency: self.latency(node, port) }
     }
 
     /// The links of a path as frames cross them.
-    pub(crate) fn hops(&self, ports: &[(NodeId, u16)]) -> Vec<Hop> {
-        let mut hops: Vec<Hop> = Vec::with_capacity(ports.len());
-        for &(node, port) in ports {
-            let end = self.graph.node(node).ports[usize::from(port)];
-            let rate: Rate = self.graph.link(end.link).rate;
+    pub(crate) fn hops(&self, legs: &[Leg]) -> Vec<Hop> {
+        let mut hops: Vec<Hop> = Vec::with_capacity(legs.len());
+        for leg in legs {
+            let hop = self.hops[self.hop_number(leg.link) as usize];
             // Out of a port faster than the one before it, a frame that cuts through would run dry.
             if let Some(before) = hops.last_mut()
-                && before.bps < rate.bps()
+                && before.bps < hop.bps
             {
                 before.head = None;
             }
-            let acts_early = self.cuts_through && self.graph.node(end.peer).kind == NodeKind::Switch;
-            let head = acts_early.then(|| rate.frame_span(HEAD_BYTES, 0));
-            hops.push(Hop { bps: rate.bps(), head, latency: self.latency(node, port) });
+            hops.push(hop);
         }
         hops
     }
 
     /// Which part of its data each link carries.
-    pub(crate) fn shares(&self, ports: &[(NodeId, u16)], to: AttachmentId) -> Box<[Share]> {
-        let first = Share { link: self.link_of(ports[0].0, ports[0].1), weight: WHOLE };
+    pub(crate) fn shares(&self, legs: &[Leg], to: AttachmentId) -> Box<[Share]> {
+        let first = Share { link: legs[0].link, weight: WHOLE };
         let mut shares = BTreeMap::new();
-        self.turns(ports, to, &mut |turn| {
-            let link = self.link_after(turn);
-            *shares.entry((turn.hop, link)).or_insert(0) += turn.part;
+        self.turns(legs, to, &mut |turn| {
+            *shares.entry((turn.hop, turn.to)).or_insert(0) += turn.part;
         });
         let others = shares.into_iter().map(|((_, link), weight)| Share { link, weight });
         std::iter::once(first).chain(others).collect()
-    }
-
-    /// The directed link by which frames go on.
-    pub(crate) fn link_after(&self, turn: Turn) -> u32 {
-        self.link_of(self.end_of(turn.from), turn.port)
     }
 
     /// The names of both nodes of a directed link.
@@ -263,31 +382,37 @@ impl Network {
 
     /// The node that a directed link leads to.
     fn end_of(&self, link: u32) -> NodeId {
-        self.graph.links[link as usize / 2].ends[1 - link as usize % 2].node
+        self.wiring.ends[link as usize]
     }
 
-    /// From link to link along the path by these ports, hop by hop, or an even split over all next hops.
-    pub(crate) fn turns(&self, ports: &[(NodeId, u16)], to: AttachmentId, visit: &mut impl FnMut(Turn)) {
-        let first = self.link_of(ports[0].0, ports[0].1);
+    /// From link to link along a path, hop by hop, or an even split over all next hops.
+    #[inline]
+    pub(crate) fn turns(&self, legs: &[Leg], to: AttachmentId, visit: &mut impl FnMut(Turn)) {
         if matches!(self.choice, Choice::All) {
-            return self.split(first, to, visit);
+            return self.split(legs[0].link, to, visit);
         }
-        let mut from = first;
-        for (hop, &(node, port)) in (0..).zip(&ports[1..]) {
-            visit(Turn { hop, from, port, part: WHOLE });
-            from = self.link_of(node, port);
+        (0..).zip(legs.windows(2)).for_each(|(hop, legs)| visit(turn(hop, legs)));
+    }
+
+    /// The turns behind one hop of it.
+    #[inline]
+    pub(crate) fn turns_behind(&self, hop: u8, legs: &[Leg], to: AttachmentId, visit: &mut impl FnMut(Turn)) {
+        if matches!(self.choice, Choice::All) {
+            let behind = &mut |turn: Turn| {
+                if turn.hop == hop {
+                    visit(turn);
+                }
+            };
+            return self.split(legs[0].link, to, behind);
+        }
+        if let Some(legs) = legs.get(usize::from(hop)..usize::from(hop) + 2) {
+            visit(turn(hop, legs));
         }
     }
 
-    /// Hands every link that frames out of a port may take to `visit`, whichever next hops are chosen, some of
-    /// them more than once. Returns whether the choice makes no difference to how long they take.
-    pub(crate) fn is_even(
-        &self,
-        (node, port): (NodeId, u16),
-        to: AttachmentId,
-        mut visit: impl FnMut(u32),
-    ) -> bool {
-        let first = self.link_of(node, port);
+    /// Hands every link that frames by a host's link may take to `visit`, whichever next hops are chosen, some
+    /// of them more than once. Returns whether the choice makes no difference to how long they take.
+    pub(crate) fn is_even(&self, first: u32, to: AttachmentId, mut visit: impl FnMut(u32)) -> bool {
         let (mut is_even, mut kinds) = (true, Vec::new());
         visit(first);
         self.split(first, to, &mut |turn| {
@@ -299,7 +424,7 @@ impl Network {
                 Some(other) => is_even &= *other == kind,
                 None => kinds.push(kind),
             }
-            visit(self.link_after(turn));
+            visit(turn.to);
         });
         is_even
     }
@@ -317,8 +442,10 @@ impl Network {
                 let ports = self.routes.next_hops(node, to);
                 let part = (part / ports.len() as u32).max(1);
                 for &port in ports {
-                    visit(Turn { hop, from, port, part });
-                    *next.entry(self.link_of(node, port)).or_insert(0) += part;
+                    let to = self.link_of(node, port);
+                    let number = self.wiring.turns[from as usize] + u32::from(port);
+                    visit(Turn { hop, from, port, to, number, part });
+                    *next.entry(to).or_insert(0) += part;
                 }
             }
             if next.is_empty() {
@@ -326,5 +453,20 @@ impl Network {
             }
             level = next;
         }
+    }
+}
+
+/// From one leg to the next.
+#[inline]
+fn turn(hop: u8, legs: &[Leg]) -> Turn {
+    let number = legs[0].turn(&legs[1]);
+    Turn { hop, from: legs[0].link, port: legs[1].port, to: legs[1].link, number, part: WHOLE }
+}
+
+impl Leg {
+    /// The number of the turn to the next leg.
+    #[inline]
+    pub(crate) fn turn(&self, next: &Self) -> u32 {
+        self.turns + u32::from(next.port)
     }
 }

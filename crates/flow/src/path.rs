@@ -1,27 +1,29 @@
 //! The way of each chunk and of its acknowledgements.
 
-use crate::network::Network;
+use crate::network::{Leg, Network};
 use crate::train::{Frames, Hop};
 use crate::work::{RATE_BITS, of_bytes, time_for};
 use jobs::Jobs;
 use paths::PathHash;
 use spec::{LossRecovery, RateControl, RunSpec, SpecError, TransportSpec};
-use units::{AttachmentId, NodeId, Span};
-
-/// How many of the last known times are looked at before one is worked out again.
-const KNOWN_LOOKED_AT: usize = 32;
+use std::cell::Cell;
+use std::collections::HashMap;
+use units::{AttachmentId, Span};
 
 /// The way of a chunk.
+#[derive(Default)]
 pub(crate) struct Path {
     pub(crate) to: AttachmentId,
-    pub(crate) ports: Vec<(NodeId, u16)>,
+    pub(crate) legs: Vec<Leg>,
     /// That of its acknowledgements.
-    pub(crate) back: Vec<(NodeId, u16)>,
+    pub(crate) back: Vec<Leg>,
     pub(crate) back_to: AttachmentId,
     /// Bytes for which it occupies a link.
     pub(crate) wire_bytes: u64,
     /// What its acknowledgements take for each 2^16 of that.
     pub(crate) acks: u32,
+    /// The UDP source port and the number of the queue pair as a NIC gives it.
+    labels: (u16, u32),
 }
 
 /// What a chunk takes on an idle path.
@@ -42,11 +44,39 @@ pub(crate) struct Idle {
     pub(crate) paced: u64,
 }
 
+/// What chunks take on idle paths: few differ in a regular fabric.
+#[derive(Default)]
 struct Known {
-    hops: Vec<Hop>,
-    back: Vec<Hop>,
+    idles: Vec<Idle>,
+    numbers: HashMap<Way, u32>,
+    /// The last that was asked for.
+    last: (Way, u32),
+}
+
+/// What decides how long a chunk takes on an idle path: its bytes, and what its links and those of its
+/// acknowledgements are like, one after the other; the number of the former comes first.
+#[derive(Clone, Default, PartialEq, Eq, Hash)]
+struct Way {
     bytes: u64,
-    idle: Idle,
+    links: Vec<u32>,
+}
+
+impl Way {
+    fn set(&mut self, network: &Network, path: &Path, bytes: u64) {
+        self.bytes = bytes;
+        self.links.clear();
+        self.links.push(path.legs.len() as u32);
+        self.links.extend(path.legs.iter().chain(&path.back).map(|leg| network.hop_number(leg.link)));
+    }
+}
+
+/// What a chunk of some bytes is on the wire.
+#[derive(Clone, Copy, Default)]
+struct OnWire {
+    bytes: u64,
+    /// See [`Path::wire_bytes`] and [`Path::acks`].
+    wire_bytes: u64,
+    acks: u32,
 }
 
 /// Packets that a queue pair has outstanding at most, while no delay is above the target of Swift.
@@ -69,8 +99,11 @@ pub(crate) struct Paths {
     pub(crate) frames: Frames,
     hash: PathHash,
     pub(crate) window_packets: u64,
-    /// What chunks take on idle paths: few differ in a regular fabric.
-    known: Vec<Known>,
+    known: Known,
+    /// That of which the way was found last, as many chunks are alike.
+    on_wire: Cell<Option<OnWire>>,
+    /// The way that is asked for.
+    way: Way,
 }
 
 impl Paths {
@@ -80,7 +113,9 @@ impl Paths {
             hash: PathHash::new(spec, &network.graph),
             frames: Frames::new(&spec.transport, network.framing),
             window_packets: window_packets(&spec.transport).into(),
-            known: Vec::new(),
+            known: Known::default(),
+            on_wire: Cell::default(),
+            way: Way::default(),
             network,
         })
     }
@@ -92,7 +127,7 @@ impl Paths {
         }
         for pair in jobs.queue_pairs().filter(|pair| !pair.is_local()) {
             let (from, to) = self.network.graph.attachments_between(pair.src_host, pair.dst_host, pair.part);
-            if self.network.ports([from, to], 0, None).is_empty() {
+            if !self.network.has_way([from, to]) {
                 return Err(SpecError::Value {
                     field: format!("jobs[{}].hosts", pair.job),
                     found: format!("host {} cannot reach host {}", pair.src_host, pair.dst_host),
@@ -105,44 +140,80 @@ impl Paths {
 
     /// The way of a chunk.
     pub(crate) fn of(&self, jobs: &Jobs, chunk: u32) -> Path {
+        let mut path = Path::default();
+        self.find(jobs, chunk, &mut path);
+        path
+    }
+
+    /// The same in place of another, without the way of the acknowledgements: see [`Self::find_back`].
+    pub(crate) fn find(&self, jobs: &Jobs, chunk: u32, path: &mut Path) {
         let (chunk, _, pair) = jobs.place(chunk);
         let (from, to) = self.network.graph.attachments_between(pair.src_host, pair.dst_host, pair.part);
-        let port = pair.udp_source_port();
-        let ports = |ends, number| {
-            let entropy = self.hash.of(ends, port, pair.identity);
-            self.network.ports(ends, entropy, number)
-        };
-        let [_, _, wire_bytes] = self.frames.of(chunk.bytes);
-        let acks = self.frames.acks_of(chunk.bytes);
-        Path {
-            to,
-            ports: ports([from, to], Some(pair.number)),
-            back: ports([to, from], None),
-            back_to: from,
-            wire_bytes,
-            acks,
-        }
+        let OnWire { wire_bytes, acks, .. } = self.on_wire(chunk.bytes);
+        (path.to, path.back_to, path.wire_bytes, path.acks) = (to, from, wire_bytes, acks);
+        path.labels = (pair.udp_source_port(), pair.identity);
+        let entropy = self.hash.of([from, to], path.labels.0, path.labels.1);
+        self.network.find_way([from, to], entropy, Some(pair.number), &mut path.legs);
+    }
+
+    /// Adds the way of its acknowledgements.
+    pub(crate) fn find_back(&self, path: &mut Path) {
+        let ends = [path.to, path.back_to];
+        let entropy = self.hash.of(ends, path.labels.0, path.labels.1);
+        self.network.find_way(ends, entropy, None, &mut path.back);
+    }
+
+    /// The link that a chunk leaves its host by, and the bytes for which it occupies it.
+    pub(crate) fn start(&self, jobs: &Jobs, chunk: u32) -> (u32, u64) {
+        let (chunk, _, pair) = jobs.place(chunk);
+        let (from, _) = self.network.graph.attachments_between(pair.src_host, pair.dst_host, pair.part);
+        (self.network.link_from(from), self.on_wire(chunk.bytes).wire_bytes)
+    }
+
+    fn on_wire(&self, bytes: u64) -> OnWire {
+        let known = self.on_wire.get().filter(|known| known.bytes == bytes);
+        known.unwrap_or_else(|| {
+            let [_, _, wire_bytes] = self.frames.of(bytes);
+            let found = OnWire { bytes, wire_bytes, acks: self.frames.acks_of(bytes) };
+            self.on_wire.set(Some(found));
+            found
+        })
     }
 
     /// A way of a chunk of so many bytes from a port to another; none if there is none.
     pub(crate) fn between(&self, [from, to]: [AttachmentId; 2], bytes: u64) -> Option<Path> {
-        let ports = |ends| Some(self.network.ports(ends, 0, None)).filter(|ports| !ports.is_empty());
-        let [_, _, wire_bytes] = self.frames.of(bytes);
-        let acks = self.frames.acks_of(bytes);
-        let (ports, back) = (ports([from, to])?, ports([to, from])?);
-        Some(Path { to, ports, back, back_to: from, wire_bytes, acks })
+        let OnWire { wire_bytes, acks, .. } = self.on_wire(bytes);
+        let mut path = Path { to, back_to: from, wire_bytes, acks, ..Path::default() };
+        self.network.find_way([from, to], 0, None, &mut path.legs);
+        self.network.find_way([to, from], 0, None, &mut path.back);
+        (!path.legs.is_empty() && !path.back.is_empty()).then_some(path)
     }
 
-    /// What a chunk of so many bytes takes on an idle path.
-    pub(crate) fn idle(&mut self, path: &Path, bytes: u64) -> Idle {
-        let (hops, back) = (self.network.hops(&path.ports), self.network.hops(&path.back));
-        let is_same = |known: &&Known| known.bytes == bytes && known.hops == hops && known.back == back;
-        if let Some(known) = self.known.iter().rev().take(KNOWN_LOOKED_AT).find(is_same) {
-            return known.idle;
+    /// The number of what a chunk of so many bytes takes on an idle path.
+    pub(crate) fn number_idle(&mut self, path: &Path, bytes: u64) -> u32 {
+        self.way.set(&self.network, path, bytes);
+        if self.way == self.known.last.0 && !self.known.idles.is_empty() {
+            return self.known.last.1;
         }
-        let idle = self.work_out(path, &hops, &back, bytes);
-        self.known.push(Known { hops, back, bytes, idle });
-        idle
+        let number = match self.known.numbers.get(&self.way) {
+            Some(&number) => number,
+            None => {
+                let (hops, back) = (self.network.hops(&path.legs), self.network.hops(&path.back));
+                self.known.idles.push(self.work_out(path, &hops, &back, bytes));
+                let number = self.known.idles.len() as u32 - 1;
+                self.known.numbers.insert(self.way.clone(), number);
+                number
+            }
+        };
+        self.known.last.0.clone_from(&self.way);
+        self.known.last.1 = number;
+        number
+    }
+
+    /// What has a number.
+    #[inline]
+    pub(crate) fn idle(&self, number: u32) -> &Idle {
+        &self.known.idles[number as usize]
     }
 
     fn work_out(&self, path: &Path, hops: &[Hop], back: &[Hop], bytes: u64) -> Idle {

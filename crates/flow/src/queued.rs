@@ -19,11 +19,11 @@ const TOGETHER: u64 = 1;
 /// A flow, by slot.
 #[derive(Clone, Copy, Default)]
 struct Flow {
-    chunk: u32,
     /// What it counts with on the links that its last bit has not left [2^-16 bit/s].
     rate: u64,
+    chunk: u32,
     /// Bytes for which it occupies a link if its frames stay together; 0 otherwise.
-    together: u64,
+    together: u32,
 }
 
 struct Port {
@@ -55,6 +55,8 @@ pub(crate) struct Queued {
     flows: Vec<Flow>,
     touched: Vec<u32>,
     frame_bytes: u64,
+    /// The way of the flow that is looked at.
+    path: Path,
 }
 
 /// What queues tell goes into the list of events, and to the ports.
@@ -90,7 +92,8 @@ impl Queued {
             ports.push(Port { sender, capacity, rate: 0, fresh: Vec::new(), told: 0, is_touched: false });
         }
         let (flows, touched) = (Vec::new(), Vec::new());
-        Self { queues: network.queues(frame_bytes), ports, port_of, flows, touched, frame_bytes }
+        let (queues, path) = (network.queues(frame_bytes), Path::default());
+        Self { queues, ports, port_of, flows, touched, frame_bytes, path }
     }
 
     /// A flow begins.
@@ -99,8 +102,8 @@ impl Queued {
         if slot as usize >= self.flows.len() {
             self.flows.resize(slot as usize + 1, Flow::default());
         }
-        let together = if wire_bytes <= TOGETHER * self.frame_bytes { wire_bytes } else { 0 };
-        self.flows[slot as usize] = Flow { chunk, rate: 0, together };
+        let together = if wire_bytes <= TOGETHER * self.frame_bytes { wire_bytes as u32 } else { 0 };
+        self.flows[slot as usize] = Flow { rate: 0, chunk, together };
         let port = &mut self.ports[sender as usize];
         port.sender.begin(now, (chunk, slot), wire_bytes);
         if together == 0 {
@@ -124,36 +127,34 @@ impl Queued {
     pub(crate) fn move_on(
         &mut self,
         now: Instant,
-        slot: u32,
-        mut hop: u8,
+        (slot, mut hop): (u32, u8),
         paths: &Paths,
         jobs: &Jobs,
     ) -> Step {
-        let flow = self.flows[slot as usize];
-        let path = paths.of(jobs, flow.chunk);
+        let Flow { rate, chunk, together } = self.flows[slot as usize];
+        let together = u64::from(together);
+        paths.find(jobs, chunk, &mut self.path);
+        self.queues.fetch(&self.path.legs[usize::from(hop)..]);
         loop {
             let mut wait = None;
-            let slowest = path.ports[..=usize::from(hop)]
-                .iter()
-                .map(|&(node, port)| paths.network.capacity(paths.network.link_of(node, port)))
-                .min();
-            let queues = &mut self.queues;
-            paths.network.turns(&path.ports, path.to, &mut |turn| {
-                if turn.hop == hop {
-                    queues.offer(now, DATA, &turn, [flow.rate, 0]);
-                    let next = queues.leads_to(&turn);
-                    let longer = queues.longer(next, slowest, flow.together);
-                    wait = wait.max(Some(queues.wait(next, now) + longer));
-                    queues.join(now, next, part_of(flow.together, turn.part));
-                }
+            let (queues, path) = (&mut self.queues, &self.path);
+            let crossed = path.legs[..=usize::from(hop)].iter().filter(|_| together > 0);
+            let slowest = crossed.map(|leg| paths.network.capacity(leg.link)).min();
+            paths.network.turns_behind(hop, &path.legs, path.to, &mut |turn| {
+                queues.offer(now, DATA, &turn, [rate, 0]);
+                let longer = queues.longer(turn.to, slowest, together);
+                wait = wait.max(Some(queues.wait(turn.to, now) + longer));
+                queues.join(now, turn.to, part_of(together, turn.part));
             });
             match wait {
-                None if flow.together > 0 => {
-                    self.acknowledge(now, &path, paths, (flow.together * u64::from(path.acks)) >> 16);
+                None if together > 0 => {
+                    paths.find_back(&mut self.path);
+                    self.acknowledge(now, paths, (together * u64::from(self.path.acks)) >> 16);
                     return Step::Through;
                 }
                 None => {
-                    self.arrive(now, &path, paths, [flow.rate, 0]);
+                    paths.find_back(&mut self.path);
+                    self.arrive(now, paths, [rate, 0]);
                     return Step::Through;
                 }
                 Some(Span::ZERO) => hop += 1,
@@ -213,45 +214,51 @@ impl Queued {
         }
         let rate = place.rate;
         for slot in slots {
-            let Flow { chunk, rate: before, together } = self.flows[slot as usize];
-            if together > 0 {
+            let flow = &mut self.flows[slot as usize];
+            let before = flow.rate;
+            if flow.together > 0 || before == rate {
                 continue;
             }
-            self.flows[slot as usize].rate = rate;
-            if before != rate {
-                self.count(now, &paths.of(jobs, chunk), paths, [before, rate]);
-            }
+            flow.rate = rate;
+            paths.find(jobs, flow.chunk, &mut self.path);
+            paths.find_back(&mut self.path);
+            self.queues.fetch(&self.path.legs);
+            self.count(now, paths, [before, rate]);
         }
     }
 
     /// A flow counts with another rate than before on every link of its path.
-    fn count(&mut self, now: Instant, path: &Path, paths: &Paths, rates: [u64; 2]) {
-        let queues = &mut self.queues;
-        paths.network.turns(&path.ports, path.to, &mut |turn| queues.offer(now, DATA, &turn, rates));
-        self.arrive(now, path, paths, rates);
+    fn count(&mut self, now: Instant, paths: &Paths, rates: [u64; 2]) {
+        let (queues, Path { legs, to, .. }) = (&mut self.queues, &self.path);
+        paths.network.turns(legs, *to, &mut |turn| queues.offer(now, DATA, &turn, rates));
+        self.arrive(now, paths, rates);
     }
 
     /// The same for the host that it is for, and for acknowledgements.
-    fn arrive(&mut self, now: Instant, path: &Path, paths: &Paths, rates: [u64; 2]) {
-        let (queues, network) = (&mut self.queues, &paths.network);
+    fn arrive(&mut self, now: Instant, paths: &Paths, rates: [u64; 2]) {
+        let (queues, network, path) = (&mut self.queues, &paths.network, &self.path);
         queues.deliver(network.link_to(path.to), rates);
+        queues.fetch(&path.back);
         let acks = rates.map(|rate| part_of(rate, path.acks));
         network.turns(&path.back, path.back_to, &mut |turn| queues.offer(now, ACKS, &turn, acks));
     }
 
     /// Acknowledgements of so many bytes go back, ahead of what waits there.
-    fn acknowledge(&mut self, now: Instant, path: &Path, paths: &Paths, bytes: u64) {
-        let (queues, network) = (&mut self.queues, &paths.network);
+    fn acknowledge(&mut self, now: Instant, paths: &Paths, bytes: u64) {
+        let (queues, network, path) = (&mut self.queues, &paths.network, &self.path);
         network.turns(&path.back, path.back_to, &mut |turn| {
-            let next = queues.leads_to(&turn);
-            queues.join(now, next, part_of(bytes, turn.part));
+            queues.join(now, turn.to, part_of(bytes, turn.part));
         });
-        let (node, port) = path.back[0];
-        let sender = self.port_of[network.link_of(node, port) as usize];
+        let sender = self.port_of[path.back[0].link as usize];
         let place = &mut self.ports[sender as usize];
         if place.sender.yields(now, time_for(of_bytes(bytes), place.capacity)) {
             self.touch(sender);
         }
+    }
+
+    /// The way of the flow whose last bit was through last.
+    pub(crate) const fn path(&self) -> &Path {
+        &self.path
     }
 
     /// The first queue that did not fit into its switch, so that frames would have been lost.

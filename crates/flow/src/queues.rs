@@ -9,8 +9,10 @@
 //! Acknowledgements go ahead of data: what they take of a link, data do not have.
 
 use crate::marks::Marks;
-use crate::network::Turn;
+use crate::network::{Leg, Turn};
 use crate::work::{of_bytes, part_of, time_for};
+use std::hint::black_box;
+use std::ops::Range;
 use units::{Instant, Span};
 
 /// Fractional bits of the part of what arrives that leaves.
@@ -29,47 +31,44 @@ const UNSEEN_BITS: u32 = 12;
 /// How often a link may be looked at for one change: acknowledgements close circles.
 const LOOKS_MAX: u8 = 4;
 
-/// What goes from a link to another; of data, and of acknowledgements.
-#[derive(Clone, Copy, Default)]
-struct Passage {
-    /// What its flows would carry if nothing held them back before it.
-    offered: [u64; 2],
-    /// What they carry.
-    carried: [u64; 2],
-    /// The link it leads to.
-    to: u32,
-}
+/// What the flows from a link to another would carry if nothing held them back before it; of data, and of
+/// acknowledgements. What they do carry is the part of it that the link passes on.
+type Passage = [u64; 2];
 
+/// In the order of cache lines: what every change needs, then what it may need, then the rest.
+#[repr(C, align(64))]
 struct Link {
+    /// [2^-16 bit/s x ps], at `since`.
+    backlog: u128,
+    since: Instant,
     capacity: u64,
     /// What arrives, of data and of acknowledgements.
     arriving: [u64; 2],
-    /// Data that leave.
-    leaving: u64,
     /// What its flows would carry on if nothing held them back.
     offered: [u64; 2],
     /// Part of what is offered that is carried on, of [`ALL_PASSED`].
     passed: [u64; 2],
-    /// What a sender at its start offers, instead of what arrives.
-    is_source: bool,
-    /// [2^-16 bit/s x ps], at `since`.
-    backlog: u128,
-    since: Instant,
-    first_passage: u32,
-    passages: u32,
-    /// Its place in the order in which changes go along paths.
-    place: u32,
-    /// Flows that go on from it or to the host that it leads to.
-    flows: u32,
     /// What of it has changed since it was looked at.
     unseen: u64,
+    /// Data that leave.
+    leaving: u64,
     /// When it was looked at, and whether it will be looked at again for what came since.
     looked: Instant,
     is_deferred: bool,
     looks: u8,
+    /// What a sender at its start offers, instead of what arrives.
+    is_source: bool,
+    /// Flows that go on from it or to the host that it leads to.
+    flows: u32,
+    /// Its place in the order in which changes go along paths.
+    place: u32,
     /// When its queue will be empty as it was last worked out, and when it is to be looked at for that.
     empties: Instant,
     asked: Instant,
+    first_passage: usize,
+    passages: u32,
+    /// The first of the links that they lead to, in `next`.
+    first_next: u32,
 }
 
 impl Link {
@@ -82,6 +81,13 @@ impl Link {
     fn rests_until(&self, frame: u128) -> Instant {
         let round = time_for(frame * u128::from(self.flows), self.capacity);
         self.looked + Span(round.0 / ROUND_PARTS)
+    }
+
+    /// Whether that is later than `now`, without a division.
+    fn rests(&self, frame: u128, now: Instant) -> bool {
+        let round = frame * u128::from(self.flows) + u128::from(self.capacity / 2);
+        let parts = u128::from(ROUND_PARTS) * (u128::from(now.since(self.looked).0) + 1);
+        parts.checked_mul(u128::from(self.capacity)).is_some_and(|past| round >= past)
     }
 
     /// When its queue will be empty, while it becomes shorter.
@@ -97,6 +103,8 @@ impl Link {
 pub(crate) struct Queues {
     links: Vec<Link>,
     passages: Vec<Passage>,
+    /// Where each passage leads to: links that lead to the same node have the same.
+    next: Vec<u32>,
     /// Links to look at by their places, and the link at each place.
     dirty: Marks,
     order: Vec<u32>,
@@ -142,8 +150,8 @@ pub(crate) struct LinkPlan {
     pub(crate) rank: u32,
     /// A host sends on it.
     pub(crate) is_source: bool,
-    /// The links that a flow may go on to, in the order of the ports of the node it leads to.
-    pub(crate) next: Vec<u32>,
+    /// The links that a flow may go on to, as places of the list of all.
+    pub(crate) next: Range<u32>,
 }
 
 /// What a settled network tells.
@@ -159,9 +167,10 @@ pub(crate) trait Told {
 impl Queues {
     pub(crate) fn new(
         plans: impl Iterator<Item = LinkPlan>,
+        next: Vec<u32>,
         (frame_bytes, buffer): (u64, Option<Buffer>),
     ) -> Self {
-        let (mut links, mut passages, mut ranks) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut links, mut passages, mut ranks) = (Vec::new(), 0, Vec::new());
         for plan in plans {
             links.push(Link {
                 capacity: plan.capacity,
@@ -172,8 +181,9 @@ impl Queues {
                 is_source: plan.is_source,
                 backlog: 0,
                 since: Instant::ZERO,
-                first_passage: passages.len() as u32,
+                first_passage: passages,
                 passages: plan.next.len() as u32,
+                first_next: plan.next.start,
                 place: 0,
                 flows: 0,
                 unseen: 0,
@@ -184,7 +194,7 @@ impl Queues {
                 asked: Instant::NEVER,
             });
             ranks.push(plan.rank);
-            passages.extend(plan.next.into_iter().map(|to| Passage { to, ..Passage::default() }));
+            passages += plan.next.len();
         }
         let mut order: Vec<u32> = (0..links.len() as u32).collect();
         order.sort_by_key(|&link| ranks[link as usize]);
@@ -193,7 +203,8 @@ impl Queues {
             dirty: Marks::new(links.len()),
             order,
             links,
-            passages,
+            passages: vec![[0; 2]; passages],
+            next,
             looked: Vec::new(),
             frame: of_bytes(frame_bytes),
             buffer,
@@ -202,13 +213,15 @@ impl Queues {
         }
     }
 
-    /// The link that a turn leads to.
-    pub(crate) fn leads_to(&self, turn: &Turn) -> u32 {
-        self.passages[self.passage_of(turn)].to
-    }
-
-    fn passage_of(&self, turn: &Turn) -> usize {
-        self.links[turn.from as usize].first_passage as usize + usize::from(turn.port)
+    /// Asks for what is known of the links and turns of a path, all at once, as it is not in the processor's
+    /// caches.
+    #[inline]
+    pub(crate) fn fetch(&self, legs: &[Leg]) {
+        let links = legs.iter().map(|leg| &self.links[leg.link as usize]);
+        let of_links = links.fold(0, |all, link| all ^ link.capacity ^ link.leaving);
+        let turns = legs.windows(2).map(|legs| legs[0].turn(&legs[1]));
+        let of_turns = turns.fold(0, |all, turn| all ^ self.passages[turn as usize][DATA]);
+        black_box(of_links ^ of_turns);
     }
 
     /// What a sender's link lets through of its data [2^-16 bit/s].
@@ -220,15 +233,15 @@ impl Queues {
     /// A flow, or its acknowledgements, takes a turn with another rate than before.
     pub(crate) fn offer(&mut self, now: Instant, class: usize, turn: &Turn, [before, rate]: [u64; 2]) {
         let [before, rate] = [before, rate].map(|rate| part_of(rate, turn.part));
-        let place = self.passage_of(turn);
-        let (passage, link) = (&mut self.passages[place], &mut self.links[turn.from as usize]);
-        passage.offered[class] = passage.offered[class] - before + rate;
+        let place = turn.number as usize;
+        let (offered, link) = (&mut self.passages[place][class], &mut self.links[turn.from as usize]);
+        let offered_before = std::mem::replace(offered, *offered - before + rate);
         link.offered[class] = link.offered[class] - before + rate;
         if class == DATA {
             link.count([before, rate]);
         }
-        let carried = carried(passage.offered[class], link.passed[class]);
-        self.carry(now, class, place, carried);
+        let carried = [offered_before, *offered].map(|offered| carried(offered, link.passed[class]));
+        self.carry(now, class, turn.to, carried);
         self.change(turn.from, class, [before, rate]);
     }
 
@@ -250,12 +263,9 @@ impl Queues {
         }
     }
 
-    /// Another rate goes from a link to the next.
-    fn carry(&mut self, now: Instant, class: usize, place: usize, carried: u64) {
-        let passage = &mut self.passages[place];
-        let before = std::mem::replace(&mut passage.carried[class], carried);
+    /// Another rate than before goes to a link.
+    fn carry(&mut self, now: Instant, class: usize, to: u32, [before, carried]: [u64; 2]) {
         if before != carried {
-            let to = passage.to;
             self.bring_up(to, now);
             let arriving = &mut self.links[to as usize].arriving[class];
             *arriving = *arriving - before + carried;
@@ -338,10 +348,9 @@ impl Queues {
         while let Some(place) = self.dirty.pop() {
             let number = self.order[place as usize];
             let link = &mut self.links[number as usize];
-            let rests_until = link.rests_until(self.frame);
-            if rests_until > now && link.leaving > 0 && link.looks == 0 {
+            if link.leaving > 0 && link.looks == 0 && link.rests(self.frame, now) {
                 if !std::mem::replace(&mut link.is_deferred, true) {
-                    told.looks(rests_until, number);
+                    told.looks(link.rests_until(self.frame), number);
                 }
                 continue;
             }
@@ -397,14 +406,14 @@ impl Queues {
             }
         }
         if differs[DATA] {
-            self.pass_on(number, now, DATA);
+            self.pass_on(number, now, DATA, before[DATA]);
             match is_source {
                 true => told.sends(number),
                 false => self.mark_acknowledging(number ^ 1),
             }
         }
         if differs[ACKS] {
-            self.pass_on(number, now, ACKS);
+            self.pass_on(number, now, ACKS, before[ACKS]);
         }
     }
 
@@ -417,9 +426,8 @@ impl Queues {
         if link.backlog <= of_bytes(buffer.bytes) / (4 * u128::from(back.passages.max(1))) {
             return;
         }
-        let places = back.first_passage as usize..(back.first_passage + back.passages) as usize;
-        let queues = self.passages[places].iter().map(|passage| passage.to);
-        let all = queues.map(|queue| self.backlog(queue, now)).sum();
+        let places = back.first_next as usize..(back.first_next + back.passages) as usize;
+        let all = self.next[places].iter().map(|&queue| self.backlog(queue, now)).sum();
         if !buffer.holds(link.backlog, all) {
             let bytes = u64::try_from(link.backlog / of_bytes(1)).unwrap_or(u64::MAX);
             self.overflow = Some(Overflow { link: number, bytes });
@@ -433,14 +441,15 @@ impl Queues {
         }
     }
 
-    fn pass_on(&mut self, number: u32, now: Instant, class: usize) {
+    /// A link passes on another part of what is offered than before.
+    fn pass_on(&mut self, number: u32, now: Instant, class: usize, passed_before: u64) {
         let link = &self.links[number as usize];
-        let (passed, first, count) =
-            (link.passed[class], link.first_passage as usize, link.passages as usize);
-        for place in first..first + count {
-            let offered = self.passages[place].offered[class];
+        let (passed, first, next) = (link.passed[class], link.first_passage, link.first_next as usize);
+        for place in 0..link.passages as usize {
+            let offered = self.passages[first + place][class];
             if offered > 0 {
-                self.carry(now, class, place, carried(offered, passed));
+                let carried = [passed_before, passed].map(|passed| carried(offered, passed));
+                self.carry(now, class, self.next[next + place], carried);
             }
         }
     }
@@ -459,6 +468,9 @@ impl Queues {
     /// the links behind it have been told.
     fn backlog(&self, number: u32, now: Instant) -> u128 {
         let link = &self.links[number as usize];
+        if link.since == now {
+            return link.backlog;
+        }
         let span = u128::from(now.since(link.since).0);
         let more = u128::from(link.arriving[DATA]) * span;
         (link.backlog + more).saturating_sub(u128::from(self.capacity_for_data(number)) * span)
@@ -484,4 +496,29 @@ fn parts_of(part: u64, whole: u64) -> u64 {
     }
     let parts = (u128::from(part) << PASSED_BITS) / u128::from(whole.max(1));
     u64::try_from(parts).unwrap_or(ALL_PASSED)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn a_link_rests_until_then(
+            capacity in 1_000_000_000..800_000_000_000_u64,
+            flows in 0..1_000_000_u32,
+            looked in 0..1_u64 << 40,
+            apart in 0..1_u64 << 40,
+        ) {
+            let plan = LinkPlan { capacity: capacity << 16, rank: 0, is_source: false, next: 0..0 };
+            let mut queues = Queues::new(std::iter::once(plan), Vec::new(), (4_178, None));
+            let link = &mut queues.links[0];
+            (link.flows, link.looked) = (flows, Instant(looked));
+            let until = link.rests_until(queues.frame);
+            for now in [looked + apart, until.0.saturating_sub(1).max(looked), until.0, until.0 + 1] {
+                prop_assert_eq!(link.rests(queues.frame, Instant(now)), until > Instant(now));
+            }
+        }
+    }
 }

@@ -1,7 +1,7 @@
 //! Carries a spec out: posts what may start, moves on from event to event, hands rows out.
 
 use crate::events::{Events, Kind};
-use crate::path::Paths;
+use crate::path::{Idle, Path, Paths};
 use crate::queued::Step;
 use crate::recorder::Recorder;
 use crate::relay::Relays;
@@ -19,17 +19,54 @@ use units::{Instant, Rate, Span, TransferId};
 /// So many queue pairs are kept, whether or not they are idle.
 const CONNECTIONS_MIN: usize = 1_024;
 
-/// A chunk that was posted and is not acknowledged.
+/// A chunk that was posted and is not acknowledged, in few bytes, as there may be very many.
 #[derive(Clone, Copy)]
 struct Active {
-    chunk: u32,
     posted: Instant,
-    delivered: Instant,
-    /// From its last bit at what limits it to its delivery, and from there to its acknowledgement.
-    tail: Span,
-    back: Span,
-    unloaded: Span,
+    chunk: u32,
+    pace: Pace,
+}
+
+/// What a chunk takes on an idle path, and whether this is the last of its bursts.
+#[derive(Clone, Copy)]
+struct Pace(u32);
+
+impl Pace {
+    /// It does not enter the network.
+    const COPIED: Self = Self(u32::MAX);
+    /// Set of a burst that others follow.
+    const MORE: u32 = 1 << 31;
+    /// The number of what is not known yet.
+    const UNKNOWN: u32 = Self::MORE - 2;
+
+    const fn unknown(is_last: bool) -> Self {
+        Self(if is_last { Self::UNKNOWN } else { Self::UNKNOWN | Self::MORE })
+    }
+
+    /// The same with the number of [`Paths::idle`].
+    fn known(self, number: u32) -> Self {
+        assert!(number < Self::UNKNOWN, "kinds of paths are few");
+        Self(self.0 & Self::MORE | number)
+    }
+
+    const fn is_last(self) -> bool {
+        self.0 & Self::MORE == 0
+    }
+
+    /// None of what is copied.
+    fn idle(self, paths: &Paths) -> Option<&Idle> {
+        (self.0 != Self::COPIED.0).then(|| paths.idle(self.0 & !Self::MORE))
+    }
+}
+
+/// What goes out of a chunk at a time, if it is not all of it.
+#[derive(Clone, Copy)]
+struct Burst {
+    packets: u64,
+    /// Nothing is left of the chunk behind it.
     is_last: bool,
+    /// At the rate of the window, as it follows others.
+    is_paced: bool,
 }
 
 struct Run<'a> {
@@ -48,6 +85,8 @@ struct Run<'a> {
     recorder: Recorder,
     /// Since the last look.
     delivered_bytes: u64,
+    /// The way of the chunk that is sent.
+    path: Path,
 }
 
 /// Carries `spec` out, handing tables and progress to `observer`.
@@ -93,6 +132,7 @@ impl<'a> Run<'a> {
             events: Events::default(),
             recorder,
             delivered_bytes: 0,
+            path: Path::default(),
             spec,
             jobs,
             paths,
@@ -180,16 +220,7 @@ impl<'a> Run<'a> {
     }
 
     fn activate(&mut self, chunk: u32, now: Instant) -> u32 {
-        let zero = Span::ZERO;
-        let active = Active {
-            chunk,
-            posted: now,
-            delivered: Instant::NEVER,
-            tail: zero,
-            back: zero,
-            unloaded: zero,
-            is_last: true,
-        };
+        let active = Active { posted: now, chunk, pace: Pace::COPIED };
         let slot = self.free.pop().unwrap_or(self.active.len() as u32);
         match self.active.get_mut(slot as usize) {
             Some(place) => *place = active,
@@ -207,7 +238,6 @@ impl<'a> Run<'a> {
         process.copying_until =
             now.max(process.copying_until) + Rate::from_bps(memory.rate_bps).span_of(bytes);
         let at = process.copying_until + Span(memory.latency_ps);
-        self.active[slot as usize].unloaded = at.since(now);
         self.events.push(at, Kind::Delivered, chunk, slot);
     }
 
@@ -215,15 +245,14 @@ impl<'a> Run<'a> {
     fn send_next(&mut self, number: u32, now: Instant) {
         let Some(connection) = self.connections.get_mut(&number) else { return };
         match connection.next(now, self.paths.window_packets) {
-            Next::Burst { slot, packets, is_last: true, is_paced } => {
-                self.send(slot, now, Some((packets, is_paced)));
-            }
-            Next::Burst { slot, packets, is_last: false, is_paced } => {
-                let Active { chunk, posted, .. } = self.active[slot as usize];
-                let burst = self.activate(chunk, posted);
-                self.active[burst as usize].is_last = false;
-                self.connections.entry(number).or_default().moved(burst);
-                self.send(burst, now, Some((packets, is_paced)));
+            Next::Burst { slot, packets, is_last, is_paced } => {
+                let mut burst = slot;
+                if !is_last {
+                    let Active { chunk, posted, .. } = self.active[slot as usize];
+                    burst = self.activate(chunk, posted);
+                    self.connections.entry(number).or_default().moved(burst);
+                }
+                self.send(burst, now, Some(Burst { packets, is_last, is_paced }));
             }
             Next::Closed(Some(at)) => self.events.push(at, Kind::Opened, number, 0),
             Next::Closed(None) | Next::Nothing => {}
@@ -232,17 +261,32 @@ impl<'a> Run<'a> {
 
     /// Packets of a chunk go out, all of them unless it is said how many, and at the rate of the window where
     /// they follow others.
-    fn send(&mut self, slot: u32, now: Instant, burst: Option<(u64, bool)>) {
-        let active = &mut self.active[slot as usize];
-        let path = self.paths.of(&self.jobs, active.chunk);
-        let bytes = self.jobs.chunk(active.chunk).bytes;
-        let idle = self.paths.idle(&path, bytes);
-        (active.tail, active.back, active.unloaded) = (idle.tail, idle.back, idle.unloaded);
-        let [of, ..] = self.paths.frames.of(bytes);
-        let chunk = active.chunk;
-        let (packets, is_paced) = burst.unwrap_or((of, false));
-        let wire_bytes = (u128::from(path.wire_bytes) * u128::from(packets) / u128::from(of)) as u64;
-        self.sharing.begin(now, (slot, chunk), &path, (&idle, is_paced), wire_bytes, &self.paths.network);
+    fn send(&mut self, slot: u32, now: Instant, burst: Option<Burst>) {
+        let Active { chunk, ref mut pace, .. } = self.active[slot as usize];
+        *pace = Pace::unknown(burst.is_none_or(|burst| burst.is_last));
+        let (link, all) = self.paths.start(&self.jobs, chunk);
+        let wire_bytes = burst.map_or(all, |burst| {
+            let [packets, ..] = self.paths.frames.of(self.jobs.chunk(chunk).bytes);
+            (u128::from(all) * u128::from(burst.packets) / u128::from(packets)) as u64
+        });
+        if self.sharing.path().is_some() {
+            return self.sharing.begin_queued(now, slot, chunk, link, wire_bytes);
+        }
+        self.paths.find(&self.jobs, chunk, &mut self.path);
+        self.paths.find_back(&mut self.path);
+        let number = self.paths.number_idle(&self.path, self.jobs.chunk(chunk).bytes);
+        *pace = pace.known(number);
+        let idle = (self.paths.idle(number), burst.is_some_and(|burst| burst.is_paced));
+        self.sharing.begin_fair((now, slot), &self.path, idle, wire_bytes, &self.paths.network);
+    }
+
+    /// What the chunk of a burst that is through takes on an idle path.
+    fn idle_of(&mut self, slot: u32) -> Idle {
+        let Active { chunk, ref mut pace, .. } = self.active[slot as usize];
+        if let Some(path) = self.sharing.path() {
+            *pace = pace.known(self.paths.number_idle(path, self.jobs.chunk(chunk).bytes));
+        }
+        *pace.idle(&self.paths).expect("what is copied is not sent")
     }
 
     fn drained(&mut self, now: Instant) {
@@ -270,13 +314,14 @@ impl<'a> Run<'a> {
 
     /// The last bit of a burst is past all that holds it back.
     fn through(&mut self, now: Instant, slot: u32) {
-        let Active { chunk, tail, back, is_last, .. } = self.active[slot as usize];
+        let Idle { tail, back, .. } = self.idle_of(slot);
+        let Active { chunk, pace, .. } = self.active[slot as usize];
         let pair = self.jobs.chunk(chunk).queue_pair;
         if let Some(connection) = self.connections.get_mut(&pair) {
             connection.acknowledged(slot, now + tail + back);
             self.send_next(pair, now);
         }
-        if !is_last {
+        if !pace.is_last() {
             self.free.push(slot);
         } else if self.states[self.jobs.job_of(chunk) as usize].is_independent() {
             self.delivered(slot, now + tail);
@@ -298,9 +343,8 @@ impl<'a> Run<'a> {
     }
 
     fn delivered(&mut self, slot: u32, now: Instant) {
-        let active = &mut self.active[slot as usize];
-        active.delivered = now;
-        let (chunk, back) = (active.chunk, active.back);
+        let Active { chunk, pace, .. } = self.active[slot as usize];
+        let back = pace.idle(&self.paths).map_or(Span::ZERO, |idle| idle.back);
         let place = self.jobs.chunk(chunk);
         self.delivered_bytes += place.bytes;
         if self.states[place.job as usize].is_independent() {
@@ -329,8 +373,12 @@ impl<'a> Run<'a> {
     }
 
     fn completed(&mut self, slot: u32, now: Instant) {
-        let Active { chunk, posted, delivered, unloaded, .. } = self.active[slot as usize];
+        let Active { chunk, posted, pace } = self.active[slot as usize];
         self.free.push(slot);
+        let (delivered, unloaded) = match pace.idle(&self.paths) {
+            Some(idle) => (Instant(now.0 - idle.back.0), idle.unloaded),
+            None => (now, now.since(posted)),
+        };
         let place = self.jobs.chunk(chunk);
         let is_open_loop = self.spec.jobs[place.job as usize].arrivals.is_some();
         let unloaded = is_open_loop.then_some(unloaded);

@@ -13,6 +13,9 @@ const BYTE_BITS: u32 = 20;
 /// [2^-16 bit/s x ps] of 2^-20 byte.
 const WORK_OF_PART: u128 = 1_000_000_000_000 / 2;
 
+/// Room for so many flows is kept where there are none.
+const FLOWS_KEPT: usize = 64;
+
 /// A flow at a port, in the order in which they end.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Flow {
@@ -20,6 +23,27 @@ struct Flow {
     end: u64,
     chunk: u32,
     slot: u32,
+}
+
+/// Flows that end together, one frame after the other.
+#[derive(Default)]
+struct LastRound {
+    /// Of those that have not left yet.
+    slots: VecDeque<u32>,
+    /// Of all: those that have left still have their share until the round is over.
+    count: u64,
+    begun: Instant,
+    span: Span,
+}
+
+impl LastRound {
+    /// When the next one leaves.
+    fn next(&self) -> Option<Instant> {
+        let left = self.slots.len() as u64;
+        let place = u128::from(self.count - left + 1);
+        let span = u128::from(self.span.0) * place / u128::from(self.count.max(1));
+        (left > 0).then(|| self.begun + Span(span as u64))
+    }
 }
 
 /// A port of a host that sends.
@@ -32,10 +56,7 @@ pub(crate) struct Sender {
     rate: u64,
     sharing: u64,
     flows: BinaryHeap<Reverse<Flow>>,
-    /// Those in their last round, with their ends.
-    leaving: VecDeque<(Instant, u32)>,
-    /// Of those that have left, how many still have their share until the round is over.
-    gone: u64,
+    last: LastRound,
     /// Chunk, slot and bytes of those that begin after the round.
     entering: Vec<(u32, u32, u64)>,
 }
@@ -44,7 +65,7 @@ impl Sender {
     /// A flow of so many bytes on the wire begins.
     pub(crate) fn begin(&mut self, now: Instant, (chunk, slot): (u32, u32), wire_bytes: u64) {
         self.advance(now);
-        match self.leaving.is_empty() {
+        match self.last.slots.is_empty() {
             true => self.enter((chunk, slot), wire_bytes),
             false => self.entering.push((chunk, slot, wire_bytes)),
         }
@@ -67,7 +88,7 @@ impl Sender {
         let sends = self.sharing > 0;
         if sends {
             self.since += span;
-            self.leaving.iter_mut().for_each(|(at, _)| *at += span);
+            self.last.begun += span;
         }
         sends
     }
@@ -79,33 +100,27 @@ impl Sender {
 
     /// Those that it still sends.
     pub(crate) fn slots(&self) -> impl Iterator<Item = u32> + '_ {
-        let others =
-            self.leaving.iter().map(|&(_, slot)| slot).chain(self.entering.iter().map(|flow| flow.1));
+        let others = self.last.slots.iter().copied().chain(self.entering.iter().map(|flow| flow.1));
         self.flows.iter().map(|flow| flow.0.slot).chain(others)
     }
 
     /// The flow that has sent its last frame at `now`, if one has.
     pub(crate) fn take_ended(&mut self, now: Instant, frame_bytes: u64) -> Option<u32> {
         self.advance(now);
-        if self.leaving.is_empty() {
+        if self.last.slots.is_empty() {
             self.end_round();
             if self.last_round(now, frame_bytes) == Some(now) {
                 self.begin_last_round(now);
             }
         }
-        let &(at, slot) = self.leaving.front()?;
-        if at > now {
-            return None;
-        }
-        self.leaving.pop_front();
-        self.gone += 1;
-        Some(slot)
+        self.last.next().filter(|&at| at <= now)?;
+        self.last.slots.pop_front()
     }
 
     /// The shares of those that have left go to the others once the round is over. Returns when to look at it
     /// again; frames occupy the link for so many bytes.
     pub(crate) fn settle(&mut self, now: Instant, frame_bytes: u64) -> Option<Instant> {
-        if let Some(&(at, _)) = self.leaving.front() {
+        if let Some(at) = self.last.next() {
             return Some(at);
         }
         self.advance(now);
@@ -115,7 +130,7 @@ impl Sender {
 
     /// The shares of those that have left go to the others, and those that came meanwhile have one.
     fn end_round(&mut self) {
-        self.sharing -= std::mem::take(&mut self.gone);
+        self.sharing -= std::mem::take(&mut self.last.count);
         if self.flows.is_empty() {
             self.given = 0;
         }
@@ -135,13 +150,18 @@ impl Sender {
         let Some(&Reverse(first)) = self.flows.peek() else { return };
         let over = self.when_given(now, first.end).unwrap_or(now);
         while self.flows.peek().is_some_and(|flow| flow.0.end <= first.end) {
-            let ended = self.flows.pop();
-            self.leaving.extend(ended.map(|flow| (over, flow.0.slot)));
+            self.last.slots.extend(self.flows.pop().map(|flow| flow.0.slot));
         }
-        let (round, count) = (over.since(now).0, self.leaving.len() as u64);
-        for (place, (at, _)) in (1..).zip(&mut self.leaving) {
-            *at = now + Span((u128::from(round) * place / u128::from(count)) as u64);
+        if self.flows.is_empty() {
+            self.flows.shrink_to(FLOWS_KEPT);
         }
+        let count = self.last.slots.len() as u64;
+        self.last = LastRound {
+            count,
+            begun: now,
+            span: over.since(now),
+            slots: std::mem::take(&mut self.last.slots),
+        };
     }
 
     /// When it has given each flow so much; never, if it sends nothing.

@@ -32,26 +32,34 @@ impl Sharing {
         }
     }
 
-    /// So many bytes of a chunk begin, at the rate of the window where they follow others.
-    pub(crate) fn begin(
+    /// So many bytes of a chunk begin by the link of a host, if senders do not react.
+    pub(crate) fn begin_queued(&mut self, now: Instant, slot: u32, chunk: u32, link: u32, wire_bytes: u64) {
+        if let Some(queued) = self.queued() {
+            queued.begin(now, slot, chunk, link, wire_bytes);
+        }
+    }
+
+    /// The same if they do, at the rate of the window where they follow others.
+    pub(crate) fn begin_fair(
         &mut self,
-        now: Instant,
-        (slot, chunk): (u32, u32),
+        (now, slot): (Instant, u32),
         path: &Path,
         (idle, is_paced): (&Idle, bool),
         wire_bytes: u64,
         network: &Network,
     ) {
+        if let Self::Fair(fair) = self {
+            let windowed = if is_paced { Some(idle.paced) } else { idle.alone };
+            let bound = idle.slowest.min(windowed.unwrap_or(u64::MAX));
+            fair.begin(now, slot, network.shares(&path.legs, path.to), bound, wire_bytes);
+        }
+    }
+
+    /// The way of the flow that was through last, if senders do not react.
+    pub(crate) fn path(&self) -> Option<&Path> {
         match self {
-            Self::Fair(fair) => {
-                let windowed = if is_paced { Some(idle.paced) } else { idle.alone };
-                let bound = idle.slowest.min(windowed.unwrap_or(u64::MAX));
-                fair.begin(now, slot, network.shares(&path.ports, path.to), bound, wire_bytes);
-            }
-            Self::Queued(queued) => {
-                let (node, port) = path.ports[0];
-                queued.begin(now, slot, chunk, network.link_of(node, port), wire_bytes);
-            }
+            Self::Fair(_) => None,
+            Self::Queued(queued) => Some(queued.path()),
         }
     }
 
@@ -84,7 +92,7 @@ impl Sharing {
         paths: &Paths,
         jobs: &Jobs,
     ) -> Step {
-        self.queued().map_or(Step::Through, |queued| queued.move_on(now, slot, hop, paths, jobs))
+        self.queued().map_or(Step::Through, |queued| queued.move_on(now, (slot, hop), paths, jobs))
     }
 
     /// The queue of a link may be empty.
@@ -156,7 +164,7 @@ fn chunk_sizes(jobs: &Jobs) -> impl Iterator<Item = u64> + '_ {
 
 /// Whether a queue pair has more to send than so many bytes on the wire; if there are very many transfers, it is
 /// taken for granted where they share queue pairs.
-fn outlasts(jobs: &Jobs, frames: &Frames, limit: u64) -> bool {
+pub(crate) fn outlasts(jobs: &Jobs, frames: &Frames, limit: u64) -> bool {
     let mut bytes = HashMap::new();
     (0..).zip(&jobs.schedules).any(|(job, schedule)| {
         let is_shared = !jobs.has_queue_pairs_of_each_transfer(job);

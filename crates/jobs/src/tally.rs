@@ -8,7 +8,7 @@ use crate::Stopped;
 use record::{Batch, ChunkRow, ChunkStatus, ChunkStepRow, ChunkTimeRow};
 use spec::{ChunksObserved, JobSpec, RunSpec, SpecError, StorageLength};
 use std::collections::BTreeMap;
-use units::{Seed, StreamFamily};
+use units::{NumberMap, Seed, StreamFamily};
 
 /// Times are rounded to a second at the most [2^x ps].
 const ROUNDING_MAX: u32 = 40;
@@ -76,7 +76,7 @@ struct Measured {
 pub struct Tally {
     measured: Vec<Measured>,
     steps: BTreeMap<(u32, u32, u32), ChunkStepRow>,
-    times: BTreeMap<Alike, u64>,
+    times: NumberMap<Alike, u64>,
     /// Most of them.
     times_max: usize,
     /// Completion times are rounded to a multiple of 2 to that [ps].
@@ -90,7 +90,7 @@ impl Tally {
         Self {
             measured: jobs.iter().map(Measured::of).collect(),
             steps: BTreeMap::new(),
-            times: BTreeMap::new(),
+            times: NumberMap::default(),
             times_max: usize::MAX,
             rounding: 0,
         }
@@ -168,7 +168,9 @@ impl Tally {
     /// When what takes them wants no more.
     pub fn hand_out(self, mut take: impl FnMut(Batch) -> Result<(), Stopped>) -> Result<(), Stopped> {
         in_parts(self.steps.into_values(), |rows| take(Batch::ChunkSteps(rows)))?;
-        in_parts(self.times.into_iter().map(time_row), |rows| take(Batch::ChunkTimes(rows)))
+        let mut times: Vec<(Alike, u64)> = self.times.into_iter().collect();
+        times.sort_unstable_by_key(|alike| alike.0);
+        in_parts(times.into_iter().map(time_row), |rows| take(Batch::ChunkTimes(rows)))
     }
 }
 

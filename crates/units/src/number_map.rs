@@ -30,6 +30,11 @@ impl Hasher for NumberHasher {
     }
 
     #[inline]
+    fn write_usize(&mut self, number: usize) {
+        self.write_u64(number as u64);
+    }
+
+    #[inline]
     fn write_u64(&mut self, number: u64) {
         self.0 = mix64(self.0.rotate_left(32) ^ number);
     }

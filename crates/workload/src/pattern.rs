@@ -42,6 +42,11 @@ pub trait Pattern: Sync {
         u64::try_from(bytes).unwrap_or(u64::MAX)
     }
 
+    /// Payload of the largest transfer [bytes]: here where each moves one part.
+    fn largest_bytes(&self, ranks: u32, data_bytes: u64) -> u64 {
+        data_bytes.div_ceil(self.parts(ranks, data_bytes))
+    }
+
     /// How many ranks move data at once, sending or receiving, whichever are fewer.
     fn busy_ranks(&self, ranks: u32) -> u32 {
         ranks

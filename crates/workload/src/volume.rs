@@ -10,8 +10,12 @@ pub struct Volume {
     pub transfers: u64,
     /// Payload of all of them [bytes].
     pub payload_bytes: u64,
+    /// Payload of the largest of them [bytes].
+    pub largest_bytes: u64,
     /// How many (sender, receiver, channel) they have.
     pub connections: u64,
+    /// Whether the schedule is a list of its transfers; otherwise each follows from its number.
+    pub is_listed: bool,
     /// Ranks that move data at once, sending or receiving, whichever are fewer.
     pub busy_ranks: u32,
     /// Whether every rank sends to the next or the one before it only.
@@ -39,7 +43,9 @@ pub fn volume_for(
         return Ok(Volume {
             transfers: pattern.transfers(shape.ranks, shape.data_bytes),
             payload_bytes: pattern.payload_bytes(shape.ranks, shape.data_bytes),
+            largest_bytes: pattern.largest_bytes(shape.ranks, shape.data_bytes),
             connections: pattern.connections(shape.ranks, shape.data_bytes),
+            is_listed: pattern.is_listed(),
             busy_ranks: pattern.busy_ranks(shape.ranks),
             is_between_neighbours: pattern.is_between_neighbours(),
             comes_in_laps: comes_in_laps(pattern, shape),
@@ -55,7 +61,9 @@ pub fn volume_for(
     Ok(Volume {
         transfers,
         payload_bytes: transfers.saturating_mul(shape.data_bytes),
+        largest_bytes: shape.data_bytes,
         connections: peers.iter().flatten().map(each).sum::<u64>().min(transfers),
+        is_listed: true,
         busy_ranks: pattern.busy_ranks(shape.ranks),
         is_between_neighbours: pattern.is_between_neighbours(),
         comes_in_laps: false,

@@ -106,6 +106,8 @@ proptest! {
             let ends = schedule.transfers().map(|transfer| (transfer.src, transfer.dst, transfer.channel));
             let connections = ends.collect::<std::collections::HashSet<_>>().len() as u64;
             prop_assert_eq!(connections, pattern.connections(ranks, data_bytes), "{}", name);
+            let largest = schedule.transfers().map(|transfer| transfer.bytes).max();
+            prop_assert_eq!(largest, Some(pattern.largest_bytes(ranks, data_bytes)), "{}", name);
             let is_near = |t: Transfer| [1, ranks - 1].contains(&t.src.0.abs_diff(t.dst.0));
             let is_between_neighbours = schedule.transfers().all(is_near);
             prop_assert!(is_between_neighbours || !pattern.is_between_neighbours(), "{}", name);

@@ -171,12 +171,12 @@ impl Demand {
     /// equal.
     fn add(&mut self, paths: &Paths, path: &Path, bound: u64) -> bool {
         self.pairs += 1;
-        let is_even = paths.network.is_even(path.ports[0], path.to, |link| {
+        let is_even = paths.network.is_even(path.legs[0].link, path.to, |link| {
             if std::mem::replace(&mut self.counted[link as usize], self.pairs) != self.pairs {
                 self.of[link as usize] += u128::from(bound);
             }
         });
-        is_even && paths.network.is_even(path.back[0], path.back_to, |_| {})
+        is_even && paths.network.is_even(path.back[0].link, path.back_to, |_| {})
     }
 
     fn fits(&self, paths: &Paths) -> bool {
@@ -307,7 +307,8 @@ fn copy(spec: &RunSpec, bytes: u64, before: &Hop) -> Part {
 /// A part over the network, which `demand` counts if it is given; none where ways are not equal.
 fn send(ends: [AttachmentId; 2], bytes: u64, paths: &mut Paths, demand: Option<&mut Demand>) -> Option<Part> {
     let path = paths.between(ends, bytes)?;
-    let idle = paths.idle(&path, bytes);
+    let number = paths.number_idle(&path, bytes);
+    let idle = *paths.idle(number);
     let bound = idle.slowest.min(idle.alone.unwrap_or(u64::MAX));
     // At most at the rate of its slowest link, whatever its size and window.
     if demand.is_some_and(|demand| !demand.add(paths, &path, idle.slowest)) {

@@ -108,7 +108,9 @@ impl Job {
             volume: Volume {
                 transfers: operations,
                 payload_bytes: operations.saturating_mul(job.data_bytes),
+                largest_bytes: job.data_bytes,
                 connections: u64::from(storage.clients) * targets,
+                is_listed: false,
                 busy_ranks: u64::from(storage.clients).min(targets) as u32,
                 is_between_neighbours: false,
                 comes_in_laps: false,

@@ -38,6 +38,11 @@ impl Pattern for BinomialGather {
         (data_bytes / u64::from(ranks)).saturating_mul(blocks)
     }
 
+    fn largest_bytes(&self, ranks: u32, data_bytes: u64) -> u64 {
+        let blocks = (1..ranks).map(|place| subtree(ranks, place)).max();
+        data_bytes / u64::from(ranks) * blocks.unwrap_or(1)
+    }
+
     fn schedule(&self, shape: &Shape) -> Schedule {
         let (ranks, transfers) = (shape.ranks, self.transfers(shape.ranks, shape.data_bytes));
         let mut builder = ScheduleBuilder::with_capacity(transfers, transfers);

@@ -72,6 +72,11 @@ impl Pattern for Bruck {
         data_bytes.saturating_mul((0..steps(ranks)).map(|bit| self.blocks(ranks, bit)).sum())
     }
 
+    fn largest_bytes(&self, ranks: u32, data_bytes: u64) -> u64 {
+        let blocks = (0..steps(ranks)).map(|bit| self.blocks(ranks, bit)).max();
+        data_bytes / u64::from(ranks) * blocks.unwrap_or(1)
+    }
+
     fn schedule(&self, shape: &Shape) -> Schedule {
         let ranks = shape.ranks;
         let transfers = self.transfers(ranks, shape.data_bytes);

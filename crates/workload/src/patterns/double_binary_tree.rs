@@ -62,6 +62,11 @@ impl Pattern for DoubleBinaryTree {
         data_bytes.saturating_mul(2 * (u64::from(ranks) - 1))
     }
 
+    fn largest_bytes(&self, _ranks: u32, data_bytes: u64) -> u64 {
+        let largest = halves(data_bytes).map(|bytes| bytes.div_ceil(chunks(bytes).max(1).into()));
+        largest.into_iter().max().unwrap_or(0)
+    }
+
     fn schedule(&self, shape: &Shape) -> Schedule {
         let transfers = self.transfers(shape.ranks, shape.data_bytes);
         let mut builder = ScheduleBuilder::with_capacity(transfers, transfers * 3 / 2);

@@ -50,6 +50,10 @@ impl Pattern for HalvingDoubling {
         data_bytes.saturating_mul(2 * (u64::from(ranks) - 1))
     }
 
+    fn largest_bytes(&self, ranks: u32, data_bytes: u64) -> u64 {
+        Parts::new(data_bytes, ranks.into()).of_range(0, u64::from(ranks) / 2)
+    }
+
     fn schedule(&self, shape: &Shape) -> Schedule {
         let butterfly = Butterfly::new(shape.ranks);
         let parts = shape.parts(shape.ranks.into());

@@ -43,6 +43,10 @@ impl Pattern for NeighbourExchange {
         data_bytes.saturating_mul(u64::from(ranks) - 1)
     }
 
+    fn largest_bytes(&self, ranks: u32, data_bytes: u64) -> u64 {
+        data_bytes / u64::from(ranks) * if ranks > 2 { 2 } else { 1 }
+    }
+
     fn is_between_neighbours(&self) -> bool {
         true
     }

@@ -8,7 +8,7 @@
 //! out.
 
 use super::halving_doubling::Butterfly;
-use crate::{Pattern, Schedule, ScheduleBuilder, Shape, Transfer, WorkloadError};
+use crate::{Parts, Pattern, Schedule, ScheduleBuilder, Shape, Transfer, WorkloadError};
 use units::{Rank, TransferId};
 
 /// Halving, then a gather. A rank takes its steps in order.
@@ -45,6 +45,10 @@ impl Pattern for Rabenseifner {
         data_bytes
             .saturating_mul(u64::from(ranks) - 1)
             .saturating_add(data_bytes * u64::from(ranks.ilog2()) / 2)
+    }
+
+    fn largest_bytes(&self, ranks: u32, data_bytes: u64) -> u64 {
+        Parts::new(data_bytes, ranks.into()).of_range(0, u64::from(ranks) / 2)
     }
 
     fn schedule(&self, shape: &Shape) -> Schedule {
