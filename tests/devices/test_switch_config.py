@@ -331,3 +331,10 @@ def test_switches_are_lossless_alike(folder: Path) -> None:
     write(folder, changed(*ports), "spine.json")
     told = refused(folder, EACH)
     assert "fabric.switch_settings.1.pfc.priorities: found []; allowed: [3], as those of all other" in told
+
+
+def test_the_flow_model_takes_pools_of_lossless_data_alone(folder: Path) -> None:
+    write(folder, with_pools())
+    assert loaded(folder, "backend=flow").trials[0].run_spec["fabric"]["switch"]["buffer"]["pools"]
+    told = refused(folder, "backend=flow", "fabric.switch.pfc=off")
+    assert "found pools with lossy data; allowed: none, or data with PFC (the flow model" in told

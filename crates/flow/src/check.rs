@@ -8,6 +8,7 @@ use spec::{FabricSpec, JobSpec, LinkLayerSpec, LoadBalancing, LossRecovery, Repe
 /// The first that is not.
 pub(crate) fn check(spec: &RunSpec) -> Result<(), SpecError> {
     check_fabric(&spec.fabric)?;
+    check_buffers(spec)?;
     // What overtakes is resent, so that a run of packets takes many times as long.
     let resends = is_sprayed(spec) && spec.transport.recovery == LossRecovery::GoBackN;
     refuse(resends, "transport.recovery", "go-back-n, where packets are sprayed", "selective")?;
@@ -48,12 +49,20 @@ fn check_fabric(fabric: &FabricSpec) -> Result<(), SpecError> {
     refuse(fabric.nic.drain_rate_bps.is_some(), "fabric.nic.drain_rate_bps", "a drain rate", "none")?;
     refuse(fabric.nic.messages.is_some(), "fabric.nic.messages", "a cost of each message", "none")?;
     refuse(!fabric.chips.is_empty(), "fabric.chips", "several switches in one chip", "none")?;
-    refuse(fabric.switch.buffer.pools.is_some(), "fabric.switch.buffer.pools", "pools", "none")?;
-    let has_own_settings = !fabric.switch_settings.is_empty();
-    refuse(has_own_settings, "fabric.switch_settings", "switches of their own settings", "none")?;
     refuse(fabric.clocks.is_some(), "fabric.clocks", "clocks of hosts", "none")?;
     refuse(!fabric.nic.impairments.is_empty(), "fabric.nic.impairments", "impairments", "none")?;
     refuse(!fabric.failures.is_empty(), "fabric.failures", "failures", "none")
+}
+
+/// Buffers bear on flows that are lost: where PFC holds for data, how they are divided does not matter.
+fn check_buffers(spec: &RunSpec) -> Result<(), SpecError> {
+    let (fabric, data) = (&spec.fabric, spec.transport.priorities.data);
+    let is_lossy = fabric.switch.pfc.as_ref().is_none_or(|pfc| !pfc.priorities.contains(&data));
+    let has_pools = is_lossy && fabric.switch.buffer.pools.is_some();
+    let has_settings = is_lossy && !fabric.switch_settings.is_empty();
+    refuse(has_pools, "fabric.switch.buffer.pools", "pools with lossy data", "none, or data with PFC")?;
+    let found = "switches with settings of their own and lossy data";
+    refuse(has_settings, "fabric.switch_settings", found, "none, or data with PFC")
 }
 
 fn check_job(index: usize, job: &JobSpec) -> Result<(), SpecError> {
