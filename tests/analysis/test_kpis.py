@@ -51,13 +51,19 @@ def test_every_metric_says_where_it_is_seen() -> None:
     assert of[Point.DEVICE] == shared - {"convergence_us"}
 
 
+def number(summary: Summary, name: str) -> float:
+    value = summary.value(name)
+    assert value is not None
+    return value
+
+
 def test_the_roofline_is_the_data_through_the_line_rate() -> None:
     # 1 MiB of an all-to-all among four: 3/4 of it at 400 Gb/s take 15.72864 us.
     run = run_summary(job_summary(end_ps=31_457_280))
     ours = summary_of(run=run)
     assert ours.value("jct_ratio") == pytest.approx(2)
     assert ours.value("busbw_percent") == pytest.approx(50)
-    assert ours.value("busbw_percent") == pytest.approx(100 / ours.value("jct_ratio"))
+    assert ours.value("busbw_percent") == pytest.approx(100 / number(ours, "jct_ratio"))
     planes = run_spec()
     planes["fabric"]["topology"] |= {"kind": "multi-plane", "planes": 2}
     assert summary_of(planes, run).value("jct_ratio") == pytest.approx(4)
@@ -82,8 +88,8 @@ def test_a_scale_up_link_is_no_part_of_the_roofline() -> None:
     spec["fabric"]["topology"] |= {"kind": "rail-optimised", "rails": 2, "scale_up_link": {"rate_bps": 1}}
     ours = summary_of(spec)
     assert ours.value("ideal_percent") is None
-    assert ours.value("busbw_percent") > 100
-    assert 0 < ours.value("jct_ratio") < 1
+    assert number(ours, "busbw_percent") > 100
+    assert 0 < number(ours, "jct_ratio") < 1
 
 
 def test_balance_is_that_of_the_worst_switch() -> None:
@@ -91,7 +97,8 @@ def test_balance_is_that_of_the_worst_switch() -> None:
     ours = summary_of(ports=ports)
     assert ours.value("ecmp_mmr") == 2
     assert ours.value("ecmp_jain") == pytest.approx(64 / (4 * 24))
-    assert (ours.value("link_tx_mmr"), ours.value("link_tx_jain")) == (2, pytest.approx(64 / (4 * 24)))
+    assert ours.value("link_tx_mmr") == 2
+    assert ours.value("link_tx_jain") == pytest.approx(64 / (4 * 24))
 
 
 def test_even_uplinks_have_both_at_one() -> None:

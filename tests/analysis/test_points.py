@@ -87,11 +87,11 @@ def check_laws(found: dict[str, Any], trial: fb.Trial) -> None:
     assert marks.device >= marks.fabric >= marks.endpoint
     pauses = found["pause_frames"]
     of_hosts = ports.filter(ports["tier"] == 0)
-    assert pauses.fabric == of_hosts["pfc_rx"].sum() + of_hosts["pfc_tx"].sum()
+    assert pauses.fabric == int(of_hosts["pfc_rx"].sum()) + int(of_hosts["pfc_tx"].sum())
     switches = ports.filter(ports["tier"] > 0)
     assert pauses.device == switches["pfc_tx"].sum()
     # A pause that was sent arrived, but for those on a link as the run ended.
-    assert 0 <= ports["pfc_tx"].sum() - ports["pfc_rx"].sum() <= len(links)
+    assert 0 <= int(ports["pfc_tx"].sum()) - int(ports["pfc_rx"].sum()) <= len(links)
     for name in ("min", "mean", "max"):
         latency = found[f"latency_us_{name}"]
         assert latency.device is None

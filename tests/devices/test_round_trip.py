@@ -207,7 +207,7 @@ def test_pools_read_back_as_they_were_written(data: st.DataObject, rate: str, pr
     spec = load_text(text(switch), "plan.yaml").trials[0].run_spec
     tables, missing = sonic_config(spec)
     assert not any(each.startswith("buffer") for each in missing), missing
-    written = dict(spec["fabric"]["switch"])
+    written: dict[str, Any] = dict(spec["fabric"]["switch"])
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "spine.json").write_text(json.dumps(tables))
@@ -233,7 +233,8 @@ def test_shipped_configurations_come_back_from_what_is_written_of_them(path: Pat
     first = load_plan(str(tmp_path / "plan.yaml")).trials[0].run_spec
     tables, missing = sonic_config(first)
     (tmp_path / path.name).write_text(json.dumps(tables))
-    back, read = switch_of(text, tmp_path), dict(first["fabric"]["switch"])
+    back: dict[str, Any] = switch_of(text, tmp_path)
+    read: dict[str, Any] = dict(first["fabric"]["switch"])
     assert accounts(back) == accounts(read)
     assert back["buffer"]["size_bytes"] == read["buffer"]["size_bytes"]
     rates = (100 * 10**9,)

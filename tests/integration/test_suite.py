@@ -18,6 +18,7 @@ from fabricbench.cli.main import run
 from fabricbench.figures.registry import FIGURES
 from fabricbench.plan.document.shipped import shipped_plans, shipped_suites
 from fabricbench.plan.errors import PlanError
+from fabricbench.plan.loaded import LoadedPlan
 from fabricbench.runner import suite as suites
 from fabricbench.runner.trials import Runner
 
@@ -143,7 +144,7 @@ def test_a_part_of_a_suite_and_its_quick_form(folder: Path, capsys: pytest.Captu
 def test_a_test_that_fails_does_not_end_the_suite(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     whole = Runner.run
 
-    def broken(runner: Runner, loaded: suites.LoadedPlan) -> object:
+    def broken(runner: Runner, loaded: LoadedPlan) -> object:
         if loaded.plan.name == "one":
             raise RuntimeError("a wheel has come off")
         return whole(runner, loaded)

@@ -323,9 +323,9 @@ def _published(plan: Plan, path: Path, one: VariantDocument) -> PublishedTable |
         return None
     found = find_published(plan.published, path)
     if found is None:
-        names = published_tables()
-        allowed = f"a file next to the plan, or a shipped one: {', '.join(names)}"
-        hint = close_match_hint(plan.published, names)
+        shipped = published_tables()
+        allowed = f"a file next to the plan, or a shipped one: {', '.join(shipped)}"
+        hint = close_match_hint(plan.published, shipped)
         raise PlanError([document.problem(("published",), f'no file "{plan.published}"', allowed, hint)])
     table = read_published(found, one.case.variant)
     if table.size_kind != size_kind(plan):
