@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from fabricbench.words import data_size
+from fabricbench.words import counted, data_size
 
 _Spec = Mapping[str, Any]
 
@@ -100,19 +100,23 @@ def buffer_text(spec: _Spec) -> str:
     return f"{data_size(buffer['size_bytes'])} shared{', in pools' if buffer.get('pools') else ''}"
 
 
-def transport_text(spec: _Spec) -> str:
-    """Write what the transport of hosts is set to."""
+def transport_text(specs: Sequence[_Spec]) -> str:
+    """Write what the transport of hosts is set to; where run specs differ, each value once."""
+    several = [_transport(spec) for spec in specs]
+    return ", ".join(" / ".join(dict.fromkeys(values)) for values in zip(*several, strict=True))
+
+
+def _transport(spec: _Spec) -> tuple[str, ...]:
     transport = spec["transport"]
-    pairs = transport["qps_per_rank_pair"]
-    parts = [
+    return (
         f"MTU {transport['mtu_bytes']}",
         f"messages of {data_size(transport['message_bytes'])}",
-        f"{pairs} queue pair{'' if pairs == 1 else 's'} {transport['qp_mode'].replace('_', ' ')}",
+        counted(transport["qps_per_rank_pair"], "queue pair"),
+        transport["qp_mode"].replace("_", " "),
         f"ACK every {transport['ack_every']}",
         transport["recovery"].replace("_", " "),
         f"timeout {time_text(transport['timeout_ps'])}",
-    ]
-    return ", ".join(parts)
+    )
 
 
 CONFIGURATION: Final[Sequence[tuple[str, Callable[[_Spec], str]]]] = (

@@ -214,7 +214,6 @@ def _hosts(report: SuiteReport) -> list[Part]:
     hows = list(dict.fromkeys(f"{job['collective']} {job['algorithm']}" for job in jobs if job["algorithm"]))
     facts = [
         ("NIC", f"a model: latency {time_text(nic['latency_ps'])} on each side"),
-        ("Transport", f"RoCEv2 RC; {transport_text(first)}"),
         (
             "Rate control",
             "; ".join(dict.fromkeys(rate_control_text(spec).partition(":")[0] for spec in specs)),
@@ -231,13 +230,9 @@ def _hosts(report: SuiteReport) -> list[Part]:
         *((f"Note {number}", text) for number, text in enumerate(report.notes, 1)),
     ]
     rows = [
-        Row(
-            [
-                Cell(test.title),
-                _several(each_once([one.facts.run_spec for one in test.trials], transport_text)),
-            ]
-        )
+        Row([Cell(test.title), Cell(transport_text([one.facts.run_spec for one in test.trials]))])
         for test in report.tests
+        if test.trials
     ]
     table = TablePart([Column("test", numeric=False), Column("transport", numeric=False)], rows)
     return [_facts(facts), table]
