@@ -36,7 +36,7 @@ def test_finished_trials_are_intact_and_the_unfinished_one_is_marked(tmp_path: P
     small = ("-s", "jobs.0.ranks=0-7", "-s", "sweep.data_size=1MB")
     assert fabricbench(tmp_path, "run", "plan.yaml", *small).returncode == 0
     # A million chunks take 0.5 GB to run; what a small run has loaded is room for the check.
-    limit_bytes = address_space_of_a_small_run(tmp_path, small) + (96 << 20)
+    limit_bytes = address_space_of_a_small_run(tmp_path, small) + (160 << 20)
     refused = fabricbench(tmp_path, "run", "plan.yaml", limit_bytes=limit_bytes)
     assert refused.returncode == 2
     assert "which is what this machine has left" in refused.stderr

@@ -72,8 +72,11 @@ OF_OWN_TESTS = {
     *("host", "clocks", "offset", "drift", "jitter"),
     *("message_cost", "message_interval", "transfer_start", "cnp_above"),
     *("chips", "switches", "pools", "ingress", "egress", "reserved", "limit", "headroom", "pauses", "config"),
+    *("switch_settings", "profiles", "headroom_in_size", "compute"),
+    *("search", "field", "from", "to", "find", "resolution", "steps"),
 }
-"""Fields of devices that are drawn at random by `crates/sim/tests/{adapters,chips,pools}.rs` alone."""
+"""Fields of devices that are drawn at random by `crates/sim/tests/{adapters,chips,pools}.rs` alone, and what
+`tests/plan/test_compute.py` and `tests/integration/test_search.py` try."""
 
 
 @pytest.mark.parametrize("part", ["tcp", "observe", "sweep", "variants", "iterations", "solo"])

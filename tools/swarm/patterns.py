@@ -34,6 +34,7 @@ PATTERNS: tuple[tuple[str, str], ...] = (
     ("send-receive", "parallel"),
     ("ping-pong", "parallel"),
     ("incast", "parallel"),
+    ("incast", "linear"),
     ("permutation", "parallel"),
 )
 """Every collective and algorithm that a job without arrivals can have."""

@@ -78,11 +78,12 @@ MODEL_NOTES = (
         "Store and forward, or cut-through, with a fixed pipeline latency; eight priorities per port, "
         "strict or weighted; one packet buffer in cells, shared by all ports, with dynamic thresholds for "
         "lossy queues, or divided into pools of ingress groups and egress queues with reserves, static and "
-        "dynamic limits, shared headroom and a threshold of the whole pool. Several switches of the topology "
-        "may be one chip with one buffer; a frame passes from one to another by a cable.",
+        "dynamic limits, shared headroom and a threshold of the whole pool, by priority and by switch. "
+        "Several switches of the topology may be one chip with one buffer; a frame passes from one to "
+        "another by a cable.",
         "Limits of the internal fabric; colours, and so drops by WRED (with ECN it marks); limits that "
-        "differ from port to port. With cut-through, a frame takes its whole size of the buffer as soon as "
-        "its header is in.",
+        "differ from port to port of a switch. With cut-through, a frame takes its whole size of the buffer "
+        "as soon as its header is in.",
     ),
     ModelNote(
         "Scheduled switches",

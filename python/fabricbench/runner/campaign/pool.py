@@ -186,7 +186,8 @@ class Pool:
 
     def close(self) -> None:
         """End what runs and let go of the cluster."""
-        for task in self._tasks:
+        # Ray waits for a head that is gone until it ends this process, before the reason could be told.
+        for task in () if self.is_cut_off else self._tasks:
             with suppress(Exception):
                 self._ray.cancel(task, force=True)
         with suppress(Exception):  # it may be gone
