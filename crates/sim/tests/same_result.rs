@@ -115,6 +115,8 @@ fn offer(job: &mut JobSpec, load_percent: u64, seed: u64) {
     job.arrivals = Some(ArrivalsSpec { process, rate_bps, duration_ps });
     job.repeat = RepeatSpec::Rounds { rounds: 1 };
     (job.send_overhead_ps, job.receive_overhead_ps) = (0, 0);
+    // Nothing is received in turn.
+    job.algorithm = "parallel".into();
     (job.rendezvous, job.copies_own_block) = (None, false);
     (job.warm_up_rounds, job.root_shift, job.barrier) = (0, false, false);
 }
