@@ -79,7 +79,7 @@ def diagnose(record: Record) -> list[Finding]:
     """
     mode = observed_chunks(record.run_spec)
     if mode != ALL:
-        return [_not_recorded(job, _ROWS.format(mode)) for job in unhealthy_jobs(record)]
+        return [_not_recorded(job, _ROWS.format(mode), observe_chunks=mode) for job in unhealthy_jobs(record)]
     if "frames_lost" not in record.summary:
         return [_not_recorded(job, _PACKETS) for job in unhealthy_jobs(record)]
     found = [finding for case in cases(record, unhealthy_jobs(record)) for finding in _of_job(case)]
@@ -90,9 +90,9 @@ _ROWS = "observe.chunks is {}, causes follow from the rows of all; `-s observe.c
 _PACKETS = "causes follow from counters of packets, which a flow model has not; `--backend sim` counts them"
 
 
-def _not_recorded(job: str, why: str) -> Finding:
+def _not_recorded(job: str, why: str, **evidence: str) -> Finding:
     """Say that the record lacks what causes follow from."""
-    return Finding("not-recorded", job, None, f"no cause was looked for: {why}", {})
+    return Finding("not-recorded", job, None, f"no cause was looked for: {why}", evidence)
 
 
 def unhealthy_jobs(record: Record) -> list[str]:
