@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from fabricbench.cli.errors import USER_ERROR
-from fabricbench.cli.options import TimeLimitOption, WorkspaceOption
+from fabricbench.cli.options import DryRunOption, TimeLimitOption, WorkspaceOption
 from fabricbench.cli.output import Format, note, write
 from fabricbench.cli.progress import bar
 from fabricbench.words import counted
@@ -41,9 +41,7 @@ def campaign_command(
             help="Where trials run: on the cores of this machine, or on a Ray cluster.",
         ),
     ] = "local",
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what it would run and cost, and run nothing.")
-    ] = False,
+    dry_run: DryRunOption = False,
     status: Annotated[
         bool, typer.Option("--status", help="Say how far it is, while another process runs it.")
     ] = False,

@@ -10,14 +10,15 @@ import typer
 
 from fabricbench.cli.options import (
     ForceOption,
+    JobsOption,
     OverridesOption,
     PlanArgument,
+    QuickOption,
     TimeLimitOption,
     VariantsOption,
     WorkspaceOption,
 )
 from fabricbench.cli.output import has_colour, note, warn, write
-from fabricbench.runner.limits import JOBS_MAX
 from fabricbench.runner.loading import TIME_LIMIT_MIN
 from fabricbench.words import counted
 
@@ -87,18 +88,8 @@ def expect_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
         str | None,
         typer.Option(metavar="NAME", help="What carries the plan out; the plan's `backend` by default."),
     ] = None,
-    jobs: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            max=JOBS_MAX,
-            metavar="N",
-            help="Trials at once; as many as cores and memory allow by default.",
-        ),
-    ] = None,
-    quick: Annotated[
-        bool, typer.Option("--quick", help="Change the plan as its `quick` says, for a look in seconds.")
-    ] = False,
+    jobs: JobsOption = None,
+    quick: QuickOption = False,
     workspace: WorkspaceOption = None,
     time_limit: TimeLimitOption = TIME_LIMIT_MIN,
     force: ForceOption = False,

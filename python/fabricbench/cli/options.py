@@ -9,6 +9,7 @@ import typer
 
 from fabricbench.cli import completion
 from fabricbench.cli.output import Format
+from fabricbench.runner.limits import JOBS_MAX
 
 WorkspaceOption = Annotated[
     Path | None,
@@ -56,4 +57,22 @@ ForceOption = Annotated[
 TimeLimitOption = Annotated[
     int,
     typer.Option("--time-limit", metavar="MINUTES", min=1, help="Estimated time of one trial at most."),
+]
+QuickOption = Annotated[
+    bool, typer.Option("--quick", help="Change the plan as its `quick` says, for a look in seconds.")
+]
+ResumeOption = Annotated[
+    bool, typer.Option("--resume", help="Leave out the trials that are complete already.")
+]
+DryRunOption = Annotated[
+    bool, typer.Option("--dry-run", help="Say what it would run and cost, and run nothing.")
+]
+JobsOption = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        max=JOBS_MAX,
+        metavar="N",
+        help="Trials at once; as many as cores and memory allow by default.",
+    ),
 ]

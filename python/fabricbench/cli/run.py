@@ -18,6 +18,8 @@ from fabricbench.cli.options import (
     FormatOption,
     OverridesOption,
     PlanArgument,
+    QuickOption,
+    ResumeOption,
     TimeLimitOption,
     VariantsOption,
     WorkspaceOption,
@@ -53,9 +55,7 @@ def run_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
         str | None,
         typer.Option(metavar="NAME", help="What carries the plan out; the plan's `backend` by default."),
     ] = None,
-    quick: Annotated[
-        bool, typer.Option("--quick", help="Change the plan as its `quick` says, for a look in seconds.")
-    ] = False,
+    quick: QuickOption = False,
     seed: Annotated[
         int | None, typer.Option(min=0, help="Seed of every random draw; the plan's by default.")
     ] = None,
@@ -95,9 +95,7 @@ def run_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
         ),
     ] = None,
     tag: Annotated[str | None, typer.Option(help="A label to find the trials again.")] = None,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Leave out the trials that are complete already.")
-    ] = False,
+    resume: ResumeOption = False,
     twin: Annotated[
         bool,
         typer.Option(

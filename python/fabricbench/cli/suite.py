@@ -9,14 +9,16 @@ import typer
 
 from fabricbench.cli.errors import NOT_MET, OUR_BUG, SIGNALLED, USER_ERROR
 from fabricbench.cli.options import (
+    DryRunOption,
     ForceOption,
     FormatOption,
+    JobsOption,
     OverridesOption,
+    ResumeOption,
     TimeLimitOption,
     WorkspaceOption,
 )
 from fabricbench.cli.output import Format, has_colour, note, write
-from fabricbench.runner.limits import JOBS_MAX
 from fabricbench.runner.loading import TIME_LIMIT_MIN
 from fabricbench.words import counted
 
@@ -44,21 +46,9 @@ def suite_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
         typer.Option("--quick", help="Change each plan as its `quick` says, for a look within a minute."),
     ] = False,
     overrides: OverridesOption = None,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Leave out the trials that are complete already.")
-    ] = False,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what it would run and cost, and run nothing.")
-    ] = False,
-    jobs: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            max=JOBS_MAX,
-            metavar="N",
-            help="Trials at once; as many as cores and memory allow by default.",
-        ),
-    ] = None,
+    resume: ResumeOption = False,
+    dry_run: DryRunOption = False,
+    jobs: JobsOption = None,
     workspace: WorkspaceOption = None,
     output: FormatOption = Format.TABLE,
     time_limit: TimeLimitOption = TIME_LIMIT_MIN,

@@ -13,7 +13,7 @@ import typer
 
 from fabricbench.cli import completion
 from fabricbench.cli.errors import NOT_MET, SIGNALLED, USER_ERROR
-from fabricbench.cli.options import OverridesOption, TimeLimitOption, WorkspaceOption
+from fabricbench.cli.options import DryRunOption, OverridesOption, TimeLimitOption, WorkspaceOption
 from fabricbench.cli.output import Format, note, warn, write
 from fabricbench.cli.progress import bar
 from fabricbench.words import counted
@@ -94,9 +94,7 @@ def tune_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
         Path | None,
         typer.Option("--write-sonic", metavar="FILE", help="Write its thresholds as SONiC's JSON."),
     ] = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what it would run and cost, and run nothing.")
-    ] = False,
+    dry_run: DryRunOption = False,
     force: Annotated[bool, typer.Option("--force", help="Search however long it may take.")] = False,
     time_limit: TimeLimitOption = 60,
     workspace: WorkspaceOption = None,
