@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import fmean, stdev
 
 
 @dataclass(frozen=True)
@@ -31,14 +31,14 @@ def repeated(values: Sequence[float]) -> Repeated | None:
     """Return how values repeat; none without any."""
     if not values:
         return None
-    mean = math.fsum(values) / len(values)
+    mean = fmean(values)
     return Repeated(len(values), mean, min(values), max(values), _cv_percent(values, mean))
 
 
 def _cv_percent(values: Sequence[float], mean: float) -> float | None:
     if len(values) < 2:
         return None
-    deviation = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1))
+    deviation = stdev(values)
     if not deviation:
         return 0.0
     return 100 * deviation / abs(mean) if mean else None
