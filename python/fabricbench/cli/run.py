@@ -30,11 +30,13 @@ from fabricbench.runner.loading import TIME_LIMIT_MIN
 from fabricbench.words import counted
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from fabricbench.backend.protocol import Backend
     from fabricbench.plan.loaded import LoadedPlan
-    from fabricbench.report.search import Searched
     from fabricbench.results.jobs import JobReport
     from fabricbench.runner.trials import Outcome
+    from fabricbench.searched import Searched
     from fabricbench.store import Workspace
 
 
@@ -192,7 +194,7 @@ def _tell(store: Workspace, plan: str, outcome: Outcome, output: Format, *, twin
 
     suite = store.suite(outcome.trials[-1]) if outcome.trials else []
     reports = reports_of_run(outcome.trials, suite)
-    found = searched(outcome)
+    found = outcome.found
     if twin and outcome.stopped_by is None:
         write(_twins(store, outcome, output))
     elif found and output is Format.TABLE:
@@ -215,7 +217,7 @@ def _tell(store: Workspace, plan: str, outcome: Outcome, output: Format, *, twin
         raise typer.Exit(NOT_MET)
 
 
-def _end_search(found: list[Searched]) -> None:
+def _end_search(found: Sequence[Searched]) -> None:
     if any(each.holds is None for each in found):
         raise typer.Exit(NOT_MET)
 
@@ -305,17 +307,7 @@ def _as_overrides(**options: str | int | None) -> dict[str, str]:
     return {f"--{name}": f"{name}={value}" for name, value in given.items()}
 
 
-def searched(outcome: Outcome) -> list[Searched]:
-    """Return what the search of a plan found; empty of a plan without one."""
-    from dataclasses import fields
-
-    from fabricbench.report.search import Searched
-
-    names = [each.name for each in fields(Searched)]
-    return [Searched(**{name: getattr(each, name) for name in names}) for each in outcome.found]
-
-
-def render(jobs: list[JobReport], output: Format, found: list[Searched] | None = None) -> str:
+def render(jobs: list[JobReport], output: Format, found: Sequence[Searched] = ()) -> str:
     """Return jobs in a format, in JSON with what the search of their plan found."""
     if output is Format.TABLE:
         from fabricbench.report import terminal
@@ -323,4 +315,4 @@ def render(jobs: list[JobReport], output: Format, found: list[Searched] | None =
         return terminal.run_table(jobs, colour=has_colour())
     from fabricbench.report import formats
 
-    return formats.trials_json(jobs, found or ()) if output is Format.JSON else formats.trials_csv(jobs)
+    return formats.trials_json(jobs, found) if output is Format.JSON else formats.trials_csv(jobs)

@@ -170,14 +170,13 @@ def _report(suite: Suite, ends: Sequence[TestEnd], *, quick: bool) -> SuiteRepor
 
 
 def _test_report(end: TestEnd, titles: dict[str, str], names: dict[str, KpiName]) -> TestReport:
-    from fabricbench.cli.run import searched
     from fabricbench.report.suite import KpiName, TestReport
 
     test, plan, outcome = end.part.test, end.part.loaded.plan, end.outcome
-    found = searched(outcome) if outcome else []
     trials = list(outcome.trials) if outcome else []
+    found = outcome.found if outcome else ()
     # Of a search only what holds is a result; what it tried besides is in the workspace.
-    shown = [trial for each in outcome.found for trial in each.trials] if outcome and found else trials
+    shown = [trial for each in found for trial in each.trials] if found else trials
     kpis = {name: names.get(name) or KpiName(name, "") for name in test.metrics}
     return TestReport(
         category=titles[test.category],

@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from fabricbench.analysis.summary import Summary
     from fabricbench.report.comparison import Comparison, JobPair
     from fabricbench.report.insight import Insight
-    from fabricbench.report.search import Searched
     from fabricbench.results.alone import Alone
     from fabricbench.results.jobs import JobReport
     from fabricbench.results.references import Against
+    from fabricbench.searched import Searched
     from fabricbench.store import Trial
 
 _IDENTITY = ("id", "tag", "plan", "variant", "iteration", "backend", "backend_version")

@@ -18,7 +18,7 @@ from fabricbench.words import counted
 
 if TYPE_CHECKING:
     from fabricbench.analysis.repeatability import Repeated
-    from fabricbench.report.search import Searched
+    from fabricbench.searched import Searched
     from fabricbench.store import Trial
 
 _RATIOS: Final[Mapping[str, Metric]] = {**RATIOS, **ALONE_RATIOS}

@@ -18,6 +18,7 @@ from fabricbench.plan.search import Range, range_of
 from fabricbench.plan.sweep.labels import shared_variant
 from fabricbench.plan.sweep.sizes import sweep_path
 from fabricbench.runner import loading
+from fabricbench.searched import Searched
 
 if TYPE_CHECKING:
     from fabricbench.backend.protocol import Backend
@@ -34,29 +35,13 @@ _Key = tuple[str, tuple[tuple[str, str], ...], int | None]
 
 
 @dataclass(frozen=True)
-class Found:
-    """What a search found in one case: a variant, at a size and values of swept fields.
+class Found(Searched):
+    """What a search found in one case, with the trials that show it.
 
     Attributes:
-        field: The field.
-        is_highest: Whether the highest value was looked for.
-        variant: The variant, `base` if the plan has none.
-        axes: The other swept fields with their values.
-        data_size_bytes: The size of the case; none where no sizes are swept.
-        holds: The value that holds, as a plan has it; none if not even the end of the range does.
-        fails: The nearest one tried that does not; none if the other end of the range holds.
-        tried: How many values were tried.
         trials: Those at the value that holds, one for each iteration, and those of jobs alone.
     """
 
-    field: str
-    is_highest: bool
-    variant: str
-    axes: tuple[tuple[str, str], ...]
-    data_size_bytes: int | None
-    holds: str | None
-    fails: str | None
-    tried: int
     trials: Sequence[Trial] = dataclasses.field(repr=False)
 
 
