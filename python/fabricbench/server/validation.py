@@ -70,7 +70,9 @@ def _tables() -> list[dict[str, Any]]:
     from fabricbench.plan.document.shipped import shipped_plans
 
     found = []
-    for name in shipped_plans():
+    for name, file in shipped_plans().items():
+        if "published:" not in file.read_text(encoding="utf-8"):
+            continue
         try:
             loaded = loading.load(name)
         except PlanError:  # GET /api/v1/plans says why
