@@ -52,7 +52,7 @@ def started(
 def carried_out(folder: Path, text: str = CAMPAIGN, *more: str, status: int = 0, **how: Any) -> Any:
     """Run a campaign to its end; return what it wrote as JSON, or what it said on standard error."""
     with started(folder, text, *more, **how) as driver:
-        out, error = driver.communicate(timeout=120)
+        out, error = driver.communicate(timeout=240)
     assert driver.returncode == status, error.decode()
     return json.loads(out) if out else error.decode()
 

@@ -93,9 +93,9 @@ def test_a_node_that_is_killed_costs_no_trial(folder: Path, three_nodes: Cluster
 def test_a_head_that_goes_is_told_and_the_rest_runs_here(
     folder: Path, tmp_path: Path, three_nodes: Cluster
 ) -> None:
-    # Some 10 s for each trial: jitter keeps the simulator from skipping what repeats.
+    # Some 5 s for each trial: jitter keeps the simulator from skipping what repeats.
     jitter = 'set: {fabric.clocks: {jitter: "1ns"}}, sweep'
-    text = LONG.replace("64MB", "32GB").replace("sweep", jitter)
+    text = LONG.replace("64MB", "16GB").replace("sweep", jitter)
     ways = {folder: three_nodes.client, tmp_path: three_nodes.address}
     with ExitStack() as running:
         environment = three_nodes.environment

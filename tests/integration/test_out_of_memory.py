@@ -13,10 +13,10 @@ fabricbench: 1
 name: growing
 title: A trial that fits and one that does not
 fabric:
-  topology: {kind: leaf-spine, leaves: 32, hosts_per_leaf: 32, spines: 32, host_link: 400Gbps, fabric_link: 400Gbps}
+  topology: {kind: leaf-spine, leaves: 32, hosts_per_leaf: 48, spines: 32, host_link: 400Gbps, fabric_link: 400Gbps}
 jobs:
-  - {name: test, ranks: "0-1023", collective: all-to-all}
-sweep: {data_size: 4MB}
+  - {name: test, ranks: "0-1535", collective: all-to-all}
+sweep: {data_size: 6MB}
 """  # noqa: E501
 
 
@@ -35,7 +35,7 @@ def test_finished_trials_are_intact_and_the_unfinished_one_is_marked(tmp_path: P
     (tmp_path / "plan.yaml").write_text(PLAN)
     small = ("-s", "jobs.0.ranks=0-7", "-s", "sweep.data_size=1MB")
     assert fabricbench(tmp_path, "run", "plan.yaml", *small).returncode == 0
-    # A million chunks take 0.5 GB to run; what a small run has loaded is room for the check.
+    # Two million chunks take 1.1 GB; what a small run has loaded, and the check has not yet, is room for it.
     limit_bytes = address_space_of_a_small_run(tmp_path, small) + (160 << 20)
     refused = fabricbench(tmp_path, "run", "plan.yaml", limit_bytes=limit_bytes)
     assert refused.returncode == 2

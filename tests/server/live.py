@@ -88,8 +88,8 @@ class Live:
             time.sleep(0.05)
         return found
 
-    def until_state(self, run_id: str, state: str) -> dict[str, Any]:
-        return self.until(run_id, lambda run: run["state"] == state)
+    def until_state(self, run_id: str, state: str, seconds: float = 60) -> dict[str, Any]:
+        return self.until(run_id, lambda run: run["state"] == state, seconds)
 
     def memory_bytes(self, kind: str = "VmRSS") -> int:
         """Return how much memory the server has now, or had at most (VmHWM)."""
