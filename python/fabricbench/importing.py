@@ -24,6 +24,10 @@ from fabricbench.measured.examining import Look as Look  # noqa: PLC0414
 from fabricbench.measured.model import Given as Given  # noqa: PLC0414 -- callers say what a file does not
 from fabricbench.measured.nccl import COLLECTIVES
 from fabricbench.measured.suspects import suspects as suspects  # noqa: PLC0414
+from fabricbench.measured.switch_causes import uplink_load as uplink_load  # noqa: PLC0414
+from fabricbench.measured.switches.model import Change as Change  # noqa: PLC0414
+from fabricbench.measured.switches.model import SwitchCounters as SwitchCounters  # noqa: PLC0414
+from fabricbench.measured.switches.model import totals as totals  # noqa: PLC0414
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -68,19 +72,19 @@ class Source:
     data: bytes
 
     @classmethod
-    def of(cls, path: Path) -> Source:
-        """Read a file, unless it is larger than any that can be imported.
+    def of(cls, path: Path, holds: str = "the output of a benchmark") -> Source:
+        """Read a file, unless it is larger than any that can be read.
 
         Raises:
             MeasuredError: It cannot be read.
         """
-        from fabricbench.measured.text import MAX_FILE_BYTES
+        from fabricbench.measured.switches.reading import MAX_FILE_BYTES
 
         try:
             with path.open("rb") as stream:
                 return cls(str(path), stream.read(MAX_FILE_BYTES + 1))
         except OSError as error:
-            hint = "name a file with the output of a benchmark"
+            hint = f"name a file with {holds}"
             raise MeasuredError(str(path), None, error.strerror or str(error), "a file", hint) from error
 
 
@@ -216,6 +220,33 @@ class Fabric:
     ranges: Mapping[int, tuple[float, float]] = field(default_factory=dict)
     trials: int = 0
     candidates: Sequence[str] = ()
+
+
+def switch_counters(paths: Sequence[Path], before: Sequence[Path] = ()) -> list[SwitchCounters]:
+    """Read what switches counted, from a file of each.
+
+    Args:
+        paths: Tables of SONiC, dumps of its COUNTERS_DB, or JSON of OpenConfig.
+        before: For each the file of an earlier moment, from which differences are taken; none for none.
+
+    Raises:
+        MeasuredError: A file cannot be read, or has no counters; or the earlier ones are not as many.
+    """
+    from fabricbench.measured.switches.model import compared
+    from fabricbench.measured.switches.reading import read
+
+    if before and len(before) != len(paths):
+        found, expected = (
+            f"{len(before)} files",
+            f"{len(paths)}: one for each file of counters, in their order",
+        )
+        raise MeasuredError("--before", None, found, expected, "give it again for each, or not at all")
+    told = []
+    for place, path in enumerate(paths):
+        files = [path, *before[place : place + 1]]
+        readings = [read(each.name, each.data) for each in (Source.of(one, "counters") for one in files)]
+        told.append(compared(readings[0], readings[1] if before else None))
+    return told
 
 
 def look_into(source: Source, format_name: str | None = None, given: Given | None = None) -> Look:
