@@ -12,11 +12,13 @@ from typing import Final
 from fabricbench.counters import Counter, find
 from fabricbench.measured.errors import MeasuredError
 from fabricbench.measured.text import Document, shown
+from fabricbench.words import one_line
 
 Value = int | float | None
 """What a counter has; none where the device does not count it."""
 
 HINT: Final = "the file may be cut off or edited: write what the switch says into a file once more"
+_NAME_MAX: Final = 200
 _TWICE_HINT: Final = "one file for each moment: give the earlier one by --before"
 _INTEGER: Final = re.compile(r"-?(?:\d{1,3}(?:,\d{3})+|\d{1,20})", re.ASCII)
 _RATE: Final = re.compile(r"(\d{1,20}(?:\.\d{1,20})?) ?(?:([KMGT]?)B?/s|%)", re.ASCII)
@@ -38,7 +40,7 @@ def parsed(cell: object) -> Value:
     """
     if isinstance(cell, int | float) and not isinstance(cell, bool):
         return None if cell in _NOT_COUNTED else cell
-    text = str(cell).strip()
+    text = "" if cell is None else str(cell).strip()
     if text in ("", "N/A"):
         return None
     if _INTEGER.fullmatch(text):
@@ -107,11 +109,11 @@ class Reading:
         Raises:
             MeasuredError: The file has another one.
         """
-        if self.host and host != self.host:
+        if self.host and one_line(host, _NAME_MAX) != self.host:
             found = f"{shown(host)} after {shown(self.host)}"
             hint = "split the file: one for each switch"
             raise self.document.error(line, found, "the counters of one switch", hint)
-        self.host = host
+        self.host = one_line(host, _NAME_MAX)
 
     def read_as(self, form: str) -> None:
         """Note a form once."""
@@ -119,11 +121,12 @@ class Reading:
             self.forms.append(form)
 
     def add(self, place: str, vendor_name: str, cell: object, line: int | None, since: str = "") -> None:
-        """Take a counter; a text that belongs to no known one is no counter.
+        """Take a counter; of one that is not known a text or nothing is none.
 
         Raises:
             MeasuredError: It is no number, or there was another one.
         """
+        place, vendor_name = one_line(place, _NAME_MAX), one_line(vendor_name, _NAME_MAX)
         try:
             value = parsed(cell)
         except ValueError:
@@ -131,13 +134,15 @@ class Reading:
                 return
             found = f"{shown(str(cell))} for {shown(vendor_name)} of {shown(place)}"
             raise self.document.error(line, found, "a number or N/A", HINT) from None
+        if value is None and definition(self.family, vendor_name) is None:
+            return
         key = (place, vendor_name)
         former = self.counts.get(key)
         if former is not None and former.value != value:
             where = "" if former.line is None else f" in line {former.line}"
             found = f"{value} for {shown(vendor_name)} of {shown(place)}, which is {former.value}{where}"
             raise self.document.error(line, found, "each counter once", _TWICE_HINT)
-        self.counts[key] = Count(value, since, line)
+        self.counts[key] = Count(value, one_line(since, _NAME_MAX), line)
 
     def take(self, place: str, vendor_name: str, cell: object, names: Sequence[str], since: str = "") -> None:
         """Take a counter of a JSON document, which stands below some names.

@@ -127,7 +127,7 @@ def _tables(reading: Reading, value: Any, cleared: str) -> None:
         for name, cell in content.items():
             if isinstance(cell, dict):
                 for counter, number in cell.items():
-                    known: str = _OF_QUEUES.get(str(counter), counter)
+                    known = _OF_QUEUES[counter] if counter in _OF_QUEUES else str(counter)
                     reading.take(queue_place(port, name), known, number, (port, name, counter), since)
             elif name not in ("time", "cached_time"):
                 reading.take(port, port_counter(name), cell, (port, name), since)

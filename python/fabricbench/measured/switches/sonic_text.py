@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from fabricbench.measured.line import Line
-from fabricbench.measured.switches.model import HINT, Reading
+from fabricbench.measured.switches.model import HINT, Reading, definition
 from fabricbench.measured.text import Document, shown
 
 _RULE: Final = re.compile(r" *-{2,}(?: +-{2,})* *")
@@ -86,8 +86,8 @@ _Told = Iterator[tuple[str, str, str]]
 
 def port_counter(column: str) -> str:
     """Return the vendor's name of a column of `portstat`; the column where that is no single counter."""
-    name = column.upper()
-    return _PORT.get(name.removesuffix("_PKTS"), name)
+    name = _PORT.get(column.removesuffix("_PKTS"), column)
+    return name.upper() if definition("sonic", name.upper()) else name
 
 
 def queue_place(port: str, queue: str) -> str:
@@ -174,18 +174,22 @@ def read(document: Document) -> Reading:
     Raises:
         MeasuredError: A row is cut off or no row, a cell is no number, or there are several switches.
     """
-    reading, lines, index = Reading(document, "sonic"), document.lines, 0
+    reading, index = Reading(document, "sonic"), 0
+    lines = [line for line in document.lines if line.text.strip()]
     while index < len(lines):
         if prompt := _PROMPT.fullmatch(lines[index].text.strip()):
             reading.at(prompt[1], lines[index].number)
-        is_head = index + 1 < len(lines) and _RULE.fullmatch(lines[index + 1].text)
-        index = _table(reading, index) if is_head and lines[index].text.strip() else index + 1
+        index = _table(reading, lines, index) if _is_head(lines, index) else index + 1
     return reading
 
 
-def _table(reading: Reading, index: int) -> int:
-    """Read the table whose head is at a place; return the place after it."""
-    document, lines = reading.document, reading.document.lines
+def _is_head(lines: Sequence[Line], index: int) -> bool:
+    return index + 1 < len(lines) and bool(_RULE.fullmatch(lines[index + 1].text))
+
+
+def _table(reading: Reading, lines: Sequence[Line], index: int) -> int:
+    """Read the table whose head is at a place of the lines that are not empty; return the place after it."""
+    document = reading.document
     columns = [match.span() for match in re.finditer("-+", lines[index + 1].text)]
     head = _cells(lines[index].text, columns) or []
     if not head or not all(head):
@@ -197,7 +201,7 @@ def _table(reading: Reading, index: int) -> int:
     title, since = _above(lines, index)
     form = _form(title, head)
     number = lines[index].number
-    rows, index = _rows(document, index, columns, is_known=form is not None)
+    rows, index = _rows(document, lines, index, columns, is_known=form is not None)
     if form is None:
         told = shown(", ".join(head))
         reading.notes.append(f"line {number}: no table that is known, {told}: left out")
@@ -212,36 +216,41 @@ def _table(reading: Reading, index: int) -> int:
 def _above(lines: Sequence[Line], index: int) -> tuple[str, str]:
     """Return the title above a head, and what is said there of when the counters were cleared."""
     since = ""
-    for line in reversed(lines[max(0, index - 4) : index]):
+    for line in reversed(lines[max(0, index - 2) : index]):
         text = line.text.strip()
-        if found := cleared_at(text):
-            since = found
-        elif text:
+        since = cleared_at(text) or since
+        if not cleared_at(text):
             return text, since
     return "", since
 
 
 def _rows(
-    document: Document, index: int, columns: Sequence[tuple[int, int]], *, is_known: bool
+    document: Document,
+    lines: Sequence[Line],
+    index: int,
+    columns: Sequence[tuple[int, int]],
+    *,
+    is_known: bool,
 ) -> tuple[list[tuple[Line, list[str]]], int]:
     """Return the rows below a head, and the place of what follows them."""
-    lines, is_apart = document.lines, False
+    spacing = lines[index + 1].number - lines[index].number
     rows: list[tuple[Line, list[str]]] = []
     for place in range(index + 2, len(lines)):
-        line = lines[place]
-        text = line.text.strip()
-        is_next = place + 1 < len(lines) and _RULE.fullmatch(lines[place + 1].text)
-        if text and (is_next or _PROMPT.fullmatch(text) or cleared_at(text)):
+        line, text = lines[place], lines[place].text.strip()
+        if _is_head(lines, place) or _PROMPT.fullmatch(text) or cleared_at(text):
             return rows, place
-        cells = _cells(line.text, columns) if text else None
-        if cells is not None and cells[0] and cells[-1] and not _is_cut(document, place, columns):
+        cells = _cells(line.text, columns)
+        is_last = line is document.lines[-1]  # without a line feed, as of a file that is cut off
+        is_cut = is_last and len(line.text.rstrip()) < columns[-1][1]
+        if cells and cells[0] and cells[-1] and not is_cut:
             rows.append((line, cells))
-        elif text and (is_apart or not is_known or _TITLES_BETWEEN.match(text)):
+            continue
+        is_row = bool(cells and cells[0] and is_last)
+        is_apart = line.number - lines[place - 1].number > spacing
+        if not is_known or _TITLES_BETWEEN.match(text) or (is_apart and not is_row):
             return rows, place
-        elif text:
-            found = f"{shown(text)} in a table of {len(columns)} columns"
-            raise document.error(line.number, found, "a cell in each column", HINT)
-        is_apart = not text
+        found = f"{shown(text)} in a table of {len(columns)} columns"
+        raise document.error(line.number, found, "a cell in each column", HINT)
     return rows, len(lines)
 
 
@@ -253,9 +262,3 @@ def _cells(text: str, columns: Sequence[tuple[int, int]]) -> list[str] | None:
     ):
         return None
     return [text[start:end].strip() for start, end in columns]
-
-
-def _is_cut(document: Document, place: int, columns: Sequence[tuple[int, int]]) -> bool:
-    """Tell whether the file ends within a row: numbers end where their column ends."""
-    is_last = place + 1 == len(document.lines)
-    return is_last and len(document.lines[place].text.rstrip()) < columns[-1][1]
