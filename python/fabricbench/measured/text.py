@@ -166,7 +166,7 @@ def _unpacked(name: str, data: bytes, bytes_max: int) -> bytes:
         ) from error
 
 
-OUTPUT_HINT = "import the benchmark's output alone"
+OUTPUT_HINT = "keep nothing but the output that is wanted in the file"
 FORMATS_HINT = "docs/import.md says which outputs can be imported; --format names the format"
 ROW_HINT = "a row may be cut off or mixed with other output: mend or remove this line"
 COMMA_HINT = "numbers have a decimal point: run the benchmark with LC_ALL=C, or put points in"

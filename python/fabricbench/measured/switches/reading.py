@@ -34,7 +34,8 @@ def read(name: str, data: bytes) -> Reading:
     """
     document = Document.decoded(name, data, FORMS, _FORMS_HINT, MAX_FILE_BYTES)
     begin = _JSON.search(document.text)
-    if begin is None or sonic_text.has_table(document):
+    is_json = document.text.lstrip()[:1] in ("{", "[")
+    if begin is None or (not is_json and sonic_text.has_table(document)):
         reading: Reading | None = sonic_text.read(document)
     else:
         above = document.text[: begin.start()].strip().rpartition("\n")[2]
