@@ -493,7 +493,7 @@ def test_the_command_shows_each_counter_with_its_meaning(tmp_path: Path) -> None
         (("counters", "--before", "before.txt"), "found no FILE beside it"),
         (
             ("counters", "after.txt", "after.txt", "--before", "before.txt"),
-            "--before: found 1 files; expected 2",
+            "--before: found 1 file; expected 2",
         ),
         (("counters", "after.txt", "rx_prio3_pause"), "rx_prio3_pause: found No such file"),
         (("counters", "."), "found no counter of that name"),
@@ -525,6 +525,8 @@ def test_explain_takes_them_as_evidence(tmp_path: Path) -> None:
     assert "congestion (likely)" in done.stdout
     assert "counters of leaf1: show interfaces counters, show pfc counters, since before.txt" in done.stdout
     assert "missing: which ports are uplinks" in done.stdout
+    twice = call(*given_, "--counters", "before.txt", cwd=tmp_path).stdout
+    assert "leaf1 (after.txt): SAI_PORT_STAT_PFC_3_TX_PKTS stands at 88,200 frames at Ethernet4" in twice
     told = json.loads(call(*given_, "--uplinks", "Ethernet?", "--format", "json", cwd=tmp_path).stdout)
     assert [each["switch"] for each in told["switches"]] == ["leaf1"]
     assert {each["cause"] for each in told["causes"]} >= {"congestion", "collisions", "link-errors"}
