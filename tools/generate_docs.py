@@ -55,6 +55,52 @@ the same of single names; table [`counters`](records.md#counters) of a run on ho
 A neutral name says that vendors mean alike, not that they count alike: the column *counts* tells bursts from
 packets, and packets that were marked from those that were selected to be. `{p}` stands for a priority.
 """
+_SWITCHES = """
+## Read what switches counted
+
+```
+fabricbench counters leaf1-after.txt --before leaf1-before.txt
+fabricbench counters COUNTERS_DB.json --format csv
+fabricbench explain nccl.txt --counters leaf1-after.txt --before leaf1-before.txt --uplinks 'Ethernet9?'
+```
+Write what a switch says into a file, once before and once after a run. `counters` shows the growth of each
+counter by port (`Ethernet0`), queue (`Ethernet0:3`), priority group (`Ethernet0:PG3`) or pool, what it
+counts, and the [metric](metrics.md) that counts the same. `explain` takes it as evidence for
+[`congestion`, `collisions` and `link-errors`](expect.md#why-a-measurement-is-low); `--uplinks` says whose
+bytes to compare.
+
+| form | how to get it |
+|---|---|
+{forms}
+
+- **A counter that fell** has no growth: the switch restarted, the counter was cleared, or it wrapped. Nor
+  has one that was cleared in between, as SONiC's `Last cached time` or OpenConfig's `last-clear` tells.
+  SONiC's tables print 0 for what fell since `sonic-clear`, which leaves COUNTERS_DB as it is.
+- **Watermarks and rates** are those of the later file. `N/A`, and all ones in 64 bits, are *not counted*.
+- **What is not known** is listed under its vendor's name, without a meaning. Nothing is added up over
+  switches.
+- **One file is of one switch.** Two names in it, a row that is cut off or a number that is none are refused
+  with the line.
+- **Bytes of ports** are in COUNTERS_DB and OpenConfig. SONiC's tables count packets, and `--uplinks` then
+  compares these.
+"""
+_FORMS = (
+    (
+        "tables of SONiC; several may stand in one file, with the prompts",
+        "`show interfaces counters` (also `errors`, `fec-stats`), `show pfc counters` (also `--history`), "
+        "`show queue counters`, `show queue wredcounters`, `show queue watermark`, `show priority-group "
+        "watermark`, `show priority-group drop counters`, `show buffer_pool watermark`, `show pfcwd stats`",
+    ),
+    ("JSON of SONiC", "`portstat -j`, `queuestat -j`, `wredstat -j`"),
+    (
+        "COUNTERS_DB of SONiC, with every counter",
+        "`sonic-db-dump -n COUNTERS_DB -y`, or `dump/COUNTERS_DB*.json` of `show techsupport`; redis-dump",
+    ),
+    (
+        "JSON of OpenConfig, names with or without module",
+        "`gnmic get --path /interfaces/interface/state/counters --path /qos`, pygnmi, RESTCONF",
+    ),
+)
 _FAMILIES = {
     "mlx5": "NVIDIA ConnectX and BlueField (mlx5)",
     "bnxt_re": "Broadcom, RDMA (bnxt_re)",
@@ -62,7 +108,7 @@ _FAMILIES = {
     "ice": "Intel (ice)",
     "rxe": "Soft-RoCE (rxe)",
     "ib-port": "Every RDMA device (`ports/*/counters`)",
-    "sonic": "SONiC (COUNTERS_DB, names of SAI)",
+    "sonic": "SONiC (COUNTERS_DB, names of SAI; columns of `portstat`)",
     "openconfig": "OpenConfig (gNMI)",
     "linux": "Linux",
     "endpoint": "Endpoints of fabricbench",
@@ -98,7 +144,8 @@ def _needs(figure: Figure) -> str:
 
 def counters_page() -> str:
     """Return the page of counters, vendor by vendor."""
-    parts = [f"# Counters by definition\n\n{_GENERATED}\n{_COUNTERS}"]
+    forms = "\n".join(f"| {form} | {how} |" for form, how in _FORMS)
+    parts = [f"# Counters by definition\n\n{_GENERATED}\n{_COUNTERS}{_SWITCHES.format(forms=forms)}"]
     for family, title in _FAMILIES.items():
         rows = [_counter(each) for each in counters.counters() if each.family == family]
         head = "| counter | neutral name | metric | counts | unit | meaning |\n|---|---|---|---|---|---|\n"

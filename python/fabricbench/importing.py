@@ -24,11 +24,17 @@ from fabricbench.measured.examining import Look as Look  # noqa: PLC0414
 from fabricbench.measured.model import Given as Given  # noqa: PLC0414 -- callers say what a file does not
 from fabricbench.measured.nccl import COLLECTIVES
 from fabricbench.measured.suspects import suspects as suspects  # noqa: PLC0414
+from fabricbench.measured.switch_causes import uplink_load as uplink_load  # noqa: PLC0414
+from fabricbench.measured.switches.model import Change as Change  # noqa: PLC0414
+from fabricbench.measured.switches.model import SwitchCounters as SwitchCounters  # noqa: PLC0414
+from fabricbench.measured.switches.model import totals as totals  # noqa: PLC0414
+from fabricbench.words import counted
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from fabricbench.measured.model import Reading, Row, Table
+    from fabricbench.measured.switches.model import Reading as SwitchReading
     from fabricbench.plan.expand import PlannedTrial
     from fabricbench.plan.loaded import LoadedPlan
     from fabricbench.store import Trial, TrialFacts, Workspace
@@ -68,8 +74,13 @@ class Source:
     data: bytes
 
     @classmethod
-    def of(cls, path: Path) -> Source:
-        """Read a file, unless it is larger than any that can be imported.
+    def of(cls, path: Path, holds: str = "the output of a benchmark", bytes_max: int | None = None) -> Source:
+        """Read a file, unless it is larger than any that can be read.
+
+        Args:
+            path: The file.
+            holds: What it should hold, for the hint of an error.
+            bytes_max: Most bytes that can be read; by default what can be imported.
 
         Raises:
             MeasuredError: It cannot be read.
@@ -78,9 +89,9 @@ class Source:
 
         try:
             with path.open("rb") as stream:
-                return cls(str(path), stream.read(MAX_FILE_BYTES + 1))
+                return cls(str(path), stream.read((bytes_max or MAX_FILE_BYTES) + 1))
         except OSError as error:
-            hint = "name a file with the output of a benchmark"
+            hint = f"name a file with {holds}"
             raise MeasuredError(str(path), None, error.strerror or str(error), "a file", hint) from error
 
 
@@ -216,6 +227,40 @@ class Fabric:
     ranges: Mapping[int, tuple[float, float]] = field(default_factory=dict)
     trials: int = 0
     candidates: Sequence[str] = ()
+
+
+def switch_counters(paths: Sequence[Path], before: Sequence[Path] = ()) -> list[SwitchCounters]:
+    """Read what switches counted, from a file of each.
+
+    Args:
+        paths: Tables of SONiC, dumps of its COUNTERS_DB, or JSON of OpenConfig.
+        before: For each the file of an earlier moment, from which differences are taken; none for none.
+
+    Raises:
+        MeasuredError: A file cannot be read, or has no counters; or the earlier ones are not as many.
+    """
+    from fabricbench.measured.switches.model import compared
+    from fabricbench.measured.switches.reading import MAX_FILE_BYTES, read
+
+    def reading(path: Path) -> SwitchReading:
+        source = Source.of(path, "counters", MAX_FILE_BYTES)
+        return read(source.name, source.data)
+
+    if before and len(before) != len(paths):
+        told, expected = (
+            counted(len(before), "file"),
+            f"{len(paths)}: one for each file of counters, in their order",
+        )
+        raise MeasuredError("--before", None, told, expected, "give it again for each, or not at all")
+    found = [
+        compared(reading(path), reading(before[place]) if before else None)
+        for place, path in enumerate(paths)
+    ]
+    names = Counter(each.switch for each in found)
+    return [
+        replace(each, switch=f"{each.switch} ({each.file})") if names[each.switch] > 1 else each
+        for each in found
+    ]
 
 
 def look_into(source: Source, format_name: str | None = None, given: Given | None = None) -> Look:

@@ -14,6 +14,7 @@ from tests.support.fake_backend import FakeBackend
 from tests.support.samples import PLAN, call
 from tests.support.small_disk import NoMountError, small_disk
 
+COUNTERS = Path(__file__).parents[1] / "measured" / "switches" / "interfaces.txt"
 SONIC = Path(__file__).parents[2] / "plans" / "sonic" / "broadcom-kind.json"
 
 
@@ -48,7 +49,13 @@ def test_the_message_names_the_file_and_the_room_and_finished_trials_stay(tmp_pa
 
 @pytest.mark.parametrize(
     "arguments",
-    [("convert", str(SONIC)), ("convert", str(SONIC), "--format", "json"), ("plans",), ("convert", "--help")],
+    [
+        ("convert", str(SONIC)),
+        ("convert", str(SONIC), "--format", "json"),
+        ("plans",),
+        ("convert", "--help"),
+        ("counters", str(COUNTERS)),
+    ],
     ids=" ".join,
 )
 def test_output_that_finds_no_room_is_one_error_of_the_user(arguments: tuple[str, ...]) -> None:

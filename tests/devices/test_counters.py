@@ -10,6 +10,7 @@ from fabricbench.metrics import METRICS
 COUNTS = {
     *("packets", "frames", "bursts", "marked", "selected", "bytes", "events", "time", "depth", "share"),
     *("requests", "completions", "calls", "queue pairs", "chunks", "connections", "segments"),
+    *("rate", "codewords"),
 }
 
 

@@ -3,37 +3,53 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from fabricbench.cli.options import FormatOption
+from fabricbench.cli.options import BeforeOption, FormatOption
 from fabricbench.cli.output import Format, note, write
 from fabricbench.words import close_match_hint, one_line
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from fabricbench.counters import Counter
 
 _COLUMNS: Final = (
     *("vendor_name", "family", "source", "name", "metric", "counts", "unit", "scale", "meaning", "reference"),
 )
 _SHOWN_MAX: Final = 200
+_SUFFIXES: Final = (".txt", ".log", ".json", ".out", ".gz")
 
 
 def counters_command(
     names: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[NAME]...", help="Names as a device tells them; all that are known by default."
+            metavar="[NAME|FILE]...",
+            help="Names as a device tells them; all that are known by default. Or files with what switches "
+            "counted: tables of SONiC, dumps of its COUNTERS_DB, or JSON of OpenConfig.",
         ),
     ] = None,
+    before: BeforeOption = None,
     output: FormatOption = Format.TABLE,
 ) -> None:
-    """Say what counters of adapters and switches count, by their vendor's name.
+    """Say what counters of adapters and switches count, by their vendor's name, and read those of switches.
+
+    Of a FILE each counter is shown with its value, or its growth since the file of `--before`, with what it
+    counts by its vendor's definition, and the metric of ours that counts the same.
 
     Names are those of mlx5, bnxt, ice, rxe, SONiC (SAI) and OpenConfig, with their priority, such as
-    `rx_prio3_pause`. Exit status 2 if one is not known. docs/counters.md lists all.
+    `rx_prio3_pause`. Exit status 2 if one is not known. docs/counters.md lists all, and what can be read.
     """
+    if _are_files(names or (), before):
+        from fabricbench.cli.counters_file import counters_text
+        from fabricbench.importing import switch_counters
+
+        write(counters_text(switch_counters([Path(name) for name in names or ()], before or ()), output))
+        return
     from fabricbench.counters import counters, find
 
     found: list[Counter] = [] if names else list(counters())
@@ -50,6 +66,15 @@ def counters_command(
         note(f"hint: {hint or '`fabricbench counters` lists all'}")
     if unknown:
         raise typer.Exit(2)
+
+
+def _are_files(names: Sequence[str], before: Sequence[Path] | None) -> bool:
+    """Tell whether files are meant: one is there, or a name is only files have, or `--before` is given."""
+    if before and not names:
+        raise typer.BadParameter(
+            "found no FILE beside it; name the file of the later moment", param_hint="--before"
+        )
+    return bool(before) or any(Path(name).is_file() or Path(name).suffix in _SUFFIXES for name in names)
 
 
 def _text(found: list[Counter], output: Format) -> str:

@@ -11,6 +11,7 @@ import typer
 
 from fabricbench.cli import completion
 from fabricbench.cli.options import (
+    BeforeOption,
     ForceOption,
     FormatOption,
     OverridesOption,
@@ -21,7 +22,9 @@ from fabricbench.cli.output import Format, has_colour, note, write
 from fabricbench.runner.loading import TIME_LIMIT_MIN
 
 if TYPE_CHECKING:
-    from fabricbench.importing import Hardware
+    from collections.abc import Sequence
+
+    from fabricbench.importing import Hardware, SwitchCounters
     from fabricbench.plan.cost import Limits
     from fabricbench.plan.loaded import LoadedPlan
     from fabricbench.report.explanation import Explanation, Tried
@@ -65,6 +68,22 @@ def explain_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
     benchmark: Annotated[
         str, typer.Option(metavar="NAME", help="Of a file: name of the benchmark, where it does not say it.")
     ] = "",
+    counters: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="FILE",
+            help="Of a file: what a switch counted, as `counters` reads it; may be given again.",
+        ),
+    ] = None,
+    before: BeforeOption = None,
+    uplinks: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="PORT",
+            help="Of --counters: a port towards the next tier, or a pattern such as 'Ethernet9?'; may be "
+            "given again.",
+        ),
+    ] = None,
     workspace: WorkspaceOption = None,
     time_limit: TimeLimitOption = TIME_LIMIT_MIN,
     force: ForceOption = False,
@@ -76,7 +95,8 @@ def explain_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
     with their gain, the best first. They stay in the workspace, where `compare` finds them.
 
     A FILE is set beside what is expected of its fabric, and each cause says which test or counter tells it
-    apart from others.
+    apart from others. `--counters` sets what switches counted beside it, the growth since `--before` if that
+    is given.
 
     Exit status: 0, 130 when stopped by Ctrl-C, 143 by SIGTERM; what finished before is printed.
     """
@@ -93,10 +113,20 @@ def explain_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
         if tries:
             raise typer.BadParameter("--try runs remedies of a trial, and this is a file; leave it out")
         hardware = _hardware(adapters, rate)
-        asked = Asked(plan, overrides or (), workspace, Given(ranks, benchmark), hardware)
+        switches = _switches(counters or (), before or (), uplinks or ())
+        asked = Asked(
+            plan, overrides or (), workspace, Given(ranks, benchmark), hardware, switches, uplinks or ()
+        )
         write(explained(Path(trial), asked, output))
         return
-    _check_is_trial(trial, plan=plan, adapters=adapters, rate=rate, ranks=ranks, benchmark=benchmark or None)
+    of_file = {
+        "plan": plan,
+        "adapters": adapters,
+        "rate": rate,
+        "ranks": ranks,
+        "benchmark": benchmark or None,
+    }
+    _check_is_trial(trial, **of_file, counters=counters, before=before, uplinks=uplinks)
     store = Workspace.open(workspace)
     found = store.find(trial)
     if tries:
@@ -125,6 +155,30 @@ def _hardware(adapters: int | None, rate: str | None) -> Hardware:
             f"found {error.found}; allowed: {error.allowed}", param_hint="--rate"
         ) from error
     return Hardware(adapters, bps / 1e9, "--adapters and --rate" if adapters else "--rate")
+
+
+def _switches(
+    counters: Sequence[Path], before: Sequence[Path], uplinks: Sequence[str]
+) -> list[SwitchCounters]:
+    """Read what switches counted, and check that uplinks are among their ports.
+
+    Raises:
+        MeasuredError: A file cannot be read.
+    """
+    from fabricbench.importing import switch_counters, uplink_load
+
+    for name, values in (("--before", before), ("--uplinks", uplinks)):
+        if values and not counters:
+            raise typer.BadParameter(f"found {name} without --counters; name the file that it belongs to")
+    switches = switch_counters(counters, before)
+    for port in uplinks:
+        if not any(uplink_load(each, [port]) for each in switches):
+            raise typer.BadParameter(
+                f"found {port}, and no port of that name with bytes or packets sent; `fabricbench counters "
+                "FILE` has their names",
+                param_hint="--uplinks",
+            )
+    return switches
 
 
 def _check_is_trial(trial: str, **options: object) -> None:

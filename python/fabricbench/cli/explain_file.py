@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from fabricbench.cli.output import Format, has_colour
-from fabricbench.importing import CONFIDENCE, Examined, Fabric, Given, Hardware, Look, Source, Suspect
+from fabricbench.importing import (
+    CONFIDENCE,
+    Examined,
+    Fabric,
+    Given,
+    Hardware,
+    Look,
+    Source,
+    Suspect,
+    SwitchCounters,
+)
 from fabricbench.report.text_table import Column, Row, Style, render, styled
 from fabricbench.words import counted, data_size
 
@@ -27,6 +37,8 @@ class Asked:
         workspace: Folder of the trials.
         given: Ranks and benchmark.
         hardware: Adapters of a host and their rate.
+        switches: What switches counted.
+        uplinks: Names of their ports towards the next tier, or patterns of them.
     """
 
     plan: str | None
@@ -34,6 +46,8 @@ class Asked:
     workspace: Path | None
     given: Given
     hardware: Hardware
+    switches: Sequence[SwitchCounters] = ()
+    uplinks: Sequence[str] = ()
 
 
 def explained(path: Path, asked: Asked, output: Format) -> str:
@@ -52,7 +66,7 @@ def explained(path: Path, asked: Asked, output: Format) -> str:
     found = importing.look_into(Source.of(path), given=asked.given)
     store = Workspace.open(asked.workspace, create=True)
     fabric = importing.fabric_of(found, asked.hardware, loaded, store)
-    case = found.examined(fabric.hardware, fabric.ranges)
+    case = found.examined(fabric.hardware, fabric.ranges, asked.switches, asked.uplinks)
     causes = importing.suspects(case)
     if output is Format.JSON:
         return _json(path, found, case, fabric, causes)
@@ -143,7 +157,19 @@ def _fabric_lines(found: Look, case: Examined, fabric: Fabric) -> list[str]:
             f"line rate: {case.adapters} x {hardware.rate_gbps:g} Gb/s = {case.bound:.4g} GB/s each "
             f"way{source}"
         )
-    return lines or ["nothing crosses a network"]
+    return [*lines, *_switch_lines(case)] or ["nothing crosses a network"]
+
+
+def _switch_lines(case: Examined) -> Iterator[str]:
+    """Say what switches counted since when, and what cannot be said of it."""
+    for each in case.switches:
+        since = (
+            f"since {each.before}" if each.before else "since they were cleared: --before gives the growth"
+        )
+        yield f"counters of {each.switch}: {', '.join(each.forms)}, {since}"
+        yield from (f"  {note}" for note in each.notes)
+    if case.switches and not case.uplinks:
+        yield "missing: which ports are uplinks, to see how evenly they were used: --uplinks PORT"
 
 
 def _json(path: Path, found: Look, case: Examined, fabric: Fabric, causes: Sequence[Suspect]) -> str:
@@ -173,6 +199,16 @@ def _json(path: Path, found: Look, case: Examined, fabric: Fabric, causes: Seque
         "rate_gbps": fabric.hardware.rate_gbps,
         "target_gb_per_s": case.target if case.crosses else None,
         "reached": case.ratio,
+        "switches": [
+            {
+                "switch": each.switch,
+                "file": each.file,
+                "before": each.before or None,
+                "forms": list(each.forms),
+                "notes": list(each.notes),
+            }
+            for each in case.switches
+        ],
         "causes": [
             {
                 "cause": each.cause,

@@ -49,6 +49,14 @@ TrialArgument = Annotated[
         help="An id or its beginning, `latest` or `latest~1`, or a plan for its last trial.",
     ),
 ]
+BeforeOption = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--before",
+        metavar="FILE",
+        help="The counters of a switch at an earlier moment; again for each file of counters, in order.",
+    ),
+]
 FormatOption = Annotated[Format, typer.Option("--format", help="How to write the results.")]
 ForceOption = Annotated[
     bool,

@@ -12,6 +12,7 @@ from typing import Final
 
 from fabricbench.measured.nccl_check import KINDS, factor_of, plain_name
 from fabricbench.measured.nccl_debug import DebugFacts
+from fabricbench.measured.switches.model import SwitchCounters
 
 CERTAIN, LIKELY, POSSIBLE = 3, 2, 1
 CONFIDENCE: Final[Mapping[int, str]] = {CERTAIN: "certain", LIKELY: "likely", POSSIBLE: "possible"}
@@ -104,6 +105,8 @@ class Examined:
         hardware: What hosts have.
         perftest: What perftest says of its settings.
         expected: For sizes, bandwidths of a model: least and most [GB/s].
+        switches: What switches counted.
+        uplinks: Names of their ports towards the next tier, or patterns of them.
     """
 
     points: Sequence[Point]
@@ -111,6 +114,8 @@ class Examined:
     hardware: Hardware
     perftest: Mapping[str, str]
     expected: Mapping[int, tuple[float, float]]
+    switches: Sequence[SwitchCounters] = ()
+    uplinks: Sequence[str] = ()
 
     @property
     def is_perftest(self) -> bool:

@@ -11,6 +11,7 @@ from fabricbench.measured.examined import Examined, Hardware, Point, bus_bandwid
 from fabricbench.measured.model import Given, Reading, Row, Table
 from fabricbench.measured.nccl_debug import DebugFacts, debug_facts
 from fabricbench.measured.reading import read
+from fabricbench.measured.switches.model import SwitchCounters
 from fabricbench.measured.text import Document
 
 LOG = "nccl-debug"
@@ -49,9 +50,15 @@ class Look:
             found |= {name: str(value) for name, value in table.facts.items()}
         return found | {"is": perftest.NAME}
 
-    def examined(self, hardware: Hardware, expected: Mapping[int, tuple[float, float]]) -> Examined:
+    def examined(
+        self,
+        hardware: Hardware,
+        expected: Mapping[int, tuple[float, float]],
+        switches: Sequence[SwitchCounters] = (),
+        uplinks: Sequence[str] = (),
+    ) -> Examined:
         """Return everything that is known, to be judged."""
-        return Examined(self.points, self.facts, hardware, self.perftest, expected)
+        return Examined(self.points, self.facts, hardware, self.perftest, expected, switches, uplinks)
 
 
 def look(name: str, data: bytes, format_name: str | None = None, given: Given | None = None) -> Look:

@@ -24,6 +24,13 @@ from fabricbench.measured.examined import (
 )
 from fabricbench.measured.nccl_check import plain_name
 from fabricbench.measured.nccl_debug import DebugFacts, Seen, adapter_names, setting
+from fabricbench.measured.switch_causes import (
+    READS_THEM,
+    congestion_denied,
+    congestion_evidence,
+    link_errors,
+    uplink_spread,
+)
 
 
 def _at(seen: Seen) -> str:
@@ -481,42 +488,57 @@ def cross_rail(case: Examined) -> Iterator[Suspect]:
 
 
 def uneven(case: Examined) -> Iterator[Suspect]:
-    """The same size now fast, now slow."""
+    """The same size now fast, now slow, or uplinks of which some carry more than others."""
     groups: dict[tuple[str, int, int, str], list[float]] = {}
     for point in case.large:
         key = (point.benchmark, point.ranks, point.size_bytes, point.placement)
         groups.setdefault(key, []).append(point.busbw or 0.0)
     worst = max(groups.values(), key=lambda values: max(values) / min(values), default=[])
+    evidence, confidence = uplink_spread(case)
     if len(worst) > 1 and max(worst) > 1.2 * min(worst):
+        evidence = [f"{len(worst)} runs of one size: {min(worst):.4g} to {max(worst):.4g} GB/s", *evidence]
+        confidence = max(confidence, LIKELY if len(worst) > 3 else POSSIBLE)
+    if confidence:
         yield Suspect(
             "collisions",
-            "the same size is fast and slow in turn: queue pairs that share an uplink in some runs (ECMP), "
-            "or neighbours",
-            LIKELY if len(worst) > 3 else POSSIBLE,
-            [f"{len(worst)} runs of one size: {min(worst):.4g} to {max(worst):.4g} GB/s"],
-            "bytes and queue pairs of each uplink of the leaves during a slow and a fast run; "
-            "NCCL_IB_QPS_PER_CONNECTION=4; adaptive routing; `fabricbench expect PLAN` gives the range "
-            "that hashing makes",
+            "queue pairs share an uplink while others idle (ECMP): the same size is fast and slow in turn, "
+            "or neighbours load some uplinks",
+            confidence,
+            [*evidence, *_shares(case)] if case.switches else evidence,
+            "bytes and queue pairs of each uplink of the leaves during a slow and a fast run (`--counters` "
+            "with `--uplinks`); NCCL_IB_QPS_PER_CONNECTION=4; adaptive routing; `fabricbench expect PLAN` "
+            "gives the range that hashing makes",
         )
 
 
-def falls(case: Examined) -> Iterator[Suspect]:
-    """Bandwidth that falls beyond a size."""
+def congested(case: Examined) -> Iterator[Suspect]:
+    """Bandwidth that falls beyond a size, or drops, pauses and marks that switches counted."""
+    evidence, confidence = congestion_evidence(case)
+    if fallen := _fallen(case):
+        evidence = [fallen, *evidence, *congestion_denied(case)]
+    if not evidence:
+        return
+    yield Suspect(
+        "congestion",
+        "buffers fill, pauses spread, or marks cut rates for long: bandwidth falls beyond a size"
+        if fallen
+        else "switches dropped, paused or marked: buffers fill, pauses spread, or marks cut rates for long",
+        max(confidence, POSSIBLE),
+        [*evidence, *_shares(case)] if case.switches else evidence,
+        "rx_prio3_pause and tx_prio3_pause, np_cnp_sent, out_of_sequence, rx_discards_phy of hosts, "
+        f"pause and drop counters of switches, before and after one large run: {READS_THEM}",
+    )
+
+
+def _fallen(case: Examined) -> str:
+    """Say from where to where bandwidth falls beyond a size; nothing where it does not."""
     curve = _curve(case)
     if len(curve) < 3:
-        return
-    best = max(curve, key=lambda each: each[1])
-    last = curve[-1]
+        return ""
+    best, last = max(curve, key=lambda each: each[1]), curve[-1]
     if last[0] > best[0] >= 1 << 20 and last[1] < 0.8 * best[1]:
-        yield Suspect(
-            "congestion",
-            "bandwidth falls beyond a size, as where buffers fill, pauses spread or marks cut rates for long",
-            POSSIBLE,
-            [f"{best[1]:.4g} GB/s at {best[0]} B, {last[1]:.4g} GB/s at {last[0]} B"],
-            "rx_prio3_pause and tx_prio3_pause, np_cnp_sent, out_of_sequence, rx_discards_phy of hosts, "
-            "pause and drop "
-            "counters of switches, before and after one large run",
-        )
+        return f"{best[1]:.4g} GB/s at {best[0]} B, {last[1]:.4g} GB/s at {last[0]} B"
+    return ""
 
 
 def too_small(case: Examined) -> Iterator[Suspect]:
@@ -666,7 +688,8 @@ _RULES: Final[Sequence[Callable[[Examined], Iterator[Suspect]]]] = (
     faster_than_network,
     cross_rail,
     one_queue_pair,
-    falls,
+    link_errors,
+    congested,
     placements,
     forced_choice,
     inside_a_host,

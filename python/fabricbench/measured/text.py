@@ -53,23 +53,33 @@ class Document:
     text: str
 
     @classmethod
-    def decoded(cls, name: str, data: bytes) -> Document:
+    def decoded(
+        cls, name: str, data: bytes, wanted: str = "", hint: str = "", bytes_max: int = MAX_FILE_BYTES
+    ) -> Document:
         """Decode a file: UTF-8, or UTF-16 with a mark. Bytes that are neither become U+FFFD.
+
+        Args:
+            name: Name of the file, for errors.
+            data: Its bytes.
+            wanted: What it should be; the output of a benchmark by default.
+            hint: What to do where it is not.
+            bytes_max: Most bytes that it may have, unpacked.
 
         Raises:
             MeasuredError: It is empty, too large or no text.
         """
-        data = _unpacked(name, data)
-        if len(data) > MAX_FILE_BYTES:
-            found, allowed = f"more than {MAX_FILE_BYTES:,} bytes", f"at most {MAX_FILE_BYTES:,}"
-            raise MeasuredError(name, None, found, allowed, OUTPUT_HINT)
+        data = _unpacked(name, data, bytes_max)
+        if len(data) > bytes_max:
+            found, allowed = f"more than {bytes_max:,} bytes", f"at most {bytes_max:,}"
+            raise MeasuredError(name, None, found, allowed, hint or OUTPUT_HINT)
         encoding, skipped = next(
             ((kind, len(bom)) for bom, kind in _BOMS if data.startswith(bom)), ("utf-8", 0)
         )
         text = data[skipped:].decode(encoding, errors="replace")
         if not text.strip() or "\0" in text:
             found = "a file that is no text" if text.strip() else "an empty file"
-            raise MeasuredError(name, None, found, "the output of a benchmark", FORMATS_HINT)
+            expected = wanted or "the output of a benchmark"
+            raise MeasuredError(name, None, found, expected, hint or FORMATS_HINT)
         return cls(name, text)
 
     @cached_property
@@ -138,7 +148,7 @@ class Document:
         return cells
 
 
-def _unpacked(name: str, data: bytes) -> bytes:
+def _unpacked(name: str, data: bytes, bytes_max: int) -> bytes:
     """Return what a gzip file holds, up to one byte more than may be; other files as they are.
 
     Raises:
@@ -148,7 +158,7 @@ def _unpacked(name: str, data: bytes) -> bytes:
         return data
     try:
         with gzip.open(io.BytesIO(data)) as stream:
-            return stream.read(MAX_FILE_BYTES + 1)
+            return stream.read(bytes_max + 1)
     except (OSError, EOFError, zlib.error) as error:
         hint = "the file may be cut off: gunzip it and import what comes out"
         raise MeasuredError(
@@ -156,7 +166,7 @@ def _unpacked(name: str, data: bytes) -> bytes:
         ) from error
 
 
-OUTPUT_HINT = "import the benchmark's output alone"
+OUTPUT_HINT = "keep nothing but the output that is wanted in the file"
 FORMATS_HINT = "docs/import.md says which outputs can be imported; --format names the format"
 ROW_HINT = "a row may be cut off or mixed with other output: mend or remove this line"
 COMMA_HINT = "numbers have a decimal point: run the benchmark with LC_ALL=C, or put points in"

@@ -1,0 +1,115 @@
+"""What `counters FILE` shows: each counter of a switch, what it counts, and ours that counts the same."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from fabricbench.cli.output import Format, has_colour
+from fabricbench.importing import Change, SwitchCounters, totals
+from fabricbench.report.text_table import Style, styled
+
+_SHOWN: Final = 6
+_COLUMNS: Final = (
+    *("switch", "place", "vendor_name", "name", "before", "after", "value", "note"),
+    *("counts", "unit", "metric", "meaning", "reference"),
+)
+
+
+def counters_text(switches: Sequence[SwitchCounters], output: Format) -> str:
+    """Return the counters of switches in a format."""
+    if output is Format.TABLE:
+        return "\n\n".join(_text(each) for each in switches)
+    if output is Format.CSV:
+        from fabricbench.report.formats import rows_csv
+
+        return rows_csv(list(_COLUMNS), [_row(each, one) for each in switches for one in each.changes])
+    content = [
+        {
+            "switch": each.switch,
+            "file": each.file,
+            "before": each.before or None,
+            "forms": list(each.forms),
+            "notes": list(each.notes),
+            "counters": [
+                {name: value for name, value in _row(each, one).items() if name != "switch"}
+                for one in each.changes
+            ],
+        }
+        for each in switches
+    ]
+    return json.dumps({"switches": content}, indent=2, allow_nan=False)
+
+
+def _row(switch: SwitchCounters, change: Change) -> dict[str, Any]:
+    counter = change.counter
+    return {
+        "switch": switch.switch,
+        "place": change.place,
+        "vendor_name": change.vendor_name,
+        "name": counter.name if counter else None,
+        "before": change.before,
+        "after": change.after,
+        "value": change.value,
+        "note": change.note,
+        "counts": counter.counts if counter else None,
+        "unit": counter.unit if counter else None,
+        "metric": (counter.metric or None) if counter else None,
+        "meaning": counter.meaning if counter else None,
+        "reference": counter.reference if counter else None,
+    }
+
+
+def _text(switch: SwitchCounters) -> str:
+    since = f"since {switch.before}" if switch.before else "as they stand: --before FILE gives the growth"
+    head = f"{switch.switch}: {', '.join(switch.forms)}; {since}"
+    by_name: dict[str, list[Change]] = {}
+    for each in switch.changes:
+        by_name.setdefault(each.vendor_name, []).append(each)
+    known = [changes for changes in by_name.values() if changes[0].counter and not _is_idle(changes)]
+    idle = [name for name, changes in by_name.items() if changes[0].counter and _is_idle(changes)]
+    unknown = [changes for changes in by_name.values() if not changes[0].counter]
+    lines = [styled(head, Style.BOLD, colour=has_colour()), *switch.notes]
+    lines += [line for changes in known for line in _lines(changes)]
+    if idle:
+        lines.append(f"0 wherever they are counted: {', '.join(idle)}")
+    if unknown:
+        lines.append("not known, by their vendor's names:")
+        lines += [f"{changes[0].vendor_name}: {_values(changes)}" for changes in unknown]
+    return "\n".join(lines)
+
+
+def _is_idle(changes: Sequence[Change]) -> bool:
+    """Tell whether there is nothing to say of a counter: it is 0, or the device does not have it."""
+    return all(not each.value if each.value is not None else each.after is None for each in changes)
+
+
+def _lines(changes: Sequence[Change]) -> Iterator[str]:
+    counter = changes[0].counter
+    if counter is None:
+        return
+    unit = f" [{counter.unit}]" if counter.unit else ""
+    ours = f"ours: {counter.metric}" if counter.metric else "nothing of ours counts this"
+    yield f"{changes[0].vendor_name}: {counter.name}, {counter.counts}{unit}; {ours}"
+    yield f"  {counter.meaning}"
+    yield f"  {_values(changes)}"
+
+
+def _values(changes: Sequence[Change]) -> str:
+    """Write the values of a counter: the largest by their places, and how many are 0 or not known."""
+    known = [each for each in changes if each.value is not None]
+    grown = {place: value for place, value in totals(known).items() if value}
+    texts = [f"{place} {_number(value)}" for place, value in list(grown.items())[:_SHOWN]]
+    texts += [f"{len(grown) - _SHOWN:,} more"] if len(grown) > _SHOWN else []
+    texts += [f"{len(known) - len(grown):,} with 0"] if len(known) > len(grown) else []
+    reasons: dict[str, int] = {}
+    for each in changes:
+        if each.value is None:
+            reasons[each.note] = reasons.get(each.note, 0) + 1
+    texts += [f"{count:,} {reason}" for reason, count in reasons.items()]
+    return ", ".join(texts)
+
+
+def _number(value: int | float) -> str:
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.6g}"

@@ -1,0 +1,295 @@
+"""Counters of a switch as a file has them, and what they grew by between two files."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+from fabricbench.counters import Counter, find
+from fabricbench.measured.errors import MeasuredError
+from fabricbench.measured.text import Document, shown
+from fabricbench.words import one_line
+
+Value = int | float | None
+"""What a counter has; none where the device does not count it."""
+
+HINT: Final = "the file may be cut off or edited: write what the switch says into a file once more"
+_NAME_MAX: Final = 200
+_TWICE_HINT: Final = "one file for each moment: give the earlier one by --before"
+_INTEGER: Final = re.compile(r"-?(?:\d{1,3}(?:,\d{3})+|\d{1,20})", re.ASCII)
+_RATE: Final = re.compile(r"(\d{1,20}(?:\.\d{1,20})?) ?(?:([KMGT]?)B?/s|%)", re.ASCII)
+_FLOAT: Final = re.compile(r"-?\d{1,20}(?:\.\d{0,20})?(?:[eE][+-]?\d{1,2})?", re.ASCII)
+_SCALES: Final = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
+"""Of `utilities_common/netstat.py` of sonic-utilities."""
+_NOT_COUNTED: Final = ((1 << 64) - 1, -1)
+"""What chips give in place of a counter that they do not have."""
+_GAUGES: Final = ("depth", "rate")
+_GAUGE: Final = re.compile(r"WATERMARK|OCCUPANCY|_BER|UTIL|[BP]PS$|per-second|FLR")
+"""Names of unknown ones that do not only grow."""
+
+
+def parsed(cell: object) -> Value:
+    """Read a cell: `1,210`, `204.80 KB/s` [bytes/s], `12.5%`, `4e-10`; none for `N/A`, nothing and all ones.
+
+    Raises:
+        ValueError: It is no number.
+    """
+    if isinstance(cell, int | float) and not isinstance(cell, bool):
+        return None if cell in _NOT_COUNTED else cell
+    text = "" if cell is None else str(cell).strip()
+    if text in ("", "N/A"):
+        return None
+    if _INTEGER.fullmatch(text):
+        number = int(text.replace(",", ""))
+        return None if number in _NOT_COUNTED else number
+    if match := _RATE.fullmatch(text):
+        return float(match[1]) * _SCALES[match[2] or ""]
+    if _FLOAT.fullmatch(text):
+        return float(text)
+    raise ValueError(text)
+
+
+@cache
+def definition(family: str, vendor_name: str) -> Counter | None:
+    """Return what a counter of a switch is; none if it is not known."""
+    return next((each for each in find(vendor_name) if each.family == family), None)
+
+
+@dataclass(frozen=True)
+class Count:
+    """What one counter of one port, queue, priority group or pool had.
+
+    Attributes:
+        value: Its value.
+        since: What the device says of when it was cleared; empty if it says nothing.
+        line: Its line; none where that is not known.
+    """
+
+    value: Value
+    since: str = ""
+    line: int | None = None
+
+
+_Key = tuple[str, str]
+"""Port, queue (`Ethernet0:3`), priority group (`Ethernet0:PG3`) or pool, and the vendor's name."""
+
+
+@dataclass
+class Reading:
+    """What a file holds: the counters of one switch.
+
+    Attributes:
+        document: The file.
+        family: Whose names they are: `sonic` or `openconfig`.
+        forms: What was read, such as `show pfc counters`.
+        host: Name of the switch; empty if the file does not have it.
+        counts: The counters.
+        notes: What was left out.
+    """
+
+    document: Document
+    family: str
+    forms: list[str] = field(default_factory=list)
+    host: str = ""
+    counts: dict[_Key, Count] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def switch(self) -> str:
+        """Name of the switch, or of its file."""
+        return self.host or Path(self.document.name).stem
+
+    def at(self, host: str, line: int | None) -> None:
+        """Take a name of the switch.
+
+        Raises:
+            MeasuredError: The file has another one.
+        """
+        if self.host and one_line(host, _NAME_MAX) != self.host:
+            found = f"{shown(host)} after {shown(self.host)}"
+            hint = "split the file: one for each switch"
+            raise self.document.error(line, found, "the counters of one switch", hint)
+        self.host = one_line(host, _NAME_MAX)
+
+    def read_as(self, form: str) -> None:
+        """Note a form once."""
+        if form not in self.forms:
+            self.forms.append(form)
+
+    def add(self, place: str, vendor_name: str, cell: object, line: int | None, since: str = "") -> None:
+        """Take a counter; of one that is not known a text or nothing is none.
+
+        Raises:
+            MeasuredError: It is no number, or there was another one.
+        """
+        place, vendor_name = one_line(place, _NAME_MAX), one_line(vendor_name, _NAME_MAX)
+        try:
+            value = parsed(cell)
+        except ValueError:
+            if definition(self.family, vendor_name) is None:
+                return
+            found = f"{shown(str(cell))} for {shown(vendor_name)} of {shown(place)}"
+            raise self.document.error(line, found, "a number or N/A", HINT) from None
+        if value is None and definition(self.family, vendor_name) is None:
+            return
+        key = (place, vendor_name)
+        former = self.counts.get(key)
+        if former is not None and former.value != value:
+            where = "" if former.line is None else f" in line {former.line}"
+            found = f"{value} for {shown(vendor_name)} of {shown(place)}, which is {former.value}{where}"
+            raise self.document.error(line, found, "each counter once", _TWICE_HINT)
+        self.counts[key] = Count(value, one_line(since, _NAME_MAX), line)
+
+    def take(self, place: str, vendor_name: str, cell: object, names: Sequence[str], since: str = "") -> None:
+        """Take a counter of a JSON document, which stands below some names.
+
+        Raises:
+            MeasuredError: As `add`, with its line.
+        """
+        try:
+            self.add(place, vendor_name, cell, None, since)
+        except MeasuredError as error:
+            line = line_of(self.document, names)
+            raise self.document.error(line, error.found, error.expected, error.hint) from None
+
+
+def line_of(document: Document, names: Sequence[str]) -> int | None:
+    """Return the line of the last of some names, each after the one before, as far as text alone tells it."""
+    place = 0
+    for name in names:
+        found = document.text.find(f'{name}"', place)
+        place = place if found < 0 else found
+    return document.text.count("\n", 0, place) + 1 if place else None
+
+
+@dataclass(frozen=True)
+class Change:
+    """A counter of a switch, alone or between two files.
+
+    Attributes:
+        place: Port, queue, priority group or pool.
+        vendor_name: The vendor's name.
+        counter: What it counts; none if that is not known.
+        before: Value of the earlier file; none without one.
+        after: Value of the file.
+        value: Its growth; without an earlier file, and of what does not only grow, the value of the file.
+            None where it is not known.
+        note: Why it is not.
+    """
+
+    place: str
+    vendor_name: str
+    counter: Counter | None
+    before: Value
+    after: Value
+    value: Value
+    note: str = ""
+
+    @property
+    def name(self) -> str:
+        """Neutral name; the vendor's if it has none."""
+        return self.counter.name if self.counter else self.vendor_name
+
+
+@dataclass(frozen=True)
+class SwitchCounters:
+    """What a switch counted.
+
+    Attributes:
+        switch: Its name.
+        file: The file.
+        before: The earlier file; empty without one.
+        forms: What was read.
+        changes: Its counters, in the order of the file.
+        notes: What was left out or cannot be said.
+    """
+
+    switch: str
+    file: str
+    before: str
+    forms: Sequence[str]
+    changes: Sequence[Change]
+    notes: Sequence[str]
+
+    def named(self, *names: str) -> list[Change]:
+        """Return the counters of neutral names whose value is known; of `name_{p}` every priority."""
+        priorities = tuple(name.removesuffix("{p}") for name in names if name.endswith("{p}"))
+        return [
+            each
+            for each in self.changes
+            if each.value is not None
+            and each.counter is not None
+            and (
+                each.name in names
+                or (each.name[-1:].isdigit() and each.name.rstrip("01234567") in priorities)
+            )
+        ]
+
+
+def compared(after: Reading, before: Reading | None) -> SwitchCounters:
+    """Return the counters of a file, as differences to an earlier one if there is one.
+
+    Raises:
+        MeasuredError: The files are of different switches, or have no counter in common.
+    """
+    notes = list(after.notes)
+    if before is not None:
+        _require_same(after, before)
+        missing = len(before.counts.keys() - after.counts.keys())
+        notes += [f"{missing:,} counters of {before.document.name} are no longer there"] if missing else []
+    changes = [_change(after.family, key, count, before) for key, count in after.counts.items()]
+    fallen = sum(1 for each in changes if each.note == _FALLEN)
+    if fallen:
+        notes.append(f"{fallen:,} of {len(changes):,} counters fell: the switch restarted, or was cleared")
+    earlier = "" if before is None else before.document.name
+    return SwitchCounters(after.switch, after.document.name, earlier, after.forms, changes, notes)
+
+
+def _require_same(after: Reading, before: Reading) -> None:
+    name, hint = after.document.name, "give two files of one switch, written by the same command"
+    if after.host and before.host and after.host != before.host:
+        found = f"counters of {shown(after.host)}, and of {shown(before.host)} in {before.document.name}"
+        raise MeasuredError(name, None, found, "two files of one switch", hint)
+    if not after.counts.keys() & before.counts.keys():
+        found = f"no counter that is in {before.document.name} as well"
+        raise MeasuredError(name, None, found, "two files of one switch", hint)
+
+
+_FALLEN: Final = "less than before: cleared, restarted or wrapped"
+
+
+def _change(family: str, key: _Key, count: Count, before: Reading | None) -> Change:
+    place, vendor_name = key
+    counter = definition(family, vendor_name)
+    former = None if before is None else before.counts.get(key)
+    earlier = None if former is None else former.value
+    value, note = count.value, ""
+    is_gauge = _GAUGE.search(vendor_name) if counter is None else counter.counts in _GAUGES
+    if value is None:
+        note = "not counted"
+    elif before is not None and not is_gauge:
+        value, note = _growth(value, count.since, former)
+    elif value < 0:
+        value, note = None, "less than 0: cleared by another command, or restarted"
+    return Change(place, vendor_name, counter, earlier, count.value, value, note)
+
+
+def _growth(value: int | float, since: str, former: Count | None) -> tuple[Value, str]:
+    if former is None or former.value is None:
+        return None, "not counted before"
+    if since != former.since:
+        return None, f"cleared in between: {since or 'not'} after, {former.since or 'not'} before"
+    grown = value - former.value
+    return (grown, "") if grown >= 0 else (None, _FALLEN)
+
+
+def totals(changes: Sequence[Change]) -> Mapping[str, int | float]:
+    """Return what each port, queue or pool has in sum, the most first."""
+    found: dict[str, int | float] = {}
+    for each in changes:
+        found[each.place] = found.get(each.place, 0) + (each.value or 0)
+    return dict(sorted(found.items(), key=lambda item: -item[1]))

@@ -1,0 +1,154 @@
+"""OpenConfig's counters as gNMI or RESTCONF answers: JSON of RFC 7951, names with or without module.
+
+Read are `state/counters` and `statistics` of openconfig-interfaces and what augments it, and `queue/state` of
+openconfig-qos. The tree may begin anywhere: at the root, at `openconfig-interfaces:interfaces`, as RESTCONF
+answers (RFC 8040, 4.3), or at the path that goes with it, as `gnmic get` writes it (`source`, `updates` with
+`Path` and `values`) and pygnmi (`notification`, `update` with `path` and `val`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import cache
+from typing import Any, Final
+
+from fabricbench.counters import counters
+from fabricbench.measured.switches.model import HINT, Reading, definition, line_of
+from fabricbench.measured.text import Document
+
+_DEPTH_MAX: Final = 60
+_MODULE: Final = re.compile(r"^[A-Za-z_][\w.-]*:")
+_STEP: Final = re.compile(r"([^/\[]+)((?:\[(?:[^\]\\]|\\.)*\])*)")
+_KEY: Final = re.compile(r"\[[^=\]]*=((?:[^\]\\]|\\.)*)\]")
+_KEYS: Final = ("name", "interface-id", "index", "priority", "id")
+"""Leaves that tell the entries of a list apart."""
+_NO_COUNTERS: Final = (*_KEYS, "last-clear", "timestamp")
+_ROOTS: Final = (
+    *("", "/interfaces", "/interfaces/interface", "/interfaces/interface/state"),
+    *("/interfaces/interface/ethernet", "/interfaces/interface/ethernet/state"),
+    *("/qos", "/qos/interfaces", "/qos/interfaces/interface", "/qos/interfaces/interface/output"),
+    *("/qos/interfaces/interface/output/queues", "/qos/interfaces/interface/output/queues/queue"),
+)
+"""Where a tree may begin."""
+
+_Step = tuple[str, str]
+"""A name without its module, and the key of the entry; empty without one."""
+
+
+def read(document: Document, values: Sequence[Any]) -> Reading:
+    """Read every counter that a document has.
+
+    Raises:
+        MeasuredError: It is nested too deep, a known counter has no number, or there are several switches.
+    """
+    reading = Reading(document, "openconfig")
+    for value in values:
+        _walk(reading, value, (), "")
+    if reading.counts:
+        reading.read_as("OpenConfig")
+    return reading
+
+
+def _walk(reading: Reading, value: Any, path: tuple[_Step, ...], since: str) -> None:
+    if len(path) > _DEPTH_MAX:
+        raise reading.document.error(None, f"more than {_DEPTH_MAX} levels", "a tree of OpenConfig", HINT)
+    if isinstance(value, list):
+        for entry in value:
+            _walk(reading, entry, (*path[:-1], (path[-1][0], _key(entry))) if path else (), since)
+    elif isinstance(value, dict):
+        _walk_object(reading, value, path, since)
+    elif _is_counter(path):
+        place = ":".join(key for _, key in path if key) or "-"
+        reading.take(
+            place, _name(path), value, [part for name, key in path for part in (key, name) if part], since
+        )
+
+
+def _walk_object(reading: Reading, value: dict[str, Any], path: tuple[_Step, ...], since: str) -> None:
+    if isinstance(source := value.get("source"), str) and "updates" in value:
+        host = source.rpartition(":")[0] or source
+        reading.at(host, line_of(reading.document, (source,)))
+    told = value.get("Path", value.get("path"))
+    if isinstance(told, str):
+        before = value.get("prefix")
+        begun = (*_steps(before if isinstance(before, str) else ""), *path, *_steps(told))
+        inner = value.get("values", value.get("val"))
+        inner = list(inner.values()) if "values" in value and isinstance(inner, dict) else [inner]
+        for each in inner:
+            _walk(reading, _unwrapped(each, begun), begun, since)
+        return
+    prefix = value.get("prefix")
+    begun = (*path, *_steps(prefix)) if isinstance(prefix, str) and not path else path
+    cleared = value.get("last-clear")
+    cleared = since if cleared in (None, "0", 0) else str(cleared)
+    for name, content in value.items():
+        bare = _MODULE.sub("", name)
+        is_envelope = not path and bare in ("updates", "update", "notification", "notifications")
+        _walk_entries(reading, content, begun) if is_envelope else _walk(
+            reading, content, (*begun, (bare, "")), cleared
+        )
+
+
+def _walk_entries(reading: Reading, content: Any, path: tuple[_Step, ...]) -> None:
+    for entry in content if isinstance(content, list) else [content]:
+        _walk(reading, entry, path, "")
+
+
+def _unwrapped(value: Any, path: Sequence[_Step]) -> Any:
+    """Return what stands below a path where its last name is said once more, as SONiC answers."""
+    if isinstance(value, dict) and len(value) == 1 and path:
+        (name, content), *_ = value.items()
+        if _MODULE.sub("", name) == path[-1][0]:
+            return content
+    return value
+
+
+def _steps(path: str) -> Iterator[_Step]:
+    """Yield the steps of a path such as `openconfig-interfaces:interfaces/interface[name=Eth1/1]/state`."""
+    for match in _STEP.finditer(_MODULE.sub("", path, count=1) if path.startswith("openconfig:") else path):
+        keys = (re.sub(r"\\(.)", r"\1", key) for key in _KEY.findall(match[2]))
+        if bare := _MODULE.sub("", match[1]):
+            yield bare, ":".join(keys)
+
+
+def _key(entry: Any) -> str:
+    """Return what tells an entry of a list from others."""
+    if not isinstance(entry, dict):
+        return ""
+    for holder in (entry, entry.get("state"), entry.get("config")):
+        for name, value in holder.items() if isinstance(holder, dict) else ():
+            if _MODULE.sub("", name) in _KEYS and isinstance(value, str | int):
+                return str(value)
+    return ""
+
+
+def _is_counter(path: Sequence[_Step]) -> bool:
+    names = [name for name, _ in path]
+    if not names or names[-1] in _NO_COUNTERS:
+        return False
+    holders = names[:-1]
+    return "counters" in holders or "statistics" in holders or holders[-2:] == ["queue", "state"]
+
+
+def _name(path: Sequence[_Step]) -> str:
+    """Return the path of a counter without keys, from the root where that is known."""
+    return _full("/" + "/".join(name for name, _ in path))
+
+
+@cache
+def _full(bare: str) -> str:
+    """Return a path from the root: where it is a counter that is known, or else stands beside one."""
+    for root in _ROOTS:
+        if definition("openconfig", f"{root}{bare}"):
+            return f"{root}{bare}"
+    holder = bare.rpartition("/")[0]
+    return next((f"{root}{bare}" for root in _ROOTS if f"{root}{holder}" in _holders()), bare)
+
+
+@cache
+def _holders() -> frozenset[str]:
+    """Return the containers of the counters that are known."""
+    return frozenset(
+        each.vendor_name.rpartition("/")[0] for each in counters() if each.family == "openconfig"
+    )

@@ -1,0 +1,61 @@
+"""A file of a switch's counters, read by the reader of its form."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+from fabricbench.measured.errors import MeasuredError
+from fabricbench.measured.json_text import documents
+from fabricbench.measured.switches import openconfig, sonic_json, sonic_text
+from fabricbench.measured.switches.model import HINT, Reading
+from fabricbench.measured.text import Document
+
+MAX_FILE_BYTES: Final = 64 << 20
+"""A dump of COUNTERS_DB has some 2 KB for each queue."""
+FORMS: Final = (
+    "tables of SONiC (show interfaces counters, pfc counters, queue counters), its COUNTERS_DB, or JSON of "
+    "OpenConfig"
+)
+_FORMS_HINT: Final = "docs/counters.md says what can be read and how to get it"
+_JSON: Final = re.compile(r"^[\[{]", re.MULTILINE)
+_END: Final = re.compile(r"^[\]}]\s*$", re.MULTILINE)
+
+
+def read(name: str, data: bytes) -> Reading:
+    """Read a file.
+
+    Args:
+        name: What to call it in errors.
+        data: Its bytes, perhaps packed by gzip.
+
+    Raises:
+        MeasuredError: It holds no counters that can be read, those of several switches, or is cut off.
+    """
+    document = Document.decoded(name, data, FORMS, _FORMS_HINT, MAX_FILE_BYTES)
+    begin = _JSON.search(document.text)
+    is_json = document.text.lstrip()[:1] in ("{", "[")
+    if begin is None or (not is_json and sonic_text.has_table(document)):
+        reading: Reading | None = sonic_text.read(document)
+    else:
+        above = document.text[: begin.start()].strip().rpartition("\n")[2]
+        document, values = _documents(document, begin.start())
+        reading = sonic_json.read(document, values, above) or openconfig.read(document, values)
+    if reading is None or not reading.counts:
+        left_out = f" ({reading.notes[0]})" if reading and reading.notes else ""
+        raise document.error(None, f"no counters{left_out}", FORMS, _FORMS_HINT)
+    return reading
+
+
+def _documents(document: Document, start: int) -> tuple[Document, list[Any]]:
+    """Parse JSON; what a command prints in lines before and after it is left out."""
+    ends = [match.end() for match in _END.finditer(document.text, start)]
+    end = ends[-1] if ends else len(document.text)
+    if _JSON.search(document.text, end):
+        end = len(document.text)  # another document, which is cut off
+    text = "\n" * document.text.count("\n", 0, start) + document.text[start:end]
+    inner = Document(document.name, text)
+    try:
+        return inner, documents(inner)
+    except MeasuredError as error:
+        raise document.error(error.line, error.found, error.expected, HINT) from error

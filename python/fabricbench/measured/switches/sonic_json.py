@@ -1,0 +1,133 @@
+"""What SONiC writes as JSON: a dump of its COUNTERS_DB, and `-j` of `portstat`, `queuestat` and `wredstat`.
+
+A dump is that of `sonic-db-dump -n COUNTERS_DB -y`, which `show techsupport` has as `dump/COUNTERS_DB*.json`
+(redis-dump-load: `{key: {"type": "hash", "value": {...}}}`), of the `redis-dump` in Ruby (a document for each
+key), or plain `{key: {...}}` as the tests of sonic-utilities have it. `COUNTERS:oid:0x...` has the counters
+of a port, queue, priority group or pool; `COUNTERS_*_NAME_MAP` gives their names (sonic-utilities,
+`scripts/queuestat`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from fabricbench.measured.switches.model import Reading
+from fabricbench.measured.switches.sonic_text import cleared_at, port_counter, queue_place
+from fabricbench.measured.text import Document
+
+_MAP: Final = re.compile(r"COUNTERS_(\w+)_NAME_MAP")
+_COUNTERS: Final = "COUNTERS:"
+_WATERMARKS: Final = "USER_WATERMARKS:"
+"""Watermarks as `show` prints them; those below `COUNTERS:` are since the last poll."""
+_OF_QUEUES: Final = {
+    "totalpacket": "SAI_QUEUE_STAT_PACKETS",
+    "totalbytes": "SAI_QUEUE_STAT_BYTES",
+    "droppacket": "SAI_QUEUE_STAT_DROPPED_PACKETS",
+    "dropbytes": "SAI_QUEUE_STAT_DROPPED_BYTES",
+    "creditWDPkts": "SAI_QUEUE_STAT_CREDIT_WD_DELETED_PACKETS",
+    "wreddroppacket": "SAI_QUEUE_STAT_WRED_DROPPED_PACKETS",
+    "wreddropbytes": "SAI_QUEUE_STAT_WRED_DROPPED_BYTES",
+    "ecnmarkedpacket": "SAI_QUEUE_STAT_WRED_ECN_MARKED_PACKETS",
+    "ecnmarkedbytes": "SAI_QUEUE_STAT_WRED_ECN_MARKED_BYTES",
+}
+_OF_PORTS: Final = ("RX_OK", "TX_OK", "RX_ERR", "TX_ERR", "FEC_CORR", "TRIM_PKTS")
+_WATERMARK_HINT: Final = "write the table without -j, whose title says it, or dump COUNTERS_DB"
+
+
+def read(document: Document, values: Sequence[Any], above: str) -> Reading | None:
+    """Read what SONiC writes as JSON; none if it is nothing of that.
+
+    Args:
+        document: The file.
+        values: Its JSON documents.
+        above: What is printed before them, such as when the counters were cleared.
+
+    Raises:
+        MeasuredError: A value of a known counter is no number.
+    """
+    first = values[0]
+    if isinstance(first, list) and first and isinstance(first[0], dict) and "Port" in first[0]:
+        expected = "JSON that says which watermark it is of"
+        raise document.error(1, "watermarks by -j", expected, _WATERMARK_HINT)
+    hashes = dict(_hashes(values))
+    if any(key.startswith((_COUNTERS, _WATERMARKS)) or _MAP.fullmatch(key) for key in hashes):
+        return _dump(document, hashes)
+    tables = [each for value in values if isinstance(value, dict) for each in value.values()]
+    kinds = [_kind(each) for each in tables if isinstance(each, dict)]
+    if not any(kinds):
+        return None
+    reading = Reading(document, "sonic")
+    for value in values:
+        _tables(reading, value, cleared_at(above))
+    return reading
+
+
+def _hashes(values: Sequence[Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the hashes of a dump with their keys."""
+    for value in values:
+        if not isinstance(value, dict):
+            continue
+        if isinstance(value.get("key"), str) and isinstance(value.get("value"), dict):
+            yield value["key"], value["value"]
+            continue
+        for key, content in value.items():
+            if isinstance(content, dict):
+                inner = content.get("value")
+                yield key, inner if isinstance(inner, dict) else content
+
+
+def _dump(document: Document, hashes: Mapping[str, Mapping[str, Any]]) -> Reading:
+    reading = Reading(document, "sonic", ["COUNTERS_DB"])
+    names: dict[str, str] = {}
+    for key, content in hashes.items():
+        if match := _MAP.fullmatch(key):
+            names |= {str(oid): _place(match[1], name) for name, oid in content.items()}
+    marked = {key.removeprefix(_WATERMARKS) for key in hashes if key.startswith(_WATERMARKS)}
+    nameless = 0
+    for key, content in hashes.items():
+        prefix = next((each for each in (_COUNTERS, _WATERMARKS) if key.startswith(each)), None)
+        if prefix is None:
+            continue
+        oid = key.removeprefix(prefix)
+        nameless += oid not in names and oid.startswith("oid:")
+        for name, cell in content.items():
+            if prefix == _WATERMARKS or oid not in marked or "WATERMARK" not in name:
+                reading.take(names.get(oid, oid), name, cell, (key, name))
+    if nameless:
+        reading.notes.append(
+            f"{nameless:,} objects have no name in COUNTERS_*_NAME_MAP: they go by their oid"
+        )
+    return reading
+
+
+def _place(kind: str, name: str) -> str:
+    """Return what an object is called: queues by port and number, priority groups by `PG` and theirs."""
+    port, colon, number = name.rpartition(":")
+    return f"{port}:PG{number}" if kind == "PG" and colon else name
+
+
+def _kind(content: Mapping[str, Any]) -> str:
+    """Return whose counters an object of `-j` has; empty if it is none."""
+    if any(name in content for name in _OF_PORTS):
+        return "show interfaces counters -j"
+    if any(isinstance(each, dict) and _OF_QUEUES.keys() & each.keys() for each in content.values()):
+        return "show queue counters --json"
+    return ""
+
+
+def _tables(reading: Reading, value: Any, cleared: str) -> None:
+    for port, content in value.items() if isinstance(value, dict) else ():
+        kind = _kind(content) if isinstance(content, dict) else ""
+        if not kind:
+            continue
+        reading.read_as(kind)
+        since = str(content.get("cached_time") or cleared)
+        for name, cell in content.items():
+            if isinstance(cell, dict):
+                for counter, number in cell.items():
+                    known = _OF_QUEUES[counter] if counter in _OF_QUEUES else str(counter)
+                    reading.take(queue_place(port, name), known, number, (port, name, counter), since)
+            elif name not in ("time", "cached_time"):
+                reading.take(port, port_counter(name), cell, (port, name), since)

@@ -1,0 +1,264 @@
+"""Tables that SONiC prints: `show interfaces counters`, `show pfc counters`, `show queue counters` and more.
+
+Their forms are those of sonic-utilities, `doc/Command-Reference.md`: `utilities_common/portstat.py`,
+`scripts/pfcstat`, `queuestat`, `wredstat`, `watermarkstat`, `pg-drop` and `pfcwd/main.py`. All are printed as
+`tabulate` does with the format `simple`: a rule of hyphens below the head says where each column stands, and
+numbers end where it ends. A column that is the value of one counter of SAI gets its name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from fabricbench.measured.line import Line
+from fabricbench.measured.switches.model import HINT, Reading, definition
+from fabricbench.measured.text import Document, shown
+
+_RULE: Final = re.compile(r" *-{2,}(?: +-{2,})* *")
+_PROMPT: Final = re.compile(r"(?:\(\S+\)\s*)?[\w.-]+@([\w.-]{1,63}):[^#$]{0,200}[#$](?: .*)?")
+_SINCE: Final = re.compile(
+    r"(?:\S+ )?Last cached time(?: for \S+)? was (.+)|The rates are calculated within (.+)"
+)
+_TITLES_BETWEEN: Final = re.compile(r"For namespace|Reminder:|.+:(?: \(Namespace \S+\))?$|Warning:")
+_INDEX: Final = re.compile(r"(PG|UC|MC|ALL|VOQ)(\d{1,5})")
+
+_FIRST_COLUMNS: Final = ("IFACE", "Port Rx", "Port Tx", "Port", "Pool", "QUEUE")
+_PORT: Final = {
+    "RX_ERR": "SAI_PORT_STAT_IF_IN_ERRORS",
+    "RX_DRP": "SAI_PORT_STAT_IF_IN_DISCARDS",
+    "RX_OVR": "SAI_PORT_STAT_ETHER_RX_OVERSIZE_PKTS",
+    "TX_ERR": "SAI_PORT_STAT_IF_OUT_ERRORS",
+    "TX_DRP": "SAI_PORT_STAT_IF_OUT_DISCARDS",
+    "TX_OVR": "SAI_PORT_STAT_ETHER_TX_OVERSIZE_PKTS",
+    "FEC_CORR": "SAI_PORT_STAT_IF_IN_FEC_CORRECTABLE_FRAMES",
+    "FEC_UNCORR": "SAI_PORT_STAT_IF_IN_FEC_NOT_CORRECTABLE_FRAMES",
+    "FEC_SYMBOL_ERR": "SAI_PORT_STAT_IF_IN_FEC_SYMBOL_ERRORS",
+    "TRIM": "SAI_PORT_STAT_TRIM_PACKETS",
+    "TRIM_TX": "SAI_PORT_STAT_TX_TRIM_PACKETS",
+    "TRIM_DRP": "SAI_PORT_STAT_DROPPED_TRIM_PACKETS",
+}
+_QUEUE: Final = {
+    "Counter/pkts": "SAI_QUEUE_STAT_PACKETS",
+    "Counter/bytes": "SAI_QUEUE_STAT_BYTES",
+    "Drop/pkts": "SAI_QUEUE_STAT_DROPPED_PACKETS",
+    "Drop/bytes": "SAI_QUEUE_STAT_DROPPED_BYTES",
+    "Trim/pkts": "SAI_QUEUE_STAT_TRIM_PACKETS",
+    "Credit-WD-Del/pkts": "SAI_QUEUE_STAT_CREDIT_WD_DELETED_PACKETS",
+    "WredDrp/pkts": "SAI_QUEUE_STAT_WRED_DROPPED_PACKETS",
+    "WredDrp/bytes": "SAI_QUEUE_STAT_WRED_DROPPED_BYTES",
+    "EcnMarked/pkts": "SAI_QUEUE_STAT_WRED_ECN_MARKED_PACKETS",
+    "EcnMarked/bytes": "SAI_QUEUE_STAT_WRED_ECN_MARKED_BYTES",
+}
+_GROUP: Final = "SAI_INGRESS_PRIORITY_GROUP_STAT"
+_POOL: Final = "SAI_BUFFER_POOL_STAT"
+_TITLES: Final = {
+    "Ingress headroom per PG": (
+        "show priority-group watermark headroom",
+        f"{_GROUP}_XOFF_ROOM_WATERMARK_BYTES",
+    ),
+    "Ingress shared pool occupancy per PG": (
+        "show priority-group watermark shared",
+        f"{_GROUP}_SHARED_WATERMARK_BYTES",
+    ),
+    "Ingress PG dropped packets": ("show priority-group drop counters", f"{_GROUP}_DROPPED_PACKETS"),
+    "Egress shared pool occupancy per": ("show queue watermark", "SAI_QUEUE_STAT_SHARED_WATERMARK_BYTES"),
+    "Shared pool maximum occupancy": ("show buffer_pool watermark", f"{_POOL}_WATERMARK_BYTES"),
+    "Headroom pool maximum occupancy": ("show headroom-pool watermark", f"{_POOL}_XOFF_ROOM_WATERMARK_BYTES"),
+}
+_WATCHDOG: Final = {
+    "STORM DETECTED/RESTORED": ("DEADLOCK_DETECTED", "DEADLOCK_RESTORED"),
+    "TX OK/DROP": ("TX_PACKETS", "TX_DROPPED_PACKETS"),
+    "RX OK/DROP": ("RX_PACKETS", "RX_DROPPED_PACKETS"),
+    "TX LAST OK/DROP": ("TX_PACKETS_LAST", "TX_DROPPED_PACKETS_LAST"),
+    "RX LAST OK/DROP": ("RX_PACKETS_LAST", "RX_DROPPED_PACKETS_LAST"),
+}
+_HISTORY: Final = {
+    "RX Pause Transitions": "TOTAL_PAUSE_TRANSITIONS",
+    "Total RX Pause Time MS": "TOTAL_PAUSE_TIME_MS",
+}
+
+_Told = Iterator[tuple[str, str, str]]
+"""Port or queue, name and cell of each counter of a row."""
+
+
+def port_counter(column: str) -> str:
+    """Return the vendor's name of a column of `portstat`; the column where that is no single counter."""
+    name = _PORT.get(column.removesuffix("_PKTS"), column)
+    return name.upper() if definition("sonic", name.upper()) else name
+
+
+def queue_place(port: str, queue: str) -> str:
+    """Return what a queue or priority group is called: `Ethernet0:3`, `Ethernet0:PG3`."""
+    match = _INDEX.fullmatch(queue)
+    return f"{port}:{match[2] if match and match[1] != 'PG' else queue}"
+
+
+@dataclass(frozen=True)
+class _Form:
+    """A table that is known: the command that prints it, and its reader of a row."""
+
+    command: str
+    told: Callable[[Sequence[str]], _Told]
+
+
+def _form(title: str, head: Sequence[str]) -> _Form | None:
+    """Return what a table is; none if that is not known."""
+    first, second = head[0], head[1] if len(head) > 1 else ""
+    if first.upper() == "IFACE":
+        return _Form("show interfaces counters", lambda cells: _ports(head, cells))
+    if first in ("Port Rx", "Port Tx"):
+        return _Form("show pfc counters", lambda cells: _pauses(head, cells))
+    if first == "Port" and second in ("TxQ", "Voq"):
+        command = "show queue wredcounters" if "EcnMarked/pkts" in head else "show queue counters"
+        return _Form(command, lambda cells: _queues(head, cells))
+    if first == "Port" and second == "Priority":
+        return _Form("show pfc counters --history", lambda cells: _history(head, cells))
+    if first == "QUEUE" and second == "STATUS":
+        return _Form("show pfcwd stats", lambda cells: _watchdog(head, cells))
+    named = next((_TITLES[each] for each in _TITLES if title.startswith(each)), None)
+    if named is not None and first in ("Port", "Pool"):
+        return _Form(named[0], lambda cells: _watermarks(named[1], head, cells))
+    return None
+
+
+def _ports(head: Sequence[str], cells: Sequence[str]) -> _Told:
+    for column, cell in zip(head[1:], cells[1:], strict=True):
+        yield cells[0], port_counter(column), cell
+
+
+def _pauses(head: Sequence[str], cells: Sequence[str]) -> _Told:
+    way = head[0].split()[1].upper()
+    for column, cell in zip(head[1:], cells[1:], strict=True):
+        yield cells[0], f"SAI_PORT_STAT_PFC_{column.removeprefix('PFC')}_{way}_PKTS", cell
+
+
+def _queues(head: Sequence[str], cells: Sequence[str]) -> _Told:
+    for column, cell in zip(head[2:], cells[2:], strict=True):
+        yield queue_place(cells[0], cells[1]), _QUEUE.get(column, column), cell
+
+
+def _history(head: Sequence[str], cells: Sequence[str]) -> _Told:
+    for column, cell in zip(head[2:], cells[2:], strict=True):
+        if column in _HISTORY:
+            yield cells[0], f"{_HISTORY[column]}_{cells[1].removeprefix('PFC')}", cell
+
+
+def _watchdog(head: Sequence[str], cells: Sequence[str]) -> _Told:
+    for column, cell in zip(head[2:], cells[2:], strict=True):
+        for name, part in zip(_WATCHDOG.get(column, ()), cell.split("/"), strict=False):
+            yield cells[0], f"PFC_WD_QUEUE_STATS_{name}", part
+
+
+def _watermarks(name: str, head: Sequence[str], cells: Sequence[str]) -> _Told:
+    for column, cell in zip(head[1:], cells[1:], strict=True):
+        yield cells[0] if head[0] == "Pool" else queue_place(cells[0], column), name, cell
+
+
+def cleared_at(text: str) -> str:
+    """Return what a line says of when counters were cleared; empty if it says nothing."""
+    match = _SINCE.fullmatch(text.strip())
+    return (match[1] or match[2]).strip() if match else ""
+
+
+def has_table(document: Document) -> bool:
+    """Tell whether a text has a table as `tabulate` prints it."""
+    return any(_RULE.fullmatch(line.text) for line in document.lines)
+
+
+def read(document: Document) -> Reading:
+    """Read every table that is known.
+
+    Raises:
+        MeasuredError: A row is cut off or no row, a cell is no number, or there are several switches.
+    """
+    reading, index = Reading(document, "sonic"), 0
+    lines = [line for line in document.lines if line.text.strip()]
+    while index < len(lines):
+        if prompt := _PROMPT.fullmatch(lines[index].text.strip()):
+            reading.at(prompt[1], lines[index].number)
+        index = _table(reading, lines, index) if _is_head(lines, index) else index + 1
+    return reading
+
+
+def _is_head(lines: Sequence[Line], index: int) -> bool:
+    return index + 1 < len(lines) and bool(_RULE.fullmatch(lines[index + 1].text))
+
+
+def _table(reading: Reading, lines: Sequence[Line], index: int) -> int:
+    """Read the table whose head is at a place of the lines that are not empty; return the place after it."""
+    document = reading.document
+    columns = [match.span() for match in re.finditer("-+", lines[index + 1].text)]
+    head = _cells(lines[index].text, columns) or []
+    if not head or not all(head):
+        text = lines[index].text.strip()
+        if re.split("  +", text)[0] not in _FIRST_COLUMNS:
+            return index + 2  # a line of hyphens below a line of text
+        found = f"a head that does not fit the rule below it: {shown(text)}"
+        raise document.error(lines[index].number, found, "a head and a rule for each column", HINT)
+    title, since = _above(lines, index)
+    form = _form(title, head)
+    number = lines[index].number
+    rows, index = _rows(document, lines, index, columns, is_known=form is not None)
+    if form is None:
+        told = shown(", ".join(head))
+        reading.notes.append(f"line {number}: no table that is known, {told}: left out")
+        return index
+    reading.read_as(form.command)
+    for line, cells in rows:
+        for place, name, cell in form.told(cells):
+            reading.add(place, name, cell, line.number, since)
+    return index
+
+
+def _above(lines: Sequence[Line], index: int) -> tuple[str, str]:
+    """Return the title above a head, and what is said there of when the counters were cleared."""
+    since = ""
+    for line in reversed(lines[max(0, index - 2) : index]):
+        text = line.text.strip()
+        since = cleared_at(text) or since
+        if not cleared_at(text):
+            return text, since
+    return "", since
+
+
+def _rows(
+    document: Document,
+    lines: Sequence[Line],
+    index: int,
+    columns: Sequence[tuple[int, int]],
+    *,
+    is_known: bool,
+) -> tuple[list[tuple[Line, list[str]]], int]:
+    """Return the rows below a head, and the place of what follows them."""
+    spacing = lines[index + 1].number - lines[index].number
+    rows: list[tuple[Line, list[str]]] = []
+    for place in range(index + 2, len(lines)):
+        line, text = lines[place], lines[place].text.strip()
+        if _is_head(lines, place) or _PROMPT.fullmatch(text) or cleared_at(text):
+            return rows, place
+        cells = _cells(line.text, columns)
+        is_last = line is document.lines[-1]  # without a line feed, as of a file that is cut off
+        is_cut = is_last and len(line.text.rstrip()) < columns[-1][1]
+        if cells and cells[0] and cells[-1] and not is_cut:
+            rows.append((line, cells))
+            continue
+        is_row = bool(cells and cells[0] and is_last)
+        is_apart = line.number - lines[place - 1].number > spacing
+        if not is_known or _TITLES_BETWEEN.match(text) or (is_apart and not is_row):
+            return rows, place
+        found = f"{shown(text)} in a table of {len(columns)} columns"
+        raise document.error(line.number, found, "a cell in each column", HINT)
+    return rows, len(lines)
+
+
+def _cells(text: str, columns: Sequence[tuple[int, int]]) -> list[str] | None:
+    """Cut a line at the columns; none if something stands between two of them."""
+    edges = [0, *(edge for span in columns for edge in span), len(text)]
+    if any(
+        text[start:end].strip() for start, end in zip(edges[::2], edges[1::2], strict=True) if start < end
+    ):
+        return None
+    return [text[start:end].strip() for start, end in columns]
