@@ -71,6 +71,7 @@ _LOST = re.compile(r"(dropped|lost|fcs)\w*_frames")
 NONE, COLLISIONS, OVERSUBSCRIBED, INCAST = "none", "ECMP collisions", "oversubscribed", "incast"
 RESENT = "lost or sent again"
 COVERED = (SPRAYED, CROWDED, ALL_TO_ALL, ROOTED, STEPS)
+CONTROLS = ("line-rate", "dcqcn", "swift", "timely")
 CLASSES = (NONE, COLLISIONS, OVERSUBSCRIBED, INCAST, RESENT)
 Row = Mapping[str, Any]
 
@@ -100,6 +101,7 @@ class Compared:
         traffic: Who sends to whom.
         is_lossless: PFC keeps its data from being lost.
         congestion: What its packets met.
+        control: How its senders react, as plans name it.
         error: Of its completion time, as a fraction of that in packets.
     """
 
@@ -108,6 +110,7 @@ class Compared:
     traffic: str
     is_lossless: bool
     congestion: str
+    control: str
     error: float
 
 
@@ -173,14 +176,14 @@ def compared(
 ) -> Iterator[Compared]:
     """Yield the jobs of a trial with their errors."""
     spec = case.planned.run_spec
-    jobs = spec["jobs"]
+    jobs, control = spec["jobs"], spec["transport"]["rate_control"]["kind"]
     ended = zip(simulated["jobs"], flows["jobs"], strict=True)
     for job, kind, (packets, flow) in zip(jobs, kinds_of(spec), ended, strict=True):
         took = packets["end_ps"] - job["start_ps"]
         error = abs(flow["end_ps"] - packets["end_ps"]) / took
         name = case.name if len(jobs) == 1 else f"{case.name}, {job['name']}"
         traffic = OPEN_LOOP if job["arrivals"] else pattern(job)
-        yield Compared(name, kind, traffic, is_lossless(spec), congestion, error)
+        yield Compared(name, kind, traffic, is_lossless(spec), congestion, control, error)
 
 
 def congestion_of(planned: PlannedTrial, counters: Counters) -> str:
@@ -320,6 +323,15 @@ def section(comparison: Comparison) -> str:
         "\nOf these the jobs that the model is for, with long transfers of senders at the line rate: "
         f"{', '.join(COVERED)}:\n\n",
         table(covered, ["congestion"], lambda job: (CLASSES.index(job.congestion), job.congestion)),
+        "\nBy how senders react, whatever the kind:\n\n",
+        table(
+            jobs,
+            ["rate control", "congestion"],
+            lambda job: (
+                *(CONTROLS.index(job.control), job.control),
+                *(CLASSES.index(job.congestion), job.congestion),
+            ),
+        ),
         "\nBy what the plan says beforehand, which is what results state:\n\n",
         "".join(f"- **{kind}**: {what}\n" for kind, what in KINDS.items()),
         "\n",

@@ -70,7 +70,7 @@ def test_a_transfer_alone_has_no_error_and_what_is_refused_is_counted() -> None:
 
 
 def job(number: int, kind: str = kinds.STEPS, congestion: str = flow_error.NONE) -> Compared:
-    return Compared(f"j{number}", kind, kinds.STEPS, True, congestion, number / 100)
+    return Compared(f"j{number}", kind, kinds.STEPS, True, congestion, "line-rate", number / 100)
 
 
 def test_a_line_has_count_median_high_percentile_and_the_worst_by_name() -> None:

@@ -62,7 +62,7 @@ SPRAY = {"transport": {"recovery": "selective"}, "load_balancing": "spray-round-
         (ALL_TO_ALL, {"size": "64KB"}, kinds.SHORT),
         (ALL_TO_ALL, {"transport": {"rate_control": "dcqcn"}, "switch": {"ecn": "on"}}, kinds.BY_MARKS),
         (ALL_TO_ALL, {"transport": {"rate_control": "swift"}}, kinds.BY_DELAY),
-        (ALL_TO_ALL, {"transport": {"rate_control": "timely"}}, kinds.BY_DELAY),
+        (ALL_TO_ALL, {"transport": {"rate_control": "timely"}}, kinds.BY_GRADIENT),
         (ALL_TO_ALL, {"transport": {"window": 4}}, kinds.WINDOW),
         (ALL_TO_ALL, {"topology": LEAVES} | SPRAY, kinds.SPRAYED),
     ],

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 OPEN_LOOP: Final = "open loop"
 SHORT: Final = "short transfers"
-BY_DELAY: Final = "Swift or TIMELY"
+BY_GRADIENT: Final = "TIMELY"
+BY_DELAY: Final = "Swift"
 BY_MARKS: Final = "DCQCN"
 WINDOW: Final = "small windows"
 SPRAYED: Final = "packet spraying"
@@ -30,7 +31,8 @@ STEPS: Final = "steps"
 KINDS: Final[Mapping[str, str]] = {
     OPEN_LOOP: "messages at drawn times, whatever becomes of those before",
     SHORT: "fewer than 64 packets in the mean transfer, so that single frames count",
-    BY_DELAY: "rates that follow the round-trip time, which needs queues",
+    BY_GRADIENT: "rates that follow the change of the round-trip time, which needs queues",
+    BY_DELAY: "windows that follow the round-trip time, which needs queues",
     BY_MARKS: "rates that follow ECN marks",
     WINDOW: "a window that a host sends in less than the idle round trip of the longest path",
     SPRAYED: "packets of one queue pair on several paths",
@@ -44,7 +46,7 @@ KINDS: Final[Mapping[str, str]] = {
 SHORT_PACKETS: Final = 64
 """A transfer of fewer packets is short: a frame more or less, which the model does not tell, is over 1 %."""
 
-_BY_DELAY: Final = ("swift", "timely")
+_CONTROLLED: Final = {"timely": BY_GRADIENT, "swift": BY_DELAY, "dcqcn": BY_MARKS}
 _SPRAYS: Final = ("spray-random", "spray-round-robin", "adaptive")
 _ROOTED: Final = ("incast", "gather", "scatter", "broadcast")
 _LINKS_MAX: Final = 6
@@ -66,8 +68,8 @@ def _kind(spec: RunSpec, spec_json: str, job: JobSpec) -> str:
     if _is_short(spec, spec_json):
         return SHORT
     control = spec["transport"]["rate_control"]["kind"]
-    if control != "line-rate":
-        return BY_DELAY if control in _BY_DELAY else BY_MARKS
+    if control in _CONTROLLED:
+        return _CONTROLLED[control]
     if is_windowed(spec):
         return WINDOW
     if spec["fabric"]["load_balancing"]["kind"] in _SPRAYS:
