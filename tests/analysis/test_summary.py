@@ -60,7 +60,7 @@ def test_frames_lost_are_the_runs() -> None:
 def test_frames_lost_are_those_of_every_cause() -> None:
     lost = {cause: 10**place for place, cause in enumerate(LOSS_CAUSES)}
     run = run_summary(job_summary(), frames_lost=lost)
-    assert summarise(run_spec(), run, MemoryTables(chunks=[chunk_row()]))[0].value("frames_lost") == 111_111
+    assert summarise(run_spec(), run, MemoryTables(chunks=[chunk_row()]))[0].value("frames_lost") == 1_111_111
 
 
 def test_latency_is_weighted_with_the_frames() -> None:

@@ -53,6 +53,7 @@ def test_losses_have_a_cause() -> None:
     found = {
         "tail drop": 3,
         "headroom overrun": 2,
+        "WRED": 0,
         "host overrun": 1,
         "PFC watchdog": 0,
         "link down": 0,

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from fabricbench.plan.devices.sonic_tables import COLOURS
 from fabricbench.plan.load import load_plan, load_text
 from fabricbench.report.sonic import sonic_config
 
@@ -64,11 +65,36 @@ def ecn(draw: st.DrawFn) -> dict[str, Any]:
         "kmax": low + draw(st.integers(1, 1 << 22)),
         "pmax": f"{draw(st.integers(1, 100))}%",
     }
+    if draw(st.booleans()):
+        found["wred"] = draw(wred(low))
     # In the ratio of rates without a remainder, so that both sides are whole bytes.
     if draw(st.booleans()):
-        found = {name: value * 8 if type(value) is int else value for name, value in found.items()}
+        found = _eightfold(found)
         found["reference_rate"] = draw(RATES)
     return found
+
+
+@st.composite
+def wred(draw: st.DrawFn, low: int) -> dict[str, Any]:
+    """Return what is done with frames of each colour, which all pass at most in two of them."""
+    found: dict[str, Any] = {}
+    for colour in COLOURS:
+        kind = draw(st.sampled_from(["as ecn", "own", "off"]))
+        if kind == "off" and len(found) < 2:
+            found[colour] = "off"
+        elif kind == "own":
+            high = low + draw(st.integers(1, 1 << 22))
+            found[colour] = {"kmin": low, "kmax": high, "pmax": f"{draw(st.integers(1, 100))}%"}
+            found[colour]["ecn"] = draw(st.sampled_from(["on", "off"]))
+        elif draw(st.booleans()):
+            found[colour] = {"ecn": "off"}
+    return found
+
+
+def _eightfold(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _eightfold(each) for name, each in value.items()}
+    return value * 8 if type(value) is int else value
 
 
 @st.composite
@@ -167,8 +193,13 @@ def effective(switch: dict[str, Any], rates: tuple[int, ...]) -> dict[str, Any]:
     if found["ecn"] is not None:
         marks = dict(found["ecn"])
         reference = marks.pop("reference_rate_bps")
-        for name in ("kmin_bytes", "kmax_bytes"):
-            marks[name] = [marks[name] * rate // (reference or rate) for rate in rates]
+        alike = {name: marks.pop(name) for name in ("kmin_bytes", "kmax_bytes", "pmax_ppm")} | {"ecn": True}
+        # Without WRED every colour is marked alike.
+        curves = {colour: curve and dict(curve) for colour, curve in (marks.get("wred") or {}).items()}
+        marks["wred"] = curves or {colour: dict(alike) for colour in COLOURS}
+        for curve in marks["wred"].values():
+            for name in ("kmin_bytes", "kmax_bytes") if curve else ():
+                curve[name] = [curve[name] * rate // (reference or rate) for rate in rates]
         found["ecn"] = marks
     if found["scheduling"]["kind"] == "dwrr":
         quanta = found["scheduling"]["quantum_bytes"]
@@ -250,6 +281,7 @@ def test_what_sonic_cannot_have_is_told() -> None:
         "pfc": {"xoff": {"alpha": "1/5"}, "watchdog": {"detection": "100.5ms"}},
         "ecn": {"kmin": 1, "kmax": 2, "pmax": "2.5%", "dynamic": "on"},
         "scheduling": {"dwrr": {"quantum": {"3": 100_003}}},
+        "markers": [{"colour": "yellow"}],
     }
     text = PLAN.format(switch=json.dumps(switch), host="400Gbps", fabric="400Gbps", data=3, ack=6)
     loaded = load_text(text, "plan.yaml", ["transport.rate_control=dcqcn"])
@@ -258,6 +290,7 @@ def test_what_sonic_cannot_have_is_told() -> None:
     for part in (
         *("buffer.lossy_alpha: 0.75", "buffer.cell: 256", "pfc.xoff.alpha: 0.2", "pfc.headroom: auto"),
         *("pfc.watchdog", "pfc.quanta", "ecn.pmax: 2.5 %", "ecn.dynamic", "scheduling: quanta of"),
+        "switch.markers",
         *("transport.priorities", "transport.rate_control: dcqcn"),
     ):
         assert part in told

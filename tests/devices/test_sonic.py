@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.devices.sonic_files import PORTS, changed, errors, made, sonic_of, values
+from tests.devices.sonic_files import PORTS, SMALL, changed, errors, made, sonic_of, values
 
 from fabricbench.plan.devices.json_text import json_of
 from fabricbench.plan.devices.sonic import Carried, fragment_of
@@ -151,6 +151,34 @@ def test_thresholds_in_the_ratio_of_speeds_have_a_reference_rate() -> None:
     assert "one value for all ports" in warning
 
 
+def test_a_profile_says_what_wred_does_with_each_colour() -> None:
+    thresholds = {"min_threshold": "100000", "max_threshold": "200000", "drop_probability": "50"}
+    yellow = [(f"{WRED}/yellow_{name}", value) for name, value in thresholds.items()]
+
+    def wred(*changes: tuple[str, Any]) -> Any:
+        return values(*changes).get("fabric.switch.ecn.wred")
+
+    alike = [
+        (f"{WRED}/yellow_{name}", SMALL["WRED_PROFILE"]["lossless"][f"green_{name}"]) for name in thresholds
+    ]
+    assert wred() is None
+    assert wred(*alike, (f"{WRED}/wred_yellow_enable", "true")) is None
+    own = {"kmin": "100000B", "kmax": "200000B", "pmax": "50%"}
+    assert wred(*yellow) == {"green": {"ecn": "on"}, "yellow": own | {"ecn": "on"}, "red": {"ecn": "on"}}
+    # What ECN does not cover is dropped if it is switched on, and passes if it is not.
+    green = (f"{WRED}/ecn", "ecn_green")
+    assert wred(green) == {"green": {"ecn": "on"}, "yellow": "off", "red": "off"}
+    dropped = wred(green, *yellow, (f"{WRED}/wred_yellow_enable", "true"))
+    assert dropped["yellow"] == own | {"ecn": "off"}
+    none = wred((f"{WRED}/ecn", "ecn_none"))
+    assert none == {"green": {"ecn": "off"}, "yellow": "off", "red": "off"}
+    assert not any("WRED_PROFILE" in each for each in made((f"{WRED}/ecn", "ecn_none")).left_out)
+    # The thresholds of `ecn` are those of the first colour that there is.
+    found = values(*yellow, (f"{WRED}/wred_green_enable", "false"))
+    assert (found["fabric.switch.ecn.kmin"], found["fabric.switch.ecn.pmax"]) == ("100000B", "50%")
+    assert found["fabric.switch.ecn.wred"] == {"green": "off", "yellow": {"ecn": "on"}, "red": "off"}
+
+
 def test_the_value_of_most_ports_is_taken_and_the_others_are_told() -> None:
     other = {"pool": "ingress_lossless_pool", "size": "1248", "xoff": "50000", "dynamic_th": "0"}
     third = ("PORT/Ethernet16", {"speed": "400000"})
@@ -247,6 +275,10 @@ def test_data_of_a_lossy_class_is_told() -> None:
         (
             (f"{WRED}/green_min_threshold", "2000000"),
             "lossless: green_min_threshold: found 2000000, which is above green_max_threshold 1048576",
+        ),
+        (
+            ("WRED_PROFILE/other", {"red_min_threshold": "2", "red_max_threshold": "1"}),
+            "WRED_PROFILE|other: red_min_threshold: found 2, which is above red_max_threshold 1; allowed: at",
         ),
         (
             (f"{WRED}/green_max_threshold", None),

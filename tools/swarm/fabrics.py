@@ -266,6 +266,8 @@ def _switch(draw: Draw, kind: str) -> Fields:
         fields["buffer"] = _buffer(draw, SIZES[4:] if "pfc" in fields else SIZES)
     if kind == "ethernet" and draw.chance(0.3):
         fields["ecn"] = _ecn(draw)
+        if "wred" in fields["ecn"]:
+            fields["markers"] = [_marker(draw) for _ in range(draw.whole(0, 2))]
     if kind == "scheduled":
         fields["scheduled"] = _scheduled(draw)
     return fields
@@ -313,7 +315,19 @@ def _ecn(draw: Draw) -> str | Fields:
             "incast_degree": draw.whole(1, 8),
             "confirm": draw.whole(1, 3),
         }
+    elif draw.chance(0.3):
+        own = {"kmin": kmin // 4, "pmax": f"{draw.whole(1, 100)}%", "ecn": draw.pick(("on", "off"))}
+        fields["wred"] = {"yellow": own, "red": draw.pick(("on", "off", own | {"kmin": 0}))}
     return fields
+
+
+def _marker(draw: Draw) -> Fields:
+    """Return what colours frames: a fixed colour of one host, or meters of all."""
+    if draw.chance(0.4):
+        return {"hosts": 0, "colour": draw.pick(("green", "yellow", "red"))}
+    fields: Fields = {"cir": draw.pick(("1Gbps", "10Gbps", "100Gbps")), "cbs": draw.pick(("10KB", "64KB"))}
+    beyond: Fields = {"pir": "200Gbps", "pbs": draw.pick(("10KB", "64KB"))}
+    return fields | (beyond if draw.chance(0.5) else {"ebs": draw.pick(("0", "64KB"))})
 
 
 def _scheduled(draw: Draw) -> str | Fields:

@@ -13,6 +13,7 @@ from tools.swarm.record import PS_BITS, Record, Row, Violation
 _CAUSES = {
     "buffer_full": "dropped_frames",
     "headroom_overrun": "dropped_headroom_frames",
+    "wred": "dropped_wred_frames",
     "pfc_watchdog": "dropped_watchdog_frames",
     "link_down": "lost_link_down_frames",
     "bit_error": "fcs_error_frames",
@@ -70,6 +71,7 @@ def cause_laws(record: Record) -> Iterator[Violation]:
         "buffer_full": record.link_layer != "infiniband",
         "headroom_overrun": pfc is not None,
         "host_overrun": bool(slow) and record.link_layer != "infiniband",
+        "wred": _has_wred(fabric),
         "pfc_watchdog": pfc is not None and pfc["watchdog"] is not None,
         "link_down": bool(fabric["failures"]),
         "bit_error": bool(fabric["failures"]),
@@ -83,6 +85,11 @@ def cause_laws(record: Record) -> Iterator[Violation]:
             found = f"priorities: {row['node']} port {row['port']}, priority {row['priority']}: "
             found += f"dropped_frames {row['dropped_frames']}"
             yield Violation("a lossless priority loses nothing but headroom overruns", found)
+
+
+def _has_wred(fabric: Row) -> bool:
+    set_ups = [fabric["switch"], *fabric.get("switch_settings", [])]
+    return any(each["ecn"] is not None and each["ecn"].get("wred") is not None for each in set_ups)
 
 
 def _has(record: Record, kind: str) -> bool:
@@ -191,6 +198,7 @@ def priority_laws(record: Record) -> Iterator[Violation]:
         "credit_wait_ps",
         "dropped_frames",
         "dropped_headroom_frames",
+        "dropped_wred_frames",
         "dropped_watchdog_frames",
     )
     for row in record.rows("priorities"):

@@ -45,6 +45,13 @@ fn check_fabric(fabric: &FabricSpec) -> Result<(), SpecError> {
         found,
         "ecmp, weighted, pinned, spray-random, spray-round-robin, adaptive",
     )?;
+    refuse(!fabric.switch.markers.is_empty(), "fabric.switch.markers", "colours of frames", "none")?;
+    for (field, set_up) in fabric.set_ups() {
+        let wred = set_up.ecn.and_then(|ecn| ecn.wred);
+        // Without markers all frames are green, and marks do not matter here.
+        let drops = wred.is_some_and(|wred| wred.green.is_some_and(|green| !green.ecn));
+        refuse(drops, &format!("{field}.ecn.wred"), "WRED that drops green frames", "WRED that marks them")?;
+    }
     refuse(scheduled, "fabric.switch.scheduled", "scheduled switches", "none: flows have no cells")?;
     refuse(fabric.nic.drain_rate_bps.is_some(), "fabric.nic.drain_rate_bps", "a drain rate", "none")?;
     refuse(fabric.nic.messages.is_some(), "fabric.nic.messages", "a cost of each message", "none")?;

@@ -93,6 +93,19 @@ impl Priority {
     }
 }
 
+/// Drop precedence, the lowest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Colour {
+    Green,
+    Yellow,
+    Red,
+}
+
+impl Colour {
+    /// How many there are.
+    pub(crate) const COUNT: usize = 3;
+}
+
 const PSN_BITS: u32 = 24;
 const PSN_MASK: u32 = (1 << PSN_BITS) - 1;
 const KIND_SHIFT: u32 = PSN_BITS;
@@ -111,9 +124,13 @@ const SIZE_MASK: u32 = (1 << SIZE_BITS) - 1;
 /// Most host ports that a packet can name.
 pub(crate) const DESTINATIONS_MAX: usize = 1 << (u32::BITS - SIZE_BITS);
 
-/// Where the pad count stands beside the time at which payload left: two bits, above 53 days.
+/// Where the pad count stands beside the time at which payload left: two bits. A TCP segment has none, and
+/// its capability of ECN there.
 const PAD_SHIFT: u32 = 62;
-const SENT_MASK: u64 = (1 << PAD_SHIFT) - 1;
+/// Where the colour stands, also of ACK, NAK and CNP: two bits, above 13 days.
+const COLOUR_SHIFT: u32 = 60;
+const COLOUR_MASK: u64 = 3 << COLOUR_SHIFT;
+const SENT_MASK: u64 = (1 << COLOUR_SHIFT) - 1;
 
 /// Bits of a count of blocks, of which a flow control packet has two in the place of the PSN.
 const BLOCK_COUNT_BITS: u32 = 12;
@@ -124,7 +141,7 @@ pub(crate) struct Packet {
     /// When the node it travels to acts on it.
     at: Instant,
     /// When its first bit left the sending NIC, and of payload in the highest bits the pad count of the BTH;
-    /// of ACK and NAK, whose latency nobody measures, the message sequence number of the AETH.
+    /// of ACK and NAK, whose latency nobody measures, the message sequence number of the AETH. Its colour.
     sent: Instant,
     /// Queue pair at the receiving host.
     pub(crate) queue_pair: u32,
@@ -262,6 +279,36 @@ impl Packet {
         self.sent.0 as u32
     }
 
+    /// The same TCP segment, capable of ECN or not.
+    #[inline]
+    pub(crate) const fn ecn_capable(mut self, is_capable: bool) -> Self {
+        self.sent.0 |= (is_capable as u64) << PAD_SHIFT;
+        self
+    }
+
+    /// It may be marked: its IP header says ECT(0), as of all frames of RDMA.
+    pub(crate) const fn is_ecn_capable(&self) -> bool {
+        match self.kind() {
+            Kind::Data(_) | Kind::Ack | Kind::Nak | Kind::Cnp => true,
+            Kind::TcpData => self.pad_bytes() != 0,
+            Kind::TcpAck { .. } | Kind::LinkControl => false,
+        }
+    }
+
+    /// Gives it a colour, which a TCP acknowledgement has no room for.
+    pub(crate) const fn set_colour(&mut self, colour: Colour) {
+        self.sent.0 = self.sent.0 & !COLOUR_MASK | (colour as u64) << COLOUR_SHIFT;
+    }
+
+    /// Its colour; green unless it was given one.
+    pub(crate) const fn colour(&self) -> Colour {
+        match (self.kind(), self.sent.0 & COLOUR_MASK) {
+            (Kind::TcpAck { .. }, _) | (_, 0) => Colour::Green,
+            (_, colour) if colour == (Colour::Yellow as u64) << COLOUR_SHIFT => Colour::Yellow,
+            _ => Colour::Red,
+        }
+    }
+
     /// Marks the packet with congestion experienced.
     #[inline]
     pub(crate) const fn mark(&mut self) {
@@ -341,9 +388,10 @@ impl Packet {
         cycle.time(at);
         match kind {
             Kind::Ack | Kind::Nak => {
-                let mut message_sequence = sent.0 as u32;
+                let (colour, mut message_sequence) = (sent.0 & COLOUR_MASK, sent.0 as u32);
+                cycle.same(colour);
                 cycle.wrapping(&mut message_sequence, PSN_BITS);
-                sent.0 = u64::from(message_sequence);
+                sent.0 = u64::from(message_sequence) | colour;
             }
             Kind::Data(_) | Kind::Cnp | Kind::LinkControl => {
                 let (pad, mut left) = (sent.0 & !SENT_MASK, Instant(sent.0 & SENT_MASK));
@@ -384,6 +432,28 @@ mod tests {
             assert_eq!((packet.psn(), packet.frame_bytes()), (Psn::new(0xff_ffff), 9_216));
             assert_eq!(packet.destination(), AttachmentId((1 << 18) - 1));
         }
+    }
+
+    #[test]
+    fn a_colour_moves_nothing_else() {
+        let path = Path { destination: AttachmentId(1), queue_pair: 2, entropy: 3 };
+        let sent = Instant(SENT_MASK);
+        let data = Packet::new(Kind::Data(Position::Only), Priority(3), Psn::new(1), 1_000, path);
+        let data = data.padded(1).leaving(sent);
+        let ack = Packet::new(Kind::Ack, Priority(3), Psn::new(1), 64, path).with_message_sequence(0xff_ffff);
+        let tcp = Packet::new(Kind::TcpData, Priority(3), Psn::new(1), 1_000, path).leaving(sent);
+        assert!(data.is_ecn_capable() && ack.is_ecn_capable() && !tcp.is_ecn_capable());
+        assert!(tcp.ecn_capable(true).is_ecn_capable());
+        for mut packet in [data, ack, tcp.ecn_capable(true)] {
+            assert_eq!(packet.colour(), Colour::Green);
+            for colour in [Colour::Red, Colour::Yellow, Colour::Green] {
+                let before = (packet.sent(), packet.pad_bytes(), packet.message_sequence());
+                packet.set_colour(colour);
+                assert_eq!(packet.colour(), colour);
+                assert_eq!((packet.sent(), packet.pad_bytes(), packet.message_sequence()), before);
+            }
+        }
+        assert_eq!((data.sent(), data.pad_bytes()), (sent, 3));
     }
 
     #[test]

@@ -129,6 +129,9 @@ prop_compose! {
                 Some(interval_us) => common::dynamic_ecn(100_000, 400_000, interval_us),
                 None => common::ecn(100_000, 400_000),
             });
+            if seed % 3 == 1 {
+                common::colour(&mut spec);
+            }
         }
         if seed % 2 == 0 && recovery != LossRecovery::Selective {
             spec.fabric.nic.messages = Some(common::message_costs());

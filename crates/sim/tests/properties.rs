@@ -75,6 +75,7 @@ fn assert_conserved(summary: &RunSummary, recorder: &Recorder) {
     let ports = |field: fn(&PortRow) -> u64| recorder.ports.iter().map(field).sum::<u64>();
     assert_eq!(ports(|port| port.dropped_frames), lost.buffer_full);
     assert_eq!(ports(|port| port.dropped_headroom_frames), lost.headroom_overrun);
+    assert_eq!(ports(|port| port.dropped_wred_frames), lost.wred);
     assert_eq!(ports(|port| port.dropped_watchdog_frames), lost.pfc_watchdog);
     assert_eq!(ports(|port| port.lost_link_down_frames), lost.link_down);
     assert_eq!(ports(|port| port.fcs_error_frames), lost.bit_error);

@@ -50,6 +50,46 @@ fn thresholds_of_ecn_that_are_out_of_order() {
 }
 
 #[test]
+fn colours_that_contradict_themselves() {
+    let text = |change: fn(&mut spec::SwitchSpec)| {
+        refusal(|spec| {
+            spec.fabric.switch.ecn = Some(ecn(1_000, 2_000));
+            common::colour(spec);
+            change(&mut spec.fabric.switch);
+        })
+    };
+    let wred = "fabric.switch.ecn.wred";
+    let red = |curve: fn() -> Option<spec::WredCurveSpec>| {
+        refusal(|spec| {
+            spec.fabric.switch.ecn = Some(ecn(1_000, 2_000));
+            common::colour(spec);
+            ecn_of(&mut spec.fabric.switch).wred.as_mut().expect("WRED is on").red = curve();
+        })
+    };
+    let expected = format!("{wred}.red.kmin_bytes: 2; allowed: 0 to 1 with this {wred}.red.kmax_bytes");
+    assert_eq!(red(|| common::curve(2, 1, 1, false)), expected);
+    let expected = format!("{wred}.red.pmax_ppm: 1000001; allowed: 0 to 1000000");
+    assert_eq!(red(|| common::curve(1, 2, 1_000_001, false)), expected);
+    let found = text(|switch| ecn_of(switch).dynamic = common::dynamic_ecn(1, 2, 100).dynamic);
+    assert_eq!(found, format!("{wred}: WRED with thresholds that move; allowed: none"));
+    let found = text(|switch| {
+        let spec::ColouringSpec::TwoRate { pir_bps, .. } = &mut switch.markers[1].colouring else { return };
+        *pir_bps = 1_000;
+    });
+    let rates = "fabric.switch.markers[1].colouring";
+    assert_eq!(found, format!("{rates}.cir_bps: 60000000000; allowed: 1 to 1000 with this {rates}.pir_bps"));
+    let found = text(|switch| switch.markers[0].hosts = Some(vec![99]));
+    assert!(found.starts_with("fabric.switch.markers[0].hosts: host 99; allowed: hosts 0 to "), "{found}");
+    let found = text(|switch| (switch.ecn, switch.scheduled) = (None, Some(common::scheduled())));
+    let expected = "fabric.switch.markers: markers with scheduled switches or InfiniBand; allowed: none";
+    assert_eq!(found, expected);
+}
+
+fn ecn_of(switch: &mut spec::SwitchSpec) -> &mut spec::EcnSpec {
+    switch.ecn.as_mut().expect("ECN is on")
+}
+
+#[test]
 fn dynamic_ecn_that_could_not_move() {
     let text = |change: fn(&mut spec::DynamicEcnSpec)| {
         let mut ecn = common::dynamic_ecn(1_000, 2_000, 100);

@@ -168,6 +168,7 @@ fn schedule(spec: &mut RunSpec) {
     switch.scheduled = Some(common::scheduled());
     switch.forwarding = ForwardingSpec::StoreAndForward;
     switch.ecn = None;
+    switch.markers.clear();
     if let Some(pfc) = &mut switch.pfc {
         pfc.watchdog = None;
     }
@@ -281,6 +282,9 @@ prop_compose! {
             Some(interval_us) => common::dynamic_ecn(20_000, 80_000, interval_us),
             None => common::ecn(20_000, 80_000),
         });
+        if seed % 3 == 1 {
+            common::colour(&mut spec);
+        }
         if congestion & 2 != 0 {
             spec.transport.rate_control = common::dcqcn();
         }

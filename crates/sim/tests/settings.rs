@@ -65,6 +65,7 @@ fn only_the_switches_that_mark_do() {
         pmax_ppm: 1_000_000,
         reference_rate_bps: None,
         dynamic: None,
+        wred: None,
     };
     spec.fabric.switch_settings = vec![settings(&spec, &["leaf1"], |own| own.ecn = Some(ecn.clone()))];
     let marks = |spec: &RunSpec| -> Vec<(u32, u64)> {

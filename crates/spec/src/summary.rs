@@ -21,6 +21,8 @@ pub struct LossCauses {
     pub buffer_full: u64,
     /// A lossless frame found the headroom full: it was configured too small.
     pub headroom_overrun: u64,
+    /// WRED dropped it before the buffer was full.
+    pub wred: u64,
     /// A NIC's receive buffer was full.
     pub host_overrun: u64,
     /// The PFC watchdog dropped what was bound for a queue in a storm.
@@ -37,6 +39,7 @@ impl LossCauses {
     pub const fn total(&self) -> u64 {
         self.buffer_full
             + self.headroom_overrun
+            + self.wred
             + self.host_overrun
             + self.pfc_watchdog
             + self.link_down
@@ -143,7 +146,8 @@ pub struct TcpSummary {
     pub fast_recoveries: u64,
     /// Segments that arrived with congestion experienced.
     pub ecn_ce_rx: u64,
-    /// Frames of its priority that found a buffer full, those of others in that priority included.
+    /// Frames of its priority that found a buffer full or that WRED dropped, those of others in that priority
+    /// included.
     pub dropped_frames: u64,
     /// Smoothed round-trip time over all measurements of all connections: mean, median, 99th percentile and
     /// largest [ps]; none without a measurement.

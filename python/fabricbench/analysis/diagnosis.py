@@ -30,6 +30,7 @@ CAUSES: Mapping[str, str] = MappingProxyType(
         "oversubscription": "oversubscription",
         "incast": "incast",
         "headroom-overrun": "headroom overrun",
+        "wred-drops": "drops by WRED",
         "buffer-overrun": "buffer overrun",
         "host-overrun": "host overrun",
         "pfc-head-of-line-blocking": "PFC head-of-line blocking",

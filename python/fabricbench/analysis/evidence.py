@@ -46,6 +46,7 @@ class Port:
         busy_ps: Time for which the link was occupied.
         dropped_tail: Frames that found the buffer full bound for this port.
         dropped_headroom: Lossless frames bound for this port beyond the headroom.
+        dropped_wred: Frames bound for this port that WRED dropped.
         dropped_watchdog: Frames that the PFC watchdog dropped.
     """
 
@@ -61,6 +62,7 @@ class Port:
     rx_bytes: int
     dropped_tail: int
     dropped_headroom: int
+    dropped_wred: int
     dropped_watchdog: int
     queue_max_bytes: int
     pfc_tx: int
@@ -73,7 +75,7 @@ class Port:
     @property
     def dropped(self) -> int:
         """Frames that were lost bound for this port."""
-        return self.dropped_tail + self.dropped_headroom + self.dropped_watchdog
+        return self.dropped_tail + self.dropped_headroom + self.dropped_wred + self.dropped_watchdog
 
     @property
     def is_uplink(self) -> bool:
@@ -140,6 +142,7 @@ def _port(
         busy_ps=link.get("busy_ps", 0),
         dropped_tail=row["dropped_frames"],
         dropped_headroom=row["dropped_headroom_frames"],
+        dropped_wred=row["dropped_wred_frames"],
         dropped_watchdog=row["dropped_watchdog_frames"],
     )
 

@@ -15,6 +15,7 @@ PAUSE_COLUMNS = ("node", "port", "peer", "pfc_rx", "paused_ps")
 LOSS_CAUSES: Mapping[str, str] = {
     "buffer_full": "tail drop",
     "headroom_overrun": "headroom overrun",
+    "wred": "WRED",
     "host_overrun": "host overrun",
     "pfc_watchdog": "PFC watchdog",
     "link_down": "link down",

@@ -27,7 +27,7 @@ _PS_PER_S: Final = 1e12
 _BITS_PER_GBIT: Final = 8e-9
 _HOST_TIER: Final = 0
 _DROPS: Final = (
-    *("dropped_frames", "dropped_headroom_frames", "dropped_watchdog_frames"),
+    *("dropped_frames", "dropped_headroom_frames", "dropped_wred_frames", "dropped_watchdog_frames"),
     *("lost_link_down_frames", "fcs_error_frames"),
 )
 """Counters of `ports` that together are the frames lost, each in one of them alone."""

@@ -31,7 +31,7 @@ class TcpResult:
         timeouts: Retransmission timeouts.
         fast_recoveries: Recoveries that began by selective acknowledgements.
         ecn_ce_rx: Segments that arrived marked.
-        frames_lost: Frames of its priority that found a buffer full.
+        frames_lost: Frames of its priority that found a buffer full, or that WRED dropped.
         rtt_us_mean: Smoothed round-trip time: mean over all measurements [us]; none without one.
         rtt_us_p50: Median.
         rtt_us_p99: 99th percentile.

@@ -25,7 +25,12 @@ _PS_PER_S: Final = 10**12
 
 _UNKNOWN_OF_PORTS: Final = (
     *("tx_frames", "rx_frames", "rx_bytes", "dropped_bytes", "fcs_error_bytes", "queue_max_bytes"),
-    *(f"dropped_{cause}_{unit}" for cause in ("headroom", "watchdog") for unit in ("frames", "bytes")),
+    *(
+        f"dropped_{cause}_{unit}"
+        for cause in ("headroom", "wred", "watchdog")
+        for unit in ("frames", "bytes")
+    ),
+    *("dropped_wred_yellow_frames", "dropped_wred_red_frames"),
     *("lost_link_down_frames", "lost_link_down_bytes", "pfc_tx", "pfc_rx", "pfc_storms", "paused_ps"),
     *("flow_control_tx", "flow_control_rx", "credit_wait_ps", "ecn_changes", "egress_qps"),
     *("credits_granted", "credit_granted_bytes", "voq_max_bytes", "reassembly_max_bytes"),

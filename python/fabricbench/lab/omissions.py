@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from pydantic import BaseModel, ConfigDict
 
 if TYPE_CHECKING:
-    from fabricbench.plan._run_spec import FabricSpec, RunSpec
+    from fabricbench.plan._run_spec import FabricSpec, RunSpec, SwitchSpec
     from fabricbench.plan.engine import Description
 
 _PS_PER_US: Final = 1_000_000
@@ -81,10 +81,19 @@ def _of_switches(fabric: FabricSpec) -> Iterator[tuple[str, str]]:
         yield "fabric.switch.buffer.pools", "no pools: each port has its one queue"
     if fabric.get("chips"):
         yield "fabric.chips", "each switch is a namespace of its own: nothing is shared"
-    if switch["ecn"] is not None:
+    yield from _of_marking(switch)
+
+
+def _of_marking(switch: SwitchSpec) -> Iterator[tuple[str, str]]:
+    if switch.get("markers"):
+        yield "fabric.switch.markers", "frames have no colours"
+    ecn = switch["ecn"]
+    if ecn is not None:
         yield "fabric.switch.ecn", "marks by the length of the port's one queue, whatever the priority"
-        if switch["ecn"]["dynamic"] is not None:
+        if ecn["dynamic"] is not None:
             yield "fabric.switch.ecn.dynamic", "thresholds stay as they are"
+        if ecn.get("wred") is not None:
+            yield "fabric.switch.ecn.wred", "every frame is marked by the thresholds of `ecn`, none dropped"
 
 
 def _of_hosts(fabric: FabricSpec) -> Iterator[tuple[str, str]]:

@@ -60,6 +60,75 @@ Which chunks have a row. All are counted in any case.
 """
 
 
+ColourSpec: TypeAlias = Literal["green", "yellow", "red"]
+"""
+Drop precedence: green frames are to be dropped last, red ones first.
+"""
+
+
+class FixedColouringSpec(TypedDict):
+    """
+    One colour.
+    """
+
+    colour: ColourSpec
+    """
+    Which.
+    """
+    kind: Literal["fixed"]
+
+
+class TwoRateColouringSpec(TypedDict):
+    """
+    The two rate three color marker of RFC 2698.
+    """
+
+    cbs_bytes: int
+    """
+    Committed burst size [bytes].
+    """
+    cir_bps: int
+    """
+    Committed information rate [bit/s].
+    """
+    kind: Literal["two-rate"]
+    pbs_bytes: int
+    """
+    Peak burst size [bytes].
+    """
+    pir_bps: int
+    """
+    Peak information rate [bit/s], at least the committed one.
+    """
+
+
+class SingleRateColouringSpec(TypedDict):
+    """
+    The single rate three color marker of RFC 2697.
+    """
+
+    cbs_bytes: int
+    """
+    Committed burst size [bytes].
+    """
+    cir_bps: int
+    """
+    Committed information rate [bit/s].
+    """
+    ebs_bytes: int
+    """
+    Excess burst size [bytes].
+    """
+    kind: Literal["single-rate"]
+
+
+ColouringSpec: TypeAlias = FixedColouringSpec | TwoRateColouringSpec | SingleRateColouringSpec
+"""
+The colour of frames, or how it is found: by a meter of each port that a host feeds, colour-blind, in
+bytes of frames with FCS, without preamble and gap.
+"""
+
+
 class CustomSwitchSpec(TypedDict):
     """
     A switch of a custom topology.
@@ -125,37 +194,6 @@ EcmpHash: TypeAlias = Literal["crc", "toeplitz"]
 """
 Hash of a 5-tuple.
 """
-
-
-class EcnSpec(TypedDict):
-    """
-    ECN marking by queue length: probability 0 below Kmin, rising linearly to Pmax at Kmax, 1 above.
-    """
-
-    dynamic: NotRequired[DynamicEcnSpec | None]
-    """
-    How each port moves its thresholds, if it does.
-    """
-    kmax_bytes: int
-    """
-    Kmax [bytes], for a port of `reference_rate_bps`.
-    """
-    kmin_bytes: int
-    """
-    Kmin [bytes], for a port of `reference_rate_bps`.
-    """
-    pmax_ppm: int
-    """
-    Pmax [parts per million].
-    """
-    priorities: list[int]
-    """
-    Priorities whose frames are marked.
-    """
-    reference_rate_bps: NotRequired[int | None]
-    """
-    Thresholds are scaled to each port's rate from this one [bit/s]; absent, they hold for every port.
-    """
 
 
 class ExtraDelaySpec(TypedDict):
@@ -447,6 +485,26 @@ LossRecovery: TypeAlias = Literal["go_back_n", "selective", "none"]
 """
 What the requester does about loss.
 """
+
+
+class MarkerSpec(TypedDict):
+    """
+    What colours frames that come in from hosts; a frame keeps its colour to the end of its way. TCP's
+    acknowledgements are always green.
+    """
+
+    colouring: ColouringSpec
+    """
+    The colour, or how it is found.
+    """
+    hosts: NotRequired[list[int] | None]
+    """
+    Hosts whose frames it colours; those of all when absent.
+    """
+    priorities: NotRequired[list[int] | None]
+    """
+    Priorities whose frames it colours; those of all when absent.
+    """
 
 
 class MessageCostSpec(TypedDict):
@@ -1385,6 +1443,50 @@ class WatchdogSpec(TypedDict):
     """
 
 
+class WredCurveSpec(TypedDict):
+    """
+    What WRED does with frames of a colour: with probability 0 below Kmin, rising linearly to Pmax at Kmax, 1
+    above, it marks those that are ECN-capable, if ECN is on, and drops others.
+    """
+
+    ecn: bool
+    """
+    ECN-capable frames are marked, not dropped.
+    """
+    kmax_bytes: int
+    """
+    Kmax [bytes], for a port of `reference_rate_bps`.
+    """
+    kmin_bytes: int
+    """
+    Kmin [bytes], for a port of `reference_rate_bps`.
+    """
+    pmax_ppm: int
+    """
+    Pmax [parts per million].
+    """
+
+
+class WredSpec(TypedDict):
+    """
+    WRED by colour, on the queue as it is when a frame enters it: of each colour what becomes of its frames;
+    of one that is absent all pass.
+    """
+
+    green: NotRequired[WredCurveSpec | None]
+    """
+    Of green frames.
+    """
+    red: NotRequired[WredCurveSpec | None]
+    """
+    Of red frames.
+    """
+    yellow: NotRequired[WredCurveSpec | None]
+    """
+    Of yellow frames.
+    """
+
+
 class StaticXoffSpec(TypedDict):
     """
     A fixed number of bytes.
@@ -1455,6 +1557,42 @@ class CustomLinkSpec(TypedDict):
     link: LinkSpec
     """
     Each of them.
+    """
+
+
+class EcnSpec(TypedDict):
+    """
+    ECN marking by queue length: probability 0 below Kmin, rising linearly to Pmax at Kmax, 1 above.
+    """
+
+    dynamic: NotRequired[DynamicEcnSpec | None]
+    """
+    How each port moves its thresholds, if it does.
+    """
+    kmax_bytes: int
+    """
+    Kmax [bytes], for a port of `reference_rate_bps`.
+    """
+    kmin_bytes: int
+    """
+    Kmin [bytes], for a port of `reference_rate_bps`.
+    """
+    pmax_ppm: int
+    """
+    Pmax [parts per million].
+    """
+    priorities: list[int]
+    """
+    Priorities whose frames are marked.
+    """
+    reference_rate_bps: NotRequired[int | None]
+    """
+    Thresholds are scaled to each port's rate from this one [bit/s]; absent, they hold for every port.
+    """
+    wred: NotRequired[WredSpec | None]
+    """
+    What becomes of frames by their colour, in place of marking; absent, colours do not matter and nothing
+    is dropped.
     """
 
 
@@ -1925,6 +2063,11 @@ class SwitchSpec(TypedDict):
     """
     When a frame may leave.
     """
+    markers: NotRequired[list[MarkerSpec]]
+    """
+    What colours frames where hosts feed the fabric: the first whose host and priority a frame has. Others
+    are green.
+    """
     pfc: NotRequired[PfcSpec | None]
     """
     Priority flow control, if any priority is lossless.
@@ -2076,6 +2219,7 @@ LIMITS = {
     "LinkRateFailureSpec.at_ps": (0, 1000000000000000),
     "LinkSpec.rate_bps": (1000000, 100000000000000),
     "LinkUpFailureSpec.at_ps": (0, 1000000000000000),
+    "MarkerSpec.priorities": (0, 7),
     "MessageCostSpec.message_cost_ps": (0, 1000000000000000),
     "MessageCostSpec.message_interval_ps": (0, 1000000000000000),
     "MessageCostSpec.start_bytes": (0, 1073741824),
@@ -2098,6 +2242,9 @@ LIMITS = {
     "ScheduledSpec.fabric_speedup_ppm": (100000, 10000000),
     "SharedMemorySpec.latency_ps": (0, 1000000000000),
     "SharedMemorySpec.rate_bps": (1000000, 100000000000000),
+    "SingleRateColouringSpec.cbs_bytes": (1, 1099511627776),
+    "SingleRateColouringSpec.cir_bps": (1, 100000000000000),
+    "SingleRateColouringSpec.ebs_bytes": (0, 1099511627776),
     "StorageSpec.depth": (1, 65535),
     "StorageSpec.outstanding_reads": (1, 65535),
     "StorageSpec.read_ppm": (0, 1000000),
@@ -2144,5 +2291,10 @@ LIMITS = {
     "TransportSpec.qps_per_rank_pair": (1, 1024),
     "TransportSpec.retry_count": (0, 65535),
     "TransportSpec.window_packets": (1, 8388608),
+    "TwoRateColouringSpec.cbs_bytes": (1, 1099511627776),
+    "TwoRateColouringSpec.cir_bps": (1, 100000000000000),
+    "TwoRateColouringSpec.pbs_bytes": (1, 1099511627776),
+    "TwoRateColouringSpec.pir_bps": (1, 100000000000000),
+    "WredCurveSpec.pmax_ppm": (0, 1000000),
 }
 """Least and most of each number that has both."""

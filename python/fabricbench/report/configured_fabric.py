@@ -75,7 +75,22 @@ def ecn_text(spec: _Spec) -> str:
     rate = ecn["reference_rate_bps"]
     at = f" at {rate_text(rate)}, scaled by the port's rate" if rate else ""
     kmin, kmax = _bytes(ecn["kmin_bytes"]), _bytes(ecn["kmax_bytes"])
-    return f"Kmin {kmin}, Kmax {kmax}, Pmax {_percent(ecn['pmax_ppm'])}{at}"
+    thresholds = f"Kmin {kmin}, Kmax {kmax}, Pmax {_percent(ecn['pmax_ppm'])}"
+    wred = ecn.get("wred")
+    return f"{thresholds if wred is None else _wred_text(wred)}{at}"
+
+
+def _wred_text(wred: _Spec) -> str:
+    """Write what WRED does with frames of each colour."""
+
+    def text(curve: _Spec | None) -> str:
+        if curve is None:
+            return "passes"
+        thresholds = f"{_bytes(curve['kmin_bytes'])} to {_bytes(curve['kmax_bytes'])}"
+        action = "marked or dropped" if curve["ecn"] else "dropped"
+        return f"{action} from {thresholds}, {_percent(curve['pmax_ppm'])}"
+
+    return "WRED: " + "; ".join(f"{colour} {text(curve)}" for colour, curve in wred.items())
 
 
 def rate_control_text(spec: _Spec) -> str:

@@ -134,22 +134,34 @@ def _name(what: str, rate_bps: int) -> str:
 def _wred(ecn: Mapping[str, Any], rate_bps: int) -> dict[str, str]:
     """Return thresholds at a port, which a plan may give for another rate."""
     reference = ecn["reference_rate_bps"] or rate_bps
-    low, high = (ecn[each] * rate_bps // reference for each in ("kmin_bytes", "kmax_bytes"))
-    percent = max(1, round(ecn["pmax_ppm"] / _PPM_PER_PERCENT))
-    profile = {"ecn": "ecn_all"}
-    for colour in ("green", "yellow", "red"):
+    curves = _curves(ecn)
+    marked = [colour for colour, curve in curves.items() if curve is not None and curve["ecn"]]
+    mode = {0: "none", len(curves): "all"}.get(len(marked), "_".join(marked))
+    profile = {"ecn": f"ecn_{mode}"}
+    for colour, curve in curves.items():
+        profile[f"wred_{colour}_enable"] = "false" if curve is None else "true"
+        if curve is None:
+            continue
+        low, high = (curve[each] * rate_bps // reference for each in ("kmin_bytes", "kmax_bytes"))
         profile |= {
-            f"wred_{colour}_enable": "true",
             f"{colour}_min_threshold": str(low),
             f"{colour}_max_threshold": str(high),
-            f"{colour}_drop_probability": str(percent),
+            f"{colour}_drop_probability": str(max(1, round(curve["pmax_ppm"] / _PPM_PER_PERCENT))),
         }
     return profile
 
 
+def _curves(ecn: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what is done with frames of each colour: the same with all, unless there is WRED by colour."""
+    alike = {name: ecn[name] for name in ("kmin_bytes", "kmax_bytes", "pmax_ppm")} | {"ecn": True}
+    wred = ecn.get("wred")
+    return {colour: alike if wred is None else wred[colour] for colour in ("green", "yellow", "red")}
+
+
 def _ecn_missing(ecn: Mapping[str, Any]) -> Iterator[str]:
-    if ecn["pmax_ppm"] % _PPM_PER_PERCENT:
-        yield f"ecn.pmax: {ecn['pmax_ppm'] / _PPM_PER_PERCENT:g} %, which SONiC takes in whole per cent"
+    for ppm in {curve["pmax_ppm"]: None for curve in _curves(ecn).values() if curve is not None}:
+        if ppm % _PPM_PER_PERCENT:
+            yield f"ecn.pmax: {ppm / _PPM_PER_PERCENT:g} %, which SONiC takes in whole per cent"
     if ecn["dynamic"] is not None:
         yield "ecn.dynamic: SONiC's thresholds do not move"
 
@@ -189,6 +201,8 @@ def _rest_missing(run_spec: Mapping[str, Any]) -> Iterator[str]:
         yield f"buffer.lossy_alpha: {float(ratio_of(lossy)):g}, of which SONiC has the nearest power of two"
     if switch["buffer"]["cell_bytes"] != 1:
         yield f"buffer.cell: {switch['buffer']['cell_bytes']} bytes, which are the chip's"
+    if switch.get("markers"):
+        yield "switch.markers: what colours frames, for which SONiC has POLICER with rules that name it"
     data = run_spec["transport"]["priorities"]["data"]
     yield f"transport.priorities: DSCP_TO_TC_MAP has to take the DSCP of your hosts' data to class {data}"
     control = run_spec["transport"]["rate_control"]["kind"]

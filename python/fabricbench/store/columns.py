@@ -98,6 +98,10 @@ COLUMNS: Final[dict[str, tuple[Column, ...]]] = {
         Column('dropped_bytes', 'int64', False, 'bytes', 'Their bytes.'),
         Column('dropped_headroom_frames', 'int64', False, 'frames', 'Lossless frames beyond the headroom of their ingress port, bound for this egress port; not among `dropped_frames`.'),
         Column('dropped_headroom_bytes', 'int64', False, 'bytes', 'Their bytes.'),
+        Column('dropped_wred_frames', 'int64', False, 'frames', 'Frames bound for this egress port that WRED dropped; not among `dropped_frames`.'),
+        Column('dropped_wred_bytes', 'int64', False, 'bytes', 'Their bytes.'),
+        Column('dropped_wred_yellow_frames', 'int64', False, 'frames', 'Those of them that were yellow.'),
+        Column('dropped_wred_red_frames', 'int64', False, 'frames', 'Those of them that were red.'),
         Column('dropped_watchdog_frames', 'int64', False, 'frames', 'Frames dropped by the PFC watchdog in the queues of this egress port or bound for them; not among `dropped_frames`.'),
         Column('dropped_watchdog_bytes', 'int64', False, 'bytes', 'Their bytes.'),
         Column('lost_link_down_frames', 'int64', False, 'frames', 'Frames sent by this port on its link while that was down; and those that came in by this port when no way to their destination was left. Pause frames are not counted.'),
@@ -130,6 +134,7 @@ COLUMNS: Final[dict[str, tuple[Column, ...]]] = {
         Column('credit_wait_ps', 'int64', True, 'ps', 'Time for which the egress was free, had something to send on this lane and no credit for it; null on Ethernet.'),
         Column('dropped_frames', 'int64', False, 'frames', 'Frames that found the buffer full bound for this egress port.'),
         Column('dropped_headroom_frames', 'int64', False, 'frames', 'Lossless frames beyond the headroom of their ingress port, bound for this egress port.'),
+        Column('dropped_wred_frames', 'int64', False, 'frames', 'Frames bound for this egress port that WRED dropped.'),
         Column('dropped_watchdog_frames', 'int64', False, 'frames', 'Frames dropped by the PFC watchdog in the queues of this egress port or bound for them.'),
     ),
     "links": (

@@ -30,6 +30,14 @@ table! {
         dropped_headroom_frames: u64 ["frames"];
         /// Their bytes.
         dropped_headroom_bytes: u64 ["bytes"];
+        /// Frames bound for this egress port that WRED dropped; not among `dropped_frames`.
+        dropped_wred_frames: u64 ["frames"];
+        /// Their bytes.
+        dropped_wred_bytes: u64 ["bytes"];
+        /// Those of them that were yellow.
+        dropped_wred_yellow_frames: u64 ["frames"];
+        /// Those of them that were red.
+        dropped_wred_red_frames: u64 ["frames"];
         /// Frames dropped by the PFC watchdog in the queues of this egress port or bound for them; not
         /// among `dropped_frames`.
         dropped_watchdog_frames: u64 ["frames"];
@@ -103,6 +111,8 @@ table! {
         dropped_frames: u64 ["frames"];
         /// Lossless frames beyond the headroom of their ingress port, bound for this egress port.
         dropped_headroom_frames: u64 ["frames"];
+        /// Frames bound for this egress port that WRED dropped.
+        dropped_wred_frames: u64 ["frames"];
         /// Frames dropped by the PFC watchdog in the queues of this egress port or bound for them.
         dropped_watchdog_frames: u64 ["frames"];
     }

@@ -99,7 +99,7 @@ fn empty(tcp: &TcpSpec, world: &World) -> (TcpSummary, SpanDistribution) {
                 ports
                     .map(|port| {
                         port.by_priority()
-                            .map_or(0, |counted| counted[usize::from(tcp.priority)].dropped_tail)
+                            .map_or(0, |counted| counted[usize::from(tcp.priority)].dropped_early_or_late())
                     })
                     .sum::<u64>(),
             )

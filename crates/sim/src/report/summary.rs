@@ -52,6 +52,7 @@ impl Counts {
                     for port in switch.ports() {
                         counts.lost.buffer_full += port.counters().dropped_tail.frames;
                         counts.lost.headroom_overrun += port.counters().dropped_headroom.frames;
+                        counts.lost.wred += port.counters().dropped_wred.frames;
                         counts.lost.pfc_watchdog += port.counters().dropped_watchdog.frames;
                         counts.lost.link_down += port.transmitter().lost().frames;
                         counts.lost.bit_error += port.transmitter().corrupted().frames;

@@ -3,6 +3,7 @@
 mod apart;
 mod chips;
 mod clocks;
+mod colours;
 mod controllers;
 mod fabric;
 mod failures;

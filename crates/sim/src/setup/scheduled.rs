@@ -142,6 +142,7 @@ impl<'a> ScheduledFabric<'a> {
                 scheduler: scheduler(&switch.scheduling),
                 marker: None,
                 control: None,
+                wred: None,
                 credits: None,
             };
             (egress, self.credit_plan(wire, node, wires.get(hosts)))

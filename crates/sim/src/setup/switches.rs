@@ -1,5 +1,6 @@
 //! The switches of a run: ports, buffer, thresholds, load balancing.
 
+use super::colours::{markers, marking_thresholds, wred};
 use super::pools::{check_pools, pools_plan};
 use super::{Direction, Fabric, Flows, host_ports};
 use crate::link::egress::Wire;
@@ -18,7 +19,7 @@ use spec::{
 };
 use std::sync::Arc;
 use topology::{Graph, Node, NodeKind};
-use units::{NodeId, Seed, Span};
+use units::{NodeId, Seed, Span, Stream};
 use wire::Opcode;
 use wire::size::data_frame_bytes;
 
@@ -71,19 +72,21 @@ pub(super) fn switch_plan(
     let nodes: Vec<NodeId> = members.iter().map(|member| member.0).collect();
     let switch = fabric.settings.of(nodes[0]);
     let count = port_count(fabric, &nodes);
+    let is_ideal = fabric.graph.node(nodes[0]).ideal;
+    let ecn = switch.ecn.as_ref().filter(|_| !is_ideal);
     let egress = |(node, port, wire): (NodeId, usize, Wire)| EgressPlan {
         wire,
         changes: fabric.changes(node, port as u16, Seed(spec.seed), |rate| rate),
         scheduler: scheduler(&switch.scheduling),
-        marker: switch.ecn.as_ref().map(|ecn| marker(spec, ecn, node, port, wire)),
+        marker: switch.ecn.as_ref().and_then(|ecn| marker(spec, ecn, node, port, wire)),
         control: switch.ecn.as_ref().and_then(|ecn| ecn_control(ecn, count, wire)),
+        wred: ecn.and_then(|ecn| wred(spec, ecn, node, port, wire)).map(Box::new),
         credits: fabric.credits,
     };
     let mut ports = Vec::with_capacity(count);
     for &node in &nodes {
         ports.extend(wires(node).into_iter().enumerate().map(|(port, wire)| egress((node, port, wire))));
     }
-    let is_ideal = fabric.graph.node(nodes[0]).ideal;
     let member = |(node, balancer)| Member { node, balancer, ports: port_count(fabric, &[node]) as u16 };
     SwitchPlan {
         members: members.into_iter().map(member).collect(),
@@ -97,6 +100,7 @@ pub(super) fn switch_plan(
         },
         pause_quanta: switch.pfc.as_ref().map_or(0, |pfc| pfc.quanta),
         watchdog: if is_ideal { None } else { switch.pfc.as_ref().and_then(watchdog_plan) },
+        markers: if is_ideal { None } else { markers(spec, fabric, &nodes) },
         is_cut_through: switch.forwarding == ForwardingSpec::CutThrough,
         has_credits: fabric.credits.is_some(),
         framing: fabric.framing,
@@ -278,24 +282,34 @@ pub(super) fn scheduler(spec: &SchedulingSpec) -> Scheduler {
     }
 }
 
-/// The marker of a port, with a stream of its own.
-fn marker(spec: &RunSpec, ecn: &EcnSpec, node: NodeId, port: usize, wire: Wire) -> EcnMarker {
+/// The marker of a port, with a stream of its own; none where WRED takes its place.
+fn marker(spec: &RunSpec, ecn: &EcnSpec, node: NodeId, port: usize, wire: Wire) -> Option<EcnMarker> {
+    let (kmin_bytes, kmax_bytes, pmax_ppm) = marking_thresholds(spec, ecn)?;
     let thresholds = EcnThresholds {
         priorities: priority_mask(&ecn.priorities),
-        range: marking_range(ecn, wire),
-        pmax_2e32: (u64::from(ecn.pmax_ppm) << 32) / 1_000_000,
+        range: marking_range(ecn, (kmin_bytes, kmax_bytes), wire),
+        pmax_2e32: share_2e32(pmax_ppm),
     };
-    let index = (u64::from(node.0) << 16) | port as u64;
-    EcnMarker::new(thresholds, Seed(spec.seed).stream("switch.ecn", index))
+    Some(EcnMarker::new(thresholds, marking_stream(spec, node, port)))
 }
 
-/// The configured thresholds of a port.
-fn marking_range(ecn: &EcnSpec, wire: Wire) -> MarkingRange {
+/// What decides which frames of a port are marked, or dropped by WRED.
+pub(super) fn marking_stream(spec: &RunSpec, node: NodeId, port: usize) -> Stream {
+    let index = (u64::from(node.0) << 16) | port as u64;
+    Seed(spec.seed).stream("switch.ecn", index)
+}
+
+pub(super) fn share_2e32(ppm: u32) -> u64 {
+    (u64::from(ppm) << 32) / 1_000_000
+}
+
+/// Kmin and Kmax at a port.
+pub(super) fn marking_range(ecn: &EcnSpec, (kmin, kmax): (u64, u64), wire: Wire) -> MarkingRange {
     let scaled = |bytes: u64| match ecn.reference_rate_bps {
         Some(reference) => (u128::from(bytes) * u128::from(wire.rate.bps()) / u128::from(reference)) as u64,
         None => bytes,
     };
-    MarkingRange { kmin_bytes: scaled(ecn.kmin_bytes), kmax_bytes: scaled(ecn.kmax_bytes) }
+    MarkingRange { kmin_bytes: scaled(kmin), kmax_bytes: scaled(kmax) }
 }
 
 /// What moves the thresholds of a port, of a switch that has so many, if they move.
@@ -312,5 +326,6 @@ fn ecn_control(ecn: &EcnSpec, ports: usize, wire: Wire) -> Option<Box<EcnControl
         confirm: dynamic.confirm_intervals,
     };
     let law = EcnLaw::new(plan, wire.rate);
-    Some(Box::new(EcnControl::new(law, marking_range(ecn, wire), &ecn.priorities, ports)))
+    let range = marking_range(ecn, (ecn.kmin_bytes, ecn.kmax_bytes), wire);
+    Some(Box::new(EcnControl::new(law, range, &ecn.priorities, ports)))
 }

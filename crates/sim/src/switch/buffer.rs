@@ -81,6 +81,8 @@ pub(crate) enum DropCause {
     Tail,
     /// A lossless frame beyond its headroom.
     Headroom,
+    /// WRED, by the colour of the frame.
+    Wred,
     /// A frame bound for a queue in a storm.
     Watchdog,
 }

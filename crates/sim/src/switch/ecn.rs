@@ -54,22 +54,24 @@ impl EcnMarker {
         packet: &mut Packet,
         queue_bytes: u64,
     ) -> bool {
-        let marks = u64::from(self.stream.next_u32()) < self.probability_2e32(range, queue_bytes);
+        let marks = u64::from(self.stream.next_u32())
+            < probability_2e32(range, self.thresholds.pmax_2e32, queue_bytes);
         if marks {
             packet.mark();
         }
         marks
     }
+}
 
-    fn probability_2e32(&self, range: MarkingRange, queue_bytes: u64) -> u64 {
-        let MarkingRange { kmin_bytes, kmax_bytes } = range;
-        match queue_bytes {
-            _ if queue_bytes > kmax_bytes => 1 << 32,
-            _ if queue_bytes <= kmin_bytes => 0,
-            _ => {
-                let rise = u128::from(queue_bytes - kmin_bytes) * u128::from(self.thresholds.pmax_2e32);
-                (rise / u128::from(kmax_bytes - kmin_bytes)) as u64
-            }
+/// How often a frame is hit that finds so much waiting, of 2^32; `pmax_2e32` at Kmax.
+pub(super) fn probability_2e32(range: MarkingRange, pmax_2e32: u64, queue_bytes: u64) -> u64 {
+    let MarkingRange { kmin_bytes, kmax_bytes } = range;
+    match queue_bytes {
+        _ if queue_bytes > kmax_bytes => 1 << 32,
+        _ if queue_bytes <= kmin_bytes => 0,
+        _ => {
+            let rise = u128::from(queue_bytes - kmin_bytes) * u128::from(pmax_2e32);
+            (rise / u128::from(kmax_bytes - kmin_bytes)) as u64
         }
     }
 }
@@ -86,10 +88,11 @@ mod tests {
         let range = MarkingRange { kmin_bytes: 100, kmax_bytes: 300 };
         let thresholds = EcnThresholds { priorities: 8, range, pmax_2e32: (1 << 32) / 5 };
         let marker = EcnMarker::new(thresholds, Seed(1).stream("test", 0));
-        assert_eq!((marker.probability_2e32(range, 0), marker.probability_2e32(range, 100)), (0, 0));
-        assert_eq!(marker.probability_2e32(range, 200), (1 << 32) / 10);
-        assert_eq!(marker.probability_2e32(range, 300), (1 << 32) / 5);
-        assert_eq!(marker.probability_2e32(range, 301), 1 << 32);
+        let probability = |queue_bytes| probability_2e32(range, (1 << 32) / 5, queue_bytes);
+        assert_eq!((probability(0), probability(100)), (0, 0));
+        assert_eq!(probability(200), (1 << 32) / 10);
+        assert_eq!(probability(300), (1 << 32) / 5);
+        assert_eq!(probability(301), 1 << 32);
         assert_eq!(marker.kmin_bytes(), 100);
     }
 

@@ -2,6 +2,7 @@
 //! reach or a pause is in play.
 
 use super::buffer::{Admission, DropCause, SharedBuffer};
+use super::colour::Markers;
 use super::lineup::Merged;
 use super::pfc::PauseRequests;
 use super::pools::{Passage, PauseChange};
@@ -9,6 +10,7 @@ use super::port_set::PortSet;
 use super::queue::{EgressPort, Held, Stored, release};
 use super::returns::Returns;
 use super::watchdog::{Look, Watchdog};
+use super::wred::Verdict;
 use crate::packet::Packet;
 use crate::record::Context;
 use engine::Window;
@@ -66,6 +68,8 @@ pub(super) struct Parts<'a> {
     pub(super) buffer: &'a mut SharedBuffer,
     pub(super) requests: &'a mut PauseRequests,
     pub(super) watchdog: Option<&'a mut Watchdog>,
+    /// What colours frames, where colours matter.
+    pub(super) markers: Option<&'a mut Markers>,
     /// Frames on their way out whose buffers will be granted again, on InfiniBand.
     pub(super) returns: Option<&'a mut Returns>,
     /// Ports that have something to send or are paused, or were; every port that changes is among them.
@@ -171,8 +175,16 @@ impl Replay {
         parts.ports[usize::from(ingress)].fill_lane(&stored.packet);
         let charge = parts.buffer.charge(stored.packet.frame_bytes());
         let port = &mut parts.ports[usize::from(egress)];
+        let verdict = parts.markers.as_mut().map_or(Verdict::Pass, |markers| {
+            markers.colour(stored, now);
+            port.judge(&stored.packet)
+        });
         if port.is_dropping(priority) {
             port.drop_frame(&stored.packet, DropCause::Watchdog);
+            return false;
+        }
+        if verdict == Verdict::Drop {
+            port.drop_frame(&stored.packet, DropCause::Wred);
             return false;
         }
         // With credits a port may also send later than it said.
@@ -185,6 +197,9 @@ impl Replay {
             Admission::Dropped(cause) => port.drop_frame(&stored.packet, cause),
             Admission::Stored => {
                 let before = port.next_send();
+                if verdict == Verdict::Mark {
+                    port.mark_chosen(&mut stored.packet);
+                }
                 port.enqueue(stored);
                 port.look_at_credit(priority, now);
                 is_changed |= self.reschedule(parts.ports, egress, before, now);

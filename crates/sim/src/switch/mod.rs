@@ -2,12 +2,13 @@
 //! next hops.
 //!
 //! Models store-and-forward and cut-through with a fixed pipeline latency (part of the incoming link's
-//! latency here), strict or weighted service of eight priorities, PFC, ECN marking, dynamic thresholds and
-//! drops; or, on InfiniBand, a buffer of its own for each lane of each link, granted by credits, with queues
+//! latency here), strict or weighted service of eight priorities, PFC, ECN marking, WRED by colour, dynamic
+//! thresholds and drops; or, on InfiniBand, a buffer of its own for each lane of each link, granted by credits, with queues
 //! at the egress as if any input could reach any output at once. A frame takes its whole size of the buffer
 //! from its arrival, also while most of it is still to come. Leaves out multicast and egress reserves.
 
 pub(crate) mod buffer;
+pub(crate) mod colour;
 pub(crate) mod cut_through;
 pub(crate) mod ecn;
 pub(crate) mod ecn_control;
@@ -27,6 +28,7 @@ pub(crate) mod schedule;
 pub(crate) mod scheduled;
 mod turns;
 pub(crate) mod watchdog;
+pub(crate) mod wred;
 
 pub(crate) use members::Member;
 pub(crate) use queue::{EgressPlan, EgressPort, PriorityCounters, QueueCounters};
@@ -37,6 +39,7 @@ use crate::link::egress::SharedLinks;
 use crate::packet::{FRAMES_AHEAD, Packet, Priority};
 use crate::record::Context;
 use buffer::{BufferPlan, SharedBuffer};
+use colour::Markers;
 use cut_through::Incoming;
 use engine::{Inbox, Window};
 use exact::{Parts, Replay};
@@ -80,6 +83,8 @@ pub(crate) struct SwitchPlan {
     pub(crate) pause_quanta: u16,
     /// The PFC watchdog, if there is one.
     pub(crate) watchdog: Option<WatchdogPlan>,
+    /// What colours frames that come in from hosts, if anything does.
+    pub(crate) markers: Option<Markers>,
     /// Frames leave before their last bit is in.
     pub(crate) is_cut_through: bool,
     /// Links are governed by credits: the exact path is taken in every window.
@@ -114,6 +119,8 @@ pub(crate) struct Switch {
     /// With cut-through and ports of different rates.
     incoming: Option<Box<Incoming>>,
     watchdog: Option<Box<Watchdog>>,
+    /// What colours frames; none where colours do not matter.
+    markers: Option<Box<Markers>>,
     /// On InfiniBand.
     returns: Option<Box<Returns>>,
     /// A port is paused or has a pause frame to send; only a window on the exact path changes it.
@@ -153,8 +160,9 @@ pub(crate) struct Received {
 impl Switch {
     pub(crate) fn new(plan: SwitchPlan) -> Self {
         let ports = plan.ports.len();
-        // Thresholds of pools are judged frame by frame.
-        let exact_only = plan.exact_only || plan.has_credits || plan.buffer.pools.is_some();
+        // Thresholds of pools, and colours, are judged frame by frame.
+        let has_colours = plan.markers.is_some() || plan.ports.iter().any(|port| port.wred.is_some());
+        let exact_only = plan.exact_only || plan.has_credits || plan.buffer.pools.is_some() || has_colours;
         let rates: Vec<_> = plan.ports.iter().map(|port| port.wire.rate).collect();
         let mut links = SharedLinks::default();
         Self {
@@ -174,6 +182,7 @@ impl Switch {
             },
             requests: PauseRequests::new(plan.pause_quanta, rates),
             watchdog: plan.watchdog.map(|watchdog| Box::new(Watchdog::new(watchdog, ports))),
+            markers: has_colours.then(|| Box::new(plan.markers.unwrap_or_default())),
             returns: plan.has_credits.then(Box::default),
             is_pause_active: false,
             exact_only,
@@ -454,6 +463,7 @@ impl Switch {
             buffer: &mut self.buffer,
             requests: &mut self.requests,
             watchdog: self.watchdog.as_deref_mut(),
+            markers: self.markers.as_deref_mut(),
             returns: self.returns.as_deref_mut(),
             busy: &mut self.busy,
         };
@@ -530,6 +540,7 @@ impl Switch {
             buffer,
             requests,
             watchdog,
+            markers,
             returns: _,
             incoming,
             is_pause_active,
@@ -553,6 +564,9 @@ impl Switch {
         requests.visit(cycle);
         if let Some(watchdog) = watchdog {
             watchdog.visit(cycle);
+        }
+        if let Some(markers) = markers {
+            markers.visit(cycle);
         }
         if let Some(incoming) = incoming {
             incoming.visit(cycle);

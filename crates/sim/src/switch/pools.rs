@@ -10,8 +10,8 @@
 //! lossless group of it that holds something of the shared part asks for a pause, until the pool is below
 //! the threshold again or the group holds no more than its reserve.
 //!
-//! A chip of several switches has one of these. All of it happens on the exact path. Leaves out colours (a
-//! frame has none), cells beyond whole ones for each frame, multicast, and limits that differ from port to
+//! A chip of several switches has one of these. All of it happens on the exact path. Leaves out limits by
+//! colour, cells beyond whole ones for each frame, multicast, and limits that differ from port to
 //! port.
 
 use super::buffer::{Admission, DropCause, Ratio, Xoff};

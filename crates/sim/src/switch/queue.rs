@@ -9,12 +9,13 @@ use super::ecn_law::MarkingRange;
 use super::queued::Queued;
 use super::schedule::Scheduler;
 use super::watchdog::StormAction;
+use super::wred::{Verdict, Wred};
 use crate::link::Dropped;
 use crate::link::changes::LinkChanges;
 use crate::link::credits::{CreditPlan, Credits, hold_without_credit};
 use crate::link::egress::{Link, SharedLinks, Transmitter, Wire};
 use crate::link::pause::PauseState;
-use crate::packet::{FRAMES_AHEAD, Packet, Priority};
+use crate::packet::{Colour, FRAMES_AHEAD, Packet, Priority};
 use crate::record::Context;
 use engine::Ring;
 use engine::prefetch::prefetch_line;
@@ -70,6 +71,10 @@ pub(crate) struct QueueCounters {
     pub(crate) dropped_tail: Dropped,
     /// Frames beyond the headroom of their ingress port, counted where they were bound for.
     pub(crate) dropped_headroom: Dropped,
+    /// Frames dropped by WRED.
+    pub(crate) dropped_wred: Dropped,
+    /// Those of them of each colour.
+    pub(crate) dropped_wred_colours: [u64; Colour::COUNT],
     /// Frames dropped by the PFC watchdog.
     pub(crate) dropped_watchdog: Dropped,
     /// Storms that the PFC watchdog detected.
@@ -88,6 +93,7 @@ pub(crate) struct PriorityCounters {
     /// Frames dropped, by cause: see [`QueueCounters`].
     pub(crate) dropped_tail: u64,
     pub(crate) dropped_headroom: u64,
+    pub(crate) dropped_wred: u64,
     pub(crate) dropped_watchdog: u64,
 }
 
@@ -100,6 +106,8 @@ pub(crate) struct EgressPlan {
     pub(crate) marker: Option<EcnMarker>,
     /// Moves the thresholds of the marker, if they move.
     pub(crate) control: Option<Box<EcnControl>>,
+    /// In place of the marker: such a switch takes the exact path only.
+    pub(crate) wred: Option<Box<Wred>>,
     /// Credits of the link, on InfiniBand.
     pub(crate) credits: Option<CreditPlan>,
 }
@@ -131,6 +139,8 @@ pub(crate) struct EgressPort {
     /// Credits of the link, on InfiniBand: such a switch takes the exact path only.
     credits: Option<Box<Credits>>,
     marker: Option<EcnMarker>,
+    /// In place of the marker, where colours matter.
+    wred: Option<Box<Wred>>,
     /// Pause frames to send, ahead of everything.
     urgent: VecDeque<Packet>,
     pause: PauseState,
@@ -171,6 +181,7 @@ impl EgressPort {
             control: plan.control,
             credits: plan.credits.map(|plan| Box::new(Credits::new(plan))),
             marker: plan.marker,
+            wred: plan.wred,
             urgent: VecDeque::new(),
             pause: PauseState::new(plan.wire.rate),
             dropping: 0,
@@ -373,6 +384,20 @@ impl EgressPort {
         self.urgent.push_back(pause);
     }
 
+    /// What WRED does with a frame that arrives, if there is WRED.
+    #[inline]
+    pub(super) fn judge(&mut self, packet: &Packet) -> Verdict {
+        let queue_bytes = self.queue_bytes(packet.priority());
+        self.wred.as_mut().map_or(Verdict::Pass, |wred| wred.judge(packet, queue_bytes))
+    }
+
+    /// Marks a frame that WRED has chosen and the buffer has stored.
+    #[cold]
+    pub(super) const fn mark_chosen(&mut self, packet: &mut Packet) {
+        packet.mark();
+        self.counters.marked += 1;
+    }
+
     /// Takes in a frame that the buffer has stored.
     #[inline]
     pub(crate) fn enqueue(&mut self, stored: &mut Stored) {
@@ -439,6 +464,10 @@ impl EgressPort {
             DropCause::Tail => (&mut self.counters.dropped_tail, &mut of_priority.dropped_tail),
             DropCause::Headroom => (&mut self.counters.dropped_headroom, &mut of_priority.dropped_headroom),
             DropCause::Watchdog => (&mut self.counters.dropped_watchdog, &mut of_priority.dropped_watchdog),
+            DropCause::Wred => {
+                self.counters.dropped_wred_colours[packet.colour() as usize] += 1;
+                (&mut self.counters.dropped_wred, &mut of_priority.dropped_wred)
+            }
         };
         *frames += 1;
         dropped.count(packet);
@@ -537,6 +566,7 @@ impl EgressPort {
             control,
             credits,
             marker,
+            wred,
             urgent,
             pause,
             dropping,
@@ -551,6 +581,9 @@ impl EgressPort {
         scheduler.visit(cycle);
         if let Some(marker) = marker {
             marker.visit(cycle);
+        }
+        if let Some(wred) = wred {
+            wred.visit(cycle);
         }
         if let Some(control) = control {
             control.visit(cycle);
@@ -575,24 +608,32 @@ impl QueueCounters {
             queue_max_bytes: _,
             dropped_tail,
             dropped_headroom,
+            dropped_wred,
+            dropped_wred_colours,
             dropped_watchdog,
             storms,
             marked,
             ecn_changes: _,
         } = self;
         cycle.same(*storms);
-        for Dropped { frames, bytes } in [dropped_tail, dropped_headroom, dropped_watchdog] {
+        for Dropped { frames, bytes } in [dropped_tail, dropped_headroom, dropped_wred, dropped_watchdog] {
             cycle.count(frames);
             cycle.count(bytes);
         }
+        dropped_wred_colours.iter_mut().for_each(|frames| cycle.count(frames));
         cycle.count(marked);
     }
 }
 
 impl PriorityCounters {
+    /// Frames that found a buffer full, or that WRED dropped before it was.
+    pub(crate) const fn dropped_early_or_late(&self) -> u64 {
+        self.dropped_tail + self.dropped_wred
+    }
+
     fn visit(&mut self, cycle: &mut Cycle) {
-        let Self { pauses_sent, dropped_tail, dropped_headroom, dropped_watchdog } = self;
-        for count in [pauses_sent, dropped_tail, dropped_headroom, dropped_watchdog] {
+        let Self { pauses_sent, dropped_tail, dropped_headroom, dropped_wred, dropped_watchdog } = self;
+        for count in [pauses_sent, dropped_tail, dropped_headroom, dropped_wred, dropped_watchdog] {
             cycle.count(count);
         }
     }
@@ -623,6 +664,7 @@ pub(super) mod testing {
             scheduler: Scheduler::Strict,
             marker: None,
             control: None,
+            wred: None,
             credits: None,
         };
         EgressPort::new(plan, &mut SharedLinks::default())

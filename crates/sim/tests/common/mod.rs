@@ -8,12 +8,13 @@ use record::{
     SeriesRow,
 };
 use spec::{
-    BufferSpec, CableSpec, ChunksObserved, ClockSpec, CustomLinkSpec, CustomSwitchSpec, DynamicEcnSpec,
-    EcmpHash, EcnSpec, ExtraDelaySpec, FabricSpec, FailureSpec, ForwardingSpec, JobSpec, LinkLayerSpec,
-    LinkSpec, LoadBalancing, LossRecovery, MessageCostSpec, NicDirection, NicSpec, ObserveSpec, PfcSpec,
-    PrioritySpec, QpMode, RateControl, RatioSpec, RepeatSpec, RunSpec, RunSummary, SCHEMA_VERSION,
-    ScheduledSpec, SchedulingSpec, SharedMemorySpec, SwitchSpec, TcpCongestion, TcpSpec, TopologySpec,
-    TransportSpec, XoffSpec,
+    BufferSpec, CableSpec, ChunksObserved, ClockSpec, ColourSpec, ColouringSpec, CustomLinkSpec,
+    CustomSwitchSpec, DynamicEcnSpec, EcmpHash, EcnSpec, ExtraDelaySpec, FabricSpec, FailureSpec,
+    ForwardingSpec, JobSpec, LinkLayerSpec, LinkSpec, LoadBalancing, LossRecovery, MarkerSpec,
+    MessageCostSpec, NicDirection, NicSpec, ObserveSpec, PfcSpec, PrioritySpec, QpMode, RateControl,
+    RatioSpec, RepeatSpec, RunSpec, RunSummary, SCHEMA_VERSION, ScheduledSpec, SchedulingSpec,
+    SharedMemorySpec, SwitchSpec, TcpCongestion, TcpSpec, TopologySpec, TransportSpec, WredCurveSpec,
+    WredSpec, XoffSpec,
 };
 
 /// A link of 400 Gb/s.
@@ -60,6 +61,7 @@ fn switches() -> SwitchSpec {
         pfc: None,
         ecn: None,
         scheduled: None,
+        markers: Vec::new(),
     }
 }
 
@@ -205,7 +207,32 @@ pub(crate) fn ecn(kmin_bytes: u64, kmax_bytes: u64) -> EcnSpec {
         pmax_ppm: 200_000,
         reference_rate_bps: None,
         dynamic: None,
+        wred: None,
     }
+}
+
+/// What is done with frames of a colour.
+pub(crate) fn curve(kmin_bytes: u64, kmax_bytes: u64, pmax_ppm: u32, ecn: bool) -> Option<WredCurveSpec> {
+    Some(WredCurveSpec { kmin_bytes, kmax_bytes, pmax_ppm, ecn })
+}
+
+/// WRED in place of marking, of frames that are colored in every way where hosts feed the fabric.
+pub(crate) fn colour(spec: &mut RunSpec) {
+    let Some(ecn) = spec.fabric.switch.ecn.as_mut().filter(|ecn| ecn.dynamic.is_none()) else { return };
+    let red = curve(5_000, 20_000, 500_000, false);
+    let yellow = curve(10_000, 40_000, 300_000, false);
+    ecn.wred = Some(WredSpec { green: curve(ecn.kmin_bytes, ecn.kmax_bytes, 200_000, true), yellow, red });
+    let (cir_bps, cbs_bytes) = (60_000_000_000, 20_000);
+    let two_rate = ColouringSpec::TwoRate { cir_bps, cbs_bytes, pir_bps: 150_000_000_000, pbs_bytes: 30_000 };
+    let single_rate = ColouringSpec::SingleRate { cir_bps, cbs_bytes, ebs_bytes: 40_000 };
+    let fixed = ColouringSpec::Fixed { colour: ColourSpec::Yellow };
+    let marker = |hosts: Option<&[u32]>, colouring| MarkerSpec {
+        hosts: hosts.map(<[u32]>::to_vec),
+        priorities: None,
+        colouring,
+    };
+    spec.fabric.switch.markers =
+        vec![marker(Some(&[0, 1]), fixed), marker(Some(&[2, 3, 4]), two_rate), marker(None, single_rate)];
 }
 
 /// The same with thresholds that move, judged every so often.

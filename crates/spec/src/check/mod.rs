@@ -1,6 +1,7 @@
 //! Checks across fields, of what the engine cannot carry out. Each error names the field by its path in the
 //! spec. What goes together but makes no sense is for those to say who write specs.
 
+mod colours;
 mod jobs;
 mod link_layer;
 mod nic;
@@ -11,6 +12,7 @@ mod tcp;
 
 use crate::ranges::out_of_range;
 use crate::{FabricSpec, LinkLayerSpec, PfcSpec, RateControl, RunSpec, SCHEMA_VERSION, TransportSpec};
+use colours::check_colours;
 use jobs::check_jobs;
 use link_layer::check_link_layer;
 use nic::check_nic;
@@ -127,6 +129,7 @@ fn check_together(spec: &RunSpec) -> Result<(), SpecError> {
     check_scheduled(spec)?;
     check_transport(&spec.transport)?;
     check_link_layer(spec)?;
+    check_colours(spec)?;
     check_pools(spec)?;
     check_nic(spec)?;
     check_jobs(spec)?;

@@ -1,5 +1,6 @@
 //! ECN marking.
 
+use super::WredSpec;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -22,6 +23,10 @@ pub struct EcnSpec {
     pub reference_rate_bps: Option<u64>,
     /// How each port moves its thresholds, if it does.
     pub dynamic: Option<DynamicEcnSpec>,
+    /// What becomes of frames by their colour, in place of marking; absent, colours do not matter and nothing
+    /// is dropped.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wred: Option<WredSpec>,
 }
 
 /// Dynamic ECN: each port judges each of its marked queues at the end of every control interval, and scales

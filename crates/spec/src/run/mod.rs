@@ -1,5 +1,6 @@
 //! [`RunSpec`]: one simulated run, complete.
 
+mod colours;
 mod ecn;
 mod fabric;
 mod failures;
@@ -15,6 +16,7 @@ mod tcp;
 mod topology;
 mod transport;
 
+pub use colours::{ColourSpec, ColouringSpec, MarkerSpec, WredCurveSpec, WredSpec};
 pub use ecn::{DynamicEcnSpec, EcnSpec};
 pub use fabric::{
     ChipSpec, EcmpHash, ExtraDelaySpec, FabricSpec, LinkLayerSpec, LoadBalancing, PinSpec, SharedMemorySpec,

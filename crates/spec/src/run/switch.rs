@@ -1,6 +1,6 @@
 //! Switches and their buffers.
 
-use super::{EcnSpec, PfcSpec, PoolsSpec, ScheduledSpec};
+use super::{EcnSpec, MarkerSpec, PfcSpec, PoolsSpec, ScheduledSpec};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -22,6 +22,10 @@ pub struct SwitchSpec {
     pub ecn: Option<EcnSpec>,
     /// Scheduled switches in place of Ethernet ones.
     pub scheduled: Option<ScheduledSpec>,
+    /// What colours frames where hosts feed the fabric: the first whose host and priority a frame has. Others
+    /// are green.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub markers: Vec<MarkerSpec>,
 }
 
 impl SwitchSpec {

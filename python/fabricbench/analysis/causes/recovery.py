@@ -27,6 +27,7 @@ _LOSSES = {
         "headroom-overrun",
         "went beyond the headroom of their port: it is configured too small",
     ),
+    "wred": ("wred-drops", "were dropped by WRED"),
     "host_overrun": ("host-overrun", "found the receive buffer of a NIC full"),
 }
 _EVENTS = {"link_down": ("link_down", "switch_down"), "bit_error": ("bit_errors", "frame_loss")}
@@ -83,7 +84,7 @@ def _failed(case: Case, cause: str) -> list[str]:
 
 
 def _drop_places(ports: list[Port], cause: str) -> dict[str, int]:
-    counters = {"buffer_full": "dropped_tail", "headroom_overrun": "dropped_headroom"}
+    counters = {"buffer_full": "dropped_tail", "headroom_overrun": "dropped_headroom", "wred": "dropped_wred"}
     if cause not in counters:
         return {}
     dropped = [(port.name, int(getattr(port, counters[cause]))) for port in ports]

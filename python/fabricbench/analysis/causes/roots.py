@@ -12,6 +12,7 @@ LOSSES = (
     "link-failure",
     "bit-errors",
     "headroom-overrun",
+    "wred-drops",
     "buffer-overrun",
     "host-overrun",
     "pfc-storm",

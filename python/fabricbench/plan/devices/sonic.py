@@ -10,17 +10,18 @@ from typing import Any, Final
 from fabricbench import units
 from fabricbench.plan.devices.fragment import PLAN_HOLDS_ONE, Fragment, Value, names_text, value_text
 from fabricbench.plan.devices.sonic_pools import Pools, pools_of
-from fabricbench.plan.devices.sonic_port import Entry, Port
+from fabricbench.plan.devices.sonic_port import Curve, Entry, Port
 from fabricbench.plan.devices.sonic_ports import FORMAT, Sonic
 from fabricbench.plan.devices.sonic_rules import (
     PORT_RULES,
     SWITCH_RULES,
     Found,
     Subject,
+    curves_of,
     left_out_of,
-    marking,
+    wred_of,
 )
-from fabricbench.plan.devices.sonic_tables import PRIORITIES
+from fabricbench.plan.devices.sonic_tables import COLOURS, PRIORITIES
 from fabricbench.plan.errors import PlanError, Problem
 
 USUAL_PRIORITY: Final = 3
@@ -31,10 +32,13 @@ POOLS: Final = "fabric.switch.buffer.pools"
 LOSSY_ALPHA: Final = "fabric.switch.buffer.lossy_alpha"
 """What stands for the limits of pools where there are none."""
 _SHOWN: Final = 3
+_NAMES: Final = {"kmin": "min_threshold", "kmax": "max_threshold", "pmax": "drop_probability"}
+"""Fields of `ecn`, and what they are called of each colour in SONiC."""
+_Curves = tuple[Curve | None, ...]
 FIELDS: Final = frozenset(
     {
         *(field for field, _ in (*SWITCH_RULES, *PORT_RULES)),
-        *(f"{_ECN}.{name}" for name in ("kmin", "kmax", "pmax", "reference_rate", "priorities")),
+        *(f"{_ECN}.{name}" for name in ("kmin", "kmax", "pmax", "reference_rate", "priorities", "wred")),
         *(POOLS, f"{_PFC}.priorities", "transport.priorities.data", "transport.priorities.cnp"),
     }
 )
@@ -188,11 +192,11 @@ class _Made:
             self.warnings.append(f"{field}: {told}{more}; {PLAN_HOLDS_ONE}: {chosen}")
 
     def _marking(self, data: int) -> None:
-        """Take the thresholds of ECN of most ports; those that go by the speed of ports as such."""
+        """Take the thresholds of WRED of most ports; those that go by the speed of ports as such."""
         found: dict[str, Entry | None] = {
-            port.name: marking(self.sonic, port, data) for port in self.sonic.ports
+            port.name: wred_of(self.sonic, port, data) for port in self.sonic.ports
         }
-        thresholds = {name: _thresholds(each) for name, each in found.items() if each is not None}
+        thresholds = {name: curves_of(each) for name, each in found.items() if each is not None}
         if not thresholds:
             return
         counts = Counter(thresholds.values())
@@ -200,18 +204,20 @@ class _Made:
         name = next(each for each, values in thresholds.items() if values == chosen)
         profile = found[name]
         assert profile is not None
-        low, high, percent = chosen
         marked = [each for each in sorted({data} | self.carried.others) if self._marks_alike(each, chosen)]
         if marked != [data]:
             self.values.append(Value(f"{_ECN}.priorities", marked, "QUEUE: wred_profile"))
-        for field, value, of in (
-            ("kmin", units.format_size(low) if low else 0, "green_min_threshold"),
-            ("kmax", units.format_size(high), "green_max_threshold"),
-            ("pmax", f"{percent}%" if percent else "1ppm", "green_drop_probability"),
-        ):
-            self.values.append(Value(f"{_ECN}.{field}", value, profile.name(of)))
-        if not percent:
-            self.warnings.append(f"{profile.name('green_drop_probability')}: 0 per cent, which is 1 ppm here")
+        # What `ecn` says is the first of the colours that there are: green, if frames of it do not all pass.
+        first, colour = next((each, of) for each, of in zip(chosen, COLOURS, strict=True) if each is not None)
+        for field, value in _plan_thresholds(first).items():
+            self.values.append(Value(f"{_ECN}.{field}", value, profile.name(f"{colour}_{_NAMES[field]}")))
+        if _needs_colours(chosen):
+            colours = {of: _plan_colour(each, first) for of, each in zip(COLOURS, chosen, strict=True)}
+            self.values.append(Value(f"{_ECN}.wred", colours, f"{profile.table}|{profile.key}"))
+        for each, of in zip(chosen, COLOURS, strict=True):
+            if each is not None and not each.percent and (each != chosen[0] or of == colour):
+                where = profile.name(f"{of}_drop_probability")
+                self.warnings.append(f"{where}: 0 per cent, which is 1 ppm here")
         speeds = {port.name: port.speed_bps for port in self.sonic.ports}
         if len(counts) > 1 and _go_by_speed(thresholds, speeds):
             rate = speeds[name] or 0
@@ -223,13 +229,13 @@ class _Made:
         for port in self.sonic.ports:
             values = thresholds.get(port.name)
             if values != chosen:
-                text = "nothing" if values is None else f"{values[0]}, {values[1]} bytes, {values[2]} %"
+                text = "nothing" if values is None else _told(values)
                 others.setdefault(text, []).append(port.name)
-        self._tell_others(_ECN, f"{low}, {high} bytes, {percent} % of {counts[chosen]}", others)
+        self._tell_others(_ECN, f"{_told(chosen)} of {counts[chosen]}", others)
 
-    def _marks_alike(self, traffic_class: int, thresholds: tuple[int, int, int]) -> bool:
-        profiles = [marking(self.sonic, port, traffic_class) for port in self.sonic.ports]
-        return any(each is not None and _thresholds(each) == thresholds for each in profiles)
+    def _marks_alike(self, traffic_class: int, curves: _Curves) -> bool:
+        profiles = [wred_of(self.sonic, port, traffic_class) for port in self.sonic.ports]
+        return any(each is not None and curves_of(each) == curves for each in profiles)
 
     def _about_priorities(self, data: int) -> Iterator[str]:
         """Yield what holds for priorities that the plan does not use."""
@@ -255,30 +261,56 @@ class _Made:
         marked = {
             each
             for each in set(range(PRIORITIES)) - used
-            if any(marking(self.sonic, port, each) is not None for port in self.sonic.ports)
+            if any(wred_of(self.sonic, port, each) is not None for port in self.sonic.ports)
         }
         if marked:
             yield f"QUEUE: wred_profile: priority {_list(marked)}, which carries nothing in the plan"
 
 
-def _thresholds(profile: Entry) -> tuple[int, int, int]:
-    """Return Kmin, Kmax [bytes] and Pmax [%]; SAI's default probability is 100 %."""
-    percent = profile.get("green_drop_probability")
-    low, high = profile.get("green_min_threshold"), profile.get("green_max_threshold")
-    return low, high, 100 if percent is None else percent
+def _needs_colours(curves: _Curves) -> bool:
+    """Tell whether WRED does anything but mark frames of all colours alike."""
+    return any(each is None or not each.marks or each != curves[0] for each in curves)
 
 
-def _go_by_speed(thresholds: dict[str, tuple[int, int, int]], speeds: dict[str, int | None]) -> bool:
+def _plan_thresholds(curve: Curve) -> dict[str, Any]:
+    return {
+        "kmin": units.format_size(curve.low) if curve.low else 0,
+        "kmax": units.format_size(curve.high),
+        "pmax": f"{curve.percent}%" if curve.percent else "1ppm",
+    }
+
+
+def _plan_colour(curve: Curve | None, base: Curve) -> Any:
+    """Return a colour as a plan has it, whose thresholds are those of `base` unless it has its own."""
+    if curve is None:
+        return "off"
+    of_base = _plan_thresholds(base)
+    own = {name: value for name, value in _plan_thresholds(curve).items() if value != of_base[name]}
+    return {**own, "ecn": "on" if curve.marks else "off"}
+
+
+def _told(curves: _Curves) -> str:
+    """Write the curves of a profile: that of green, where no other differs."""
+    named = [(of, each) for of, each in zip(COLOURS, curves, strict=True) if each is not None]
+    alike = len({each for _, each in named}) == 1 and named[0][0] == "green"
+    return str(named[0][1]) if alike else "; ".join(f"{of} {each}" for of, each in named)
+
+
+def _go_by_speed(thresholds: dict[str, _Curves], speeds: dict[str, int | None]) -> bool:
     """Tell whether thresholds of all ports are in the ratio of their speeds."""
     if set(thresholds) != set(speeds) or not all(speeds.values()):
         return False
     first = next(iter(thresholds))
-    low, high, percent = thresholds[first]
     base = speeds[first] or 1
+
+    def times(curves: _Curves, factor: int) -> list[Curve | None]:
+        return [
+            each and Curve(each.low * factor, each.high * factor, each.percent, each.marks) for each in curves
+        ]
+
+    expected = thresholds[first]
     return all(
-        (values[0] * base, values[1] * base, values[2])
-        == (low * (speeds[name] or 0), high * (speeds[name] or 0), percent)
-        for name, values in thresholds.items()
+        times(values, base) == times(expected, speeds[name] or 0) for name, values in thresholds.items()
     )
 
 

@@ -82,7 +82,40 @@ class Port:
         return bool(self.pausing(traffic_class))
 
 
-def marks_green(profile: Entry) -> bool:
-    """Whether a WRED profile marks green frames, as those of RDMA are."""
+@dataclass(frozen=True)
+class Curve:
+    """What a WRED profile does with frames of a colour.
+
+    Attributes:
+        low: Least queue at which frames are marked or dropped [bytes].
+        high: Queue above which all are [bytes].
+        percent: Probability at `high` [%].
+        marks: ECN-capable frames are marked, not dropped.
+    """
+
+    low: int
+    high: int
+    percent: int
+    marks: bool
+
+    def __str__(self) -> str:
+        return f"{self.low}, {self.high} bytes, {self.percent} %{'' if self.marks else ', drops'}"
+
+
+def marks(profile: Entry, colour: str) -> bool:
+    """Whether ECN of a WRED profile covers a colour that is not switched off."""
     ecn = profile.get("ecn") or "ecn_none"
-    return profile.get("wred_green_enable") != "false" and (ecn == "ecn_all" or "green" in ecn)
+    return profile.get(f"wred_{colour}_enable") != "false" and (ecn == "ecn_all" or colour in ecn.split("_"))
+
+
+def curve_of(profile: Entry, colour: str) -> Curve | None:
+    """Return what a WRED profile does with frames of a colour; none if it lets all pass.
+
+    One that is neither switched on nor covered by ECN is off, and its probability is 100 %, as in SAI.
+    """
+    low, high = (profile.get(f"{colour}_{each}_threshold") for each in ("min", "max"))
+    is_on = marks(profile, colour) or profile.get(f"wred_{colour}_enable") == "true"
+    if not is_on or low is None or high is None:
+        return None
+    percent = profile.get(f"{colour}_drop_probability")
+    return Curve(low, high, 100 if percent is None else percent, marks(profile, colour))

@@ -7,8 +7,9 @@ from functools import cached_property
 from typing import Any, Final
 
 from fabricbench.plan.devices.json_text import JsonText
-from fabricbench.plan.devices.sonic_port import Entry, Port, marks_green
+from fabricbench.plan.devices.sonic_port import Entry, Port, marks
 from fabricbench.plan.devices.sonic_tables import (
+    COLOURS,
     LEFT_OUT,
     MAPS,
     NO_TRAFFIC,
@@ -293,14 +294,19 @@ class Sonic:
             for each in self.entries(table):
                 self._check_side(each, side)
         for each in self.entries("WRED_PROFILE"):
-            low, high = each.get("green_min_threshold"), each.get("green_max_threshold")
+            self._check_thresholds(each)
+
+    def _check_thresholds(self, each: Entry) -> None:
+        """Check the thresholds of a WRED profile."""
+        for colour in COLOURS:
+            low, high = each.get(f"{colour}_min_threshold"), each.get(f"{colour}_max_threshold")
             if low is not None and high is not None and low > high:
-                found = f"{low}, which is above green_max_threshold {high}"
-                self._problem((each.table, each.key), "green_min_threshold", found, f"at most {high}")
-            if marks_green(each):
-                for name in ("green_min_threshold", "green_max_threshold"):
-                    if name not in each.values and name not in self.file.data[each.table][each.key]:
-                        self._problem((each.table, each.key), name, "nothing", "bytes, as ECN is on")
+                found = f"{low}, which is above {colour}_max_threshold {high}"
+                self._problem((each.table, each.key), f"{colour}_min_threshold", found, f"at most {high}")
+        if marks(each, "green"):
+            for name in ("green_min_threshold", "green_max_threshold"):
+                if name not in each.values and name not in self.file.data[each.table][each.key]:
+                    self._problem((each.table, each.key), name, "nothing", "bytes, as ECN is on")
 
     def _check_side(self, entry: Entry, side: str) -> None:
         """Check that the pool of a group, or of a queue, is one of its side."""

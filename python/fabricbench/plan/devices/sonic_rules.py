@@ -13,9 +13,9 @@ from typing import Any, Final
 
 from fabricbench import units
 from fabricbench.plan.devices.sonic_pools import ratio_of
-from fabricbench.plan.devices.sonic_port import Entry, Port, marks_green
+from fabricbench.plan.devices.sonic_port import Curve, Entry, Port, curve_of, marks
 from fabricbench.plan.devices.sonic_ports import Sonic
-from fabricbench.plan.devices.sonic_tables import PRIORITIES
+from fabricbench.plan.devices.sonic_tables import COLOURS, PRIORITIES
 from fabricbench.words import counted
 
 _DYNAMIC: Final = "DEFAULT_LOSSLESS_BUFFER_PARAMETER"
@@ -57,18 +57,27 @@ class Subject:
             return None
         return self.port.groups.get(self.port.group_of(self.data))
 
-    @property
-    def wred(self) -> Entry | None:
-        """WRED profile that marks the queue of data; none if none does."""
-        return marking(self.sonic, self.port, self.data)
 
-
-def marking(sonic: Sonic, port: Port, traffic_class: int) -> Entry | None:
-    """Return the WRED profile that marks the queue of a traffic class; none if none does."""
+def wred_of(sonic: Sonic, port: Port, traffic_class: int) -> Entry | None:
+    """Return the WRED profile of the queue of a traffic class; none if none marks or drops its frames."""
     queue = port.queues.get(port.queue_of(traffic_class))
     name = queue.get("wred_profile") if queue else None
     profile = sonic.tables["WRED_PROFILE"][name] if name else None
-    return profile if profile is not None and marks_green(profile) else None
+    return profile if profile is not None and any(curves_of(profile)) else None
+
+
+def curves_of(profile: Entry) -> tuple[Curve | None, ...]:
+    """Return what a WRED profile does with frames of each colour.
+
+    One that ECN covers and that the file has nothing else about is as green.
+    """
+    green = curve_of(profile, COLOURS[0])
+
+    def of(colour: str) -> Curve | None:
+        is_told = any(colour in name.split("_") for name in profile.values)
+        return curve_of(profile, colour) if is_told or not marks(profile, colour) else green
+
+    return tuple(map(of, COLOURS))
 
 
 def _buffer_size(sonic: Sonic) -> Found | None:
@@ -226,7 +235,8 @@ def left_out_of(sonic: Sonic, data: int, *, has_pools: bool) -> Iterator[str]:
     if any(each.group is None and each.port.is_lossless(data) for each in subjects):
         yield "BUFFER_PG: profiles that SONiC works out by itself: headroom is `auto` here"
     yield from _left_out_of_queues(sonic, has_pools=has_pools)
-    yield from _left_out_of_marking(sonic, data)
+    if any(entry.get("type") == "wrr" for port in sonic.ports for _, entry in _schedulers(sonic, port)):
+        yield "SCHEDULER: WRR counts frames; queues take turns by bytes here"
     if any(port.watchdog is not None and port.watchdog.get("action") == "alert" for port in sonic.ports):
         yield "PFC_WD: action alert, which changes no frame: there is no watchdog here"
     used = {profile.key for port in sonic.ports for profile in port.groups.values() if profile is not None}
@@ -279,17 +289,3 @@ def _left_out_of_queues(sonic: Sonic, *, has_pools: bool) -> Iterator[str]:
     if shared:
         numbers = ", ".join(sorted(shared))
         yield f"TC_TO_QUEUE_MAP: traffic classes that share queue {numbers}: each has its own here"
-
-
-def _left_out_of_marking(sonic: Sonic, data: int) -> Iterator[str]:
-    dropping: set[str] = set()
-    for port in sonic.ports:
-        queue = port.queues.get(port.queue_of(data))
-        name = queue.get("wred_profile") if queue else None
-        if name and not marks_green(sonic.tables["WRED_PROFILE"][name]):
-            dropping.add(name)
-    if dropping:
-        names = ", ".join(sorted(dropping))
-        yield f"WRED_PROFILE: {names}: early drops, where ECN does not mark green frames"
-    if any(entry.get("type") == "wrr" for port in sonic.ports for _, entry in _schedulers(sonic, port)):
-        yield "SCHEDULER: WRR counts frames; queues take turns by bytes here"

@@ -17,6 +17,8 @@ PRIORITIES: Final = 8
 QUEUES_MAX: Final = 32
 """Queues of a port, those of multicast included."""
 DSCP_MAX: Final = 63
+COLOURS: Final = ("green", "yellow", "red")
+"""Drop precedences."""
 
 
 @dataclass(frozen=True)
@@ -108,7 +110,6 @@ def _not(why: str, kind: Kind | None = None) -> Field:
     return Field(kind, why)
 
 
-_COLOURS: Final = "traffic of RDMA is green"
 TABLES: Final[Mapping[str, Mapping[str, Field]]] = {
     "PORT": {
         "speed": _read(number(10, 3_200_000, "Mb/s")),
@@ -152,18 +153,12 @@ TABLES: Final[Mapping[str, Mapping[str, Field]]] = {
                 *("ecn_yellow_red", "ecn_all"),
             )
         ),
-        "wred_green_enable": _read(SWITCHED),
-        "green_min_threshold": _read(SIZE),
-        "green_max_threshold": _read(number(1, BYTES_MAX, "bytes")),
-        "green_drop_probability": _read(PERCENT),
         "weight": _not("the average that WRED looks at; the model looks at the queue", number(0, 15)),
     }
-    | {f"wred_{colour}_enable": _not(_COLOURS, SWITCHED) for colour in ("yellow", "red")}
-    | {
-        f"{colour}_{name}": _not(_COLOURS, kind)
-        for colour in ("yellow", "red")
-        for name, kind in (("min_threshold", SIZE), ("max_threshold", SIZE), ("drop_probability", PERCENT))
-    },
+    | {f"wred_{colour}_enable": _read(SWITCHED) for colour in COLOURS}
+    | {f"{colour}_min_threshold": _read(SIZE) for colour in COLOURS}
+    | {f"{colour}_max_threshold": _read(number(1, BYTES_MAX, "bytes")) for colour in COLOURS}
+    | {f"{colour}_drop_probability": _read(PERCENT) for colour in COLOURS},
     "QUEUE": {
         "wred_profile": _read(reference("WRED_PROFILE")),
         "scheduler": _read(reference("SCHEDULER")),

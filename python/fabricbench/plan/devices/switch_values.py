@@ -15,7 +15,7 @@ SWITCH: Final[FieldPath] = CONFIG[:2]
 SETTINGS: Final[FieldPath] = ("fabric", "switch_settings")
 _SECTIONS: Final[dict[str, Any]] = {"buffer": {}, "scheduling": "strict", "pfc": "off", "ecn": "off"}
 """What switches have each for itself, as it is where neither file nor plan says anything."""
-_THRESHOLDS: Final = frozenset({"kmin", "kmax", "pmax", "reference_rate"})
+_THRESHOLDS: Final = frozenset({"kmin", "kmax", "pmax", "reference_rate", "wred"})
 
 
 def filled(document: Document, values: Mapping[str, tuple[Any, Place]]) -> Document:

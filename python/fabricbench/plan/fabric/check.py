@@ -7,6 +7,7 @@ from fabricbench import units
 from fabricbench.plan._run_spec import LIMITS
 from fabricbench.plan.document.document import Document
 from fabricbench.plan.errors import FieldPath, Problem
+from fabricbench.plan.fabric.colours import Marker, check_markers
 from fabricbench.plan.fabric.custom import Custom, check_custom
 from fabricbench.plan.fabric.ecn import Ecn, check_ecn
 from fabricbench.plan.fabric.failures import check_failures
@@ -59,6 +60,7 @@ def check_fabric(plan: Plan, document: Document) -> Iterator[Problem]:
         if set_up.ecn:
             yield from check_ecn(set_up.ecn, (*path, "ecn"), document)
         yield from check_pools(set_up.buffer, (*path, "buffer"), document)
+    yield from check_markers(fabric.switch, fabric.topology.host_count, document)
     yield from check_chips(fabric.chips, document)
     yield from _check_priorities(plan, document)
     yield from _check_nic(plan, document)
@@ -92,8 +94,10 @@ def _check_priorities(plan: Plan, document: Document) -> Iterator[Problem]:
                 yield document.problem(path, f"priority {priority} twice", "each priority once")
 
 
-def _with_priorities(fabric: Fabric) -> Iterator[tuple[FieldPath, Pfc | Ecn | Pool | None]]:
+def _with_priorities(fabric: Fabric) -> Iterator[tuple[FieldPath, Pfc | Ecn | Pool | Marker | None]]:
     """Yield what names priorities, and its field."""
+    for place, marker in enumerate(fabric.switch.markers):
+        yield ("fabric", "switch", "markers", place), marker
     for path, set_up in fabric.set_ups:
         yield (*path, "pfc"), set_up.pfc
         yield (*path, "ecn"), set_up.ecn

@@ -8,6 +8,7 @@ from typing import Annotated, Final, Literal
 from fabricbench.plan._run_spec import DynamicEcnSpec, EcnSpec
 from fabricbench.plan.document.document import Document
 from fabricbench.plan.errors import FieldPath, Problem
+from fabricbench.plan.fabric.colours import Wred
 from fabricbench.plan.fields.base import Named, PlanModel
 from fabricbench.plan.fields.declared import Field
 from fabricbench.plan.fields.quantities import AnySize, Duration, Part, Priorities, Rate, Ratio, Size
@@ -188,20 +189,32 @@ class Ecn(PlanModel):
         ),
         json_schema_extra={"default": "off"},
     )
+    wred: Annotated[Wred | None, Named({"off": None, "on": {}})] = Field(
+        default=None,
+        description=(
+            "WRED: frames are dropped early that are not ECN-capable, or whose colour is not to be marked: "
+            "`off`, `on` (all colours alike) or a mapping. Source: every frame of RDMA is ECN-capable."
+        ),
+        json_schema_extra={"default": "off"},
+    )
 
     def run_spec(self, data_priority: int) -> EcnSpec:
         """Write the marking out for the engine."""
         kmin, kmax = self.thresholds
         preset = ECN[self.preset] if self.preset else None
         reference = self.reference_rate_bps or (preset.reference_rate_bps if preset else None)
-        return {
+        pmax = self.pmax_ppm or (preset.pmax_ppm if preset else 0)
+        spec: EcnSpec = {
             "priorities": list(self.priorities or (data_priority,)),
             "kmin_bytes": kmin,
             "kmax_bytes": kmax,
-            "pmax_ppm": self.pmax_ppm or (preset.pmax_ppm if preset else 0),
+            "pmax_ppm": pmax,
             "reference_rate_bps": reference,
             "dynamic": self.dynamic.run_spec() if self.dynamic else None,
         }
+        if self.wred:
+            spec["wred"] = self.wred.run_spec(kmin, kmax, pmax)
+        return spec
 
     @property
     def thresholds(self) -> tuple[int, int]:
@@ -221,6 +234,9 @@ def check_ecn(ecn: Ecn, path: FieldPath, document: Document) -> Iterator[Problem
     if ecn.dynamic and ecn.dynamic.floor == ecn.dynamic.ceiling == 1:
         found = "floor and ceiling of 1, between which nothing can move"
         yield document.problem((*path, "dynamic"), found, "a floor below 1 or a ceiling above it, or `off`")
+    if ecn.dynamic and ecn.wred:
+        hint = "thresholds that move are those of marking alone"
+        yield document.problem((*path, "wred"), "WRED with dynamic ECN", "one of them", hint)
 
 
 def _missing(ecn: Ecn) -> str | None:

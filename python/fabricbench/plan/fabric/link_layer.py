@@ -92,6 +92,11 @@ def check_link_layer(plan: "Plan", document: Document) -> Iterator[Problem]:
             "ECN",
             "InfiniBand has no marks in an IP header",
         ),
+        ("fabric", "switch", "markers"): (
+            bool(switch.markers),
+            "markers",
+            "InfiniBand has no drop precedence",
+        ),
         ("fabric", "switch", "scheduled"): (
             switch.scheduled is not None,
             "scheduled switches",

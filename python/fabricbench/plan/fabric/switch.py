@@ -9,6 +9,7 @@ from fabricbench.plan._run_spec import (
     SwitchSpec,
 )
 from fabricbench.plan.devices.switch_config import SwitchConfig
+from fabricbench.plan.fabric.colours import Marker
 from fabricbench.plan.fabric.ecn import ECN, ECN_ON, Ecn
 from fabricbench.plan.fabric.pfc import Pfc, ratio_spec
 from fabricbench.plan.fabric.pools import SONIC_POOLS, Pools
@@ -191,10 +192,18 @@ class Switch(SwitchSections):
         ),
         json_schema_extra={"default": "off"},
     )
+    markers: Annotated[tuple[Marker, ...], Field(strict=False)] = Field(
+        default=(),
+        description=(
+            "What colours frames that come in from hosts, which keep their colour to the end of their way; "
+            "the first that a frame's host and priority fit: `{hosts: 0-7, cir: 100Gbps, pir: 200Gbps}`. "
+            "Default: all are green. `ecn.wred` goes by it."
+        ),
+    )
 
     def run_spec(self, data_priority: int) -> SwitchSpec:
         """Write the switches out for the engine; PFC and ECN that name no priority hold for that of data."""
-        return {
+        spec: SwitchSpec = {
             "forwarding": self.forwarding,
             "pipeline_latency_ps": self.pipeline_latency_ps,
             "buffer": self.buffer.run_spec(),
@@ -203,6 +212,9 @@ class Switch(SwitchSections):
             "ecn": self.ecn.run_spec(data_priority) if self.ecn else None,
             "scheduled": self.scheduled.run_spec() if self.scheduled else None,
         }
+        if self.markers:
+            spec["markers"] = [marker.run_spec() for marker in self.markers]
+        return spec
 
 
 class SwitchSettings(SwitchSections):

@@ -271,7 +271,10 @@ def _check_pattern(tcp: Tcp, ranks: int, path: FieldPath, document: Document) ->
 
 
 def _check_priority(plan: "Plan", tcp: Tcp, path: FieldPath, document: Document) -> Iterator[Problem]:
-    """Check that the priority is lossy, and marked if and only if congestion control reacts to marks."""
+    """Check that the priority is lossy, and marked if and only if congestion control reacts to marks.
+
+    WRED drops frames that are not ECN-capable, in place of marks.
+    """
     switch, data = plan.fabric.switch, plan.transport.priorities.data
     place = (*path, "priority")
     lossless = (switch.pfc.priorities or (data,)) if switch.pfc else ()
@@ -281,15 +284,16 @@ def _check_priority(plan: "Plan", tcp: Tcp, path: FieldPath, document: Document)
         yield document.problem(place, found, "a lossy priority", hint)
         return
     marking = [set_up.ecn for _, set_up in plan.fabric.set_ups if set_up.ecn]
-    marked = {priority for ecn in marking for priority in ecn.priorities or (data,)}
-    is_marked, needs_marks = tcp.priority in marked, tcp.congestion == "dctcp"
+    own = [ecn for ecn in marking if tcp.priority in (ecn.priorities or (data,))]
+    is_marked = any(ecn.wred is None or ecn.wred.marks for ecn in own)
+    needs_marks, drops = tcp.congestion == "dctcp", all(ecn.wred for ecn in own)
     if needs_marks and not is_marked:
         found = f"dctcp in priority {tcp.priority}, which no switch marks"
         hint = f"`fabric.switch.ecn: {{preset: alibaba, priorities: [{data}, {tcp.priority}]}}` marks it"
         yield document.problem((*path, "congestion"), found, "dctcp in a priority of `ecn`", hint)
-    elif is_marked and not needs_marks:
+    elif is_marked and not needs_marks and not drops:
         found = f"priority {tcp.priority}, which is marked, for {tcp.congestion}"
-        hint = "only `congestion: dctcp` is capable of ECN"
+        hint = "only `congestion: dctcp` is capable of ECN; `ecn.wred: on` drops what is not"
         yield document.problem(place, found, "a priority that is not among those of `ecn`", hint)
 
 

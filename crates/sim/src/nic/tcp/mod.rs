@@ -15,7 +15,7 @@ use crate::packet::{Kind, Packet, Path, Priority};
 use crate::record::{Context, Record, TcpFrame, TcpFrameKind};
 use engine::Message;
 use std::sync::Arc;
-use transport::tcp::{Acknowledgement, Block, TcpConfig, TcpReceiver, TcpSender};
+use transport::tcp::{Acknowledgement, Block, CongestionKind, TcpConfig, TcpReceiver, TcpSender};
 use units::{Instant, Span};
 use wire::Psn;
 use wire::size::{TCP_ACK_FRAME_BYTES, TCP_DATA_FRAME_BYTES, tcp_sack_bytes};
@@ -360,7 +360,9 @@ impl Host {
             let TcpEndPlan { connection, priority, path, is_captured, .. } = state.plan;
             let number = number_of(segment.block.start, mss);
             let frame_bytes = TCP_DATA_FRAME_BYTES + config.mss_bytes;
-            let packet = Packet::new(Kind::TcpData, priority, number, frame_bytes, path).leaving(sent);
+            let packet = Packet::new(Kind::TcpData, priority, number, frame_bytes, path)
+                .leaving(sent)
+                .ecn_capable(config.congestion == CongestionKind::Dctcp);
             if is_captured {
                 let kind = TcpFrameKind::Data { offset: segment.block.start, bytes: config.mss_bytes };
                 context.records.push(Record::TcpFrame(Box::new(TcpFrame { sent, connection, kind })));

@@ -5,7 +5,7 @@ use crate::link::Dropped;
 use crate::link::credits::Credits;
 use crate::link::pause::PauseState;
 use crate::nic::NicPort;
-use crate::packet::Priority;
+use crate::packet::{Colour, Priority};
 use crate::report::{World, invariants};
 use crate::setup::FabricNode;
 use crate::switch::scheduled::{Granted, Scheduled};
@@ -197,6 +197,10 @@ fn port_row(
         dropped_bytes: queue.dropped_tail.bytes,
         dropped_headroom_frames: queue.dropped_headroom.frames,
         dropped_headroom_bytes: queue.dropped_headroom.bytes,
+        dropped_wred_frames: queue.dropped_wred.frames,
+        dropped_wred_bytes: queue.dropped_wred.bytes,
+        dropped_wred_yellow_frames: queue.dropped_wred_colours[Colour::Yellow as usize],
+        dropped_wred_red_frames: queue.dropped_wred_colours[Colour::Red as usize],
         dropped_watchdog_frames: queue.dropped_watchdog.frames,
         dropped_watchdog_bytes: queue.dropped_watchdog.bytes,
         lost_link_down_frames: sent.lost.frames + stranded.frames,
@@ -242,6 +246,7 @@ fn priority_rows(
             credit_wait_ps: credits.map(|_| pause.paused_of(priority, end).0),
             dropped_frames: counted.dropped_tail,
             dropped_headroom_frames: counted.dropped_headroom,
+            dropped_wred_frames: counted.dropped_wred,
             dropped_watchdog_frames: counted.dropped_watchdog,
         });
         row.filter(has_counted)
@@ -249,7 +254,10 @@ fn priority_rows(
 }
 
 fn has_counted(row: &PriorityRow) -> bool {
-    let dropped = row.dropped_frames + row.dropped_headroom_frames + row.dropped_watchdog_frames;
+    let dropped = row.dropped_frames
+        + row.dropped_headroom_frames
+        + row.dropped_wred_frames
+        + row.dropped_watchdog_frames;
     let held = [row.pfc_tx, row.pfc_rx, row.paused_ps, row.credit_wait_ps];
     dropped > 0 || held.into_iter().any(|count| count > Some(0))
 }

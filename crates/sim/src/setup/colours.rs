@@ -1,0 +1,72 @@
+//! WRED by colour and what colours frames: from the spec to what a switch does with them.
+
+use super::Fabric;
+use super::switches::{marking_range, marking_stream, priority_mask, share_2e32};
+use crate::link::egress::Wire;
+use crate::packet::Colour;
+use crate::switch::colour::{Colouring, Marker, Markers, Meter, MeterPlan};
+use crate::switch::wred::{Curve, Wred};
+use spec::{ColourSpec, ColouringSpec, EcnSpec, MarkerSpec, RunSpec, WredSpec};
+use topology::NodeKind;
+use units::NodeId;
+
+/// Kmin, Kmax [bytes] and Pmax [ppm] of marking; none where WRED does more than that.
+pub(super) fn marking_thresholds(spec: &RunSpec, ecn: &EcnSpec) -> Option<(u64, u64, u32)> {
+    let Some(wred) = &ecn.wred else { return Some((ecn.kmin_bytes, ecn.kmax_bytes, ecn.pmax_ppm)) };
+    let green = wred.green.filter(|_| marks_alone(spec, ecn, wred))?;
+    Some((green.kmin_bytes, green.kmax_bytes, green.pmax_ppm))
+}
+
+/// No frame is anything but green and ECN-capable: WRED marks as ECN without colours, and drops nothing.
+fn marks_alone(spec: &RunSpec, ecn: &EcnSpec, wred: &WredSpec) -> bool {
+    spec.fabric.switch.markers.is_empty()
+        && wred.green.is_some_and(|green| green.ecn)
+        && spec.tcp.iter().all(|tcp| !ecn.priorities.contains(&tcp.priority))
+}
+
+/// WRED of a port, with the stream that marking has; none where it only marks.
+pub(super) fn wred(spec: &RunSpec, ecn: &EcnSpec, node: NodeId, port: usize, wire: Wire) -> Option<Wred> {
+    let wred = ecn.wred.filter(|wred| !marks_alone(spec, ecn, wred))?;
+    let curves = wred.colours().map(|(_, curve)| {
+        curve.map(|curve| Curve {
+            range: marking_range(ecn, (curve.kmin_bytes, curve.kmax_bytes), wire),
+            pmax_2e32: share_2e32(curve.pmax_ppm),
+            marks: curve.ecn,
+        })
+    });
+    let priorities = priority_mask(&ecn.priorities);
+    Some(Wred { priorities, curves, stream: marking_stream(spec, node, port) })
+}
+
+/// What colours frames that come in by the ports of `nodes`; none if nothing does.
+pub(super) fn markers(spec: &RunSpec, fabric: &Fabric, nodes: &[NodeId]) -> Option<Markers> {
+    let markers = &spec.fabric.switch.markers;
+    let of_port = |port: &topology::Port| -> Vec<Marker> {
+        let is_host = fabric.graph.node(port.peer).kind == NodeKind::Host;
+        let holds = |marker: &&MarkerSpec| {
+            is_host && marker.hosts.as_ref().is_none_or(|hosts| hosts.contains(&port.peer.0))
+        };
+        markers.iter().filter(holds).map(marker).collect()
+    };
+    let ports = nodes.iter().flat_map(|&node| fabric.graph.node(node).ports.iter().map(of_port));
+    let ports: Vec<_> = ports.collect();
+    ports.iter().any(|markers| !markers.is_empty()).then_some(Markers(ports))
+}
+
+fn marker(spec: &MarkerSpec) -> Marker {
+    let metered = |plan| Colouring::Metered(Box::new(Meter::new(plan)));
+    Marker {
+        priorities: spec.priorities.as_deref().map_or(u8::MAX, priority_mask),
+        colouring: match spec.colouring {
+            ColouringSpec::Fixed { colour: ColourSpec::Green } => Colouring::Fixed(Colour::Green),
+            ColouringSpec::Fixed { colour: ColourSpec::Yellow } => Colouring::Fixed(Colour::Yellow),
+            ColouringSpec::Fixed { colour: ColourSpec::Red } => Colouring::Fixed(Colour::Red),
+            ColouringSpec::TwoRate { cir_bps, cbs_bytes, pir_bps, pbs_bytes } => {
+                metered(MeterPlan::TwoRate { cir_bps, cbs_bytes, pir_bps, pbs_bytes })
+            }
+            ColouringSpec::SingleRate { cir_bps, cbs_bytes, ebs_bytes } => {
+                metered(MeterPlan::SingleRate { cir_bps, cbs_bytes, ebs_bytes })
+            }
+        },
+    }
+}
