@@ -5,7 +5,6 @@ mod chips;
 mod clocks;
 mod controllers;
 mod fabric;
-mod failures;
 mod flows;
 mod homes;
 mod hosts;
