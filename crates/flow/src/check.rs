@@ -1,6 +1,9 @@
 //! What of a spec this model does not cover.
 
-use spec::{FabricSpec, JobSpec, LinkLayerSpec, LoadBalancing, LossRecovery, RepeatSpec, RunSpec, SpecError};
+use spec::{
+    FabricSpec, FailureSpec, JobSpec, LinkLayerSpec, LoadBalancing, LossRecovery, RepeatSpec, RunSpec,
+    SpecError,
+};
 
 /// That every field is one that the model covers.
 ///
@@ -9,6 +12,7 @@ use spec::{FabricSpec, JobSpec, LinkLayerSpec, LoadBalancing, LossRecovery, Repe
 pub(crate) fn check(spec: &RunSpec) -> Result<(), SpecError> {
     check_fabric(&spec.fabric)?;
     check_buffers(spec)?;
+    check_recovery(spec)?;
     // What overtakes is resent, so that a run of packets takes many times as long.
     let resends = is_sprayed(spec) && spec.transport.recovery == LossRecovery::GoBackN;
     refuse(resends, "transport.recovery", "go-back-n, where packets are sprayed", "selective")?;
@@ -58,7 +62,29 @@ fn check_fabric(fabric: &FabricSpec) -> Result<(), SpecError> {
     refuse(!fabric.chips.is_empty(), "fabric.chips", "several switches in one chip", "none")?;
     refuse(fabric.clocks.is_some(), "fabric.clocks", "clocks of hosts", "none")?;
     refuse(!fabric.nic.impairments.is_empty(), "fabric.nic.impairments", "impairments", "none")?;
-    refuse(!fabric.failures.is_empty(), "fabric.failures", "failures", "none")
+    fabric.failures.iter().enumerate().try_for_each(|(index, failure)| check_failure(index, failure))
+}
+
+/// What is lost at random, one frame of many, is none of whole flows; nor has a NIC that takes data slowly a
+/// buffer here.
+fn check_failure(index: usize, failure: &FailureSpec) -> Result<(), SpecError> {
+    let found = match failure {
+        FailureSpec::BitErrors { .. } => Some("bit-errors"),
+        FailureSpec::FrameLoss { .. } => Some("frame-loss"),
+        FailureSpec::NicThroughput { .. } => Some("nic-throughput"),
+        _ => None,
+    };
+    let allowed = "link-down, link-up, link-rate, switch-down, switch-up";
+    refuse(found.is_some(), &format!("fabric.failures[{index}].kind"), found.unwrap_or_default(), allowed)
+}
+
+/// Failures cost what packets have to be sent again, by one path.
+fn check_recovery(spec: &RunSpec) -> Result<(), SpecError> {
+    let fails = !spec.fabric.failures.is_empty();
+    let balancing = "sprayed packets and failures";
+    refuse(fails && is_sprayed(spec), "fabric.load_balancing", balancing, "ecmp, weighted, pinned")?;
+    let never = fails && spec.transport.recovery == LossRecovery::None;
+    refuse(never, "transport.recovery", "none, and failures", "go-back-n, selective")
 }
 
 /// Buffers bear on flows that are lost: where PFC holds for data, how they are divided does not matter.

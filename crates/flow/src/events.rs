@@ -26,6 +26,14 @@ pub(crate) enum Kind {
     Completed,
     /// The window of a queue pair is open, the number.
     Opened,
+    /// Something fails, is repaired, or routes change; the number is which of these times it is.
+    Changed,
+    /// A flow goes no further for want of acknowledgements; the place is its slot.
+    Stalled,
+    /// A flow goes on; the place is its slot.
+    Resumed,
+    /// The queue pair of a chunk has used up its retries; the number is the chunk.
+    Failed,
     /// A transfer is posted; the number is the transfer, the place its job.
     Post,
 }

@@ -70,6 +70,8 @@ pub(crate) struct Fair {
     fresh: Vec<u32>,
     ends: Ends,
     unused: Unused,
+    /// Links have other rates than before, which cannot wait.
+    is_pressed: bool,
     /// When something was said to happen next.
     told: Option<Instant>,
     pub(crate) rate_changes: u64,
@@ -84,6 +86,7 @@ impl Fair {
             fresh: Vec::new(),
             ends: Ends::default(),
             unused: Unused::default(),
+            is_pressed: false,
             told: None,
             rate_changes: 0,
         }
@@ -120,9 +123,61 @@ impl Fair {
         Some(slot)
     }
 
+    /// Slots of the flows that there are.
+    pub(crate) fn slots(&self) -> impl Iterator<Item = u32> + '_ {
+        (0..).zip(&self.flows).filter(|(_, flow)| flow.number != NONE).map(|(slot, _)| slot)
+    }
+
+    /// Whether there is a flow in a slot.
+    pub(crate) fn has(&self, slot: u32) -> bool {
+        self.flows.get(slot as usize).is_some_and(|flow| flow.number != NONE)
+    }
+
+    /// What is left of a flow [2^-16 bit/s x ps], and its rate.
+    pub(crate) fn progress(&self, now: Instant, slot: u32) -> (u128, u64) {
+        let flow = &self.flows[slot as usize];
+        let rate = self.fluid.rate(flow.number);
+        (flow.left.saturating_sub(u128::from(rate) * u128::from(now.since(flow.since).0)), rate)
+    }
+
+    /// Whether there is a flow, and it goes by other links than these.
+    pub(crate) fn goes_otherwise(&self, slot: u32, shares: &[Share]) -> bool {
+        self.has(slot) && self.fluid.shares(self.flows[slot as usize].number) != shares
+    }
+
+    /// A flow is there no more; whether it was.
+    pub(crate) fn stop(&mut self, slot: u32) -> bool {
+        let Some(flow) = self.flows.get_mut(slot as usize) else { return false };
+        let number = std::mem::replace(&mut flow.number, NONE);
+        if number == NONE {
+            return false;
+        }
+        self.fluid.end(number);
+        self.ends.remove(slot);
+        self.is_pressed = true;
+        true
+    }
+
+    /// A flow goes on over other links.
+    pub(crate) fn divert(&mut self, now: Instant, slot: u32, shares: Box<[Share]>, bound: u64) {
+        let (left, _) = self.progress(now, slot);
+        if self.stop(slot) {
+            self.begin(now, slot, shares, bound, 0);
+            self.flows[slot as usize].left = left;
+        }
+    }
+
+    /// A link carries another rate from now on [2^-16 bit/s].
+    pub(crate) fn set_capacity(&mut self, link: u32, capacity: u64) {
+        self.fluid.set_capacity(link, capacity);
+        self.is_pressed = true;
+    }
+
     /// Computes rates after what happened at `now`.
     pub(crate) fn settle(&mut self, now: Instant, events: &mut Events) {
-        let waits = self.fresh.is_empty() && self.fluid.is_dirty() && self.unused.may_wait(now);
+        let is_pressed = std::mem::take(&mut self.is_pressed);
+        let may_wait = self.fresh.is_empty() && !is_pressed;
+        let waits = may_wait && self.fluid.is_dirty() && self.unused.may_wait(now);
         if !waits {
             self.compute(now);
         }

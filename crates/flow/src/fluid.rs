@@ -99,6 +99,19 @@ impl Fluid {
         }
     }
 
+    /// A link carries another rate from now on [2^-16 bit/s].
+    pub fn set_capacity(&mut self, link: u32, capacity: u64) {
+        if std::mem::replace(&mut self.links[link as usize].capacity, capacity) != capacity {
+            self.dirty.push(link);
+        }
+    }
+
+    /// The links of a flow, in the order of its way.
+    #[must_use]
+    pub fn shares(&self, id: u32) -> &[Share] {
+        &self.flows[id as usize].shares
+    }
+
     /// A flow begins; returns its number, which is free again once it has ended.
     pub fn begin(&mut self, shares: Box<[Share]>, bound: u64) -> u32 {
         let id = self.free.pop().unwrap_or(self.flows.len() as u32);

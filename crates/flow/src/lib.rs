@@ -2,7 +2,7 @@
 //!
 //! In the order in which a run passes them:
 //!
-//! 1. `check`: what of a spec this model does not cover, refused by field;
+//! 1. `check`, `circles`: what of a spec this model does not cover, refused by field;
 //! 2. `network`, `path`: directed links, the path of each queue pair by the hash of the packet simulator, or an
 //!    even split over all paths;
 //! 3. `train`: what a chunk is on the wire, and what it takes on an idle path;
@@ -11,7 +11,8 @@
 //!    port serves its senders in turn, and what does not fit waits before it);
 //! 5. `windows`: what a queue pair has room for, one chunk after the other;
 //! 6. `set_up`: network and jobs of a spec that has been checked;
-//! 7. `run`, `transfers`, `events`: schedules, their dependencies and events;
+//! 7. `run`, `transfers`, `events`: schedules, their dependencies and events; where links fail also `outages`,
+//!    what is up when, and `recovery`, what it costs;
 //! 8. `relay`: rings without events, where nothing shares a link;
 //! 9. `rows`, `recorder`: rows of the record, or counts of them.
 //!
@@ -20,10 +21,11 @@
 //! Models: serialisation with every header, store-and-forward and cut-through hops, latency, message cost,
 //! windows, one chunk after the other on a queue pair; where senders do not react also queues and
 //! acknowledgements as load. Leaves out: PFC's head-of-line blocking, ECN, what a rate control loses beside a fair
-//! share; a run that would lose frames is refused. A flow alone takes exactly what its packets take; where flows
+//! share; a run that would lose frames for want of buffer is refused. A flow alone takes exactly what its packets take; where flows
 //! share a link the packets' order is not known, so times differ by some frames.
 
 mod check;
+mod circles;
 mod ends;
 mod estimate;
 mod events;
@@ -32,10 +34,12 @@ mod fluid;
 mod loads;
 mod marks;
 mod network;
+mod outages;
 mod path;
 mod queued;
 mod queues;
 mod recorder;
+mod recovery;
 mod relay;
 mod rows;
 mod run;

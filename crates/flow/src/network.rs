@@ -1,14 +1,16 @@
 //! Directed links, and which of them carry the data of a queue pair.
 
 use crate::fluid::{Share, WHOLE};
+use crate::outages::Outages;
 use crate::queues::{Buffer, LinkPlan, Queues};
 use crate::train::Hop;
 use crate::work::{RATE_BITS, bytes_in};
 use spec::{ForwardingSpec, LoadBalancing, RunSpec, SpecError};
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 use topology::{End, Graph, NodeKind, Routes};
-use units::{AttachmentId, NodeId, Rate, Seed, Span};
+use units::{AttachmentId, Instant, NodeId, Rate, Seed, Span};
 use wire::Framing;
 
 /// Bytes of an Ethernet frame, its preamble included, after which a switch that cuts through acts.
@@ -107,7 +109,10 @@ pub(crate) struct Network {
     /// Links of which frames take the same by a number, and those numbers by directed link.
     hops: Vec<Hop>,
     hop_of: Vec<u32>,
-    routes: Routes,
+    /// Those by which switches choose now.
+    pub(crate) routes: Arc<Routes>,
+    /// None if nothing fails.
+    pub(crate) outages: Option<Outages>,
     pub(crate) framing: Framing,
     nic_latency: Span,
     pipeline_latency: Span,
@@ -184,8 +189,10 @@ impl Network {
     pub(crate) fn new(spec: &RunSpec) -> Result<Self, SpecError> {
         let fabric = &spec.fabric;
         let graph = paths::graph(fabric)?;
+        let routes = Arc::new(Routes::compute(&graph));
         let mut network = Self {
-            routes: Routes::compute(&graph),
+            outages: Outages::new(fabric, &graph, &routes)?,
+            routes,
             framing: paths::framing(fabric.link_layer),
             nic_latency: Span(fabric.nic.latency_ps),
             pipeline_latency: Span(fabric.switch.pipeline_latency_ps),
@@ -299,9 +306,20 @@ impl Network {
     /// pair; the first of equal ones where every frame may go another way. Leaves `legs` empty if there is none.
     pub(crate) fn find_way(
         &self,
-        [from, to]: [AttachmentId; 2],
+        ends: [AttachmentId; 2],
         entropy: u32,
         queue_pair: Option<u32>,
+        legs: &mut Vec<Leg>,
+    ) {
+        self.find_way_by(&self.routes, ends, (entropy, queue_pair), legs);
+    }
+
+    /// The same by given routes.
+    pub(crate) fn find_way_by(
+        &self,
+        routes: &Routes,
+        [from, to]: [AttachmentId; 2],
+        (entropy, queue_pair): (u32, Option<u32>),
         legs: &mut Vec<Leg>,
     ) {
         legs.clear();
@@ -313,11 +331,73 @@ impl Network {
             legs.push(Leg { node, port, link: outlet.link, turns: outlet.turns });
             (node, first) = (outlet.end, outlet.next);
             let Some(switch) = node.index().checked_sub(hosts) else { return };
-            let hops = self.routes.next_hops(node, to);
+            let hops = routes.next_hops(node, to);
             let choice = self.choice.choose(switch, entropy, queue_pair, hops.len());
             let Some(&next) = hops.get(choice) else { return legs.clear() };
             port = next;
         }
+    }
+
+    /// Whether data are lost where a queue is full, instead of being paused.
+    pub(crate) const fn loses(&self) -> bool {
+        self.buffer.is_some()
+    }
+
+    /// The first link of a way that carries nothing at a time, by its place; none if all do.
+    pub(crate) fn first_down(&self, legs: &[Leg], at: Instant) -> Option<usize> {
+        let outages = self.outages.as_ref()?;
+        legs.iter().position(|leg| !outages.is_up(leg.link, at))
+    }
+
+    /// Whether what goes a way gets through at a time.
+    pub(crate) fn is_clear(&self, legs: &[Leg], at: Instant) -> bool {
+        !legs.is_empty() && self.first_down(legs, at).is_none()
+    }
+
+    /// When what goes from one host port to another gets through from a time on at the earliest; none if never.
+    pub(crate) fn opens(
+        &self,
+        ends: [AttachmentId; 2],
+        entropy: u32,
+        queue_pair: Option<u32>,
+        at: Instant,
+    ) -> Option<Instant> {
+        let outages = self.outages.as_ref()?;
+        let mut legs = Vec::new();
+        let times = std::iter::once(at).chain(outages.times_after(at).iter().copied());
+        times.into_iter().find(|&time| {
+            self.find_way_by(outages.routes_at(time), ends, (entropy, queue_pair), &mut legs);
+            self.is_clear(&legs, time)
+        })
+    }
+
+    /// When a link of a way goes down while the last bit of a frame that leaves its port at `sent` is on the
+    /// way to its end, and how long that bit takes there: of the first such link.
+    pub(crate) fn meets(&self, legs: &[Leg], sent: Instant, frame_bytes: u64) -> Option<(Instant, Span)> {
+        let outages = self.outages.as_ref()?;
+        (0..legs.len()).find_map(|place| {
+            let lead = self.lead(legs, place, frame_bytes);
+            let mut times = outages.times_after(sent).iter().take_while(|&&time| time < sent + lead);
+            times.find(|&&time| !outages.is_up(legs[place].link, time)).map(|&time| (time, lead))
+        })
+    }
+
+    /// From the last bit of a frame out of the port of a host, until it is out of the link at a place of its
+    /// way.
+    pub(crate) fn lead(&self, legs: &[Leg], place: usize, frame_bytes: u64) -> Span {
+        let between = |legs: &[Leg]| {
+            let rate = Rate::from_bps(self.capacity(legs[1].link) >> RATE_BITS);
+            self.latency(legs[0].node, legs[0].port) + rate.span_of(frame_bytes)
+        };
+        let before = legs[..=place].windows(2).map(between).fold(Span::ZERO, |sum, span| sum + span);
+        let delay = self.graph.links[legs[place].link as usize / 2].delay;
+        before + delay + if place == 0 { self.nic_latency } else { Span::ZERO }
+    }
+
+    /// From the last bit of a frame out of the port of a host to the first switch.
+    pub(crate) fn to_first_switch(&self, from: AttachmentId) -> Span {
+        let port = self.graph.attachment(from);
+        self.latency(NodeId(port.host.0), port.host_port)
     }
 
     /// The directed link out of a port of a host.

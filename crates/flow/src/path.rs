@@ -3,12 +3,13 @@
 use crate::network::{Leg, Network};
 use crate::train::{Frames, Hop};
 use crate::work::{RATE_BITS, of_bytes, time_for};
-use jobs::Jobs;
+use jobs::{Jobs, QueuePair};
 use paths::PathHash;
 use spec::{LossRecovery, RateControl, RunSpec, SpecError, TransportSpec};
 use std::cell::Cell;
 use std::collections::HashMap;
-use units::{AttachmentId, Span};
+use topology::Routes;
+use units::{AttachmentId, Instant, Span};
 
 /// The way of a chunk.
 #[derive(Default)]
@@ -42,6 +43,14 @@ pub(crate) struct Idle {
     pub(crate) alone: Option<u64>,
     /// The same if it follows a chunk that is longer than the window.
     pub(crate) paced: u64,
+}
+
+impl Idle {
+    /// What a burst is never faster than [2^-16 bit/s]; at the rate of the window where it follows others.
+    pub(crate) fn bound(&self, is_paced: bool) -> u64 {
+        let windowed = if is_paced { Some(self.paced) } else { self.alone };
+        self.slowest.min(windowed.unwrap_or(u64::MAX))
+    }
 }
 
 /// What chunks take on idle paths: few differ in a regular fabric.
@@ -156,11 +165,27 @@ impl Paths {
         self.network.find_way([from, to], entropy, Some(pair.number), &mut path.legs);
     }
 
+    /// The way of a queue pair by given routes, and where to.
+    pub(crate) fn find_by(&self, routes: &Routes, pair: &QueuePair, legs: &mut Vec<Leg>) -> AttachmentId {
+        let (from, to) = self.network.graph.attachments_between(pair.src_host, pair.dst_host, pair.part);
+        let entropy = self.hash.of([from, to], pair.udp_source_port(), pair.identity);
+        self.network.find_way_by(routes, [from, to], (entropy, Some(pair.number)), legs);
+        to
+    }
+
     /// Adds the way of its acknowledgements.
     pub(crate) fn find_back(&self, path: &mut Path) {
         let ends = [path.to, path.back_to];
         let entropy = self.hash.of(ends, path.labels.0, path.labels.1);
         self.network.find_way(ends, entropy, None, &mut path.back);
+    }
+
+    /// When what goes a way, or the way of its acknowledgements, gets through from a time on at the earliest;
+    /// none if never.
+    pub(crate) fn opens(&self, path: &Path, queue_pair: Option<u32>, at: Instant) -> Option<Instant> {
+        let ends = if queue_pair.is_some() { [path.back_to, path.to] } else { [path.to, path.back_to] };
+        let entropy = self.hash.of(ends, path.labels.0, path.labels.1);
+        self.network.opens(ends, entropy, queue_pair, at)
     }
 
     /// The link that a chunk leaves its host by, and the bytes for which it occupies it.

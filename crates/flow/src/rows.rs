@@ -1,9 +1,10 @@
 //! What a run tells: rows of chunks, and its summary.
 
+use crate::transfers::JobState;
 use jobs::Jobs;
 use record::{ChunkRow, ChunkStatus};
 use serde::Serialize;
-use spec::{JobSpec, RunStatus};
+use spec::{JobSpec, RunSpec, RunStatus};
 use units::{Instant, Span};
 
 /// When a chunk was posted, delivered and acknowledged.
@@ -58,6 +59,19 @@ pub(crate) fn row(jobs: &Jobs, number: u32, [frames, frame_bytes]: [u64; 2], tim
     }
 }
 
+/// The row of a chunk that has not ended well.
+pub(crate) fn open_row(jobs: &Jobs, number: u32, status: ChunkStatus) -> ChunkRow {
+    let never = Instant::ZERO;
+    let times = Times { posted: never, delivered: never, completed: never, unloaded: None };
+    ChunkRow {
+        status,
+        start_ps: None,
+        delivered_ps: None,
+        completed_ps: None,
+        ..row(jobs, number, [0, 0], &times)
+    }
+}
+
 /// What the rounds of a job took.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct RoundTimes {
@@ -88,14 +102,20 @@ pub struct JobResult {
     pub chunks: u64,
     /// Those complete.
     pub chunks_complete: u64,
-    /// Those failed: none, as nothing is lost.
+    /// Those failed, as their queue pair has used up its retries.
     pub chunks_failed: u64,
     /// Why it is incomplete; empty otherwise.
     pub reason: String,
 }
 
 impl JobResult {
-    pub(crate) fn new(job: &JobSpec, chunks: u64, complete: u64, end: Instant) -> Self {
+    /// `reason` says why it is incomplete, if it is.
+    pub(crate) fn new(
+        job: &JobSpec,
+        [chunks, complete, failed]: [u64; 3],
+        end: Instant,
+        reason: impl FnOnce() -> String,
+    ) -> Self {
         let is_complete = chunks == complete;
         let span_ps = end.0 - job.start_ps.min(end.0);
         let times = RoundTimes { sum_ps: span_ps, min_ps: span_ps, max_ps: span_ps };
@@ -108,10 +128,22 @@ impl JobResult {
             round_times: is_complete.then_some(times),
             chunks,
             chunks_complete: complete,
-            chunks_failed: 0,
-            reason: if is_complete { String::new() } else { "transfers that could never start".into() },
+            chunks_failed: failed,
+            reason: if is_complete { String::new() } else { reason() },
         }
     }
+}
+
+/// Why a job is incomplete.
+pub(crate) fn reason(spec: &RunSpec, jobs: &Jobs, state: &JobState) -> String {
+    let JobState { chunks, complete, failed, first_failed, .. } = *state;
+    let Some(first) = first_failed else { return "transfers that could never start".into() };
+    let waiting = chunks - complete - failed;
+    let (chunk, transfer, pair) = jobs.place(first);
+    format!(
+        "{failed} of {chunks} chunks failed and {waiting} never completed; first: rank {} to rank {}, step {}, queue pair {} used up its {} retries",
+        pair.src, pair.dst, transfer.step, chunk.queue_pair, spec.transport.retry_count
+    )
 }
 
 /// Facts of a whole run.

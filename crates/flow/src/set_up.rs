@@ -1,6 +1,7 @@
 //! What a run begins with: the spec checked, the network and the jobs made, and a path wherever data go.
 
 use crate::check::{check as check_coverage, is_sprayed};
+use crate::circles;
 use crate::path::Paths;
 use crate::relay::Relays;
 use jobs::{Jobs, check_jobs};
@@ -20,7 +21,7 @@ pub fn check(spec: &RunSpec) -> Result<(), SpecError> {
     check_spraying(spec, &graph)?;
     let is_joined = graph.is_joined_by_switches();
     match check_jobs(spec) {
-        Ok(()) if is_joined => Ok(()),
+        Ok(()) if is_joined && !circles::may_have_any(spec) => Ok(()),
         Ok(()) => jobs_of(spec, &Paths::new(spec)?).map(drop),
         // Nothing numbers the transfers of rings of which only counts are wanted.
         Err(error) if spec.observe.chunks == ChunksObserved::Summary => {
@@ -52,6 +53,7 @@ pub(crate) fn jobs_of(spec: &RunSpec, paths: &Paths) -> Result<Jobs, SpecError> 
         jobs.add_collective(spec, index as u32, job)?;
     }
     paths.check(&jobs)?;
+    circles::check(spec, paths, &jobs)?;
     Ok(jobs)
 }
 

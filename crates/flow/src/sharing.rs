@@ -49,9 +49,16 @@ impl Sharing {
         network: &Network,
     ) {
         if let Self::Fair(fair) = self {
-            let windowed = if is_paced { Some(idle.paced) } else { idle.alone };
-            let bound = idle.slowest.min(windowed.unwrap_or(u64::MAX));
-            fair.begin(now, slot, network.shares(&path.legs, path.to), bound, wire_bytes);
+            let shares = network.shares(&path.legs, path.to);
+            fair.begin(now, slot, shares, idle.bound(is_paced), wire_bytes);
+        }
+    }
+
+    /// Flows of senders that react.
+    pub(crate) fn fair(&mut self) -> Option<&mut Fair> {
+        match self {
+            Self::Fair(fair) => Some(fair),
+            Self::Queued(_) => None,
         }
     }
 
@@ -138,7 +145,8 @@ impl Sharing {
 }
 
 /// Whether senders react to what becomes of their frames: by a rate control, or as their windows are full. Those
-/// of which no queue pair has more to send than goes out within a round trip cannot.
+/// of which no queue pair has more to send than goes out within a round trip cannot. Where something fails all are
+/// taken for such that do: what is lost is not told from what waits in queues.
 ///
 /// # Arguments
 /// - `chunks`: sizes of chunks [bytes]; of chunks that are alike, the largest will do.
@@ -149,6 +157,9 @@ pub(crate) fn reacts(
     mut chunks: impl Iterator<Item = u64>,
     outlasts: impl FnOnce(u64) -> bool,
 ) -> bool {
+    if !spec.fabric.failures.is_empty() {
+        return true;
+    }
     let window = paths.window_packets;
     // A frame has a byte at least, so most need no count.
     let is_longer = |bytes: u64| bytes > window && paths.frames.of(bytes)[0] > window;

@@ -42,6 +42,7 @@ pub(crate) struct Connection {
     sent: VecDeque<Sent>,
     outstanding: u64,
     is_sending: bool,
+    has_failed: bool,
     /// When it was said to open.
     opens: Option<Instant>,
 }
@@ -87,6 +88,22 @@ impl Connection {
         }
     }
 
+    /// Packets that wait to be sent.
+    pub(crate) fn waiting_packets(&self) -> u64 {
+        self.waiting.iter().map(|waiting| waiting.1).sum()
+    }
+
+    /// It sends nothing more; returns the slots of what waits.
+    pub(crate) fn fail(&mut self) -> impl Iterator<Item = u32> + use<> {
+        self.has_failed = true;
+        std::mem::take(&mut self.waiting).into_iter().map(|waiting| waiting.0)
+    }
+
+    /// Its retries are used up.
+    pub(crate) const fn has_failed(&self) -> bool {
+        self.has_failed
+    }
+
     /// The last bit of the burst that was being sent has left.
     pub(crate) const fn has_sent(&mut self) {
         self.is_sending = false;
@@ -103,7 +120,7 @@ impl Connection {
     /// Nothing of it counts any more.
     pub(crate) fn is_idle(&mut self, now: Instant) -> bool {
         self.forget(now);
-        self.waiting.is_empty() && self.sent.is_empty() && !self.is_sending
+        self.waiting.is_empty() && self.sent.is_empty() && !self.is_sending && !self.has_failed
     }
 
     /// The oldest that are acknowledged by now.

@@ -105,7 +105,13 @@ pub fn run(
     let is_stalled = stalled_since.is_some() || !deadlock.is_empty();
     assembler.events.extend(deadlock);
     assembler.events.extend(summary::storm_events(&world, &partitions));
-    assembler.events.extend(world.fabric.failures.events(&world.fabric.graph, outcome.last.end));
+    let happened = world.fabric.failures.events(&world.fabric.graph, outcome.last.end);
+    assembler.events.extend(happened.into_iter().map(|event| EventRow {
+        time_ps: event.at.0,
+        kind: event.kind,
+        node: event.node,
+        detail: event.detail,
+    }));
     assembler.events.extend(summary::threshold_events(&world, &partitions));
     assembler.events.sort_by_key(|event| event.time_ps);
     let Assembler { rows, tally, mut events, jobs, .. } = assembler;

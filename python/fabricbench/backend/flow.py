@@ -51,6 +51,7 @@ class FlowBackend:
         "chunks": {"at": "endpoint", "unmeasured": UNMEASURED},
         "chunk_steps": {"at": "endpoint", "unmeasured": UNMEASURED_OF_STEPS},
         "chunk_times": {"at": "endpoint", "unmeasured": ()},
+        "events": {"at": "fabric", "unmeasured": ()},
     }
 
     def sharing(self, cores: int) -> FlowBackend:  # noqa: ARG002 (it takes one)

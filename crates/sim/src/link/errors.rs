@@ -8,6 +8,7 @@
 //! groups, errors outside of the frame (preamble), and that a cut-through switch has passed the head of a
 //! corrupted frame on by the time it can tell.
 
+use paths::Corruption;
 use units::{Cycle, Stream};
 
 /// What is hit.
@@ -29,13 +30,21 @@ const BITS_SCALE: u128 = 1_000_000_000_000_000_000;
 const FRAMES_SCALE: u128 = 1_000_000;
 
 impl ErrorRate {
+    /// None if nothing is corrupted.
+    pub(crate) fn of(corruption: Corruption) -> Option<Self> {
+        match corruption {
+            Corruption::Bits(errors_1e18) => Self::of_bits(errors_1e18),
+            Corruption::Frames(lost_ppm) => Self::of_frames(lost_ppm),
+        }
+    }
+
     /// For so many wrong bits of 10^18; none for 0.
-    pub(crate) fn of_bits(errors_1e18: u64) -> Option<Self> {
+    fn of_bits(errors_1e18: u64) -> Option<Self> {
         Self::new(Unit::Bits, u128::from(errors_1e18), BITS_SCALE)
     }
 
     /// For so many lost frames of a million; none for 0.
-    pub(crate) fn of_frames(lost_ppm: u32) -> Option<Self> {
+    fn of_frames(lost_ppm: u32) -> Option<Self> {
         Self::new(Unit::Frames, u128::from(lost_ppm), FRAMES_SCALE)
     }
 

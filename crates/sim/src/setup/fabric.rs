@@ -1,13 +1,14 @@
 //! The graph of the spec, its routes and the latency of every hop.
 
-use super::failures::Failures;
 use super::{Chips, HostClock, Settings};
 use crate::link::changes::{LinkChange, LinkChanges, LinkPlan};
 use crate::link::credits::CreditPlan;
 use crate::link::egress::WHOLE_FRAME;
+use crate::link::errors::ErrorRate;
 use crate::packet::DESTINATIONS_MAX;
 use crate::switch::WINDOW_MAX;
 use crate::switch::cut_through::head_bytes;
+use paths::Failures;
 use spec::{FabricSpec, ForwardingSpec, LinkLayerSpec, RunSpec, SpecError};
 use std::sync::Arc;
 use topology::{Graph, Node, NodeKind, Routes};
@@ -143,7 +144,12 @@ impl Fabric {
         own_rate: impl Fn(Rate) -> Rate,
     ) -> Option<LinkChanges> {
         let id = self.graph.node(node).ports[usize::from(port)].link;
-        let at_own_rate = |change: &LinkChange| LinkChange { rate: own_rate(change.rate), ..*change };
+        let at_own_rate = |change: &paths::LinkChange| LinkChange {
+            at: change.at,
+            is_up: change.is_up,
+            rate: own_rate(change.rate),
+            errors: change.corruption.and_then(ErrorRate::of),
+        };
         let changes: Vec<LinkChange> = self.failures.of_link(id).iter().map(at_own_rate).collect();
         // A NIC's latency lies between its scheduler and the link.
         let lead = match self.graph.node(node).kind {

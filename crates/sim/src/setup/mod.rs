@@ -6,7 +6,6 @@ mod clocks;
 mod colours;
 mod controllers;
 mod fabric;
-mod failures;
 mod flows;
 mod homes;
 mod hosts;

@@ -1,11 +1,11 @@
 //! The NIC of a host: its ports, its receive buffer, its impairments.
 
-use super::failures::ThroughputChange;
 use super::hosts::HostFlows;
 use super::{Fabric, HostClock};
 use crate::link::egress::Wire;
 use crate::nic::{HostPlan, HostTcp, IntakePlan, NicPortPlan, SharedMemory, Throughput, TurnPlan};
 use crate::packet::Priority;
+use paths::ThroughputChange;
 use spec::{NicDirection, RateControl, RunSpec};
 use units::{HostId, NodeId, Rate, Seed, Span};
 

@@ -12,7 +12,8 @@ use crate::switch::ecn_law::{DynamicEcnPlan, EcnLaw, MarkingRange};
 use crate::switch::forward::{Balancer, ForwardPlan, balancing, choice, needs_loads};
 use crate::switch::schedule::{Dwrr, Scheduler};
 use crate::switch::watchdog::{StormAction, WatchdogPlan};
-use crate::switch::{EgressPlan, Member, Reroute, SwitchPlan};
+use crate::switch::{EgressPlan, Member, SwitchPlan};
+use paths::Reroute;
 use spec::{
     EcnSpec, ForwardingSpec, LoadBalancing, PfcSpec, RatioSpec, RunSpec, SchedulingSpec, SpecError,
     StormActionSpec, XoffSpec,

@@ -46,6 +46,7 @@ use exact::{Parts, Replay};
 use forward::{Choice, Ways};
 use lineup::Arrivals;
 use members::Members;
+use paths::Reroute;
 use pfc::PauseRequests;
 use pools::Pools;
 use port_set::PortSet;
@@ -62,13 +63,6 @@ use wire::Framing;
 const INBOXES_AHEAD: usize = 4;
 /// Routes that take more are not in a second-level cache of 1 MiB with everything else.
 const LARGE_ROUTES_BYTES: usize = 256 << 10;
-
-/// Routes that hold from a time on.
-#[derive(Clone, Debug)]
-pub(crate) struct Reroute {
-    pub(crate) at: Instant,
-    pub(crate) routes: Arc<Routes>,
-}
 
 /// What a switch is made of.
 pub(crate) struct SwitchPlan {

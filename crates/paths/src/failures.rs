@@ -4,11 +4,7 @@
 //! shortest paths over the links between switches that are up; all switches take them on at the same time.
 //! The ports of hosts stay in the routes: what is bound for one whose link is down is lost there.
 
-use crate::link::changes::LinkChange;
-use crate::link::errors::ErrorRate;
-use crate::switch::Reroute;
-use paths::LinkNames;
-use record::EventRow;
+use crate::LinkNames;
 use spec::{FabricSpec, FailureSpec, ForwardingSpec, NicDirection, SpecError};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,8 +15,52 @@ use units::{Instant, LinkId, NodeId, Rate, Span};
 /// hold.
 const RATE_PART_MIN: u64 = 100;
 
+/// What corrupts the frames of a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Corruption {
+    /// Each bit is hit by itself [of 10^18].
+    Bits(u64),
+    /// Each frame is [parts per million].
+    Frames(u32),
+}
+
+/// The state of a link from a time on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LinkChange {
+    /// When.
+    pub at: Instant,
+    /// Whether it carries frames.
+    pub is_up: bool,
+    /// Its rate.
+    pub rate: Rate,
+    /// None if frames are as they were sent.
+    pub corruption: Option<Corruption>,
+}
+
+/// Routes that hold from a time on.
+#[derive(Clone, Debug)]
+pub struct Reroute {
+    /// When.
+    pub at: Instant,
+    /// By which all switches choose.
+    pub routes: Arc<Routes>,
+}
+
+/// What the record says of a failure, a repair or the convergence of routes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FailureEvent {
+    /// When.
+    pub at: Instant,
+    /// What, such as `link_down`.
+    pub kind: &'static str,
+    /// The node under which it is recorded.
+    pub node: String,
+    /// In words.
+    pub detail: String,
+}
+
 /// Everything that fails or is repaired.
-pub(crate) struct Failures {
+pub struct Failures {
     /// In order of time.
     steps: Vec<Step>,
     convergence: Span,
@@ -31,11 +71,13 @@ pub(crate) struct Failures {
 
 /// What is left of the throughput of a NIC from a time on.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct ThroughputChange {
-    pub(crate) at: Instant,
+pub struct ThroughputChange {
+    /// When.
+    pub at: Instant,
     /// Of line rate [parts per million].
-    pub(crate) ppm: u32,
-    pub(crate) direction: NicDirection,
+    pub ppm: u32,
+    /// What is slow; the other direction is not.
+    pub direction: NicDirection,
 }
 
 /// One failure or repair.
@@ -56,7 +98,7 @@ struct Replay<'a> {
     link_is_down: Vec<bool>,
     switch_is_down: Vec<bool>,
     rates: Vec<Rate>,
-    errors: Vec<Option<ErrorRate>>,
+    corruptions: Vec<Option<Corruption>>,
     changes: BTreeMap<LinkId, Vec<LinkChange>>,
     hosts: BTreeMap<u32, Vec<ThroughputChange>>,
 }
@@ -66,7 +108,7 @@ impl Failures {
     ///
     /// # Errors
     /// When one names what there is not, or what is in that state already.
-    pub(crate) fn new(spec: &FabricSpec, graph: &Graph) -> Result<Self, SpecError> {
+    pub fn new(spec: &FabricSpec, graph: &Graph) -> Result<Self, SpecError> {
         let mut order: Vec<usize> = (0..spec.failures.len()).collect();
         order.sort_by_key(|&index| spec.failures[index].at_ps());
         let mut replay = Replay::new(graph, &spec.failures);
@@ -85,13 +127,25 @@ impl Failures {
     }
 
     /// The changes of a link in order of time; empty if there are none.
-    pub(crate) fn of_link(&self, link: LinkId) -> &[LinkChange] {
+    #[must_use]
+    pub fn of_link(&self, link: LinkId) -> &[LinkChange] {
         self.links.get(&link).map_or(&[], Vec::as_slice)
     }
 
     /// The changes of the throughput of a host's NIC in order of time; empty if there are none.
-    pub(crate) fn of_host(&self, host: NodeId) -> &[ThroughputChange] {
+    #[must_use]
+    pub fn of_host(&self, host: NodeId) -> &[ThroughputChange] {
         self.hosts.get(&host.0).map_or(&[], Vec::as_slice)
+    }
+
+    /// When anything happens to a link, in order of time.
+    pub fn times(&self) -> impl Iterator<Item = Instant> + '_ {
+        self.steps.iter().map(|step| step.at)
+    }
+
+    /// The links that anything happens to.
+    pub fn changed_links(&self) -> impl Iterator<Item = LinkId> + '_ {
+        self.links.keys().copied()
     }
 
     /// The times at which links between switches go down or up.
@@ -105,7 +159,8 @@ impl Failures {
     }
 
     /// The routes that follow, in order of time.
-    pub(crate) fn reroutes(&self, graph: &Graph) -> Arc<[Reroute]> {
+    #[must_use]
+    pub fn reroutes(&self, graph: &Graph) -> Arc<[Reroute]> {
         let cuts = self.cuts(graph);
         cuts.into_iter()
             .map(|at| Reroute {
@@ -116,29 +171,37 @@ impl Failures {
     }
 
     /// Whether a link is up just after `at`.
-    fn is_up(&self, link: LinkId, at: Instant) -> bool {
+    #[must_use]
+    pub fn is_up(&self, link: LinkId, at: Instant) -> bool {
         let changes = self.of_link(link);
         let past = changes.partition_point(|change| change.at <= at);
         past == 0 || changes[past - 1].is_up
     }
 
     /// What the record says of it, up to the end of the run.
-    pub(crate) fn events(&self, graph: &Graph, end: Instant) -> Vec<EventRow> {
-        let failed = self.steps.iter().map(|step| event(step.at, step.kind, &step.node, step.detail.clone()));
+    #[must_use]
+    pub fn events(&self, graph: &Graph, end: Instant) -> Vec<FailureEvent> {
+        let failed = self.steps.iter().map(|step| FailureEvent {
+            at: step.at,
+            kind: step.kind,
+            node: step.node.clone(),
+            detail: step.detail.clone(),
+        });
         let converged = self.cuts(graph).into_iter().map(|at| {
             let down = self.links.keys().filter(|&&link| !self.is_up(link, at)).count();
             let detail = format!(
                 "every switch chooses by the routes over what was up at {at}: {down} of {} links down",
                 graph.links.len()
             );
-            event(at + self.convergence, "routes_converged", "fabric", detail)
+            FailureEvent {
+                at: at + self.convergence,
+                kind: "routes_converged",
+                node: "fabric".into(),
+                detail,
+            }
         });
-        failed.chain(converged).filter(|event| event.time_ps <= end.0).collect()
+        failed.chain(converged).filter(|event| event.at <= end).collect()
     }
-}
-
-fn event(at: Instant, kind: &'static str, node: &str, detail: String) -> EventRow {
-    EventRow { time_ps: at.0, kind, node: node.to_owned(), detail }
 }
 
 /// What is wrong with a failure.
@@ -168,7 +231,7 @@ impl<'a> Replay<'a> {
             link_is_down: vec![false; graph.links.len()],
             switch_is_down: vec![false; graph.nodes.len()],
             rates: graph.links.iter().map(|link| link.rate).collect(),
-            errors: vec![None; graph.links.len()],
+            corruptions: vec![None; graph.links.len()],
             changes: BTreeMap::new(),
             hosts: BTreeMap::new(),
         }
@@ -182,11 +245,11 @@ impl<'a> Replay<'a> {
             FailureSpec::LinkRate { link, rate_bps, .. } => self.slow_link(at, link, *rate_bps, forwarding),
             FailureSpec::BitErrors { link, errors_1e18, .. } => {
                 let detail = format!("a bit error rate of {} from now on", scientific(*errors_1e18, 18));
-                self.corrupt(at, link, "bit_errors", ErrorRate::of_bits(*errors_1e18), &detail)
+                self.corrupt(at, link, "bit_errors", Corruption::Bits(*errors_1e18), &detail)
             }
             FailureSpec::FrameLoss { link, lost_ppm, .. } => {
                 let detail = format!("{lost_ppm} frames of a million lost from now on");
-                self.corrupt(at, link, "frame_loss", ErrorRate::of_frames(*lost_ppm), &detail)
+                self.corrupt(at, link, "frame_loss", Corruption::Frames(*lost_ppm), &detail)
             }
             FailureSpec::NicThroughput { host, throughput_ppm, direction, .. } => {
                 self.slow_nic(at, *host, *throughput_ppm, *direction)
@@ -249,12 +312,14 @@ impl<'a> Replay<'a> {
         at: Instant,
         name: &str,
         kind: &'static str,
-        errors: Option<ErrorRate>,
+        corruption: Corruption,
         detail: &str,
     ) -> Result<Step, Problem> {
         let links = self.find_links(name)?;
         let before = self.states(&links);
-        links.iter().for_each(|link| self.errors[link.index()] = errors);
+        let found =
+            Some(corruption).filter(|none| !matches!(none, Corruption::Bits(0) | Corruption::Frames(0)));
+        links.iter().for_each(|link| self.corruptions[link.index()] = found);
         Ok(self.note(at, kind, &links, &before, format!("{name}, {}: {detail}", count(links.len()))))
     }
 
@@ -333,8 +398,8 @@ impl<'a> Replay<'a> {
             if is_up != was_up {
                 flipped.push((link, is_up));
             }
-            let change =
-                LinkChange { at, is_up, rate: self.rates[link.index()], errors: self.errors[link.index()] };
+            let (rate, corruption) = (self.rates[link.index()], self.corruptions[link.index()]);
+            let change = LinkChange { at, is_up, rate, corruption };
             let changes = self.changes.entry(link).or_default();
             // Of several at one time the last holds.
             if changes.last().is_some_and(|last| last.at == at) {
