@@ -15,7 +15,7 @@ from tests.support.samples import run_spec, run_trial, trial_facts
 
 from fabricbench.store import StoreError, Workspace
 from fabricbench.store.identity import ROWS_PER_GROUP
-from fabricbench.store.observed import OF_THE_SIMULATOR
+from fabricbench.store.observed import LATER_COLUMNS, OF_THE_SIMULATOR
 from fabricbench.store.schema import RECORD_TABLES, TABLES, RecordSchemaError, conform, schema_of
 from fabricbench.store.tables import RecordWriter, TableFolder
 
@@ -167,3 +167,23 @@ def test_what_was_not_measured_is_null_and_nothing_else_is(tmp_path: Path) -> No
         for field in schema
         if field.nullable and not schema_of("chunks").field(field.name).nullable
     ] == ["ecn_ce_rx"]
+
+
+@pytest.mark.parametrize("is_counted", [True, False])
+def test_columns_that_came_later_are_0_in_earlier_records(tmp_path: Path, *, is_counted: bool) -> None:
+    rows = conform("ports", batch([port_row("leaf0", 1), port_row("leaf0", 1)]))
+    nullable = pa.schema([field.with_nullable(field.nullable or not is_counted) for field in rows.schema])
+    earlier = pa.table(rows.columns, schema=nullable).drop_columns(list(LATER_COLUMNS["ports"]))
+    pq.write_table(earlier, tmp_path / "ports.parquet")
+    tables = TableFolder(tmp_path)
+    assert set(tables.schema("ports").names) == {each.name for each in schema_of("ports")}
+    whole = tables.table("ports")
+    expected = [0 if is_counted else None] * 2
+    assert all(whole[name].to_pylist() == expected for name in LATER_COLUMNS["ports"])
+    assert whole["tx_bytes"].to_pylist() == rows["tx_bytes"].to_pylist()
+    some = ["dropped_wred_frames", "node"]
+    assert (
+        tables.table("ports", some).to_pylist()
+        == [{some[0]: expected[0], some[1]: rows["node"][0].as_py()}] * 2
+    )
+    assert tables.table("ports", some[:1]).to_pylist() == [{some[0]: expected[0]}] * 2

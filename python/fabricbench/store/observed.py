@@ -5,7 +5,12 @@ from __future__ import annotations
 import tempfile
 from functools import cache
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    import pyarrow as pa
 
 _AT_ENDPOINTS: Final = ("chunks", "reordering", "connections")
 _IN_THE_FABRIC: Final = ("ports", "priorities", "links", "paths", "series", "events")
@@ -18,6 +23,40 @@ OF_THE_SIMULATOR: Final[dict[str, dict[str, Any]]] = {
 
 LATER_TABLES: Final = frozenset({"counters", "chunk_steps", "chunk_times"})
 """Tables that records did not have from the beginning: one without has no rows of it."""
+
+_LIKE: Final = "dropped_headroom_frames"
+LATER_COLUMNS: Final[dict[str, tuple[str, ...]]] = {
+    "ports": (
+        "dropped_wred_frames",
+        "dropped_wred_bytes",
+        "dropped_wred_yellow_frames",
+        "dropped_wred_red_frames",
+    ),
+    "priorities": ("dropped_wred_frames",),
+}
+"""Columns that records did not have from the beginning. In one without nothing of it happened: they are 0, or
+null where a record does not have drops by their cause."""
+
+
+def with_later(table: str, schema: pa.Schema) -> pa.Schema:
+    """Return the columns of a table of a record with those that it does not have."""
+    import pyarrow as pa
+
+    later = [name for name in LATER_COLUMNS.get(table, ()) if name not in schema.names]
+    nullable = bool(later) and schema.field(_LIKE).nullable
+    for name in later:
+        schema = schema.append(pa.field(name, pa.int64(), nullable=nullable))
+    return schema
+
+
+def filled(batch: pa.RecordBatch, fields: Iterable[pa.Field]) -> pa.RecordBatch:
+    """Return rows of a record with columns that it does not have, each as `with_later` has it."""
+    import pyarrow as pa
+
+    for field in fields:
+        value = pa.scalar(None if field.nullable else 0, field.type)
+        batch = batch.append_column(field, pa.repeat(value, batch.num_rows))
+    return batch
 
 
 def file_without_rows(table: str) -> Path:

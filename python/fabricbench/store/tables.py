@@ -19,7 +19,7 @@ from fabricbench.store.identity import (
     opened_table,
     unreadable,
 )
-from fabricbench.store.observed import file_without_rows
+from fabricbench.store.observed import file_without_rows, filled, with_later
 from fabricbench.store.schema import RECORD_TABLES, TABLES, RecordSchemaError, conform, observed_schema
 
 if TYPE_CHECKING:
@@ -293,9 +293,13 @@ class TableFolder:
             StoreError: The file is missing, damaged, or of another trial.
         """
         path = self.opened(table)
-        wanted = list(columns) if columns is not None else None
         with _readable(path), opened_table(path) as file:
-            yield from file.iter_batches(batch_size=ROWS_PER_GROUP, columns=wanted)
+            schema = with_later(table, file.schema_arrow)
+            wanted = schema.names if columns is None else list(columns)
+            there = [name for name in wanted if name in file.schema_arrow.names or name not in schema.names]
+            lacking = [schema.field(name) for name in wanted if name not in there]
+            for batch in file.iter_batches(batch_size=ROWS_PER_GROUP, columns=there):
+                yield filled(batch, lacking).select(wanted) if lacking else batch
 
     def table(self, table: str, columns: Sequence[str] | None = None) -> pa.Table:
         """Return a whole table, or some of its columns.
@@ -320,7 +324,7 @@ class TableFolder:
         """
         path = self.opened(table)
         with _readable(path), opened_table(path) as file:
-            return file.schema_arrow
+            return with_later(table, file.schema_arrow)
 
 
 @contextmanager
