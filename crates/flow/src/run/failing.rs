@@ -29,6 +29,13 @@ struct Burst {
     retries: u32,
 }
 
+impl Burst {
+    /// What a packet takes of a link [2^-16 bit/s x ps].
+    fn each(&self) -> u128 {
+        of_bytes(self.wire_bytes) / u128::from(self.packets.max(1))
+    }
+}
+
 /// A chunk that was delivered and is acknowledged late, or never.
 #[derive(Clone, Copy, Debug)]
 struct Late {
@@ -201,7 +208,7 @@ impl Run<'_> {
         let train = self.train_of(slot, path, rate);
         let Some(failing) = self.failing.as_deref() else { return };
         let burst = failing.bursts[slot as usize];
-        let each = of_bytes(burst.wire_bytes) / u128::from(burst.packets.max(1));
+        let each = burst.each();
         let arrived = u64::try_from(sent / each.max(1)).unwrap_or(u64::MAX).min(burst.packets);
         let past = time_for(sent - each * u128::from(arrived), rate);
         let reach = self.paths.network.to_first_switch(path.back_to);
@@ -229,15 +236,14 @@ impl Run<'_> {
     fn train_of(&self, slot: u32, path: &Path, rate: u64) -> Train {
         let Active { chunk, pace, .. } = self.active[slot as usize];
         let burst = self.failing.as_deref().map(|failing| failing.bursts[slot as usize]).unwrap_or_default();
-        let each = of_bytes(burst.wire_bytes) / u128::from(burst.packets.max(1));
         let port = self.paths.network.capacity(self.paths.network.link_from(path.back_to));
         let behind = self.connections.get(&self.jobs.chunk(chunk).queue_pair);
         let idle = pace.idle_if_known(&self.paths);
         Train {
             packets: burst.packets,
             posted: burst.packets + behind.map_or(0, crate::windows::Connection::waiting_packets),
-            each: time_for(each, rate),
-            alone: time_for(each, port),
+            each: time_for(burst.each(), rate),
+            alone: time_for(burst.each(), port),
             round_trip: idle.map_or(Span::ZERO, |idle| idle.tail + idle.back),
             retries: burst.retries,
         }
@@ -303,7 +309,7 @@ impl Run<'_> {
         fair.stop(slot);
         let Some(failing) = self.failing.as_deref_mut() else { return };
         let burst = failing.bursts[slot as usize];
-        let each = of_bytes(burst.wire_bytes) / u128::from(burst.packets.max(1));
+        let each = burst.each();
         let packets = u64::try_from(left.div_ceil(each.max(1))).unwrap_or(u64::MAX).max(1);
         let outcome = match outcome {
             Outcome::Again { at, retries, .. } => Outcome::Again { at, packets, retries },
@@ -473,12 +479,11 @@ impl Run<'_> {
     /// Rows of what never ended, and what happened when.
     pub(super) fn finish_failures(&mut self, end: Instant) -> Vec<EventRow> {
         let Some(failing) = self.failing.take() else { return Vec::new() };
-        let mut statuses: HashMap<u32, ChunkStatus> = HashMap::new();
-        statuses.extend(failing.failed.iter().map(|&chunk| (chunk, ChunkStatus::Failed)));
-        if !statuses.is_empty() {
+        if !failing.failed.is_empty() {
             let open = (0..).zip(&failing.ended).filter(|(_, ended)| !**ended).map(|(chunk, _)| chunk);
             for chunk in open {
-                let status = statuses.get(&chunk).copied().unwrap_or(ChunkStatus::Unfinished);
+                let has_failed = failing.failed.contains(&chunk);
+                let status = if has_failed { ChunkStatus::Failed } else { ChunkStatus::Unfinished };
                 self.recorder.push(chunk, crate::rows::open_row(&self.jobs, chunk, status));
             }
         }
