@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.edited import edited
 
 from fabricbench import importing
 from fabricbench.importing import Options, Source
@@ -214,11 +215,7 @@ def test_any_text_is_read_or_refused(text: str, format_name: str | None) -> None
 @settings(max_examples=50, deadline=None)
 @given(data=st.data())
 def test_a_damaged_output_is_read_or_refused(path: Path, data: st.DataObject) -> None:
-    text = path.read_text()
-    start = data.draw(st.integers(0, len(text)))
-    end = data.draw(st.integers(start, min(len(text), start + 60)))
-    put = data.draw(st.lists(PIECES, max_size=4).map("".join) | st.text(max_size=8))
-    reads_or_refuses((text[:start] + put + text[end:]).encode("utf-8", "surrogatepass"))
+    reads_or_refuses(edited(data, path.read_text(), PIECES))
 
 
 @pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.name)

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.edited import edited
 from tests.support.samples import call
 
 from fabricbench.importing import Given, Hardware, MeasuredError, Source, Suspect, look_into, suspects
@@ -286,11 +287,7 @@ PIECES = st.sampled_from(
 @settings(max_examples=60, deadline=None)
 @given(data=st.data())
 def test_a_damaged_file_is_read_or_refused(path: Path, data: st.DataObject) -> None:
-    text = path.read_text()
-    start = data.draw(st.integers(0, len(text)))
-    end = data.draw(st.integers(start, min(len(text), start + 60)))
-    put = data.draw(st.lists(PIECES, max_size=4).map("".join) | st.text(max_size=8))
-    read_or_refused((text[:start] + put + text[end:]).encode("utf-8", "surrogatepass"))
+    read_or_refused(edited(data, path.read_text(), PIECES))
 
 
 TREE = st.recursive(

@@ -3,11 +3,12 @@
 from pathlib import Path
 from typing import Any
 
+import pytest
 from ruamel.yaml import YAML
 
 from fabricbench.plan.document.document import read_text
 from fabricbench.plan.errors import PlanError
-from fabricbench.plan.load import load_text, validate
+from fabricbench.plan.load import load_plan, load_text, validate
 from fabricbench.plan.model import Plan
 
 SMALL = """\
@@ -62,3 +63,11 @@ def write_plan(folder: Path, text: str = SMALL) -> str:
     path = folder / "plan.yaml"
     path.write_text(text, encoding="utf-8")
     return str(path)
+
+
+def assert_refused(folder: Path, text: str, expect: str) -> None:
+    """Assert that the plan of a text is refused with a message, in which its file is `plan.yaml`."""
+    name = write_plan(folder, text)
+    with pytest.raises(PlanError) as caught:
+        load_plan(name)
+    assert str(caught.value).replace(str(name), "plan.yaml").rstrip() == expect

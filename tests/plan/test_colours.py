@@ -4,11 +4,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.plan.examples import SMALL, golden, plan_of, write_plan
+from tests.plan.examples import SMALL, assert_refused, golden, plan_of
 
 from fabricbench.plan.errors import PlanError
 from fabricbench.plan.expand import expand
-from fabricbench.plan.load import load_plan
 from fabricbench.report.configured_fabric import ecn_text
 
 MISTAKES = golden("colours")
@@ -25,10 +24,7 @@ def switch_of(switch: str) -> Any:
 
 @pytest.mark.parametrize("case", MISTAKES, ids=[case["add"] for case in MISTAKES])
 def test_a_mistake_is_named_with_its_line(case: dict[str, str], tmp_path: Path) -> None:
-    name = write_plan(tmp_path, text(case["add"]))
-    with pytest.raises(PlanError) as caught:
-        load_plan(name)
-    assert str(caught.value).replace(str(name), "plan.yaml").rstrip() == case["expect"]
+    assert_refused(tmp_path, text(case["add"]), case["expect"])
 
 
 def test_without_colours_the_engine_is_told_of_none() -> None:
