@@ -18,6 +18,8 @@ def test_a_run_is_interrupted_by_the_death_of_the_server_and_resumed(
         page.goto(f"{first.address}/runs/{run}")
         expect(page.get_by_text("1 of 2", exact=True)).to_be_visible()
         port = str(urlsplit(first.address).port)
+        # A browser tells this as its machine's last network goes, on which a server here does not depend.
+        page.evaluate("dispatchEvent(new Event('offline'))")
         first.kill()
         expect(page.get_by_text("The server does not answer")).to_be_visible()
     with live(tmp_path, "--workers", "1", "--port", port):

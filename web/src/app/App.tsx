@@ -27,7 +27,9 @@ function createClient() {
   return new QueryClient({
     queryCache: new QueryCache({ onError: lock }),
     defaultOptions: {
-      queries: { retry: retryable, staleTime: 5_000, refetchOnWindowFocus: false },
+      // The server may be on this machine: that the browser is offline says nothing about it.
+      queries: { networkMode: 'always', retry: retryable, staleTime: 5_000, refetchOnWindowFocus: false },
+      mutations: { networkMode: 'always' },
     },
   });
 }
