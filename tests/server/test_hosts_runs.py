@@ -117,6 +117,7 @@ def test_an_agent_that_is_lost_ends_the_run_with_its_name(tmp_path: Path) -> Non
             assert statuses(run)[0] == ("hosts", "complete")
             hosts.agents[1].communicate()
             hosts.agents[1] = hosts.start(1)
+            hosts.await_up(1)
             server.client.post(f"/api/v1/runs/{run_id}/resume")
             server.until(run_id, data_flows)
             server.client.post(f"/api/v1/runs/{run_id}/cancel")

@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -35,8 +36,13 @@ class Server:
         """Kill every process of the server at once, as a power failure would."""
         postmaster = int((self.folder / "data/postmaster.pid").read_text().split()[0])
         children = Path(f"/proc/{postmaster}/task/{postmaster}/children").read_text().split()
-        for process in (postmaster, *map(int, children)):
+        processes = (postmaster, *map(int, children))
+        for process in processes:
             os.kill(process, signal.SIGKILL)
+        # The next start is refused as long as one of them has the shared memory.
+        until = time.monotonic() + 30
+        while any(map(_is_alive, processes)) and time.monotonic() < until:
+            time.sleep(0.01)
         # Where nobody waits for orphans, their numbers look alive to the next start.
         for left in (self.folder / "data/postmaster.pid", *self.folder.glob(".s.PGSQL.*")):
             left.unlink()
@@ -62,6 +68,14 @@ class Server:
         address = f"host={self.folder} user=bench dbname=postgres"
         with psycopg.connect(address, autocommit=True) as connection:
             connection.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
+
+
+def _is_alive(process: int) -> bool:
+    try:
+        stat = Path(f"/proc/{process}/stat").read_text()
+    except OSError:
+        return False
+    return stat.rpartition(")")[2].split()[0] != "Z"
 
 
 @contextmanager
