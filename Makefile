@@ -107,7 +107,11 @@ test-rust: $(STAMPS)/venv ## Run the tests of the Rust crates
 
 .PHONY: test-python
 test-python: $(STAMPS)/extension $(STAMPS)/requirements-dev $(STAMPS)/web ## Run the Python tests, as many at once as there are processors
-	$(BIN)/pytest -n $(TEST_WORKERS) --dist worksteal
+	$(BIN)/pytest -n $(TEST_WORKERS) --dist worksteal -m "not soak"
+
+.PHONY: soak
+soak: $(STAMPS)/extension $(STAMPS)/requirements-dev $(STAMPS)/web ## Run the Python tests that `make test` leaves out, and try what is random more often
+	FABRICBENCH_SOAK=1 $(BIN)/pytest -n $(TEST_WORKERS) --dist worksteal
 
 .PHONY: test-web
 test-web: $(STAMPS)/web-modules ## Run the unit tests of the web application

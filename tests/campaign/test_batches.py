@@ -66,7 +66,7 @@ def test_trials_of_two_backends_are_never_together() -> None:
     ]
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_a_trial_that_kills_its_worker_takes_no_other_of_its_batch_with_it(tmp_path: Path) -> None:
     class Deadly:
         """Fails every trial, and kills its process at the second."""

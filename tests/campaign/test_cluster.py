@@ -26,7 +26,7 @@ from fabricbench.store import Workspace
 
 LONGER = LONG.replace("64MB", "512MB")
 pytestmark = [
-    pytest.mark.slow,
+    pytest.mark.soak,
     pytest.mark.skipif(not can_make_namespaces(), reason="no namespaces for this user"),
 ]
 

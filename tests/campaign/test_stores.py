@@ -23,6 +23,7 @@ pytestmark = pytest.mark.slow
 MANY = LONG.replace("seeds: 6", "seeds: 60")
 
 
+@pytest.mark.soak
 def test_a_database_that_restarts_in_the_middle_costs_no_trial(tmp_path: Path) -> None:
     if postgresql.programs() is None:
         pytest.skip("PostgreSQL is not installed")
@@ -56,6 +57,7 @@ def test_records_at_a_url_are_those_of_a_single_process(tmp_path: Path) -> None:
     assert (again["finished"], again["kept"]) == (0, 8)
 
 
+@pytest.mark.soak
 def test_a_disk_that_fills_ends_it_clearly_and_costs_no_trial(tmp_path: Path) -> None:
     try:
         with small_disk(tmp_path / "fabricbench-workspace", 2 << 20) as disk:

@@ -101,6 +101,7 @@ def test_a_run_outlives_an_agent_that_is_paused_for_a_second(hosts: Hosts, tmp_p
     assert trial.status == "complete"
 
 
+@pytest.mark.soak
 def test_an_agent_that_is_paused_for_ten_seconds_ends_the_run(hosts: Hosts, tmp_path: Path) -> None:
     controller = hosts.begin(tmp_path / "workspace")
     hosts.agents[1].send_signal(signal.SIGSTOP)

@@ -83,6 +83,7 @@ def test_a_run_outlives_a_link_that_is_down_for_a_moment(
     assert (unsent > 0) is (link is link_of_host)
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("link", [link_of_router, link_of_host])
 def test_a_link_that_stays_down_fails_the_run_and_is_named(
     hosts: Hosts, network: Routed, tmp_path: Path, link: Callable[[Routed, str], None]

@@ -50,7 +50,7 @@ def test_a_killed_database_loses_no_run(
         assert listed["total"] == 2 + 1 + 2
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_each_run_is_claimed_once_whatever_happens_to_two_servers(tmp_path: Path) -> None:
     """`make claims` does the same for longer, and chooses what happens at random."""
     if postgresql.programs() is None:

@@ -23,11 +23,12 @@ from schemathesis.specs.openapi.checks import (
 from starlette.testclient import TestClient
 from tests.server.conftest import BEARER
 from tests.server.live import Live, live
+from tests.support.soak import times
 
 import fabricbench as fb
 
 FEW = settings(
-    max_examples=12,
+    max_examples=times(4, 12),
     deadline=None,
     derandomize=True,
     database=None,

@@ -225,7 +225,7 @@ def test_a_connection_outlives_the_patience_of_clients(server: Live) -> None:
             assert connection.sock is not None
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_two_hundred_readers_and_twenty_runs_lose_nothing(tmp_path: Path) -> None:
     with live(tmp_path) as server:
         first = server.until_state(server.submit(), "complete")["trials"][0]["id"]

@@ -75,6 +75,7 @@ def test_memory_stays_bounded(server: Live) -> None:
     assert resident_kib < 1_500_000
 
 
+@pytest.mark.soak
 def test_four_thousand_requests_take_no_more_memory_than_a_thousand(tmp_path: Path) -> None:
     fb.run(fb.load("jct-alltoall").with_(data_size="1MB"), workspace=tmp_path)
     trial = "/api/v1/trials/latest"

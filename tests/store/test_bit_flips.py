@@ -8,6 +8,7 @@ from random import Random
 import pytest
 from tests.support.fake_backend import FakeBackend
 from tests.support.samples import run_trial, trial_facts
+from tests.support.soak import times
 
 from fabricbench.store import StoreError, Workspace
 from fabricbench.store.archive import read_archive, write_archive
@@ -17,7 +18,7 @@ from fabricbench.store.schema import TABLES
 from fabricbench.store.sql.statement import update
 
 TRIAL = "aaaa00000001"
-TABLE_FLIPS, OLD_FLIPS, ARCHIVE_FLIPS = 600, 100, 300
+TABLE_FLIPS, OLD_FLIPS, ARCHIVE_FLIPS = times(150, 600), times(25, 100), times(60, 300)
 
 
 @pytest.fixture

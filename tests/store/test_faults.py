@@ -16,9 +16,10 @@ from pathlib import Path
 
 import pytest
 from tests.support import postgresql
+from tests.support.soak import times
 
 SUPPORT = Path(__file__).parents[1] / "support"
-SAMPLE = int(os.environ.get("FABRICBENCH_FAULTS", "8"))
+SAMPLE = int(os.environ.get("FABRICBENCH_FAULTS", times(3, 8)))
 """How many faults of each workload and database; 0 for all."""
 
 

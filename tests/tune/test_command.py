@@ -150,7 +150,7 @@ def test_limits_that_no_point_keeps_are_told(folder: Path) -> None:
     assert "misses fct_ms_max<=0.001 by" in out
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_a_full_disk_stops_it_and_loses_nothing(folder: Path) -> None:
     arguments = ("incast.yaml", *INCAST_SEARCH, "--trials", "32")
     try:
