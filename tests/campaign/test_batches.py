@@ -11,7 +11,7 @@ import pytest
 from tests.support.samples import trial_facts
 
 from fabricbench.runner.campaign.batches import Batches
-from fabricbench.runner.campaign.pool import Pool
+from fabricbench.runner.campaign.tasks import Tasks
 from fabricbench.runner.campaign.units import Unit
 from fabricbench.runner.campaign.worker import Answer
 from fabricbench.runner.messages import Failed, Order, Setup, TrialProcessError
@@ -86,14 +86,15 @@ def test_a_trial_that_kills_its_worker_takes_no_other_of_its_batch_with_it(tmp_p
     results: Any = None
     facts = [trial_facts(f"{number:012x}") for number in planned]
     orders = [Order(number, each, tmp_path / each.id, 1) for number, each in zip(planned, facts, strict=True)]
-    pool = Pool("local", {facts[0].backend: Setup(backend, results, 1)}, tmp_path)
+    setups = {facts[0].backend: Setup(backend, results, 1)}
+    tasks = Tasks("local", setups, tmp_path / "mark", has_reports=False)
     found: dict[str, Answer | Exception] = {}
     try:
-        pool.begin(orders, None)
-        while pool.tasks:
-            found.update(pool.answers(1))
+        tasks.begin(orders, None)
+        while len(tasks):
+            found.update(tasks.answers(1))
     finally:
-        pool.close()
+        tasks.close()
     assert isinstance(found[facts[1].id], TrialProcessError)
     for number in (0, 2):
         answer = found[facts[number].id]

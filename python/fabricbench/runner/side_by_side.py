@@ -10,16 +10,15 @@ process ends them at once.
 from __future__ import annotations
 
 import signal
-import subprocess
-import sys
 from collections import deque
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
-from multiprocessing.connection import Connection, Pipe, wait
+from multiprocessing.connection import wait
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from fabricbench.runner.messages import Done, Failed, Order, Setup, TrialProcessError
+from fabricbench.runner.peer import Peer
 from fabricbench.runner.trials import machine_facts
 from fabricbench.store import StoreError
 from fabricbench.store.writer import finish_together
@@ -68,21 +67,11 @@ class Task:
         return self.kept is not None or self.done is not None or self.error is not None
 
 
-class Worker:
+class Worker(Peer):
     """A process that carries out trials; see `fabricbench.runner.worker`."""
 
     def __init__(self, setup: Setup) -> None:
-        self.connection: Connection[Any, Any]
-        self.connection, there = Pipe()
-        # It finds modules where this process does, also those of a backend that is not of fabricbench.
-        start = f"import sys; sys.path[:] = {sys.path!r}; from fabricbench.runner.worker import main; "
-        command = [sys.executable, "-P", "-c", f"{start}main({there.fileno()})"]
-        quiet = subprocess.DEVNULL
-        # Of a session of its own, it does not get the Ctrl-C of a terminal.
-        self.process = subprocess.Popen(
-            command, stdin=quiet, stdout=quiet, pass_fds=[there.fileno()], start_new_session=True
-        )
-        there.close()
+        super().__init__("fabricbench.runner.worker")
         self.task: Task | None = None
         self._tell(setup)
 
@@ -104,20 +93,10 @@ class Worker:
         except (EOFError, OSError):
             return None
 
-    def end(self) -> None:
-        """End the process, whatever it does."""
-        self.connection.close()
-        self.process.kill()
-        self.process.wait()
-
-    def ending(self, trial: str) -> Exception:
+    def lost(self, trial: str) -> Exception:
         """Return the error that says how the process of a trial, which is gone, has ended."""
+        text = f"the process of {trial} {self.ending()}"
         status = self.process.wait()
-        if status < 0:
-            how = f"was ended by {signal.Signals(-status).name}"
-        else:
-            how = f"ended with exit status {status}"
-        text = f"the process of {trial} {how}"
         # A crash is our bug. With status 2 the core ends where memory runs out.
         return TrialProcessError(text) if -status in _KILLED or status == 2 else RuntimeError(text)
 
@@ -213,7 +192,7 @@ class SideBySide:
             self._fail(task, told.error)
         else:
             size = data_size(task.facts.data_size_bytes)
-            self._fail(task, worker.ending(f"trial {task.number} of {self._count} ({size})"))
+            self._fail(task, worker.lost(f"trial {task.number} of {self._count} ({size})"))
             worker.end()
 
     def _fail(self, task: Task, error: BaseException) -> None:

@@ -32,6 +32,9 @@ _SETTINGS: Final = {
 _REASON_MAX: Final = 300
 _STUCK: Final = "Starting Ray client server failed"
 """What a head says whose process for this client got stuck as it was forked; another one may not."""
+_GONE: Final = (
+    "finished trials have their record; the same command, or resuming the run, goes on with the rest"
+)
 _MODE: Final = "RAY_AUTH_MODE"
 _UP: Final = "`--on local` uses this machine; `ray status` tells whether a cluster is up"
 _JOIN: Final = (
@@ -112,6 +115,12 @@ def head_of(ray: Any, on: str) -> tuple[str, int] | None:
         return None
     host, _, port = str(ray.get_runtime_context().gcs_address).rpartition(":")
     return host.strip("[]"), int(port)
+
+
+def gone(on: str, reason: str) -> ClusterError:
+    """Return the error that a cluster that was joined is gone."""
+    where = "Ray on this machine" if on == LOCAL else f"the Ray cluster at {on}"
+    return ClusterError(f"{where} is gone: {reason}", _GONE)
 
 
 def listens(at: tuple[str, int], within_s: float) -> bool:

@@ -6,11 +6,10 @@ the catalog, some trials at a time. A trial that fails is noted and stops no oth
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, redirect_stdout
+from contextlib import closing
 from functools import partial
 from typing import TYPE_CHECKING, Final, cast
 
@@ -79,10 +78,9 @@ def drive(
         return progress
     backends = {unit.facts.backend: cast("SharingCores", unit.backend) for unit in waiting}
     setups = {name: Setup(backend, results, threads) for name, backend in backends.items()}
-    # Ray tells of lost workers on standard output, which is for the result.
-    with redirect_stdout(sys.stderr), Interrupts() as interrupts:
+    with Interrupts() as interrupts:
         pool = Pool(on, setups, workspace.records, has_reports=listener is not None)
-        progress.have(pool.cores)
+        progress.have(pool.nodes.cores)
         patience = Patience(interrupts, lambda waits: _tell_waiting(progress, waits, told))
         driver = _Driver(
             workspace, pool, waiting, progress, patience, Told(workspace, units, listener), threads
@@ -153,7 +151,7 @@ class _Driver:
     @property
     def _cores_each(self) -> int:
         """Cores that a trial asks for: a node has to have them."""
-        return min(self._threads, self._pool.cores_max)
+        return min(self._threads, self._pool.nodes.cores_max)
 
     @property
     def is_going(self) -> bool:
@@ -166,13 +164,13 @@ class _Driver:
         if self._pool.is_cut_off:
             time.sleep(_WAIT_S)
             return
-        places = max(1, self._pool.cores // self._cores_each)
+        places = max(1, self._pool.nodes.cores // self._cores_each)
         while self._waiting.is_left and (room := _AHEAD * places - self._pool.tasks) > 0:
-            most_bytes = self._pool.memory_bytes_max
+            most_bytes = self._pool.nodes.memory_bytes_max
             batches = self._waiting.next(min(room, _AT_ONCE), places)
             self._begin([self._fitting(batch, most_bytes) for batch in batches])
         if self._running:
-            ended = list(self._pool.answers(_WAIT_S))
+            ended = self._pool.answers(_WAIT_S)
             for key, report in self._pool.reports():
                 if key in self._running:
                     self._told.heard(self._running[key][0], report)
@@ -183,7 +181,7 @@ class _Driver:
         if time.monotonic() - self._looked_at > _LOOK_S:
             self._pool.look()
             self._looked_at = time.monotonic()
-        self._progress.have(self._pool.cores)
+        self._progress.have(self._pool.nodes.cores)
 
     def _fitting(self, batch: Sequence[Unit], most_bytes: int) -> list[Unit]:
         """Return the trials of a batch for which a node has the memory; the others have failed."""

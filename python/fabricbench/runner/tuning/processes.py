@@ -120,7 +120,7 @@ class OnThisMachine:
             if isinstance(told, Done):
                 ready[trial] = self._open[trial].ready(told.summary, told.engine, told.record)
             else:
-                lost = worker.ending(f"trial {trial}") if told is None else told.error
+                lost = worker.lost(f"trial {trial}") if told is None else told.error
                 self._open.pop(trial).give_up(lost)
             if told is None:
                 worker.end()
