@@ -34,7 +34,8 @@ if TYPE_CHECKING:
 
 SOURCE: Final = "plan"
 """What errors call the text of a request."""
-_TRIALS_MAX: Final = 1000
+TRIALS_MAX: Final = 1000
+"""Trials of a run that are listed."""
 _HOSTS_MAX: Final = 40_000
 _HOSTS_UNFOLDED_MAX: Final = 64
 _QUEUE_PAIRS_MAX: Final = 20_000
@@ -140,6 +141,11 @@ def measure(
 
     given = importing.Given(ranks, benchmark)
     loaded = loading.load(plan) if plan else None
+    if loaded is not None:
+        try:
+            loading.check_no_search(loaded, "measured results")
+        except PlanError as error:
+            return {"error": _faults(error)[0] | {"line": None, "column": None}}
     options = importing.Options(format_name, "", "", given, loaded)
     try:
         return {"count": importing.look(importing.Source(name, b64decode(text)), options)}
@@ -171,6 +177,7 @@ def _empty(text: str | None) -> dict[str, Any]:
         "notes": [],
         "trials": [],
         "trials_total": 0,
+        "search": None,
         "topology": None,
     }
 
@@ -216,18 +223,21 @@ def _least_cost(text: str, overrides: Sequence[str], problems: Sequence[Problem]
 def _described(phases: Sequence[Phase]) -> dict[str, Any]:
     loaded, backend = phases[-1].loaded, phases[-1].backend
     simulated = phases[0].loaded  # what runs on hosts alone is not estimated
-    estimates = [each for each in simulated.estimates if each is not None]
+    search, estimates = loaded.plan.search, simulated.bounds
     return {
         "name": loaded.plan.name,
         "title": loaded.plan.title,
         "extent": loaded.extent,
         "variants": [variant.name for variant in loaded.plan.variants],
         "warnings": [_fault(warning, "warning") for warning in loaded.warnings],
-        "cost": _cost(estimates, "all trials") | {"text": simulated.cost} if estimates else None,
+        "cost": _cost(estimates, "all trials at most" if search else "all trials") | {"text": simulated.cost}
+        if estimates
+        else None,
         "backend": backend.name,
         "notes": loading.notes_of(loaded, backend),
-        "trials": list(islice((trial for phase in phases for trial in phase.trials()), _TRIALS_MAX)),
-        "trials_total": sum(len(phase.loaded.trials) for phase in phases),
+        "trials": list(islice((trial for phase in phases for trial in phase.trials()), TRIALS_MAX)),
+        "trials_total": sum(phase.loaded.trials_max for phase in phases),
+        "search": search.field if search else None,
         "topology": _topology(_with_every_job(loaded.trials)),
     }
 
