@@ -113,6 +113,15 @@ def test_what_cannot_be_searched_is_refused_by_its_field(
     assert told in answer.json()["error"]["message"]
 
 
+def test_an_end_that_is_beyond_the_machine_is_refused_with_what_it_costs(server: Live) -> None:
+    plan = {"yaml": SMALL, "set": ["search.to=1TB", "jobs.burst.repeat=100"]}
+    answer = server.client.post("/api/v1/runs", json=plan)
+    assert (answer.status_code, answer.json()["error"]["field"]) == (422, "search.to")
+    assert answer.json()["cost"]["seconds"] > 3600
+    checked = server.client.post("/api/v1/plans/check", json=plan).json()
+    assert checked["beyond_machine"]
+
+
 def test_measured_results_have_no_plan_with_a_search(server: Live) -> None:
     asked = {"file": "osu.txt", "plan": "bmwg-burst"}
     answer = server.client.post("/api/v1/imports", params=asked, content=b"1048576 170.00\n")

@@ -203,11 +203,10 @@ def _ends(
     """
     searched = range_of(loaded.plan, document)
     for name, value in (("from", searched.low), ("to", searched.high)):
-        text = searched.text(value)
-        own = [*searched.opening, "search=null", f"{searched.field}={text}"]
         try:
-            yield reload(loaded, own, limits, chosen)
+            yield reload(loaded, searched.at(value), limits, chosen)
         except PlanError as error:
+            text = searched.text(value)
             raise PlanError(_at_end(each, name, text, document) for each in error.problems) from error
 
 

@@ -111,7 +111,11 @@ class _Bracket:
 
 
 class Searching:
-    """The search of a plan, round by round: in each the next value of every case that is not known yet."""
+    """The search of a plan, round by round: in each the next value of every case that is not known yet.
+
+    Attributes:
+        count: How many trials there are at most, all rounds together, as far as is known.
+    """
 
     def __init__(self, loaded: LoadedPlan, backend: Backend, judge: Judge) -> None:
         """Take a plan with a search.
@@ -129,6 +133,7 @@ class Searching:
         ids = [trial_id(each, backend) for each in loaded.suite]
         self._suite = suite_id(f"{loaded.plan.name}/{loaded.plan.search!r}", ids, loaded.plan.tag)
         self._position = 0
+        self.count = self.trials_left
 
     @property
     def found(self) -> list[Found]:
@@ -154,15 +159,16 @@ class Searching:
             loaded = self._with(sorted(set(wanted.values())))
             chosen = [trial for trial in loaded.trials if wanted.get(self._key(trial)) == self._value(trial)]
             loaded = replace(loaded, trials=chosen)
-            before, count = self._position, self._position + self.trials_left
+            before, self.count = self._position, self._position + self.trials_left
             facts = self._facts(loaded)
-            listener.trials_chosen([each for _, each in facts], count)
-            trials = run(loaded, facts, Numbered(listener, before, count))
+            listener.trials_chosen([each for _, each in facts], self.count)
+            trials = run(loaded, facts, Numbered(listener, before, self.count))
             for key, value in wanted.items():
                 own = [each for each in zip(chosen, trials, strict=True) if self._key(each[0]) == key]
                 holds = all(self._judge(trial) for planned, trial in own if not planned.is_solo)
                 self._brackets[key].told(value, [trial for _, trial in own], holds=holds)
-        listener.trials_chosen([], self._position)
+        self.count = self._position
+        listener.trials_chosen([], self.count)
 
     def _wanted(self) -> dict[_Key, float]:
         """Return the next value of each case that is not known yet."""

@@ -78,7 +78,7 @@ class Outcome:
 
     Attributes:
         trials: The finished trials, in the order of the plan.
-        count: How many the plan has.
+        count: How many the plan has; its search at most, if that was stopped.
         stopped_by: The signal that ended it early; none if all trials ran.
         found: What the search of the plan found in each case; empty of a plan without one.
     """
@@ -160,8 +160,8 @@ class Runner:
                 searching.run(run, self.listener)
             except KeyboardInterrupt:
                 stopped_by = interrupts.received or signal.SIGINT
-                return Outcome(done, len(done) + searching.trials_left, stopped_by, searching.found)
-        return Outcome(done, len(done), found=searching.found)
+                return Outcome(done, searching.count, stopped_by, searching.found)
+        return Outcome(done, searching.count, found=searching.found)
 
     def _run(
         self,

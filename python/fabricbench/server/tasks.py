@@ -23,6 +23,7 @@ from fabricbench.plan.document.overrides import apply_overrides
 from fabricbench.plan.errors import PlanError, Problem
 from fabricbench.plan.expand import PlannedTrial, first_spec
 from fabricbench.plan.load import validate
+from fabricbench.plan.search import range_of
 from fabricbench.runner import loading
 from fabricbench.server.asked import Asked
 from fabricbench.server.folding import folded_switches
@@ -201,10 +202,18 @@ def _fault(problem: Problem, severity: str) -> dict[str, Any]:
 
 
 def _cost_of_refused(text: str, overrides: Sequence[str], problems: Sequence[Problem]) -> dict[str, Any]:
-    """Return the cost of a plan that is refused for it: of its first trial, or the least of so many hosts."""
+    """Return the cost of a plan that is refused for it: of its first trial, or the least of so many hosts.
+
+    Of a search it is the first trial at the end of the range that costs too much.
+    """
     if not all(is_beyond(problem) for problem in problems):
         return _least_cost(text, overrides, problems)
-    plan = validate(apply_overrides(read_text(text, SOURCE), overrides))
+    document = apply_overrides(read_text(text, SOURCE), overrides)
+    plan = validate(document)
+    if plan.search is not None:
+        searched = range_of(plan, document)
+        end = searched.low if problems[0].field == "search.from" else searched.high
+        plan = validate(apply_overrides(document, searched.at(end)))
     spec_json = json.dumps(first_spec(plan))
     estimate = engine.estimate(spec_json, backend_for(spec_json, plan.backend))
     cost = _cost([estimate], "the first trial") if estimate else None
