@@ -52,8 +52,10 @@ def test_its_simulated_time_is_that_of_the_last_trial(page: Page, served: Served
 
 
 def test_what_a_search_found_stands_above_its_trials(page: Page, served: Served) -> None:
-    asked = {"data": {"yaml": SEARCHED}, "headers": {"Origin": served.address}}
-    run_id = page.request.post(f"{served.address}/api/v1/runs", **asked).json()["id"]
+    answer = page.request.post(
+        f"{served.address}/api/v1/runs", data={"yaml": SEARCHED}, headers={"Origin": served.address}
+    )
+    run_id = answer.json()["id"]
     page.goto(f"{served.address}/runs/{run_id}")
     table = page.get_by_role("table", name="What the search found")
     expect(table.locator("tbody tr")).to_have_count(2)
