@@ -35,8 +35,7 @@ class Teller:
         self._before, self._count = 0, run.options["count"]
         self._chosen: list[dict[str, Any]] = []
         sizes = [trial["data_size_bytes"] for trial in run.trials]
-        is_known = sizes and "search" not in run.options
-        self._weights = sizes + [sizes[-1]] * (self._count - len(sizes)) if is_known else []
+        self._weights = sizes + sizes[-1:] * (self._count - len(sizes))
         self._running: dict[int, str] = {}
         self._shares: dict[int, float] = {}
         self._told_at = 0.0
@@ -49,7 +48,7 @@ class Teller:
 
     def trials_chosen(self, facts: Sequence[TrialFacts], count: int) -> None:
         """Have the run list what its search has chosen."""
-        self._count = count
+        self._count, self._weights = count, []
         self._chosen += [_listed(each) for each in facts[: TRIALS_MAX - len(self._chosen)]]
         self._note([])
 
