@@ -25,8 +25,8 @@ ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "validation.md"
 COMMAND = Path(sys.executable).with_name("fabricbench")
 BEGIN = re.compile(r"<!-- (?P<plan>[a-z0-9-]+)(?P<options>( [^>]*)?): begin -->\n")
-METRICS = [metric for metric in in_views(View.TENANTS) if metric.published]
-"""Metrics that are shown."""
+TOLD_BY_ANOTHER = {"algbw_gb_per_s"}
+"""Metrics that tables leave out though they are published: a constant times the bus bandwidth beside them."""
 STORAGE_METRICS = [
     metric
     for metric in in_views(View.RUN)
@@ -100,16 +100,16 @@ def cell(trial: dict[str, Any], metric: Metric) -> str:
 
 
 def columns(trials: Sequence[dict[str, Any]]) -> list[Metric]:
-    """Choose what the table shows: what was published, or every metric if nothing was."""
+    """Choose what the table shows: what was published and what lists have, or every metric if nothing was."""
     if is_storage(trials):
         return STORAGE_METRICS
     if (ROOT / "plans" / ADAPTERS / f"{trials[0]['plan']}.yaml").is_file():
         return ADAPTER_METRICS
-    published = {name for trial in trials for name in trial["published"] or {}}
+    published = {name for trial in trials for name in trial["published"] or {}} - TOLD_BY_ANOTHER
     return [
         metric
-        for metric in METRICS
-        if metric.name in published or View.TRIALS in metric.views or not published
+        for metric in in_views(View.TENANTS, besides=published)
+        if metric.name in published or (metric.published and (View.TRIALS in metric.views or not published))
     ]
 
 

@@ -281,7 +281,6 @@ def test_what_sonic_cannot_have_is_told() -> None:
         "pfc": {"xoff": {"alpha": "1/5"}, "watchdog": {"detection": "100.5ms"}},
         "ecn": {"kmin": 1, "kmax": 2, "pmax": "2.5%", "dynamic": "on"},
         "scheduling": {"dwrr": {"quantum": {"3": 100_003}}},
-        "markers": [{"colour": "yellow"}],
     }
     text = PLAN.format(switch=json.dumps(switch), host="400Gbps", fabric="400Gbps", data=3, ack=6)
     loaded = load_text(text, "plan.yaml", ["transport.rate_control=dcqcn"])
@@ -290,7 +289,13 @@ def test_what_sonic_cannot_have_is_told() -> None:
     for part in (
         *("buffer.lossy_alpha: 0.75", "buffer.cell: 256", "pfc.xoff.alpha: 0.2", "pfc.headroom: auto"),
         *("pfc.watchdog", "pfc.quanta", "ecn.pmax: 2.5 %", "ecn.dynamic", "scheduling: quanta of"),
-        "switch.markers",
         *("transport.priorities", "transport.rate_control: dcqcn"),
     ):
         assert part in told
+
+
+def test_what_colours_frames_is_told_to_be_none_of_sonic() -> None:
+    switch = {"ecn": {"preset": "sonic", "wred": "on"}, "markers": [{"colour": "yellow"}]}
+    text = PLAN.format(switch=json.dumps(switch), host="400Gbps", fabric="400Gbps", data=3, ack=6)
+    _, missing = sonic_config(load_text(text, "plan.yaml").trials[0].run_spec)
+    assert any(each.startswith("switch.markers: ") for each in missing)

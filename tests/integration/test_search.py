@@ -7,25 +7,13 @@ from pathlib import Path
 
 import pytest
 from tests.support.samples import call
+from tests.support.searches import BURST, SMALL, SMALL_VALUES
 
+import fabricbench as fb
 from fabricbench.cli.main import run
 
 BUFFER = 1 << 20
 STEP = 4 << 10
-PLAN = f"""
-fabricbench: 1
-name: burst
-fabric:
-  topology: {{kind: single-switch, hosts: 8}}
-  switch: {{buffer: {BUFFER}B}}
-transport: {{recovery: none}}
-jobs:
-  - {{name: burst, ranks: "0-2", collective: incast, data_size: 1MB}}
-sweep: {{jobs.burst.ranks: ["0-2", "0-4", "0-7"]}}
-search: {{field: jobs.burst.data_size, from: 16KB, to: 8MB, resolution: 4KB, steps: 20}}
-criteria:
-  - {{metric: frames_lost, max: 0}}
-"""
 HEADERS = 62
 MTU = 4096
 
@@ -33,7 +21,7 @@ MTU = 4096
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("search")
-    (folder / "burst.yaml").write_text(PLAN)
+    (folder / "burst.yaml").write_text(BURST)
     return folder
 
 
@@ -120,3 +108,49 @@ def test_the_lowest_value_is_searched_from_below(folder: Path, capsys: pytest.Ca
     holds, fails = bytes_of(case["holds"]), bytes_of(case["fails"])
     assert 0 < holds - fails <= STEP
     assert abs(holds - (1 << 20) * (MTU + HEADERS) / MTU) <= 2 * STEP
+
+
+def test_python_and_the_command_line_find_the_same_and_a_scan_of_every_value_does(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "small.yaml").write_text(SMALL)
+    seen: list[fb.Progress] = []
+    found = fb.run(folder / "small.yaml", workspace=folder / "python", on_progress=seen.append)
+    command = ["run", str(folder / "small.yaml"), "--workspace", str(folder / "command"), "--format", "json"]
+    capsys.readouterr()
+    assert run(command) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert [trial.id for trial in found] == [trial["id"] for trial in told["trials"]]
+    rows = found.found.to_dicts()
+    assert [
+        {name: row[name] for name in ("field", "find", "variant", "holds", "fails", "tried")} for row in rows
+    ] == [
+        {name: case[name] for name in ("field", "find", "variant", "holds", "fails", "tried")}
+        for case in told["search"]
+    ]
+    shares = [each.share for each in seen]
+    assert (shares, shares[-1]) == (sorted(shares), 1.0)
+    assert all(each.trial <= each.trials for each in seen)
+    for row in rows:
+        alone = {"search": None, "sweep": {"jobs.burst.data_size": SMALL_VALUES}}
+        plan = fb.load(folder / "small.yaml").with_(alone | {"jobs.burst.ranks": row["jobs.burst.ranks"]})
+        scanned = fb.run(plan, workspace=folder / "scan").summary
+        lost = dict(zip(SMALL_VALUES, scanned["frames_lost"], strict=True))
+        first = next(value for value, frames in lost.items() if frames > 0)
+        assert all(frames > 0 for frames in list(lost.values())[SMALL_VALUES.index(first) :])
+        assert (row["fails"], row["holds"]) == (first, SMALL_VALUES[SMALL_VALUES.index(first) - 1])
+
+
+def test_a_run_from_python_goes_on_where_it_was_and_is_one_run(folder: Path) -> None:
+    first = fb.run(folder / "small.yaml", workspace=folder / "again", jobs=2)
+    seen: list[fb.Progress] = []
+    again = fb.run(folder / "small.yaml", workspace=folder / "again", on_progress=seen.append, resume=True)
+    assert [trial.id for trial in again] == [trial.id for trial in first]
+    assert again.found.equals(first.found)
+    assert seen[-1].share == 1.0
+    assert {trial.id for trial in fb.workspace(folder / "again").run_of(first[0])} == {
+        trial.id for trial in first
+    }
+    assert (
+        fb.run(fb.load("jct-alltoall").with_(data_size="1MB"), workspace=folder / "again").found.height == 0
+    )

@@ -35,7 +35,7 @@ iterations: 3
 quick: {{iterations: 1}}
 """
 SEARCH = """
-search: {field: transport.window, from: 1, to: 64}
+search: {field: transport.window, from: 2, to: 64}
 criteria:
   - {metric: completion_time_ms, max: 0.05}
 """

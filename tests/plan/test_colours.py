@@ -46,7 +46,7 @@ def test_a_colour_has_what_ecn_has_unless_it_says_otherwise() -> None:
 
 def test_markers_are_written_out_with_their_defaults() -> None:
     markers = switch_of(
-        "{markers: [{hosts: 0-1, colour: red}, {cir: 1Gbps, pir: 2Gbps}, "
+        "{ecn: {preset: sonic, wred: on}, markers: [{hosts: 0-1, colour: red}, {cir: 1Gbps, pir: 2Gbps}, "
         "{priorities: [3], cir: 1Gbps, ebs: 0}]}"
     )["markers"]
     burst = {"cir_bps": 10**9, "cbs_bytes": 64 << 10}
@@ -59,6 +59,15 @@ def test_markers_are_written_out_with_their_defaults() -> None:
         },
         {"hosts": None, "priorities": [3], "colouring": {"kind": "single-rate", **burst, "ebs_bytes": 0}},
     ]
+
+
+def test_wred_of_some_switches_is_enough_for_markers() -> None:
+    ecn = "{preset: sonic, wred: {yellow: {kmin: 50KB, kmax: 200KB}}}"
+    settings = (
+        f"switch: {{markers: [{{colour: yellow}}]}}\n  switch_settings: [{{switches: [spine*], ecn: {ecn}}}]"
+    )
+    plan = plan_of(SMALL.replace("host_link: 400Gbps\n", f"host_link: 400Gbps\n  {settings}\n"))
+    assert plan.fabric.switch.markers
 
 
 def test_tcp_that_is_not_ecn_capable_needs_wred_in_a_priority_of_ecn() -> None:

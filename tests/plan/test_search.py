@@ -6,6 +6,8 @@ import json
 
 import pytest
 
+from fabricbench.plan.again import PlanOfTrial
+from fabricbench.plan.cost import Limits
 from fabricbench.plan.errors import PlanError
 from fabricbench.plan.load import document_of, load_text
 from fabricbench.plan.loaded import LoadedPlan
@@ -72,7 +74,7 @@ def test_values_between_are_steps_of_the_resolution() -> None:
 
 
 def test_there_is_nothing_between_neighbours() -> None:
-    search = found('search={"field": "transport.window", "from": 1, "to": 8}')
+    search = found('search={"field": "transport.window", "from": 1, "to": 8}', "transport.ack_every=1")
     assert search.between(3, 4) is None
     assert search.between(4, 3) is None
 
@@ -106,3 +108,41 @@ def test_a_ratio_to_another_trial_cannot_be_searched_by() -> None:
     assert "no criterion of variant `b`" in problem(
         variants, 'criteria=[{"metric": "frames_lost", "max": 0, "variant": "a"}]'
     )
+
+
+def test_a_plan_with_a_search_says_what_it_may_run_and_cost_at_most() -> None:
+    plan = loaded("search.steps=3")
+    low, high = (each.estimates[0] for each in plan.ends)
+    assert low is not None
+    assert high is not None
+    assert [trial.data_size_bytes for each in plan.ends for trial in each.trials] == [64 << 10, 16 << 20]
+    assert plan.trials_max == 5
+    assert [each["packet_hops"] for each in plan.bounds] == [low["packet_hops"], *4 * [high["packet_hops"]]]
+    assert plan.extent == (
+        "1 trial, at up to 5 values of jobs.burst.data_size, 4 ranks on 4 hosts, data size 64 KB to 16 MB"
+    )
+    without = loaded("search=null")
+    assert (without.ends, without.trials_max, without.bounds) == ((), 1, without.estimates)
+
+
+def test_limits_are_those_of_what_a_search_tries() -> None:
+    limits = Limits(None, 2_000)
+    with pytest.raises(PlanError) as caught:
+        load_text(PLAN, "plan.yaml", ["search.to=64GB"], limits)
+    assert "search.to: found 64GB, with which jobs is trial 1 of 1 (64 GB), which takes up to" in str(
+        caught.value
+    )
+    # The plan as it stands is not run, so it may be beyond them.
+    assert load_text(PLAN, "plan.yaml", ["jobs.0.data_size=64GB"], limits).ends
+
+
+def test_a_plan_is_possible_at_both_ends() -> None:
+    text = problem("search.to=100TB")
+    assert "search.to: found 100TB, with which jobs.0.data_size is" in text
+    text = problem('search={"field": "transport.window", "from": 1, "to": 8}')
+    assert "search.from: found 1, with which transport.ack_every is 2; allowed: 1 to 1" in text
+
+
+def test_the_plan_of_a_single_trial_has_no_search() -> None:
+    plan = PlanOfTrial(PLAN, (), "base", 0, 1 << 20, "data").load()
+    assert (plan.plan.search, len(plan.trials)) == (None, 1)

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from tests.server.live import ENDLESS, SLOW, SMALL, Live, events, live
 from tests.support.ray_workers import workers_at
+from tests.support.searches import SMALL as SEARCHED
 
 import fabricbench as fb
 from fabricbench.store import Workspace
@@ -122,3 +123,18 @@ def test_a_cluster_that_is_not_there_is_told_within_seconds(tmp_path: Path, on: 
     assert told.stderr.startswith("error: ")
     assert on in told.stderr
     assert "hint: " in told.stderr
+
+
+def test_a_search_tries_and_finds_what_a_single_process_does(server: Live, tmp_path: Path) -> None:
+    run_id = server.submit(SEARCHED)
+    seen = events(server, run_id)
+    run = server.run(run_id)
+    assert (run["state"], run["message"]) == ("complete", "")
+    (tmp_path / "burst.yaml").write_text(SEARCHED)
+    alone = fb.run(tmp_path / "burst.yaml", workspace=tmp_path / "alone")
+    assert [trial["id"] for trial in run["trials"]] == [trial.id for trial in alone]
+    assert run["trials_total"] == run["trials_finished"] == len(alone)
+    cases = [(case["holds"], case["fails"], case["tried"]) for case in run["search"]]
+    assert cases == alone.found.select("holds", "fails", "tried").rows()
+    numbers = [content["number"] for _, kind, content in seen if kind == "trial"]
+    assert sorted(numbers) == list(range(1, len(alone) + 1))

@@ -12,6 +12,7 @@ import pytest
 from tests.support.samples import PLAN
 
 from fabricbench.runner import places
+from fabricbench.server import teller as telling
 from fabricbench.server import worker
 from fabricbench.server.hosts_files import HostsFiles
 from fabricbench.server.scheduler import Scheduler, WorkerProcess
@@ -30,7 +31,7 @@ def store(tmp_path: Path) -> Workspace:
 @pytest.fixture
 def told(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, dict[str, Any]]]:
     seen: list[tuple[str, dict[str, Any]]] = []
-    monkeypatch.setattr(worker, "tell", lambda event, **content: seen.append((event, content)))
+    monkeypatch.setattr(telling, "tell", lambda event, **content: seen.append((event, content)))
     return seen
 
 
@@ -69,8 +70,8 @@ def progress(delivered: int) -> Any:
 def test_progress_is_that_of_the_first_that_runs_and_the_share_that_of_all(
     store: Workspace, told: list[tuple[str, dict[str, Any]]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(worker, "_TELL_S", 0)
-    teller = worker.Teller(claimed(store), store)
+    monkeypatch.setattr(telling, "_TELL_S", 0)
+    teller = telling.Teller(claimed(store), store)
     for number in (1, 2):
         facts: Any = SimpleNamespace(id=f"trial{number}", data_size_bytes=number * MB)
         teller.trial_started(facts, number, 4)
@@ -89,8 +90,8 @@ def test_progress_is_that_of_the_first_that_runs_and_the_share_that_of_all(
 def test_trials_may_begin_in_any_order_and_again(
     store: Workspace, told: list[tuple[str, dict[str, Any]]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(worker, "_TELL_S", float("inf"))
-    teller = worker.Teller(claimed(store), store)
+    monkeypatch.setattr(telling, "_TELL_S", float("inf"))
+    teller = telling.Teller(claimed(store), store)
 
     def begin(number: int) -> None:
         facts: Any = SimpleNamespace(id=f"trial{number}", data_size_bytes=number * MB)
@@ -98,7 +99,7 @@ def test_trials_may_begin_in_any_order_and_again(
 
     def finish(number: int) -> None:
         trial: Any = SimpleNamespace(id=f"trial{number}", status="complete")
-        monkeypatch.setattr(worker, "change_tags", lambda *_, **__: None)
+        monkeypatch.setattr(telling, "change_tags", lambda *_, **__: None)
         teller.trial_finished(trial, number, resumed=False)
 
     begin(2)

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 from playwright.sync_api import Page, expect
+from tests.support.searches import SMALL as SEARCHED
 from tests.web.conftest import Served, serving_trials
 
 from fabricbench.plan.document.shipped import shipped_plans
@@ -48,3 +49,20 @@ def test_its_simulated_time_is_that_of_the_last_trial(page: Page, served: Served
     page.goto(finished)
     shown = page.locator("main", has_text="Simulated time").inner_text()
     assert re.search(rf"Simulated time\s+{run['progress']['sim_ps'] / 1e6:.2f} us", shown), shown
+
+
+def test_what_a_search_found_stands_above_its_trials(page: Page, served: Served) -> None:
+    answer = page.request.post(
+        f"{served.address}/api/v1/runs", data={"yaml": SEARCHED}, headers={"Origin": served.address}
+    )
+    run_id = answer.json()["id"]
+    page.goto(f"{served.address}/runs/{run_id}")
+    table = page.get_by_role("table", name="What the search found")
+    expect(table.locator("tbody tr")).to_have_count(2)
+    expect(page.get_by_role("heading", name="The highest jobs.burst.data_size")).to_be_visible()
+    run = page.request.get(f"{served.address}/api/v1/runs/{run_id}").json()
+    cells = [[case["holds"], case["fails"], str(case["tried"])] for case in run["search"]]
+    assert [row.locator("td").all_inner_texts()[-3:] for row in table.locator("tbody tr").all()] == cells
+    expect(page.get_by_role("table", name="Trials of the run").locator("tbody tr")).to_have_count(
+        len(run["trials"])
+    )

@@ -155,7 +155,7 @@ def expect(  # noqa: PLR0913 -- each by its name
 
     Raises:
         ValueError: A number is out of its range.
-        PlanError: The plan cannot be carried out, or placements cannot be drawn for it.
+        PlanError: The plan cannot be carried out, has a search, or placements cannot be drawn for it.
         StoreError: The workspace cannot be written, or the disk is full.
         KeyboardInterrupt: The user stopped it; finished trials stay.
 
@@ -175,6 +175,7 @@ def expect(  # noqa: PLR0913 -- each by its name
             raise ValueError(f"{name}: found {found}; allowed: {least} to {most}")
     chosen = plan if isinstance(plan, Plan) else load(plan)
     limits = None if force else loading.machine_limits()
+    loading.check_no_search(chosen.loaded, "expect")
     loaded = loading.reload(chosen.loaded, [f"iterations={seeds}"], limits)
     kept = workspace if isinstance(workspace, Workspace) else open_workspace(workspace, create=True)
     carrier = loading.backend_of(loaded)

@@ -12,6 +12,7 @@ from fabricbench.api.trials import Trials
 from fabricbench.api.workspaces import Workspace
 from fabricbench.api.workspaces import workspace as open_workspace
 from fabricbench.results.jobs import result_rows
+from fabricbench.runner import loading
 
 
 def import_results(
@@ -46,7 +47,7 @@ def import_results(
 
     Raises:
         MeasuredError: A file cannot be read; its text names the line, what was found and what is expected.
-        PlanError: The plan cannot be carried out.
+        PlanError: The plan cannot be carried out, or has a search.
         StoreError: The workspace cannot be written, or the disk is full.
 
     Example:
@@ -68,6 +69,7 @@ def import_results(
     loaded = None
     if plan is not None:
         loaded = (plan if isinstance(plan, Plan) else load(plan)).loaded
+        loading.check_no_search(loaded, "measured results")
     options = importing.Options(format, name, tag, importing.Given(ranks, benchmark), loaded)
     sources = [importing.Source.of(Path(path)) for path in files]
     kept = workspace if isinstance(workspace, Workspace) else open_workspace(workspace, create=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,7 +16,7 @@ from fabricbench.api.trials import Trials
 from fabricbench.api.workspaces import Workspace
 from fabricbench.api.workspaces import workspace as open_workspace
 from fabricbench.plan.errors import named_as_written
-from fabricbench.results.jobs import result_rows
+from fabricbench.results.jobs import meets_criteria, result_rows
 from fabricbench.runner import loading
 from fabricbench.runner.limits import JOBS_MAX, THREADS_MAX
 from fabricbench.runner.trials import Quiet, Runner
@@ -33,7 +33,7 @@ class Progress:
 
     Attributes:
         trial: Number of the trial that this is about, from 1; others may run beside it.
-        trials: How many there are.
+        trials: How many there are; of a search at most, as far as that is known.
         data_size_bytes: Data size of that trial [bytes].
         trial_share: How much of its payload is delivered, from 0 to 1.
         simulated_ps: Simulated time of it so far [ps].
@@ -75,8 +75,15 @@ class _Listener:
 
     def __init__(self, on_progress: Callable[[Progress], None], trials: int) -> None:
         self._on_progress = on_progress
+        self._trials = trials
+        self._last: Progress | None = None
         self._sizes: dict[int, int] = {}
-        self._shares = [0.0] * trials
+        self._shares: dict[int, float] = {}
+
+    def trials_chosen(self, facts: Sequence[TrialFacts], count: int) -> None:
+        self._trials = count
+        if not facts and self._last is not None:  # that was all
+            self._on_progress(replace(self._last, trials=count, samples=(), run_share=self._run_share))
 
     def trial_started(self, facts: TrialFacts, number: int, count: int) -> None:  # noqa: ARG002
         self._sizes[number] = facts.data_size_bytes
@@ -106,13 +113,14 @@ class _Listener:
         """Do nothing: its error comes out of the run."""
 
     def _tell(self, number: int, share: float, simulated_ps: int, samples: tuple[Sample, ...] = ()) -> None:
-        self._shares[number - 1] = share
-        place = number, len(self._shares), self._sizes[number]
-        self._on_progress(Progress(*place, share, simulated_ps, samples, run_share=self._run_share))
+        self._shares[number] = share
+        place = number, self._trials, self._sizes[number]
+        self._last = Progress(*place, share, simulated_ps, samples, run_share=self._run_share)
+        self._on_progress(self._last)
 
     @property
     def _run_share(self) -> float:
-        return sum(self._shares) / len(self._shares)
+        return sum(self._shares.values()) / self._trials
 
 
 def run(  # noqa: PLR0913 -- each by its name
@@ -127,7 +135,7 @@ def run(  # noqa: PLR0913 -- each by its name
     force: bool = False,
     twin: bool = False,
 ) -> Trials:
-    """Run every trial of a plan and keep the records.
+    """Run every trial of a plan, or those that its search tries, and keep the records.
 
     Args:
         plan: The plan, or what `load` takes.
@@ -147,12 +155,13 @@ def run(  # noqa: PLR0913 -- each by its name
             `Trials.by_twin` sets both beside each other.
 
     Returns:
-        The trials, in the order of the plan.
+        The trials, in the order of the plan. Of a plan with a search those that it tried, in their order, and
+        in `Trials.found` what it found; all of them are one run.
 
     Raises:
         ValueError: `threads` or `jobs` is not 1 to 1024.
         PlanError: The plan cannot be carried out, or is estimated to be beyond this machine; or `twin` of
-            a plan whose backend is the simulator.
+            a plan whose backend is the simulator, or that has a search.
         StoreError: The workspace cannot be written, or the disk is full.
         TrialProcessError: The process of a trial that ran beside others is gone.
         KeyboardInterrupt: The user stopped the run; the trials that finished stay in the workspace.
@@ -181,7 +190,8 @@ def run(  # noqa: PLR0913 -- each by its name
             listener = _Listener(told, len(part.trials)) if told else Quiet()
             carrier = loading.backend_of(part)
             runner = Runner(kept.store, carrier, result_rows, listener, threads, is_kept, jobs)
+            runner.judge = meets_criteria
             outcome = runner.run(part)
             if outcome.stopped_by is not None:
                 raise KeyboardInterrupt
-    return Trials([Trial(each, kept.store) for each in outcome.trials])
+    return Trials([Trial(each, kept.store) for each in outcome.trials], outcome.found)

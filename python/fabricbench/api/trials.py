@@ -14,6 +14,7 @@ from fabricbench.words import counted
 if TYPE_CHECKING:
     import polars as pl
 
+    from fabricbench.searched import Searched
     from fabricbench.store import Trial as StoredTrial
 
 
@@ -29,9 +30,10 @@ class Trials(RecordFrames, Sequence[Trial]):
         2
     """
 
-    def __init__(self, trials: Sequence[Trial]) -> None:
-        """Take trials."""
+    def __init__(self, trials: Sequence[Trial], found: Sequence[Searched] = ()) -> None:
+        """Take trials, and what the search that ran them found."""
         self._trials = tuple(trials)
+        self._found = tuple(found)
 
     @overload
     def __getitem__(self, index: int) -> Trial: ...
@@ -60,6 +62,27 @@ class Trials(RecordFrames, Sequence[Trial]):
         from fabricbench.results.jobs import reports_of_run
 
         return summary_frame(reports_of_run([trial.stored for trial in self._trials]))
+
+    @cached_property
+    def found(self) -> pl.DataFrame:
+        """What the search of the plan found: a row for each variant, size and combination of swept values.
+
+        `holds` is the value of `field` with which the criteria hold, as a plan writes it, and `fails` the
+        nearest one tried with which they do not; null if no value that was tried does so. `find` is `highest`
+        or `lowest`, `tried` counts values, and `data_size_bytes` is null where no sizes are swept. After them
+        is a column for each swept field, by its dotted path. Without a search there is no row.
+
+        Example:
+            >>> import fabricbench as fb
+            >>> plan = fb.load("bmwg-burst").with_({"sweep": None, "search.steps": 3})
+            >>> fb.run(plan, workspace=workspace).found.select("holds", "fails", "tried").rows()
+            [('513KB', '1MB', 5)]
+            >>> run.found.height
+            0
+        """
+        from fabricbench.report.frames import search_frame
+
+        return search_frame(self._found)
 
     def by_variant(self, reference: str | None = None) -> pl.DataFrame:
         """Compare the variants of the run with one of them, as `compare --by variant` does.

@@ -125,6 +125,7 @@ def expect_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
     limits = None if force else loading.machine_limits(time_limit)
     with named_as_written(own):
         loaded = loading.load(plan, [*(overrides or ()), *own.values()], limits, variants or (), quick=quick)
+    loading.check_no_search(loaded, "expect")
     warn(loaded)
     if as_one:
         _check_as_one([job for each in loaded.trials if not each.is_solo for job in each.run_spec["jobs"]])

@@ -63,6 +63,8 @@ def explained(path: Path, asked: Asked, output: Format) -> str:
     from fabricbench.store import Workspace
 
     loaded = loading.load(asked.plan, asked.overrides) if asked.plan else None
+    if loaded is not None:
+        loading.check_no_search(loaded, "measured results")
     found = importing.look_into(Source.of(path), given=asked.given)
     store = Workspace.open(asked.workspace, create=True)
     fabric = importing.fabric_of(found, asked.hardware, loaded, store)

@@ -70,6 +70,8 @@ def import_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
     if overrides and plan is None:
         raise typer.BadParameter("-s changes the plan that --plan names")
     loaded = loading.load(plan, overrides or ()) if plan is not None else None
+    if loaded is not None:
+        loading.check_no_search(loaded, "measured results")
     given = importing.Given(ranks, benchmark)
     options = importing.Options(result_format and result_format.value, name, tag, given, loaded)
     sources = [importing.Source.of(path) for path in files]

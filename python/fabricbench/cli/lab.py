@@ -103,19 +103,32 @@ def blueprint_of_loaded(loaded: LoadedPlan, scale: int, name: str | None = None)
     """Return the lab of a plan that is loaded; its trials must agree about the fabric.
 
     Raises:
-        LabError: The fabric differs among variants or swept values, or no lab can have it.
+        LabError: The fabric differs among variants, swept or searched values, or no lab can have it.
     """
     from fabricbench.lab.blueprint import blueprint
     from fabricbench.plan import engine
 
     trials = [trial for trial in loaded.trials if not trial.is_solo] or loaded.trials
     first = trials[0]
+    for trial in (trial for end in loaded.ends for trial in end.trials):
+        if not trial.is_solo and trial.run_spec["fabric"] != first.run_spec["fabric"]:
+            raise _searched_fabric(loaded)
     for trial in trials:
         if trial.run_spec["fabric"] != first.run_spec["fabric"]:
             raise _different_fabrics(loaded, trial.case.axes != first.case.axes)
     described = engine.describe(first.spec_json)
     return blueprint(
         name or _default_name(loaded.plan.name), loaded.plan.name, first.run_spec, described, scale
+    )
+
+
+def _searched_fabric(loaded: LoadedPlan) -> LabError:
+    from fabricbench.lab.errors import LabError
+
+    searched = loaded.plan.search.field if loaded.plan.search else ""
+    return LabError(
+        f"the search of {loaded.plan.name} tries values of {searched}, which is of the fabric",
+        "a lab has one fabric: `-s search=null` takes the plan as it stands",
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -65,6 +65,9 @@ class _Warning:
 
     def __init__(self) -> None:
         self._running: dict[int, _Running] = {}
+
+    def trials_chosen(self, facts: Sequence[TrialFacts], count: int) -> None:
+        """Do nothing: each is told of when it begins."""
 
     def trial_started(self, facts: TrialFacts, number: int, count: int) -> None:
         self._running[number] = _Running(_name(facts, number, count), facts.run_spec)

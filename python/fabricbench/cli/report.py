@@ -130,6 +130,7 @@ def capture_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
     # It ends with the frames, and may so take much less time than the trial.
     limits = None if force else loading.machine_limits(time_limit_min=None)
     loaded = loading.load(plan, overrides or (), limits, variants or ())
+    loading.check_no_search(loaded, "capture")
     planned = _chosen(loaded.trials, trial_index, data_size)
     wiring = capturing(loaded.plan.backend).wiring(planned)
     if list_qps:

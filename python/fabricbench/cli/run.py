@@ -204,7 +204,9 @@ def _tell(store: Workspace, plan: str, outcome: Outcome, output: Format, *, twin
     elif reports or output is not Format.TABLE:
         write(render(reports, output, found))
     if outcome.stopped_by is not None:
-        kept = f"{len(outcome.trials)} of {counted(outcome.count, 'trial')} finished and stay in {store.root}"
+        most = "at most " if found else ""
+        kept = f"{len(outcome.trials)} of {most}{counted(outcome.count, 'trial')} finished and stay in "
+        kept += str(store.root)
         note(f"interrupted: {kept}\nhint: the same command with --resume runs the rest")
         raise typer.Exit(128 + outcome.stopped_by)
     if found:  # values that do not hold are what a search is about

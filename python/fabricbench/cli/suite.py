@@ -107,10 +107,11 @@ def _extent(suite: Suite) -> str:
     """Say how much there is to run."""
     from fabricbench.plan.cost import duration
 
-    trials = sum(len(each.loaded.trials) for each in suite.tests)
-    cost_ms = sum(told["time_ms"] for each in suite.tests for told in each.loaded.estimates if told)
+    trials = sum(each.loaded.trials_max for each in suite.tests)
+    cost_ms = sum(told["time_ms"] for each in suite.tests for told in each.loaded.bounds)
     tests = counted(len(suite.tests), "test")
-    return f"{tests}, {counted(trials, 'trial')}, up to {duration(round(cost_ms))} of one core"
+    most = "up to " if any(each.loaded.plan.search for each in suite.tests) else ""
+    return f"{tests}, {most}{counted(trials, 'trial')}, up to {duration(round(cost_ms))} of one core"
 
 
 def _run(store: Workspace, part: SuiteTest, jobs: int | None, *, resume: bool) -> Outcome:

@@ -149,6 +149,7 @@ def _loaded(plan: str, overrides: list[str], seeds: int | None, limits: Limits |
 
     more = [] if seeds is None else [f"iterations={seeds}"]
     loaded = loading.load(plan, [*overrides, *more], limits)
+    loading.check_no_search(loaded, "tune")
     warn(loaded)
     return loaded
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from fabricbench.plan.loaded import LoadedPlan
 
 _SOURCE: Final = "the plan of the trial"
-_ALONE: Final[dict[str, object]] = {"variants": [], "published": None}
+_ALONE: Final[dict[str, object]] = {"variants": [], "published": None, "search": None}
 """What the plan of a single trial leaves out: a table beside the plan's file may not be there any more."""
 
 

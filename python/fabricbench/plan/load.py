@@ -30,6 +30,7 @@ from fabricbench.plan.fields.spec_fields import number_text, plan_path, range_te
 from fabricbench.plan.loaded import LoadedPlan, LoadedVariant
 from fabricbench.plan.model import PLAN_VERSION, Plan
 from fabricbench.plan.profile import profile_of, with_nic
+from fabricbench.plan.search import range_of
 from fabricbench.plan.sweep.labels import BASE_VARIANT, shared_variant
 from fabricbench.plan.sweep.resolve import VariantDocument, check_differences, told_once, variant_documents
 from fabricbench.plan.sweep.sizes import size_kind
@@ -185,9 +186,34 @@ def _load(
         tuple(_in_order(told_once(warnings, wanted))),
         tuple(_records(own, documents, configured)),
     )
+    if plan.search is not None:
+        return replace(loaded, ends=tuple(_ends(loaded, document, limits, chosen)))
     if limits is not None:
         _check_limits(wanted, loaded, limits)
     return loaded
+
+
+def _ends(
+    loaded: LoadedPlan, document: Document, limits: Limits | None, chosen: Sequence[str]
+) -> Iterator[LoadedPlan]:
+    """Yield a plan at both ends of the range of its search: what it is itself is not run.
+
+    Raises:
+        PlanError: It cannot be carried out there, or beyond the limits.
+    """
+    searched = range_of(loaded.plan, document)
+    for name, value in (("from", searched.low), ("to", searched.high)):
+        try:
+            yield reload(loaded, searched.at(value), limits, chosen)
+        except PlanError as error:
+            text = searched.text(value)
+            raise PlanError(_at_end(each, name, text, document) for each in error.problems) from error
+
+
+def _at_end(problem: Problem, name: str, value: str, document: Document) -> Problem:
+    """Return what is wrong with a plan at an end of its search as a mistake of that end."""
+    found = f"{value}, with which {problem.field or problem.place.source} is {problem.found}"
+    return document.problem(("search", name), found, problem.allowed, problem.hint)
 
 
 def _records(

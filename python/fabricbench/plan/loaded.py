@@ -72,6 +72,7 @@ class LoadedPlan:
         suite: All trials, whichever are to run.
         warnings: What can be carried out, but is hardly meant.
         configured: What configurations of devices gave, as overrides, for records.
+        ends: Of a plan with a search, the plan at the lower and at the upper end of its range, without it.
     """
 
     plan: Plan
@@ -84,6 +85,7 @@ class LoadedPlan:
     suite: tuple[PlannedTrial, ...]
     warnings: tuple[Problem, ...] = ()
     configured: tuple[str, ...] = ()
+    ends: tuple["LoadedPlan", ...] = ()
 
     def variant_of(self, trial: PlannedTrial) -> LoadedVariant:
         """Return the variant that a trial belongs to."""
@@ -101,7 +103,7 @@ class LoadedPlan:
     @property
     def summary(self) -> PlanSummary:
         """What a list says about the plan."""
-        sizes = [trial.data_size_bytes for trial in self.trials]
+        sizes = [trial.data_size_bytes for each in self.ends or (self,) for trial in each.trials]
         return PlanSummary(
             name=self.plan.name,
             title=self.plan.title,
@@ -131,9 +133,31 @@ class LoadedPlan:
         return [known[key] for key in keys]
 
     @property
+    def trials_max(self) -> int:
+        """How many trials there are; those of a search at most."""
+        search = self.plan.search
+        return len(self.trials) * (search.values_max if search else 1)
+
+    @property
+    def bounds(self) -> list["engine.Estimate"]:
+        """What trials are estimated to cost, where that is known; those of a search at most.
+
+        A value between the ends of its range counts as that of the two which takes longer.
+        """
+        search = self.plan.search
+        if search is None:
+            return [estimate for estimate in self.estimates if estimate is not None]
+        found: list[engine.Estimate] = []
+        for ends in zip(*(each.estimates for each in self.ends), strict=True):
+            known = [estimate for estimate in ends if estimate is not None]
+            longest = sorted(known, key=lambda estimate: estimate["time_ms"])[-1:]
+            found += known + longest * search.steps
+        return found
+
+    @property
     def cost(self) -> str:
         """What all trials are estimated to cost, in words."""
-        return estimate_text([estimate for estimate in self.estimates if estimate is not None])
+        return estimate_text(self.bounds)
 
     @property
     def extent(self) -> str:
@@ -143,6 +167,8 @@ class LoadedPlan:
         trials += f" of {counted(len(summary.variants), 'variant')}" if summary.variants else ""
         combinations = len({trial.case.number for trial in self.trials})
         trials += f" at {combinations} combinations" if combinations > 1 else ""
+        search = self.plan.search
+        trials += f", at up to {search.values_max} values of {search.field}" if search else ""
         smallest = units.human_size(summary.data_size_min_bytes)
         largest = units.human_size(summary.data_size_max_bytes)
         sizes = smallest if smallest == largest else f"{smallest} to {largest}"

@@ -220,8 +220,8 @@ class Plan(PlanModel):
     search: Search | None = Field(
         default=None,
         description=(
-            "Value of a field that is looked for: the highest, or lowest, for which the criteria hold. `run` "
-            "carries it out at each size, combination and variant; elsewhere the plan is taken as it stands."
+            "Value of a field that is looked for: the highest, or lowest, for which the criteria hold. A run "
+            "carries it out at each size, combination and variant; what runs plans otherwise refuses it."
         ),
     )
     observe: Observe = Field(default_factory=Observe, description="What is sampled while a trial runs.")

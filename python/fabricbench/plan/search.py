@@ -57,6 +57,10 @@ class Range:
         """Write a value as a plan has it."""
         return self.scale.write(value)
 
+    def at(self, value: float) -> list[str]:
+        """Return the overrides that make the plan that of a value, without a search."""
+        return [*self.opening, "search=null", f"{self.field}={self.text(value)}"]
+
 
 def range_of(plan: "Plan", document: Document) -> Range:
     """Return the range of a plan's search.

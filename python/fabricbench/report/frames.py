@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from fabricbench.report.comparison import Comparison, JobPair
     from fabricbench.report.twins import TwinGroup
     from fabricbench.results.jobs import JobReport
+    from fabricbench.searched import Searched
     from fabricbench.store import Trial
 
 _TEXTS = (
@@ -73,6 +74,28 @@ def _axis_types(trials: Sequence[Trial], rows: Sequence[dict[str, Any]]) -> dict
             if row.get(name) is not None:
                 row[name] = number(row[name])
     return found
+
+
+_SEARCHED = {
+    "field": "String",
+    "find": "String",
+    "variant": "String",
+    "data_size_bytes": "Int64",
+    "holds": "String",
+    "fails": "String",
+    "tried": "Int64",
+}
+"""Columns of what a search found, with their types."""
+
+
+def search_frame(found: Sequence[Searched]) -> pl.DataFrame:
+    """Return one row for each case of a search, and after its own columns one for each swept field."""
+    import polars as pl
+
+    rows = [{**each.content, **each.content["axes"]} for each in found]
+    axes = dict.fromkeys(name for each in found for name, _ in each.axes)
+    schema = {name: getattr(pl, kind) for name, kind in _SEARCHED.items()} | dict.fromkeys(axes, pl.String)
+    return pl.DataFrame([{name: row.get(name) for name in schema} for row in rows], schema=schema)
 
 
 def variants_frame(found: Comparison) -> pl.DataFrame:

@@ -100,12 +100,32 @@ def _with_backend(loaded: LoadedPlan) -> LoadedPlan:
     return loaded
 
 
+def check_no_search(loaded: LoadedPlan, who: str) -> None:
+    """Check that a plan has no search, for who takes a plan and does not carry it out.
+
+    Args:
+        loaded: The plan.
+        who: What does not, such as a command.
+
+    Raises:
+        PlanError: It has one.
+    """
+    from fabricbench.plan.errors import PlanError
+    from fabricbench.plan.load import document_of
+
+    search = loaded.plan.search
+    if search is not None:
+        found = f"a search of {search.field}"
+        hint = "`fabricbench run` carries it out; `-s search=null` takes the plan as it stands"
+        raise PlanError([document_of(loaded).problem(("search",), found, f"none with {who}", hint)])
+
+
 def twin_of(loaded: LoadedPlan, limits: Limits | None = None, chosen: Sequence[str] = ()) -> LoadedPlan:
     """Return the plan as the simulator carries it out, to predict what another backend measures.
 
     Raises:
         PlanError: The plan's backend is, or may choose, the simulator; or that cannot carry it out within the
-            limits.
+            limits; or the plan has a search, of which both would try other values.
     """
     from fabricbench.backend.registry import BACKENDS
     from fabricbench.plan.engine import AUTO, SIMULATOR
@@ -118,6 +138,7 @@ def twin_of(loaded: LoadedPlan, limits: Limits | None = None, chosen: Sequence[s
         found = f"{backend}, of which the twin would be itself"
         hint = "`--backend NAME` names what measures; the simulator predicts"
         raise PlanError([document_of(loaded).problem(("backend",), found, allowed, hint)])
+    check_no_search(loaded, "a prediction of each trial")
     return reload(loaded, [f"backend={SIMULATOR}"], limits, chosen)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -21,10 +22,10 @@ from fabricbench.runner import loading
 from fabricbench.searched import Searched
 
 if TYPE_CHECKING:
-    from fabricbench.backend.protocol import Backend
+    from fabricbench.backend.protocol import Backend, Progress
     from fabricbench.plan.expand import PlannedTrial
     from fabricbench.plan.loaded import LoadedPlan
-    from fabricbench.runner.trials import RunOf
+    from fabricbench.runner.trials import Listener, RunOf
     from fabricbench.store import Trial, TrialFacts
 
 Judge = Callable[["Trial"], bool]
@@ -54,6 +55,15 @@ class _Bracket:
     fails: float | None = None
     steps: int = 0
     tried: dict[float, list[Trial]] = dataclasses.field(default_factory=dict)
+
+    @property
+    def left(self) -> int:
+        """How many values are tried at most from now on."""
+        if self.next() is None:
+            return 0
+        if self.holds is None:
+            return self.range.steps + 2 - len(self.tried)
+        return self.range.steps - self.steps
 
     @property
     def ends(self) -> tuple[float, float]:
@@ -101,7 +111,11 @@ class _Bracket:
 
 
 class Searching:
-    """The search of a plan, round by round: in each the next value of every case that is not known yet."""
+    """The search of a plan, round by round: in each the next value of every case that is not known yet.
+
+    Attributes:
+        count: How many trials there are at most, all rounds together, as far as is known.
+    """
 
     def __init__(self, loaded: LoadedPlan, backend: Backend, judge: Judge) -> None:
         """Take a plan with a search.
@@ -115,20 +129,28 @@ class Searching:
         self._range = range_of(loaded.plan, document_of(loaded))
         self._has_sizes = sweep_path(loaded.plan) is not None
         self._brackets = {self._key(trial): _Bracket(self._range) for trial in loaded.trials}
+        self._trials = Counter(map(self._key, loaded.trials))
         ids = [trial_id(each, backend) for each in loaded.suite]
         self._suite = suite_id(f"{loaded.plan.name}/{loaded.plan.search!r}", ids, loaded.plan.tag)
         self._position = 0
+        self.count = self.trials_left
 
     @property
     def found(self) -> list[Found]:
         """What is known of each case, in the order of the plan."""
         return [bracket.found(key) for key, bracket in self._brackets.items() if bracket.tried]
 
-    def run(self, run: RunOf) -> None:
+    @property
+    def trials_left(self) -> int:
+        """How many trials are run at most from now on."""
+        return sum(self._trials[key] * bracket.left for key, bracket in self._brackets.items())
+
+    def run(self, run: RunOf, listener: Listener) -> None:
         """Try values until every case is known.
 
         Args:
-            run: Runs the trials of a plan, of which the facts are given, and returns them.
+            run: Runs the trials of a plan.
+            listener: Told which trials a round has; those of all rounds are numbered together.
 
         Raises:
             PlanError: The plan cannot be carried out with a value.
@@ -137,11 +159,16 @@ class Searching:
             loaded = self._with(sorted(set(wanted.values())))
             chosen = [trial for trial in loaded.trials if wanted.get(self._key(trial)) == self._value(trial)]
             loaded = replace(loaded, trials=chosen)
-            trials = run(loaded, self._facts(loaded))
+            before, self.count = self._position, self._position + self.trials_left
+            facts = self._facts(loaded)
+            listener.trials_chosen([each for _, each in facts], self.count)
+            trials = run(loaded, facts, Numbered(listener, before, self.count))
             for key, value in wanted.items():
                 own = [each for each in zip(chosen, trials, strict=True) if self._key(each[0]) == key]
                 holds = all(self._judge(trial) for planned, trial in own if not planned.is_solo)
                 self._brackets[key].told(value, [trial for _, trial in own], holds=holds)
+        self.count = self._position
+        listener.trials_chosen([], self.count)
 
     def _wanted(self) -> dict[_Key, float]:
         """Return the next value of each case that is not known yet."""
@@ -177,3 +204,37 @@ class Searching:
 
     def _value(self, trial: PlannedTrial) -> float:
         return self._range.scale.read(str(dict(trial.case.axes)[self._range.field]))
+
+
+@dataclass(frozen=True)
+class Numbered:
+    """Tells a listener of the trials of one round of a search, numbered after those before.
+
+    Attributes:
+        listener: Who is told.
+        before: How many trials there were.
+        count: How many there are at most, all rounds together.
+    """
+
+    listener: Listener
+    before: int
+    count: int
+
+    def trials_chosen(self, facts: Sequence[TrialFacts], count: int) -> None:
+        """Do nothing: a round chooses no trials itself."""
+
+    def trial_started(self, facts: TrialFacts, number: int, count: int) -> None:  # noqa: ARG002 -- of the round
+        """Hand it on."""
+        self.listener.trial_started(facts, self.before + number, self.count)
+
+    def trial_progressed(self, progress: Progress, number: int) -> None:
+        """Hand it on."""
+        self.listener.trial_progressed(progress, self.before + number)
+
+    def trial_finished(self, trial: Trial, number: int, *, resumed: bool) -> None:
+        """Hand it on."""
+        self.listener.trial_finished(trial, self.before + number, resumed=resumed)
+
+    def trial_failed(self, facts: TrialFacts, number: int, count: int) -> None:  # noqa: ARG002 -- of the round
+        """Hand it on."""
+        self.listener.trial_failed(facts, self.before + number, self.count)

@@ -186,6 +186,7 @@ def _loaded(
         "iterations": options.iterations,
         "solo": False,
         "criteria": [],
+        "search": None,
         "published": None,
         "profile": None,
         "fabric.failures": [],

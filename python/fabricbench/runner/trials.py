@@ -30,12 +30,15 @@ Results = Callable[["TrialFacts", Mapping[str, Any], "TableFolder"], "pa.Table"]
 """Computes the rows of the table `trials` from what was run, the backend's summary and the record."""
 
 
-RunOf = Callable[["LoadedPlan", Sequence[tuple["PlannedTrial", "TrialFacts"]]], Sequence["Trial"]]
-"""Runs the trials of a plan, each with its facts, and returns them as they have finished."""
+RunOf = Callable[["LoadedPlan", Sequence[tuple["PlannedTrial", "TrialFacts"]], "Listener"], Sequence["Trial"]]
+"""Runs the trials of a plan, each with its facts, tells a listener, and returns them."""
 
 
 class Listener(Protocol):
     """Told what the runner does; a display implements it."""
+
+    def trials_chosen(self, facts: Sequence[TrialFacts], count: int) -> None:
+        """A search goes on with some trials, or none and has ended; there are `count` at most in all."""
 
     def trial_started(self, facts: TrialFacts, number: int, count: int) -> None:
         """Trial `number` (from 1) of `count` begins; others may be running."""
@@ -52,6 +55,9 @@ class Listener(Protocol):
 
 class Quiet:
     """A listener that does nothing."""
+
+    def trials_chosen(self, facts: Sequence[TrialFacts], count: int) -> None:
+        """Do nothing."""
 
     def trial_started(self, facts: TrialFacts, number: int, count: int) -> None:
         """Do nothing."""
@@ -72,7 +78,7 @@ class Outcome:
 
     Attributes:
         trials: The finished trials, in the order of the plan.
-        count: How many the plan has.
+        count: How many the plan has; its search at most, if that was stopped.
         stopped_by: The signal that ended it early; none if all trials ran.
         found: What the search of the plan found in each case; empty of a plan without one.
     """
@@ -97,8 +103,7 @@ class Runner:
         jobs: How many trials run at once at most; if none, as many as cores and memory allow, where that
             saves time. Each then has a process of its own.
         allowed: Asked before each trial how many may run at once just now.
-        judge: Tells whether a trial meets the criteria, for plans with a search; without it such a plan is
-            run as it stands.
+        judge: Tells whether a trial meets the criteria; plans with a search need it.
     """
 
     workspace: Workspace
@@ -121,8 +126,8 @@ class Runner:
             StoreError: The workspace cannot be written, or the disk is full.
             TrialProcessError: The process of a trial beside others is gone.
         """
-        if loaded.plan.search is not None and self.judge is not None:
-            return self._search(loaded, self.judge)
+        if loaded.plan.search is not None:
+            return self._search(loaded)
         done: list[Trial] = []
         with Interrupts() as interrupts:
             try:
@@ -131,28 +136,32 @@ class Runner:
                 return Outcome(done, len(loaded.trials), interrupts.received or signal.SIGINT)
         return Outcome(done, len(loaded.trials))
 
-    def _search(self, loaded: LoadedPlan, judge: Judge) -> Outcome:
+    def _search(self, loaded: LoadedPlan) -> Outcome:
         """Run the trials that the search of a plan tries, those of each round as the trials of a plan."""
         from fabricbench.runner.search import Searching
 
-        searching = Searching(loaded, self.backend, judge)
+        if self.judge is None:
+            raise AssertionError("a plan with a search has nobody who judges its trials")
+        searching = Searching(loaded, self.backend, self.judge)
         done: list[Trial] = []
         with Interrupts() as interrupts:
 
-            def run(part: LoadedPlan, facts: Sequence[tuple[PlannedTrial, TrialFacts]]) -> list[Trial]:
+            def run(
+                part: LoadedPlan, facts: Sequence[tuple[PlannedTrial, TrialFacts]], listener: Listener
+            ) -> list[Trial]:
                 own: list[Trial] = []
                 try:
-                    self._run(part, facts, own, interrupts)
+                    replace(self, listener=listener)._run(part, facts, own, interrupts)
                 finally:
                     done.extend(own)
                 return own
 
             try:
-                searching.run(run)
+                searching.run(run, self.listener)
             except KeyboardInterrupt:
                 stopped_by = interrupts.received or signal.SIGINT
-                return Outcome(done, len(done), stopped_by, searching.found)
-        return Outcome(done, len(done), found=searching.found)
+                return Outcome(done, searching.count, stopped_by, searching.found)
+        return Outcome(done, searching.count, found=searching.found)
 
     def _run(
         self,

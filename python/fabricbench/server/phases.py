@@ -31,8 +31,8 @@ class Phase:
     is_prediction: bool = False
 
     def trials(self) -> Iterator[dict[str, Any]]:
-        """Yield each trial as the queue keeps it."""
-        for trial in self.loaded.trials:
+        """Yield each trial as the queue keeps it; of a search what it tries is not known yet."""
+        for trial in self.loaded.trials if self.loaded.plan.search is None else ():
             yield {
                 "id": trial_id(trial, self.backend),
                 "backend": carrier_of(self.backend, trial).name,
@@ -63,7 +63,7 @@ def phases_of(
         twin: Whether each trial is predicted first.
 
     Raises:
-        PlanError: There is nothing to predict, since the simulator carries the plan out.
+        PlanError: There is nothing to predict, since the simulator carries the plan out, or it is a search.
         BackendError: The backend does not know a setting.
     """
     asked = Phase(loaded, loading.backend_of(loaded, settings))

@@ -133,9 +133,11 @@ class Checked(BaseModel):
         description="What to know before it runs on hosts: what of the plan applies, and what does not."
     )
     trials: list[dict[str, Any]] = Field(
-        description="The first thousand trials, in the order in which they run, predictions first."
+        description="The first thousand trials, in the order in which they run, predictions first; none of a "
+        "search, which chooses them as it runs."
     )
-    trials_total: int
+    trials_total: int = Field(description="How many trials there are; of a search at most.")
+    search: str | None = Field(description="The field that the plan searches; null if it searches none.")
     topology: dict[str, Any] | None = Field(
         description="`nodes` (name, kind, tier; x from 0 to 1 and level y on a map), `links` "
         "(from, from_port, from_ip, to, to_port, tier, rate_bps, delay_ps), `jobs` (name, host of each "

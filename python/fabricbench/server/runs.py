@@ -61,7 +61,7 @@ class Run(BaseModel):
     started_at: str | None
     ended_at: str | None
     position: int | None = Field(description="Place in the queue, from 1; null unless queued.")
-    trials_total: int
+    trials_total: int = Field(description="How many trials it has; of a search at most, until it has ended.")
     trials_finished: int
     tags: list[str]
     cancel_requested: bool
@@ -69,6 +69,23 @@ class Run(BaseModel):
         description="The last report, as the event `progress` has it; null before the first, and of runs "
         "that ended before the server was started."
     )
+
+
+class SearchedCase(BaseModel):
+    """What a search found in one case: a variant, at a size and values of swept fields."""
+
+    field: str = Field(description="The field that was searched.")
+    find: Literal["highest", "lowest"]
+    variant: str
+    axes: dict[str, str] = Field(description="The swept fields with their values.")
+    data_size_bytes: int | None = Field(description="Null where no sizes are swept.")
+    holds: str | None = Field(
+        description="The value with which the criteria hold; null if none does that was tried."
+    )
+    fails: str | None = Field(
+        description="The nearest one tried with which they do not; null if the end of the range holds."
+    )
+    tried: int = Field(description="How many values were tried.")
 
 
 class RunDetail(Run):
@@ -79,7 +96,11 @@ class RunDetail(Run):
     variants: list[str]
     trials: list[dict[str, Any]] = Field(
         description="The first thousand: `id`, `backend`, `position`, `variant`, `axes`, `iteration`, "
-        "`data_size_bytes`, `size_kind`, `status` (`waiting` until it starts)."
+        "`data_size_bytes`, `size_kind`, `status` (`waiting` until it starts). Those of a search are there "
+        "from when it has chosen them."
+    )
+    search: list[SearchedCase] | None = Field(
+        description="What the search of the plan has found, once it has ended; null of a plan without one."
     )
 
 
@@ -112,6 +133,7 @@ def _queued(new: NewRun, found: Mapping[str, Any], owner: str, state: ServerStat
         "twin": new.twin,
         "count": found["trials_total"],
     }
+    options |= {} if found["search"] is None else {"search": []}
     run = queue.add(
         plan=found["name"],
         title=found["title"],
@@ -307,5 +329,6 @@ def detail_of(state: ServerState, run: QueuedRun) -> RunDetail:
         "overrides": run.options["overrides"],
         "variants": run.options["variants"],
         "trials": [{**trial, "status": _status(trial, run, attempts)} for trial in run.trials],
+        "search": run.options.get("search"),
     }
     return RunDetail.model_validate(content)

@@ -23,6 +23,7 @@ from fabricbench.plan.document.overrides import apply_overrides
 from fabricbench.plan.errors import PlanError, Problem
 from fabricbench.plan.expand import PlannedTrial, first_spec
 from fabricbench.plan.load import validate
+from fabricbench.plan.search import range_of
 from fabricbench.runner import loading
 from fabricbench.server.asked import Asked
 from fabricbench.server.folding import folded_switches
@@ -34,7 +35,8 @@ if TYPE_CHECKING:
 
 SOURCE: Final = "plan"
 """What errors call the text of a request."""
-_TRIALS_MAX: Final = 1000
+TRIALS_MAX: Final = 1000
+"""Trials of a run that are listed."""
 _HOSTS_MAX: Final = 40_000
 _HOSTS_UNFOLDED_MAX: Final = 64
 _QUEUE_PAIRS_MAX: Final = 20_000
@@ -140,6 +142,11 @@ def measure(
 
     given = importing.Given(ranks, benchmark)
     loaded = loading.load(plan) if plan else None
+    if loaded is not None:
+        try:
+            loading.check_no_search(loaded, "measured results")
+        except PlanError as error:
+            return {"error": _faults(error)[0] | {"line": None, "column": None}}
     options = importing.Options(format_name, "", "", given, loaded)
     try:
         return {"count": importing.look(importing.Source(name, b64decode(text)), options)}
@@ -171,6 +178,7 @@ def _empty(text: str | None) -> dict[str, Any]:
         "notes": [],
         "trials": [],
         "trials_total": 0,
+        "search": None,
         "topology": None,
     }
 
@@ -194,10 +202,18 @@ def _fault(problem: Problem, severity: str) -> dict[str, Any]:
 
 
 def _cost_of_refused(text: str, overrides: Sequence[str], problems: Sequence[Problem]) -> dict[str, Any]:
-    """Return the cost of a plan that is refused for it: of its first trial, or the least of so many hosts."""
+    """Return the cost of a plan that is refused for it: of its first trial, or the least of so many hosts.
+
+    Of a search it is the first trial at the end of the range that costs too much.
+    """
     if not all(is_beyond(problem) for problem in problems):
         return _least_cost(text, overrides, problems)
-    plan = validate(apply_overrides(read_text(text, SOURCE), overrides))
+    document = apply_overrides(read_text(text, SOURCE), overrides)
+    plan = validate(document)
+    if plan.search is not None:
+        searched = range_of(plan, document)
+        end = searched.low if problems[0].field == "search.from" else searched.high
+        plan = validate(apply_overrides(document, searched.at(end)))
     spec_json = json.dumps(first_spec(plan))
     estimate = engine.estimate(spec_json, backend_for(spec_json, plan.backend))
     cost = _cost([estimate], "the first trial") if estimate else None
@@ -216,18 +232,21 @@ def _least_cost(text: str, overrides: Sequence[str], problems: Sequence[Problem]
 def _described(phases: Sequence[Phase]) -> dict[str, Any]:
     loaded, backend = phases[-1].loaded, phases[-1].backend
     simulated = phases[0].loaded  # what runs on hosts alone is not estimated
-    estimates = [each for each in simulated.estimates if each is not None]
+    search, estimates = loaded.plan.search, simulated.bounds
     return {
         "name": loaded.plan.name,
         "title": loaded.plan.title,
         "extent": loaded.extent,
         "variants": [variant.name for variant in loaded.plan.variants],
         "warnings": [_fault(warning, "warning") for warning in loaded.warnings],
-        "cost": _cost(estimates, "all trials") | {"text": simulated.cost} if estimates else None,
+        "cost": _cost(estimates, "all trials at most" if search else "all trials") | {"text": simulated.cost}
+        if estimates
+        else None,
         "backend": backend.name,
         "notes": loading.notes_of(loaded, backend),
-        "trials": list(islice((trial for phase in phases for trial in phase.trials()), _TRIALS_MAX)),
-        "trials_total": sum(len(phase.loaded.trials) for phase in phases),
+        "trials": list(islice((trial for phase in phases for trial in phase.trials()), TRIALS_MAX)),
+        "trials_total": sum(phase.loaded.trials_max for phase in phases),
+        "search": search.field if search else None,
         "topology": _topology(_with_every_job(loaded.trials)),
     }
 

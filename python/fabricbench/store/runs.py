@@ -44,8 +44,8 @@ class QueuedRun:
         plan: Name of the plan.
         title: Its title.
         plan_source: Its text as the user wrote it.
-        options: `overrides`, `variants`, `tags`, `threads`, `force`, `twin`, `resume` and `count` (of its
-            trials).
+        options: `overrides`, `variants`, `tags`, `threads`, `force`, `twin`, `resume`, `count` (of its
+            trials, at most) and, of a plan with a search, `search`: what that has found.
         trials: The first of what it expands to: `id`, `backend`, `variant`, `iteration`, `data_size_bytes`,
             `axes` (the values of swept fields), `size_kind`.
         owner: The user who asked for it; empty where there is one only.
@@ -218,6 +218,19 @@ class RunQueue:
             if pid is not None:
                 ending = ending.where(runs.c.pid == pid, runs.c.host == _this_process()["host"])
             connection.execute(ending.values(values))
+
+    def search_came_to(
+        self, run_id: str, options: Mapping[str, Any], trials: Sequence[Mapping[str, Any]]
+    ) -> None:
+        """Note what the search of a running run has come to: its options, and the trials that it has chosen.
+
+        Raises:
+            StoreError: The catalog cannot be written.
+        """
+        values = {"options": to_json(options), "trials": to_json(list(trials))}
+        with self._database.writing() as connection:
+            running = runs.c.state == RUNNING
+            connection.execute(update(runs).where(runs.c.id == run_id, running).values(values))
 
     def put_back(self, run_id: str) -> None:
         """Have a running run wait again, in its old place, since nothing of it has been done.

@@ -1010,13 +1010,21 @@ export interface components {
             notes: string[];
             /**
              * Trials
-             * @description The first thousand trials, in the order in which they run, predictions first.
+             * @description The first thousand trials, in the order in which they run, predictions first; none of a search, which chooses them as it runs.
              */
             trials: {
                 [key: string]: unknown;
             }[];
-            /** Trials Total */
+            /**
+             * Trials Total
+             * @description How many trials there are; of a search at most.
+             */
             trials_total: number;
+            /**
+             * Search
+             * @description The field that the plan searches; null if it searches none.
+             */
+            search: string | null;
             /**
              * Topology
              * @description `nodes` (name, kind, tier; x from 0 to 1 and level y on a map), `links` (from, from_port, from_ip, to, to_port, tier, rate_bps, delay_ps), `jobs` (name, host of each rank), `hosts`. Above 64 hosts `switches` (name, tier, pod, first and last number of each run of `hosts` below it) instead of nodes and links; `reduced` if too large to list.
@@ -1584,7 +1592,10 @@ export interface components {
              * @description Place in the queue, from 1; null unless queued.
              */
             position: number | null;
-            /** Trials Total */
+            /**
+             * Trials Total
+             * @description How many trials it has; of a search at most, until it has ended.
+             */
             trials_total: number;
             /** Trials Finished */
             trials_finished: number;
@@ -1659,7 +1670,10 @@ export interface components {
              * @description Place in the queue, from 1; null unless queued.
              */
             position: number | null;
-            /** Trials Total */
+            /**
+             * Trials Total
+             * @description How many trials it has; of a search at most, until it has ended.
+             */
             trials_total: number;
             /** Trials Finished */
             trials_finished: number;
@@ -1682,11 +1696,16 @@ export interface components {
             variants: string[];
             /**
              * Trials
-             * @description The first thousand: `id`, `backend`, `position`, `variant`, `axes`, `iteration`, `data_size_bytes`, `size_kind`, `status` (`waiting` until it starts).
+             * @description The first thousand: `id`, `backend`, `position`, `variant`, `axes`, `iteration`, `data_size_bytes`, `size_kind`, `status` (`waiting` until it starts). Those of a search are there from when it has chosen them.
              */
             trials: {
                 [key: string]: unknown;
             }[];
+            /**
+             * Search
+             * @description What the search of the plan has found, once it has ended; null of a plan without one.
+             */
+            search: components["schemas"]["SearchedCase"][] | null;
         };
         /**
          * RunListPage
@@ -1816,6 +1835,51 @@ export interface components {
              * @description By name.
              */
             views: components["schemas"]["SavedView"][];
+        };
+        /**
+         * SearchedCase
+         * @description What a search found in one case: a variant, at a size and values of swept fields.
+         */
+        SearchedCase: {
+            /**
+             * Field
+             * @description The field that was searched.
+             */
+            field: string;
+            /**
+             * Find
+             * @enum {string}
+             */
+            find: "highest" | "lowest";
+            /** Variant */
+            variant: string;
+            /**
+             * Axes
+             * @description The swept fields with their values.
+             */
+            axes: {
+                [key: string]: string;
+            };
+            /**
+             * Data Size Bytes
+             * @description Null where no sizes are swept.
+             */
+            data_size_bytes: number | null;
+            /**
+             * Holds
+             * @description The value with which the criteria hold; null if none does that was tried.
+             */
+            holds: string | null;
+            /**
+             * Fails
+             * @description The nearest one tried with which they do not; null if the end of the range holds.
+             */
+            fails: string | null;
+            /**
+             * Tried
+             * @description How many values were tried.
+             */
+            tried: number;
         };
         /**
          * ShippedPlan

@@ -106,6 +106,9 @@ export type Run = Known<Schemas['Run'], { progress: Progress | null }>;
 
 export type RunDetail = Known<Schemas['RunDetail'], { progress: Progress | null; trials: RunTrial[] }>;
 
+/** What a search found in one case. */
+export type SearchedCase = Schemas['SearchedCase'];
+
 export interface Column {
   name: string;
   type: string;

@@ -60,7 +60,7 @@ def check_fabric(plan: Plan, document: Document) -> Iterator[Problem]:
         if set_up.ecn:
             yield from check_ecn(set_up.ecn, (*path, "ecn"), document)
         yield from check_pools(set_up.buffer, (*path, "buffer"), document)
-    yield from check_markers(fabric.switch, fabric.topology.host_count, document)
+    yield from check_markers(fabric, document)
     yield from check_chips(fabric.chips, document)
     yield from _check_priorities(plan, document)
     yield from _check_nic(plan, document)

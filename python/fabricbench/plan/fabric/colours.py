@@ -13,7 +13,7 @@ from fabricbench.plan.fields.hosts import ImpairedHosts
 from fabricbench.plan.fields.quantities import AnySize, Part, Priorities, Rate, Size
 
 if TYPE_CHECKING:
-    from fabricbench.plan.fabric.switch import Switch
+    from fabricbench.plan.fabric.model import Fabric
 
 Colour = Literal["green", "yellow", "red"]
 COLOURS: Final[tuple[Colour, ...]] = ("green", "yellow", "red")
@@ -151,9 +151,20 @@ class Marker(PlanModel):
         }
 
 
-def check_markers(switch: "Switch", host_count: int, document: Document) -> Iterator[Problem]:
-    """Yield what makes markers of frames none."""
+def check_markers(fabric: "Fabric", document: Document) -> Iterator[Problem]:
+    """Yield what makes markers of frames none, or of no effect."""
+    problems = list(_check_each(fabric, document))
+    yield from problems
+    has_wred = any(each.ecn is not None and each.ecn.wred is not None for _, each in fabric.set_ups)
+    if fabric.switch.markers and not (problems or has_wred or fabric.link_layer):
+        path: FieldPath = ("fabric", "switch", "markers")
+        hint = "such as `ecn: {wred: {yellow: {kmin: 50KB, kmax: 200KB}}}`"
+        yield document.problem(path, "markers without WRED", "markers where `ecn.wred` goes by colours", hint)
+
+
+def _check_each(fabric: "Fabric", document: Document) -> Iterator[Problem]:
     path: FieldPath = ("fabric", "switch", "markers")
+    switch, host_count = fabric.switch, fabric.topology.host_count
     if switch.markers and switch.scheduled:
         yield document.problem(
             path, "markers with scheduled switches", "none", "frames have no colours there"

@@ -197,7 +197,7 @@ class Switch(SwitchSections):
         description=(
             "What colours frames that come in from hosts, which keep their colour to the end of their way; "
             "the first that a frame's host and priority fit: `{hosts: 0-7, cir: 100Gbps, pir: 200Gbps}`. "
-            "Default: all are green. `ecn.wred` goes by it."
+            "Default: all are green. They need `ecn.wred`, which goes by it."
         ),
     )
 

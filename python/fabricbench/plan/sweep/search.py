@@ -40,3 +40,8 @@ class Search(PlanModel):
         le=STEPS_MAX,
         description="Halvings at most, beside the two ends. Source: a thousandth of the range.",
     )
+
+    @property
+    def values_max(self) -> int:
+        """How many values are tried at most: both ends and the halvings."""
+        return 2 + self.steps

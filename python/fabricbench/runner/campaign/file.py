@@ -17,7 +17,7 @@ from fabricbench.plan.fields.base import PlanModel, UnreadableError
 from fabricbench.plan.fields.declared import Field
 from fabricbench.plan.fields.quantities import Name
 from fabricbench.plan.loaded import LoadedPlan
-from fabricbench.runner.loading import load
+from fabricbench.runner.loading import check_no_search, load
 
 PLANS_MAX = 1_000
 SEEDS_MAX = 10_000
@@ -93,6 +93,7 @@ def load_campaign(path: Path, limits: Limits | None = None, trials_max: int | No
             break
         try:
             loaded.append(load(_place(entry.plan, path), list(_overrides(read, entry)), limits))
+            check_no_search(loaded[-1], "a campaign")
         except PlanError as error:
             problems += _problems(error, document, index)
     if problems:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
@@ -51,19 +51,37 @@ def units_of(campaign: Campaign) -> list[Unit]:
 
 def units_of_plans(plans: Iterable[tuple[LoadedPlan, Backend]]) -> list[Unit]:
     """Return the trials of plans, each once, in their order; a plan comes with what carries it out."""
+    return _once(
+        unit for loaded, backend in plans for unit in _units(loaded, backend, facts_of(loaded, backend))
+    )
+
+
+def units_of_trials(
+    loaded: LoadedPlan, backend: Backend, known: Iterable[tuple[PlannedTrial, TrialFacts]]
+) -> list[Unit]:
+    """Return the trials of a plan of which the facts are known already, each once."""
+    return _once(_units(loaded, backend, known))
+
+
+def _units(
+    loaded: LoadedPlan, backend: Backend, known: Iterable[tuple[PlannedTrial, TrialFacts]]
+) -> Iterator[Unit]:
+    for (planned, facts), estimate in zip(known, loaded.estimates, strict=True):
+        cost_ms, memory_bytes = _UNKNOWN_MS, None
+        if estimate:
+            cost_ms, memory_bytes = estimate["time_ms"], estimate["memory_bytes"]
+        yield Unit(planned, facts, carrier_of(backend, planned), cost_ms, memory_bytes)
+
+
+def _once(trials: Iterable[Unit]) -> list[Unit]:
+    """Number trials, and take those that run the same together."""
     units: dict[str, Unit] = {}
-    number = 0
-    for loaded, backend in plans:
-        for (planned, facts), estimate in zip(facts_of(loaded, backend), loaded.estimates, strict=True):
-            number += 1
-            if facts.id in units:
-                units[facts.id].others.append(facts)
-                continue
-            cost_ms, memory_bytes = _UNKNOWN_MS, None
-            if estimate:
-                cost_ms, memory_bytes = estimate["time_ms"], estimate["memory_bytes"]
-            carrier = carrier_of(backend, planned)
-            units[facts.id] = Unit(planned, facts, carrier, cost_ms, memory_bytes, number)
+    for number, unit in enumerate(trials, 1):
+        if unit.facts.id in units:
+            units[unit.facts.id].others.append(unit.facts)
+        else:
+            unit.number = number
+            units[unit.facts.id] = unit
     return list(units.values())
 
 

@@ -16,6 +16,7 @@ import { CancelButton } from './CancelButton';
 import { LiveCharts } from './LiveCharts';
 import { RecordedCharts } from './RecordedCharts';
 import { RunTwins } from './RunTwins';
+import { SearchedTable } from './SearchedTable';
 import { doneText, firstTwin, isMeasured, lastFinished, waitText, whereText } from './text';
 
 export function Component() {
@@ -68,6 +69,7 @@ function RunBody({ run, live }: { run: RunDetail; live: Live }) {
         <RecordedCharts trial={recorded} />
       ) : null}
       {twin === null ? null : <RunTwins trial={twin} finished={run.trials_finished} state={run.state} />}
+      <SearchedTable found={run.search ?? []} />
       <RunTrials run={run} />
     </Stack>
   );

@@ -1,0 +1,159 @@
+"""What a worker process tells: the server of its trials, the catalog of what a search chooses and finds."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from fabricbench.server.samples import Samples
+from fabricbench.server.tasks import TRIALS_MAX
+from fabricbench.store.runs import QueuedRun, RunQueue
+from fabricbench.store.tags import change_tags
+
+if TYPE_CHECKING:
+    from fabricbench.backend.protocol import Progress
+    from fabricbench.searched import Searched
+    from fabricbench.store import Trial, TrialFacts, Workspace
+
+_TELL_S: Final = 0.25
+
+
+class Teller:
+    """Tells the server what the runner does, progress a few times a second.
+
+    Where trials run side by side, progress and samples are those of the first of them. What a search chooses
+    and finds goes into the catalog.
+    """
+
+    def __init__(self, run: QueuedRun, store: Workspace) -> None:
+        self._run, self._store = run, store
+        self._tags = run.options["tags"]
+        self._before, self._count = 0, run.options["count"]
+        self._chosen: list[dict[str, Any]] = []
+        sizes = [trial["data_size_bytes"] for trial in run.trials]
+        self._weights = sizes + sizes[-1:] * (self._count - len(sizes))
+        self._running: dict[int, str] = {}
+        self._shares: dict[int, float] = {}
+        self._told_at = 0.0
+        self._untold: Progress | None = None
+        self._samples = Samples()
+
+    def next_phase(self, trials: int) -> None:
+        """Number the trials that come now after those of the phase before."""
+        self._before += trials
+
+    def trials_chosen(self, facts: Sequence[TrialFacts], count: int) -> None:
+        """Have the run list what its search has chosen."""
+        self._count, self._weights = count, []
+        self._chosen += [_listed(each) for each in facts[: TRIALS_MAX - len(self._chosen)]]
+        self._note([])
+
+    def found(self, found: Sequence[Searched]) -> None:
+        """Have the run say what its search has found."""
+        self._note([each.content for each in found])
+
+    def _note(self, search: Sequence[Mapping[str, Any]]) -> None:
+        options = {**self._run.options, "count": self._count, "search": search}
+        RunQueue(self._store).search_came_to(self._run.id, options, self._chosen)
+
+    def trial_started(self, facts: TrialFacts, number: int, count: int) -> None:  # noqa: ARG002 -- of a phase
+        """Tell which trial begins."""
+        number += self._before
+        self._running[number] = facts.id
+        self._shares.pop(number, None)  # it may begin again
+        if number == min(self._running):
+            self._samples, self._untold = Samples(), None
+        tell(
+            "trial_started",
+            id=facts.id,
+            number=number,
+            count=self._count,
+            running=self._at_work,
+            data_size_bytes=facts.data_size_bytes,
+        )
+
+    def trial_progressed(self, progress: Progress, number: int) -> None:
+        """Report the progress, unless that was done just now."""
+        number += self._before
+        total = progress["total_bytes"]
+        self._shares[number] = progress["delivered_bytes"] / total if total else 0.0
+        if number != min(self._running):
+            return
+        self._samples.add(progress["samples"])
+        self._untold = progress
+        if time.monotonic() - self._told_at < _TELL_S:
+            return
+        self._told_at, self._untold = time.monotonic(), None
+        self._tell_progress(progress, number)
+        self._tell_samples(self._running[number])
+
+    def _tell_progress(self, progress: Mapping[str, Any], number: int) -> None:
+        wall_s, share = progress["wall_s"], self._shares[number]
+        tell(
+            "progress",
+            trial=self._running[number],
+            number=number,
+            count=self._count,
+            running=self._at_work,
+            share=self._share(),
+            trial_share=share,
+            left_s=wall_s * (1 - share) / share if share else None,
+            hops_per_s=round(progress["packet_hops"] / wall_s)
+            if wall_s and "packet_hops" in progress
+            else None,
+            **{name: value for name, value in progress.items() if name != "samples"},
+        )
+
+    @property
+    def _at_work(self) -> int:
+        """How many trials run; others may be done and wait for those ahead of them."""
+        return sum(self._shares.get(number, 0.0) < 1.0 for number in self._running)
+
+    def _tell_samples(self, trial: str) -> None:
+        points = self._samples.take()
+        if points:
+            tell("samples", trial=trial, points=points)
+
+    def _share(self) -> float:
+        """Return how much of the run is done, each trial weighing as much as its data; alike in a search."""
+        weights = self._weights or [1] * self._count
+        done = sum(weights[number - 1] * share for number, share in self._shares.items())
+        return min(1.0, float(done / max(1, sum(weights))))
+
+    def trial_finished(self, trial: Trial, number: int, *, resumed: bool) -> None:
+        """Give the trial its tags and tell that it has finished."""
+        number += self._before
+        if self._tags:
+            change_tags(self._store, [trial.id], add=self._tags)
+        if number in self._running and number == min(self._running):
+            if self._untold is not None:
+                self._tell_progress(self._untold, number)
+            self._tell_samples(trial.id)
+            self._samples, self._untold = Samples(), None
+        self._running.pop(number, None)
+        self._shares[number] = 1.0
+        tell("trial", id=trial.id, number=number, count=self._count, status=trial.status, resumed=resumed)
+
+    def trial_failed(self, facts: TrialFacts, number: int, count: int) -> None:  # noqa: ARG002
+        """Leave the trial out of what is told; its error becomes the message of the run."""
+        self._running.pop(number + self._before, None)
+
+
+def _listed(facts: TrialFacts) -> dict[str, Any]:
+    """Return a trial as the queue keeps it."""
+    names = ("id", "backend", "position", "variant", "iteration", "data_size_bytes", "size_kind")
+    return {name: getattr(facts, name) for name in names} | {"axes": dict(facts.axes)}
+
+
+def tell(event: str, **content: Any) -> None:
+    """Write a line for the server; one that nobody reads any more is of no use."""
+    out = sys.__stdout__ or sys.stdout  # on a cluster, what libraries write goes elsewhere
+    try:
+        out.write(json.dumps({"event": event, **content}) + "\n")
+        out.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), out.fileno())
