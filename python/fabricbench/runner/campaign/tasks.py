@@ -87,7 +87,7 @@ class Tasks:
         """Say that the cluster is gone if Ray does not reach it."""
         try:
             yield
-        except (ConnectionError, self._ray.exceptions.RaySystemError) as error:
+        except (OSError, self._ray.exceptions.RaySystemError) as error:
             raise gone(self._on, _first_line(error)) from error
 
     def __len__(self) -> int:
