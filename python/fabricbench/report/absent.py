@@ -43,9 +43,9 @@ def _reason(job: JobReport, name: str) -> str:
         return f"{summary.status}: {summary.reason}"
     if ratio is not None:
         is_alone = name in ALONE_RATIOS
-        whose = "the job alone" if is_alone else "the job of the reference variant"
         was_run = job.alone if is_alone else job.against
-        return f"{whose} has no such value" if was_run else f"{whose} was not run"
+        whose = "the job alone" if is_alone else "the reference variant's job"
+        return f"{whose} has no such value, or is another job" if was_run else f"{whose} was not run"
     if job.missing:
         return job.missing
     return f"none {metric.absent}" if metric.absent else "not measured"
