@@ -479,7 +479,8 @@ _COLUMNS = (
         "Delivered",
         "GB/s",
         Direction.HIGHER,
-        "as offered, over the chunks with a delivered_ps within the duration",
+        "sum of payload_bytes over the chunks with a delivered_ps within the duration of the arrivals / "
+        "that in s / 1e9",
         _OPEN_LOOP,
         kind=JobKind.OPEN_LOOP,
         views=(*_RUNS, View.TILES),

@@ -399,7 +399,7 @@ class _Reasons:
 
     def __init__(self, test: TestReport) -> None:
         self._hidden = [kpi for kpi in test.kpis if kpi not in test.shown]
-        self._why_hidden = test.absent[0] if test.absent else {}
+        self._why_hidden = test.absent[0]
         self._numbers: dict[tuple[str, str], int] = {}
 
     def mark(self, kpi: KpiName, absent: Mapping[str, str]) -> str:
@@ -414,8 +414,7 @@ class _Reasons:
         for (title, reason), number in self._numbers.items():
             yield f"[{number}] No {title}: {reason}."
         for kpi in self._hidden:
-            if reason := self._why_hidden.get(kpi.metric):
-                yield f"Not measured here: {kpi.title}: {reason}."
+            yield f"Not measured here: {kpi.title}: {self._why_hidden[kpi.metric]}."
 
 
 def _kpi_cell(row: KpiRow, kpi: KpiName, mark: str) -> Cell:
