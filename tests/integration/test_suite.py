@@ -62,6 +62,7 @@ tests:
     category: second
     title: Test two
     primary: completion_time_ms
+    names: {completion_time_ms: Time of two}
     set: {transport.message_size: 64KB}
 omitted:
   - {category: second, title: Test three, reason: there is no third}
@@ -125,6 +126,8 @@ def test_json_and_csv_have_means_and_variation(folder: Path, capsys: pytest.Capt
     assert case["absent"] == {"slowdown_p50": "only open-loop jobs have it"}
     (formula,) = (kpi["formula"] for kpi in one["kpis"] if kpi["metric"] == "frames_lost")
     assert formula == "sum of frames_lost over its causes in the run's summary"
+    assert [kpi["name"] for kpi in one["kpis"]] == ["Bandwidth", "Time", "Frames lost", "Slowdown P50"]
+    assert [kpi["name"] for kpi in two["kpis"]] == ["Time of two"]
     # Of a search only what holds is a result: the trials of one value.
     (found,) = two["search"]
     (case,) = two["results"]
@@ -234,6 +237,7 @@ def test_a_suite_that_is_stopped_goes_on_where_it_was(
         ("metric: completion_time_ms", "metric: jct", "kpis.1.metric: found \"jct\""),
         ("figures: [topology", "figures: [topolgy", "did you mean `topology`?"),
         ("category: second\n    title: Test two", "category: third\n    title: Test two", "tests.1.category"),
+        ("names: {completion_time_ms", "names: {busbw_gb_per_s", "tests.1.names.busbw_gb_per_s"),
         ("plan: two.yaml", "plan: three.yaml", "no such plan"),
         ("plan: two.yaml", "plan: one.yaml", "each plan once"),
         ("set: {transport.message_size: 64KB}", "set: {transport.mesage: 64KB}", "a mistake: "),
