@@ -171,7 +171,7 @@ def models_page() -> str:
 
 def metrics_page(text: str) -> str:
     """Return the page of metrics with its tables as they are declared."""
-    previous = ["", *(metric.reference for metric in METRICS)]
+    previous = ["", *map(_definition, METRICS)]
     tables = {
         "metrics": [
             "| name | what | unit | better | seen at | formula | definition |",
@@ -214,10 +214,14 @@ def _filled(text: str, name: str, rows: Sequence[str]) -> str:
 def _metric(metric: Metric, previous: str) -> str:
     """Return the row of a metric; a definition that the row above has as well is not repeated."""
     title = f"{metric.title} (of the whole run)" if metric.scope is Scope.RUN else metric.title
-    definition = "as above" if metric.reference == previous else metric.reference
+    definition = "as above" if _definition(metric) == previous else _definition(metric)
     facts = (metric.unit or "-", metric.direction, metric.point)
     cells = (f"`{metric.name}`", title, *facts, metric.formula, definition)
     return f"| {' | '.join(cells)} |"
+
+
+def _definition(metric: Metric) -> str:
+    return f"{metric.reference}. None {metric.absent}" if metric.absent else metric.reference
 
 
 def records_page(text: str) -> str:

@@ -112,6 +112,7 @@ class Metric:
         least: The least value that it can have.
         most: The largest; none where nothing bounds it.
         is_trouble: Whether any value but 0 says that something went wrong.
+        absent: Where a complete job has none, in words after "none"; empty if nowhere.
     """
 
     name: str
@@ -134,6 +135,7 @@ class Metric:
     least: float = 0
     most: float | None = None
     is_trouble: bool = False
+    absent: str = ""
 
     def concerns(self, kind: JobKind) -> bool:
         """Whether jobs of a kind have it, measured or not."""
@@ -292,12 +294,13 @@ def _share(suffix: str, title: str, share: str) -> Metric:
         f"100 * {share} rate of a sending rank / sum of them; the rate is the sum of payload_bytes over its "
         "delivered chunks / the time from its first start_ps to its last delivered_ps, of open-loop traffic "
         "the sum over its chunks with a delivered_ps within the duration",
-        "how equally senders share what they meet; 100 / n is equal. None where not every chunk has a row",
+        "how equally senders share what they meet; 100 / n is equal",
         views=[View.ADAPTERS],
         label=f"sender share {suffix}",
         head=("sender", suffix),
         group="sender_share_percent",
         most=100,
+        absent="where not every chunk has a row",
     )
 
 
@@ -476,7 +479,8 @@ _COLUMNS = (
         "Delivered",
         "GB/s",
         Direction.HIGHER,
-        "as offered, over the chunks with a delivered_ps within the duration",
+        "sum of payload_bytes over the chunks with a delivered_ps within the duration of the arrivals / "
+        "that in s / 1e9",
         _OPEN_LOOP,
         kind=JobKind.OPEN_LOOP,
         views=(*_RUNS, View.TILES),
@@ -631,7 +635,7 @@ _COLUMNS = (
         "ECN-CE received",
         "ECN-CE",
         ("ECN-CE", "rx"),
-        "sum of ecn_ce_rx over the job's chunks",
+        "sum of ecn_ce_rx over the job's chunks, with late frames",
         "RFC 3168",
     ),
     _frames(
@@ -639,7 +643,7 @@ _COLUMNS = (
         "CNP sent",
         "CNP",
         ("CNP", "tx"),
-        "sum of cnp_tx over the job's chunks",
+        "sum of cnp_tx over the job's chunks, with those for late frames",
         "IBTA annex A17 (RoCEv2), congestion notification packet",
     ),
     _frames(
@@ -678,10 +682,11 @@ _COLUMNS = (
         "",
         Direction.LOWER,
         "largest busy_ps / mean busy_ps over the links between switches, both directions; the worst tier",
-        "imbalance of load balancing; 1 is even. None without links between switches or traffic on them",
+        "imbalance of load balancing; 1 is even",
         scope=Scope.RUN,
         point=Point.DEVICE,
         least=1,
+        absent="without links between switches or traffic on them",
     ),
     Metric(
         "queue_max_bytes",
@@ -689,12 +694,13 @@ _COLUMNS = (
         "bytes",
         Direction.LOWER,
         "largest queue_max_bytes over the ports of switches",
-        "the frame in transmission excluded; None without switches",
+        "the frame in transmission excluded",
         scope=Scope.RUN,
         point=Point.DEVICE,
         views=[View.ADAPTERS],
         label="deepest queue",
         head=("queue", "max B"),
+        absent="without switches",
     ),
     Metric(
         "jct_ratio",
@@ -703,10 +709,11 @@ _COLUMNS = (
         Direction.LOWER,
         "completion time / (compute time + 8 * data_size_bytes * bus factor / line rate of a rank's NICs in "
         "bit/s), both in s",
-        f"{_BMWG}: measured over roofline. None where ranks share a port or rounds overlap",
+        f"{_BMWG}: measured over roofline",
         kind=JobKind.COLLECTIVE,
         views=_ON_DEMAND,
         label="JCT ratio",
+        absent="where ranks share a port or rounds overlap",
     ),
     Metric(
         "busbw_percent",
@@ -714,10 +721,11 @@ _COLUMNS = (
         "%",
         Direction.HIGHER,
         "100 * busbw_gb_per_s / (line rate of a rank's NICs in bit/s / 8e9)",
-        f"{_BMWG}: BusBW efficiency, over the line rate with all headers. None as jct_ratio",
+        f"{_BMWG}: BusBW efficiency, over the line rate with all headers",
         kind=JobKind.COLLECTIVE,
         views=_ON_DEMAND,
         label="busbw of line",
+        absent="where ranks share a port or rounds overlap",
     ),
     Metric(
         "ecmp_mmr",
@@ -725,12 +733,13 @@ _COLUMNS = (
         "",
         Direction.LOWER,
         "largest / mean of egress_qps over the uplinks of a switch; the worst switch",
-        f"{_BMWG}: max-mean ratio of flows. None without a path for each queue pair or a second uplink",
+        f"{_BMWG}: max-mean ratio of flows",
         Scope.RUN,
         Point.DEVICE,
         views=_ON_DEMAND,
         label="MMR",
         least=1,
+        absent="without a path for each queue pair or a second uplink",
     ),
     Metric(
         "ecmp_jain",
@@ -738,12 +747,13 @@ _COLUMNS = (
         "",
         Direction.HIGHER,
         "(sum x)^2 / (n * sum x^2) over egress_qps of the n uplinks of a switch; the worst switch",
-        f"{_BMWG}: Jain's index, of flows; 1 is even. None as ecmp_mmr",
+        f"{_BMWG}: Jain's index, of flows; 1 is even",
         Scope.RUN,
         Point.DEVICE,
         views=_ON_DEMAND,
         label="JFI",
         most=1,
+        absent="without a path for each queue pair or a second uplink",
     ),
     Metric(
         "link_tx_mmr",
@@ -837,11 +847,12 @@ _COLUMNS = (
         "bytes",
         Direction.LOWER,
         "95 % rank of the samples of queue_bytes in series, at the switch port where it is largest",
-        f"{_BMWG}: egress queue of a port. None where a port of a switch has fewer than 20 samples",
+        f"{_BMWG}: egress queue of a port",
         Scope.RUN,
         Point.DEVICE,
         views=_ON_DEMAND,
         label="queue P95",
+        absent="where a port of a switch has fewer than 20 samples",
     ),
     Metric(
         "convergence_us",
@@ -851,10 +862,11 @@ _COLUMNS = (
         "from the start of the last job that joins others to the first sample from which on rate_bps of "
         "every queue pair, the mean of ten samples, stays within 10 % of its max-min fair share until one "
         "ends",
-        f"{_BMWG}: M flows, then 2M. None without a common bottleneck, or where samples do not tell",
+        f"{_BMWG}: M flows, then 2M",
         Scope.RUN,
         views=_ON_DEMAND,
         label="convergence",
+        absent="without a common bottleneck, or where samples do not tell",
     ),
 )
 

@@ -62,6 +62,7 @@ tests:
     category: second
     title: Test two
     primary: completion_time_ms
+    names: {completion_time_ms: Time of two}
     set: {transport.message_size: 64KB}
 omitted:
   - {category: second, title: Test three, reason: there is no third}
@@ -106,7 +107,9 @@ def test_a_suite_is_run_and_reported_in_the_seven_sections(
         "at endpoint",
     ):
         assert words in text
-    assert "Not measured here: Slowdown P50" in text
+    assert "Not measured here: Slowdown P50: only open-loop jobs have it." in text
+    assert "smallest latency_min_ps" not in text  # of what no test shows
+    assert "algbw_gb_per_s * bus factor of the collective" in text
 
 
 def test_json_and_csv_have_means_and_variation(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -120,6 +123,11 @@ def test_json_and_csv_have_means_and_variation(folder: Path, capsys: pytest.Capt
     assert bandwidth["least"] <= bandwidth["mean"] <= bandwidth["most"]
     assert one["cv_percent"] == bandwidth["cv_percent"] > 0, bandwidth
     assert case["kpis"]["slowdown_p50"] is None
+    assert case["absent"] == {"slowdown_p50": "only open-loop jobs have it"}
+    (formula,) = (kpi["formula"] for kpi in one["kpis"] if kpi["metric"] == "frames_lost")
+    assert formula == "sum of frames_lost over its causes in the run's summary"
+    assert [kpi["name"] for kpi in one["kpis"]] == ["Bandwidth", "Time", "Frames lost", "Slowdown P50"]
+    assert [kpi["name"] for kpi in two["kpis"]] == ["Time of two"]
     # Of a search only what holds is a result: the trials of one value.
     (found,) = two["search"]
     (case,) = two["results"]
@@ -130,6 +138,39 @@ def test_json_and_csv_have_means_and_variation(folder: Path, capsys: pytest.Capt
     primary = next(row for row in rows if row["plan"] == "one" and row["is_primary"] == "True")
     assert float(primary["mean"]) == bandwidth["mean"]
     assert primary["name"] == "Bandwidth"
+    assert {(row["metric"], row["absent"]) for row in rows if not row["mean"]} == {
+        ("slowdown_p50", "only open-loop jobs have it")
+    }
+
+
+def test_a_value_that_there_is_not_has_its_reason_where_it_would_stand(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # The job of one variant loses frames for good.
+    plan = PLAN.format(name="one").replace(
+        "name: all, collective: permutation", 'name: all, ranks: "0-4", collective: incast'
+    )
+    variants = "variants:\n  - {name: whole, reference: true}\n"
+    variants += "  - {name: lossy, set: {fabric.switch.buffer: 256KB, transport.recovery: none}}\n"
+    (folder / "one.yaml").write_text(plan + variants)
+    (folder / "own.yaml").write_text(
+        SUITE.replace(
+            "[completion_time_ms, frames_lost, slowdown_p50]",
+            "[completion_time_ms, convergence_us, completion_time_ratio]",
+        )
+    )
+    page = folder / "r.html"
+    _, out, _ = called(folder, capsys, "--only", "first", "--format", "json", "-o", str(page))
+    whole, lossy = json.loads(out)["tests"][0]["results"]
+    assert whole["absent"] == {"convergence_us": "no job begins while another one sends"}
+    assert lossy["kpis"]["completion_time_ms"] is None
+    assert "frames lost on 3 queue pairs without recovery" in lossy["absent"]["completion_time_ms"]
+    assert lossy["absent"]["completion_time_ratio"] == lossy["absent"]["completion_time_ms"]
+    text = page.read_text()
+    assert "– [1]" in text
+    assert "– [2]" in text
+    assert f"[2] No Time: {lossy['absent']['completion_time_ms']}." in text
+    assert "Not measured here: Congestion control convergence: no job begins while another one sends." in text
 
 
 def test_a_part_of_a_suite_and_its_quick_form(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -196,6 +237,7 @@ def test_a_suite_that_is_stopped_goes_on_where_it_was(
         ("metric: completion_time_ms", "metric: jct", "kpis.1.metric: found \"jct\""),
         ("figures: [topology", "figures: [topolgy", "did you mean `topology`?"),
         ("category: second\n    title: Test two", "category: third\n    title: Test two", "tests.1.category"),
+        ("names: {completion_time_ms", "names: {busbw_gb_per_s", "tests.1.names.busbw_gb_per_s"),
         ("plan: two.yaml", "plan: three.yaml", "no such plan"),
         ("plan: two.yaml", "plan: one.yaml", "each plan once"),
         ("set: {transport.message_size: 64KB}", "set: {transport.mesage: 64KB}", "a mistake: "),
@@ -229,7 +271,9 @@ def test_there_is_no_such_suite_or_category(folder: Path, capsys: pytest.Capture
 def test_every_shipped_suite_can_be_carried_out(name: str) -> None:
     loaded = suites.load_suite(name, figures=tuple(FIGURES))
     plans = {part.loaded.plan.name for part in loaded.tests}
-    assert plans == {plan for plan in shipped_plans() if plan.startswith(f"{name}-")}
+    others = [f"{other}-" for other in shipped_suites() if other.startswith(f"{name}-")]
+    own = {plan for plan in shipped_plans() if plan.startswith(f"{name}-")}
+    assert plans == {plan for plan in own if not plan.startswith(tuple(others))}
     assert all(each.reason for each in loaded.file.omitted)
 
 

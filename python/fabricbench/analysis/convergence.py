@@ -224,7 +224,12 @@ def _settled(
     off_ps = max(_last_off_ps(samples, shares[qp], onset_ps) for qp, samples in inside.items())
     held = [time_ps for time_ps in times if time_ps > off_ps]
     if len(held) < AVERAGED:
-        return replace(known, reason="the rates never stay within 10 % of the fair share")
+        least, most = _last_ratios(inside, shares)
+        reason = (
+            "the rates never stay within 10 % of the fair share: in the end they are "
+            f"{least:.2f} to {most:.2f} times theirs"
+        )
+        return replace(known, reason=reason)
     took_ps = held[0] - onset_ps
     if took_ps < _LEAST_MEANS * AVERAGED * apart_ps:
         reason = (
@@ -243,3 +248,12 @@ def _last_off_ps(samples: Sequence[tuple[int, int]], share_bps: float, onset_ps:
         if abs(sum(window) / len(window) - share_bps) > WITHIN * share_bps:
             last = time_ps
     return last
+
+
+def _last_ratios(
+    inside: Mapping[int, Sequence[tuple[int, int]]], shares: Mapping[int, float]
+) -> tuple[float, float]:
+    """Return the least and the largest ratio of the last mean rate of a flow to its fair share."""
+    last = {qp: [value for _, value in samples[-AVERAGED:]] for qp, samples in inside.items()}
+    ratios = [sum(values) / len(values) / shares[qp] for qp, values in last.items()]
+    return min(ratios), max(ratios)

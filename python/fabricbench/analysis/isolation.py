@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,6 +34,39 @@ def solo_keys(iteration: int, run_spec: Mapping[str, Any]) -> dict[str, str]:
 def is_solo_of(solo: str, variant: str) -> bool:
     """Tell whether the trials of a job alone are of a variant, by their labels."""
     return is_solo(solo) and shared_variant(solo) == variant
+
+
+def surroundings(run_spec: Mapping[str, Any], qps: Collection[int]) -> dict[str, Any]:
+    """Return what a job has around it but company, the same where it runs alone and beside others.
+
+    Args:
+        run_spec: The RunSpec of either trial.
+        qps: The job's queue pairs there.
+
+    Returns:
+        Fabric, transport and what is observed; of pins only the job's, counted from its first queue pair,
+        and without marks of priorities that TCP alone uses.
+    """
+    fabric: Mapping[str, Any] = run_spec["fabric"]
+    of_rdma = set(run_spec["transport"].get("priorities", {}).values())
+    of_tcp = {tcp["priority"] for tcp in run_spec.get("tcp", ())} - of_rdma
+    balancing = dict(fabric["load_balancing"])
+    if "pins" in balancing:
+        pins = [{**pin, "qp": pin["qp"] - min(qps)} for pin in balancing["pins"] if pin["qp"] in qps]
+        balancing["pins"] = pins
+    own = {
+        **fabric,
+        "load_balancing": balancing,
+        "switch": _without_marks(fabric["switch"], of_tcp),
+        "switch_settings": [_without_marks(each, of_tcp) for each in fabric.get("switch_settings", ())],
+    }
+    return {"fabric": own, "transport": run_spec["transport"], "observe": run_spec.get("observe")}
+
+
+def _without_marks(switch: Mapping[str, Any], priorities: Collection[int]) -> dict[str, Any]:
+    ecn = switch.get("ecn")
+    left = [each for each in ecn["priorities"] if each not in priorities] if ecn else []
+    return {**switch, "ecn": {**ecn, "priorities": left} if ecn and left else None}
 
 
 def _key(iteration: int, run_spec: Mapping[str, Any], job: Mapping[str, Any]) -> str:

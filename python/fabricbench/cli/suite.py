@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -179,6 +180,7 @@ def _test_report(end: TestEnd, titles: dict[str, str], names: dict[str, KpiName]
     # Of a search only what holds is a result; what it tried besides is in the workspace.
     shown = [trial for each in found for trial in each.trials] if found else trials
     kpis = {name: names.get(name) or KpiName(name, "") for name in test.metrics}
+    kpis |= {name: replace(kpis[name], name=own) for name, own in test.names.items()}
     return TestReport(
         category=titles[test.category],
         title=test.title,

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from fabricbench.metrics import ALONE_RATIOS, BY_NAME, RATIOS, Metric
+from fabricbench.report.absent import absences
 from fabricbench.report.criteria import judgement_text
 from fabricbench.report.formats import rows_csv
 from fabricbench.report.terminal.cells import metric_text
@@ -56,6 +57,15 @@ class KpiName:
     def unit(self) -> str:
         """Its unit; empty of a pure number."""
         return "" if self.metric in _RATIOS else self.declared.unit
+
+    @property
+    def formula(self) -> str:
+        """How it is computed from the record; of a ratio by its own words."""
+        if self.metric in ALONE_RATIOS:
+            return f"{self.declared.name} of the job beside others / the same of the job alone"
+        if self.metric in RATIOS:
+            return f"{self.declared.name} / the same of the reference variant"
+        return self.declared.formula
 
     @property
     def seen(self) -> str:
@@ -114,6 +124,11 @@ class TestReport:
     def rows(self) -> list[KpiRow]:
         """Its cases."""
         return kpi_rows(self.trials, [kpi.metric for kpi in self.kpis])
+
+    @cached_property
+    def absent(self) -> list[Mapping[str, str]]:
+        """Of each case why it has no value, by the name of each metric that it does not have."""
+        return absences(self.rows)
 
     @property
     def shown(self) -> list[KpiName]:
@@ -315,13 +330,16 @@ def suite_json(report: SuiteReport) -> str:
                     "metric": kpi.metric,
                     "name": kpi.title,
                     "unit": kpi.unit,
+                    "point": str(kpi.declared.point),
+                    "formula": kpi.formula,
                     "reference": kpi.reference or None,
                 }
                 for kpi in test.kpis
             ],
             "results": [
-                _case(row) | {"kpis": {name: _values(found) for name, found in row.values.items()}}
-                for row in test.rows
+                _case(row)
+                | {"kpis": {name: _values(found) for name, found in row.values.items()}, "absent": absent}
+                for row, absent in zip(test.rows, test.absent, strict=True)
             ],
         }
         for test in report.tests
@@ -369,17 +387,15 @@ def suite_csv(report: SuiteReport) -> str:
             "metric": kpi.metric,
             "name": kpi.title,
             "unit": kpi.unit,
-            "iterations": found.count,
-            "mean": found.mean,
-            "least": found.least,
-            "most": found.most,
-            "cv_percent": found.cv_percent,
+            "iterations": found.count if found else 0,
+            **{name: getattr(found, name, None) for name in ("mean", "least", "most", "cv_percent")},
             "is_primary": kpi == test.primary,
+            "absent": absent.get(kpi.metric, ""),
         }
         for test in report.tests
-        for row in test.rows
+        for row, absent in zip(test.rows, test.absent, strict=True)
         for kpi in test.kpis
-        if (found := row.values[kpi.metric]) is not None
+        for found in [row.values[kpi.metric]]
     ]
     return rows_csv(_CSV, rows)
 
@@ -401,4 +417,5 @@ _CSV: Final = (
     "most",
     "cv_percent",
     "is_primary",
+    "absent",
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from fabricbench.analysis.isolation import (
@@ -14,6 +15,7 @@ from fabricbench.analysis.isolation import (
     kept_percent,
     solo_key,
     solo_keys,
+    surroundings,
 )
 from fabricbench.analysis.results import summary_of
 
@@ -58,16 +60,16 @@ class Solos:
         if not self._by_key or trial.is_printed or is_solo(facts.variant):
             return {}
         keys = solo_keys(facts.iteration, facts.run_spec)
-        found = {summary.job: (summary, self._find(trial, keys[summary.job])) for summary in summaries}
-        return {job: _alone(beside, solo) for job, (beside, solo) in found.items() if solo is not None}
+        found = ((summary, self._find(trial, summary.job, keys[summary.job])) for summary in summaries)
+        return {summary.job: _alone(summary, solo) for summary, solo in found if solo is not None}
 
-    def _find(self, trial: Trial, key: str) -> Trial | None:
-        """Return the trial of the same run and variant, or of another one on the same fabric that has it."""
+    def _find(self, trial: Trial, job: str, key: str) -> Trial | None:
+        """Return the trial of the same run and variant, or of another one that is the same to the job."""
         candidates = self._by_key.get(key, [])
         own = [each for each in candidates if is_solo_of(each.facts.variant, trial.facts.variant)]
         of_run = [each for each in own if each.facts.suite == trial.facts.suite]
-        others = [each for each in candidates if _same_world(each, trial)]
-        return next(iter([*of_run, *others]), None)
+        others = (each for each in candidates if _same_world(each, trial, job))
+        return next(chain(of_run, others), None)
 
 
 def _alone(beside: Summary, solo: Trial) -> Alone:
@@ -75,7 +77,17 @@ def _alone(beside: Summary, solo: Trial) -> Alone:
     return Alone(solo, alone, kept_percent(beside, alone), alone_ratios(beside, alone))
 
 
-def _same_world(first: Trial, second: Trial) -> bool:
-    specs = (first.facts.run_spec, second.facts.run_spec)
-    worlds = [(spec["fabric"], spec["transport"], spec.get("observe")) for spec in specs]
+def _same_world(first: Trial, second: Trial, job: str) -> bool:
+    worlds = [surroundings(trial.facts.run_spec, _queue_pairs(trial, job)) for trial in (first, second)]
     return worlds[0] == worlds[1] and first.facts.engine_version == second.facts.engine_version
+
+
+def _queue_pairs(trial: Trial, job: str) -> set[int]:
+    """Return the queue pairs of a job; none unless they are pinned, so that only then a table is read."""
+    if "pins" not in trial.facts.run_spec["fabric"]["load_balancing"]:
+        return set()
+    found: set[int] = set()
+    for batch in trial.tables.batches("paths", ("job", "qp")):
+        jobs, pairs = (column.to_pylist() for column in batch.columns)
+        found.update(pair for name, pair in zip(jobs, pairs, strict=True) if name == job)
+    return found

@@ -57,6 +57,9 @@ class Test(PlanModel):
     title: OneLine = Field(max_length=200, description="Its title, as the document has it.")
     primary: str = Field(description="The metric that the statement of repeatability is about.")
     kpis: list[str] = Field(default=[], description="Other metrics of the table, in their order.")
+    names: dict[str, OneLine] = Field(
+        default={}, description="What the document calls some of these metrics here, other than in `kpis`."
+    )
     figures: list[str] = Field(
         default=[], description="Figures, by their names in docs/reference/figures.md."
     )
@@ -243,6 +246,8 @@ def _check(read: SuiteFile, document: Document, figures: Sequence[str]) -> Itera
             (("primary",), test.primary),
             *((("kpis", at), name) for at, name in enumerate(test.kpis)),
         ]
+        for metric in test.names.keys() - set(test.metrics):
+            yield _unknown(document, ("tests", index, "names", metric), metric, test.metrics)
         for path, metric in named:
             if metric not in _METRICS:
                 yield _unknown(document, ("tests", index, *path), metric, _METRICS)

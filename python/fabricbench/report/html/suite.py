@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -50,7 +50,6 @@ if TYPE_CHECKING:
 
 _ROWS_MAX: Final = 500
 _WAYS_MAX: Final = 4
-_CONVERGENCE: Final = "convergence_us"
 _NOT_SIMULATED: Final = "none: the device under test is a model"
 _TOPOLOGY: Final = "topology"
 FIGURE_NAMES: Final = tuple(FIGURES)
@@ -273,7 +272,25 @@ def _results(report: SuiteReport) -> list[Part]:
         "Least and most over the cases of a test. Indicative values are the document's own, as context: they "
         "judge nothing."
     )
-    return [TablePart(columns, rows, caption)]
+    return [TablePart(columns, rows, caption), _formulas(report)]
+
+
+def _formulas(report: SuiteReport) -> TablePart:
+    """Give each KPI of the tests by its name in the document, with its formula."""
+    titles = ("KPI", "unit", "seen at", "metric", "formula")
+    kpis = dict.fromkeys(kpi for test in report.tests for kpi in test.kpis)
+    rows = [
+        Row(
+            [
+                *map(Cell, (kpi.title, kpi.unit, str(kpi.declared.point))),
+                Cell(kpi.metric, tone="muted"),
+                Cell(kpi.formula),
+            ]
+        )
+        for kpi in kpis
+    ]
+    caption = "The KPIs of the tests and their formulas, from the columns of the record."
+    return TablePart([Column(title, numeric=False) for title in titles], rows, caption)
 
 
 def _tests(report: SuiteReport) -> Iterator[Section]:
@@ -282,7 +299,7 @@ def _tests(report: SuiteReport) -> Iterator[Section]:
         parts += [NotePart(test.description)] if test.description else []
         parts += [NotePart(f"Failed: {test.error}")] if test.error else []
         parts += [_search_table(test)] if test.found else []
-        parts += [_kpi_table(test)] if test.rows else []
+        parts += _kpi_table(test) if test.rows else []
         parts += _points(test) if test.rows else []
         parts += [NotePart(f"Deviation from the procedure: {each}") for each in test.deviations]
         yield Section(
@@ -344,15 +361,16 @@ def _points(test: TestReport) -> list[Part]:
         for each in found.rows
     ]
     caption = f"What each observation point tells of one trial: {row.label}, trial {row.trial.id}."
-    parts: list[Part] = [TablePart(columns, rows, caption)]
-    if any(kpi.metric == _CONVERGENCE for kpi in test.kpis) and found.convergence.reason:
-        parts.append(NotePart(f"Why that trial has no time of convergence: {found.convergence.reason}."))
-    return parts
+    return [TablePart(columns, rows, caption)]
 
 
-def _kpi_table(test: TestReport) -> TablePart:
-    """Give a row for each case: what tells it from others, and its metrics by their names in the document."""
+def _kpi_table(test: TestReport) -> list[Part]:
+    """Give a row for each case: what tells it from others, and its metrics by their names in the document.
+
+    A metric that a case does not have stands there with the number of the reason, which follows the table.
+    """
     rows, kpis = test.rows[:_ROWS_MAX], test.shown
+    reasons = _Reasons(test)
     trials = [row.trial for row in rows]
     names = axis_names(trials)
     has_variants = any(trial.facts.reference for trial in trials)
@@ -367,34 +385,56 @@ def _kpi_table(test: TestReport) -> TablePart:
     if any(kpi.reference for kpi in kpis):
         indicative = [Cell("indicative", tone="muted"), *[Cell("")] * (lead - 1)]
         cells.append(Row([*indicative, *(Cell(kpi.reference, tone="muted") for kpi in kpis)]))
-    for row in rows:
+    for row, absent in zip(rows, test.absent, strict=False):
         own = [Cell(row.trial.facts.variant)] if has_variants else []
         own += [Cell(row.first.summary.job)] if has_jobs else []
         own += [*map(Cell, axis_values(row.trial, names)), Cell(row.first.size)]
-        cells.append(Row([*own, *(_kpi_cell(row, kpi) for kpi in kpis)]))
-    return TablePart(columns, cells, _caption(test))
+        cells.append(Row([*own, *(_kpi_cell(row, kpi, reasons.mark(kpi, absent)) for kpi in kpis)]))
+    notes = [NotePart(text) for text in reasons.texts()]
+    return [TablePart(columns, cells, _caption(test)), *notes]
 
 
-def _kpi_cell(row: KpiRow, kpi: KpiName) -> Cell:
+class _Reasons:
+    """Why cases of a test have no value of a metric, each reason with a number."""
+
+    def __init__(self, test: TestReport) -> None:
+        self._hidden = [kpi for kpi in test.kpis if kpi not in test.shown]
+        self._why_hidden = test.absent[0]
+        self._numbers: dict[tuple[str, str], int] = {}
+
+    def mark(self, kpi: KpiName, absent: Mapping[str, str]) -> str:
+        """Return the mark of the reason for which a case does not have a metric; empty if it has it."""
+        reason = absent.get(kpi.metric)
+        if reason is None:
+            return ""
+        return f"[{self._numbers.setdefault((kpi.title, reason), len(self._numbers) + 1)}]"
+
+    def texts(self) -> Iterator[str]:
+        """Yield the reason of each mark, and of each metric without a column why no case has it."""
+        for (title, reason), number in self._numbers.items():
+            yield f"[{number}] No {title}: {reason}."
+        for kpi in self._hidden:
+            yield f"Not measured here: {kpi.title}: {self._why_hidden[kpi.metric]}."
+
+
+def _kpi_cell(row: KpiRow, kpi: KpiName, mark: str) -> Cell:
     value = row.values[kpi.metric]
     if value is None:
-        return Cell("–", tone="muted")
+        return Cell(f"– {mark}", tone="muted")
     tone: Tone = "bad" if value.mean and kpi.declared.is_trouble else "muted" if not value.mean else ""
-    return Cell(kpi.text(value.mean), _span(value, kpi), tone)
+    return Cell(kpi.text(value.mean), _span(value, kpi, len(row.jobs)), tone)
 
 
-def _span(value: Repeated, kpi: KpiName) -> list[str]:
-    """Write the least and the most of several iterations, where they differ."""
+def _span(value: Repeated, kpi: KpiName, iterations: int) -> list[str]:
+    """Write the least and the most of several iterations, where they differ, and how many have a value."""
     ends = [kpi.text(each) for each in (value.least, value.most)]
-    return [f"{ends[0]} – {ends[1]}"] if ends[0] != ends[1] else []
+    span = [f"{ends[0]} – {ends[1]}"] if ends[0] != ends[1] else []
+    return [*span, *([f"{value.count} of {iterations} iterations"] if value.count < iterations else [])]
 
 
 def _caption(test: TestReport) -> str:
     text = f"Means over {counted(test.iterations, 'iteration')}" if test.iterations > 1 else "One iteration"
     text += ", with the least and the most where they differ." if test.iterations > 1 else "."
-    missing = [kpi.title for kpi in test.kpis if kpi not in test.shown]
-    if missing:
-        text += f" Not measured here: {', '.join(missing)}."
     if len(test.rows) > _ROWS_MAX:
         text += f" Reduced: the first {_ROWS_MAX:,} of {len(test.rows):,} cases."
     return text

@@ -1,0 +1,56 @@
+"""Why a case of a suite has no value of a metric, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Final
+
+from fabricbench.analysis.summary import COMPLETE
+from fabricbench.metrics import ALONE_RATIOS, BY_NAME, RATIOS, Metric
+from fabricbench.report.points import points_of
+
+if TYPE_CHECKING:
+    from fabricbench.results.jobs import JobReport
+    from fabricbench.results.kpis import KpiRow
+    from fabricbench.store import Trial
+
+_CONVERGENCE: Final = "convergence_us"
+
+
+def absences(rows: Sequence[KpiRow]) -> list[Mapping[str, str]]:
+    """Return for each case why it has no value of each metric or ratio that none of its iterations has.
+
+    Raises:
+        StoreError: A table of a trial is missing or cannot be read.
+    """
+    known: dict[str, str] = {}
+
+    def reason(row: KpiRow, name: str) -> str:
+        trial = row.trial
+        if name == _CONVERGENCE and trial.id not in known:
+            known[trial.id] = _why_not_converged(trial)
+        return (known.get(trial.id, "") if name == _CONVERGENCE else "") or _reason(row.first, name)
+
+    return [{name: reason(row, name) for name, found in row.values.items() if found is None} for row in rows]
+
+
+def _reason(job: JobReport, name: str) -> str:
+    summary, ratio = job.summary, RATIOS.get(name) or ALONE_RATIOS.get(name)
+    metric: Metric = ratio or BY_NAME[name]
+    if not metric.concerns(summary.kind):
+        return f"only {metric.kind} jobs have it"
+    if summary.status != COMPLETE:
+        return f"{summary.status}: {summary.reason}"
+    if ratio is not None:
+        is_alone = name in ALONE_RATIOS
+        was_run = job.alone if is_alone else job.against
+        whose = "the job alone" if is_alone else "the reference variant's job"
+        return f"{whose} has no such value, or is another job" if was_run else f"{whose} was not run"
+    if job.missing:
+        return job.missing
+    return f"none {metric.absent}" if metric.absent else "not measured"
+
+
+def _why_not_converged(trial: Trial) -> str:
+    points = points_of(trial)
+    return points.convergence.reason if points else ""
