@@ -243,7 +243,7 @@ def left_out_of(sonic: Sonic, data: int, *, has_pools: bool) -> Iterator[str]:
     used |= {profile.key for port in sonic.ports for profile in port.buffers.values() if profile is not None}
     if unused := [each.key for each in sonic.entries("BUFFER_PROFILE") if each.key not in used]:
         shown = ", ".join(unused[:4]) + (" ..." if len(unused) > 4 else "")
-        yield f"BUFFER_PROFILE: {counted(len(unused), 'profile')} that no port uses: {shown}"
+        yield f"BUFFER_PROFILE: {counted(len(unused), 'profile')} of no priority group or queue: {shown}"
 
 
 def _left_out_of_pools(sonic: Sonic) -> Iterator[str]:
