@@ -31,8 +31,8 @@ _NVLINK: Final = ((100, 40_100), (90, 20_600), (87, 20_000), (86, 12_000), (70, 
 """Rate of one NVLink one way [MB/s], from the compute capability on: NCCL, `src/graph/topo.h`."""
 _PCI: Final = re.compile(r"([0-9]{1,3}(?:\.[0-9])?) ?GT/s(?: PCIe)?")
 _DUMP_HINT: Final = (
-    "NCCL writes its GPUs and adapters once it has found them: set NCCL_TOPO_DUMP_FILE for a job of two hosts; "
-    "files for NCCL_TOPO_FILE do not have them"
+    "NCCL writes its GPUs and adapters once it has found them: set NCCL_TOPO_DUMP_FILE for a job of two "
+    "hosts; files for NCCL_TOPO_FILE do not have them"
 )
 _KNOWN: Final = frozenset(
     {"system", "cpu", "pci", "gpu", "nic", "net", "nvlink", "pcilink", "c2c", "xgmi", "gin"}
