@@ -527,3 +527,12 @@ def test_explain_takes_them_as_evidence(tmp_path: Path) -> None:
     told = json.loads(call(*given_, "--uplinks", "Ethernet?", "--format", "json", cwd=tmp_path).stdout)
     assert [each["switch"] for each in told["switches"]] == ["leaf1"]
     assert {each["cause"] for each in told["causes"]} >= {"congestion", "collisions", "link-errors"}
+
+
+def test_tables_that_a_terminal_wrapped_are_told() -> None:
+    lines = sample("interfaces.txt").splitlines()
+    wrapped = [line[start : start + 80] for line in lines for start in range(0, len(line) or 1, 80)]
+    reading = read("file", "\n".join(wrapped).encode())
+    assert reading.forms == ["show pfc counters"]  # which fits in 80 columns
+    assert "no head that fits the rule below it" in reading.notes[0]
+    assert "a terminal that is too narrow wraps lines" in reading.notes[0]
