@@ -114,6 +114,109 @@ def test_what_reaches_the_line_rate_needs_no_cause() -> None:
     assert causes(flat(385.0), hardware=EIGHT_400G) == [AS_EXPECTED]
 
 
+def of(benchmark: str, bus: float, ranks: int = 16) -> bytes:
+    """Return a table of a benchmark whose bus bandwidth is (n - 1) / n of algbw, or algbw itself."""
+    data = flat(bus, ranks=ranks).replace(b"all_gather_perf", benchmark.encode())
+    if benchmark != "sendrecv_perf":
+        return data
+    lines = data.decode().splitlines()
+    for place, line in enumerate(lines):
+        if line[:1].isdigit():
+            size = int(line.split()[0])
+            cells = f"{size / bus / 1e3:.2f} {bus:.2f} {bus:.2f} 0"
+            lines[place] = f"{size} {size // 4} float none -1 {cells} {cells}"
+    return "\n".join(lines).encode()
+
+
+# Eight 400G adapters carry 400 GB/s. Of an all-to-all each of 8 ranks sends S (n - 8) / n beyond its host, of
+# a ring of neighbours one rank sends S, and a gather's root receives S (n - 8) / n, by one adapter.
+@pytest.mark.parametrize(
+    ("benchmark", "ranks", "bound"),
+    [
+        ("alltoall_perf", 16, 50.0 * 16 / 8 * 15 / 16),
+        ("alltoall_perf", 64, 50.0 * 64 / 56 * 63 / 64),
+        ("gather_perf", 16, 50.0 * 16 / 8 * 15 / 16),
+        ("sendrecv_perf", 16, 50.0),
+        ("all_gather_perf", 16, 400.0),
+    ],
+)
+def test_bus_bandwidth_is_held_against_what_its_collective_sends_beyond_a_host(
+    benchmark: str, ranks: int, bound: float
+) -> None:
+    found = look_into(Source("file", of(benchmark, 0.97 * bound, ranks)))
+    case = found.examined(EIGHT_400G, {})
+    assert case.bound == pytest.approx(bound)
+    assert case.carried == pytest.approx(0.97 * 400.0, rel=1e-3)
+    assert [each.cause for each in suspects(case)] == [AS_EXPECTED]
+    half = look_into(Source("file", of(benchmark, 0.48 * bound, ranks))).examined(EIGHT_400G, {})
+    assert (
+        next(each for each in suspects(half) if each.cause == "slower-port")
+        .evidence[0]
+        .startswith("192 Gb/s")
+    )
+
+
+@pytest.mark.parametrize("benchmark", ["alltoall_perf", "scatter_perf"])
+def test_what_has_no_known_bound_is_not_called_slow(benchmark: str) -> None:
+    data = of(benchmark, 40.0)
+    if benchmark == "alltoall_perf":  # without the list of ranks nobody knows how many are on a host
+        data = b"\n".join(line for line in data.split(b"\n") if b" Pid " not in line)
+    assert causes(data, Given(ranks=16), EIGHT_400G) == []
+
+
+COMPLETION = "h1:9:9 [1] transport/net_ib.cc:1298 NCCL WARN NET/IB : Got completion {} vendor err 129 (Send)"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("from peer 10.0.0.2<4> with status=12 opcode=0 len=0", "acknowledged nothing"),
+        ("from peer 10.0.0.2<4> with status=IBV_WC_RETRY_EXC_ERR(12) opcode=0", "acknowledged nothing"),
+        ("with error 12, opcode 1, len 3, ", "acknowledged nothing"),
+        ("with status=13 opcode=0", "no buffer ready"),
+        ("with status=4 opcode=0", "peer memory"),
+        ("with status=5 opcode=0", "flushed"),
+        ("with status=9 opcode=0", "ended with an error"),
+    ],
+)
+def test_a_run_that_failed_is_explained_by_its_completion(text: str, words: str) -> None:
+    lines = flat(150.0).decode().splitlines()
+    flush = COMPLETION.format("with status=5 opcode=0")
+    cut = lines[-1][:30]
+    failure = "h1: Test NCCL failure common.cu:958 'remote process exited'"
+    end = [
+        *lines[:-1],
+        cut,
+        flush,
+        COMPLETION.format(text),
+        failure,
+        " .. h1 pid 9: Test failure common.cu:844",
+    ]
+    found = look_into(Source("file", "\n".join(end).encode()))
+    assert len(found.points) == 4  # those of the row that was cut off are none
+    assert any("the run failed" in each for each in found.warnings)
+    cause = suspects(found.examined(EIGHT_400G, {}))[0]
+    assert (cause.cause, cause.confidence) == ("run-failed", 3)
+    assert words in cause.sentence
+    assert any(failure in each for each in cause.evidence)
+
+
+@pytest.mark.parametrize("variable", ["NCCL_IB_DISABLE=1", "NCCL_NET=Socket"])
+def test_a_variable_that_forbids_rdma_is_sockets_without_a_log(variable: str) -> None:
+    command = f"mpirun -np 16 -x {variable} ./build/all_gather_perf -b 256M -e 1G -f 2 -g 1"
+    assert causes(flat(4.0, extra=command), hardware=EIGHT_400G)[0] == "sockets"
+    allowed = command.replace("=1", "=0").replace("Socket", "IB")
+    assert "sockets" not in causes(flat(4.0, extra=allowed), hardware=EIGHT_400G)
+
+
+def test_a_placement_that_was_not_measured_has_no_results() -> None:
+    lines = flat(385.0).decode().splitlines()
+    bare = [" ".join([*line.split()[:9], *["N/A"] * 4]) if line[:1].isdigit() else line for line in lines]
+    found = look_into(Source("file", "\n".join(bare).encode()))
+    assert {each.placement for each in found.points} == {"out-of-place"}
+    assert len(found.points) == 3
+
+
 def test_half_of_the_line_rate_may_be_slower_ports_a_slot_or_access_control() -> None:
     found = explained(flat(8 * 24.2), hardware=EIGHT_400G)
     assert {"slower-port", "pcie-slot", "acs", "unexplained"} >= {each.cause for each in found}

@@ -387,7 +387,7 @@ def causes(
     switches: Sequence[SwitchCounters], uplinks: Sequence[str] = (), rate: float = 400.0
 ) -> dict[str, Suspect]:
     found = look_into(Source("nccl.txt", NCCL.read_bytes()), given=Given())
-    case = found.examined(Hardware(1, rate, "test"), {}, switches, uplinks)
+    case = found.examined(Hardware(2, rate, "test"), {}, switches, uplinks)
     return {each.cause: each for each in suspects(case)}
 
 
@@ -429,7 +429,7 @@ def test_frames_in_error_name_the_link() -> None:
 
 def test_uplinks_that_are_uneven_by_what_is_missing_make_collisions_likely() -> None:
     before = db(Ethernet0=0, Ethernet4=0, Ethernet8=0)
-    # 44.5 of 98 GB/s are reached, and the busiest of two uplinks has 1.9 times the mean.
+    # 44.5 of 85.8 GB/s are reached, and the busiest of two uplinks has 1.9 times the mean.
     told = causes(
         [changes(db(Ethernet0=1900, Ethernet4=100, Ethernet8=10**9), before)], ["Ethernet[04]"], 800.0
     )
@@ -517,7 +517,7 @@ def test_what_does_not_fit_is_one_error_of_the_user(
 
 def test_explain_takes_them_as_evidence(tmp_path: Path) -> None:
     two_files(tmp_path)
-    given_ = ("explain", str(NCCL), "--adapters", "1", "--rate", "800Gbps", "--counters", "after.txt")
+    given_ = ("explain", str(NCCL), "--adapters", "2", "--rate", "800Gbps", "--counters", "after.txt")
     done = call(*given_, "--before", "before.txt", cwd=tmp_path)
     assert "congestion (likely)" in done.stdout
     assert "counters of leaf1: show interfaces counters, show pfc counters, since before.txt" in done.stdout

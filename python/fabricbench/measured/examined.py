@@ -24,6 +24,9 @@ LARGE_BYTES: Final = 64 << 20
 """Sizes from which on latency is no excuse: 64 MiB take 1.3 ms at 400 Gb/s, a step some 10 us."""
 LINE_RATES: Final = (1, 10, 25, 40, 50, 100, 200, 400, 800)
 """Rates of Ethernet and InfiniBand ports [Gb/s]."""
+_BY_PAIRS: Final = ("alltoall", "sendrecv", "gather")
+_WITHOUT_LAW: Final = ("scatter", "hypercube")
+"""What a scatter's root sends may take the adapters of its neighbours (PXN), or its own alone."""
 PCIE: Final = (
     ("Gen3 x4", 3.15),
     ("Gen3 x8", 6.3),
@@ -131,9 +134,49 @@ class Examined:
         return [point for point in known if point.size_bytes >= min(least, biggest)]
 
     @property
+    def best(self) -> Point | None:
+        """The large result that comes nearest to what its collective can reach."""
+        return max(
+            self.large, key=lambda point: (point.busbw or 0.0) / (self.share(point) or 1.0), default=None
+        )
+
+    @property
     def plateau(self) -> float | None:
-        """The best bandwidth of large results [GB/s]."""
-        return max((point.busbw or 0.0 for point in self.large), default=None)
+        """The bandwidth of the best large result [GB/s]."""
+        return self.best.busbw if self.best else None
+
+    @property
+    def carried(self) -> float | None:
+        """What the adapters of a host carry each way at the best large result [GB/s]; none if not known."""
+        share = self.share(self.best) if self.best else None
+        return self.best.busbw / share if self.best and self.best.busbw and share else None
+
+    def share(self, point: Point) -> float | None:
+        """Return the bus bandwidth of a result for each GB/s that the adapters of a host carry each way.
+
+        It is 1 of a ring, which crosses each adapter with what bus bandwidth counts. Ranks of an all-to-all
+        share the adapters of their host, and n - L of the n - 1 others are beyond it, with L ranks on a host.
+        Of a ring of neighbours one rank of each host sends beyond it, and all that comes into a gather's root
+        takes the adapters of one rank. None where that is not known: without L, and of what has no such law.
+        """
+        kind, ranks = plain_name(point.benchmark), point.ranks
+        if self.is_perftest or kind not in (*_BY_PAIRS, *_WITHOUT_LAW):
+            return 1.0
+        local = self.ranks_of_a_host(ranks)
+        if local is None or kind in _WITHOUT_LAW or ranks <= local:
+            return None
+        if kind == "alltoall":
+            return (ranks - 1) / (local * (ranks - local))
+        adapters = self.adapters
+        if adapters is None:
+            return None
+        of_a_rank = max(1, adapters // local) / adapters
+        return of_a_rank if kind == "sendrecv" else of_a_rank * (ranks - 1) / (ranks - local)
+
+    def ranks_of_a_host(self, ranks: int) -> int | None:
+        """Return how many of some ranks are on each host; none if that is not known, or is not the same."""
+        nodes = self.nodes
+        return ranks // nodes if nodes and ranks % nodes == 0 else None
 
     @property
     def nodes(self) -> int | None:
@@ -155,11 +198,17 @@ class Examined:
         return self.hardware.adapters or (len(self.facts.adapters) or None)
 
     @property
-    def bound(self) -> float | None:
+    def line_rate(self) -> float | None:
         """What all adapters of a host carry each way [GB/s], headers included."""
         if self.adapters is None or self.hardware.rate_gbps is None:
             return None
         return self.adapters * self.hardware.rate_gbps / 8
+
+    @property
+    def bound(self) -> float | None:
+        """The bus bandwidth of the best large result at the line rate [GB/s]; none where it is not known."""
+        share = self.share(self.best) if self.best else None
+        return None if self.line_rate is None or share is None else self.line_rate * share
 
     @property
     def target(self) -> float | None:

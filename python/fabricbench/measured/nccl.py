@@ -18,6 +18,7 @@ from fabricbench.measured.digits import Interval
 from fabricbench.measured.line import Line
 from fabricbench.measured.model import Given, Row, Table, Value
 from fabricbench.measured.nccl_check import Evidence, Lead, Print, plain_name
+from fabricbench.measured.nccl_debug import FAILED
 from fabricbench.measured.nccl_header import Header, machine_facts, rank_count
 from fabricbench.measured.nccl_identity import MPI_HINT, Said, identify
 from fabricbench.measured.nccl_log import Choices, choices, chosen_for
@@ -75,6 +76,11 @@ def read(document: Document, given: Given) -> tuple[list[Table], list[str]]:
         line = document.lines[head]
         found = _Found(document, line, _columns(document, line), header.iterations)
         lines, index = table_lines(document, head + 1, _UNITS)
+        if index < len(document.lines) and FAILED.match(document.lines[index].text):
+            # What was being printed meanwhile is no result.
+            lines = lines[:-1] if lines and found.is_cut(lines[-1]) else lines
+            end = document.lines[index]
+            warnings.append(f"{document.name}:{end.number}: the run failed: {shown(end.text.strip())}")
         for each in lines:
             found.take(each)
         if found.rows:
@@ -132,6 +138,8 @@ class _Found:
         half = len(measured) // 2
         parts = [dict(measured[:half]), dict(measured[half:])]
         for part, placement in zip(parts, _PLACEMENTS, strict=True):
+            if placement == _PLACEMENTS[1] and set(part.values()) == {"N/A"}:
+                continue  # not measured
             self.rows.append(self._result(line.number, size, part, common, placement))
             self.prints.append(_print(line.number, size, part, placement))
         redop = common.get("redop", "" if "redop" in self.columns else None)
@@ -141,6 +149,10 @@ class _Found:
                 line.number, size, count, common["type"], redop, common.get("root"), (checked[0], checked[1])
             )
         )
+
+    def is_cut(self, line: Line) -> bool:
+        """Tell whether a row has fewer cells than there are columns."""
+        return len(line.text.split()) < len(self.columns) - 1
 
     def _cells(self, line: Line) -> tuple[list[str], list[str]]:
         """Return the columns that a row has, and its cells."""

@@ -40,8 +40,10 @@ _FAILURES = (
     "ibv_open_device failed",
     "Unable to open device",
     "could not read /sys",
-    "Got completion",
 )
+_COMPLETION = re.compile(r"Got completion (?:from peer \S+ )?with (?:status|error)[ =](?:\w+\()?(\d{1,3})\b")
+FAILED = re.compile(r"\s*\S+: Test (?:NCCL|CUDA) failure\b|\s*\.\. ?\S+ pid \d+: Test failure\b")
+"""What nccl-tests prints where a call fails (`NCCLCHECK`, `CUDACHECK` and `TESTCHECK` of src/common.h)."""
 _ACS = re.compile(r"ACSCtl:.{0,120}(?:SrcValid|ReqRedir)\+")
 _AVERAGE = re.compile(r"Avg bus bandwidth\s*:\s*([\d.]+(?:e[+-]?\d+)?)")
 _MTU_BYTES = {"1": 256, "2": 512, "3": 1024, "4": 2048, "5": 4096}
@@ -70,6 +72,8 @@ class DebugFacts:
         gdr_off: Lines that say that GPU Direct RDMA is off.
         ways: How many channels go each way: `P2P`, `SHM`, `NET/IB`, `NET/Socket`.
         settings: Variables, by log or command line.
+        completions: Lines with completions in error, by their status.
+        failed: Lines with which nccl-tests gave up.
         failures: Lines that say what did not work, by the text that is searched.
         ranks: Ranks of the communicator; nodes and ranks of a node where they are said.
         channels: Channels of collectives, and NVLS channels.
@@ -90,6 +94,8 @@ class DebugFacts:
     gdr_off: list[Seen] = field(default_factory=list)
     ways: Counter[str] = field(default_factory=Counter)
     settings: dict[str, str] = field(default_factory=dict)
+    completions: dict[int, Seen] = field(default_factory=dict)
+    failed: list[Seen] = field(default_factory=list)
     failures: dict[str, Seen] = field(default_factory=dict)
     ranks: int | None = None
     nodes: int | None = None
@@ -119,7 +125,8 @@ class DebugFacts:
     @property
     def is_log(self) -> bool:
         """Whether the text holds anything of NCCL's log that tells how it ran."""
-        return bool(self.networks or self.adapters or self.ways or self.gdr_off or self.failures)
+        says = (self.networks, self.adapters, self.ways, self.gdr_off, self.failures, self.completions)
+        return any(says)
 
 
 def debug_facts(texts: Sequence[str]) -> DebugFacts:
@@ -134,12 +141,13 @@ def _take(facts: DebugFacts, number: int, text: str) -> None:
     """Read a line; of a fact that is said again the first line is kept."""
     if "NCCL " in text:
         facts.lines += 1
+        seen = Seen(number, _bare(text))
         for take in (_take_network, _take_channel, _take_communicator):
-            take(facts, Seen(number, _bare(text)))
+            take(facts, seen)
         place = text.find(" rank 0 n")
         if place >= 0 and (first := _FIRST.search(text[max(place - 400, 0) : place + 40])):
             facts.firsts.add(first[1])
-            facts.where.setdefault("first", Seen(number, _bare(text)))
+            facts.where.setdefault("first", seen)
     if "NCCL_" in text:
         for name, value in [*_SET.findall(text), *_GIVEN.findall(text)]:
             facts.settings.setdefault(name, value.rstrip(",")[:120])
@@ -147,11 +155,18 @@ def _take(facts: DebugFacts, number: int, text: str) -> None:
     if " device " in text and (device := _RANK.search(text)):
         facts.devices.append((int(device[1]), int(device[2]), device[3], device[4].strip()))
         facts.where.setdefault("devices", Seen(number, _bare(text)))
+    _take_result(facts, number, text)
+
+
+def _take_result(facts: DebugFacts, number: int, text: str) -> None:
+    """Read a line of nccl-tests or of lspci."""
     if run := _RUN.search(text):
         facts.threads = int(run[1]) * int(run[2])
     if average := _AVERAGE.search(text):
         facts.average.append(float(average[1]))
         facts.where.setdefault("average", Seen(number, _bare(text)))
+    if "Test " in text and FAILED.match(text):
+        facts.failed.append(Seen(number, _bare(text)))
     if "ACSCtl" in text and _ACS.search(text):
         facts.acs.append(Seen(number, _bare(text)))
 
@@ -184,6 +199,8 @@ def _take_network(facts: DebugFacts, seen: Seen) -> None:
     for failure in _FAILURES:
         if failure in text:
             facts.failures.setdefault(failure, seen)
+    if completion := _COMPLETION.search(text):
+        facts.completions.setdefault(int(completion[1]), seen)
     if (mtu := _MTU.search(text)) and (code := mtu[1] or mtu[2]) in _MTU_BYTES:
         facts.mtu_bytes = min(_MTU_BYTES[code], facts.mtu_bytes or 1 << 20)
         _note(facts, "mtu", seen)

@@ -6,7 +6,7 @@ the file, the user or a plan gives. Each names the test or counter that tells it
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from statistics import median
 from typing import Final
 
@@ -77,6 +77,57 @@ def wrong_values(case: Examined) -> Iterator[Suspect]:
         )
 
 
+def failed(case: Examined) -> Iterator[Suspect]:
+    """A run that ended with an error."""
+    facts = case.facts
+    first = next((each for status, each in facts.completions.items() if status != _FLUSHED), None)
+    first = first or facts.completions.get(_FLUSHED)
+    if first is None and not facts.failed:
+        return
+    status = next((number for number, each in facts.completions.items() if each is first), None)
+    sentence, tells = _COMPLETIONS.get(status, _COMPLETIONS[None])
+    yield Suspect(
+        "run-failed",
+        sentence,
+        CERTAIN,
+        [_at(each) for each in (first, *facts.failed[:1]) if each is not None],
+        tells,
+    )
+
+
+_FLUSHED: Final = 5
+"""`IBV_WC_WR_FLUSH_ERR` of what was posted to a queue pair that had failed before."""
+_MEMORY: Final = (
+    "an adapter may not read or write the memory that it was given: registration, peer memory or IOMMU",
+    "NCCL_NET_GDR_LEVEL=0, then NCCL_IB_PCI_RELAXED_ORDERING=0: the one with which it runs names the way; "
+    "`dmesg` for errors of IOMMU, mlx5 and Xid",
+)
+_COMPLETIONS: Final[Mapping[int | None, tuple[str, str]]] = {
+    4: _MEMORY,
+    10: _MEMORY,
+    12: (
+        "a peer acknowledged nothing until all retries were over: frames do not arrive at all, or stay away "
+        "longer than NCCL_IB_TIMEOUT and NCCL_IB_RETRY_CNT allow",
+        "`ib_write_bw` between these two adapters with the same GID (-x) and MTU (-m): if it fails too, it "
+        "is the route, GID, MTU or VLAN; else local_ack_timeout_err, link_downed and PFC storms (`show pfcwd "
+        "stats`) during the run, `dmesg` for link flaps",
+    ),
+    13: (
+        "a receiver had no buffer ready until all retries were over: its process hangs, or ended first",
+        "the first error of the peer's own log; rnr_nak_retry_err and out_of_buffer of its adapter",
+    ),
+    _FLUSHED: (
+        "a queue pair was flushed after an error that this file does not have",
+        "the first `Got completion` or `WARN` of all ranks: NCCL_DEBUG=WARN of every process in one file",
+    ),
+    None: (
+        "the run ended with an error before all sizes were measured",
+        "the first `NCCL WARN` of all ranks: NCCL_DEBUG=WARN of every process in one file; `dmesg` for Xid",
+    ),
+}
+"""By `ibv_wc_status` of verbs."""
+
+
 def separate_processes(case: Examined) -> Iterator[Suspect]:
     """Processes that know nothing of each other: nccl-tests without MPI."""
     facts = case.facts
@@ -106,20 +157,20 @@ def separate_processes(case: Examined) -> Iterator[Suspect]:
 def sockets(case: Examined) -> Iterator[Suspect]:
     """TCP in place of RDMA."""
     facts = case.facts
-    uses = facts.networks["Socket"] + facts.ways["NET/Socket"]
+    disabled = setting(facts, "NCCL_IB_DISABLE")
+    disabled = disabled if disabled and disabled[1] != "0" else None
+    forbidden = disabled or (
+        chosen if (chosen := setting(facts, "NCCL_NET")) and chosen[1] == "Socket" else None
+    )
+    uses = facts.networks["Socket"] + facts.ways["NET/Socket"] + bool(forbidden)
     others = [way for way in facts.ways if way.startswith("NET/") and way != "NET/Socket"]
     if not uses or others or (facts.networks["IB"] and not facts.ways["NET/Socket"]) or not case.crosses:
         return
-    seen = facts.where.get("via NET/Socket") or facts.where["network"]
-    evidence = [_at(seen)]
-    why = [
-        facts.failures[name]
-        for name in facts.failures
-        if name not in ("could not read /sys", "Got completion")
-    ]
+    seen = facts.where.get("via NET/Socket") or facts.where.get("network")
+    evidence = [_at(seen)] if seen else []
+    why = [facts.failures[name] for name in facts.failures if name != "could not read /sys"]
     evidence += [_at(each) for each in why]
-    if disabled := setting(facts, "NCCL_IB_DISABLE"):
-        evidence += [_at(disabled[2])] if disabled[1] != "0" else []
+    evidence += [_at(forbidden[2])] if forbidden else []
     yield Suspect(
         "sockets",
         "NCCL moves data by TCP sockets: no RDMA adapter was found or it may not be used",
@@ -212,9 +263,9 @@ def few_adapters(case: Examined) -> Iterator[Suspect]:
     evidence += [_at(chosen[2])] if chosen else []
     evidence += [_at(facts.where["adapters"])] if used else []
     rate = case.hardware.rate_gbps
-    if rate and case.plateau:
+    if rate and case.carried:
         evidence.append(
-            f"{case.plateau:.4g} GB/s are {case.plateau / (rate / 8):.2f} adapters of {rate:g} Gb/s"
+            f"{case.plateau:.4g} GB/s are {case.carried / (rate / 8):.2f} adapters of {rate:g} Gb/s"
         )
     yield Suspect(
         "few-adapters",
@@ -276,7 +327,7 @@ def path_to_adapter(case: Examined) -> Iterator[Suspect]:
     }
     rate = case.facts.paths[kind]
     evidence = [f"{_at(case.facts.where[f'path {kind}'])} (GPU to adapter: {kind})"]
-    is_close = case.plateau is not None and case.plateau <= 1.1 * rate * (case.adapters or 1)
+    is_close = case.carried is not None and case.carried <= 1.1 * rate * (case.adapters or 1)
     evidence += (
         [f"NCCL's graph search counts on {rate:g} GB/s there, {case.plateau:.4g} were reached"]
         if case.plateau
@@ -347,9 +398,9 @@ def slower_port(case: Examined) -> Iterator[Suspect]:
 
 
 def _each_adapter(case: Examined) -> float | None:
-    if case.plateau is None or not case.adapters or not case.crosses:
+    if case.carried is None or not case.adapters or not case.crosses:
         return None
-    return case.plateau / case.adapters
+    return case.carried / case.adapters
 
 
 def slot(case: Examined) -> Iterator[Suspect]:
@@ -669,6 +720,7 @@ def host_software(case: Examined) -> Iterator[Suspect]:
 _AT_THE_TARGET: Final = (AS_EXPECTED, "above-line-rate")
 _ONLY_WITHOUT_OTHERS: Final = ("unexplained",)
 _RULES: Final[Sequence[Callable[[Examined], Iterator[Suspect]]]] = (
+    failed,
     separate_processes,
     wrong_values,
     as_expected,
