@@ -425,6 +425,26 @@ def test_perftest_below_the_line_rate_is_questioned_by_what_it_says_of_itself() 
     assert causes(perftest("RDMA_Write BW Test", 1 << 10, 20.0), hardware=rate)[0] == "sizes-too-small"
 
 
+def test_a_perftest_that_failed_is_explained_by_its_status() -> None:
+    head = perftest("RDMA_Write BW Test", 1 << 16, 390.0).rpartition(b" 65536 ")[0]
+    last = b" Completion with error at client\n Failed status 12: wr_id 0 syndrom 0x81\nscnt=128, ccnt=0\n"
+    found = look_into(Source("file", head + last))
+    assert found.format == "failed-run"
+    cause = suspects(found.examined(NOTHING, {}))[0]
+    assert (cause.cause, cause.confidence) == ("run-failed", 3)
+    assert "acknowledged nothing" in cause.sentence
+    assert "Failed status 12" in cause.evidence[0]
+
+
+def test_of_several_benchmarks_the_farthest_from_its_bound_is_judged() -> None:
+    read = perftest("RDMA_Read BW Test", 1 << 16, 120.0).replace(b"ib_write", b"ib_read")
+    found = look_into(Source("file", perftest("RDMA_Write BW Test", 1 << 16, 390.0) + b"\n" + read))
+    case = found.examined(Hardware(1, 400.0, "the test"), {})
+    assert case.plateau == pytest.approx(15.0)
+    assert AS_EXPECTED not in {each.cause for each in suspects(case)}
+    assert all("ib_read_bw: 15 GB/s reached" in each.evidence[-1] for each in suspects(case))
+
+
 @pytest.mark.parametrize("name", ["perftest_read_lat.json", "perftest_send_lat.txt"])
 def test_latency_is_no_bandwidth(name: str) -> None:
     data = (FILES.parent / "samples" / name).read_bytes()

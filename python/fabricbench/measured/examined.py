@@ -135,19 +135,31 @@ class Examined:
 
     @property
     def best(self) -> Point | None:
-        """The large result that comes nearest to what its collective can reach."""
-        return max(
-            self.large, key=lambda point: (point.busbw or 0.0) / (self.share(point) or 1.0), default=None
+        """The large result that is judged: of the best of each benchmark the farthest from its bound.
+
+        Latencies only where there is nothing else.
+        """
+        rates = [point for point in self.large if not point.benchmark.endswith("_lat")] or self.large
+        groups: dict[tuple[str, int], Point] = {}
+        for point in rates:
+            former = groups.setdefault((point.benchmark, point.ranks), point)
+            if (point.busbw or 0.0) > (former.busbw or 0.0):
+                groups[point.benchmark, point.ranks] = point
+        known = [point for point in groups.values() if self.share(point) is not None]
+        return min(
+            known or groups.values(),
+            key=lambda point: (point.busbw or 0.0) / (self.share(point) or 1.0),
+            default=None,
         )
 
     @property
     def plateau(self) -> float | None:
-        """The bandwidth of the best large result [GB/s]."""
+        """The bandwidth of the result that is judged [GB/s]."""
         return self.best.busbw if self.best else None
 
     @property
     def carried(self) -> float | None:
-        """What the adapters of a host carry each way at the best large result [GB/s]; none if not known."""
+        """What a host's adapters carry each way at the result that is judged [GB/s]; none if not known."""
         share = self.share(self.best) if self.best else None
         return self.best.busbw / share if self.best and self.best.busbw and share else None
 
@@ -206,7 +218,7 @@ class Examined:
 
     @property
     def bound(self) -> float | None:
-        """The bus bandwidth of the best large result at the line rate [GB/s]; none where it is not known."""
+        """The bus bandwidth of the result that is judged at the line rate [GB/s]; none if not known."""
         share = self.share(self.best) if self.best else None
         return None if self.line_rate is None or share is None else self.line_rate * share
 
@@ -221,7 +233,7 @@ class Examined:
     @property
     def ratio(self) -> float | None:
         """Share of the target that was reached; none where one is not known, or latency was measured."""
-        is_latency = all(point.benchmark.endswith("_lat") for point in self.large)
+        is_latency = self.best is not None and self.best.benchmark.endswith("_lat")
         if not self.crosses or self.plateau is None or not self.target or is_latency:
             return None
         return self.plateau / self.target

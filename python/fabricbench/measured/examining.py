@@ -16,6 +16,8 @@ from fabricbench.measured.text import Document
 
 LOG = "nccl-debug"
 """Format of a file that has NCCL's log and no table."""
+FAILED = "failed-run"
+"""Format of a file that has neither, but a benchmark's last words."""
 _PERFTEST_LINES = (("rdma_cm QPs", "rdma_cm"), ("PCIe relax order", "relaxed"))
 
 
@@ -24,7 +26,7 @@ class Look:
     """What a file holds.
 
     Attributes:
-        format: Its format; `nccl-debug` of a log alone.
+        format: Its format; `nccl-debug` of a log alone, `failed-run` of an error alone.
         tables: Its tables; none of a log alone.
         facts: What its lines say beside.
         warnings: What was left out, and why a table could not be read where a log could.
@@ -79,7 +81,7 @@ def look(name: str, data: bytes, format_name: str | None = None, given: Given | 
         if not (has_no_table and (facts.is_log or alone)):
             raise
         return Look(
-            LOG,
+            LOG if facts.lines else FAILED,
             [],
             facts,
             [f"{name}: no table that can be read ({error.found}): what its log says is explained"],

@@ -18,7 +18,6 @@ from fabricbench.measured.digits import Interval
 from fabricbench.measured.line import Line
 from fabricbench.measured.model import Given, Row, Table, Value
 from fabricbench.measured.nccl_check import Evidence, Lead, Print, plain_name
-from fabricbench.measured.nccl_debug import FAILED
 from fabricbench.measured.nccl_header import Header, machine_facts, rank_count
 from fabricbench.measured.nccl_identity import MPI_HINT, Said, identify
 from fabricbench.measured.nccl_log import Choices, choices, chosen_for
@@ -27,6 +26,7 @@ from fabricbench.measured.text import (
     Document,
     command_before,
     command_lines,
+    failure,
     launched_processes,
     shown,
     table_lines,
@@ -76,11 +76,10 @@ def read(document: Document, given: Given) -> tuple[list[Table], list[str]]:
         line = document.lines[head]
         found = _Found(document, line, _columns(document, line), header.iterations)
         lines, index = table_lines(document, head + 1, _UNITS)
-        if index < len(document.lines) and FAILED.match(document.lines[index].text):
+        if failed := failure(document, index):
+            warnings += failed
             # What was being printed meanwhile is no result.
             lines = lines[:-1] if lines and found.is_cut(lines[-1]) else lines
-            end = document.lines[index]
-            warnings.append(f"{document.name}:{end.number}: the run failed: {shown(end.text.strip())}")
         for each in lines:
             found.take(each)
         if found.rows:

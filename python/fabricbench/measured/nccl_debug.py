@@ -42,8 +42,13 @@ _FAILURES = (
     "could not read /sys",
 )
 _COMPLETION = re.compile(r"Got completion (?:from peer \S+ )?with (?:status|error)[ =](?:\w+\()?(\d{1,3})\b")
-FAILED = re.compile(r"\s*\S+: Test (?:NCCL|CUDA) failure\b|\s*\.\. ?\S+ pid \d+: Test failure\b")
-"""What nccl-tests prints where a call fails (`NCCLCHECK`, `CUDACHECK` and `TESTCHECK` of src/common.h)."""
+_STATUS = re.compile(r"\s*Failed status (\d{1,3}): wr_id\b")
+FAILED = re.compile(
+    r"\s*\S+: Test (?:NCCL|CUDA) failure\b|\s*\.\. ?\S+ pid \d+: Test failure\b"
+    r"|\s*Completion with error at |\s*Failed status \d+: wr_id\b|\s*Failed to complete run_\w+ function\b"
+)
+"""What benchmarks print where they fail: nccl-tests (`NCCLCHECK`, `CUDACHECK`, `TESTCHECK` of src/common.h),
+perftest (`NOTIFY_COMP_ERROR_SEND` of src/perftest_resources.h)."""
 _ACS = re.compile(r"ACSCtl:.{0,120}(?:SrcValid|ReqRedir)\+")
 _AVERAGE = re.compile(r"Avg bus bandwidth\s*:\s*([\d.]+(?:e[+-]?\d+)?)")
 _MTU_BYTES = {"1": 256, "2": 512, "3": 1024, "4": 2048, "5": 4096}
@@ -73,7 +78,7 @@ class DebugFacts:
         ways: How many channels go each way: `P2P`, `SHM`, `NET/IB`, `NET/Socket`.
         settings: Variables, by log or command line.
         completions: Lines with completions in error, by their status.
-        failed: Lines with which nccl-tests gave up.
+        failed: Lines with which a benchmark gave up.
         failures: Lines that say what did not work, by the text that is searched.
         ranks: Ranks of the communicator; nodes and ranks of a node where they are said.
         channels: Channels of collectives, and NVLS channels.
@@ -125,8 +130,8 @@ class DebugFacts:
     @property
     def is_log(self) -> bool:
         """Whether the text holds anything of NCCL's log that tells how it ran."""
-        says = (self.networks, self.adapters, self.ways, self.gdr_off, self.failures, self.completions)
-        return any(says)
+        says = (self.networks, self.adapters, self.ways, self.gdr_off, self.failures)
+        return any(says) or bool(self.completions or self.failed)
 
 
 def debug_facts(texts: Sequence[str]) -> DebugFacts:
@@ -165,8 +170,10 @@ def _take_result(facts: DebugFacts, number: int, text: str) -> None:
     if average := _AVERAGE.search(text):
         facts.average.append(float(average[1]))
         facts.where.setdefault("average", Seen(number, _bare(text)))
-    if "Test " in text and FAILED.match(text):
+    if FAILED.match(text):
         facts.failed.append(Seen(number, _bare(text)))
+        if status := _STATUS.match(text):
+            facts.completions.setdefault(int(status[1]), facts.failed[-1])
     if "ACSCtl" in text and _ACS.search(text):
         facts.acs.append(Seen(number, _bare(text)))
 

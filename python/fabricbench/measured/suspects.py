@@ -44,7 +44,9 @@ def _shares(case: Examined) -> list[str]:
     what = (
         "the model expects" if case.expected else f"{case.adapters} x {case.hardware.rate_gbps:g} Gb/s carry"
     )
-    return [f"{case.plateau:.4g} GB/s reached, {case.target:.4g} GB/s {what}: {100 * case.ratio:.0f} %"]
+    several = case.best is not None and len({point.benchmark for point in case.large}) > 1
+    name = f"{case.best.benchmark}: " if several and case.best is not None else ""
+    return [f"{name}{case.plateau:.4g} GB/s reached, {case.target:.4g} GB/s {what}: {100 * case.ratio:.0f} %"]
 
 
 def suspects(case: Examined) -> list[Suspect]:
@@ -624,10 +626,10 @@ def too_small(case: Examined) -> Iterator[Suspect]:
 
 
 def _curve(case: Examined) -> list[tuple[int, float]]:
-    """Return sizes with the median bandwidth of their results."""
+    """Return sizes with the median bandwidth of their results, of the benchmark that is judged."""
     sizes: dict[int, list[float]] = {}
     for point in case.points:
-        if point.busbw:
+        if point.busbw and case.best and point.benchmark == case.best.benchmark:
             sizes.setdefault(point.size_bytes, []).append(point.busbw)
     return [(size, median(values)) for size, values in sorted(sizes.items())]
 

@@ -223,6 +223,14 @@ def table_lines(
     return rows, index
 
 
+def failure(document: Document, index: int) -> list[str]:
+    """Return a warning if the line that ends a table says that the run failed; none otherwise."""
+    if index >= len(document.lines) or not FAILED.match(document.lines[index].text):
+        return []
+    line = document.lines[index]
+    return [f"{document.name}:{line.number}: the run failed: {shown(line.text.strip())}"]
+
+
 def command_lines(lines: Sequence[Line], program: str) -> list[tuple[int, str]]:
     """Return the command lines that run a program, each with the number of its line.
 
