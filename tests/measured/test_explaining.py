@@ -425,6 +425,36 @@ def test_perftest_below_the_line_rate_is_questioned_by_what_it_says_of_itself() 
     assert causes(perftest("RDMA_Write BW Test", 1 << 10, 20.0), hardware=rate)[0] == "sizes-too-small"
 
 
+def inspected(ranks: int, nodes: int, coll: str, message: int, us: int) -> bytes:
+    """Return what one rank writes of a collective of 1 GiB."""
+    size = message * (ranks if coll == "AllGather" else 1)
+    rate = size / us / 1e3
+    factor = (ranks - 1) / ranks * (2 if coll == "AllReduce" else 1)
+    body = {"coll": coll, "coll_sn": 1, "coll_msg_size_bytes": message, "coll_exec_time_us": us}
+    body |= {"coll_algobw_gbs": round(rate, 6), "coll_busbw_gbs": round(rate * factor, 6)}
+    header = {"id": "0x7f", "rank": 0, "n_ranks": ranks, "nnodes": nodes}
+    return json.dumps({"header": header, "metadata": {"hostname": "a"}, "coll_perf": body}).encode()
+
+
+@pytest.mark.parametrize(
+    ("coll", "message", "us"), [("AllReduce", 1 << 30, 5500), ("AllGather", 1 << 26, 2700)]
+)
+def test_bus_bandwidth_of_nccl_inspector_is_that_of_its_collective(coll: str, message: int, us: int) -> None:
+    found = look_into(Source("file", inspected(16, 2, coll, message, us)))
+    case = found.examined(EIGHT_400G, {})
+    factor = 15 / 16 * (2 if coll == "AllReduce" else 1)
+    assert case.plateau == pytest.approx((1 << 30) / us / 1e3 * factor)
+    assert case.nodes == 2  # by its header, though one rank wrote
+    assert causes(inspected(8, 1, coll, message, us), hardware=EIGHT_400G) == ["inside-a-host"]
+
+
+def test_a_message_is_its_part_of_the_data_size() -> None:
+    data = (FILES.parent / "samples" / "osu_alltoall_full.txt").read_bytes()
+    *_, point = look_into(Source("file", data)).points
+    assert point.size_bytes == 8 << 20  # 8 ranks give 1 MiB to each other in 1234.56 us
+    assert point.busbw == pytest.approx(7 * 2**20 / 1234.56 / 1e3)
+
+
 def test_a_perftest_that_failed_is_explained_by_its_status() -> None:
     head = perftest("RDMA_Write BW Test", 1 << 16, 390.0).rpartition(b" 65536 ")[0]
     last = b" Completion with error at client\n Failed status 12: wr_id 0 syndrom 0x81\nscnt=128, ccnt=0\n"

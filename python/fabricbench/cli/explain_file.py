@@ -104,7 +104,7 @@ def _heading(path: Path, found: Look) -> str:
 
 def _table(case: Examined, *, colour: bool) -> str:
     columns = [
-        Column(("size",)),
+        Column(("data", "size")),
         Column(("",), is_text=True),
         Column(("time", "us")),
         Column(("busbw", "GB/s")),

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from fabricbench.measured.nccl_check import KINDS, factor_of, plain_name
+from fabricbench.measured.nccl_check import KINDS, factor_of
 from fabricbench.measured.nccl_debug import DebugFacts
 from fabricbench.measured.switches.model import SwitchCounters
 
@@ -64,8 +64,9 @@ class Point:
 
     Attributes:
         benchmark: The program.
+        kind: What it measures, as nccl-tests calls it without `_perf`.
         ranks: How many took part.
-        size_bytes: Its size.
+        size_bytes: Its data size.
         placement: `in-place`, `out-of-place` or empty.
         time_us: Its time; none where a rate is measured.
         busbw: Bus bandwidth; of perftest the rate of one direction [GB/s].
@@ -74,6 +75,7 @@ class Point:
     """
 
     benchmark: str
+    kind: str
     ranks: int
     size_bytes: int
     placement: str
@@ -171,7 +173,7 @@ class Examined:
         Of a ring of neighbours one rank of each host sends beyond it, and all that comes into a gather's root
         takes the adapters of one rank. None where that is not known: without L, and of what has no such law.
         """
-        kind, ranks = plain_name(point.benchmark), point.ranks
+        kind, ranks = point.kind, point.ranks
         if self.is_perftest or kind not in (*_BY_PAIRS, *_WITHOUT_LAW):
             return 1.0
         local = self.ranks_of_a_host(ranks)
@@ -187,7 +189,7 @@ class Examined:
 
     def ranks_of_a_host(self, ranks: int) -> int | None:
         """Return how many of some ranks are on each host; none if that is not known, or is not the same."""
-        nodes = self.nodes
+        nodes = self.nodes or (2 if ranks == 2 else None)
         return ranks // nodes if nodes and ranks % nodes == 0 else None
 
     @property
@@ -250,9 +252,9 @@ class Examined:
         return self.plateau > ceiling
 
 
-def bus_bandwidth(benchmark: str, ranks: int, size_bytes: int, time_us: float | None) -> float | None:
-    """Return the bus bandwidth of a result [GB/s]; none where its benchmark or its time is not known."""
-    kind = KINDS.get(plain_name(benchmark))
+def bus_bandwidth(kind_name: str, ranks: int, size_bytes: int, time_us: float | None) -> float | None:
+    """Return the bus bandwidth of a result [GB/s]; none where its kind or its time is not known."""
+    kind = KINDS.get(kind_name)
     if kind is None or not time_us or not size_bytes:
         return None
     return size_bytes / time_us / 1e3 * factor_of(kind.factor, ranks)

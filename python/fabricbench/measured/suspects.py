@@ -22,7 +22,6 @@ from fabricbench.measured.examined import (
     Examined,
     Suspect,
 )
-from fabricbench.measured.nccl_check import plain_name
 from fabricbench.measured.nccl_debug import DebugFacts, Seen, adapter_names, setting
 from fabricbench.measured.switch_causes import (
     READS_THEM,
@@ -657,7 +656,7 @@ def faster_than_network(case: Examined) -> Iterator[Suspect]:
     """Bandwidth above what the adapters carry, or the model gives."""
     if not case.is_above or case.plateau is None or case.target is None:
         return
-    is_tree = case.nodes == 2 and any(plain_name(point.benchmark) == "all_reduce" for point in case.large)
+    is_tree = case.nodes == 2 and case.best is not None and case.best.kind == "all_reduce"
     why = (
         "a tree of two hosts may print up to twice the network's rate, as busbw counts what a ring moves"
         if is_tree
@@ -674,16 +673,16 @@ def faster_than_network(case: Examined) -> Iterator[Suspect]:
 
 def inside_a_host(case: Examined) -> Iterator[Suspect]:
     """All ranks on one host."""
-    if case.crosses or not case.points or not case.facts.devices or len(case.facts.devices) < 2:
+    devices = case.facts.devices
+    ranks = len(devices) or max((point.ranks for point in case.points), default=0)
+    if case.crosses or not case.points or ranks < 2:
         return
+    where = f"on {case.facts.hosts[0]}, first {_at(case.facts.where['devices'])}" if devices else "on 1 host"
     yield Suspect(
         "inside-a-host",
         "all ranks are on one host: NVLink or PCIe decides, nothing crosses the network",
         CERTAIN,
-        [
-            f"{len(case.facts.devices)} ranks on {case.facts.hosts[0]}, first "
-            f"{_at(case.facts.where['devices'])}"
-        ],
+        [f"{ranks} ranks {where}"],
         "start ranks on several hosts (`mpirun -H a:8,b:8`) to measure the network",
     )
 
