@@ -201,6 +201,31 @@ def test_a_run_that_failed_is_explained_by_its_completion(text: str, words: str)
     assert any(failure in each for each in cause.evidence)
 
 
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        (
+            "misc/ibvwrap.cc:1 NCCL WARN Call to ibv_reg_mr_iova2 failed with error Bad address",
+            "register memory",
+        ),
+        ("NCCL WARN Call to ibv_modify_qp failed with 110 Connection timed out, on dev mlx5_0:1", "GID"),
+        ("NCCL WARN socketPollConnect: Connect to 10.0.0.1<4> returned 113(No route to host)", "by TCP"),
+    ],
+)
+def test_a_call_that_failed_is_explained_without_a_table(line: str, words: str) -> None:
+    found = look_into(Source("file", f"h1:9:9 [1] {line}\nh1: Test NCCL failure common.cu:1".encode()))
+    cause = suspects(found.examined(NOTHING, {}))[0]
+    assert (cause.cause, cause.confidence, len(cause.evidence)) == ("run-failed", 3, 2)
+    assert words in cause.sentence
+
+
+def test_a_network_of_a_plug_in_may_have_a_space_in_its_name() -> None:
+    line = "h0:1:1 [0] NCCL INFO Channel 00/0 : 5[5] -> 12[4] [send] via NET/AWS Libfabric/3/GDRDMA"
+    found = look_into(Source("file", flat(385.0, extra=line)))
+    assert dict(found.facts.ways) == {"NET/AWS Libfabric": 1}
+    assert dict(found.facts.gdr) == {True: 1}
+
+
 @pytest.mark.parametrize("variable", ["NCCL_IB_DISABLE=1", "NCCL_NET=Socket"])
 def test_a_variable_that_forbids_rdma_is_sockets_without_a_log(variable: str) -> None:
     command = f"mpirun -np 16 -x {variable} ./build/all_gather_perf -b 256M -e 1G -f 2 -g 1"

@@ -15,7 +15,9 @@ from dataclasses import dataclass, field
 _CHANNEL = re.compile(
     r"\bChannel \d+(?:/\d+)? ?: (\d+)\S{0,20} (?:-> (\d+)\S{0,20}.{0,40}?)?\bvia ([A-Za-z0-9_/]+)"
 )
-_CHANNEL_NET = re.compile(r"\[(?:send|receive)\] via NET/([A-Za-z_0-9]+)/\d+(?:\(\d+\))?((?:/[A-Za-z]+)*)")
+_CHANNEL_NET = re.compile(
+    r"\[(?:send|receive)\] via NET/([A-Za-z_0-9 ]{1,40})/\d+(?:\(\d+\))?((?:/[A-Za-z]+)*)"
+)
 _NETWORK = re.compile(r"Using network (\w+)")
 _USING_IB = re.compile(r"NET/IB(?:ext\S*)? ?: Using (.+)")
 _HCA = re.compile(r"\[\d+\] ?([\w.+-]{1,64}):(\d{1,3})/(\w+)")
@@ -42,6 +44,7 @@ _FAILURES = (
     "could not read /sys",
 )
 _COMPLETION = re.compile(r"Got completion (?:from peer \S+ )?with (?:status|error)[ =](?:\w+\()?(\d{1,3})\b")
+_ERROR = re.compile(r"NCCL WARN (?:Call to (ibv_reg_mr|ibv_modify_qp)\w* failed|(socket)\w+: [Cc]onnect to )")
 _STATUS = re.compile(r"\s*Failed status (\d{1,3}): wr_id\b")
 FAILED = re.compile(
     r"\s*\S+: Test (?:NCCL|CUDA) failure\b|\s*\.\. ?\S+ pid \d+: Test failure\b"
@@ -78,6 +81,7 @@ class DebugFacts:
         ways: How many channels go each way: `P2P`, `SHM`, `NET/IB`, `NET/Socket`.
         settings: Variables, by log or command line.
         completions: Lines with completions in error, by their status.
+        errors: Lines with calls that failed, by the call.
         failed: Lines with which a benchmark gave up.
         failures: Lines that say what did not work, by the text that is searched.
         ranks: Ranks of the communicator; nodes and ranks of a node where they are said.
@@ -100,6 +104,7 @@ class DebugFacts:
     ways: Counter[str] = field(default_factory=Counter)
     settings: dict[str, str] = field(default_factory=dict)
     completions: dict[int, Seen] = field(default_factory=dict)
+    errors: dict[str, Seen] = field(default_factory=dict)
     failed: list[Seen] = field(default_factory=list)
     failures: dict[str, Seen] = field(default_factory=dict)
     ranks: int | None = None
@@ -131,7 +136,7 @@ class DebugFacts:
     def is_log(self) -> bool:
         """Whether the text holds anything of NCCL's log that tells how it ran."""
         says = (self.networks, self.adapters, self.ways, self.gdr_off, self.failures)
-        return any(says) or bool(self.completions or self.failed)
+        return any(says) or bool(self.completions or self.errors or self.failed)
 
 
 def debug_facts(texts: Sequence[str]) -> DebugFacts:
@@ -147,7 +152,7 @@ def _take(facts: DebugFacts, number: int, text: str) -> None:
     if "NCCL " in text:
         facts.lines += 1
         seen = Seen(number, _bare(text))
-        for take in (_take_network, _take_channel, _take_communicator):
+        for take in (_take_network, _take_error, _take_channel, _take_communicator):
             take(facts, seen)
         place = text.find(" rank 0 n")
         if place >= 0 and (first := _FIRST.search(text[max(place - 400, 0) : place + 40])):
@@ -206,11 +211,17 @@ def _take_network(facts: DebugFacts, seen: Seen) -> None:
     for failure in _FAILURES:
         if failure in text:
             facts.failures.setdefault(failure, seen)
-    if completion := _COMPLETION.search(text):
-        facts.completions.setdefault(int(completion[1]), seen)
     if (mtu := _MTU.search(text)) and (code := mtu[1] or mtu[2]) in _MTU_BYTES:
         facts.mtu_bytes = min(_MTU_BYTES[code], facts.mtu_bytes or 1 << 20)
         _note(facts, "mtu", seen)
+
+
+def _take_error(facts: DebugFacts, seen: Seen) -> None:
+    text = seen.text
+    if completion := _COMPLETION.search(text):
+        facts.completions.setdefault(int(completion[1]), seen)
+    if error := _ERROR.search(text):
+        facts.errors.setdefault(error[1] or error[2], seen)
 
 
 def _take_channel(facts: DebugFacts, seen: Seen) -> None:

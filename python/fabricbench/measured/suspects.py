@@ -81,19 +81,13 @@ def wrong_values(case: Examined) -> Iterator[Suspect]:
 def failed(case: Examined) -> Iterator[Suspect]:
     """A run that ended with an error."""
     facts = case.facts
-    first = next((each for status, each in facts.completions.items() if status != _FLUSHED), None)
-    first = first or facts.completions.get(_FLUSHED)
-    if first is None and not facts.failed:
+    found = [*facts.errors.items(), *sorted(facts.completions.items(), key=lambda each: each[0] == _FLUSHED)]
+    if not found and not facts.failed:
         return
-    status = next((number for number, each in facts.completions.items() if each is first), None)
-    sentence, tells = _COMPLETIONS.get(status, _COMPLETIONS[None])
-    yield Suspect(
-        "run-failed",
-        sentence,
-        CERTAIN,
-        [_at(each) for each in (first, *facts.failed[:1]) if each is not None],
-        tells,
-    )
+    what, seen = found[0] if found else (None, None)
+    sentence, tells = _ERRORS.get(what, _ERRORS[None])
+    lines = [*([seen] if seen else []), *facts.failed[:1]]
+    yield Suspect("run-failed", sentence, CERTAIN, list(dict.fromkeys(map(_at, lines))), tells)
 
 
 _FLUSHED: Final = 5
@@ -103,7 +97,23 @@ _MEMORY: Final = (
     "NCCL_NET_GDR_LEVEL=0, then NCCL_IB_PCI_RELAXED_ORDERING=0: the one with which it runs names the way; "
     "`dmesg` for errors of IOMMU, mlx5 and Xid",
 )
-_COMPLETIONS: Final[Mapping[int | None, tuple[str, str]]] = {
+_ERRORS: Final[Mapping[int | str | None, tuple[str, str]]] = {
+    "ibv_reg_mr": (
+        "an adapter could not register memory: too little may be locked, or peer memory is not there",
+        "`ulimit -l` of the job must say unlimited; `lsmod | grep nvidia_peermem`; NCCL_NET_GDR_LEVEL=0 that "
+        "helps means peer memory",
+    ),
+    "ibv_modify_qp": (
+        "a queue pair could not be connected: the peer's GID has no route, or GIDs, VLANs or RoCE versions "
+        "of both do not fit",
+        "`show_gids` of both hosts: the same kind at NCCL_IB_GID_INDEX; `ib_write_bw -x GID` and `rping` "
+        "between these two adapters",
+    ),
+    "socket": (
+        "processes do not reach each other by TCP before any data flow: another interface, or a firewall",
+        "NCCL_SOCKET_IFNAME must name an interface on which all hosts reach each other; `ping` the address "
+        "of that line",
+    ),
     4: _MEMORY,
     10: _MEMORY,
     12: (
@@ -126,7 +136,7 @@ _COMPLETIONS: Final[Mapping[int | None, tuple[str, str]]] = {
         "the first `NCCL WARN` of all ranks: NCCL_DEBUG=WARN of every process in one file; `dmesg` for Xid",
     ),
 }
-"""By `ibv_wc_status` of verbs."""
+"""By the call that failed, or `ibv_wc_status` of verbs."""
 
 
 def separate_processes(case: Examined) -> Iterator[Suspect]:
