@@ -266,6 +266,21 @@ def test_a_line_of_the_log_leads_to_its_cause(line: str, cause: str) -> None:
     assert cause in causes(flat(150.0, extra=line), hardware=EIGHT_400G)[:2]
 
 
+@pytest.mark.parametrize(
+    "adapter",
+    [
+        "[{0}]mlx5_bond_{0}:1/RoCE",
+        "[{0}]mlx5_{0}:1/RoCE provider=Mlx5 speed=400000 pciPath=/sys/devices/pci0:{0}",
+    ],
+)
+def test_a_long_line_has_all_of_its_adapters(adapter: str) -> None:
+    used = " ".join(adapter.format(number) for number in range(16))
+    line = f"h0:1:1 [0] NCCL INFO NET/IB : Using {used} [RO]; OOB eth0:10.0.0.1<0>"
+    found = look_into(Source("file", flat(385.0, extra=line)))
+    assert len(found.facts.adapters) == 16
+    assert found.facts.relaxed
+
+
 def test_a_log_of_gpu_direct_rdma_is_no_cause() -> None:
     line = "h0:1:1 [0] NCCL INFO Channel 00/0 : 5[5] -> 12[4] [send] via NET/IB/3/GDRDMA"
     assert "gpu-direct-off" not in causes(flat(150.0, extra=line), hardware=EIGHT_400G)

@@ -57,6 +57,8 @@ _AVERAGE = re.compile(r"Avg bus bandwidth\s*:\s*([\d.]+(?:e[+-]?\d+)?)")
 _MTU_BYTES = {"1": 256, "2": 512, "3": 1024, "4": 2048, "5": 4096}
 """`enum ibv_mtu` of verbs."""
 _LINES_MAX = 200_000
+_SHOWN_MAX = 160
+"""Of a line that is shown."""
 
 
 @dataclass(frozen=True)
@@ -151,9 +153,10 @@ def _take(facts: DebugFacts, number: int, text: str) -> None:
     """Read a line; of a fact that is said again the first line is kept."""
     if "NCCL " in text:
         facts.lines += 1
-        seen = Seen(number, _bare(text))
+        whole = _whole(text)
+        seen = Seen(number, whole[:_SHOWN_MAX])
         for take in (_take_network, _take_error, _take_channel, _take_communicator):
-            take(facts, seen)
+            take(facts, seen, whole)
         place = text.find(" rank 0 n")
         if place >= 0 and (first := _FIRST.search(text[max(place - 400, 0) : place + 40])):
             facts.firsts.add(first[1])
@@ -185,17 +188,21 @@ def _take_result(facts: DebugFacts, number: int, text: str) -> None:
 
 def _bare(text: str) -> str:
     """Return a line from NCCL's mark on, short enough to be shown."""
+    return _whole(text)[:_SHOWN_MAX]
+
+
+def _whole(text: str) -> str:
+    """Return a line from NCCL's mark on."""
     start = text.find("NCCL INFO")
     start = text.find("NCCL WARN") if start < 0 else start
-    return " ".join(text[max(start, 0) :].split())[:160]
+    return " ".join(text[max(start, 0) :].split())
 
 
 def _note(facts: DebugFacts, name: str, seen: Seen) -> None:
     facts.where.setdefault(name, seen)
 
 
-def _take_network(facts: DebugFacts, seen: Seen) -> None:
-    text = seen.text
+def _take_network(facts: DebugFacts, seen: Seen, text: str) -> None:
     if network := _NETWORK.search(text):
         facts.networks[network[1]] += 1
         _note(facts, "network", seen)
@@ -216,30 +223,28 @@ def _take_network(facts: DebugFacts, seen: Seen) -> None:
         _note(facts, "mtu", seen)
 
 
-def _take_error(facts: DebugFacts, seen: Seen) -> None:
-    text = seen.text
+def _take_error(facts: DebugFacts, seen: Seen, text: str) -> None:
     if completion := _COMPLETION.search(text):
         facts.completions.setdefault(int(completion[1]), seen)
     if error := _ERROR.search(text):
         facts.errors.setdefault(error[1] or error[2], seen)
 
 
-def _take_channel(facts: DebugFacts, seen: Seen) -> None:
-    if " via " not in seen.text:
+def _take_channel(facts: DebugFacts, seen: Seen, text: str) -> None:
+    if " via " not in text:
         return
-    if net := _CHANNEL_NET.search(seen.text):
+    if net := _CHANNEL_NET.search(text):
         facts.ways[f"NET/{net[1]}"] += 1
         facts.gdr["GDRDMA" in net[2]] += 1
         _note(facts, f"via NET/{net[1]}", seen)
         _note(facts, "gdr" if "GDRDMA" in net[2] else "no gdr", seen)
-    elif channel := _CHANNEL.search(seen.text):
+    elif channel := _CHANNEL.search(text):
         way = channel[3].split("/")[0]
         facts.ways[way] += 1
         _note(facts, f"via {way}", seen)
 
 
-def _take_communicator(facts: DebugFacts, seen: Seen) -> None:
-    text = seen.text
+def _take_communicator(facts: DebugFacts, seen: Seen, text: str) -> None:
     if comm := _COMM.search(text):
         ranks = int(comm[1])
         if facts.ranks is None or ranks > facts.ranks:
