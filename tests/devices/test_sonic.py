@@ -201,7 +201,10 @@ def test_weights_become_quanta_in_their_ratio() -> None:
         ("SCHEDULER/fast", {"type": "DWRR", "weight": "4"}),
     ]
     found = values(*queues, *schedulers)["fabric.switch.scheduling"]
-    assert found == {"dwrr": {"quantum": {"0": "8KB", "3": "32KB", "4": "32KB"}}}
+    others = dict.fromkeys(("1", "2", "5", "6", "7"), "8KB")
+    assert found == {"dwrr": {"quantum": {"0": "8KB", "3": "32KB", "4": "32KB", **others}}}
+    told = "QUEUE: no scheduler for priority 1, 2, 5, 6, 7: the least weight of the others here, 1 in SAI"
+    assert told in made(*queues, *schedulers).left_out
     strict = made(*queues, *schedulers, ("SCHEDULER/slow/type", "STRICT"))
     assert "fabric.switch.scheduling" not in {each.field for each in strict.values}
     assert any(each.startswith("SCHEDULER: strict and weighted") for each in strict.left_out)
@@ -421,7 +424,7 @@ def test_fields_of_a_queue_in_several_entries_stand_for_themselves() -> None:
     alone += [("SCHEDULER/fast", {"type": "DWRR", "weight": "15"})]
     found = values(*alone)
     assert found["fabric.switch.ecn.kmin"] == "250000B"
-    assert found["fabric.switch.scheduling"] == {"dwrr": {"quantum": {"3": "8205B"}}}
+    assert found["fabric.switch.scheduling"] == {"dwrr": {"quantum": dict.fromkeys("01234567", "8KB")}}
 
 
 def test_entries_that_contradict_each_other_are_refused_once() -> None:
