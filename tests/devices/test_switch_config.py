@@ -91,6 +91,15 @@ def test_priorities_are_those_that_the_plan_uses(folder: Path) -> None:
     assert any("data is in priority 1, which is lossy here" in str(each) for each in plan.warnings)
 
 
+def test_on_without_anything_of_the_file_is_told(folder: Path) -> None:
+    plan = loaded(folder, "transport.priorities.data=1", "fabric.switch.pfc=on", "fabric.switch.ecn=on")
+    told = [str(each) for each in plan.warnings]
+    for name in ("pfc", "ecn"):
+        assert any(f"fabric.switch.{name}: found on, while" in each for each in told)
+    told = [str(each) for each in loaded(folder, "fabric.switch.pfc=on", "fabric.switch.ecn=on").warnings]
+    assert not any("found on, while" in each for each in told)
+
+
 def test_a_dscp_gives_data_its_priority(folder: Path) -> None:
     maps = {f"PORT_QOS_MAP/{name}/dscp_to_tc_map": "roce" for name in ("Ethernet0", "Ethernet8")}
     write(folder, changed(*maps.items(), ("DSCP_TO_TC_MAP/roce", {"26": "4"})))

@@ -18,7 +18,15 @@ from fabricbench.plan.devices.json_text import content_of, json_of
 from fabricbench.plan.devices.sonic import FIELDS, Carried, fragment_of
 from fabricbench.plan.devices.sonic_ports import Sonic
 from fabricbench.plan.devices.sonic_tables import DSCP_MAX, PRIORITIES
-from fabricbench.plan.devices.switch_values import CONFIG, SETTINGS, filled, is_open, opened, with_settings
+from fabricbench.plan.devices.switch_values import (
+    CONFIG,
+    SETTINGS,
+    SWITCH,
+    filled,
+    is_open,
+    opened,
+    with_settings,
+)
 from fabricbench.plan.document.document import Document
 from fabricbench.plan.document.nodes import shorten
 from fabricbench.plan.document.shipped import NO_FILE
@@ -390,6 +398,13 @@ def _contradictions(sonic: Sonic, fragment: Fragment, document: Document) -> Ite
 def _warnings(sonic: Sonic, fragment: Fragment, document: Document) -> Iterator[Problem]:
     for each in fragment.warnings:
         yield document.problem(CONFIG, each)
+    for name in ("pfc", "ecn"):
+        is_given = any(each.field.startswith(f"fabric.switch.{name}.") for each in fragment.values)
+        if not is_given and document.value((*SWITCH, name)) in ("on", True):
+            found = (
+                f"on, while {sonic.file.source} has none for the priority of data: defaults of a plan hold"
+            )
+            yield document.problem((*SWITCH, name), found, hint=f"without `{name}` the plan is as the file")
     speeds = {port.speed_bps for port in sonic.ports if port.speed_bps}
     rates = set(_rates(document.value(("fabric", "topology")))) or {units.parse_rate(_RATE)}
     if speeds and not rates <= speeds:
