@@ -91,13 +91,11 @@ def test_priorities_are_those_that_the_plan_uses(folder: Path) -> None:
     assert any("data is in priority 1, which is lossy here" in str(each) for each in plan.warnings)
 
 
-def test_on_without_anything_of_the_file_is_told(folder: Path) -> None:
-    plan = loaded(folder, "transport.priorities.data=1", "fabric.switch.pfc=on", "fabric.switch.ecn=on")
-    told = [str(each) for each in plan.warnings]
-    for name in ("pfc", "ecn"):
-        assert any(f"fabric.switch.{name}: found on, while" in each for each in told)
-    told = [str(each) for each in loaded(folder, "fabric.switch.pfc=on", "fabric.switch.ecn=on").warnings]
-    assert not any("found on, while" in each for each in told)
+@pytest.mark.parametrize(("name", "what"), [("pfc", "PFC"), ("ecn", "WRED")])
+def test_on_is_refused_where_the_file_has_nothing_for_it(folder: Path, name: str, what: str) -> None:
+    told = refused(folder, "transport.priorities.data=1", f"fabric.switch.{name}=on")
+    assert f"fabric.switch.{name}: found on, while" in told
+    assert f"has no {what} for the priority of data; allowed: `off`, a mapping of its own" in told
 
 
 def test_a_dscp_gives_data_its_priority(folder: Path) -> None:

@@ -81,12 +81,12 @@ def wrong_values(case: Examined) -> Iterator[Suspect]:
 def failed(case: Examined) -> Iterator[Suspect]:
     """A run that ended with an error."""
     facts = case.facts
-    found = [*facts.errors.items(), *sorted(facts.completions.items(), key=lambda each: each[0] == _FLUSHED)]
+    completions = sorted(facts.completions.items(), key=lambda each: each[0] == _FLUSHED)
+    found: list[tuple[int | str, Seen]] = [*facts.errors.items(), *completions]
     if not found and not facts.failed:
         return
-    what, seen = found[0] if found else (None, None)
-    sentence, tells = _ERRORS.get(what, _ERRORS[None])
-    lines = [*([seen] if seen else []), *facts.failed[:1]]
+    sentence, tells = _ERRORS.get(found[0][0] if found else None, _ERRORS[None])
+    lines = [*(seen for _, seen in found[:1]), *facts.failed[:1]]
     yield Suspect("run-failed", sentence, CERTAIN, list(dict.fromkeys(map(_at, lines))), tells)
 
 

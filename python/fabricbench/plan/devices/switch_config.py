@@ -386,6 +386,12 @@ def _contradictions(sonic: Sonic, fragment: Fragment, document: Document) -> Ite
             f"{written}, while {sonic.file.source} takes {given.origin.replace(': ', ' ')} to {given.value}"
         )
         yield document.problem(path, found, f"{given.value}, or no `data_dscp`")
+    for name, what in (("pfc", "PFC"), ("ecn", "WRED")):
+        is_given = any(each.field.startswith(f"fabric.switch.{name}.") for each in fragment.values)
+        if not is_given and document.value((*SWITCH, name)) in ("on", True):
+            found = f"on, while {sonic.file.source} has no {what} for the priority of data"
+            allowed = "`off`, a mapping of its own, or data in another priority"
+            yield document.problem((*SWITCH, name), found, allowed)
     mtu = document.value(("transport", "mtu"))
     mtu = _MTU if mtu is None else mtu
     taken = [port.mtu for port in sonic.ports if port.mtu is not None]
@@ -398,13 +404,6 @@ def _contradictions(sonic: Sonic, fragment: Fragment, document: Document) -> Ite
 def _warnings(sonic: Sonic, fragment: Fragment, document: Document) -> Iterator[Problem]:
     for each in fragment.warnings:
         yield document.problem(CONFIG, each)
-    for name in ("pfc", "ecn"):
-        is_given = any(each.field.startswith(f"fabric.switch.{name}.") for each in fragment.values)
-        if not is_given and document.value((*SWITCH, name)) in ("on", True):
-            found = (
-                f"on, while {sonic.file.source} has none for the priority of data: defaults of a plan hold"
-            )
-            yield document.problem((*SWITCH, name), found, hint=f"without `{name}` the plan is as the file")
     speeds = {port.speed_bps for port in sonic.ports if port.speed_bps}
     rates = set(_rates(document.value(("fabric", "topology")))) or {units.parse_rate(_RATE)}
     if speeds and not rates <= speeds:
