@@ -376,6 +376,10 @@ def test_every_field_that_is_not_modelled_says_why() -> None:
     [
         (b"", "leaf.json:1: found text that is no JSON"),
         (b'{"PORT": {"Ethernet0": {}, "Ethernet0": {}}}', 'the key "Ethernet0" twice'),
+        (
+            b'{"L": [{"a": 1}, {"a": 2}],\n "P": {"b": 1,\n "b": 2}}',
+            ':3: found the key "b" twice in one mapping, first in line 2',
+        ),
         (b"[]", "no mapping at the top"),
         (b'{"PORT": NaN}', "NaN, which is no number"),
         (b"{}", "no table of buffers, queues or ports"),
