@@ -232,6 +232,11 @@ def test_a_variable_that_forbids_rdma_is_sockets_without_a_log(variable: str) ->
     assert causes(flat(4.0, extra=command), hardware=EIGHT_400G)[0] == "sockets"
     allowed = command.replace("=1", "=0").replace("Socket", "IB")
     assert "sockets" not in causes(flat(4.0, extra=allowed), hardware=EIGHT_400G)
+    name, value = variable.split("=")
+    log = f"h0:1:1 [0] NCCL INFO {name} set by environment to {{}}."
+    assert causes(flat(4.0, extra=log.format(value)), hardware=EIGHT_400G)[0] == "sockets"
+    other = log.format("0" if value == "1" else "IB")
+    assert "sockets" not in causes(flat(4.0, extra=other), hardware=EIGHT_400G)
 
 
 def test_a_placement_that_was_not_measured_has_no_results() -> None:
@@ -279,6 +284,15 @@ def test_a_long_line_has_all_of_its_adapters(adapter: str) -> None:
     found = look_into(Source("file", flat(385.0, extra=line)))
     assert len(found.facts.adapters) == 16
     assert found.facts.relaxed
+
+
+@pytest.mark.parametrize(
+    ("chosen", "is_told"),
+    [("mlx5_0,mlx5_1", True), ("=mlx5_0:1", True), ("=rocep1s0", True), ("mlx5", False), ("^mlx5_8", False)],
+)
+def test_adapters_that_a_variable_names_are_counted_but_no_beginnings(chosen: str, is_told: bool) -> None:
+    command = f"mpirun -np 16 -x NCCL_IB_HCA={chosen} ./build/all_gather_perf -b 256M -e 1G -f 2 -g 1"
+    assert ("few-adapters" in causes(flat(150.0, extra=command), hardware=EIGHT_400G)) == is_told
 
 
 def test_a_log_of_gpu_direct_rdma_is_no_cause() -> None:

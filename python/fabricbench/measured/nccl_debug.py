@@ -163,7 +163,7 @@ def _take(facts: DebugFacts, number: int, text: str) -> None:
             facts.where.setdefault("first", seen)
     if "NCCL_" in text:
         for name, value in [*_SET.findall(text), *_GIVEN.findall(text)]:
-            facts.settings.setdefault(name, value.rstrip(",")[:120])
+            facts.settings.setdefault(name, value.rstrip(",.")[:120])
             facts.where.setdefault(name, Seen(number, _bare(text)))
     if " device " in text and (device := _RANK.search(text)):
         facts.devices.append((int(device[1]), int(device[2]), device[3], device[4].strip()))

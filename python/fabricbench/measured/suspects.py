@@ -6,6 +6,7 @@ the file, the user or a plan gives. Each names the test or counter that tells it
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from statistics import median
 from typing import Final
@@ -90,6 +91,8 @@ def failed(case: Examined) -> Iterator[Suspect]:
     yield Suspect("run-failed", sentence, CERTAIN, list(dict.fromkeys(map(_at, lines))), tells)
 
 
+_NUMBERED: Final = re.compile(r"_\d+(?::\d+)?$")
+"""How the name of an adapter ends, and that of its kind does not: `mlx5_0`, `mlx5_0:1`, not `mlx5`."""
 _FLUSHED: Final = 5
 """`IBV_WC_WR_FLUSH_ERR` of what was posted to a queue pair that had failed before."""
 _MEMORY: Final = (
@@ -248,11 +251,7 @@ def few_adapters(case: Examined) -> Iterator[Suspect]:
     """Fewer adapters than there are."""
     facts, used = case.facts, len(case.facts.adapters)
     chosen = setting(facts, "NCCL_IB_HCA")
-    named = (
-        []
-        if chosen is None or chosen[1][:1] in "^"
-        else [each for each in chosen[1].lstrip("=").split(",") if each]
-    )
+    named = _named(chosen[1]) if chosen else []
     has = case.hardware.adapters
     evidence: list[str] = []
     confidence = 0
@@ -287,6 +286,13 @@ def few_adapters(case: Examined) -> Iterator[Suspect]:
         "rise by one "
         "adapter's with each that is added",
     )
+
+
+def _named(value: str) -> list[str]:
+    """Return the adapters that NCCL_IB_HCA names; none if it leaves some out, or has beginnings of names."""
+    names = [each for each in value.removeprefix("=").split(",") if each]
+    is_whole = value[:1] == "=" or all(_NUMBERED.search(name) for name in names)
+    return names if is_whole and value[:1] != "^" else []
 
 
 def _most_of_a_host(facts: DebugFacts) -> int:
@@ -666,12 +672,14 @@ def faster_than_network(case: Examined) -> Iterator[Suspect]:
     """Bandwidth above what the adapters carry, or the model gives."""
     if not case.is_above or case.plateau is None or case.target is None:
         return
-    is_tree = case.nodes == 2 and case.best is not None and case.best.kind == "all_reduce"
-    why = (
-        "a tree of two hosts may print up to twice the network's rate, as busbw counts what a ring moves"
-        if is_tree
-        else "more than the network carries: ranks share hosts, or adapters are more or faster than said"
-    )
+    is_reduction = case.best is not None and case.best.kind == "all_reduce"
+    why = "more than the network carries: ranks share hosts, or adapters are more or faster than said"
+    if is_reduction and case.nodes == 2:
+        why = (
+            "a tree of two hosts may print up to twice the network's rate, as busbw counts what a ring moves"
+        )
+    elif is_reduction:
+        why += ", or switches reduce (SHARP), which takes half of what a ring sends"
     yield Suspect(
         "above-line-rate",
         why,
