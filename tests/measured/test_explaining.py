@@ -219,6 +219,13 @@ def test_a_call_that_failed_is_explained_without_a_table(line: str, words: str) 
     assert words in cause.sentence
 
 
+def test_a_port_that_went_down_is_told_by_the_log() -> None:
+    line = "h0:1:1 [0] NCCL WARN NET/IB : mlx5_3:1 Got async event : port error"
+    found = next(each for each in explained(flat(150.0, extra=line), hardware=EIGHT_400G))
+    assert (found.cause, found.confidence) == ("link-errors", 2)
+    assert "mlx5_3:1 Got async event" in found.evidence[0]
+
+
 def test_a_network_of_a_plug_in_may_have_a_space_in_its_name() -> None:
     line = "h0:1:1 [0] NCCL INFO Channel 00/0 : 5[5] -> 12[4] [send] via NET/AWS Libfabric/3/GDRDMA"
     found = look_into(Source("file", flat(385.0, extra=line)))

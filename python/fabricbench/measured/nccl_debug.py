@@ -45,6 +45,7 @@ _FAILURES = (
 )
 _COMPLETION = re.compile(r"Got completion (?:from peer \S+ )?with (?:status|error)[ =](?:\w+\()?(\d{1,3})\b")
 _ERROR = re.compile(r"NCCL WARN (?:Call to (ibv_reg_mr|ibv_modify_qp)\w* failed|(socket)\w+: [Cc]onnect to )")
+_PORT_EVENT = re.compile(r"Got (?:async|non-fatal async)(?: error)? event ?: (?:port|link) ?(?:error|down)\b")
 _STATUS = re.compile(r"\s*Failed status (\d{1,3}): wr_id\b")
 FAILED = re.compile(
     r"\s*\S+: Test (?:NCCL|CUDA) failure\b|\s*\.\. ?\S+ pid \d+: Test failure\b"
@@ -84,6 +85,7 @@ class DebugFacts:
         settings: Variables, by log or command line.
         completions: Lines with completions in error, by their status.
         errors: Lines with calls that failed, by the call.
+        port_events: Lines with events of a port that went down.
         failed: Lines with which a benchmark gave up.
         failures: Lines that say what did not work, by the text that is searched.
         ranks: Ranks of the communicator; nodes and ranks of a node where they are said.
@@ -107,6 +109,7 @@ class DebugFacts:
     settings: dict[str, str] = field(default_factory=dict)
     completions: dict[int, Seen] = field(default_factory=dict)
     errors: dict[str, Seen] = field(default_factory=dict)
+    port_events: list[Seen] = field(default_factory=list)
     failed: list[Seen] = field(default_factory=list)
     failures: dict[str, Seen] = field(default_factory=dict)
     ranks: int | None = None
@@ -226,6 +229,8 @@ def _take_network(facts: DebugFacts, seen: Seen, text: str) -> None:
 def _take_error(facts: DebugFacts, seen: Seen, text: str) -> None:
     if completion := _COMPLETION.search(text):
         facts.completions.setdefault(int(completion[1]), seen)
+    if "Got " in text and _PORT_EVENT.search(text):
+        facts.port_events.append(seen)
     if error := _ERROR.search(text):
         facts.errors.setdefault(error[1] or error[2], seen)
 
