@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -527,6 +529,18 @@ def test_explain_takes_them_as_evidence(tmp_path: Path) -> None:
     told = json.loads(call(*given_, "--uplinks", "Ethernet?", "--format", "json", cwd=tmp_path).stdout)
     assert [each["switch"] for each in told["switches"]] == ["leaf1"]
     assert {each["cause"] for each in told["causes"]} >= {"congestion", "collisions", "link-errors"}
+
+
+def test_what_a_command_writes_is_read_through_a_pipe(tmp_path: Path) -> None:
+    def written(name: str, path: Path) -> Path:
+        os.mkfifo(tmp_path / name)
+        threading.Thread(target=lambda: (tmp_path / name).write_bytes(path.read_bytes()), daemon=True).start()
+        return tmp_path / name
+
+    done = call("counters", written("counters", FILES / "interfaces.txt"), cwd=tmp_path)
+    assert done.stdout.startswith("leaf1: show interfaces counters")
+    done = call("explain", written("nccl", NCCL), cwd=tmp_path)
+    assert done.stdout.startswith("nccl: nccl-tests; alltoall_perf, 8 ranks; 2 hosts")
 
 
 def test_tables_that_a_terminal_wrapped_are_told() -> None:
