@@ -459,3 +459,12 @@ def test_the_namespaces_of_a_switch_with_several_chips_are_named() -> None:
     with pytest.raises(PlanError, match=r'it has namespaces \("asic0", "asic1"\), each a switch') as found:
         sonic_of({"localhost": {"FEATURE": {}}, "asic0": SMALL, "asic1": SMALL})
     assert "no table of buffers" in str(found.value)
+
+
+def test_headroom_of_a_profile_that_sonic_works_out_is_auto() -> None:
+    own = {"pool": "ingress_lossless_pool", "dynamic_th": "1", "headroom_type": "dynamic"}
+    found = values((PROFILE, own))
+    assert found["fabric.switch.pfc.xoff"] == {"alpha": 2}
+    assert not any(f"fabric.switch.pfc.{name}" in found for name in ("headroom", "reserved", "xon_offset"))
+    told = 'BUFFER_PROFILE: headroom_type of "pg": headroom that SONiC works out by itself'
+    assert told in made((PROFILE, own)).left_out

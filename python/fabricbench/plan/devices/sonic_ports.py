@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any, Final
 
 from fabricbench.plan.devices.json_text import JsonText
-from fabricbench.plan.devices.sonic_port import Entry, Port, marks
+from fabricbench.plan.devices.sonic_port import Entry, Port, has_worked_out_headroom, marks
 from fabricbench.plan.devices.sonic_tables import (
     COLOURS,
     LEFT_OUT,
@@ -377,7 +377,8 @@ class Sonic:
     def _check_pause(self, port: Port, traffic_class: int, priority: int, told: set[tuple[str, str]]) -> None:
         group = port.group_of(traffic_class)
         profile = port.groups.get(group)
-        if profile is not None and not profile.get("xoff") and ("xoff", profile.key) not in told:
+        is_bare = profile is not None and not profile.get("xoff") and not has_worked_out_headroom(profile)
+        if profile is not None and is_bare and ("xoff", profile.key) not in told:
             told.add(("xoff", profile.key))
             found = (
                 f"{'0' if profile.get('xoff') == 0 else 'nothing'}, in priority group {group} of {port.name}"

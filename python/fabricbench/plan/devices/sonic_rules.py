@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from fabricbench import units
 from fabricbench.plan.devices.sonic_pools import ratio_of
-from fabricbench.plan.devices.sonic_port import Curve, Entry, Port, curve_of, marks
+from fabricbench.plan.devices.sonic_port import Curve, Entry, Port, curve_of, has_worked_out_headroom, marks
 from fabricbench.plan.devices.sonic_ports import Sonic
 from fabricbench.plan.devices.sonic_tables import COLOURS, PRIORITIES
 from fabricbench.words import counted
@@ -134,7 +134,7 @@ def _xon_offset(subject: Subject) -> Found | None:
     Below a threshold that moves, xon is no offset: without xon_offset a pause ends at the threshold.
     """
     profile = subject.group
-    if profile is None:
+    if profile is None or has_worked_out_headroom(profile):
         return None
     offset, origin = profile.get("xon_offset"), profile.name("xon_offset")
     threshold, level = profile.get("static_th"), profile.get("xon")
