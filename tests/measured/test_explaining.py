@@ -326,6 +326,23 @@ def test_the_same_size_now_fast_now_slow_is_collisions() -> None:
     ]
 
 
+def test_the_best_result_alone_is_not_as_expected() -> None:
+    """Of a size that is fast and slow in turn, and where bandwidth falls, the best is at the line rate."""
+    uneven = [(1 << 30, rate) for rate in (385.0, 190.0, 380.0, 185.0)]
+    assert causes(table(uneven), hardware=EIGHT_400G)[0] == "collisions"
+    falling = table([(1 << 26, 385.0), (1 << 28, 380.0), (1 << 30, 250.0), (1 << 32, 150.0)])
+    assert causes(falling, hardware=EIGHT_400G) == ["congestion"]
+    # A model that expects the fall is met at every size, and missed where one size is below it.
+    ranges = {1 << 26: (380.0, 390.0), 1 << 30: (240.0, 260.0), 1 << 32: (140.0, 160.0)}
+    found = look_into(Source("file", falling))
+    assert [each.cause for each in suspects(found.examined(NOTHING, ranges))] == [AS_EXPECTED]
+    case = found.examined(NOTHING, ranges | {1 << 30: (400.0, 410.0)})
+    assert case.ratio == pytest.approx(250 / 400, rel=1e-3)
+    assert AS_EXPECTED not in {each.cause for each in suspects(case)}
+    steady = [(1 << 30, rate) for rate in (385.0, 370.0, 380.0, 375.0)]
+    assert causes(table(steady), hardware=EIGHT_400G) == [AS_EXPECTED]
+
+
 def test_wrong_values_come_before_any_bandwidth() -> None:
     data = flat(385.0).replace(b" 0\n", b" 7\n", 1)
     assert causes(data, hardware=EIGHT_400G)[0] == "wrong-values"

@@ -139,20 +139,24 @@ class Examined:
     def best(self) -> Point | None:
         """The large result that is judged: of the best of each benchmark the farthest from its bound.
 
-        Latencies only where there is nothing else.
+        Where a model says what to expect, of the best of each of its sizes and placements the farthest from
+        that. Latencies only where there is nothing else.
         """
         rates = [point for point in self.large if not point.benchmark.endswith("_lat")] or self.large
-        groups: dict[tuple[str, int], Point] = {}
-        for point in rates:
-            former = groups.setdefault((point.benchmark, point.ranks), point)
+        modelled = [point for point in rates if point.size_bytes in self.expected]
+        groups: dict[tuple[object, ...], Point] = {}
+        for point in modelled or rates:
+            key = (point.benchmark, point.ranks, *((point.size_bytes, point.placement) if modelled else ()))
+            former = groups.setdefault(key, point)
             if (point.busbw or 0.0) > (former.busbw or 0.0):
-                groups[point.benchmark, point.ranks] = point
-        known = [point for point in groups.values() if self.share(point) is not None]
-        return min(
-            known or groups.values(),
-            key=lambda point: (point.busbw or 0.0) / (self.share(point) or 1.0),
-            default=None,
-        )
+                groups[key] = point
+        known = [point for point in groups.values() if modelled or self.share(point) is not None]
+
+        def reached(point: Point) -> float:
+            bound = self.expected[point.size_bytes][0] if modelled else self.share(point)
+            return (point.busbw or 0.0) / (bound or 1.0)
+
+        return min(known or groups.values(), key=reached, default=None)
 
     @property
     def plateau(self) -> float | None:
@@ -226,10 +230,9 @@ class Examined:
 
     @property
     def target(self) -> float | None:
-        """What is expected [GB/s]: by a model at the largest common size, else the bound less headers."""
-        sizes = [point.size_bytes for point in self.large if point.size_bytes in self.expected]
-        if sizes:
-            return self.expected[max(sizes)][0]
+        """What is expected of the result that is judged [GB/s]: by a model, else its bound less headers."""
+        if self.best is not None and self.best.size_bytes in self.expected:
+            return self.expected[self.best.size_bytes][0]
         return None if self.bound is None else 0.98 * self.bound
 
     @property
@@ -245,11 +248,10 @@ class Examined:
         """Whether more was measured than the model ever gives, or the line rate carries."""
         if self.ratio is None or self.plateau is None:
             return False
-        most = [
-            self.expected[point.size_bytes][1] for point in self.large if point.size_bytes in self.expected
-        ]
-        ceiling = 1.1 * max(most) if most else 1.02 * (self.bound or self.plateau)
-        return self.plateau > ceiling
+        size = self.best.size_bytes if self.best else 0
+        if size in self.expected:
+            return self.plateau > 1.1 * self.expected[size][1]
+        return self.plateau > 1.02 * (self.bound or self.plateau)
 
 
 def bus_bandwidth(kind_name: str, ranks: int, size_bytes: int, time_us: float | None) -> float | None:

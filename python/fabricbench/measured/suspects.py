@@ -52,12 +52,19 @@ def _shares(case: Examined) -> list[str]:
 def suspects(case: Examined) -> list[Suspect]:
     """Return the causes that the evidence allows, the likeliest first, equal ones in the rules' order."""
     found = [each for rule in _RULES for each in rule(case)]
-    has_reached = case.ratio is not None and case.ratio >= GOOD
-    if has_reached:
+    if _has_reached(case):
         found = [each for each in found if each.confidence == CERTAIN or each.cause in _AT_THE_TARGET]
     certain = any(each.confidence >= LIKELY for each in found)
     kept = [each for each in found if not (certain and each.cause in _ONLY_WITHOUT_OTHERS)]
     return sorted(kept, key=lambda each: -each.confidence)
+
+
+def _has_reached(case: Examined) -> bool:
+    """Whether all large results are what is expected, not the best alone: a model's range is of each size."""
+    if case.ratio is None or case.ratio < GOOD:
+        return False
+    is_modelled = case.best is not None and case.best.size_bytes in case.expected
+    return is_modelled or not (_fallen(case) or _is_uneven(_repeated(case)))
 
 
 def wrong_values(case: Examined) -> Iterator[Suspect]:
@@ -557,13 +564,9 @@ def cross_rail(case: Examined) -> Iterator[Suspect]:
 
 def uneven(case: Examined) -> Iterator[Suspect]:
     """The same size now fast, now slow, or uplinks of which some carry more than others."""
-    groups: dict[tuple[str, int, int, str], list[float]] = {}
-    for point in case.large:
-        key = (point.benchmark, point.ranks, point.size_bytes, point.placement)
-        groups.setdefault(key, []).append(point.busbw or 0.0)
-    worst = max(groups.values(), key=lambda values: max(values) / min(values), default=[])
+    worst = _repeated(case)
     evidence, confidence = uplink_spread(case)
-    if len(worst) > 1 and max(worst) > 1.2 * min(worst):
+    if _is_uneven(worst):
         evidence = [f"{len(worst)} runs of one size: {min(worst):.4g} to {max(worst):.4g} GB/s", *evidence]
         confidence = max(confidence, LIKELY if len(worst) > 3 else POSSIBLE)
     if confidence:
@@ -577,6 +580,19 @@ def uneven(case: Examined) -> Iterator[Suspect]:
             "with `--uplinks`); NCCL_IB_QPS_PER_CONNECTION=4; adaptive routing; `fabricbench expect PLAN` "
             "gives the range that hashing makes",
         )
+
+
+def _repeated(case: Examined) -> list[float]:
+    """Return the bandwidths of the size whose results differ most."""
+    groups: dict[tuple[str, int, int, str], list[float]] = {}
+    for point in case.large:
+        key = (point.benchmark, point.ranks, point.size_bytes, point.placement)
+        groups.setdefault(key, []).append(point.busbw or 0.0)
+    return max(groups.values(), key=lambda values: max(values) / min(values), default=[])
+
+
+def _is_uneven(values: Sequence[float]) -> bool:
+    return len(values) > 1 and max(values) > 1.2 * min(values)
 
 
 def congested(case: Examined) -> Iterator[Suspect]:
@@ -707,8 +723,7 @@ def inside_a_host(case: Examined) -> Iterator[Suspect]:
 
 def as_expected(case: Examined) -> Iterator[Suspect]:
     """Nothing is missing."""
-    is_reached = case.ratio is not None and case.ratio >= GOOD and not case.is_above
-    if is_reached and not any(point.wrong for point in case.points):
+    if _has_reached(case) and not case.is_above and not any(point.wrong for point in case.points):
         yield Suspect(
             AS_EXPECTED,
             "it is what such a network gives",
