@@ -99,3 +99,12 @@ def test_counters_are_looked_up_by_name(capsys: pytest.CaptureFixture[str]) -> N
     assert "found no counter of that name" in err
     out, _ = told(capsys, "counters", "--format", "csv")
     assert len(out.splitlines()) > 150
+
+
+def test_json_below_the_prompt_of_a_shell_is_told_where_it_is_no_json(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "leaf.txt"
+    path.write_text("admin@leaf:~$ show runningconfiguration all\n" + json.dumps(changed(), indent=1))
+    _, err = told(capsys, "convert", str(path), status=2)
+    assert "leaf.txt:1: found text that is no JSON" in err

@@ -101,3 +101,34 @@ NODES = f"topology:\n  nodes: {{{SWITCHES}, {HOSTS}}}\n  links:\n"
 )  # fmt: skip
 def test_what_is_no_lab_is_refused(text: str, told: str) -> None:
     assert told in refused(text)
+
+
+INHERITED = """
+topology:
+  kinds: {linux: {labels: {role: host}}}
+  groups: {tier1: {kind: linux, labels: {role: leaf}}, 10: {labels: {role: host}}}
+  nodes:
+    l1: {group: tier1}
+    l2:
+      <<: *l
+    h1: {kind: linux}
+    h2: {kind: linux, group: 10}
+  links:
+    - endpoints: ["l1:eth1", "l2:eth1"]
+    - endpoints: ["l1:eth2", "h1:eth1"]
+    - endpoints: ["l2:eth2", "h2:eth1"]
+"""
+
+
+def test_a_node_has_what_its_group_its_kind_and_merged_keys_say() -> None:
+    fragment = of("x-leaf: &l {group: tier1}\n" + INHERITED)
+    assert fragment.plan["fabric"]["topology"]["switches"] == [
+        {"name": "l1", "hosts": 1},
+        {"name": "l2", "hosts": 1},
+    ]
+    assert not any("<<" in each for each in fragment.left_out)
+
+
+def test_an_endpoint_of_a_link_out_of_the_lab_is_no_list() -> None:
+    text = "topology: {nodes: {l: {kind: srl}, h: {kind: linux}}, links: [{endpoint: [l:e1, h:e1]}]}"
+    assert "topology.links.0.endpoint: found a list; allowed: `node` and `interface`" in refused(text)

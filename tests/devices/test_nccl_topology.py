@@ -41,7 +41,7 @@ def test_a_host_is_a_server_with_a_rail_for_each_adapter() -> None:
     assert fragment.read[0] == "2 GPUs, 2 adapters (mlx5_0, mlx5_1)"
     told = "\n".join(fragment.warnings)
     # 16 lanes of 8 GT/s with 128b/130b
-    assert "mlx5_1: PCIe carries 126 Gbps of its 200 Gbps" in told
+    assert "mlx5_1: PCIe carries 126 Gbps of 200 Gbps" in told
     assert "mlx5_0" not in told
     jobs = [{"collective": "all-reduce"}]
     load_fields(
@@ -69,6 +69,26 @@ def test_one_adapter_is_one_switch() -> None:
 def test_adapters_of_several_speeds_are_told() -> None:
     fragment = of(TEXT.replace('speed="200000"', 'speed="100000"', 1))
     assert any(each.startswith("adapters differ: 100 Gbps of 1, 200 Gbps of 1") for each in fragment.warnings)
+
+
+def test_ports_of_an_adapter_share_its_slot() -> None:
+    nets = "".join(f'<net name="p{port}" speed="200000"/>' for port in range(2))
+    slot = f'<pci link_speed="16.0 GT/s PCIe" link_width="16"><nic>{nets}</nic></pci>'
+    told = of(f"<system><cpu><pci><gpu/></pci>{slot}</cpu></system>").warnings
+    # 16 lanes of 16 GT/s with 128b/130b carry one port, not two
+    assert any(each.startswith("p0 and p1: PCIe carries 252 Gbps of 400 Gbps") for each in told)
+
+
+@pytest.mark.parametrize("link", ['<xgmi count="1"/>', '<nvlink count="4"/>'])
+def test_scale_up_links_of_no_known_rate_are_told(link: str) -> None:
+    fragment = of(f'<system><cpu><pci><gpu>{link}</gpu></pci><net name="a" speed="1"/></cpu></system>')
+    assert any(each.startswith("nvlink, xgmi: the scale-up network") for each in fragment.left_out)
+
+
+def test_a_file_of_several_hosts_is_refused() -> None:
+    cpus = "".join(f'<cpu host_hash="0x{host}"><gpu/><net name="a" speed="1"/></cpu>' for host in (1, 1, 2))
+    told = refused(f"<system>{cpus}</system>")
+    assert "system.cpu: found 2 hosts by their host_hash; allowed: one host" in told
 
 
 BOMB = '<!DOCTYPE x [<!ENTITY a "aaaaaaaaaa">' + "".join(

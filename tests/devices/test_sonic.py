@@ -181,7 +181,7 @@ def test_a_profile_says_what_wred_does_with_each_colour() -> None:
 
 def test_the_value_of_most_ports_is_taken_and_the_others_are_told() -> None:
     other = {"pool": "ingress_lossless_pool", "size": "1248", "xoff": "50000", "dynamic_th": "0"}
-    third = ("PORT/Ethernet16", {"speed": "400000"})
+    third = ("PORT/Ethernet16", {"speed": "400000", "admin_status": "up"})
     groups = ("BUFFER_PG/Ethernet16|3", {"profile": "other"})
     fragment = made(
         third, groups, ("BUFFER_PROFILE/other", other), ("PORT_QOS_MAP/Ethernet16", {"pfc_enable": "3"})
@@ -201,7 +201,10 @@ def test_weights_become_quanta_in_their_ratio() -> None:
         ("SCHEDULER/fast", {"type": "DWRR", "weight": "4"}),
     ]
     found = values(*queues, *schedulers)["fabric.switch.scheduling"]
-    assert found == {"dwrr": {"quantum": {"0": "8KB", "3": "32KB", "4": "32KB"}}}
+    others = dict.fromkeys(("1", "2", "5", "6", "7"), "8KB")
+    assert found == {"dwrr": {"quantum": {"0": "8KB", "3": "32KB", "4": "32KB", **others}}}
+    told = "QUEUE: no scheduler for priority 1, 2, 5, 6, 7: the least weight of the others here, 1 in SAI"
+    assert told in made(*queues, *schedulers).left_out
     strict = made(*queues, *schedulers, ("SCHEDULER/slow/type", "STRICT"))
     assert "fabric.switch.scheduling" not in {each.field for each in strict.values}
     assert any(each.startswith("SCHEDULER: strict and weighted") for each in strict.left_out)
@@ -373,6 +376,10 @@ def test_every_field_that_is_not_modelled_says_why() -> None:
     [
         (b"", "leaf.json:1: found text that is no JSON"),
         (b'{"PORT": {"Ethernet0": {}, "Ethernet0": {}}}', 'the key "Ethernet0" twice'),
+        (
+            b'{"L": [{"a": 1}, {"a": 2}],\n "P": {"b": 1,\n "b": 2}}',
+            ':3: found the key "b" twice in one mapping, first in line 2',
+        ),
         (b"[]", "no mapping at the top"),
         (b'{"PORT": NaN}', "NaN, which is no number"),
         (b"{}", "no table of buffers, queues or ports"),
@@ -403,3 +410,61 @@ def test_shipped_configurations_are_read(path: Path) -> None:
     fields = {each.field for each in fragment.values}
     assert {"fabric.switch.buffer.size", "fabric.switch.pfc.xoff", "fabric.switch.ecn.kmin"} <= fields
     assert fragment.left_out
+
+
+def test_a_port_without_admin_status_is_down_where_others_are_up() -> None:
+    bare = ("PORT/Ethernet16", {"speed": "100000"})
+    fragment = made(bare)
+    assert fragment.read[0] == "2 ports of 400 Gb/s"
+    assert not fragment.warnings
+    assert "PORT: 1 port with admin_status down, as by default" in fragment.left_out
+    every = [(f"PORT/{name}/admin_status", None) for name in PORTS]
+    fragment = made(bare, *every)  # a file that says it of none is about all
+    assert fragment.read[0] == "3 ports of 100, 400 Gb/s"
+
+
+def test_fields_of_a_queue_in_several_entries_stand_for_themselves() -> None:
+    alone: list[tuple[str, Any]] = [(f"QUEUE/{name}|3", {"scheduler": "fast"}) for name in PORTS]
+    alone += [("SCHEDULER/fast", {"type": "DWRR", "weight": "15"})]
+    found = values(*alone)
+    assert found["fabric.switch.ecn.kmin"] == "250000B"
+    assert found["fabric.switch.scheduling"] == {"dwrr": {"quantum": dict.fromkeys("01234567", "8KB")}}
+
+
+def test_entries_that_contradict_each_other_are_refused_once() -> None:
+    other = {"pool": "ingress_lossless_pool", "size": "1248", "xoff": "50000", "dynamic_th": "0"}
+    told = errors(("BUFFER_PROFILE/other", other), ("BUFFER_PG/Ethernet0|2-4", {"profile": "other"}))
+    assert "BUFFER_PG|Ethernet0|2-4: profile: found other, while Ethernet0,Ethernet8|3-4 has pg" in told
+    assert told.count("error:") <= 1
+    assert told.count("found") == 1
+    told = errors((f"PORT_QOS_MAP/{','.join(PORTS)}", {"pfc_enable": "3"}))
+    assert "pfc_enable: found 3, while Ethernet0 has 3,4; allowed: one of the two" in told
+
+
+def test_a_reference_that_leads_nowhere_is_told_once() -> None:
+    told = errors(*((f"QUEUE/{name}|3-4/wred_profile", "losless") for name in PORTS))
+    assert told.count("losless") == 1
+    assert "QUEUE|Ethernet0|3-4: wred_profile" in told
+
+
+def test_queues_of_a_chassis_are_those_of_its_own_card() -> None:
+    own = ("DEVICE_METADATA", {"localhost": {"hostname": "lc1", "asic_name": "Asic0"}})
+    queues = {f"lc{card}|Asic0|{name}|3-4": {"wred_profile": "lossless"} for name in PORTS for card in (1, 2)}
+    fragment = made(own, ("QUEUE", queues))
+    assert fragment.plan["fabric"]["switch"]["ecn"]["kmin"] == "250000B"
+    assert any('of other cards: "lc2|Asic0|Ethernet0|3-4"' in each for each in fragment.left_out)
+
+
+def test_the_namespaces_of_a_switch_with_several_chips_are_named() -> None:
+    with pytest.raises(PlanError, match=r'it has namespaces \("asic0", "asic1"\), each a switch') as found:
+        sonic_of({"localhost": {"FEATURE": {}}, "asic0": SMALL, "asic1": SMALL})
+    assert "no table of buffers" in str(found.value)
+
+
+def test_headroom_of_a_profile_that_sonic_works_out_is_auto() -> None:
+    own = {"pool": "ingress_lossless_pool", "dynamic_th": "1", "headroom_type": "dynamic"}
+    found = values((PROFILE, own))
+    assert found["fabric.switch.pfc.xoff"] == {"alpha": 2}
+    assert not any(f"fabric.switch.pfc.{name}" in found for name in ("headroom", "reserved", "xon_offset"))
+    told = 'BUFFER_PROFILE: headroom_type of "pg": headroom that SONiC works out by itself'
+    assert told in made((PROFILE, own)).left_out

@@ -95,7 +95,7 @@ def test_the_buffer_is_no_smaller_than_its_largest_pool() -> None:
 
 
 def test_what_differs_between_ports_is_told_and_that_of_most_is_taken() -> None:
-    third = ("PORT/Ethernet16", {"speed": "400000"})
+    third = ("PORT/Ethernet16", {"speed": "400000", "admin_status": "up"})
     other: tuple[tuple[str, Any], ...] = (
         ("BUFFER_PROFILE/wide", {"pool": "egress_lossy_pool", "size": "9216", "dynamic_th": "3"}),
         ("BUFFER_QUEUE/Ethernet16|0-1", {"profile": "wide"}),

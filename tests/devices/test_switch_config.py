@@ -91,6 +91,13 @@ def test_priorities_are_those_that_the_plan_uses(folder: Path) -> None:
     assert any("data is in priority 1, which is lossy here" in str(each) for each in plan.warnings)
 
 
+@pytest.mark.parametrize(("name", "what"), [("pfc", "PFC"), ("ecn", "WRED")])
+def test_on_is_refused_where_the_file_has_nothing_for_it(folder: Path, name: str, what: str) -> None:
+    told = refused(folder, "transport.priorities.data=1", f"fabric.switch.{name}=on")
+    assert f"fabric.switch.{name}: found on, while" in told
+    assert f"has no {what} for the priority of data; allowed: `off`, a mapping of its own" in told
+
+
 def test_a_dscp_gives_data_its_priority(folder: Path) -> None:
     maps = {f"PORT_QOS_MAP/{name}/dscp_to_tc_map": "roce" for name in ("Ethernet0", "Ethernet8")}
     write(folder, changed(*maps.items(), ("DSCP_TO_TC_MAP/roce", {"26": "4"})))

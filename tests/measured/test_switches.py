@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -387,7 +389,7 @@ def causes(
     switches: Sequence[SwitchCounters], uplinks: Sequence[str] = (), rate: float = 400.0
 ) -> dict[str, Suspect]:
     found = look_into(Source("nccl.txt", NCCL.read_bytes()), given=Given())
-    case = found.examined(Hardware(1, rate, "test"), {}, switches, uplinks)
+    case = found.examined(Hardware(2, rate, "test"), {}, switches, uplinks)
     return {each.cause: each for each in suspects(case)}
 
 
@@ -429,7 +431,7 @@ def test_frames_in_error_name_the_link() -> None:
 
 def test_uplinks_that_are_uneven_by_what_is_missing_make_collisions_likely() -> None:
     before = db(Ethernet0=0, Ethernet4=0, Ethernet8=0)
-    # 44.5 of 98 GB/s are reached, and the busiest of two uplinks has 1.9 times the mean.
+    # 44.5 of 85.8 GB/s are reached, and the busiest of two uplinks has 1.9 times the mean.
     told = causes(
         [changes(db(Ethernet0=1900, Ethernet4=100, Ethernet8=10**9), before)], ["Ethernet[04]"], 800.0
     )
@@ -517,7 +519,7 @@ def test_what_does_not_fit_is_one_error_of_the_user(
 
 def test_explain_takes_them_as_evidence(tmp_path: Path) -> None:
     two_files(tmp_path)
-    given_ = ("explain", str(NCCL), "--adapters", "1", "--rate", "800Gbps", "--counters", "after.txt")
+    given_ = ("explain", str(NCCL), "--adapters", "2", "--rate", "800Gbps", "--counters", "after.txt")
     done = call(*given_, "--before", "before.txt", cwd=tmp_path)
     assert "congestion (likely)" in done.stdout
     assert "counters of leaf1: show interfaces counters, show pfc counters, since before.txt" in done.stdout
@@ -527,3 +529,24 @@ def test_explain_takes_them_as_evidence(tmp_path: Path) -> None:
     told = json.loads(call(*given_, "--uplinks", "Ethernet?", "--format", "json", cwd=tmp_path).stdout)
     assert [each["switch"] for each in told["switches"]] == ["leaf1"]
     assert {each["cause"] for each in told["causes"]} >= {"congestion", "collisions", "link-errors"}
+
+
+def test_what_a_command_writes_is_read_through_a_pipe(tmp_path: Path) -> None:
+    def written(name: str, path: Path) -> Path:
+        os.mkfifo(tmp_path / name)
+        threading.Thread(target=lambda: (tmp_path / name).write_bytes(path.read_bytes()), daemon=True).start()
+        return tmp_path / name
+
+    done = call("counters", written("counters", FILES / "interfaces.txt"), cwd=tmp_path)
+    assert done.stdout.startswith("leaf1: show interfaces counters")
+    done = call("explain", written("nccl", NCCL), cwd=tmp_path)
+    assert done.stdout.startswith("nccl: nccl-tests; alltoall_perf, 8 ranks; 2 hosts")
+
+
+def test_tables_that_a_terminal_wrapped_are_told() -> None:
+    lines = sample("interfaces.txt").splitlines()
+    wrapped = [line[start : start + 80] for line in lines for start in range(0, len(line) or 1, 80)]
+    reading = read("file", "\n".join(wrapped).encode())
+    assert reading.forms == ["show pfc counters"]  # which fits in 80 columns
+    assert "no head that fits the rule below it" in reading.notes[0]
+    assert "a terminal that is too narrow wraps lines" in reading.notes[0]

@@ -74,7 +74,9 @@ def _are_files(names: Sequence[str], before: Sequence[Path] | None) -> bool:
         raise typer.BadParameter(
             "found no FILE beside it; name the file of the later moment", param_hint="--before"
         )
-    return bool(before) or any(Path(name).is_file() or Path(name).suffix in _SUFFIXES for name in names)
+    return bool(before) or any(
+        path.is_file() or path.is_fifo() or path.suffix in _SUFFIXES for path in map(Path, names)
+    )
 
 
 def _text(found: list[Counter], output: Format) -> str:

@@ -106,7 +106,7 @@ def _heading(path: Path, found: Look) -> str:
 
 def _table(case: Examined, *, colour: bool) -> str:
     columns = [
-        Column(("size",)),
+        Column(("data", "size")),
         Column(("",), is_text=True),
         Column(("time", "us")),
         Column(("busbw", "GB/s")),
@@ -153,13 +153,30 @@ def _fabric_lines(found: Look, case: Examined, fabric: Fabric) -> list[str]:
         lines.append("missing: the rate of an adapter: --rate 400Gbps (`ibstat`, `ethtool IFACE`), or --plan")
     if case.crosses and not case.is_perftest and case.adapters is None:
         lines.append("missing: adapters of a host: --adapters 8, --plan, or NCCL_DEBUG=INFO in the same file")
-    if case.bound is not None and case.crosses:
+    if case.line_rate is not None and case.crosses:
         source = f", by {hardware.source}" if hardware.source else ""
         lines.append(
-            f"line rate: {case.adapters} x {hardware.rate_gbps:g} Gb/s = {case.bound:.4g} GB/s each "
+            f"line rate: {case.adapters} x {hardware.rate_gbps:g} Gb/s = {case.line_rate:.4g} GB/s each "
             f"way{source}"
         )
+        lines += _bound_lines(case)
     return [*lines, *_switch_lines(case)] or ["nothing crosses a network"]
+
+
+def _bound_lines(case: Examined) -> Iterator[str]:
+    """Say what bus bandwidth the line rate is, where they differ, or why that is not known."""
+    best = case.best
+    if best is None or case.expected:
+        return
+    local = case.ranks_of_a_host(best.ranks)
+    if case.bound is None and local is None:
+        yield (
+            f"missing: how many ranks of {best.benchmark} are on a host: the list of ranks that nccl-tests "
+            "prints, or NCCL_DEBUG=INFO in the same file"
+        )
+    elif case.bound is not None and case.bound != case.line_rate:
+        bound = f"{case.bound:.4g} GB/s of bus bandwidth"
+        yield f"of {best.benchmark} with {local} ranks on a host that is {bound}"
 
 
 def _switch_lines(case: Examined) -> Iterator[str]:

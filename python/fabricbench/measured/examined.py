@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from fabricbench.measured.nccl_check import KINDS, factor_of, plain_name
+from fabricbench.measured.nccl_check import KINDS, factor_of
 from fabricbench.measured.nccl_debug import DebugFacts
 from fabricbench.measured.switches.model import SwitchCounters
 
@@ -24,6 +24,9 @@ LARGE_BYTES: Final = 64 << 20
 """Sizes from which on latency is no excuse: 64 MiB take 1.3 ms at 400 Gb/s, a step some 10 us."""
 LINE_RATES: Final = (1, 10, 25, 40, 50, 100, 200, 400, 800)
 """Rates of Ethernet and InfiniBand ports [Gb/s]."""
+_BY_PAIRS: Final = ("alltoall", "sendrecv", "gather")
+_WITHOUT_LAW: Final = ("scatter", "hypercube")
+"""What a scatter's root sends may take the adapters of its neighbours (PXN), or its own alone."""
 PCIE: Final = (
     ("Gen3 x4", 3.15),
     ("Gen3 x8", 6.3),
@@ -61,8 +64,9 @@ class Point:
 
     Attributes:
         benchmark: The program.
+        kind: What it measures, as nccl-tests calls it without `_perf`.
         ranks: How many took part.
-        size_bytes: Its size.
+        size_bytes: Its data size.
         placement: `in-place`, `out-of-place` or empty.
         time_us: Its time; none where a rate is measured.
         busbw: Bus bandwidth; of perftest the rate of one direction [GB/s].
@@ -71,6 +75,7 @@ class Point:
     """
 
     benchmark: str
+    kind: str
     ranks: int
     size_bytes: int
     placement: str
@@ -131,9 +136,65 @@ class Examined:
         return [point for point in known if point.size_bytes >= min(least, biggest)]
 
     @property
+    def best(self) -> Point | None:
+        """The large result that is judged: of the best of each benchmark the farthest from its bound.
+
+        Where a model says what to expect, of the best of each of its sizes and placements the farthest from
+        that. Latencies only where there is nothing else.
+        """
+        rates = [point for point in self.large if not point.benchmark.endswith("_lat")] or self.large
+        modelled = [point for point in rates if point.size_bytes in self.expected]
+        groups: dict[tuple[object, ...], Point] = {}
+        for point in modelled or rates:
+            key = (point.benchmark, point.ranks, *((point.size_bytes, point.placement) if modelled else ()))
+            former = groups.setdefault(key, point)
+            if (point.busbw or 0.0) > (former.busbw or 0.0):
+                groups[key] = point
+        known = [point for point in groups.values() if modelled or self.share(point) is not None]
+
+        def reached(point: Point) -> float:
+            bound = self.expected[point.size_bytes][0] if modelled else self.share(point)
+            return (point.busbw or 0.0) / (bound or 1.0)
+
+        return min(known or groups.values(), key=reached, default=None)
+
+    @property
     def plateau(self) -> float | None:
-        """The best bandwidth of large results [GB/s]."""
-        return max((point.busbw or 0.0 for point in self.large), default=None)
+        """The bandwidth of the result that is judged [GB/s]."""
+        return self.best.busbw if self.best else None
+
+    @property
+    def carried(self) -> float | None:
+        """What a host's adapters carry each way at the result that is judged [GB/s]; none if not known."""
+        share = self.share(self.best) if self.best else None
+        return self.best.busbw / share if self.best and self.best.busbw and share else None
+
+    def share(self, point: Point) -> float | None:
+        """Return the bus bandwidth of a result for each GB/s that the adapters of a host carry each way.
+
+        It is 1 of a ring, which crosses each adapter with what bus bandwidth counts. Ranks of an all-to-all
+        share the adapters of their host, and n - L of the n - 1 others are beyond it, with L ranks on a host.
+        Of a ring of neighbours one rank of each host sends beyond it, and all that comes into a gather's root
+        takes the adapters of one rank. None where that is not known: without L, and of what has no such law.
+        """
+        kind, ranks = point.kind, point.ranks
+        if self.is_perftest or kind not in (*_BY_PAIRS, *_WITHOUT_LAW):
+            return 1.0
+        local = self.ranks_of_a_host(ranks)
+        if local is None or kind in _WITHOUT_LAW or ranks <= local:
+            return None
+        if kind == "alltoall":
+            return (ranks - 1) / (local * (ranks - local))
+        adapters = self.adapters
+        if adapters is None:
+            return None
+        of_a_rank = max(1, adapters // local) / adapters
+        return of_a_rank if kind == "sendrecv" else of_a_rank * (ranks - 1) / (ranks - local)
+
+    def ranks_of_a_host(self, ranks: int) -> int | None:
+        """Return how many of some ranks are on each host; none if that is not known, or is not the same."""
+        nodes = self.nodes or (2 if ranks == 2 else None)
+        return ranks // nodes if nodes and ranks % nodes == 0 else None
 
     @property
     def nodes(self) -> int | None:
@@ -155,24 +216,29 @@ class Examined:
         return self.hardware.adapters or (len(self.facts.adapters) or None)
 
     @property
-    def bound(self) -> float | None:
+    def line_rate(self) -> float | None:
         """What all adapters of a host carry each way [GB/s], headers included."""
         if self.adapters is None or self.hardware.rate_gbps is None:
             return None
         return self.adapters * self.hardware.rate_gbps / 8
 
     @property
+    def bound(self) -> float | None:
+        """The bus bandwidth of the result that is judged at the line rate [GB/s]; none if not known."""
+        share = self.share(self.best) if self.best else None
+        return None if self.line_rate is None or share is None else self.line_rate * share
+
+    @property
     def target(self) -> float | None:
-        """What is expected [GB/s]: by a model at the largest common size, else the bound less headers."""
-        sizes = [point.size_bytes for point in self.large if point.size_bytes in self.expected]
-        if sizes:
-            return self.expected[max(sizes)][0]
+        """What is expected of the result that is judged [GB/s]: by a model, else its bound less headers."""
+        if self.best is not None and self.best.size_bytes in self.expected:
+            return self.expected[self.best.size_bytes][0]
         return None if self.bound is None else 0.98 * self.bound
 
     @property
     def ratio(self) -> float | None:
         """Share of the target that was reached; none where one is not known, or latency was measured."""
-        is_latency = all(point.benchmark.endswith("_lat") for point in self.large)
+        is_latency = self.best is not None and self.best.benchmark.endswith("_lat")
         if not self.crosses or self.plateau is None or not self.target or is_latency:
             return None
         return self.plateau / self.target
@@ -182,16 +248,15 @@ class Examined:
         """Whether more was measured than the model ever gives, or the line rate carries."""
         if self.ratio is None or self.plateau is None:
             return False
-        most = [
-            self.expected[point.size_bytes][1] for point in self.large if point.size_bytes in self.expected
-        ]
-        ceiling = 1.1 * max(most) if most else 1.02 * (self.bound or self.plateau)
-        return self.plateau > ceiling
+        size = self.best.size_bytes if self.best else 0
+        if size in self.expected:
+            return self.plateau > 1.1 * self.expected[size][1]
+        return self.plateau > 1.02 * (self.bound or self.plateau)
 
 
-def bus_bandwidth(benchmark: str, ranks: int, size_bytes: int, time_us: float | None) -> float | None:
-    """Return the bus bandwidth of a result [GB/s]; none where its benchmark or its time is not known."""
-    kind = KINDS.get(plain_name(benchmark))
+def bus_bandwidth(kind_name: str, ranks: int, size_bytes: int, time_us: float | None) -> float | None:
+    """Return the bus bandwidth of a result [GB/s]; none where its kind or its time is not known."""
+    kind = KINDS.get(kind_name)
     if kind is None or not time_us or not size_bytes:
         return None
     return size_bytes / time_us / 1e3 * factor_of(kind.factor, ranks)

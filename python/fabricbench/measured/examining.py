@@ -9,6 +9,7 @@ from fabricbench.measured import perftest
 from fabricbench.measured.errors import MeasuredError
 from fabricbench.measured.examined import Examined, Hardware, Point, bus_bandwidth
 from fabricbench.measured.model import Given, Reading, Row, Table
+from fabricbench.measured.nccl_check import plain_name
 from fabricbench.measured.nccl_debug import DebugFacts, debug_facts
 from fabricbench.measured.reading import read
 from fabricbench.measured.switches.model import SwitchCounters
@@ -16,6 +17,10 @@ from fabricbench.measured.text import Document
 
 LOG = "nccl-debug"
 """Format of a file that has NCCL's log and no table."""
+FAILED = "failed-run"
+"""Format of a file that has neither, but a benchmark's last words."""
+_SHARES = ("alltoall", "all_gather", "gather", "scatter")
+"""Whose data size is that of a message times the ranks, as in a plan."""
 _PERFTEST_LINES = (("rdma_cm QPs", "rdma_cm"), ("PCIe relax order", "relaxed"))
 
 
@@ -24,7 +29,7 @@ class Look:
     """What a file holds.
 
     Attributes:
-        format: Its format; `nccl-debug` of a log alone.
+        format: Its format; `nccl-debug` of a log alone, `failed-run` of an error alone.
         tables: Its tables; none of a log alone.
         facts: What its lines say beside.
         warnings: What was left out, and why a table could not be read where a log could.
@@ -79,11 +84,13 @@ def look(name: str, data: bytes, format_name: str | None = None, given: Given | 
         if not (has_no_table and (facts.is_log or alone)):
             raise
         return Look(
-            LOG,
+            LOG if facts.lines else FAILED,
             [],
             facts,
             [f"{name}: no table that can be read ({error.found}): what its log says is explained"],
         )
+    nodes = [count for table in reading.tables if isinstance(count := table.facts.get("nodes"), int)]
+    facts.nodes = facts.nodes or max(nodes, default=None)
     if reading.format == perftest.NAME:
         reading = _with_perftest_lines(document, reading)
     return Look(reading.format, reading.tables, facts, reading.warnings)
@@ -106,13 +113,17 @@ def _with_facts(table: Table, more: Mapping[str, str]) -> Table:
 
 
 def _point(table: Table, row: Row) -> Point:
-    bus = bus_bandwidth(table.benchmark, table.ranks, row.size_bytes, row.time_us)
+    kind = plain_name(table.collective)
+    has_shares = table.size_kind == "message" and kind in _SHARES
+    size = row.size_bytes * (table.ranks if has_shares else 1)
+    bus = bus_bandwidth(kind, table.ranks, size, row.time_us)
     if bus is None:
         bus = row.gb_per_s if row.gb_per_s is not None else _of_message(row)
     return Point(
         table.benchmark,
+        kind,
         table.ranks,
-        row.size_bytes,
+        size,
         row.placement,
         row.time_us,
         bus if bus and bus > 0 else None,

@@ -26,6 +26,7 @@ from fabricbench.measured.text import (
     Document,
     command_before,
     command_lines,
+    failure,
     launched_processes,
     shown,
     table_lines,
@@ -75,6 +76,10 @@ def read(document: Document, given: Given) -> tuple[list[Table], list[str]]:
         line = document.lines[head]
         found = _Found(document, line, _columns(document, line), header.iterations)
         lines, index = table_lines(document, head + 1, _UNITS)
+        if failed := failure(document, index):
+            warnings += failed
+            # What was being printed meanwhile is no result.
+            lines = lines[:-1] if lines and found.is_cut(lines[-1]) else lines
         for each in lines:
             found.take(each)
         if found.rows:
@@ -132,6 +137,8 @@ class _Found:
         half = len(measured) // 2
         parts = [dict(measured[:half]), dict(measured[half:])]
         for part, placement in zip(parts, _PLACEMENTS, strict=True):
+            if placement == _PLACEMENTS[1] and set(part.values()) == {"N/A"}:
+                continue  # not measured
             self.rows.append(self._result(line.number, size, part, common, placement))
             self.prints.append(_print(line.number, size, part, placement))
         redop = common.get("redop", "" if "redop" in self.columns else None)
@@ -141,6 +148,10 @@ class _Found:
                 line.number, size, count, common["type"], redop, common.get("root"), (checked[0], checked[1])
             )
         )
+
+    def is_cut(self, line: Line) -> bool:
+        """Tell whether a row has fewer cells than there are columns."""
+        return len(line.text.split()) < len(self.columns) - 1
 
     def _cells(self, line: Line) -> tuple[list[str], list[str]]:
         """Return the columns that a row has, and its cells."""

@@ -15,7 +15,9 @@ from dataclasses import dataclass, field
 _CHANNEL = re.compile(
     r"\bChannel \d+(?:/\d+)? ?: (\d+)\S{0,20} (?:-> (\d+)\S{0,20}.{0,40}?)?\bvia ([A-Za-z0-9_/]+)"
 )
-_CHANNEL_NET = re.compile(r"\[(?:send|receive)\] via NET/([A-Za-z_0-9]+)/\d+(?:\(\d+\))?((?:/[A-Za-z]+)*)")
+_CHANNEL_NET = re.compile(
+    r"\[(?:send|receive)\] via NET/([A-Za-z_0-9 ]{1,40})/\d+(?:\(\d+\))?((?:/[A-Za-z]+)*)"
+)
 _NETWORK = re.compile(r"Using network (\w+)")
 _USING_IB = re.compile(r"NET/IB(?:ext\S*)? ?: Using (.+)")
 _HCA = re.compile(r"\[\d+\] ?([\w.+-]{1,64}):(\d{1,3})/(\w+)")
@@ -40,13 +42,24 @@ _FAILURES = (
     "ibv_open_device failed",
     "Unable to open device",
     "could not read /sys",
-    "Got completion",
 )
+_COMPLETION = re.compile(r"Got completion (?:from peer \S+ )?with (?:status|error)[ =](?:\w+\()?(\d{1,3})\b")
+_ERROR = re.compile(r"NCCL WARN (?:Call to (ibv_reg_mr|ibv_modify_qp)\w* failed|(socket)\w+: [Cc]onnect to )")
+_PORT_EVENT = re.compile(r"Got (?:async|non-fatal async)(?: error)? event ?: (?:port|link) ?(?:error|down)\b")
+_STATUS = re.compile(r"\s*Failed status (\d{1,3}): wr_id\b")
+FAILED = re.compile(
+    r"\s*\S+: Test (?:NCCL|CUDA) failure\b|\s*\.\. ?\S+ pid \d+: Test failure\b"
+    r"|\s*Completion with error at |\s*Failed status \d+: wr_id\b|\s*Failed to complete run_\w+ function\b"
+)
+"""What benchmarks print where they fail: nccl-tests (`NCCLCHECK`, `CUDACHECK`, `TESTCHECK` of src/common.h),
+perftest (`NOTIFY_COMP_ERROR_SEND` of src/perftest_resources.h)."""
 _ACS = re.compile(r"ACSCtl:.{0,120}(?:SrcValid|ReqRedir)\+")
 _AVERAGE = re.compile(r"Avg bus bandwidth\s*:\s*([\d.]+(?:e[+-]?\d+)?)")
 _MTU_BYTES = {"1": 256, "2": 512, "3": 1024, "4": 2048, "5": 4096}
 """`enum ibv_mtu` of verbs."""
 _LINES_MAX = 200_000
+_SHOWN_MAX = 160
+"""Of a line that is shown."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +83,10 @@ class DebugFacts:
         gdr_off: Lines that say that GPU Direct RDMA is off.
         ways: How many channels go each way: `P2P`, `SHM`, `NET/IB`, `NET/Socket`.
         settings: Variables, by log or command line.
+        completions: Lines with completions in error, by their status.
+        errors: Lines with calls that failed, by the call.
+        port_events: Lines with events of a port that went down.
+        failed: Lines with which a benchmark gave up.
         failures: Lines that say what did not work, by the text that is searched.
         ranks: Ranks of the communicator; nodes and ranks of a node where they are said.
         channels: Channels of collectives, and NVLS channels.
@@ -90,6 +107,10 @@ class DebugFacts:
     gdr_off: list[Seen] = field(default_factory=list)
     ways: Counter[str] = field(default_factory=Counter)
     settings: dict[str, str] = field(default_factory=dict)
+    completions: dict[int, Seen] = field(default_factory=dict)
+    errors: dict[str, Seen] = field(default_factory=dict)
+    port_events: list[Seen] = field(default_factory=list)
+    failed: list[Seen] = field(default_factory=list)
     failures: dict[str, Seen] = field(default_factory=dict)
     ranks: int | None = None
     nodes: int | None = None
@@ -119,7 +140,8 @@ class DebugFacts:
     @property
     def is_log(self) -> bool:
         """Whether the text holds anything of NCCL's log that tells how it ran."""
-        return bool(self.networks or self.adapters or self.ways or self.gdr_off or self.failures)
+        says = (self.networks, self.adapters, self.ways, self.gdr_off, self.failures)
+        return any(says) or bool(self.completions or self.errors or self.failed)
 
 
 def debug_facts(texts: Sequence[str]) -> DebugFacts:
@@ -134,41 +156,56 @@ def _take(facts: DebugFacts, number: int, text: str) -> None:
     """Read a line; of a fact that is said again the first line is kept."""
     if "NCCL " in text:
         facts.lines += 1
-        for take in (_take_network, _take_channel, _take_communicator):
-            take(facts, Seen(number, _bare(text)))
+        whole = _whole(text)
+        seen = Seen(number, whole[:_SHOWN_MAX])
+        for take in (_take_network, _take_error, _take_channel, _take_communicator):
+            take(facts, seen, whole)
         place = text.find(" rank 0 n")
         if place >= 0 and (first := _FIRST.search(text[max(place - 400, 0) : place + 40])):
             facts.firsts.add(first[1])
-            facts.where.setdefault("first", Seen(number, _bare(text)))
+            facts.where.setdefault("first", seen)
     if "NCCL_" in text:
         for name, value in [*_SET.findall(text), *_GIVEN.findall(text)]:
-            facts.settings.setdefault(name, value.rstrip(",")[:120])
+            facts.settings.setdefault(name, value.rstrip(",.")[:120])
             facts.where.setdefault(name, Seen(number, _bare(text)))
     if " device " in text and (device := _RANK.search(text)):
         facts.devices.append((int(device[1]), int(device[2]), device[3], device[4].strip()))
         facts.where.setdefault("devices", Seen(number, _bare(text)))
+    _take_result(facts, number, text)
+
+
+def _take_result(facts: DebugFacts, number: int, text: str) -> None:
+    """Read a line of nccl-tests or of lspci."""
     if run := _RUN.search(text):
         facts.threads = int(run[1]) * int(run[2])
     if average := _AVERAGE.search(text):
         facts.average.append(float(average[1]))
         facts.where.setdefault("average", Seen(number, _bare(text)))
+    if FAILED.match(text):
+        facts.failed.append(Seen(number, _bare(text)))
+        if status := _STATUS.match(text):
+            facts.completions.setdefault(int(status[1]), facts.failed[-1])
     if "ACSCtl" in text and _ACS.search(text):
         facts.acs.append(Seen(number, _bare(text)))
 
 
 def _bare(text: str) -> str:
     """Return a line from NCCL's mark on, short enough to be shown."""
+    return _whole(text)[:_SHOWN_MAX]
+
+
+def _whole(text: str) -> str:
+    """Return a line from NCCL's mark on."""
     start = text.find("NCCL INFO")
     start = text.find("NCCL WARN") if start < 0 else start
-    return " ".join(text[max(start, 0) :].split())[:160]
+    return " ".join(text[max(start, 0) :].split())
 
 
 def _note(facts: DebugFacts, name: str, seen: Seen) -> None:
     facts.where.setdefault(name, seen)
 
 
-def _take_network(facts: DebugFacts, seen: Seen) -> None:
-    text = seen.text
+def _take_network(facts: DebugFacts, seen: Seen, text: str) -> None:
     if network := _NETWORK.search(text):
         facts.networks[network[1]] += 1
         _note(facts, "network", seen)
@@ -189,22 +226,30 @@ def _take_network(facts: DebugFacts, seen: Seen) -> None:
         _note(facts, "mtu", seen)
 
 
-def _take_channel(facts: DebugFacts, seen: Seen) -> None:
-    if " via " not in seen.text:
+def _take_error(facts: DebugFacts, seen: Seen, text: str) -> None:
+    if completion := _COMPLETION.search(text):
+        facts.completions.setdefault(int(completion[1]), seen)
+    if "Got " in text and _PORT_EVENT.search(text):
+        facts.port_events.append(seen)
+    if error := _ERROR.search(text):
+        facts.errors.setdefault(error[1] or error[2], seen)
+
+
+def _take_channel(facts: DebugFacts, seen: Seen, text: str) -> None:
+    if " via " not in text:
         return
-    if net := _CHANNEL_NET.search(seen.text):
+    if net := _CHANNEL_NET.search(text):
         facts.ways[f"NET/{net[1]}"] += 1
         facts.gdr["GDRDMA" in net[2]] += 1
         _note(facts, f"via NET/{net[1]}", seen)
         _note(facts, "gdr" if "GDRDMA" in net[2] else "no gdr", seen)
-    elif channel := _CHANNEL.search(seen.text):
+    elif channel := _CHANNEL.search(text):
         way = channel[3].split("/")[0]
         facts.ways[way] += 1
         _note(facts, f"via {way}", seen)
 
 
-def _take_communicator(facts: DebugFacts, seen: Seen) -> None:
-    text = seen.text
+def _take_communicator(facts: DebugFacts, seen: Seen, text: str) -> None:
     if comm := _COMM.search(text):
         ranks = int(comm[1])
         if facts.ranks is None or ranks > facts.ranks:

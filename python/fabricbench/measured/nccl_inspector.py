@@ -61,6 +61,7 @@ class _Group:
     of_rank: dict[int, list[float]] = field(default_factory=dict)
     words: dict[str, dict[str, None]] = field(default_factory=dict)
     hosts: dict[str, None] = field(default_factory=dict)
+    nodes: int | None = None
 
     def take(self, number: int, rank: int, time_us: float) -> None:
         self.times.setdefault(number, []).append(time_us)
@@ -112,6 +113,7 @@ def _take(
     key = _Key(header.text("id"), name, ranks, message)
     group = groups.setdefault(key, _Group(line))
     group.take(body.integer("coll_sn"), header.integer("rank"), time_us)
+    group.nodes = header.integer("nnodes") if "nnodes" in header.value else None
     for told, word in (
         ("algorithm", algorithm_name(body.text("coll_algo"))),
         ("protocol", protocol_name(body.text("coll_proto"))),
@@ -164,6 +166,8 @@ def _table(found: Sequence[tuple[_Key, _Group]]) -> Table:
     facts: dict[str, Value] = {"communicator": key.communicator[:80]} if key.communicator else {}
     if hosts:
         facts |= {"host": ", ".join(hosts[:16]) + (", ..." if len(hosts) > 16 else ""), "hosts": len(hosts)}
+    if first.nodes:
+        facts["nodes"] = first.nodes
     rows = sorted((_row(*each) for each in found), key=lambda row: row.size_bytes)
     return Table(
         f"inspector-{key.name.lower()}",

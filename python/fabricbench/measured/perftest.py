@@ -20,6 +20,7 @@ from fabricbench.measured.text import (
     Document,
     command_before,
     command_lines,
+    failure,
     shown,
     table_lines,
 )
@@ -95,6 +96,7 @@ def read(document: Document, given: Given) -> tuple[list[Table], list[str]]:
     """
     commands = command_lines(document.lines, PROGRAM)
     tables: list[Table] = []
+    warnings: list[str] = []
     header, index = _Header(), 0
     while index < len(document.lines):
         line = document.lines[index]
@@ -107,6 +109,7 @@ def read(document: Document, given: Given) -> tuple[list[Table], list[str]]:
             command = command_before(commands, line.number, benchmark)
             both = "bidirectional" in header.title.lower()
             lines, index = table_lines(document, index)
+            warnings += failure(document, index)
             rows = [_row(document, each, columns, 2 if both else 1) for each in lines]
             if rows:
                 table = Table(
@@ -114,7 +117,7 @@ def read(document: Document, given: Given) -> tuple[list[Table], list[str]]:
                 )
                 tables.append(table)
                 document.require_rows([each.rows for each in tables])
-    return tables, []
+    return tables, warnings
 
 
 def _benchmark(

@@ -6,7 +6,8 @@ the file, the user or a plan gives. Each names the test or counter that tells it
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from statistics import median
 from typing import Final
 
@@ -22,7 +23,6 @@ from fabricbench.measured.examined import (
     Examined,
     Suspect,
 )
-from fabricbench.measured.nccl_check import plain_name
 from fabricbench.measured.nccl_debug import DebugFacts, Seen, adapter_names, setting
 from fabricbench.measured.switch_causes import (
     READS_THEM,
@@ -44,18 +44,27 @@ def _shares(case: Examined) -> list[str]:
     what = (
         "the model expects" if case.expected else f"{case.adapters} x {case.hardware.rate_gbps:g} Gb/s carry"
     )
-    return [f"{case.plateau:.4g} GB/s reached, {case.target:.4g} GB/s {what}: {100 * case.ratio:.0f} %"]
+    several = case.best is not None and len({point.benchmark for point in case.large}) > 1
+    name = f"{case.best.benchmark}: " if several and case.best is not None else ""
+    return [f"{name}{case.plateau:.4g} GB/s reached, {case.target:.4g} GB/s {what}: {100 * case.ratio:.0f} %"]
 
 
 def suspects(case: Examined) -> list[Suspect]:
     """Return the causes that the evidence allows, the likeliest first, equal ones in the rules' order."""
     found = [each for rule in _RULES for each in rule(case)]
-    has_reached = case.ratio is not None and case.ratio >= GOOD
-    if has_reached:
+    if _has_reached(case):
         found = [each for each in found if each.confidence == CERTAIN or each.cause in _AT_THE_TARGET]
     certain = any(each.confidence >= LIKELY for each in found)
     kept = [each for each in found if not (certain and each.cause in _ONLY_WITHOUT_OTHERS)]
     return sorted(kept, key=lambda each: -each.confidence)
+
+
+def _has_reached(case: Examined) -> bool:
+    """Whether all large results are what is expected, not the best alone: a model's range is of each size."""
+    if case.ratio is None or case.ratio < GOOD:
+        return False
+    is_modelled = case.best is not None and case.best.size_bytes in case.expected
+    return is_modelled or not (_fallen(case) or _is_uneven(_repeated(case)))
 
 
 def wrong_values(case: Examined) -> Iterator[Suspect]:
@@ -75,6 +84,69 @@ def wrong_values(case: Examined) -> Iterator[Suspect]:
             "it names "
             "the way; `dmesg` for Xid, ECC and AER errors",
         )
+
+
+def failed(case: Examined) -> Iterator[Suspect]:
+    """A run that ended with an error."""
+    facts = case.facts
+    completions = sorted(facts.completions.items(), key=lambda each: each[0] == _FLUSHED)
+    found: list[tuple[int | str, Seen]] = [*facts.errors.items(), *completions]
+    if not found and not facts.failed:
+        return
+    sentence, tells = _ERRORS.get(found[0][0] if found else None, _ERRORS[None])
+    lines = [*(seen for _, seen in found[:1]), *facts.failed[:1]]
+    yield Suspect("run-failed", sentence, CERTAIN, list(dict.fromkeys(map(_at, lines))), tells)
+
+
+_NUMBERED: Final = re.compile(r"_\d+(?::\d+)?$")
+"""How the name of an adapter ends, and that of its kind does not: `mlx5_0`, `mlx5_0:1`, not `mlx5`."""
+_FLUSHED: Final = 5
+"""`IBV_WC_WR_FLUSH_ERR` of what was posted to a queue pair that had failed before."""
+_MEMORY: Final = (
+    "an adapter may not read or write the memory that it was given: registration, peer memory or IOMMU",
+    "NCCL_NET_GDR_LEVEL=0, then NCCL_IB_PCI_RELAXED_ORDERING=0: the one with which it runs names the way; "
+    "`dmesg` for errors of IOMMU, mlx5 and Xid",
+)
+_ERRORS: Final[Mapping[int | str | None, tuple[str, str]]] = {
+    "ibv_reg_mr": (
+        "an adapter could not register memory: too little may be locked, or peer memory is not there",
+        "`ulimit -l` of the job must say unlimited; `lsmod | grep nvidia_peermem`; NCCL_NET_GDR_LEVEL=0 that "
+        "helps means peer memory",
+    ),
+    "ibv_modify_qp": (
+        "a queue pair could not be connected: the peer's GID has no route, or GIDs, VLANs or RoCE versions "
+        "of both do not fit",
+        "`show_gids` of both hosts: the same kind at NCCL_IB_GID_INDEX; `ib_write_bw -x GID` and `rping` "
+        "between these two adapters",
+    ),
+    "socket": (
+        "processes do not reach each other by TCP before any data flow: another interface, or a firewall",
+        "NCCL_SOCKET_IFNAME must name an interface on which all hosts reach each other; `ping` the address "
+        "of that line",
+    ),
+    4: _MEMORY,
+    10: _MEMORY,
+    12: (
+        "a peer acknowledged nothing until all retries were over: frames do not arrive at all, or stay away "
+        "longer than NCCL_IB_TIMEOUT and NCCL_IB_RETRY_CNT allow",
+        "`ib_write_bw` between these two adapters with the same GID (-x) and MTU (-m): if it fails too, it "
+        "is the route, GID, MTU or VLAN; else local_ack_timeout_err, link_downed and PFC storms (`show pfcwd "
+        "stats`) during the run, `dmesg` for link flaps",
+    ),
+    13: (
+        "a receiver had no buffer ready until all retries were over: its process hangs, or ended first",
+        "the first error of the peer's own log; rnr_nak_retry_err and out_of_buffer of its adapter",
+    ),
+    _FLUSHED: (
+        "a queue pair was flushed after an error that this file does not have",
+        "the first `Got completion` or `WARN` of all ranks: NCCL_DEBUG=WARN of every process in one file",
+    ),
+    None: (
+        "the run ended with an error before all sizes were measured",
+        "the first `NCCL WARN` of all ranks: NCCL_DEBUG=WARN of every process in one file; `dmesg` for Xid",
+    ),
+}
+"""By the call that failed, or `ibv_wc_status` of verbs."""
 
 
 def separate_processes(case: Examined) -> Iterator[Suspect]:
@@ -106,20 +178,20 @@ def separate_processes(case: Examined) -> Iterator[Suspect]:
 def sockets(case: Examined) -> Iterator[Suspect]:
     """TCP in place of RDMA."""
     facts = case.facts
-    uses = facts.networks["Socket"] + facts.ways["NET/Socket"]
+    disabled = setting(facts, "NCCL_IB_DISABLE")
+    disabled = disabled if disabled and disabled[1] != "0" else None
+    forbidden = disabled or (
+        chosen if (chosen := setting(facts, "NCCL_NET")) and chosen[1] == "Socket" else None
+    )
+    uses = facts.networks["Socket"] + facts.ways["NET/Socket"] + bool(forbidden)
     others = [way for way in facts.ways if way.startswith("NET/") and way != "NET/Socket"]
     if not uses or others or (facts.networks["IB"] and not facts.ways["NET/Socket"]) or not case.crosses:
         return
-    seen = facts.where.get("via NET/Socket") or facts.where["network"]
-    evidence = [_at(seen)]
-    why = [
-        facts.failures[name]
-        for name in facts.failures
-        if name not in ("could not read /sys", "Got completion")
-    ]
+    seen = facts.where.get("via NET/Socket") or facts.where.get("network")
+    evidence = [_at(seen)] if seen else []
+    why = [facts.failures[name] for name in facts.failures if name != "could not read /sys"]
     evidence += [_at(each) for each in why]
-    if disabled := setting(facts, "NCCL_IB_DISABLE"):
-        evidence += [_at(disabled[2])] if disabled[1] != "0" else []
+    evidence += [_at(forbidden[2])] if forbidden else []
     yield Suspect(
         "sockets",
         "NCCL moves data by TCP sockets: no RDMA adapter was found or it may not be used",
@@ -186,11 +258,7 @@ def few_adapters(case: Examined) -> Iterator[Suspect]:
     """Fewer adapters than there are."""
     facts, used = case.facts, len(case.facts.adapters)
     chosen = setting(facts, "NCCL_IB_HCA")
-    named = (
-        []
-        if chosen is None or chosen[1][:1] in "^"
-        else [each for each in chosen[1].lstrip("=").split(",") if each]
-    )
+    named = _named(chosen[1]) if chosen else []
     has = case.hardware.adapters
     evidence: list[str] = []
     confidence = 0
@@ -212,9 +280,9 @@ def few_adapters(case: Examined) -> Iterator[Suspect]:
     evidence += [_at(chosen[2])] if chosen else []
     evidence += [_at(facts.where["adapters"])] if used else []
     rate = case.hardware.rate_gbps
-    if rate and case.plateau:
+    if rate and case.carried:
         evidence.append(
-            f"{case.plateau:.4g} GB/s are {case.plateau / (rate / 8):.2f} adapters of {rate:g} Gb/s"
+            f"{case.plateau:.4g} GB/s are {case.carried / (rate / 8):.2f} adapters of {rate:g} Gb/s"
         )
     yield Suspect(
         "few-adapters",
@@ -225,6 +293,13 @@ def few_adapters(case: Examined) -> Iterator[Suspect]:
         "rise by one "
         "adapter's with each that is added",
     )
+
+
+def _named(value: str) -> list[str]:
+    """Return the adapters that NCCL_IB_HCA names; none if it leaves some out, or has beginnings of names."""
+    names = [each for each in value.removeprefix("=").split(",") if each]
+    is_whole = value[:1] == "=" or all(_NUMBERED.search(name) for name in names)
+    return names if is_whole and value[:1] != "^" else []
 
 
 def _most_of_a_host(facts: DebugFacts) -> int:
@@ -276,7 +351,7 @@ def path_to_adapter(case: Examined) -> Iterator[Suspect]:
     }
     rate = case.facts.paths[kind]
     evidence = [f"{_at(case.facts.where[f'path {kind}'])} (GPU to adapter: {kind})"]
-    is_close = case.plateau is not None and case.plateau <= 1.1 * rate * (case.adapters or 1)
+    is_close = case.carried is not None and case.carried <= 1.1 * rate * (case.adapters or 1)
     evidence += (
         [f"NCCL's graph search counts on {rate:g} GB/s there, {case.plateau:.4g} were reached"]
         if case.plateau
@@ -347,9 +422,9 @@ def slower_port(case: Examined) -> Iterator[Suspect]:
 
 
 def _each_adapter(case: Examined) -> float | None:
-    if case.plateau is None or not case.adapters or not case.crosses:
+    if case.carried is None or not case.adapters or not case.crosses:
         return None
-    return case.plateau / case.adapters
+    return case.carried / case.adapters
 
 
 def slot(case: Examined) -> Iterator[Suspect]:
@@ -489,13 +564,9 @@ def cross_rail(case: Examined) -> Iterator[Suspect]:
 
 def uneven(case: Examined) -> Iterator[Suspect]:
     """The same size now fast, now slow, or uplinks of which some carry more than others."""
-    groups: dict[tuple[str, int, int, str], list[float]] = {}
-    for point in case.large:
-        key = (point.benchmark, point.ranks, point.size_bytes, point.placement)
-        groups.setdefault(key, []).append(point.busbw or 0.0)
-    worst = max(groups.values(), key=lambda values: max(values) / min(values), default=[])
+    worst = _repeated(case)
     evidence, confidence = uplink_spread(case)
-    if len(worst) > 1 and max(worst) > 1.2 * min(worst):
+    if _is_uneven(worst):
         evidence = [f"{len(worst)} runs of one size: {min(worst):.4g} to {max(worst):.4g} GB/s", *evidence]
         confidence = max(confidence, LIKELY if len(worst) > 3 else POSSIBLE)
     if confidence:
@@ -509,6 +580,19 @@ def uneven(case: Examined) -> Iterator[Suspect]:
             "with `--uplinks`); NCCL_IB_QPS_PER_CONNECTION=4; adaptive routing; `fabricbench expect PLAN` "
             "gives the range that hashing makes",
         )
+
+
+def _repeated(case: Examined) -> list[float]:
+    """Return the bandwidths of the size whose results differ most."""
+    groups: dict[tuple[str, int, int, str], list[float]] = {}
+    for point in case.large:
+        key = (point.benchmark, point.ranks, point.size_bytes, point.placement)
+        groups.setdefault(key, []).append(point.busbw or 0.0)
+    return max(groups.values(), key=lambda values: max(values) / min(values), default=[])
+
+
+def _is_uneven(values: Sequence[float]) -> bool:
+    return len(values) > 1 and max(values) > 1.2 * min(values)
 
 
 def congested(case: Examined) -> Iterator[Suspect]:
@@ -573,10 +657,10 @@ def too_small(case: Examined) -> Iterator[Suspect]:
 
 
 def _curve(case: Examined) -> list[tuple[int, float]]:
-    """Return sizes with the median bandwidth of their results."""
+    """Return sizes with the median bandwidth of their results, of the benchmark that is judged."""
     sizes: dict[int, list[float]] = {}
     for point in case.points:
-        if point.busbw:
+        if point.busbw and case.best and point.benchmark == case.best.benchmark:
             sizes.setdefault(point.size_bytes, []).append(point.busbw)
     return [(size, median(values)) for size, values in sorted(sizes.items())]
 
@@ -604,12 +688,14 @@ def faster_than_network(case: Examined) -> Iterator[Suspect]:
     """Bandwidth above what the adapters carry, or the model gives."""
     if not case.is_above or case.plateau is None or case.target is None:
         return
-    is_tree = case.nodes == 2 and any(plain_name(point.benchmark) == "all_reduce" for point in case.large)
-    why = (
-        "a tree of two hosts may print up to twice the network's rate, as busbw counts what a ring moves"
-        if is_tree
-        else "more than the network carries: ranks share hosts, or adapters are more or faster than said"
-    )
+    is_reduction = case.best is not None and case.best.kind == "all_reduce"
+    why = "more than the network carries: ranks share hosts, or adapters are more or faster than said"
+    if is_reduction and case.nodes == 2:
+        why = (
+            "a tree of two hosts may print up to twice the network's rate, as busbw counts what a ring moves"
+        )
+    elif is_reduction:
+        why += ", or switches reduce (SHARP), which takes half of what a ring sends"
     yield Suspect(
         "above-line-rate",
         why,
@@ -621,24 +707,23 @@ def faster_than_network(case: Examined) -> Iterator[Suspect]:
 
 def inside_a_host(case: Examined) -> Iterator[Suspect]:
     """All ranks on one host."""
-    if case.crosses or not case.points or not case.facts.devices or len(case.facts.devices) < 2:
+    devices = case.facts.devices
+    ranks = len(devices) or max((point.ranks for point in case.points), default=0)
+    if case.crosses or not case.points or ranks < 2:
         return
+    where = f"on {case.facts.hosts[0]}, first {_at(case.facts.where['devices'])}" if devices else "on 1 host"
     yield Suspect(
         "inside-a-host",
         "all ranks are on one host: NVLink or PCIe decides, nothing crosses the network",
         CERTAIN,
-        [
-            f"{len(case.facts.devices)} ranks on {case.facts.hosts[0]}, first "
-            f"{_at(case.facts.where['devices'])}"
-        ],
+        [f"{ranks} ranks {where}"],
         "start ranks on several hosts (`mpirun -H a:8,b:8`) to measure the network",
     )
 
 
 def as_expected(case: Examined) -> Iterator[Suspect]:
     """Nothing is missing."""
-    is_reached = case.ratio is not None and case.ratio >= GOOD and not case.is_above
-    if is_reached and not any(point.wrong for point in case.points):
+    if _has_reached(case) and not case.is_above and not any(point.wrong for point in case.points):
         yield Suspect(
             AS_EXPECTED,
             "it is what such a network gives",
@@ -669,6 +754,7 @@ def host_software(case: Examined) -> Iterator[Suspect]:
 _AT_THE_TARGET: Final = (AS_EXPECTED, "above-line-rate")
 _ONLY_WITHOUT_OTHERS: Final = ("unexplained",)
 _RULES: Final[Sequence[Callable[[Examined], Iterator[Suspect]]]] = (
+    failed,
     separate_processes,
     wrong_values,
     as_expected,

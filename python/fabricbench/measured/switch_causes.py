@@ -83,13 +83,19 @@ def _line(switch: SwitchCounters, changes: Sequence[Change]) -> str:
 
 
 def link_errors(case: Examined) -> Iterator[Suspect]:
-    """Links that lose frames, by the counters of switches."""
+    """Links that lose frames, by the counters of switches, or go down, by NCCL's log."""
+    events = case.facts.port_events
     lines = list(_lines(case.switches, _ERRORS))
+    if events:
+        more = f" ({len(events)} of such lines)" if len(events) > 1 else ""
+        lines.insert(0, f"line {events[0].line}: {events[0].text}{more}")
     if lines:
         yield Suspect(
             "link-errors",
-            "a link loses frames: each costs a retransmission, of a whole window with go-back-N",
-            _confidence(case, is_strong=True),
+            "a link went down: queue pairs wait, and fail once their retries are over"
+            if events
+            else "a link loses frames: each costs a retransmission, of a whole window with go-back-N",
+            LIKELY if events else _confidence(case, is_strong=True),
             lines[:_LINES_MAX],
             "the same counters once more while nothing runs; `show interfaces counters fec-stats`, optical "
             "power of both ends (`show interfaces transceiver pm`, `ethtool -m`); another cable or port",

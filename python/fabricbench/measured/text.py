@@ -14,6 +14,7 @@ from functools import cached_property
 
 from fabricbench.measured.errors import MeasuredError
 from fabricbench.measured.line import Line
+from fabricbench.measured.nccl_debug import FAILED
 from fabricbench.measured.nccl_log import mended
 from fabricbench.measured.prefixes import bare
 
@@ -215,11 +216,19 @@ def table_lines(
         elif text.startswith("#"):
             break
         elif not line.is_noise:
-            if (rows and is_apart) or _AFTER.match(text):
+            if (rows and is_apart) or _AFTER.match(text) or FAILED.match(text):
                 break
             raise document.error(line.number, shown(text), "a row of the table that begins above", ROW_HINT)
         index += 1
     return rows, index
+
+
+def failure(document: Document, index: int) -> list[str]:
+    """Return a warning if the line that ends a table says that the run failed; none otherwise."""
+    if index >= len(document.lines) or not FAILED.match(document.lines[index].text):
+        return []
+    line = document.lines[index]
+    return [f"{document.name}:{line.number}: the run failed: {shown(line.text.strip())}"]
 
 
 def command_lines(lines: Sequence[Line], program: str) -> list[tuple[int, str]]:

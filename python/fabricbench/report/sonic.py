@@ -11,11 +11,18 @@ from collections.abc import Iterator, Mapping
 from math import gcd
 from typing import Any, Final
 
-from fabricbench.report.sonic_pools import add_pools, is_power, lossless_profile, power_of, ratio_of
+from fabricbench.report.sonic_pools import (
+    LOSSLESS_POOL,
+    WORKED_OUT,
+    add_pools,
+    is_power,
+    lossless_profile,
+    power_of,
+    ratio_of,
+)
 
 _PS_PER_MS: Final = 10**9
 _PPM_PER_PERCENT: Final = 10_000
-_POOL: Final = "ingress_lossless_pool"
 _LOSSY: Final = "fabricbench_lossy"
 _PORT_MTU: Final = 9100
 _PRIORITIES: Final = range(8)
@@ -67,13 +74,13 @@ def _one_pool(switch: Mapping[str, Any]) -> dict[str, Any]:
     pfc, size = switch["pfc"], str(switch["buffer"]["size_bytes"])
     mode = "static" if pfc is not None and pfc["xoff"]["kind"] == "static" else "dynamic"
     if switch["buffer"]["lossy_alpha"] is None:
-        return {_POOL: {"type": "ingress", "mode": mode, "size": size}}
-    return {_POOL: {"type": "both", "mode": "dynamic", "size": size}}
+        return {LOSSLESS_POOL: {"type": "ingress", "mode": mode, "size": size}}
+    return {LOSSLESS_POOL: {"type": "both", "mode": "dynamic", "size": size}}
 
 
 def _add_lossy(tables: dict[str, Any], switch: Mapping[str, Any], ports: Mapping[str, int]) -> None:
     lossless = switch["pfc"]["priorities"] if switch["pfc"] is not None else ()
-    profile = {"pool": _POOL, "size": "0", "dynamic_th": power_of(switch["buffer"]["lossy_alpha"])}
+    profile = {"pool": LOSSLESS_POOL, "size": "0", "dynamic_th": power_of(switch["buffer"]["lossy_alpha"])}
     tables.setdefault("BUFFER_PROFILE", {})[_LOSSY] = profile
     tables["BUFFER_QUEUE"] = {
         f"{name}|{each}": {"profile": _LOSSY}
@@ -87,15 +94,19 @@ def _add_pfc(tables: dict[str, Any], switch: Mapping[str, Any], ports: Mapping[s
     pfc = switch["pfc"]
     if switch["buffer"].get("pools") is None:
         profiles = tables.setdefault("BUFFER_PROFILE", {})
-        profiles |= {_name("pfc", rate): lossless_profile(pfc, _POOL) for rate in ports.values()}
+        profiles |= {_name("pfc", rate): lossless_profile(pfc, LOSSLESS_POOL) for rate in ports.values()}
     enabled = {"pfc_enable": ",".join(map(str, pfc["priorities"]))}
     tables["PORT_QOS_MAP"] = dict.fromkeys(ports, enabled)
-    if pfc["headroom_bytes"] and switch["buffer"].get("pools") is None:
+    if pfc["headroom_bytes"] != 0 and switch["buffer"].get("pools") is None:
+        is_worked_out = pfc["headroom_bytes"] is None
         tables["BUFFER_PG"] = {
-            f"{name}|{each}": {"profile": _name("pfc", rate)}
+            f"{name}|{each}": {"profile": WORKED_OUT if is_worked_out else _name("pfc", rate)}
             for name, rate in ports.items()
             for each in pfc["priorities"]
         }
+    if pfc["headroom_bytes"] is None and pfc["xoff"]["kind"] == "dynamic":
+        power = power_of(pfc["xoff"]["alpha"])
+        tables["DEFAULT_LOSSLESS_BUFFER_PARAMETER"] = {"AZURE": {"default_dynamic_th": power}}
     if pfc["watchdog"] is not None:
         tables["PFC_WD"] = dict.fromkeys(ports, _watchdog(pfc["watchdog"]))
 
@@ -177,9 +188,11 @@ def _watchdog(watchdog: Mapping[str, Any]) -> dict[str, str]:
 def _pfc_missing(pfc: Mapping[str, Any]) -> Iterator[str]:
     if pfc["headroom_bytes"] is None:
         yield (
-            "pfc.headroom: auto; SONiC works it out from the rate and the cable of a port: give `xoff`, or "
-            "name no profile in BUFFER_PG"
+            f"pfc.headroom: auto; SONiC works out headroom, reserve and xon of groups whose profile is "
+            f"`{WORKED_OUT}`, from the rate and the cable of a port: or name one with `xoff` in BUFFER_PG"
         )
+        if pfc["xoff"]["kind"] == "static":
+            yield "pfc.xoff: a threshold in bytes, which profiles that SONiC works out do not have"
     if pfc["xoff"]["kind"] == "dynamic" and not is_power(pfc["xoff"]["alpha"]):
         alpha = float(ratio_of(pfc["xoff"]["alpha"]))
         yield f"pfc.xoff.alpha: {alpha:g}, of which SONiC has the nearest power of two"

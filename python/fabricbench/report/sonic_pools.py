@@ -11,6 +11,10 @@ from math import log2
 from typing import Any, Final
 
 _PREFIX: Final = "fabricbench"
+WORKED_OUT: Final = "NULL"
+"""Profile of a lossless group that SONiC's buffer manager works out."""
+LOSSLESS_POOL: Final = "ingress_lossless_pool"
+"""The pool in which it does."""
 _POWERS: Final = (-8, 8)
 """Least and largest `dynamic_th`."""
 _NUMBERED: Final = {"ingress": "BUFFER_PG", "egress": "BUFFER_QUEUE"}
@@ -110,7 +114,13 @@ class _Added:
     def _add_lossless(self, key: str, priority: int) -> None:
         pool = self.tables["BUFFER_POOL"][key]
         name = f"{_PREFIX}_pfc_{key}"
-        if self.pfc["headroom_bytes"] != 0:
+        if self.pfc["headroom_bytes"] is None:
+            self._assign("ingress", priority, WORKED_OUT)
+            if key != LOSSLESS_POOL:
+                self.told.append(
+                    f"buffer.pools: {key}: SONiC works out groups in `{LOSSLESS_POOL}`: give it that name"
+                )
+        elif self.pfc["headroom_bytes"]:
             profile = lossless_profile(self.pfc, key, is_shared="xoff" in pool)
             self.tables.setdefault("BUFFER_PROFILE", {})[name] = profile
             self._assign("ingress", priority, name)

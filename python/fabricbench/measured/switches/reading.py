@@ -17,7 +17,10 @@ FORMS: Final = (
     "tables of SONiC (show interfaces counters, pfc counters, queue counters), its COUNTERS_DB, or JSON of "
     "OpenConfig"
 )
-_FORMS_HINT: Final = "docs/counters.md says what can be read and how to get it"
+_FORMS_HINT: Final = (
+    "docs/counters.md says what can be read and how to get it; what a counter of an adapter counts, "
+    "`fabricbench counters NAME` says"
+)
 _JSON: Final = re.compile(r"^[\[{]", re.MULTILINE)
 _END: Final = re.compile(r"^[\]}]\s*$", re.MULTILINE)
 

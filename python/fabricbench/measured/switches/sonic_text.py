@@ -195,7 +195,10 @@ def _table(reading: Reading, lines: Sequence[Line], index: int) -> int:
     if not head or not all(head):
         text = lines[index].text.strip()
         if re.split("  +", text)[0] not in _FIRST_COLUMNS:
-            return index + 2  # a line of hyphens below a line of text
+            if len(columns) > 1:  # else a line of hyphens below a line of text
+                told = f"line {lines[index].number}: no head that fits the rule below it, {shown(text)}"
+                reading.notes.append(f"{told}: left out; a terminal that is too narrow wraps lines")
+            return index + 2
         found = f"a head that does not fit the rule below it: {shown(text)}"
         raise document.error(lines[index].number, found, "a head and a rule for each column", HINT)
     title, since = _above(lines, index)

@@ -1,15 +1,16 @@
 """Topologies of containerlab (`*.clab.yml`) as a custom fabric: switches, hosts, links.
 
 A node is what its `group` or its label `role` says, or else by its kind: `linux` is a host, every other kind
-a switch. Each link of a host is a host of the plan, which has one port. Links of containers have no rate: it
-is read from the link's `vars` or `labels` (`rate` or `speed`), and is the plan's default otherwise.
+a switch; what it does not say itself, its group, its kind or the defaults say for it. Each link of a host is
+a host of the plan, which has one port. Links of containers have no rate: it is read from the link's `vars` or
+`labels` (`rate` or `speed`), and is the plan's default otherwise.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -72,29 +73,32 @@ class _Lab:
             if node is not None and not isinstance(node, dict):
                 self.refuse((*path, name), kind_name(node), "a mapping with `kind`")
                 continue
-            others.update(set(node or {}) - _NODE_FIELDS)
-            nodes[name] = self._is_host(name, node or {})
+            own = _merged(node or {})
+            others.update(set(own) - _NODE_FIELDS)
+            nodes[name] = self._is_host(name, own)
         if others:
             self.left_out.append(f"nodes: {', '.join(sorted(others))}: how containers are run")
         return nodes
 
     def _is_host(self, name: str, node: Mapping[str, Any]) -> bool:
-        group = node.get("group")
-        labels = node.get("labels")
-        role = labels.get("role") if isinstance(labels, dict) else None
-        for word in (role, group):
+        around = [node, self._common("groups", node.get("group")), self._common("defaults")]
+        kind = _first(around, "kind")
+        around.insert(2, self._common("kinds", kind))
+        role = _first([each["labels"] for each in around if isinstance(each.get("labels"), dict)], "role")
+        for word in (role, _first(around, "group")):
             if isinstance(word, str) and _SWITCHES.fullmatch(word.lower()):
                 return False
             if isinstance(word, str) and _HOSTS.fullmatch(word.lower()):
                 return True
-        groups = self.document.value(("topology", "groups", group)) if isinstance(group, str) else None
-        defaults = self.document.value(("topology", "defaults"))
-        around = [each for each in (node, groups, defaults) if isinstance(each, dict)]
-        kind = next((each["kind"] for each in around if each.get("kind") is not None), None)
         if not isinstance(kind, str):
             path = ("topology", "nodes", name, "kind")
             self.refuse(path, kind_name(kind), "a kind of containerlab, such as linux or sonic-vs")
         return kind in _HOST_KINDS
+
+    def _common(self, *path: Any) -> dict[str, Any]:
+        """Return what a topology says of all nodes of a group or a kind, or of all nodes."""
+        found = self.document.value(("topology", *path)) if all(map(_is_text, path)) else None
+        return _merged(found) if isinstance(found, dict) else {}
 
     def _links(self) -> Iterator[_Link]:
         path: FieldPath = ("topology", "links")
@@ -135,7 +139,11 @@ class _Lab:
         """Return both ends as `node:interface`; none of a link that leaves the lab, or that is none."""
         ends = link.get("endpoints")
         if ends is None and "endpoint" in link:
-            self._leave(path, str(link.get("type", "one end")))
+            if not isinstance(link["endpoint"], dict):
+                found = kind_name(link["endpoint"])
+                self.refuse((*path, "endpoint"), found, "`node` and `interface` of a link out of the lab")
+            else:
+                self._leave(path, str(link.get("type", "one end")))
             return None
         if not isinstance(ends, list) or len(ends) != 2:
             found = f"a list of {len(ends)}" if isinstance(ends, list) else kind_name(ends)
@@ -176,6 +184,23 @@ class _Lab:
                     except units.UnitError as error:
                         self.refuse((*path, around, name), error.found, error.allowed, error.hint)
         return None
+
+
+def _merged(written: dict[str, Any]) -> dict[str, Any]:
+    """Return a mapping with those that `<<` puts under it, the first of several above the others."""
+    below = written.get("<<")
+    merged: dict[str, Any] = {}
+    for each in reversed(below if isinstance(below, list) else [below]):
+        merged |= _merged(each) if isinstance(each, dict) else {}
+    return merged | {name: value for name, value in written.items() if name != "<<"}
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
+
+
+def _first(around: Sequence[Mapping[str, Any]], name: str) -> Any:
+    return next((each[name] for each in around if each.get(name) is not None), None)
 
 
 def fragment_of(text: str, source: str) -> Fragment:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -46,26 +46,34 @@ class JsonText:
     def _lines(self) -> dict[tuple[str, ...], int]:
         """The line of each key, by the keys from the top to it; lists have none."""
         lines: dict[tuple[str, ...], int] = {}
-        path: list[str] = []
-        is_mapping: list[bool] = []
-        line, last, is_key = 1, 0, False
-        for match in _TOKEN.finditer(self.text):
-            line += self.text.count("\n", last, match.start())
-            last, token = match.start(), match[0]
-            if token in "{[":
-                is_mapping.append(token == "{")
-                path.append("")
-                is_key = token == "{"
-            elif token in "}]":
-                is_mapping.pop()
-                path.pop()
-            elif token == ",":
-                is_key = is_mapping[-1]
-            elif is_key and token != ":":
-                path[-1] = json.loads(token)
-                lines.setdefault(tuple(path), line)
-                is_key = False
+        for key, line in _keys(self.text):
+            lines.setdefault(key, line)
         return lines
+
+
+def _keys(text: str) -> Iterator[tuple[tuple[str, ...], int]]:
+    """Yield each key of a JSON text with its line, by the keys and the places in lists from the top to it."""
+    path: list[str] = []
+    is_mapping: list[bool] = []
+    line, last, is_key = 1, 0, False
+    for match in _TOKEN.finditer(text):
+        line += text.count("\n", last, match.start())
+        last, token = match.start(), match[0]
+        if token in "{[":
+            is_mapping.append(token == "{")
+            path.append("0")
+            is_key = token == "{"
+        elif token in "}]":
+            is_mapping.pop()
+            path.pop()
+        elif token == ",":
+            is_key = is_mapping[-1]
+            if not is_key:
+                path[-1] = str(int(path[-1]) + 1)
+        elif is_key and token != ":":
+            path[-1] = json.loads(token)
+            yield tuple(path), line
+            is_key = False
 
 
 def content_of(path: Path, source: str) -> bytes:
@@ -115,6 +123,8 @@ def json_of(content: bytes, source: str) -> JsonText:
     except UnicodeEncodeError as error:
         found = "an escape of half a surrogate pair"
         raise PlanError([Problem(Place(source), "", found, "text")]) from error
+    except _TwiceError as error:
+        raise PlanError([_twice(text, source)]) from error
     except (ValueError, RecursionError) as error:
         found = str(error) if type(error) is ValueError else "values nested too deeply"
         raise PlanError([Problem(Place(source), "", found, "JSON, each key once")]) from error
@@ -123,13 +133,26 @@ def json_of(content: bytes, source: str) -> JsonText:
     return JsonText(source, text, data, hashlib.sha256(content).hexdigest())
 
 
+class _TwiceError(ValueError):
+    """A mapping has a key twice."""
+
+
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for key, value in pairs:
-        if key in found:
-            raise ValueError(f"the key {shorten(key)} twice in one mapping")
-        found[key] = value
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise _TwiceError
     return found
+
+
+def _twice(text: str, source: str) -> Problem:
+    """Return where a text has a key twice in one mapping."""
+    lines: dict[tuple[str, ...], int] = {}
+    for key, line in _keys(text):
+        if key in lines:
+            found = f"the key {shorten(key[-1])} twice in one mapping, first in line {lines[key]}"
+            return Problem(Place(source, line, 1), "", found, "each key once")
+        lines[key] = line
+    return Problem(Place(source), "", "a key twice in one mapping", "each key once")
 
 
 def _no_number(name: str) -> NoReturn:

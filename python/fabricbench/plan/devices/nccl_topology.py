@@ -30,6 +30,10 @@ _MBPS: Final = 10**6
 _NVLINK: Final = ((100, 40_100), (90, 20_600), (87, 20_000), (86, 12_000), (70, 20_000), (60, 18_000))
 """Rate of one NVLink one way [MB/s], from the compute capability on: NCCL, `src/graph/topo.h`."""
 _PCI: Final = re.compile(r"([0-9]{1,3}(?:\.[0-9])?) ?GT/s(?: PCIe)?")
+_DUMP_HINT: Final = (
+    "NCCL writes its GPUs and adapters once it has found them: set NCCL_TOPO_DUMP_FILE for a job of two "
+    "hosts; files for NCCL_TOPO_FILE do not have them"
+)
 _KNOWN: Final = frozenset(
     {"system", "cpu", "pci", "gpu", "nic", "net", "nvlink", "pcilink", "c2c", "xgmi", "gin"}
 )
@@ -106,8 +110,18 @@ def fragment_of(text: str, source: str, servers: int | None = None) -> Fragment:
 
 @dataclass(frozen=True)
 class _Net:
+    """An adapter's port.
+
+    Attributes:
+        name: Its name.
+        rate_bps: Its rate [bit/s].
+        slot: Its slot of PCIe; none where the file has none.
+        pci_bps: What the slowest PCIe on its way carries one way [bit/s]; none where NCCL does not know.
+    """
+
     name: str
     rate_bps: int
+    slot: _Element | None
     pci_bps: int | None
 
 
@@ -118,21 +132,23 @@ class _Host:
         self.source = source
         self.problems: list[Problem] = []
         if system.tag != "system":
-            self._refuse(system, "", f"the element {shorten(system.tag)}", "system")
+            self._refuse(system, "", f"the element {shorten(system.tag)}", "system", _DUMP_HINT)
+            raise PlanError(self.problems)
+        hosts = {each.values["host_hash"] for each in system.all("cpu") if "host_hash" in each.values}
+        if len(hosts) > 1:
+            hint = "NCCL_MNNVL_ENABLE=0 keeps hosts that NVLink joins apart"
+            self._refuse(system, "cpu", f"{len(hosts)} hosts by their host_hash", "one host", hint)
             raise PlanError(self.problems)
         self.system = system
         self.gpus = list(system.all("gpu"))
         self.nets = [self._net(each) for each in system.all("net") if each.values.get("coll") != "1"]
         self.nvlinks = self._scale_up()
         if not self.gpus:
-            self._refuse(system, "gpu", "no GPU", "a host of 1 GPU or more")
+            self._refuse(system, "gpu", "no GPU", "a host of 1 GPU or more", _DUMP_HINT)
         if len(self.gpus) > _GPUS_MAX or len(self.nets) > _GPUS_MAX:
             self._refuse(system, "gpu", "more devices than a host has", f"at most {_GPUS_MAX}")
         if not self.nets:
-            hint = (
-                "NCCL writes adapters once it has found them: set NCCL_TOPO_DUMP_FILE for a job of two hosts"
-            )
-            self._refuse(system, "net", "no adapter", "1 `net` or more", hint)
+            self._refuse(system, "net", "no adapter", "1 `net` or more", _DUMP_HINT)
         if self.problems:
             raise PlanError(self.problems)
 
@@ -159,13 +175,14 @@ class _Host:
     def _net(self, element: _Element) -> _Net:
         name = element.values.get("name") or element.values.get("dev") or "?"
         rate = self._number(element, "speed", 3_200_000) * _MBPS
-        pci: list[int] = []
+        slots: list[_Element] = []
         around = element.around
         while around is not None:
-            if around.tag == "pci" and (speed := self._pci(around)) is not None:
-                pci.append(speed)
+            if around.tag == "pci":
+                slots.append(around)
             around = around.around
-        return _Net(name, rate, min(pci, default=None))
+        speeds = [speed for each in slots if (speed := self._pci(each)) is not None]
+        return _Net(name, rate, slots[0] if slots else None, min(speeds, default=None))
 
     def _pci(self, element: _Element) -> int | None:
         """Return what a slot carries one way [bit/s], behind its line code; none where NCCL does not know."""
@@ -236,12 +253,7 @@ class _Host:
         if len(rates) > 1:
             told = ", ".join(f"{units.human_rate(each)} of {count}" for each, count in sorted(rates.items()))
             yield f"adapters differ: {told}; the plan has one rate for all: {units.human_rate(rate)}"
-        for each in self.nets:
-            if each.pci_bps is not None and each.pci_bps < each.rate_bps:
-                yield (
-                    f"{each.name}: PCIe carries {units.human_rate(each.pci_bps)} of its "
-                    f"{units.human_rate(each.rate_bps)}, behind the line code: `fabric.nic.impairments`"
-                )
+        yield from self._narrow_slots()
         rails, gpus = len(self.nets), len(self.gpus)
         if rails != gpus and gpus % rails == 0:
             shared = counted(rails, "adapter")
@@ -249,10 +261,27 @@ class _Host:
         elif rails != gpus:
             yield f"{gpus} GPUs and {counted(rails, 'adapter')}: a rank for each adapter here"
 
+    def _narrow_slots(self) -> Iterator[str]:
+        """Tell of slots that carry less than the ports of their adapter together."""
+        ports: dict[int, list[_Net]] = {}
+        for each in self.nets:
+            ports.setdefault(id(each.slot or each), []).append(each)
+        alike: dict[tuple[int, int], list[str]] = {}
+        for nets in ports.values():
+            rate, pci = sum(each.rate_bps for each in nets), nets[0].pci_bps
+            if pci is not None and pci < rate:
+                alike.setdefault((pci, rate), []).append(" and ".join(each.name for each in nets))
+        for (pci, rate), names in alike.items():
+            told = f"PCIe carries {units.human_rate(pci)} of {units.human_rate(rate)}"
+            yield f"{', '.join(names)}: {told}, behind the line code: `fabric.nic.impairments`"
+
     def _left_out(self) -> Iterator[str]:
         yield "cpu, pci: memory, PCIe switches and the way between a GPU and its adapter"
+        tags = {each.tag for gpu in self.gpus for each in _everything(gpu)}
         if self.nvlinks is not None and len(self.nets) != len(self.gpus):
             yield "nvlink: the scale-up network, as GPUs share adapters"
+        elif self.nvlinks is None and tags & {"nvlink", "xgmi"}:
+            yield "nvlink, xgmi: the scale-up network, whose rate is not known of every GPU"
         other = sorted({each.tag for each in _everything(self.system)} - _KNOWN)
         if other:
             yield f"{', '.join(map(shorten, other[:8]))}: no element that is known"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Final
 
@@ -15,6 +16,8 @@ SONIC: Final = "sonic"
 CONTAINERLAB: Final = "containerlab"
 NCCL: Final = "nccl"
 _HEAD_BYTES: Final = 4096
+_BRACE: Final = re.compile(rb"(?m)^\s*\{\s*$")
+"""Begins JSON below something else, such as the prompt of a shell."""
 
 
 @dataclass(frozen=True)
@@ -56,4 +59,4 @@ def _kind(content: bytes) -> str:
     head = content[:_HEAD_BYTES].removeprefix(b"\xef\xbb\xbf").lstrip()
     if head.startswith(b"<"):
         return NCCL
-    return SONIC if head.startswith(b"{") else CONTAINERLAB
+    return SONIC if head.startswith(b"{") or _BRACE.search(head) else CONTAINERLAB

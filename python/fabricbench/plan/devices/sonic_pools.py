@@ -246,10 +246,7 @@ class _Made:
 
     def _has_reserves_beside(self) -> bool:
         """Whether the switch is of a kind whose pools are what is left of the memory beside all reserves."""
-        metadata = self.sonic.file.data.get("DEVICE_METADATA")
-        local = metadata.get("localhost") if isinstance(metadata, dict) else None
-        platform = local.get("platform") if isinstance(local, dict) else None
-        return isinstance(platform, str) and any(name in platform for name in ("mlnx", "nvidia"))
+        return any(name in self.sonic.metadata("platform") for name in ("mlnx", "nvidia"))
 
 
 def _text(account: Account | None) -> str:

@@ -82,6 +82,11 @@ class Port:
         return bool(self.pausing(traffic_class))
 
 
+def has_worked_out_headroom(profile: Entry) -> bool:
+    """Whether SONiC works out the headroom of a profile, which has no more than a threshold."""
+    return profile.get("headroom_type") == "dynamic" and "xoff" not in profile.values
+
+
 @dataclass(frozen=True)
 class Curve:
     """What a WRED profile does with frames of a colour.

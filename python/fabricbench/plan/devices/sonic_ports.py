@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any, Final
 
 from fabricbench.plan.devices.json_text import JsonText
-from fabricbench.plan.devices.sonic_port import Entry, Port, marks
+from fabricbench.plan.devices.sonic_port import Entry, Port, has_worked_out_headroom, marks
 from fabricbench.plan.devices.sonic_tables import (
     COLOURS,
     LEFT_OUT,
@@ -50,12 +50,14 @@ class Sonic:
         self.left_out: list[str] = []
         self._problems: list[Problem] = []
         self._unmodelled: dict[tuple[str, str], list[str]] = {}
+        self._told: set[tuple[str, ...]] = set()
         self.tables = {table: self._table(table) for table in file.data}
         self._raise()
         if not any(table in TABLES for table in self.tables):
             place = file.place(())
             known = ", ".join(list(TABLES)[:_SHOWN])
-            raise PlanError([Problem(place, "", "no table of buffers, queues or ports", f"tables: {known}")])
+            found = "no table of buffers, queues or ports"
+            raise PlanError([Problem(place, "", found, f"tables: {known}", self._namespaces_hint())])
         self.ports = self._ports()
         self._check_profiles()
         self._check_pauses()
@@ -65,6 +67,25 @@ class Sonic:
     def entries(self, table: str) -> list[Entry]:
         """Return the entries of a table."""
         return list(self.tables.get(table, {}).values())
+
+    def metadata(self, name: str) -> str:
+        """Return a field of DEVICE_METADATA of the switch; empty where it is not there."""
+        metadata = self.file.data.get("DEVICE_METADATA")
+        local = metadata.get("localhost") if isinstance(metadata, dict) else None
+        value = local.get(name) if isinstance(local, dict) else None
+        return value if isinstance(value, str) else ""
+
+    def _namespaces_hint(self) -> str:
+        """Say what to do with a file whose namespaces have the tables of a chip each."""
+        names = [
+            name
+            for name, tables in self.file.data.items()
+            if isinstance(tables, dict) and not TABLES.keys().isdisjoint(tables)
+        ]
+        if not names:
+            return ""
+        shown = ", ".join(map(shorten, names[:_SHOWN])) + (" ..." if len(names) > _SHOWN else "")
+        return f"it has namespaces ({shown}), each a switch of its own: give the tables of one as a file"
 
     def _told_unmodelled(self) -> Iterator[str]:
         """Yield fields that are not modelled, those of one reason together."""
@@ -94,6 +115,12 @@ class Sonic:
         self._problems.append(Problem(self.file.place(path), told, found, allowed, hint))
         if len(self._problems) == _PROBLEMS_MAX:
             self._raise()
+
+    def _is_new(self, *what: str) -> bool:
+        """Tell whether something is to be told, as of many alike only the first is."""
+        is_new = what not in self._told
+        self._told.add(what)
+        return is_new
 
     def _table(self, table: str) -> dict[str, Entry]:
         """Read a table whose fields are known; of others say that they are there."""
@@ -160,9 +187,10 @@ class Sonic:
             names = self.file.data.get(kind.table)
             names = names if isinstance(names, dict) else {}
             if value not in names:
-                found = f"{shorten(value)}, which {kind.table} has no entry for"
-                allowed = ", ".join(list(names)[:_SHOWN]) or f"nothing, there is no entry in {kind.table}"
-                self._problem(entry, name, found, allowed, close_match_hint(value, names))
+                if self._is_new(entry[0], name, value):
+                    found = f"{shorten(value)}, which {kind.table} has no entry for"
+                    allowed = ", ".join(list(names)[:_SHOWN]) or f"nothing, there is no entry in {kind.table}"
+                    self._problem(entry, name, found, allowed, close_match_hint(value, names))
                 return None
         return value
 
@@ -191,9 +219,11 @@ class Sonic:
         watchdogs = self._by_port("PFC_WD")
         known = self.tables.get("PORT", {})
         names = list(known) or list(dict.fromkeys((*groups, *queues, *buffers, *maps, *watchdogs)))
-        up = [name for name in names if name not in known or known[name].get("admin_status") != "down"]
+        # Without `admin_status` a port is down (default of `portmgrd`), unless no port says whether it is up.
+        up = [name for name in names if name not in known or known[name].get("admin_status") == "up"]
+        up = up or [name for name in names if known[name].get("admin_status") is None]
         if down := len(names) - len(up):
-            self.left_out.append(f"PORT: {counted(down, 'port')} with admin_status down")
+            self.left_out.append(f"PORT: {counted(down, 'port')} with admin_status down, as by default")
         return [
             self._port(
                 name,
@@ -239,16 +269,32 @@ class Sonic:
         return None if name in (None, _NO_PROFILE) else self.tables["BUFFER_PROFILE"][name]
 
     def _by_port(self, table: str) -> dict[str, Entry]:
-        return {
-            name: entry
-            for entry in self.entries(table)
-            if entry.key not in _EVERY_PORT[table]
-            for name in self._names(entry, entry.key)
-        }
+        found: dict[str, Entry] = {}
+        for entry in self.entries(table):
+            if entry.key not in _EVERY_PORT[table]:
+                for name in self._names(entry, entry.key):
+                    found[name] = self._joined(found.get(name), entry)
+        return found
+
+    def _joined(self, first: Entry | None, second: Entry) -> Entry:
+        """Return what two entries of a table say of the same port, or number: fields stand for themselves."""
+        if first is None or first is second:
+            return second
+        for name, value in second.values.items():
+            if first.values.get(name, value) != value:
+                if self._is_new(second.table, first.key, second.key, name):
+                    found = f"{_shown(value)}, while {first.key} has {_shown(first.values[name])}"
+                    self._problem((second.table, second.key), name, found, "one of the two")
+                return first
+        return Entry(second.table, second.key, {**first.values, **second.values})
 
     def _numbered(self, table: str, most: int) -> dict[str, dict[int, Entry]]:
-        """Return the entries of a table by port and number: keys are as `Ethernet0,Ethernet4|3-4`."""
+        """Return the entries of a table by port and number.
+
+        Keys are as `Ethernet0,Ethernet4|3-4`, and in a chassis as `HOST|ASIC|Ethernet0|3-4`.
+        """
         found: dict[str, dict[int, Entry]] = {}
+        card = f"{self.metadata('hostname')}|{self.metadata('asic_name')}|"
         count, elsewhere = 0, list[str]()
         for entry in self.entries(table):
             names, bar, numbers = entry.key.rpartition("|")
@@ -257,6 +303,7 @@ class Sonic:
                 allowed = f'a port and numbers up to {most - 1}, such as "Ethernet0|3-4"'
                 self._problem((table, entry.key), "", f"the key {shorten(entry.key)}", allowed)
                 continue
+            names = names.removeprefix(card)
             if "|" in names or names in _EVERY_PORT.get(table, ()):
                 elsewhere.append(entry.key)
                 continue
@@ -266,7 +313,8 @@ class Sonic:
                     raise PlanError(
                         [Problem(self.file.place((table, entry.key)), table, "more ports than a switch has")]
                     )
-                found.setdefault(name, {}).update(dict.fromkeys(run, entry))
+                own = found.setdefault(name, {})
+                own.update({number: self._joined(own.get(number), entry) for number in run})
         if elsewhere:
             shown = ", ".join(map(shorten, elsewhere[:_SHOWN])) + (" ..." if len(elsewhere) > _SHOWN else "")
             self.left_out.append(f"{table}: queues of the processor or of other cards: {shown}")
@@ -329,7 +377,8 @@ class Sonic:
     def _check_pause(self, port: Port, traffic_class: int, priority: int, told: set[tuple[str, str]]) -> None:
         group = port.group_of(traffic_class)
         profile = port.groups.get(group)
-        if profile is not None and not profile.get("xoff") and ("xoff", profile.key) not in told:
+        is_bare = profile is not None and not profile.get("xoff") and not has_worked_out_headroom(profile)
+        if profile is not None and is_bare and ("xoff", profile.key) not in told:
             told.add(("xoff", profile.key))
             found = (
                 f"{'0' if profile.get('xoff') == 0 else 'nothing'}, in priority group {group} of {port.name}"
@@ -354,6 +403,10 @@ class Sonic:
         tables = [table for table in self.tables if table in TABLES or table in MAPS]
         counts = [f"{table} {len(self.tables[table])}" for table in tables]
         return (counted(len(self.ports), "port") + rates, "entries: " + ", ".join(counts))
+
+
+def _shown(value: object) -> str:
+    return ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
 def _number(text: str, most: int) -> int | None:

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from math import gcd
 from typing import Any, Final
 
 from fabricbench import units
 from fabricbench.plan.devices.sonic_pools import ratio_of
-from fabricbench.plan.devices.sonic_port import Curve, Entry, Port, curve_of, marks
+from fabricbench.plan.devices.sonic_port import Curve, Entry, Port, curve_of, has_worked_out_headroom, marks
 from fabricbench.plan.devices.sonic_ports import Sonic
 from fabricbench.plan.devices.sonic_tables import COLOURS, PRIORITIES
 from fabricbench.words import counted
@@ -133,7 +134,7 @@ def _xon_offset(subject: Subject) -> Found | None:
     Below a threshold that moves, xon is no offset: without xon_offset a pause ends at the threshold.
     """
     profile = subject.group
-    if profile is None:
+    if profile is None or has_worked_out_headroom(profile):
         return None
     offset, origin = profile.get("xon_offset"), profile.name("xon_offset")
     threshold, level = profile.get("static_th"), profile.get("xon")
@@ -177,12 +178,18 @@ def _watchdog(subject: Subject) -> Found | None:
 
 
 def _scheduling(subject: Subject) -> Found | None:
-    """Quanta in the ratio of the weights, none below a full frame; none where some queue goes first."""
-    weights = {each: entry.get("weight") or 1 for each, entry in _schedulers(subject.sonic, subject.port)}
-    if not weights or is_strict(subject.sonic, subject.port) is not False:
+    """Quanta in the ratio of the weights, none below a full frame; none where some queue goes first.
+
+    A queue without a scheduler has that of the least weight, so that weights are the same when written back.
+    """
+    written = {each: entry.get("weight") or 1 for each, entry in _schedulers(subject.sonic, subject.port)}
+    if not written or is_strict(subject.sonic, subject.port) is not False:
         return None
-    unit = -(-QUANTUM_LEAST // min(weights.values()))
-    quanta = {str(each): units.format_size(weight * unit) for each, weight in sorted(weights.items())}
+    common = gcd(*written.values())
+    least = min(written.values()) // common
+    unit = -(-QUANTUM_LEAST // least)
+    weights = {each: written[each] // common if each in written else least for each in range(PRIORITIES)}
+    quanta = {str(each): units.format_size(weight * unit) for each, weight in weights.items()}
     names = ", ".join(dict.fromkeys(entry.key for _, entry in _schedulers(subject.sonic, subject.port)))
     return Found({"dwrr": {"quantum": quanta}}, f"SCHEDULER|{names}: weight")
 
@@ -235,6 +242,15 @@ def left_out_of(sonic: Sonic, data: int, *, has_pools: bool) -> Iterator[str]:
     if any(each.group is None and each.port.is_lossless(data) for each in subjects):
         yield "BUFFER_PG: profiles that SONiC works out by itself: headroom is `auto` here"
     yield from _left_out_of_queues(sonic, has_pools=has_pools)
+    bare = {
+        each
+        for port in sonic.ports
+        if is_strict(sonic, port) is False
+        for each in set(range(PRIORITIES)) - {number for number, _ in _schedulers(sonic, port)}
+    }
+    if bare:
+        numbers = ", ".join(map(str, sorted(bare)))
+        yield f"QUEUE: no scheduler for priority {numbers}: the least weight of the others here, 1 in SAI"
     if any(entry.get("type") == "wrr" for port in sonic.ports for _, entry in _schedulers(sonic, port)):
         yield "SCHEDULER: WRR counts frames; queues take turns by bytes here"
     if any(port.watchdog is not None and port.watchdog.get("action") == "alert" for port in sonic.ports):
@@ -243,7 +259,7 @@ def left_out_of(sonic: Sonic, data: int, *, has_pools: bool) -> Iterator[str]:
     used |= {profile.key for port in sonic.ports for profile in port.buffers.values() if profile is not None}
     if unused := [each.key for each in sonic.entries("BUFFER_PROFILE") if each.key not in used]:
         shown = ", ".join(unused[:4]) + (" ..." if len(unused) > 4 else "")
-        yield f"BUFFER_PROFILE: {counted(len(unused), 'profile')} that no port uses: {shown}"
+        yield f"BUFFER_PROFILE: {counted(len(unused), 'profile')} of no priority group or queue: {shown}"
 
 
 def _left_out_of_pools(sonic: Sonic) -> Iterator[str]:

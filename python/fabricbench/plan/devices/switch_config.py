@@ -18,7 +18,15 @@ from fabricbench.plan.devices.json_text import content_of, json_of
 from fabricbench.plan.devices.sonic import FIELDS, Carried, fragment_of
 from fabricbench.plan.devices.sonic_ports import Sonic
 from fabricbench.plan.devices.sonic_tables import DSCP_MAX, PRIORITIES
-from fabricbench.plan.devices.switch_values import CONFIG, SETTINGS, filled, is_open, opened, with_settings
+from fabricbench.plan.devices.switch_values import (
+    CONFIG,
+    SETTINGS,
+    SWITCH,
+    filled,
+    is_open,
+    opened,
+    with_settings,
+)
 from fabricbench.plan.document.document import Document
 from fabricbench.plan.document.nodes import shorten
 from fabricbench.plan.document.shipped import NO_FILE
@@ -378,6 +386,12 @@ def _contradictions(sonic: Sonic, fragment: Fragment, document: Document) -> Ite
             f"{written}, while {sonic.file.source} takes {given.origin.replace(': ', ' ')} to {given.value}"
         )
         yield document.problem(path, found, f"{given.value}, or no `data_dscp`")
+    for name, what in (("pfc", "PFC"), ("ecn", "WRED")):
+        is_given = any(each.field.startswith(f"fabric.switch.{name}.") for each in fragment.values)
+        if not is_given and document.value((*SWITCH, name)) in ("on", True):
+            found = f"on, while {sonic.file.source} has no {what} for the priority of data"
+            allowed = "`off`, a mapping of its own, or data in another priority"
+            yield document.problem((*SWITCH, name), found, allowed)
     mtu = document.value(("transport", "mtu"))
     mtu = _MTU if mtu is None else mtu
     taken = [port.mtu for port in sonic.ports if port.mtu is not None]
