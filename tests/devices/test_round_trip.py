@@ -290,8 +290,9 @@ def test_headroom_that_sonic_works_out_reads_back(buffer: dict[str, Any], tmp_pa
     assert tables["BUFFER_PG"] == {"PORT_400G|3": {"profile": "NULL"}}
     (tmp_path / "spine.json").write_text(json.dumps(tables))
     back = switch_of(text({"config": "spine.json"}), tmp_path)
-    assert back["pfc"] == spec["fabric"]["switch"]["pfc"]
-    assert accounts(back) == accounts(spec["fabric"]["switch"]) if "pools" in buffer else "pools" not in back
+    there: Any = spec["fabric"]["switch"]
+    assert back["pfc"] == there["pfc"]
+    assert accounts(back) == accounts(there) if "pools" in buffer else "pools" not in back
 
 
 def test_what_sonic_cannot_have_is_told() -> None:
