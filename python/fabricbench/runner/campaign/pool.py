@@ -6,7 +6,6 @@ for a minute. Here that costs a process which has nothing to lose; see `fabricbe
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -22,6 +21,8 @@ from fabricbench.runner.messages import Failed, Order, Setup
 from fabricbench.runner.peer import Peer
 
 _MARK: Final = ".campaign"
+_STDERR: Final = 2
+"""The descriptor, also where a notebook has put something else in the place of `sys.stderr`."""
 _WATCH_S: Final = 1
 _HEAD_GONE_S: Final = 10
 """How long the head of a cluster may not listen."""
@@ -61,7 +62,7 @@ class Pool:
         self._mark = records / f"{_MARK}-{uuid4().hex[:12]}"
         self._mark.write_text("")
         # Ray tells of lost workers on standard output, which is for the result.
-        self._peer = Peer("fabricbench.runner.campaign.tasks", stdout=sys.stderr.fileno())
+        self._peer = Peer("fabricbench.runner.campaign.tasks", stdout=_STDERR)
         with self._closed_on_error():
             self._head = self._told((on, setups, self._mark, has_reports))
             self.nodes = self._ask("nodes")
