@@ -57,6 +57,21 @@ def test_a_worker_that_is_killed_costs_no_trial(server: Live) -> None:
     assert server.until_state(run_id, "complete")["trials_finished"] == 2
 
 
+def test_a_search_tries_and_finds_what_a_single_process_does(server: Live, tmp_path: Path) -> None:
+    run_id = server.submit(SEARCHED)
+    seen = events(server, run_id)
+    run = server.run(run_id)
+    assert (run["state"], run["message"]) == ("complete", "")
+    (tmp_path / "burst.yaml").write_text(SEARCHED)
+    alone = fb.run(tmp_path / "burst.yaml", workspace=tmp_path / "alone")
+    assert [trial["id"] for trial in run["trials"]] == [trial.id for trial in alone]
+    assert run["trials_total"] == run["trials_finished"] == len(alone)
+    cases = [(case["holds"], case["fails"], case["tried"]) for case in run["search"]]
+    assert cases == alone.found.select("holds", "fails", "tried").rows()
+    numbers = [content["number"] for _, kind, content in seen if kind == "trial"]
+    assert sorted(numbers) == list(range(1, len(alone) + 1))
+
+
 def test_progress_is_seen_and_a_cancelled_run_goes_on_where_it_ended(server: Live) -> None:
     run_id = server.submit(ENDLESS)
 
@@ -123,18 +138,3 @@ def test_a_cluster_that_is_not_there_is_told_within_seconds(tmp_path: Path, on: 
     assert told.stderr.startswith("error: ")
     assert on in told.stderr
     assert "hint: " in told.stderr
-
-
-def test_a_search_tries_and_finds_what_a_single_process_does(server: Live, tmp_path: Path) -> None:
-    run_id = server.submit(SEARCHED)
-    seen = events(server, run_id)
-    run = server.run(run_id)
-    assert (run["state"], run["message"]) == ("complete", "")
-    (tmp_path / "burst.yaml").write_text(SEARCHED)
-    alone = fb.run(tmp_path / "burst.yaml", workspace=tmp_path / "alone")
-    assert [trial["id"] for trial in run["trials"]] == [trial.id for trial in alone]
-    assert run["trials_total"] == run["trials_finished"] == len(alone)
-    cases = [(case["holds"], case["fails"], case["tried"]) for case in run["search"]]
-    assert cases == alone.found.select("holds", "fails", "tried").rows()
-    numbers = [content["number"] for _, kind, content in seen if kind == "trial"]
-    assert sorted(numbers) == list(range(1, len(alone) + 1))
