@@ -7,8 +7,7 @@ for a minute. Here that costs a process which has nothing to lose; see `fabricbe
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 from uuid import uuid4
@@ -63,14 +62,9 @@ class Pool:
         self._mark.write_text("")
         # Ray tells of lost workers on standard output, which is for the result.
         self._peer = Peer("fabricbench.runner.campaign.tasks", stdout=_STDERR)
-        with self._closed_on_error():
+        try:
             self._head = self._told((on, setups, self._mark, has_reports))
             self.nodes = self._ask("nodes")
-
-    @contextmanager
-    def _closed_on_error(self) -> Iterator[None]:
-        try:
-            yield
         except BaseException:
             self.close()
             raise
