@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final
 
 from fabricbench.measured.nccl_check import KINDS, factor_of
@@ -127,7 +128,7 @@ class Examined:
         """Whether it is one pair of hosts and no collective."""
         return bool(self.perftest)
 
-    @property
+    @cached_property
     def large(self) -> list[Point]:
         """Results that bandwidth decides: of 64 MiB or more, else of the largest size; of perftest 64 KiB."""
         known = [point for point in self.points if point.busbw]
@@ -135,7 +136,7 @@ class Examined:
         biggest = max((point.size_bytes for point in known), default=0)
         return [point for point in known if point.size_bytes >= min(least, biggest)]
 
-    @property
+    @cached_property
     def best(self) -> Point | None:
         """The large result that is judged: of the best of each benchmark the farthest from its bound.
 
