@@ -69,6 +69,10 @@ class Seen:
     line: int
     text: str
 
+    def __str__(self) -> str:
+        """Return it as evidence."""
+        return f"line {self.line}: {self.text}"
+
 
 @dataclass
 class DebugFacts:

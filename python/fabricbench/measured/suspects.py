@@ -33,10 +33,6 @@ from fabricbench.measured.switch_causes import (
 )
 
 
-def _at(seen: Seen) -> str:
-    return f"line {seen.line}: {seen.text}"
-
-
 def _shares(case: Examined) -> list[str]:
     """Say how much was reached of what, if that is known."""
     if case.ratio is None or case.plateau is None or case.target is None:
@@ -95,7 +91,7 @@ def failed(case: Examined) -> Iterator[Suspect]:
         return
     sentence, tells = _ERRORS.get(found[0][0] if found else None, _ERRORS[None])
     lines = [*(seen for _, seen in found[:1]), *facts.failed[:1]]
-    yield Suspect("run-failed", sentence, CERTAIN, list(dict.fromkeys(map(_at, lines))), tells)
+    yield Suspect("run-failed", sentence, CERTAIN, list(dict.fromkeys(map(str, lines))), tells)
 
 
 _NUMBERED: Final = re.compile(r"_\d+(?::\d+)?$")
@@ -161,7 +157,7 @@ def separate_processes(case: Examined) -> Iterator[Suspect]:
             CERTAIN,
             [
                 f"{facts.first_ranks} processes say that they are rank 0, first "
-                f"{_at(facts.where.get('devices') or facts.where['first'])}"
+                f"{facts.where.get('devices') or facts.where['first']}"
             ],
             "`make clean && make MPI=1`, then one list of ranks 0 to n-1 stands before one table",
         )
@@ -170,7 +166,7 @@ def separate_processes(case: Examined) -> Iterator[Suspect]:
             "one-rank",
             "one rank takes part: its bus bandwidth is 0 by definition, (n - 1) / n of it crosses anything",
             CERTAIN,
-            [_at(facts.where["devices"])],
+            [str(facts.where["devices"])],
             "start more ranks: `-g 8` for the GPUs of a host, `mpirun -np N` and MPI=1 for several hosts",
         )
 
@@ -188,10 +184,10 @@ def sockets(case: Examined) -> Iterator[Suspect]:
     if not uses or others or (facts.networks["IB"] and not facts.ways["NET/Socket"]) or not case.crosses:
         return
     seen = facts.where.get("via NET/Socket") or facts.where.get("network")
-    evidence = [_at(seen)] if seen else []
+    evidence = [str(seen)] if seen else []
     why = [facts.failures[name] for name in facts.failures if name != "could not read /sys"]
-    evidence += [_at(each) for each in why]
-    evidence += [_at(forbidden[2])] if forbidden else []
+    evidence += [str(each) for each in why]
+    evidence += [str(forbidden[2])] if forbidden else []
     yield Suspect(
         "sockets",
         "NCCL moves data by TCP sockets: no RDMA adapter was found or it may not be used",
@@ -216,12 +212,12 @@ def no_gpu_direct(case: Examined) -> Iterator[Suspect]:
         return
     if not (without or facts.gdr_off or is_set_off):
         return
-    evidence = [_at(each) for each in facts.gdr_off[:2]]
+    evidence = [str(each) for each in facts.gdr_off[:2]]
     if without:
         count = f"{without} of {without + facts.gdr[True]} channels between hosts without /GDRDMA"
-        evidence.append(f"{count}, first {_at(facts.where['no gdr'])}")
+        evidence.append(f"{count}, first {facts.where['no gdr']}")
     if off and is_set_off:
-        evidence.append(_at(off[2]))
+        evidence.append(str(off[2]))
     yield Suspect(
         "gpu-direct-off",
         "data between GPU and adapter take the way through host memory: GPU Direct RDMA is off",
@@ -240,9 +236,9 @@ def no_peer_to_peer(case: Examined) -> Iterator[Suspect]:
     by_memory = facts.ways["SHM"] and not facts.ways["P2P"]
     if not (is_set_off or by_memory):
         return
-    evidence = [_at(off[2])] if off and is_set_off else []
+    evidence = [str(off[2])] if off and is_set_off else []
     if facts.ways["SHM"]:
-        evidence.append(f"{facts.ways['SHM']} channels by shared memory, first {_at(facts.where['via SHM'])}")
+        evidence.append(f"{facts.ways['SHM']} channels by shared memory, first {facts.where['via SHM']}")
     yield Suspect(
         "peer-to-peer-off",
         "GPUs of a host exchange data by shared memory, not by NVLink or PCIe",
@@ -277,8 +273,8 @@ def few_adapters(case: Examined) -> Iterator[Suspect]:
         confidence = LIKELY if local and not used else POSSIBLE
     if not confidence or not case.crosses:
         return
-    evidence += [_at(chosen[2])] if chosen else []
-    evidence += [_at(facts.where["adapters"])] if used else []
+    evidence += [str(chosen[2])] if chosen else []
+    evidence += [str(facts.where["adapters"])] if used else []
     rate = case.hardware.rate_gbps
     if rate and case.carried:
         evidence.append(
@@ -329,7 +325,7 @@ def bonded(case: Examined) -> Iterator[Suspect]:
         LIKELY if half or count == 1 else POSSIBLE,
         [
             known,
-            *([_at(pairs[2])] if pairs else ["NCCL_IB_QPS_PER_CONNECTION is not set: 1"]),
+            *([str(pairs[2])] if pairs else ["NCCL_IB_QPS_PER_CONNECTION is not set: 1"]),
             *_shares(case),
         ],
         "NCCL_IB_QPS_PER_CONNECTION=4 with NCCL_IB_SPLIT_DATA_ON_QPS=0; tx bytes of both ports (`ethtool "
@@ -350,7 +346,7 @@ def path_to_adapter(case: Examined) -> Iterator[Suspect]:
         "PHB": "a host bridge",
     }
     rate = case.facts.paths[kind]
-    evidence = [f"{_at(case.facts.where[f'path {kind}'])} (GPU to adapter: {kind})"]
+    evidence = [f"{case.facts.where[f'path {kind}']} (GPU to adapter: {kind})"]
     is_close = case.carried is not None and case.carried <= 1.1 * rate * (case.adapters or 1)
     evidence += (
         [f"NCCL's graph search counts on {rate:g} GB/s there, {case.plateau:.4g} were reached"]
@@ -376,7 +372,7 @@ def access_control(case: Examined) -> Iterator[Suspect]:
             "acs",
             "PCIe ACS is on: traffic between GPU and adapter goes up to the root complex and back",
             LIKELY,
-            [_at(facts.acs[0]), f"{len(facts.acs)} bridges with it", *_shares(case)],
+            [str(facts.acs[0]), f"{len(facts.acs)} bridges with it", *_shares(case)],
             "`setpci` or BIOS turns it off; `lspci -vvv | grep ACSCtl` must show SrcValid- ReqRedir- for "
             "all bridges",
         )
@@ -455,7 +451,7 @@ def small_mtu(case: Examined) -> Iterator[Suspect]:
     facts = case.facts
     mtu = facts.mtu_bytes
     said = case.perftest.get("mtu", "").split("[")[0]
-    evidence = [_at(facts.where["mtu"])] if mtu else []
+    evidence = [str(facts.where["mtu"])] if mtu else []
     if said.isdecimal():
         mtu, evidence = int(said), [f"perftest: Mtu {said}"]
     if not mtu or mtu > 1024:
@@ -509,7 +505,7 @@ def hidden_topology(case: Examined) -> Iterator[Suspect]:
         "hidden-topology",
         "NCCL cannot read the PCIe topology, as in virtual machines, and takes defaults for its paths",
         LIKELY if case.ratio is None or case.ratio < GOOD else POSSIBLE,
-        [_at(seen), *_shares(case)],
+        [str(seen), *_shares(case)],
         "NCCL_TOPO_FILE of the provider, ATS and ACS as it says; NCCL_TOPO_DUMP_FILE shows what NCCL takes",
     )
 
@@ -535,7 +531,7 @@ def forced_choice(case: Examined) -> Iterator[Suspect]:
         "forced-choice",
         "variables hold NCCL to a slower choice than its own",
         POSSIBLE,
-        [_at(each[2]) for each in set_ones],
+        [str(each[2]) for each in set_ones],
         "the same without them",
     )
 
@@ -550,8 +546,8 @@ def cross_rail(case: Examined) -> Iterator[Suspect]:
         return
     if case.ratio is not None and case.ratio >= GOOD:
         return
-    evidence = [_at(cross[2])] if cross else []
-    evidence += [_at(seen)] if seen else []
+    evidence = [str(cross[2])] if cross else []
+    evidence += [str(seen)] if seen else []
     yield Suspect(
         "cross-rail",
         "rings change rails between hosts: their traffic crosses the spines, where ECMP may collide",
@@ -711,7 +707,7 @@ def inside_a_host(case: Examined) -> Iterator[Suspect]:
     ranks = len(devices) or max((point.ranks for point in case.points), default=0)
     if case.crosses or not case.points or ranks < 2:
         return
-    where = f"on {case.facts.hosts[0]}, first {_at(case.facts.where['devices'])}" if devices else "on 1 host"
+    where = f"on {case.facts.hosts[0]}, first {case.facts.where['devices']}" if devices else "on 1 host"
     yield Suspect(
         "inside-a-host",
         "all ranks are on one host: NVLink or PCIe decides, nothing crosses the network",

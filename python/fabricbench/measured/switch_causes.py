@@ -88,7 +88,7 @@ def link_errors(case: Examined) -> Iterator[Suspect]:
     lines = list(_lines(case.switches, _ERRORS))
     if events:
         more = f" ({len(events)} of such lines)" if len(events) > 1 else ""
-        lines.insert(0, f"line {events[0].line}: {events[0].text}{more}")
+        lines.insert(0, f"{events[0]}{more}")
     if lines:
         yield Suspect(
             "link-errors",

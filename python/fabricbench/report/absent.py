@@ -26,10 +26,12 @@ def absences(rows: Sequence[KpiRow]) -> list[Mapping[str, str]]:
     known: dict[str, str] = {}
 
     def reason(row: KpiRow, name: str) -> str:
-        trial = row.trial
-        if name == _CONVERGENCE and trial.id not in known:
-            known[trial.id] = _why_not_converged(trial)
-        return (known.get(trial.id, "") if name == _CONVERGENCE else "") or _reason(row.first, name)
+        why = ""
+        if name == _CONVERGENCE:
+            if row.trial.id not in known:
+                known[row.trial.id] = _why_not_converged(row.trial)
+            why = known[row.trial.id]
+        return why or _reason(row.first, name)
 
     return [{name: reason(row, name) for name, found in row.values.items() if found is None} for row in rows]
 
