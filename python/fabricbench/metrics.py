@@ -694,7 +694,7 @@ _COLUMNS = (
         "bytes",
         Direction.LOWER,
         "largest queue_max_bytes over the ports of switches",
-        "the frame in transmission excluded",
+        "of the frame in transmission what is not read out",
         scope=Scope.RUN,
         point=Point.DEVICE,
         views=[View.ADAPTERS],

@@ -217,7 +217,7 @@ def fabric(draw: Draw) -> Drawn:
         fields["load_balancing"] = _balancing(draw)
     fields["switch"] = _switch(draw, kind)
     if draw.chance(0.5):
-        fields["nic"] = _nic(draw, graph.hosts)
+        fields["nic"] = _nic(draw, graph.hosts, kind)
     if draw.chance(0.2):
         fields["shared_memory"] = {"rate": draw.pick(RATES), "latency": draw.time(0, 2_000_000)}
     if kind != "scheduled" and graph.links and draw.chance(0.15):
@@ -263,14 +263,33 @@ def _switch(draw: Draw, kind: str) -> Fields:
     if kind != "infiniband" and draw.chance(0.35):
         fields["pfc"] = _pfc(draw, kind)
     if draw.chance(0.7):
-        fields["buffer"] = _buffer(draw, SIZES[4:] if "pfc" in fields else SIZES)
+        sizes = SIZES[4:] if "pfc" in fields else SIZES
+        fields["buffer"] = _buffer(draw, sizes)
     if kind == "ethernet" and draw.chance(0.3):
         fields["ecn"] = _ecn(draw)
         if "wred" in fields["ecn"]:
             fields["markers"] = [_marker(draw) for _ in range(draw.whole(0, 2))]
     if kind == "scheduled":
         fields["scheduled"] = _scheduled(draw)
+    if kind == "ethernet" and draw.chance(0.5):
+        _add_residence(draw, fields)
     return fields
+
+
+def _add_residence(draw: Draw, fields: Fields) -> None:
+    """Draw when frames leave the buffer, and how fast pauses are sent and obeyed."""
+    buffer = fields.get("buffer", {})
+    own = buffer if isinstance(buffer, dict) else {"size": buffer}
+    own["release"] = draw.pick(("start", "end", "cells", "cells"))
+    latency = fields.get("pipeline_latency", "500ns")
+    if draw.chance(0.3):
+        own["pipeline"] = draw.pick(("0", latency))
+    fields["buffer"] = own
+    if isinstance(fields.get("pfc"), dict):
+        fields["pfc"] |= {
+            "response": draw.pick(("0", "80ns", "1us")),
+            "reaction": draw.pick((latency, "3us")),
+        }
 
 
 def _buffer(draw: Draw, sizes: tuple[str, ...]) -> str | Fields:
@@ -342,7 +361,7 @@ def _scheduled(draw: Draw) -> str | Fields:
     }
 
 
-def _nic(draw: Draw, hosts: int) -> Fields:
+def _nic(draw: Draw, hosts: int, kind: str) -> Fields:
     fields: Fields = {}
     if draw.chance(0.6):
         fields["latency"] = draw.pick(("0", "100ns", "400ns", "400ns", "1us"))
@@ -358,6 +377,9 @@ def _nic(draw: Draw, hosts: int) -> Fields:
                 "direction": draw.pick(("both", "send", "receive")),
             }
         ]
+    if kind != "infiniband" and draw.chance(0.15):
+        fields["pause_response"] = draw.pick(("80ns", "2us"))
+        fields["pause_reaction"] = draw.pick((fields.get("latency", "400ns"), "3us"))
     return fields
 
 

@@ -103,6 +103,7 @@ prop_compose! {
         failure in prop::option::weighted(0.3, common::any_failure(2_000)),
         points in prop::sample::select(vec![0_u32, 3, 20, 400]),
         interval_ns in prop::sample::select(vec![0_u64, 200, 1_000, 10_000]),
+        residence in common::any_residence(),
     ) -> RunSpec {
         let ranks = ranks & !1;
         let ranks = ranks.max(2);
@@ -115,6 +116,7 @@ prop_compose! {
         spec.transport.ack_every = ack_every;
         spec.transport.timeout_ps = timeout_us * 1_000_000;
         spec.fabric.switch.pfc = xoff_bytes.map(|bytes| PfcSpec { xoff: XoffSpec::Static { bytes }, ..common::dynamic_pfc() });
+        common::reside(&mut spec, residence);
         spec.fabric.load_balancing = balancing;
         if shares_hosts {
             // Two ranks each, of which one pair is on one leaf and others are on both.

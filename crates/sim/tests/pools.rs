@@ -3,13 +3,14 @@
 mod common;
 
 use common::{
-    Recorder, collective, dynamic_pfc, leaf_spine, run, run_with, single_switch, supported, tables,
+    Recorder, any_residence, collective, dynamic_pfc, leaf_spine, reside, run, run_with, single_switch,
+    supported, tables,
 };
 use fabricbench_sim::Path;
 use proptest::prelude::*;
 use spec::{
     ChipSpec, EgressPoolSpec, IngressPoolSpec, PoolPauseSpec, PoolXoffSpec, PoolsSpec, ProfileSpec,
-    RatioSpec, RunSpec, RunStatus, XoffSpec,
+    RatioSpec, ReleaseSpec, RunSpec, RunStatus, XoffSpec,
 };
 
 /// One pool of all groups, of that size, and none of queues.
@@ -62,9 +63,13 @@ fn a_pool_of_a_switch_alone_gives_the_same_rows_as_its_undivided_buffer() {
     pfc.headroom_bytes = Some(80_000);
     spec.fabric.switch.pfc = Some(pfc);
     spec.fabric.switch.buffer.size_bytes = 4 << 20;
-    let undivided = facts(&spec, 1, Path::Auto);
-    spec.fabric.switch.buffer.pools = Some(one_pool((4 << 20) - 6 * 80_000));
-    assert_eq!(facts(&spec, 1, Path::Auto), undivided);
+    for release in [ReleaseSpec::Start {}, ReleaseSpec::End {}, ReleaseSpec::Cells { bytes: 256 }] {
+        spec.fabric.switch.buffer.release = release;
+        spec.fabric.switch.buffer.pools = None;
+        let undivided = facts(&spec, 1, Path::Auto);
+        spec.fabric.switch.buffer.pools = Some(one_pool((4 << 20) - 6 * 80_000));
+        assert_eq!(facts(&spec, 1, Path::Auto), undivided);
+    }
 }
 
 #[test]
@@ -157,6 +162,7 @@ proptest! {
         xoff in prop::option::of((2_u64..10, 0_u64..400_000, any::<bool>())),
         (is_chip, cell_bytes) in (any::<bool>(), prop::sample::select(vec![1_u64, 208, 254])),
         threads in 1..3_usize,
+        residence in any_residence(),
     ) {
         let mut spec = lossless(pattern, data_kib * 1_024 / 48 * 48);
         let mut pfc = dynamic_pfc();
@@ -176,6 +182,7 @@ proptest! {
             let switches = ["leaf0", "spine0", "leaf1", "spine2"].map(str::to_owned).to_vec();
             spec.fabric.chips = vec![ChipSpec { name: "chip".into(), switches }];
         }
+        reside(&mut spec, residence);
         prop_assume!(fabricbench_sim::check(&spec).is_ok());
         let found = facts(&spec, 1, Path::Auto);
         prop_assert_eq!(found.2, 0);

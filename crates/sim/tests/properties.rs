@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Recorder, collective, dynamic_pfc, link, run};
+use common::{Recorder, any_residence, collective, dynamic_pfc, link, reside, run};
 use proptest::prelude::*;
 use record::{ChunkRow, ChunkStatus, PortRow};
 use spec::{
@@ -52,6 +52,7 @@ prop_compose! {
         cell_bytes in prop::sample::select(vec![1_u64, 208, 256]),
         impaired in prop::option::of(100_000_u32..900_000),
         recovery in prop::sample::select(vec![LossRecovery::GoBackN, LossRecovery::Selective]),
+        residence in any_residence(),
     ) -> RunSpec {
         let ranks = topology.hosts() as u32;
         let shares = fabricbench_sim::shares(pattern.0, ranks);
@@ -64,6 +65,7 @@ prop_compose! {
         let impairment = |throughput_ppm| ImpairmentSpec { host: 0, throughput_ppm, direction: NicDirection::Both };
         spec.fabric.nic.impairments = impaired.map(impairment).into_iter().collect();
         spec.transport.recovery = recovery;
+        reside(&mut spec, residence);
         spec
     }
 }

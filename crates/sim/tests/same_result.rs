@@ -171,6 +171,7 @@ fn schedule(spec: &mut RunSpec) {
     switch.markers.clear();
     if let Some(pfc) = &mut switch.pfc {
         pfc.watchdog = None;
+        pfc.reaction_ps = None;
     }
 }
 
@@ -233,6 +234,7 @@ prop_compose! {
         overheads_ns in prop::option::weighted(0.3, (0_u64..3_000, 0_u64..3_000)),
         handshake in prop::option::weighted(0.3, (0_u64..200_000, 1_u64..5_000)),
         benchmark in prop::option::weighted(0.4, (0_u32..3, any::<bool>(), any::<bool>())),
+        residence in common::any_residence(),
     ) -> RunSpec {
         let (name, algorithm) = pattern;
         let ranks = supported(pattern, ranks);
@@ -277,6 +279,11 @@ prop_compose! {
         }
         if cut_through {
             spec.fabric.switch.forwarding = ForwardingSpec::CutThrough;
+        }
+        common::reside(&mut spec, residence);
+        // The headroom for long response times need not fit into so small a buffer.
+        if let Some(pfc) = spec.fabric.switch.pfc.as_mut().filter(|_| residence.has_delays()) {
+            pfc.headroom_bytes = Some(30_000);
         }
         spec.fabric.switch.ecn = (congestion & 2 != 0).then(|| match ecn_interval_us {
             Some(interval_us) => common::dynamic_ecn(20_000, 80_000, interval_us),

@@ -104,6 +104,14 @@ impl ByteTime {
     pub fn frame_end(self, start: Instant, frame_bytes: u32, overhead_bytes: u32) -> Instant {
         start + self.frame_span(frame_bytes, overhead_bytes)
     }
+
+    /// Bytes that have left in less than `span`: the most of which [`Self::frame_span`] is shorter.
+    #[inline]
+    #[must_use]
+    pub const fn bytes_within(self, span: Span) -> u64 {
+        debug_assert!(span.0 < 1 << (u64::BITS - FRACTION_BITS), "the time of a frame");
+        (span.0 << FRACTION_BITS).saturating_sub(1) / self.0
+    }
 }
 
 /// Sums up what [`ByteTime::frame_span`] leaves out, a part of a picosecond each time.
@@ -145,6 +153,19 @@ mod tests {
         assert_eq!(Rate::from_gbps(800).span_of(1), Span(10));
         assert_eq!(Rate::from_gbps(100).span_of(1), Span(80));
         assert_eq!(Rate::from_gbps(400).frame_span(4096 + 62, 20), Span(83_560));
+    }
+
+    #[test]
+    fn bytes_that_have_left_are_those_of_shorter_frames() {
+        for rate in [1_000_000, 10_000_000_000, 399_999_999_999, 800_000_000_000].map(Rate::from_bps) {
+            for bytes in [1, 2, 63, 256, 4_178, 16_383] {
+                let end = rate.frame_span(bytes, 0);
+                let within = |span| rate.byte_time().bytes_within(span);
+                assert_eq!(within(Span(end.0 + 1)), bytes.into(), "{bytes} at {rate}");
+                assert_eq!(within(end), u64::from(bytes) - 1, "the last leaves then");
+            }
+        }
+        assert_eq!(Rate::from_gbps(400).byte_time().bytes_within(Span::ZERO), 0);
     }
 
     #[test]

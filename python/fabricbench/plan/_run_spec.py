@@ -817,6 +817,40 @@ class RatioSpec(TypedDict):
     """
 
 
+class StartReleaseSpec(TypedDict):
+    """
+    All of it when its transmission starts.
+    """
+
+    kind: Literal["start"]
+
+
+class EndReleaseSpec(TypedDict):
+    """
+    All of it when its last byte has left.
+    """
+
+    kind: Literal["end"]
+
+
+class CellsReleaseSpec(TypedDict):
+    """
+    Each cell when its last byte has left.
+    """
+
+    bytes: int
+    """
+    Size of a cell [bytes]: `cell_bytes` of the buffer, unless that is 1.
+    """
+    kind: Literal["cells"]
+
+
+ReleaseSpec: TypeAlias = StartReleaseSpec | EndReleaseSpec | CellsReleaseSpec
+"""
+When what a frame takes of the buffer is free again.
+"""
+
+
 class RendezvousSpec(TypedDict):
     """
     The handshake before large messages: the sender announces one (RTS), the receiver clears it (CTS), then it
@@ -1801,6 +1835,16 @@ class NicSpec(TypedDict):
     """
     What messages cost beside their bytes; nothing when absent.
     """
+    pause_reaction_ps: NotRequired[int | None]
+    """
+    From the last bit of a pause frame in to its effect [ps], the latency or more; the latency when
+    absent.
+    """
+    pause_response_ps: NotRequired[int]
+    """
+    From a level of the receive buffer to the earliest start of the pause frame on the link, beyond the
+    latency [ps].
+    """
     receive_buffer_bytes: int
     """
     Receive buffer [bytes]; it matters only with a drain rate.
@@ -1829,9 +1873,18 @@ class PfcSpec(TypedDict):
     """
     Pause time requested [quanta of 512 bit times].
     """
+    reaction_ps: NotRequired[int | None]
+    """
+    From the last bit of a pause frame in to its effect [ps], the pipeline latency or more; that latency
+    when absent.
+    """
     reserved_bytes: int
     """
     Buffer reserved for each (ingress port, lossless priority) [bytes].
+    """
+    response_ps: NotRequired[int]
+    """
+    From the crossing of a threshold, behind the pipeline, to the earliest start of the pause frame [ps].
     """
     watchdog: NotRequired[WatchdogSpec | None]
     """
@@ -2009,9 +2062,17 @@ class BufferSpec(TypedDict):
     Dynamic threshold of lossy priorities: an egress queue holds at most this times the free shared
     buffer. Without it only the whole buffer is a limit.
     """
+    pipeline_ps: NotRequired[int]
+    """
+    Part of the pipeline latency that lies inside the buffer [ps]: frames are released so much later.
+    """
     pools: NotRequired[PoolsSpec | None]
     """
     How it is divided, if chips' pools are modelled: they take the place of `lossy_alpha`.
+    """
+    release: NotRequired[ReleaseSpec]
+    """
+    When what a frame takes is free again.
     """
     size_bytes: int
     """
@@ -2225,11 +2286,15 @@ LIMITS = {
     "MessageCostSpec.start_bytes": (0, 1073741824),
     "MessageCostSpec.start_rate_bps": (1000000, 100000000000000),
     "MultiPlaneTopologySpec.planes": (1, 32),
+    "NicSpec.pause_reaction_ps": (0, 1000000000),
+    "NicSpec.pause_response_ps": (0, 1000000000),
     "NicThroughputFailureSpec.at_ps": (0, 1000000000000000),
     "NicThroughputFailureSpec.throughput_ppm": (1, 1000000),
     "OperationsStorageLength.operations": (1, 1000000000),
     "PfcSpec.priorities": (0, 7),
     "PfcSpec.quanta": (1, 65535),
+    "PfcSpec.reaction_ps": (0, 1000000000),
+    "PfcSpec.response_ps": (0, 1000000000),
     "PrioritySpec.ack": (0, 7),
     "PrioritySpec.cnp": (0, 7),
     "PrioritySpec.data": (0, 7),

@@ -80,11 +80,14 @@ MODEL_NOTES = (
         "lossy queues, or divided into pools of ingress groups and egress queues with reserves, static and "
         "dynamic limits, shared headroom and a threshold of the whole pool, by priority and by switch. "
         "Several switches of the topology may be one chip with one buffer; a frame passes from one to "
-        "another by a cable. WRED by colour on the queue as it is; colours from two-rate and single-rate "
-        "markers (RFC 2698, 2697) or fixed ones where hosts feed the fabric.",
+        "another by a cable. A frame leaves the buffer as its transmission starts, with its last byte, or "
+        "cell by cell as it is read out at line rate, as the plan says; a part of the pipeline may lie "
+        "inside the buffer. Response times of PFC are fields of their own. WRED by colour on the queue as "
+        "it is; colours from two-rate and single-rate markers (RFC 2698, 2697) or fixed ones where hosts "
+        "feed the fabric.",
         "Limits of the internal fabric; the average queue of WRED, colours in buffer limits, meters inside "
-        "the fabric; limits that differ from port to port of a switch. With cut-through, a frame "
-        "takes its whole size of the buffer as soon as its header is in.",
+        "the fabric; limits that differ from port to port of a switch; the bandwidth of the buffer's "
+        "memory. With cut-through, a frame takes its whole size of the buffer as soon as its header is in.",
     ),
     ModelNote(
         "Scheduled switches",

@@ -152,6 +152,13 @@ impl<L: HoldLink> Transmitter<L> {
         self.free_at
     }
 
+    /// When the frame of so many bytes started that is sent until the transmitter is free.
+    pub(crate) fn started(&self, frame_bytes: u32) -> Instant {
+        let link = self.link();
+        let span = link.byte_time.frame_span(frame_bytes, link.overhead_bytes.into());
+        Instant(self.free_at.0.saturating_sub(span.0))
+    }
+
     /// The next frame, of which it is known that it waits, starts no sooner than `start`.
     pub(crate) fn wait_until(&mut self, start: Instant) {
         self.free_at = self.free_at.max(start);
@@ -228,7 +235,10 @@ impl<L: HoldLink> Transmitter<L> {
     pub(crate) fn visit(&mut self, cycle: &mut Cycle) {
         if self.link().changes.is_some() {
             let link = self.link.changing();
-            link.catch_up(cycle.now(), self.frames, self.bytes);
+            // A frame that is sent keeps the rate at which it started.
+            if self.free_at <= cycle.now() {
+                link.catch_up(cycle.now(), self.frames, self.bytes);
+            }
             link.changes.iter_mut().for_each(|changes| changes.visit(cycle));
         }
         let Self { link: _, free_at, frames, bytes } = self;

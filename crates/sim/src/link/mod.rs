@@ -2,6 +2,7 @@
 
 pub(crate) mod changes;
 pub(crate) mod credits;
+pub(crate) mod delayed;
 pub(crate) mod egress;
 pub(crate) mod errors;
 pub(crate) mod pause;

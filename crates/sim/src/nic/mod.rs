@@ -46,6 +46,7 @@ pub(crate) use transfers::{
     InboundPlan, JobTimes, Measured, OutgoingPlan, PhaseEnd, PlanList, TransfersPlan,
 };
 
+use crate::link::delayed::Delayed;
 use crate::packet::{FRAMES_AHEAD, Packet};
 use crate::record::{Context, Record};
 use chunk_frames::ChunkFrames;
@@ -92,6 +93,9 @@ pub(crate) struct HostPlan {
     pub(crate) ports: Vec<NicPortPlan>,
     /// The receive buffer, if the host is slower than the link.
     pub(crate) intake: Option<IntakePlan>,
+    /// From a level of the receive buffer to the pause frame, and from when a pause frame would be taken in
+    /// as data to its effect.
+    pub(crate) pause_delays: [Span; 2],
     /// In order of time.
     pub(crate) throughput: Vec<Throughput>,
     pub(crate) settings: QueuePairSettings,
@@ -145,6 +149,35 @@ pub(crate) struct Host {
     unconfirmed: Unconfirmed,
     /// What senders are made from, if not all are made at once.
     later: Option<Box<LaterSenders>>,
+    /// Where pause frames are sent or take effect later than at once.
+    pause_delays: Option<Box<PauseDelays>>,
+}
+
+/// Pause frames on their way within a NIC.
+#[derive(Debug)]
+struct PauseDelays {
+    /// To be sent.
+    responses: Delayed<Packet>,
+    /// Received, with their ports.
+    reactions: Delayed<(usize, Packet)>,
+}
+
+impl PauseDelays {
+    /// None if there is no delay.
+    fn new([response, reaction]: [Span; 2]) -> Option<Box<Self>> {
+        let delays = Self { responses: Delayed::new(response), reactions: Delayed::new(reaction) };
+        (response.max(reaction) > Span::ZERO).then(|| Box::new(delays))
+    }
+
+    /// See [`Cycle`].
+    fn visit(&mut self, cycle: &mut Cycle) {
+        let Self { responses, reactions } = self;
+        responses.visit(cycle, |pause, cycle| pause.visit(cycle));
+        reactions.visit(cycle, |(port, pause), cycle| {
+            cycle.same(*port as u64);
+            pause.visit(cycle);
+        });
+    }
 }
 
 /// The next thing a host does by itself.
@@ -189,6 +222,7 @@ impl Host {
             shared_memory: plan.shared_memory,
             unconfirmed: Unconfirmed::default(),
             later,
+            pause_delays: PauseDelays::new(plan.pause_delays),
         }
     }
 
@@ -313,6 +347,7 @@ impl Host {
             storage,
             unconfirmed,
             later: _,
+            pause_delays,
             // Fast-forward is off where there is TCP.
             tcp: _,
         } = self;
@@ -329,6 +364,9 @@ impl Host {
         timers.visit(cycle);
         if let Some(intake) = intake {
             intake.visit(cycle);
+        }
+        if let Some(delays) = pause_delays {
+            delays.visit(cycle);
         }
         if storage.is_some() {
             cycle.never_repeats();
@@ -506,6 +544,7 @@ impl Host {
             Some(Timer::Local(sender)) => self.finish_local(sender, now, context),
             Some(Timer::Received(inbound)) => self.take_inbound(inbound, now, context),
             Some(Timer::Throughput) => self.change_throughput(),
+            Some(Timer::Pause) => self.take_pauses(now),
             None => {}
         }
     }

@@ -53,11 +53,11 @@ impl Host {
         packet: Packet,
         context: &mut Context<Packet, Record>,
     ) -> Option<Position> {
-        let state = &mut self.ports[port];
         if packet.is_link_control() {
-            state.receive_link_control(&packet);
+            self.receive_link_control(port, packet);
             return None;
         }
+        let state = &mut self.ports[port];
         if state.has_special() {
             state.fill_lane(&packet);
             if self.intake.is_none() || !matches!(packet.kind(), Kind::Data(_)) {
@@ -109,13 +109,51 @@ impl Host {
     /// Sends a pause frame of the receive buffer by every port, and sees to its renewal.
     fn answer_pressure(&mut self, pause: Option<Packet>, now: Instant) {
         let Some(pause) = pause else { return };
-        for port in &mut self.ports {
-            port.send_pause(pause, now);
-        }
+        self.respond(pause, now);
         if let Some(intake) = &self.intake
             && intake.next_renewal() != Instant::NEVER
         {
             self.timers.push(intake.next_renewal(), Timer::RenewPause);
+        }
+    }
+
+    /// Sends a pause frame by every port after the response time.
+    fn respond(&mut self, pause: Packet, now: Instant) {
+        if let Some(delays) = &mut self.pause_delays
+            && delays.responses.push(now, pause).is_none()
+        {
+            return self.timers.push(delays.responses.last_due(), Timer::Pause);
+        }
+        self.send_pause(pause, now);
+    }
+
+    fn send_pause(&mut self, pause: Packet, now: Instant) {
+        for port in &mut self.ports {
+            port.send_pause(pause, now);
+        }
+    }
+
+    /// Takes in a pause frame or a flow control packet.
+    #[cold]
+    fn receive_link_control(&mut self, port: usize, packet: Packet) {
+        if let Some(delays) = &mut self.pause_delays
+            && delays.reactions.push(packet.at(), (port, packet)).is_none()
+        {
+            return self.timers.push(delays.reactions.last_due(), Timer::Pause);
+        }
+        self.ports[port].receive_link_control(&packet);
+    }
+
+    /// Sends the pause frames that are ready, and acts on those that take effect.
+    #[cold]
+    pub(super) fn take_pauses(&mut self, now: Instant) {
+        while let Some((port, pause)) =
+            self.pause_delays.as_mut().and_then(|delays| delays.reactions.pop_due(now))
+        {
+            self.ports[port].receive_link_control(&pause.arriving(now));
+        }
+        while let Some(pause) = self.pause_delays.as_mut().and_then(|delays| delays.responses.pop_due(now)) {
+            self.send_pause(pause, now);
         }
     }
 

@@ -28,6 +28,8 @@ pub(super) enum Timer {
     Received(u32),
     /// Take on the next change of throughput.
     Throughput,
+    /// A pause frame is ready to be sent, or takes effect.
+    Pause,
 }
 
 /// A retransmission timer that was set of late.

@@ -36,6 +36,10 @@ pub(super) fn host_plan(
         latency: fabric.nic_latency,
         ports: (0..).zip(wires).map(port).collect(),
         intake: intake_plan(spec, fabric, data, line_rate, impaired.drain, !throughput.is_empty()),
+        pause_delays: match fabric.credits {
+            None => [spec.fabric.nic.pause_response_ps, spec.fabric.nic.late_reaction()].map(Span),
+            Some(_) => [Span::ZERO; 2],
+        },
         throughput,
         settings: flows.settings,
         senders: flows.senders,

@@ -4,6 +4,7 @@ use super::Fabric;
 use super::switches::{host_buffer, scheduler};
 use crate::link::egress::Wire;
 use crate::switch::EgressPlan;
+use crate::switch::readout::Release;
 use crate::switch::scheduled::{
     Bundle, BundlePlan, CellFormat, CreditPlan, Directory, Element, GatePlan, LEAVES_MAX, LINKS_MAX,
     LeafPlan, OutletPlan, Scheduled, UplinkPlan, Way,
@@ -144,6 +145,7 @@ impl<'a> ScheduledFabric<'a> {
                 control: None,
                 wred: None,
                 credits: None,
+                release: Release::Start,
             };
             (egress, self.credit_plan(wire, node, wires.get(hosts)))
         };
@@ -153,6 +155,7 @@ impl<'a> ScheduledFabric<'a> {
             ports: wires[..hosts].iter().map(port).collect(),
             buffer: host_buffer(self.spec, self.fabric, node, hosts),
             pause_quanta: switch.pfc.as_ref().map_or(0, |pfc| pfc.quanta),
+            pause_response: switch.pfc.as_ref().map_or(Span::ZERO, |pfc| Span(pfc.response_ps)),
             credit_bytes: self.scheduled.credit_bytes,
             uplink: (wires.len() > hosts).then(|| self.uplink(node, hosts, wires)),
         }

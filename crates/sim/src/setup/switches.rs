@@ -4,19 +4,20 @@ use super::colours::{markers, marking_thresholds, wred};
 use super::pools::{check_pools, pools_plan};
 use super::{Direction, Fabric, Flows, host_ports};
 use crate::link::egress::Wire;
-use crate::packet::Priority;
+use crate::packet::{Packet, Priority};
 use crate::switch::buffer::{BufferPlan, LosslessPlan, Ratio, Xoff, default_headroom_bytes, set_aside};
 use crate::switch::ecn::{EcnMarker, EcnThresholds};
 use crate::switch::ecn_control::EcnControl;
 use crate::switch::ecn_law::{DynamicEcnPlan, EcnLaw, MarkingRange};
 use crate::switch::forward::{Balancer, ForwardPlan, balancing, choice, needs_loads};
+use crate::switch::readout::Release;
 use crate::switch::schedule::{Dwrr, Scheduler};
 use crate::switch::watchdog::{StormAction, WatchdogPlan};
 use crate::switch::{EgressPlan, Member, SwitchPlan};
 use paths::Reroute;
 use spec::{
-    EcnSpec, ForwardingSpec, LoadBalancing, PfcSpec, RatioSpec, RunSpec, SchedulingSpec, SpecError,
-    StormActionSpec, XoffSpec,
+    EcnSpec, ForwardingSpec, LoadBalancing, PfcSpec, RatioSpec, ReleaseSpec, RunSpec, SchedulingSpec,
+    SpecError, StormActionSpec, XoffSpec,
 };
 use std::sync::Arc;
 use topology::{Graph, Node, NodeKind};
@@ -75,14 +76,18 @@ pub(super) fn switch_plan(
     let count = port_count(fabric, &nodes);
     let is_ideal = fabric.graph.node(nodes[0]).ideal;
     let ecn = switch.ecn.as_ref().filter(|_| !is_ideal);
+    // Buffers of InfiniBand links are granted again when frames are out, whatever this says.
+    let is_unlimited = is_ideal || fabric.credits.is_some();
+    let release = if is_unlimited { Release::Start } else { release_of(switch.buffer.release) };
     let egress = |(node, port, wire): (NodeId, usize, Wire)| EgressPlan {
         wire,
         changes: fabric.changes(node, port as u16, Seed(spec.seed), |rate| rate),
         scheduler: scheduler(&switch.scheduling),
         marker: switch.ecn.as_ref().and_then(|ecn| marker(spec, ecn, node, port, wire)),
-        control: switch.ecn.as_ref().and_then(|ecn| ecn_control(ecn, count, wire)),
+        control: switch.ecn.as_ref().and_then(|ecn| ecn_control(ecn, count, wire, release)),
         wred: ecn.and_then(|ecn| wred(spec, ecn, node, port, wire)).map(Box::new),
         credits: fabric.credits,
+        release,
     };
     let mut ports = Vec::with_capacity(count);
     for &node in &nodes {
@@ -94,12 +99,13 @@ pub(super) fn switch_plan(
         routes: Arc::clone(&fabric.routes),
         reroutes,
         ports,
-        buffer: if is_ideal || fabric.credits.is_some() {
-            unlimited()
-        } else {
-            buffer_plan(spec, fabric, &nodes)
-        },
+        buffer: if is_unlimited { unlimited() } else { buffer_plan(spec, fabric, &nodes) },
+        release,
+        inside: if is_unlimited { Span::ZERO } else { Span(switch.buffer.pipeline_ps) },
+        frame_bytes_max: frame_bytes_max(spec),
         pause_quanta: switch.pfc.as_ref().map_or(0, |pfc| pfc.quanta),
+        pause_response: switch.pfc.as_ref().map_or(Span::ZERO, |pfc| Span(pfc.response_ps)),
+        pause_reaction: if is_ideal { Span::ZERO } else { late_reaction(spec, switch.pfc.as_ref()) },
         watchdog: if is_ideal { None } else { switch.pfc.as_ref().and_then(watchdog_plan) },
         markers: if is_ideal { None } else { markers(spec, fabric, &nodes) },
         is_cut_through: switch.forwarding == ForwardingSpec::CutThrough,
@@ -109,6 +115,28 @@ pub(super) fn switch_plan(
         choice: choice(spec),
         needs_loads: needs_loads(spec),
     }
+}
+
+const fn release_of(spec: ReleaseSpec) -> Release {
+    match spec {
+        ReleaseSpec::Start {} => Release::Start,
+        ReleaseSpec::End {} => Release::End,
+        ReleaseSpec::Cells { bytes } => Release::Cells(bytes),
+    }
+}
+
+/// The longest frame that a switch forwards.
+fn frame_bytes_max(spec: &RunSpec) -> u32 {
+    let is_rdma_only = spec.tcp.is_empty();
+    let data = data_frame_bytes(Opcode::WriteOnlyWithImmediate, spec.transport.mtu_bytes);
+    if is_rdma_only { data } else { Packet::FRAME_BYTES_MAX }
+}
+
+/// How much later than a frame of data a switch takes in a pause frame.
+fn late_reaction(spec: &RunSpec, pfc: Option<&PfcSpec>) -> Span {
+    let latency_ps = spec.fabric.switch.pipeline_latency_ps;
+    let reaction_ps = pfc.and_then(|pfc| pfc.reaction_ps).unwrap_or(latency_ps);
+    Span(reaction_ps - latency_ps)
 }
 
 fn watchdog_plan(pfc: &PfcSpec) -> Option<WatchdogPlan> {
@@ -169,7 +197,12 @@ fn default_headroom(spec: &RunSpec, fabric: &Fabric, node: NodeId, port: u16) ->
     let plug = fabric.graph.node(node).ports[usize::from(port)];
     let link = fabric.graph.link(plug.link);
     let there_and_back = fabric.latency(node, port) + fabric.latency(plug.peer, plug.peer_port);
-    let response = Span(there_and_back.0 - 2 * link.delay.0);
+    let peer_reaction = match fabric.graph.node(plug.peer).kind {
+        NodeKind::Host => spec.fabric.nic.late_reaction(),
+        NodeKind::Switch => late_reaction(spec, fabric.settings.of(plug.peer).pfc.as_ref()).0,
+    };
+    let own_response = fabric.settings.of(node).pfc.as_ref().map_or(0, |pfc| pfc.response_ps);
+    let response = Span(there_and_back.0 - 2 * link.delay.0 + own_response + peer_reaction);
     let frame_bytes = data_frame_bytes(Opcode::WriteFirst, spec.transport.mtu_bytes);
     let cells = frame_bytes.next_multiple_of(fabric.settings.of(node).buffer.cell_bytes as u32);
     let exact = default_headroom_bytes(link.rate, link.delay, response, frame_bytes);
@@ -314,7 +347,7 @@ pub(super) fn marking_range(ecn: &EcnSpec, (kmin, kmax): (u64, u64), wire: Wire)
 }
 
 /// What moves the thresholds of a port, of a switch that has so many, if they move.
-fn ecn_control(ecn: &EcnSpec, ports: usize, wire: Wire) -> Option<Box<EcnControl>> {
+fn ecn_control(ecn: &EcnSpec, ports: usize, wire: Wire, release: Release) -> Option<Box<EcnControl>> {
     let dynamic = ecn.dynamic?;
     let plan = DynamicEcnPlan {
         interval: Span(dynamic.interval_ps),
@@ -328,5 +361,5 @@ fn ecn_control(ecn: &EcnSpec, ports: usize, wire: Wire) -> Option<Box<EcnControl
     };
     let law = EcnLaw::new(plan, wire.rate);
     let range = marking_range(ecn, (ecn.kmin_bytes, ecn.kmax_bytes), wire);
-    Some(Box::new(EcnControl::new(law, range, &ecn.priorities, ports)))
+    Some(Box::new(EcnControl::new(law, range, &ecn.priorities, ports, release)))
 }

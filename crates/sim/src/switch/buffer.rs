@@ -4,11 +4,14 @@
 //! a shared part for everything else. A lossless group that would exceed its share of the shared part asks
 //! for a pause; from then on its frames go to its headroom, and one that does not fit there is lost (the
 //! headroom was too small). A lossy frame is dropped when the whole shared part is full or its egress queue
-//! has reached its dynamic threshold. A frame leaves the buffer when its transmission starts, in whole cells.
+//! has reached its dynamic threshold. Frames take whole cells. A frame leaves the buffer when its transmission
+//! starts, or while it is read out ([`super::readout`]).
 //! Egress reserves, static limits of queues and several pools are those of [`Pools`], which take the place of
 //! all this where a buffer is divided. Leaves out multicast.
 
-use super::pools::{Pools, PoolsPlan};
+use super::pools::{Passage, Pools, PoolsPlan};
+use super::queue::Held;
+use super::readout::{PauseEnd, Surplus};
 use crate::packet::Priority;
 use units::{Cycle, Span};
 
@@ -23,6 +26,11 @@ impl Ratio {
     #[inline]
     pub(super) const fn of(self, bytes: u64) -> u64 {
         bytes.saturating_mul(self.numerator) / self.denominator
+    }
+
+    /// The least of which it is `bytes` or more.
+    const fn inverse(self, bytes: u64) -> u64 {
+        bytes.saturating_mul(self.denominator).div_ceil(self.numerator)
     }
 }
 
@@ -102,6 +110,8 @@ struct Group {
     used: u64,
     /// Part of `used` that is in the headroom.
     headroom_used: u64,
+    /// Part of `used` that is being read out.
+    reading: u32,
     is_pausing: bool,
 }
 
@@ -128,6 +138,8 @@ pub(crate) struct SharedBuffer {
     groups: Vec<Group>,
     /// Groups that ask for a pause.
     pausing: u32,
+    /// What is being read out and counted.
+    reading: u64,
     /// They take the place of everything else but the size of a cell.
     pools: Option<Box<Pools>>,
 }
@@ -146,6 +158,7 @@ impl SharedBuffer {
             ports,
             groups: vec![Group::default(); groups],
             pausing: 0,
+            reading: 0,
             pools: plan.pools.map(|pools| Box::new(Pools::new(pools))),
         }
     }
@@ -259,6 +272,38 @@ impl SharedBuffer {
         self.shared_used += after - before;
     }
 
+    /// Whether a frame may be stored without reaching a threshold. What holds for accounts that count more than
+    /// there is holds for those that do not.
+    pub(super) fn fits(&self, frame: Passage, queue_bytes: u64) -> bool {
+        let Passage { ingress, egress: _, priority, charge } = frame;
+        if let Some(pools) = &self.pools {
+            return pools.fits(frame);
+        }
+        let free = self.shared_size.saturating_sub(self.shared_used);
+        match self.lossless.as_ref().filter(|lossless| lossless.priorities & priority.bit() != 0) {
+            None => charge <= free && self.is_within_queue(queue_bytes + charge, free),
+            Some(lossless) => {
+                let group = self.groups[self.group_index(ingress, priority)];
+                self.is_within_group(lossless, group, charge, free)
+            }
+        }
+    }
+
+    /// The length of its egress queue decides whether a frame of a priority is stored.
+    #[inline]
+    pub(super) fn limits_queue(&self, priority: Priority) -> bool {
+        self.lossy_alpha.is_some() && !self.is_lossless(priority) && self.pools.is_none()
+    }
+
+    fn is_within_queue(&self, bytes: u64, free: u64) -> bool {
+        self.lossy_alpha.is_none_or(|alpha| bytes <= alpha.of(free))
+    }
+
+    fn is_within_group(&self, lossless: &LosslessPlan, group: Group, charge: u64, free: u64) -> bool {
+        let held = (group.used + charge - group.headroom_used).saturating_sub(lossless.reserved_bytes);
+        !group.is_pausing && held <= self.xoff_threshold(lossless) && charge <= free
+    }
+
     /// Judges an arriving frame and stores it if it may stay. `queue_bytes` wait in its egress queue.
     pub(crate) fn admit(
         &mut self,
@@ -271,8 +316,7 @@ impl SharedBuffer {
             return self.admit_lossless(ingress, priority, charge);
         }
         let free = self.shared_size.saturating_sub(self.shared_used);
-        let within_queue = self.lossy_alpha.is_none_or(|alpha| queue_bytes + charge <= alpha.of(free));
-        if charge > free || !within_queue {
+        if charge > free || !self.is_within_queue(queue_bytes + charge, free) {
             return Admission::Dropped(DropCause::Tail);
         }
         self.store(ingress, priority, charge);
@@ -283,10 +327,8 @@ impl SharedBuffer {
         let Some(lossless) = &self.lossless else { return Admission::Dropped(DropCause::Tail) };
         let index = self.group_index(ingress, priority);
         let group = self.groups[index];
-        let held = (group.used + charge - group.headroom_used).saturating_sub(lossless.reserved_bytes);
         let free = self.shared_size.saturating_sub(self.shared_used);
-        let fits = !group.is_pausing && held <= self.xoff_threshold(lossless) && charge <= free;
-        if fits {
+        if self.is_within_group(lossless, group, charge, free) {
             self.store(ingress, priority, charge);
             return Admission::Stored;
         }
@@ -335,9 +377,16 @@ impl SharedBuffer {
     /// Takes out a frame whose transmission starts. True when its group no longer needs a pause it asked for.
     #[inline]
     pub(crate) fn release(&mut self, ingress: u16, priority: Priority, charge: u64) -> bool {
+        self.take_out(ingress, priority, charge);
+        self.lossless.is_some() && self.end_pause(ingress, priority)
+    }
+
+    /// Takes so much of a group out.
+    #[inline]
+    fn take_out(&mut self, ingress: u16, priority: Priority, charge: u64) {
         if self.lossless.is_none() {
             self.shared_used -= charge;
-            return false;
+            return;
         }
         let reserved = self.reserved(priority);
         let index = self.group_index(ingress, priority);
@@ -349,7 +398,13 @@ impl SharedBuffer {
         group.used -= charge;
         let after = (group.used - group.headroom_used).saturating_sub(reserved);
         self.shared_used -= before - after;
-        group.is_pausing && self.ends_pause(ingress, priority)
+    }
+
+    /// Ends the pause of a group of which something has left, if it asks for one and need not any more;
+    /// whether it did.
+    #[inline]
+    pub(super) fn end_pause(&mut self, ingress: u16, priority: Priority) -> bool {
+        self.groups[self.group_index(ingress, priority)].is_pausing && self.ends_pause(ingress, priority)
     }
 
     #[cold]
@@ -364,6 +419,77 @@ impl SharedBuffer {
             self.pausing -= 1;
         }
         ends
+    }
+
+    /// A frame that leaves by port `egress` is being read out from now on: so much of it is counted.
+    pub(super) fn begin_readout(&mut self, egress: u16, held: Held, charge: u64) {
+        if let Some(pools) = &mut self.pools {
+            return pools.begin_readout(Passage::new(held, egress, charge));
+        }
+        self.reading += charge;
+        let group = self.group_index(held.ingress, held.priority);
+        if let Some(group) = self.groups.get_mut(group) {
+            group.reading += charge as u32;
+        }
+    }
+
+    /// Takes a part of such a frame out. Pauses of pools may end by it; those of other groups end by
+    /// [`Self::end_pause`].
+    pub(super) fn read_out(&mut self, egress: u16, held: Held, charge: u64) {
+        if let Some(pools) = &mut self.pools {
+            return pools.read_out(Passage::new(held, egress, charge));
+        }
+        self.reading -= charge;
+        let group = self.group_index(held.ingress, held.priority);
+        if let Some(group) = self.groups.get_mut(group) {
+            group.reading -= charge as u32;
+        }
+        self.take_out(held.ingress, held.priority, charge);
+    }
+
+    /// Whether any group of the buffer or of its pools asks for a pause.
+    #[inline]
+    pub(super) fn any_asking(&self) -> bool {
+        self.pools.as_ref().map_or(self.pausing > 0, |pools| pools.any_pausing())
+    }
+
+    /// What is free of the shared part when all that is being read has left, at the most [bytes].
+    pub(super) fn free_at_most(&self) -> u64 {
+        if self.pools.is_some() {
+            u64::MAX
+        } else {
+            (self.shared_size - self.shared_used).saturating_add(self.reading)
+        }
+    }
+
+    /// What has to leave of a group for the pause that it asks for to end.
+    pub(super) fn pause_end(&self, ingress: u16, priority: Priority) -> PauseEnd {
+        if let Some(pools) = &self.pools {
+            return pools.pause_end(ingress, priority);
+        }
+        let Some(lossless) = self.lossless.as_ref().filter(|_| self.is_pausing(ingress, priority)) else {
+            return PauseEnd::NONE;
+        };
+        let Group { used, headroom_used, reading, .. } = self.groups[self.group_index(ingress, priority)];
+        let (reading, free) = (u64::from(reading), self.free_at_most());
+        let low = |xoff: u64| lossless.reserved_bytes + xoff.saturating_sub(lossless.xon_offset_bytes);
+        let surplus_at = |low: u64| Surplus { bytes: used.saturating_sub(low).max(headroom_used), reading };
+        let (surplus, again_at_free) = match lossless.xoff {
+            Xoff::Static(bytes) => (surplus_at(low(bytes)), u64::MAX),
+            Xoff::Dynamic(alpha) => {
+                let surplus = surplus_at(low(alpha.of(free)));
+                let again = if surplus.bytes <= reading {
+                    free + 1
+                } else if headroom_used > reading {
+                    u64::MAX
+                } else {
+                    let least = (used - reading).saturating_sub(lossless.reserved_bytes);
+                    alpha.inverse(least + lossless.xon_offset_bytes).max(free + 1)
+                };
+                (surplus, again)
+            }
+        };
+        PauseEnd { surplus: [surplus, Surplus::ENDLESS], again_at_free }
     }
 
     /// What is stored but in what is set aside for groups [bytes].
@@ -404,17 +530,18 @@ impl SharedBuffer {
             ports: _,
             groups,
             pausing,
+            reading,
             pools,
         } = self;
         if let Some(pools) = pools {
             pools.visit(cycle);
         }
-        cycle.same_list([*shared_used, u64::from(*pausing)].into_iter());
+        cycle.same_list([*shared_used, *reading, u64::from(*pausing)].into_iter());
         // Most hold nothing.
         for (index, group) in groups.iter().enumerate() {
-            let Group { used, headroom_used, is_pausing } = *group;
+            let Group { used, headroom_used, reading, is_pausing } = *group;
             if used > 0 || headroom_used > 0 || is_pausing {
-                let counts = [index as u64, used, headroom_used, u64::from(is_pausing)];
+                let counts = [index as u64, used, headroom_used, reading.into(), u64::from(is_pausing)];
                 cycle.same_list(counts.into_iter());
             }
         }

@@ -6,9 +6,8 @@
 //! port on which nothing happens costs nothing.
 
 use super::ecn_law::{Cause, EcnLaw, MarkingRange, Scale, Seen};
-use super::queue::Stored;
+use super::readout::{OnLink, Release};
 use crate::packet::Priority;
-use engine::Message;
 use units::{Cycle, Instant, Span};
 
 /// Changes that one port logs; it counts those beyond.
@@ -63,9 +62,10 @@ impl ThresholdChange {
 struct Watched {
     priority: Priority,
     scale: Scale,
-    /// What waits, since when.
+    /// What waits, since when, and the last frame that was sent, while it is read out of the queue.
     bytes: u64,
     since: Instant,
+    sending: Option<OnLink>,
     /// Integral of what waited until then [byte ps].
     queue_byte_ps: u128,
     /// Bit `p` of word `w` is set when frames came in by port `64 w + p`.
@@ -80,20 +80,27 @@ impl Watched {
             scale: Scale::new(configured),
             bytes: 0,
             since: Instant::ZERO,
+            sending: None,
             queue_byte_ps: 0,
             ingress: vec![0; ports.div_ceil(64)],
             marked: false,
         }
     }
 
-    fn wait_until(&mut self, now: Instant) {
+    fn wait_until(&mut self, now: Instant, release: Release) {
         self.queue_byte_ps += u128::from(self.bytes) * u128::from(now.since(self.since).0);
+        if let Some(frame) = &self.sending {
+            self.queue_byte_ps += release.byte_ps(frame, self.since, now);
+            if frame.end() <= now {
+                self.sending = None;
+            }
+        }
         self.since = now;
     }
 
     /// Ends the interval at `end`: what was seen in it.
-    fn close(&mut self, end: Instant, busy: Span) -> Seen {
-        self.wait_until(end);
+    fn close(&mut self, end: Instant, busy: Span, release: Release) -> Seen {
+        self.wait_until(end, release);
         let ingress_ports = self.ingress.iter().map(|word| word.count_ones()).sum();
         let seen = Seen { busy, queue_byte_ps: self.queue_byte_ps, ingress_ports, marked: self.marked };
         self.queue_byte_ps = 0;
@@ -108,9 +115,13 @@ impl Watched {
     }
 
     fn visit(&mut self, cycle: &mut Cycle) {
-        let Self { priority: _, scale, bytes, since, queue_byte_ps, ingress, marked } = self;
+        let Self { priority: _, scale, bytes, since, sending, queue_byte_ps, ingress, marked } = self;
         scale.visit(cycle);
         cycle.time(since);
+        cycle.same(sending.map_or(0, |frame| frame.frame_bytes.into()));
+        if let Some(frame) = sending {
+            cycle.time(&mut frame.start);
+        }
         let (high, low) = ((*queue_byte_ps >> 64) as u64, *queue_byte_ps as u64);
         cycle.same_list([*bytes, high, low, u64::from(*marked)].into_iter());
         cycle.same_list(ingress.iter().copied());
@@ -121,6 +132,8 @@ impl Watched {
 #[derive(Clone, Debug)]
 pub(crate) struct EcnControl {
     law: EcnLaw,
+    /// When a frame that is sent leaves its queue.
+    release: Release,
     /// The end of the present interval.
     end: Instant,
     /// Time that what was sent since the interval began takes, and until when.
@@ -133,10 +146,17 @@ pub(crate) struct EcnControl {
 
 impl EcnControl {
     /// `priorities` are under control, one or more; the switch has so many `ports`.
-    pub(crate) fn new(law: EcnLaw, configured: MarkingRange, priorities: &[u8], ports: usize) -> Self {
+    pub(crate) fn new(
+        law: EcnLaw,
+        configured: MarkingRange,
+        priorities: &[u8],
+        ports: usize,
+        release: Release,
+    ) -> Self {
         let watched = |&priority: &u8| Watched::new(Priority(priority), configured, ports);
         Self {
             law,
+            release,
             end: Instant::ZERO + law.interval(),
             busy: Span(0),
             busy_until: Instant::ZERO,
@@ -179,18 +199,12 @@ impl EcnControl {
         now: Instant,
     ) -> Option<MarkingRange> {
         self.advance(now);
+        let release = self.release;
         let watched = self.find(priority)?;
-        watched.wait_until(now);
+        watched.wait_until(now, release);
         watched.bytes += bytes;
         watched.ingress[usize::from(ingress) / 64] |= 1 << (ingress % 64);
         Some(watched.scale.range())
-    }
-
-    /// A frame passes a port at which it waits for nothing but the frame that is being sent.
-    pub(super) fn pass(&mut self, stored: &Stored, now: Instant, until: Instant) {
-        let (priority, bytes) = (stored.packet.priority(), u64::from(stored.packet.frame_bytes()));
-        self.arrive(priority, stored.ingress, bytes, stored.packet.at());
-        self.depart(priority, bytes, now, until);
     }
 
     /// A frame was marked.
@@ -200,18 +214,24 @@ impl EcnControl {
         }
     }
 
-    /// A frame is sent from `now` to `until`.
-    pub(super) fn depart(&mut self, priority: Priority, bytes: u64, now: Instant, until: Instant) {
-        self.leave(priority, bytes, now);
-        self.busy = self.busy + until.since(now);
+    /// A frame is sent; the port is free again at `until`.
+    pub(super) fn depart(&mut self, priority: Priority, frame: OnLink, until: Instant) {
+        self.leave(priority, frame.frame_bytes.into(), frame.start);
+        if self.release != Release::Start
+            && let Some(watched) = self.find(priority)
+        {
+            watched.sending = Some(frame);
+        }
+        self.busy = self.busy + until.since(frame.start);
         self.busy_until = until;
     }
 
     /// So much leaves a queue, sent or lost.
     pub(super) fn leave(&mut self, priority: Priority, bytes: u64, now: Instant) {
         self.advance(now);
+        let release = self.release;
         if let Some(watched) = self.find(priority) {
-            watched.wait_until(now);
+            watched.wait_until(now, release);
             watched.bytes -= bytes;
         }
     }
@@ -250,7 +270,7 @@ impl EcnControl {
         self.busy = overhang;
         let mut moved = false;
         for watched in &mut self.watched {
-            let seen = watched.close(at, busy);
+            let seen = watched.close(at, busy, self.release);
             let scale = watched.scale;
             if let Some(cause) = watched.scale.take(&self.law, &seen) {
                 self.changes += 1;
@@ -268,7 +288,7 @@ impl EcnControl {
     /// See [`Cycle`]. What was seen of an interval has to be the same, so that with frames passing only what
     /// repeats in whole intervals counts as repeating.
     pub(crate) fn visit(&mut self, cycle: &mut Cycle) {
-        let Self { law: _, end, busy, busy_until, watched, changes, log } = self;
+        let Self { law: _, release: _, end, busy, busy_until, watched, changes, log } = self;
         cycle.time(end);
         cycle.time(busy_until);
         cycle.same_list([busy.0, *changes, log.len() as u64].into_iter());
@@ -287,7 +307,12 @@ mod tests {
     const RANGE: MarkingRange = MarkingRange { kmin_bytes: 100_000, kmax_bytes: 400_000 };
 
     fn control() -> EcnControl {
-        EcnControl::new(EcnLaw::new(PLAN, Rate::from_gbps(400)), RANGE, &[3], 130)
+        EcnControl::new(EcnLaw::new(PLAN, Rate::from_gbps(400)), RANGE, &[3], 130, Release::Start)
+    }
+
+    fn depart(control: &mut EcnControl, priority: Priority, bytes: u64, (start, until): (Instant, Instant)) {
+        let byte_time = Rate::from_gbps(400).byte_time();
+        control.depart(priority, OnLink { start, byte_time, frame_bytes: bytes as u32 }, until);
     }
 
     const fn us(us: u64) -> Instant {
@@ -305,8 +330,8 @@ mod tests {
         control.arrive(DATA, 0, 1_000, Instant::ZERO);
         control.arrive(DATA, 129, 2_000, us(2));
         control.note_mark(DATA);
-        control.depart(DATA, 3_000, us(8), us(13));
-        control.depart(Priority(6), 64, us(13), us(14));
+        depart(&mut control, DATA, 3_000, (us(8), us(13)));
+        depart(&mut control, Priority(6), 64, (us(13), us(14)));
         let expected = Seen {
             busy: Span::from_us(2),
             queue_byte_ps: 20_000 * 1_000_000,
@@ -324,7 +349,21 @@ mod tests {
         again.arrive(DATA, 129, 2_000, us(2));
         again.note_mark(DATA);
         again.leave(DATA, 3_000, us(8));
-        assert_eq!(again.watched[0].close(us(10), Span::from_us(2)), expected);
+        assert_eq!(again.watched[0].close(us(10), Span::from_us(2), Release::Start), expected);
+    }
+
+    #[test]
+    fn a_frame_counts_for_its_queue_while_it_is_read_out_across_intervals() {
+        let mut control = EcnControl { release: Release::End, ..control() };
+        control.arrive(DATA, 0, 1_000, us(9));
+        // 1,008 bytes at 20 ps: 20.16 ns, of which 10 ns are in the next interval.
+        let start = Instant(us(10).0 - 10_160);
+        depart(&mut control, DATA, 1_000, (start, start + Span(20_400)));
+        assert_eq!(control.watched[0].queue_byte_ps, 1_000 * (1_000_000 - 10_160));
+        control.advance(us(10));
+        control.arrive(DATA, 0, 0, us(11));
+        assert_eq!(control.watched[0].queue_byte_ps, 1_000 * 10_000);
+        assert_eq!(control.watched[0].sending, None);
     }
 
     #[test]
@@ -353,7 +392,8 @@ mod tests {
                 }
                 control.note_mark(DATA);
                 let bytes = if is_incast { 8_000 } else { 1_000 };
-                control.depart(DATA, bytes, start, start + Span::from_us(if is_incast { 10 } else { 9 }));
+                let end = start + Span::from_us(if is_incast { 10 } else { 9 });
+                depart(&mut control, DATA, bytes, (start, end));
             }
             assert_eq!(kmin_at(&control, us(round * 40 + 39)), 80_000);
             assert_eq!(kmin_at(&control, us(round * 40 + 40)), 100_000);
@@ -371,7 +411,7 @@ mod tests {
         control.arrive(DATA, 0, 600_000, Instant::ZERO);
         control.arrive(Priority(6), 1, 64, us(1));
         assert!(control.range_at(Priority(6), us(1)).is_none(), "it is not under control");
-        control.depart(Priority(6), 64, us(10), us(15));
+        depart(&mut control, Priority(6), 64, (us(10), us(15)));
         assert_eq!(kmin_at(&control, us(20)), 80_000);
         control.leave(DATA, 600_000, us(25));
         let (change, text) = control.log().next().expect("it was lowered");
@@ -403,7 +443,7 @@ mod tests {
             control.advance(start);
             control.visit(&mut cycle);
             control.arrive(DATA, 1, bytes, start);
-            control.depart(DATA, bytes, middle, middle + Span::from_us(1));
+            depart(&mut control, DATA, bytes, (middle, middle + Span::from_us(1)));
             control.advance(us(10 * interval + 10));
             cycle.compare(us(10 * interval + 10));
             control.visit(&mut cycle);
@@ -437,7 +477,8 @@ mod tests {
                 prop_assert_eq!(lazy.range_at(DATA, now), eager.range_at(DATA, now));
                 for control in [&mut lazy, &mut eager] {
                     if waiting > 0 && !marks {
-                        control.depart(DATA, waiting, now.max(control.busy_until), now + Span(50 * bytes));
+                        let start = now.max(control.busy_until);
+                        depart(control, DATA, waiting, (start, now + Span(50 * bytes)));
                     } else {
                         control.arrive(DATA, ingress, bytes, now.max(control.busy_until));
                         control.note_mark(DATA);

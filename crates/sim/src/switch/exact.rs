@@ -8,10 +8,12 @@ use super::pfc::PauseRequests;
 use super::pools::{Passage, PauseChange};
 use super::port_set::PortSet;
 use super::queue::{EgressPort, Held, Stored, release};
+use super::readout::{OnLink, Readouts};
 use super::returns::Returns;
 use super::watchdog::{Look, Watchdog};
 use super::wred::Verdict;
-use crate::packet::Packet;
+use crate::link::delayed::Delayed;
+use crate::packet::{Packet, Priority};
 use crate::record::Context;
 use engine::Window;
 use std::cmp::Reverse;
@@ -50,9 +52,11 @@ impl Departures {
 /// What is due besides arrivals; at equal times in this order.
 #[derive(Clone, Copy, Debug)]
 enum Due {
-    Renewal,
+    Request,
+    Reaction,
     Look,
     Free,
+    Read,
     Departure,
 }
 
@@ -67,18 +71,23 @@ pub(super) struct Parts<'a> {
     pub(super) ports: &'a mut [EgressPort],
     pub(super) buffer: &'a mut SharedBuffer,
     pub(super) requests: &'a mut PauseRequests,
+    /// Pause frames received that have no effect yet.
+    pub(super) reactions: &'a mut Delayed<(u16, Packet)>,
     pub(super) watchdog: Option<&'a mut Watchdog>,
     /// What colours frames, where colours matter.
     pub(super) markers: Option<&'a mut Markers>,
     /// Frames on their way out whose buffers will be granted again, on InfiniBand.
     pub(super) returns: Option<&'a mut Returns>,
+    /// Frames being read out, unless they are released as their transmissions start.
+    pub(super) readouts: Option<&'a mut Readouts>,
     /// Ports that have something to send or are paused, or were; every port that changes is among them.
     pub(super) busy: &'a mut PortSet,
 }
 
 impl Replay {
-    /// Replays `window`. At equal times arrivals come first, then renewed pauses, then the watchdog, then
-    /// buffers that are free again, then departures; ports in order.
+    /// Replays `window`. At equal times arrivals come first, then pause frames to send, pauses that take
+    /// effect, then the watchdog, then
+    /// buffers that are free again, then cells that may end a pause, then departures; ports in order.
     pub(super) fn run<R>(
         &mut self,
         mut parts: Parts<'_>,
@@ -115,10 +124,16 @@ impl Replay {
     fn next_due(&mut self, parts: &mut Parts<'_>) -> (Instant, Due) {
         let look = parts.watchdog.as_ref().map_or(Instant::NEVER, |watchdog| watchdog.next_due());
         let free = parts.returns.as_ref().map_or(Instant::NEVER, |returns| returns.next_due());
-        let mut next = (parts.requests.next_renewal(), Due::Renewal);
-        for later in
-            [(look, Due::Look), (free, Due::Free), (self.next_departure(parts.ports), Due::Departure)]
-        {
+        let read = parts.readouts.as_ref().map_or(Instant::NEVER, |readouts| readouts.next_due());
+        let departure = self.next_departure(parts.ports);
+        let mut next = (parts.requests.next_due(), Due::Request);
+        for later in [
+            (parts.reactions.next_due(), Due::Reaction),
+            (look, Due::Look),
+            (free, Due::Free),
+            (read, Due::Read),
+            (departure, Due::Departure),
+        ] {
             if later.0 < next.0 {
                 next = later;
             }
@@ -129,13 +144,19 @@ impl Replay {
     #[inline]
     fn act<R>(&mut self, due: Due, parts: &mut Parts<'_>, now: Instant, context: &mut Context<Packet, R>) {
         match due {
-            Due::Renewal => {
-                let port = parts.requests.renew(now, parts.ports);
+            Due::Request => {
+                let port = parts.requests.act(now, parts.ports);
                 parts.busy.insert(port);
                 self.reschedule(parts.ports, port, Instant::NEVER, now);
             }
+            Due::Reaction => {
+                if let Some((port, pause)) = parts.reactions.pop_due(now) {
+                    self.take_effect(parts, port, &pause.arriving(now), now);
+                }
+            }
             Due::Look => self.look(parts, now),
             Due::Free => self.free(parts, now),
+            Due::Read => self.read(parts, now),
             Due::Departure => self.depart(parts, now, context),
         }
     }
@@ -177,7 +198,7 @@ impl Replay {
         let port = &mut parts.ports[usize::from(egress)];
         let verdict = parts.markers.as_mut().map_or(Verdict::Pass, |markers| {
             markers.colour(stored, now);
-            port.judge(&stored.packet)
+            port.judge(&stored.packet, now)
         });
         if port.is_dropping(priority) {
             port.drop_frame(&stored.packet, DropCause::Watchdog);
@@ -189,9 +210,17 @@ impl Replay {
         }
         // With credits a port may also send later than it said.
         let mut is_changed = parts.returns.is_some();
+        let frame = Passage { ingress, egress, priority, charge };
+        let queue_bytes = if parts.buffer.limits_queue(priority) { port.depth_of(priority, now) } else { 0 };
+        // Accounts that count cells that have left may refuse too much, and never too little.
+        let is_simple = parts.readouts.is_none() || parts.buffer.fits(frame, queue_bytes);
+        let was_asking = !is_simple && parts.buffer.is_pausing(ingress, priority);
+        if !is_simple && let Some(readouts) = &mut parts.readouts {
+            readouts.advance(now, parts.buffer);
+        }
         let admission = match parts.buffer.pools_mut() {
-            Some(pools) => pools.admit(Passage { ingress, egress, priority, charge }),
-            None => parts.buffer.admit(ingress, priority, charge, port.queue_bytes(priority)),
+            Some(pools) => pools.admit(frame),
+            None => parts.buffer.admit(ingress, priority, charge, queue_bytes),
         };
         match admission {
             Admission::Dropped(cause) => port.drop_frame(&stored.packet, cause),
@@ -213,6 +242,13 @@ impl Replay {
         if parts.buffer.pools().is_some() {
             is_changed |= self.take_pause_changes(parts, now);
         }
+        if !is_simple && let Some(readouts) = &mut parts.readouts {
+            let has_begun = !was_asking && parts.buffer.is_pausing(ingress, priority);
+            if has_begun || parts.buffer.pools().is_some() {
+                readouts.watch(parts.buffer);
+                is_changed = true;
+            }
+        }
         is_changed
     }
 
@@ -226,7 +262,7 @@ impl Replay {
             if asks {
                 parts.requests.ask_once(ingress, priority, now, parts.ports);
             } else {
-                parts.requests.end(ingress, priority, parts.ports);
+                parts.requests.end(ingress, priority, now, parts.ports);
             }
             parts.busy.insert(ingress);
             self.reschedule(parts.ports, ingress, Instant::NEVER, now);
@@ -235,30 +271,61 @@ impl Replay {
         is_changed
     }
 
-    /// Takes a frame that leaves by `egress` out of the buffer, and ends the pauses that are over by that.
+    /// Takes a frame that is sent by `egress`, or lost there, out of the buffer at once, and ends the pauses
+    /// that are over by that.
     fn give_back(&mut self, parts: &mut Parts<'_>, egress: u16, held: Held, now: Instant) {
         let charge = parts.buffer.charge(held.frame_bytes);
         if let Some(pools) = parts.buffer.pools_mut() {
             pools.release(Passage::new(held, egress, charge));
             self.take_pause_changes(parts, now);
         } else if release(parts.buffer, held) {
-            parts.requests.end(held.ingress, held.priority, parts.ports);
-            parts.busy.insert(held.ingress);
-            self.reschedule(parts.ports, held.ingress, Instant::NEVER, now);
+            self.end_pause(parts, (held.ingress, held.priority), now);
         }
     }
 
-    /// Acts on a pause or a credit.
+    /// A group no longer needs the pause that it asked for.
+    fn end_pause(&mut self, parts: &mut Parts<'_>, (ingress, priority): (u16, Priority), now: Instant) {
+        parts.requests.end(ingress, priority, now, parts.ports);
+        parts.busy.insert(ingress);
+        self.reschedule(parts.ports, ingress, Instant::NEVER, now);
+    }
+
+    /// Cells have left that may end pauses.
+    #[cold]
+    fn read(&mut self, parts: &mut Parts<'_>, now: Instant) {
+        let Some(readouts) = &mut parts.readouts else { return };
+        let groups = readouts.leave(now, parts.buffer);
+        if parts.buffer.pools().is_some() {
+            self.take_pause_changes(parts, now);
+        } else {
+            for (ingress, priority) in groups {
+                if parts.buffer.end_pause(ingress, priority) {
+                    self.end_pause(parts, (ingress, priority), now);
+                }
+            }
+        }
+        if let Some(readouts) = &mut parts.readouts {
+            readouts.watch(parts.buffer);
+        }
+    }
+
+    /// Takes in a pause or a credit.
     fn receive_link_control(&mut self, parts: &mut Parts<'_>, stored: &Stored, now: Instant) {
-        let Stored { packet, ingress } = stored;
-        let before = parts.ports[usize::from(*ingress)].next_send();
-        parts.ports[usize::from(*ingress)].receive_link_control(packet);
-        parts.busy.insert(*ingress);
-        self.reschedule(parts.ports, *ingress, before, now);
+        if let Some((port, packet)) = parts.reactions.push(now, (stored.ingress, stored.packet)) {
+            self.take_effect(parts, port, &packet, now);
+        }
+    }
+
+    /// Acts on a pause or a credit that a port received.
+    fn take_effect(&mut self, parts: &mut Parts<'_>, port: u16, packet: &Packet, now: Instant) {
+        let before = parts.ports[usize::from(port)].next_send();
+        parts.ports[usize::from(port)].receive_link_control(packet);
+        parts.busy.insert(port);
+        self.reschedule(parts.ports, port, before, now);
         if packet.quanta() > 0
             && let Some(watchdog) = &mut parts.watchdog
         {
-            watchdog.note_pause(*ingress, packet.priority(), now);
+            watchdog.note_pause(port, packet.priority(), now);
         }
     }
 
@@ -266,8 +333,15 @@ impl Replay {
     fn look(&mut self, parts: &mut Parts<'_>, now: Instant) {
         let Some(watchdog) = &mut parts.watchdog else { return };
         let Look { port, flushed } = watchdog.look(now, parts.ports);
+        let has_flushed = !flushed.is_empty();
+        if has_flushed && let Some(readouts) = &mut parts.readouts {
+            readouts.advance(now, parts.buffer);
+        }
         for lost in flushed {
             self.give_back(parts, port, lost, now);
+        }
+        if has_flushed && let Some(readouts) = &mut parts.readouts {
+            readouts.watch(parts.buffer);
         }
         parts.busy.insert(port);
         self.reschedule(parts.ports, port, Instant::NEVER, now);
@@ -280,7 +354,17 @@ impl Replay {
             if let Some(returns) = &mut parts.returns {
                 returns.push(parts.ports[usize::from(egress)].transmitter().free_at(), sent);
             }
-            self.give_back(parts, egress, sent, now);
+            match &mut parts.readouts {
+                None => self.give_back(parts, egress, sent, now),
+                Some(readouts) => {
+                    let byte_time = parts.ports[usize::from(egress)].transmitter().byte_time();
+                    let frame = OnLink { start: now, byte_time, frame_bytes: sent.frame_bytes };
+                    readouts.begin(egress, sent, frame, parts.buffer);
+                    if parts.buffer.pools().is_some() {
+                        self.take_pause_changes(parts, now);
+                    }
+                }
+            }
         }
         self.reschedule(parts.ports, egress, Instant::NEVER, now);
     }

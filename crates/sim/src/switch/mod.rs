@@ -23,6 +23,7 @@ pub(crate) mod pools;
 mod port_set;
 mod queue;
 mod queued;
+pub(crate) mod readout;
 mod returns;
 pub(crate) mod schedule;
 pub(crate) mod scheduled;
@@ -35,6 +36,7 @@ pub(crate) use queue::{EgressPlan, EgressPort, PriorityCounters, QueueCounters};
 pub(crate) use turns::WINDOW_MAX;
 
 use crate::link::Dropped;
+use crate::link::delayed::Delayed;
 use crate::link::egress::SharedLinks;
 use crate::packet::{FRAMES_AHEAD, Packet, Priority};
 use crate::record::Context;
@@ -50,12 +52,13 @@ use paths::Reroute;
 use pfc::PauseRequests;
 use pools::Pools;
 use port_set::PortSet;
-use queue::Stored;
+use queue::{SENDING_PORTS_MAX, Stored};
+use readout::{Readouts, Release};
 use returns::Returns;
 use std::ops::Range;
 use std::sync::Arc;
 use topology::Routes;
-use units::{Cycle, Instant, NodeId};
+use units::{Cycle, Instant, NodeId, Span};
 use watchdog::{Watchdog, WatchdogPlan};
 use wire::Framing;
 
@@ -73,8 +76,18 @@ pub(crate) struct SwitchPlan {
     pub(crate) reroutes: Arc<[Reroute]>,
     pub(crate) ports: Vec<EgressPlan>,
     pub(crate) buffer: BufferPlan,
+    /// When a frame that is sent is taken out of it.
+    pub(crate) release: Release,
+    /// Part of the pipeline latency that lies inside the buffer.
+    pub(crate) inside: Span,
+    /// No frame is longer.
+    pub(crate) frame_bytes_max: u32,
     /// Pause time asked for [quanta].
     pub(crate) pause_quanta: u16,
+    /// From a threshold to its pause frame.
+    pub(crate) pause_response: Span,
+    /// From when a pause frame would be taken in as data to its effect.
+    pub(crate) pause_reaction: Span,
     /// The PFC watchdog, if there is one.
     pub(crate) watchdog: Option<WatchdogPlan>,
     /// What colours frames that come in from hosts, if anything does.
@@ -110,6 +123,8 @@ pub(crate) struct Switch {
     ports: Vec<EgressPort>,
     buffer: SharedBuffer,
     requests: PauseRequests,
+    /// Pause frames received that have no effect yet, with their ports.
+    reactions: Delayed<(u16, Packet)>,
     /// With cut-through and ports of different rates.
     incoming: Option<Box<Incoming>>,
     watchdog: Option<Box<Watchdog>>,
@@ -117,6 +132,10 @@ pub(crate) struct Switch {
     markers: Option<Box<Markers>>,
     /// On InfiniBand.
     returns: Option<Box<Returns>>,
+    /// Frames being read out, unless they are released as their transmissions start.
+    readouts: Option<Box<Readouts>>,
+    /// What they take of the buffer at the most.
+    reading_max: u64,
     /// A port is paused or has a pause frame to send; only a window on the exact path changes it.
     is_pause_active: bool,
     /// Routes are prefetched.
@@ -156,10 +175,23 @@ impl Switch {
         let ports = plan.ports.len();
         // Thresholds of pools, and colours, are judged frame by frame.
         let has_colours = plan.markers.is_some() || plan.ports.iter().any(|port| port.wred.is_some());
-        let exact_only = plan.exact_only || plan.has_credits || plan.buffer.pools.is_some() || has_colours;
+        let exact_only = plan.exact_only
+            || plan.has_credits
+            || plan.buffer.pools.is_some()
+            || has_colours
+            || plan.inside > Span::ZERO
+            || ports > SENDING_PORTS_MAX;
         let rates: Vec<_> = plan.ports.iter().map(|port| port.wire.rate).collect();
         let mut links = SharedLinks::default();
+        let buffer = SharedBuffer::new(plan.buffer, ports);
+        let readouts = Readouts::new(plan.release, plan.inside).map(Box::new);
         Self {
+            reading_max: if readouts.is_some() {
+                ports as u64 * buffer.charge(plan.frame_bytes_max)
+            } else {
+                0
+            },
+            readouts,
             members: Members::new(plan.members),
             has_large_routes: plan.routes.memory_bytes() > LARGE_ROUTES_BYTES,
             routes: plan.routes,
@@ -168,13 +200,14 @@ impl Switch {
             next_reroute: 0,
             choice: plan.choice,
             ports: plan.ports.into_iter().map(|port| EgressPort::new(port, &mut links)).collect(),
-            buffer: SharedBuffer::new(plan.buffer, ports),
+            buffer,
             incoming: if plan.is_cut_through {
                 Incoming::new(plan.framing, &rates).map(Box::new)
             } else {
                 None
             },
-            requests: PauseRequests::new(plan.pause_quanta, rates),
+            requests: PauseRequests::new(plan.pause_quanta, plan.pause_response, rates),
+            reactions: Delayed::new(plan.pause_reaction),
             watchdog: plan.watchdog.map(|watchdog| Box::new(Watchdog::new(watchdog, ports))),
             markers: has_colours.then(|| Box::new(plan.markers.unwrap_or_default())),
             returns: plan.has_credits.then(Box::default),
@@ -286,14 +319,17 @@ impl Switch {
         context: &mut Context<Packet, R>,
     ) -> Instant {
         for (load, port) in self.loads.iter_mut().zip(&self.ports) {
-            *load = port.queued_bytes();
+            *load = port.depth_bytes(window.start);
         }
         let is_large = context.is_large();
         self.take_arrivals(window, &mut scratch.arrivals, is_large, context.inboxes(inboxes));
         self.direct(&mut scratch.arrivals);
         let charge = self.settle(window.end, &mut scratch.arrivals);
-        let next = if self.is_calm(charge, scratch) {
+        let next = if self.is_calm(window.start, charge, scratch) {
             self.paths.fast += 1;
+            if let Some(readouts) = &mut self.readouts {
+                readouts.suspend(&mut self.buffer);
+            }
             self.serve_ports(window.end, scratch, context)
         } else {
             self.paths.exact += 1;
@@ -323,39 +359,51 @@ impl Switch {
     /// No threshold is within reach in this window, in which so many bytes of the buffer are filled, if that
     /// is known, and no pause is in play, so the ports are independent.
     #[inline]
-    fn is_calm(&self, arriving: Option<u64>, scratch: &mut Scratch) -> bool {
+    fn is_calm(&self, start: Instant, arriving: Option<u64>, scratch: &mut Scratch) -> bool {
         !self.exact_only
             && !scratch.arrivals.has_control()
             && !self.is_pause_active
             && !self.buffer.any_pausing()
-            && self.is_far(arriving, scratch)
+            && self.is_far(start, arriving, scratch)
     }
 
-    /// No threshold is within reach. What arrives is added up only where it decides.
+    /// No threshold is within reach from `start` on. What arrives, and what is being read out, is added up
+    /// only where it decides.
     #[inline]
-    fn is_far(&self, arriving: Option<u64>, scratch: &mut Scratch) -> bool {
+    fn is_far(&self, start: Instant, arriving: Option<u64>, scratch: &mut Scratch) -> bool {
         let most = || scratch.arrivals.count() as u64 * self.buffer.charge(Packet::FRAME_BYTES_MAX);
-        self.buffer.is_far_from_thresholds(arriving.unwrap_or_else(most))
-            || self.is_far_exactly(arriving, scratch)
+        self.buffer.is_far_from_thresholds(arriving.unwrap_or_else(most) + self.reading_max)
+            || self.is_far_exactly(start, arriving, scratch)
     }
 
     #[cold]
-    fn is_far_exactly(&self, arriving: Option<u64>, scratch: &mut Scratch) -> bool {
+    fn is_far_exactly(&self, start: Instant, arriving: Option<u64>, scratch: &mut Scratch) -> bool {
         let arriving =
             arriving.unwrap_or_else(|| charge_of(&scratch.arrivals, &self.buffer, self.ports.len()));
-        self.buffer.is_far_from_thresholds(arriving) || self.is_far_port_by_port(arriving, scratch)
+        let held = arriving + self.being_read(start).map(|(_, _, charge)| charge).sum::<u64>();
+        self.buffer.is_far_from_thresholds(held) || self.is_far_port_by_port(start, held, scratch)
+    }
+
+    /// Frames that are being read out at `now`: egress port, ingress port, what they take of the buffer.
+    fn being_read(&self, now: Instant) -> impl Iterator<Item = (usize, usize, u64)> {
+        let ports = self.ports.iter().enumerate().filter(|_| self.readouts.is_some());
+        let read = move |(egress, port): (usize, &EgressPort)| Some((egress, port.being_read(now)?.0));
+        ports.filter_map(read).map(|(egress, held)| {
+            debug_assert!(self.buffer.charge(held.frame_bytes) * self.ports.len() as u64 <= self.reading_max);
+            (egress, usize::from(held.ingress), self.buffer.charge(held.frame_bytes))
+        })
     }
 
     /// The closer look, for switches that are well filled as a whole: no group of a port with arrivals and no
     /// queue they are bound for reaches its threshold. Others only lose frames in this window.
-    fn is_far_port_by_port(&self, arriving: u64, scratch: &mut Scratch) -> bool {
-        let Some(limits) = self.buffer.limits_with(arriving) else { return false };
+    fn is_far_port_by_port(&self, start: Instant, held: u64, scratch: &mut Scratch) -> bool {
+        let Some(limits) = self.buffer.limits_with(held) else { return false };
         let charge = |stored: &Stored| self.buffer.charge(stored.packet.frame_bytes());
         let Scratch { arrivals, charges, .. } = scratch;
         charges.clear();
         charges.resize(self.ports.len(), 0);
         for (egress, port) in self.ports.iter().enumerate().filter(|(egress, _)| arrivals.has(*egress)) {
-            let mut bound = port.queued_bytes();
+            let mut bound = port.depth_bytes(start);
             for stored in arrivals.iter(egress) {
                 bound += charge(stored);
                 charges[usize::from(stored.ingress)] += charge(stored);
@@ -363,6 +411,10 @@ impl Switch {
             if bound > limits.queue {
                 return false;
             }
+        }
+        let has_arrivals: Vec<bool> = charges.iter().map(|charge| *charge > 0).collect();
+        for (_, ingress, charge) in self.being_read(start).filter(|(_, ingress, _)| has_arrivals[*ingress]) {
+            charges[ingress] += charge;
         }
         let mut ingress = (0..).zip(charges);
         ingress.all(|(port, charge)| *charge == 0 || self.buffer.held_from(port) + *charge <= limits.group)
@@ -450,20 +502,26 @@ impl Switch {
         scratch: &mut Scratch,
         context: &mut Context<Packet, R>,
     ) -> Instant {
+        if let Some(readouts) = &mut self.readouts {
+            readouts.resume(window.start, &self.ports, &mut self.buffer);
+        }
         let Scratch { arrivals, replay, turn, .. } = scratch;
         let arrivals = arrivals.merge(self.busy.iter(), self.incoming.is_some());
         let parts = Parts {
             ports: &mut self.ports,
             buffer: &mut self.buffer,
             requests: &mut self.requests,
+            reactions: &mut self.reactions,
             watchdog: self.watchdog.as_deref_mut(),
             markers: self.markers.as_deref_mut(),
             returns: self.returns.as_deref_mut(),
+            readouts: self.readouts.as_deref_mut(),
             busy: &mut self.busy,
         };
         replay.run(parts, arrivals, window, context);
-        self.is_pause_active = false;
-        let mut next = self.requests.next_renewal();
+        let reaction = self.reactions.next_due();
+        self.is_pause_active = self.requests.is_responding() || reaction != Instant::NEVER;
+        let mut next = self.requests.next_due().min(reaction);
         self.busy.list(turn);
         for &current in &*turn {
             let port = &self.ports[usize::from(current)];
@@ -475,7 +533,8 @@ impl Switch {
             }
         }
         let free = self.returns.as_ref().map_or(Instant::NEVER, |returns| returns.next_due());
-        next.min(free).min(self.next_look())
+        let read = self.readouts.as_ref().map_or(Instant::NEVER, |readouts| readouts.next_due());
+        next.min(free).min(read).min(self.next_look())
     }
 
     /// When the watchdog looks at a queue again. With nothing paused it has none to look at.
@@ -533,9 +592,12 @@ impl Switch {
             ports,
             buffer,
             requests,
+            reactions,
             watchdog,
             markers,
             returns: _,
+            readouts,
+            reading_max: _,
             incoming,
             is_pause_active,
             has_large_routes: _,
@@ -554,8 +616,15 @@ impl Switch {
             cycle.never_repeats();
         }
         ports.iter_mut().for_each(|port| port.visit(cycle));
+        if let Some(readouts) = readouts {
+            readouts.visit(cycle, buffer);
+        }
         buffer.visit(cycle);
         requests.visit(cycle);
+        reactions.visit(cycle, |(port, pause), cycle| {
+            cycle.same(u64::from(*port));
+            pause.visit(cycle);
+        });
         if let Some(watchdog) = watchdog {
             watchdog.visit(cycle);
         }

@@ -1,19 +1,23 @@
 //! Priority flow control at the asking side: pause frames sent, renewed and ended.
 //!
 //! A group that asks for a pause sends a frame with the configured quanta at once, again each time half of
-//! them have passed, and one with zero quanta when it has room again (IEEE 802.1Q-2022, clause 36).
+//! them have passed, and one with zero quanta when it has room again (IEEE 802.1Q-2022, clause 36). A pause
+//! frame is ready to be sent the response time of the switch after that.
 
 use super::buffer::SharedBuffer;
 use super::queue::EgressPort;
+use crate::link::delayed::Delayed;
 use crate::packet::{Packet, Priority};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use units::{Cycle, Instant, Rate, Span};
 
 /// The pauses a switch has asked for.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct PauseRequests {
     quanta: u16,
+    /// Pause frames that are not ready yet, with their ports.
+    responses: Delayed<(u16, Packet)>,
     /// Rate of each port.
     rates: Vec<Rate>,
     /// When pauses are renewed, as (time, port, priority). An entry holds only while `due` says the same.
@@ -24,8 +28,10 @@ pub(super) struct PauseRequests {
 }
 
 impl PauseRequests {
-    pub(super) fn new(quanta: u16, rates: Vec<Rate>) -> Self {
-        Self { quanta, rates, renewals: BinaryHeap::new(), due: Vec::new() }
+    /// Frames for `quanta` of pause are sent `response` after a threshold was crossed.
+    pub(super) fn new(quanta: u16, response: Span, rates: Vec<Rate>) -> Self {
+        let responses = Delayed::new(response);
+        Self { quanta, responses, rates, renewals: BinaryHeap::new(), due: Vec::new() }
     }
 
     /// Asks for a pause if the group of an arrival needs one that it has not asked for; true if it did.
@@ -56,11 +62,17 @@ impl PauseRequests {
     }
 
     fn ask(&mut self, port: u16, priority: Priority, now: Instant, ports: &mut [EgressPort]) {
-        ports[usize::from(port)].send_pause(Packet::pause(priority, self.quanta));
+        self.respond(port, Packet::pause(priority, self.quanta), now, ports);
         // One quantum is 512 bit times: 64 bytes. Half of the pause may pass before it is renewed.
         let half = Span(self.rates[usize::from(port)].span_of(u64::from(self.quanta) * 64).0 / 2);
         self.set_due(port, priority, now + half);
         self.renewals.push(Reverse((now + half, port, priority)));
+    }
+
+    fn respond(&mut self, port: u16, pause: Packet, now: Instant, ports: &mut [EgressPort]) {
+        if let Some((port, pause)) = self.responses.push(now, (port, pause)) {
+            ports[usize::from(port)].send_pause(pause);
+        }
     }
 
     fn due(&self, port: u16, priority: Priority) -> Instant {
@@ -73,13 +85,23 @@ impl PauseRequests {
     }
 
     /// Ends a pause.
-    pub(super) fn end(&mut self, port: u16, priority: Priority, ports: &mut [EgressPort]) {
+    pub(super) fn end(&mut self, port: u16, priority: Priority, now: Instant, ports: &mut [EgressPort]) {
         self.set_due(port, priority, Instant::NEVER);
-        ports[usize::from(port)].send_pause(Packet::pause(priority, 0));
+        self.respond(port, Packet::pause(priority, 0), now, ports);
+    }
+
+    /// Pause frames are not ready yet.
+    pub(super) fn is_responding(&self) -> bool {
+        self.responses.next_due() != Instant::NEVER
+    }
+
+    /// When a pause frame is ready or the next pause is renewed.
+    pub(super) fn next_due(&mut self) -> Instant {
+        self.responses.next_due().min(self.next_renewal())
     }
 
     /// When the next pause is renewed. Pauses that have ended are forgotten.
-    pub(super) fn next_renewal(&mut self) -> Instant {
+    fn next_renewal(&mut self) -> Instant {
         while let Some(&Reverse((at, port, priority))) = self.renewals.peek() {
             if self.due(port, priority) == at {
                 return at;
@@ -91,7 +113,11 @@ impl PauseRequests {
 
     /// See [`Cycle`].
     pub(super) fn visit(&mut self, cycle: &mut Cycle) {
-        let Self { quanta: _, rates: _, renewals, due } = self;
+        let Self { quanta: _, responses, rates: _, renewals, due } = self;
+        responses.visit(cycle, |(port, pause), cycle| {
+            cycle.same(u64::from(*port));
+            pause.visit(cycle);
+        });
         cycle.same(due.len() as u64);
         due.iter_mut().flatten().for_each(|time| cycle.time(time));
         // What has ended is forgotten first: it would count as something that is still to come.
@@ -102,8 +128,17 @@ impl PauseRequests {
         }
     }
 
+    /// Does what is due at `now`; returns its port.
+    pub(super) fn act(&mut self, now: Instant, ports: &mut [EgressPort]) -> u16 {
+        if let Some((port, pause)) = self.responses.pop_due(now) {
+            ports[usize::from(port)].send_pause(pause);
+            return port;
+        }
+        self.renew(now, ports)
+    }
+
     /// Renews the pause that is due; returns its port.
-    pub(super) fn renew(&mut self, now: Instant, ports: &mut [EgressPort]) -> u16 {
+    fn renew(&mut self, now: Instant, ports: &mut [EgressPort]) -> u16 {
         let Some(Reverse((_, port, priority))) = self.renewals.pop() else { return 0 };
         self.ask(port, priority, now, ports);
         port
@@ -134,7 +169,7 @@ mod tests {
             lossless: Some(lossless),
             pools: None,
         };
-        let requests = PauseRequests::new(1_000, vec![Rate::from_gbps(400); 2]);
+        let requests = PauseRequests::new(1_000, Span::ZERO, vec![Rate::from_gbps(400); 2]);
         (SharedBuffer::new(plan, 2), requests, [idle_port(), idle_port()])
     }
 
@@ -150,10 +185,29 @@ mod tests {
         assert_eq!(requests.next_renewal(), Instant(20 + 640_000));
         assert_eq!(requests.renew(Instant(640_020), &mut ports), 1);
         assert_eq!(requests.next_renewal(), Instant(20 + 2 * 640_000));
-        requests.end(1, LOSSLESS, &mut ports);
+        requests.end(1, LOSSLESS, Instant(640_030), &mut ports);
         assert_eq!(requests.next_renewal(), Instant::NEVER);
         assert_eq!(waiting_pauses(&ports[1]), [(3, 1_000), (3, 1_000), (3, 0)]);
         assert!(waiting_pauses(&ports[0]).is_empty());
+    }
+
+    #[test]
+    fn pause_frames_are_ready_after_the_response_time_in_order() {
+        let (mut buffer, _, mut ports) = set_up();
+        let mut requests = PauseRequests::new(1_000, Span(700_000), vec![Rate::from_gbps(400); 2]);
+        buffer.admit(1, LOSSLESS, 200, 0);
+        requests.note_arrival(&buffer, 1, LOSSLESS, Instant(20), &mut ports);
+        assert!(waiting_pauses(&ports[1]).is_empty() && requests.is_responding());
+        // It is renewed by the time of the crossing, and the second frame is late by the same time.
+        assert_eq!((requests.next_due(), requests.act(Instant(640_020), &mut ports)), (Instant(640_020), 1));
+        assert_eq!((requests.next_due(), requests.act(Instant(700_020), &mut ports)), (Instant(700_020), 1));
+        assert_eq!(waiting_pauses(&ports[1]), [(3, 1_000)]);
+        requests.end(1, LOSSLESS, Instant(700_030), &mut ports);
+        for at in [1_340_020, 1_400_030].map(Instant) {
+            assert_eq!((requests.next_due(), requests.act(at, &mut ports)), (at, 1));
+        }
+        assert_eq!(waiting_pauses(&ports[1]), [(3, 1_000), (3, 1_000), (3, 0)]);
+        assert!(!requests.is_responding() && requests.next_due() == Instant::NEVER);
     }
 
     #[test]
@@ -161,7 +215,7 @@ mod tests {
         let (mut buffer, mut requests, mut ports) = set_up();
         buffer.admit(0, LOSSLESS, 200, 0);
         requests.note_arrival(&buffer, 0, LOSSLESS, Instant(0), &mut ports);
-        requests.end(0, LOSSLESS, &mut ports);
+        requests.end(0, LOSSLESS, Instant(1), &mut ports);
         requests.note_arrival(&buffer, 0, LOSSLESS, Instant(500_000), &mut ports);
         assert_eq!(requests.next_renewal(), Instant(1_140_000));
     }
@@ -183,7 +237,7 @@ mod tests {
         assert_eq!(requests.next_renewal(), Instant(5 * 640_000));
         let mut ended = Cycle::record(Instant(0));
         requests.visit(&mut ended);
-        requests.end(0, LOSSLESS, &mut ports);
+        requests.end(0, LOSSLESS, Instant(640_001), &mut ports);
         ended.compare(Instant(640_000));
         requests.visit(&mut ended);
         assert_eq!(ended.room(), 0, "a pause has ended");

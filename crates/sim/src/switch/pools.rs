@@ -16,6 +16,7 @@
 
 use super::buffer::{Admission, DropCause, Ratio, Xoff};
 use super::queue::Held;
+use super::readout::{PauseEnd, Surplus};
 use crate::packet::Priority;
 use std::collections::VecDeque;
 use units::Cycle;
@@ -174,6 +175,8 @@ struct IngressPool {
     headroom_size: u64,
     headroom_used: u64,
     xoff: Option<PoolXoff>,
+    /// What is being read out of its groups, at most of the shared part.
+    reading: u64,
     /// The groups hold more than the pool's XOFF threshold, or have and not fallen below since.
     is_over: bool,
 }
@@ -191,6 +194,12 @@ impl IngressPool {
         self.xoff.is_some_and(|xoff| used > self.xoff_bytes(xoff) || has_no_room)
     }
 
+    /// They do not hold more than the threshold with `more`.
+    fn stays_below(&self, more: u64) -> bool {
+        let used = self.pool.shared_used + more;
+        self.xoff.is_none_or(|xoff| used <= self.xoff_bytes(xoff).min(self.pool.shared_size))
+    }
+
     /// They hold so little that the pauses of all may end.
     fn is_low(&self) -> bool {
         let low = |xoff: PoolXoff| self.xoff_bytes(xoff).saturating_sub(xoff.offset_bytes);
@@ -204,6 +213,8 @@ struct Group {
     /// Outside its headroom.
     used: u64,
     headroom_used: u64,
+    /// What of both is being read out.
+    reading: u64,
     is_pausing: bool,
 }
 
@@ -263,6 +274,7 @@ impl Pools {
             headroom_size: plan.headroom(each),
             headroom_used: 0,
             xoff: each.xoff,
+            reading: 0,
             is_over: false,
         };
         Self {
@@ -311,6 +323,26 @@ impl Pools {
     /// Takes out the first group that asks for a pause or no longer does and of which nobody was told.
     pub(super) fn next_change(&mut self) -> Option<PauseChange> {
         self.changes.pop_front()
+    }
+
+    /// Whether any group asks for a pause.
+    pub(super) const fn any_pausing(&self) -> bool {
+        self.pausing > 0
+    }
+
+    /// Whether a frame may be stored without reaching a limit or the threshold of its pool.
+    pub(super) fn fits(&self, frame: Passage) -> bool {
+        let Passage { ingress, egress, priority, charge } = frame;
+        let group = self.groups[self.index(ingress, priority)];
+        let queue = self.queues[self.index(egress, priority)];
+        let queues = self.pool_of_queues[priority.index()].map(|pool| &self.egress[pool]);
+        let fits_queue = queues.is_none_or(|pool| pool.admits(pool.profile(priority), queue, charge));
+        let fits_group = self.pool_of_groups[priority.index()].is_none_or(|pool| {
+            let own = &self.ingress[pool];
+            let profile = self.profile(pool, priority);
+            own.pool.admits(profile, group.used, charge) && !own.is_over && own.stays_below(charge)
+        });
+        fits_queue && fits_group && !group.is_pausing && self.stored + charge <= self.size
     }
 
     /// Judges an arriving frame and stores it if it may stay.
@@ -434,6 +466,60 @@ impl Pools {
         }
     }
 
+    /// A frame is being read out from now on: so much of it is counted.
+    pub(super) fn begin_readout(&mut self, frame: Passage) {
+        let Passage { ingress, priority, charge, .. } = frame;
+        let index = self.index(ingress, priority);
+        self.groups[index].reading += charge;
+        if let Some(pool) = self.pool_of_groups[priority.index()] {
+            self.ingress[pool].reading += charge;
+        }
+    }
+
+    /// Takes a part of such a frame out.
+    pub(super) fn read_out(&mut self, frame: Passage) {
+        let Passage { ingress, priority, charge, .. } = frame;
+        let index = self.index(ingress, priority);
+        self.groups[index].reading -= charge;
+        if let Some(pool) = self.pool_of_groups[priority.index()] {
+            self.ingress[pool].reading -= charge;
+        }
+        self.release(frame);
+    }
+
+    /// What has to leave of a group for the pause that it asks for to end, and of its pool for those of all.
+    pub(super) fn pause_end(&self, ingress: u16, priority: Priority) -> PauseEnd {
+        let Some(pool) = self.pool_of_groups[priority.index()] else { return PauseEnd::NONE };
+        let own = &self.ingress[pool];
+        let of_pool = match own.xoff.filter(|_| own.is_over) {
+            None => Surplus::ENDLESS,
+            Some(xoff) => {
+                let low = own.xoff_bytes(xoff).saturating_sub(xoff.offset_bytes);
+                Surplus { bytes: own.pool.shared_used.saturating_sub(low), reading: own.reading }
+            }
+        };
+        // Thresholds move with every departure: found out again with each of them.
+        PauseEnd { surplus: [self.surplus_of(own, ingress, priority), of_pool], again_at_free: 0 }
+    }
+
+    /// What has to leave of a group for the pause that it asks for to end.
+    fn surplus_of(&self, own: &IngressPool, ingress: u16, priority: Priority) -> Surplus {
+        let Group { used, headroom_used, reading, is_pausing } = self.groups[self.index(ingress, priority)];
+        let is_host_held = own.is_over
+            && self.to_host[usize::from(ingress)]
+            && own.xoff.is_some_and(|xoff| xoff.pauses_hosts);
+        if !is_pausing || is_host_held {
+            return Surplus::ENDLESS;
+        }
+        let profile = self.lossless.profile;
+        let free = (own.pool.shared_size - own.pool.shared_used).saturating_add(own.reading);
+        let xoff_bytes = profile.limit.map_or(u64::MAX, |limit| threshold(limit, free));
+        let low = if own.is_over { 0 } else { xoff_bytes.saturating_sub(self.lossless.xon_offset_bytes) };
+        // What leaves is taken out of the headroom first.
+        let surplus = used.saturating_sub(profile.reserved_bytes.saturating_add(low));
+        Surplus { bytes: headroom_used + surplus, reading }
+    }
+
     /// Takes out a frame whose transmission starts, or that is lost in its queue.
     pub(super) fn release(&mut self, frame: Passage) {
         let Passage { ingress, egress, priority, charge } = frame;
@@ -547,12 +633,12 @@ impl Pools {
         } = self;
         debug_assert!(changes.is_empty(), "everyone has been told");
         cycle.same_list([*stored, u64::from(*pausing)].into_iter());
-        for IngressPool { pool, headroom_used, is_over, .. } in ingress {
-            cycle.same_list([pool.shared_used, *headroom_used, u64::from(*is_over)].into_iter());
+        for IngressPool { pool, headroom_used, reading, is_over, .. } in ingress {
+            cycle.same_list([pool.shared_used, *headroom_used, *reading, u64::from(*is_over)].into_iter());
         }
         egress.iter().for_each(|pool| cycle.same(pool.shared_used));
-        for Group { used, headroom_used, is_pausing } in groups {
-            cycle.same_list([*used, *headroom_used, u64::from(*is_pausing)].into_iter());
+        for Group { used, headroom_used, reading, is_pausing } in groups {
+            cycle.same_list([*used, *headroom_used, *reading, u64::from(*is_pausing)].into_iter());
         }
         cycle.same_list(queues.iter().copied());
     }

@@ -7,6 +7,7 @@ use super::ecn::EcnMarker;
 use super::ecn_control::EcnControl;
 use super::ecn_law::MarkingRange;
 use super::queued::Queued;
+use super::readout::{OnLink, Release};
 use super::schedule::Scheduler;
 use super::watchdog::StormAction;
 use super::wred::{Verdict, Wred};
@@ -55,6 +56,42 @@ pub(crate) struct Held {
     pub(super) frame_bytes: u32,
 }
 
+/// The frame that a port sends, in 32 bits: its size, its priority, the port it came in by; 0 if there is
+/// none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Sending(u32);
+
+impl Sending {
+    const NONE: Self = Self(0);
+    const SIZE_BITS: u32 = (Packet::FRAME_BYTES_MAX + 1).ilog2();
+    const INGRESS_SHIFT: u32 = Self::SIZE_BITS + 3;
+
+    #[inline(always)]
+    const fn new(packet: &Packet, ingress: u16) -> Self {
+        let priority = (packet.priority().0 as u32) << Self::SIZE_BITS;
+        Self(packet.frame_bytes() | priority | (ingress as u32) << Self::INGRESS_SHIFT)
+    }
+
+    #[inline(always)]
+    const fn frame_bytes(self) -> u32 {
+        self.0 & Packet::FRAME_BYTES_MAX
+    }
+
+    #[inline]
+    const fn priority(self) -> Priority {
+        Priority((self.0 >> Self::SIZE_BITS) as u8 & (Priority::COUNT as u8 - 1))
+    }
+
+    #[inline]
+    const fn ingress(self) -> u16 {
+        (self.0 >> Self::INGRESS_SHIFT) as u16
+    }
+}
+
+/// So many ports of a switch have a number in [`Sending`]; one with more takes the exact path only, which
+/// does not read it.
+pub(super) const SENDING_PORTS_MAX: usize = 1 << (u32::BITS - Sending::INGRESS_SHIFT);
+
 /// Frames of one priority that wait at a port.
 #[derive(Debug, Default)]
 struct Queue {
@@ -65,7 +102,7 @@ struct Queue {
 /// What a port counts beyond what it sent.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct QueueCounters {
-    /// Largest queue, an arriving frame included [bytes].
+    /// Largest queue, an arriving frame and what has not been read of the one that is sent included [bytes].
     pub(crate) queue_max_bytes: u64,
     /// Frames that found no room, and their bytes.
     pub(crate) dropped_tail: Dropped,
@@ -110,6 +147,8 @@ pub(crate) struct EgressPlan {
     pub(crate) wred: Option<Box<Wred>>,
     /// Credits of the link, on InfiniBand.
     pub(crate) credits: Option<CreditPlan>,
+    /// When a frame no longer counts for the length of its queue.
+    pub(crate) release: Release,
 }
 
 /// An egress port.
@@ -125,14 +164,20 @@ pub(crate) struct EgressPort {
     to: Destination,
     /// Bit `p` is set while queue `p` holds something.
     occupied: u8,
-    /// Priorities are served strictly, thresholds do not move and there are no credits.
-    is_plain: bool,
+    /// Priorities are served strictly, thresholds do not move and there are no credits; the frame that is sent
+    /// counts for the length of its queue.
+    traits: u8,
     /// No shorter queue has frames marked [[`MARKING_STEP`], rounded down]; zero if thresholds move.
     marks_above: u16,
     queued_bytes: u64,
-    queue_max_bytes: u64,
+    /// With no more in its queues an arrival is neither marked nor makes for the largest queue so far [bytes].
+    depth_known: u32,
+    /// The frame that is sent; of meaning until the transmitter is free.
+    sending: Sending,
     // Behind it: two queues to a line.
     queues: [Queue; Priority::COUNT],
+    queue_max_bytes: u64,
+    release: Release,
     scheduler: Scheduler,
     /// Moves the thresholds of the marker.
     control: Option<Box<EcnControl>>,
@@ -156,6 +201,10 @@ const _: () = assert!(
     "a port begins with one line, no queue is on two"
 );
 
+/// In [`EgressPort::traits`].
+const PLAIN: u8 = 1;
+const READS: u8 = 2;
+
 /// Length of a queue from which on a port looks whether frames are marked, in so many bytes.
 const MARKING_STEP: u64 = 4_096;
 
@@ -168,15 +217,20 @@ impl EgressPort {
             (Some(_), Some(_)) => 0,
         };
         let is_strict = matches!(plan.scheduler, Scheduler::Strict);
+        let is_plain = is_strict && plan.control.is_none() && plan.credits.is_none();
+        let reads = plan.release != Release::Start;
         Self {
             transmitter: Transmitter::of(links.link(plan.wire, plan.changes)),
             to: plan.wire.to,
             occupied: 0,
-            is_plain: is_strict && plan.control.is_none() && plan.credits.is_none(),
+            traits: if is_plain { PLAIN } else { 0 } | if reads { READS } else { 0 },
             marks_above: u16::try_from(kmin_bytes / MARKING_STEP).unwrap_or(u16::MAX),
             queued_bytes: 0,
-            queue_max_bytes: 0,
+            depth_known: 0,
+            sending: Sending::NONE,
             queues: Default::default(),
+            queue_max_bytes: 0,
+            release: plan.release,
             scheduler: plan.scheduler,
             control: plan.control,
             credits: plan.credits.map(|plan| Box::new(Credits::new(plan))),
@@ -276,10 +330,74 @@ impl EgressPort {
         &self.pause
     }
 
+    #[inline]
+    const fn is_plain(&self) -> bool {
+        self.traits & PLAIN != 0
+    }
+
     /// Bytes waiting, the frame in transmission excluded.
     #[inline]
     pub(crate) const fn queued_bytes(&self) -> u64 {
         self.queued_bytes
+    }
+
+    /// Bytes waiting, and what has not been read at `now` of the frame that is sent.
+    #[inline]
+    pub(crate) fn depth_bytes(&self, now: Instant) -> u64 {
+        self.queued_bytes + self.unread_bytes(now)
+    }
+
+    /// The same of one priority.
+    pub(super) fn depth_of(&self, priority: Priority, now: Instant) -> u64 {
+        self.queue_bytes(priority) + self.unread_of(priority, self.unread_bytes(now))
+    }
+
+    /// What of so many unread bytes is of a priority.
+    fn unread_of(&self, priority: Priority, unread: u64) -> u64 {
+        if self.sending.priority() == priority { unread } else { 0 }
+    }
+
+    /// What has not been read at `now` of the frame that is sent, if that counts for its queue.
+    #[inline]
+    fn unread_bytes(&self, now: Instant) -> u64 {
+        if now >= self.transmitter.free_at() || self.sending == Sending::NONE {
+            return 0;
+        }
+        self.release.unread_bytes(&self.on_link(), now).into()
+    }
+
+    /// The frame that is sent.
+    fn on_link(&self) -> OnLink {
+        let frame_bytes = self.sending.frame_bytes();
+        let start = self.transmitter.started(frame_bytes);
+        OnLink { start, byte_time: self.transmitter.byte_time(), frame_bytes }
+    }
+
+    /// The frame that is read out of the buffer at `now`, if there is one, and what it took.
+    pub(super) fn being_read(&self, now: Instant) -> Option<(Held, OnLink)> {
+        if now >= self.transmitter.free_at() || self.sending == Sending::NONE {
+            return None;
+        }
+        let sending = self.sending;
+        let (ingress, priority, frame_bytes) = (sending.ingress(), sending.priority(), sending.frame_bytes());
+        Some((Held { ingress, priority, frame_bytes }, self.on_link()))
+    }
+
+    /// Notes the frame whose transmission has begun.
+    #[inline(always)]
+    const fn note_sending(&mut self, packet: &Packet, ingress: u16) {
+        if self.traits & READS != 0 {
+            self.sending = Sending::new(packet, ingress);
+        }
+    }
+
+    /// Has the next frame, which is known to wait, start no sooner than `start`.
+    fn wait_until(&mut self, start: Instant) {
+        if self.transmitter.free_at() < start {
+            // The time at which the last one started is lost.
+            self.sending = Sending::NONE;
+            self.transmitter.wait_until(start);
+        }
     }
 
     /// Bytes of one priority waiting.
@@ -386,8 +504,8 @@ impl EgressPort {
 
     /// What WRED does with a frame that arrives, if there is WRED.
     #[inline]
-    pub(super) fn judge(&mut self, packet: &Packet) -> Verdict {
-        let queue_bytes = self.queue_bytes(packet.priority());
+    pub(super) fn judge(&mut self, packet: &Packet, now: Instant) -> Verdict {
+        let queue_bytes = if self.wred.is_some() { self.depth_of(packet.priority(), now) } else { 0 };
         self.wred.as_mut().map_or(Verdict::Pass, |wred| wred.judge(packet, queue_bytes))
     }
 
@@ -401,29 +519,40 @@ impl EgressPort {
     /// Takes in a frame that the buffer has stored.
     #[inline]
     pub(crate) fn enqueue(&mut self, stored: &mut Stored) {
-        if self.may_mark() {
-            self.mark(stored, self.queue_bytes(stored.packet.priority()));
+        let (priority, before) = (stored.packet.priority(), self.queued_bytes);
+        self.occupied |= priority.bit();
+        self.queued_bytes += u64::from(stored.packet.frame_bytes());
+        if self.depth_most() > self.depth_known.into() {
+            self.note_deep(stored, before, |port| port.queue_bytes(priority));
         }
-        let priority = self.note_waiting(&stored.packet);
         let Queue { frames, bytes } = &mut self.queues[priority.index()];
         *bytes += u64::from(stored.packet.frame_bytes());
         frames.push_with(|| Queued::new(stored));
     }
 
-    /// Whether a frame that arrives now might be marked, as far as can be told at once.
+    /// What the queues hold at the most, with the frame that is sent.
     #[inline]
-    fn may_mark(&self) -> bool {
-        self.queued_bytes / MARKING_STEP >= self.marks_above.into()
+    const fn depth_most(&self) -> u64 {
+        self.queued_bytes + self.sending.frame_bytes() as u64
     }
 
-    /// Notes that a frame waits from now on, and returns its priority.
-    #[inline]
-    fn note_waiting(&mut self, packet: &Packet) -> Priority {
-        let priority = packet.priority();
-        self.occupied |= priority.bit();
-        self.queued_bytes += u64::from(packet.frame_bytes());
-        self.note_depth(self.queued_bytes);
-        priority
+    /// A frame has arrived that may make for the largest queue so far, or be marked: `before` bytes waited,
+    /// `of_priority` of them of its own.
+    #[cold]
+    fn note_deep(&mut self, stored: &mut Stored, before: u64, of_priority: impl Fn(&Self) -> u64) {
+        let unread = self.unread_bytes(stored.packet.at());
+        self.note_depth(before + u64::from(stored.packet.frame_bytes()) + unread);
+        if (before + unread) / MARKING_STEP >= self.marks_above.into() {
+            let priority = stored.packet.priority();
+            self.mark(stored, of_priority(self) + self.unread_of(priority, unread));
+        }
+    }
+
+    /// Notes the length of all queues together.
+    fn note_depth(&mut self, bytes: u64) {
+        self.queue_max_bytes = self.queue_max_bytes.max(bytes);
+        let known = self.queue_max_bytes.min(u64::from(self.marks_above) * MARKING_STEP);
+        self.depth_known = u32::try_from(known).unwrap_or(u32::MAX);
     }
 
     /// Marks a frame that finds a queue of so many bytes, or not.
@@ -452,7 +581,8 @@ impl EgressPort {
     #[cold]
     fn tell_of_departure(&mut self, priority: Priority, frame_bytes: u32, now: Instant) {
         if let Some(control) = &mut self.control {
-            control.depart(priority, frame_bytes.into(), now, self.transmitter.free_at());
+            let frame = OnLink { start: now, byte_time: self.transmitter.byte_time(), frame_bytes };
+            control.depart(priority, frame, self.transmitter.free_at());
         }
     }
 
@@ -480,6 +610,7 @@ impl EgressPort {
         let update = self.credits.as_mut().and_then(|credits| credits.next_update(start));
         if let Some(link_control) = update.or_else(|| self.urgent.pop_front()) {
             self.transmitter.transmit(&link_control, start, &mut context.outlet(self.to));
+            self.sending = Sending::NONE;
             return None;
         }
         self.pause.expire(start);
@@ -497,7 +628,7 @@ impl EgressPort {
         let head_bytes = |priority: Priority| {
             queues[priority.index()].frames.front().map_or(0, |first| first.packet().frame_bytes())
         };
-        let priority = if self.is_plain {
+        let priority = if self.is_plain() {
             Scheduler::highest(eligible)
         } else {
             self.scheduler.pick(eligible, head_bytes)
@@ -508,6 +639,9 @@ impl EgressPort {
         *queue_bytes -= bytes;
         self.queued_bytes -= bytes;
         self.transmitter.transmit(first.packet(), start, &mut context.outlet(self.to));
+        if self.traits & READS != 0 {
+            self.sending = Sending::new(first.packet(), first.ingress());
+        }
         if let Some(credits) = &mut self.credits {
             credits.spend(first.packet());
         }
@@ -515,15 +649,10 @@ impl EgressPort {
         if frames.is_empty() {
             self.occupied &= !priority.bit();
         }
-        if !self.is_plain {
+        if !self.is_plain() {
             self.tell_of_departure(priority, sent.frame_bytes, start);
         }
         sent
-    }
-
-    #[inline]
-    fn note_depth(&mut self, bytes: u64) {
-        self.queue_max_bytes = self.queue_max_bytes.max(bytes);
     }
 }
 
@@ -557,11 +686,14 @@ impl EgressPort {
             transmitter,
             to: _,
             occupied,
-            is_plain: _,
+            traits: _,
             marks_above: _,
             queued_bytes,
-            queue_max_bytes,
+            depth_known: _,
+            sending,
             queues,
+            queue_max_bytes,
+            release: _,
             scheduler,
             control,
             credits,
@@ -576,7 +708,7 @@ impl EgressPort {
         transmitter.visit(cycle);
         cycle.same(u64::from(by_priority.is_some()));
         by_priority.iter_mut().flat_map(|all| all.iter_mut()).for_each(|counters| counters.visit(cycle));
-        cycle.same_list([*queued_bytes, *queue_max_bytes].into_iter());
+        cycle.same_list([*queued_bytes, *queue_max_bytes, sending.0.into()].into_iter());
         cycle.same_list([*occupied, *dropping].into_iter().map(u64::from));
         scheduler.visit(cycle);
         if let Some(marker) = marker {
@@ -666,6 +798,7 @@ pub(super) mod testing {
             control: None,
             wred: None,
             credits: None,
+            release: Release::Start,
         };
         EgressPort::new(plan, &mut SharedLinks::default())
     }

@@ -12,7 +12,7 @@ use spec::{
     CustomSwitchSpec, DynamicEcnSpec, EcmpHash, EcnSpec, ExtraDelaySpec, FabricSpec, FailureSpec,
     ForwardingSpec, JobSpec, LinkLayerSpec, LinkSpec, LoadBalancing, LossRecovery, MarkerSpec,
     MessageCostSpec, NicDirection, NicSpec, ObserveSpec, PfcSpec, PrioritySpec, QpMode, RateControl,
-    RatioSpec, RepeatSpec, RunSpec, RunSummary, SCHEMA_VERSION, ScheduledSpec, SchedulingSpec,
+    RatioSpec, ReleaseSpec, RepeatSpec, RunSpec, RunSummary, SCHEMA_VERSION, ScheduledSpec, SchedulingSpec,
     SharedMemorySpec, SwitchSpec, TcpCongestion, TcpSpec, TopologySpec, TransportSpec, WredCurveSpec,
     WredSpec, XoffSpec,
 };
@@ -56,7 +56,14 @@ fn switches() -> SwitchSpec {
     SwitchSpec {
         forwarding: ForwardingSpec::StoreAndForward,
         pipeline_latency_ps: 500_000,
-        buffer: BufferSpec { size_bytes: 64 << 20, cell_bytes: 1, lossy_alpha: None, pools: None },
+        buffer: BufferSpec {
+            size_bytes: 64 << 20,
+            cell_bytes: 1,
+            lossy_alpha: None,
+            release: ReleaseSpec::Start {},
+            pipeline_ps: 0,
+            pools: None,
+        },
         scheduling: SchedulingSpec::Strict {},
         pfc: None,
         ecn: None,
@@ -75,6 +82,8 @@ fn nic() -> NicSpec {
         impairments: Vec::new(),
         messages: None,
         cnp_above_bytes: None,
+        pause_response_ps: 0,
+        pause_reaction_ps: None,
     }
 }
 
@@ -181,8 +190,62 @@ pub(crate) fn dynamic_pfc() -> PfcSpec {
         reserved_bytes: 9_000,
         headroom_bytes: None,
         quanta: 65_535,
+        response_ps: 0,
+        reaction_ps: None,
         watchdog: None,
     }
+}
+
+/// When frames leave the buffer, and response times of PFC [ns].
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Residence {
+    release: ReleaseSpec,
+    inside_ns: u64,
+    responses_ns: [u64; 2],
+    reactions_ns: [Option<u64>; 2],
+}
+
+impl Residence {
+    /// Pauses are sent or obeyed later than at once.
+    pub(crate) fn has_delays(self) -> bool {
+        self.responses_ns != [0; 2] || self.reactions_ns != [None; 2]
+    }
+}
+
+pub(crate) fn any_residence() -> impl Strategy<Value = Residence> {
+    let release = prop_oneof![
+        1 => Just(ReleaseSpec::Start {}),
+        1 => Just(ReleaseSpec::End {}),
+        4 => (1_u32..600).prop_map(|bytes| ReleaseSpec::Cells { bytes }),
+    ];
+    let inside_ns = prop_oneof![3 => Just(0), 1 => 1_u64..500];
+    let response = || prop_oneof![2 => Just(0), 1 => 1_u64..3_000];
+    let reaction = || prop::option::weighted(0.3, 500_u64..3_000);
+    let delays = ([response(), response()], [reaction(), reaction()]);
+    (release, inside_ns, delays).prop_map(|(release, inside_ns, (responses_ns, reactions_ns))| Residence {
+        release,
+        inside_ns,
+        responses_ns,
+        reactions_ns,
+    })
+}
+
+/// Sets up when frames leave the buffer and how fast pauses are sent and obeyed.
+pub(crate) fn reside(spec: &mut RunSpec, residence: Residence) {
+    let Residence { release, inside_ns, responses_ns, reactions_ns } = residence;
+    let cell_bytes = spec.fabric.switch.buffer.cell_bytes;
+    let buffer = &mut spec.fabric.switch.buffer;
+    buffer.release = match release {
+        ReleaseSpec::Cells { .. } if cell_bytes > 1 => ReleaseSpec::Cells { bytes: cell_bytes as u32 },
+        release => release,
+    };
+    buffer.pipeline_ps = inside_ns * 1_000;
+    if let Some(pfc) = &mut spec.fabric.switch.pfc {
+        pfc.response_ps = responses_ns[0] * 1_000;
+        pfc.reaction_ps = reactions_ns[0].map(|ns| ns * 1_000);
+    }
+    spec.fabric.nic.pause_response_ps = responses_ns[1] * 1_000;
+    spec.fabric.nic.pause_reaction_ps = reactions_ns[1].map(|ns| ns * 1_000);
 }
 
 /// Scheduled switches as a plan has them by default.

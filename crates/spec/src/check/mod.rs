@@ -11,7 +11,10 @@ mod storage;
 mod tcp;
 
 use crate::ranges::out_of_range;
-use crate::{FabricSpec, LinkLayerSpec, PfcSpec, RateControl, RunSpec, SCHEMA_VERSION, TransportSpec};
+use crate::{
+    BufferSpec, FabricSpec, LinkLayerSpec, PfcSpec, RateControl, ReleaseSpec, RunSpec, SCHEMA_VERSION,
+    TransportSpec,
+};
 use colours::check_colours;
 use jobs::check_jobs;
 use link_layer::check_link_layer;
@@ -121,6 +124,15 @@ fn check_together(spec: &RunSpec) -> Result<(), SpecError> {
     for (field, set_up) in spec.fabric.set_ups() {
         let (cell, size) = (set_up.buffer.cell_bytes, set_up.buffer.size_bytes);
         within(format!("{field}.buffer.cell_bytes"), cell, 1..=size, "size_bytes")?;
+        check_release(&field, &set_up.buffer, spec.fabric.switch.pipeline_latency_ps)?;
+        if let Some(reaction_ps) = set_up.pfc.as_ref().and_then(|pfc| pfc.reaction_ps) {
+            let least = spec.fabric.switch.pipeline_latency_ps;
+            let name = format!("{field}.pfc.reaction_ps");
+            within(&name, reaction_ps, least..=u64::MAX, "pipeline_latency_ps")?;
+            require(spec.fabric.switch.scheduled.is_none(), || {
+                value(name, format!("{reaction_ps} with scheduled switches"), "none")
+            })?;
+        }
         if let Some(ecn) = &set_up.ecn {
             within(format!("{field}.ecn.kmin_bytes"), ecn.kmin_bytes, 0..=ecn.kmax_bytes, "kmax_bytes")?;
         }
@@ -138,6 +150,18 @@ fn check_together(spec: &RunSpec) -> Result<(), SpecError> {
 
 /// Checks that switches with settings of their own are of a kind that has them, and lossless as all others
 /// are: one that pauses another needs to be obeyed.
+/// Checks that frames are read out in the cells in which they are stored, and how much of the pipeline lies
+/// inside the buffer.
+fn check_release(field: &str, buffer: &BufferSpec, pipeline_latency_ps: u64) -> Result<(), SpecError> {
+    let name = format!("{field}.buffer.pipeline_ps");
+    within(name, buffer.pipeline_ps, 0..=pipeline_latency_ps, "pipeline_latency_ps")?;
+    let ReleaseSpec::Cells { bytes } = buffer.release else { return Ok(()) };
+    let cell_bytes = buffer.cell_bytes;
+    require(cell_bytes == 1 || u64::from(bytes) == cell_bytes, || {
+        value(format!("{field}.buffer.release.bytes"), bytes, format!("{cell_bytes}, as cell_bytes"))
+    })
+}
+
 fn check_switch_settings(fabric: &FabricSpec) -> Result<(), SpecError> {
     let what = match fabric.link_layer {
         LinkLayerSpec::Infiniband { .. } => Some("InfiniBand"),

@@ -1,6 +1,6 @@
 //! Checks of what messages cost adapters, and of the clocks of hosts.
 
-use super::{require, value};
+use super::{require, value, within};
 use crate::{ForwardingSpec, LossRecovery, RunSpec, SpecError};
 
 pub(super) fn check_nic(spec: &RunSpec) -> Result<(), SpecError> {
@@ -11,6 +11,10 @@ pub(super) fn check_nic(spec: &RunSpec) -> Result<(), SpecError> {
             value("fabric.nic.messages", "a cost with selective recovery", "none, or go_back_n")
         })?;
         require(!has_storage, || value("fabric.nic.messages", "a cost with a storage job", "none"))?;
+    }
+    if let Some(reaction_ps) = spec.fabric.nic.pause_reaction_ps {
+        let least = spec.fabric.nic.latency_ps;
+        within("fabric.nic.pause_reaction_ps", reaction_ps, least..=u64::MAX, "latency_ps")?;
     }
     if let Some(clocks) = &spec.fabric.clocks {
         require(!has_storage, || value("fabric.clocks", "clocks with a storage job", "none"))?;

@@ -28,7 +28,9 @@ pub use pfc::{PfcSpec, StormActionSpec, WatchdogSpec, XoffSpec};
 pub use pools::{EgressPoolSpec, IngressPoolSpec, PoolPauseSpec, PoolXoffSpec, PoolsSpec, ProfileSpec};
 pub use scheduled::ScheduledSpec;
 pub use storage::{StorageLength, StorageSpec};
-pub use switch::{BufferSpec, ForwardingSpec, RatioSpec, SchedulingSpec, SwitchSettingsSpec, SwitchSpec};
+pub use switch::{
+    BufferSpec, ForwardingSpec, RatioSpec, ReleaseSpec, SchedulingSpec, SwitchSettingsSpec, SwitchSpec,
+};
 pub use tcp::{TCP_WINDOW_SEGMENTS_MAX, TcpCongestion, TcpSpec};
 pub use topology::{CableSpec, CustomLinkSpec, CustomSwitchSpec, LinkSpec, TopologySpec};
 pub use transport::{LossRecovery, PrioritySpec, QpMode, RateControl, TransportSpec};

@@ -1,6 +1,8 @@
 //! NICs and what slows them down.
 
-use super::limits::{CLOCK_OFFSET_PS_MAX, DRIFT_PPB_MAX, DURATION_PS_MAX, RATE_BPS_MAX};
+use super::limits::{
+    CLOCK_OFFSET_PS_MAX, DRIFT_PPB_MAX, DURATION_PS_MAX, PAUSE_DELAY_PS_MAX, RATE_BPS_MAX, is_zero,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -25,6 +27,24 @@ pub struct NicSpec {
     /// this [bytes]; never when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cnp_above_bytes: Option<u64>,
+    /// From a level of the receive buffer to the earliest start of the pause frame on the link, beyond the
+    /// latency [ps].
+    #[serde(default, skip_serializing_if = "is_zero")]
+    #[schemars(range(max = PAUSE_DELAY_PS_MAX))]
+    pub pause_response_ps: u64,
+    /// From the last bit of a pause frame in to its effect [ps], the latency or more; the latency when
+    /// absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(max = PAUSE_DELAY_PS_MAX))]
+    pub pause_reaction_ps: Option<u64>,
+}
+
+impl NicSpec {
+    /// How much later than a frame of data a pause frame is taken in [ps].
+    #[must_use]
+    pub fn late_reaction(&self) -> u64 {
+        self.pause_reaction_ps.unwrap_or(self.latency_ps).saturating_sub(self.latency_ps)
+    }
 }
 
 /// What a NIC takes for messages beside the time of their bytes on the link.

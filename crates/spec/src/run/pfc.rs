@@ -1,6 +1,7 @@
 //! Priority flow control.
 
 use super::RatioSpec;
+use super::limits::{PAUSE_DELAY_PS_MAX, is_zero};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -23,6 +24,15 @@ pub struct PfcSpec {
     /// Pause time requested [quanta of 512 bit times].
     #[schemars(range(min = 1))]
     pub quanta: u16,
+    /// From the crossing of a threshold, behind the pipeline, to the earliest start of the pause frame [ps].
+    #[serde(default, skip_serializing_if = "is_zero")]
+    #[schemars(range(max = PAUSE_DELAY_PS_MAX))]
+    pub response_ps: u64,
+    /// From the last bit of a pause frame in to its effect [ps], the pipeline latency or more; that latency
+    /// when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(max = PAUSE_DELAY_PS_MAX))]
+    pub reaction_ps: Option<u64>,
     /// The watchdog of paused queues, if there is one.
     pub watchdog: Option<WatchdogSpec>,
 }

@@ -1,5 +1,6 @@
 //! Switches and their buffers.
 
+use super::limits::is_zero;
 use super::{EcnSpec, MarkerSpec, PfcSpec, PoolsSpec, ScheduledSpec};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -82,9 +83,41 @@ pub struct BufferSpec {
     /// Dynamic threshold of lossy priorities: an egress queue holds at most this times the free shared
     /// buffer. Without it only the whole buffer is a limit.
     pub lossy_alpha: Option<RatioSpec>,
+    /// When what a frame takes is free again.
+    #[serde(default = "ReleaseSpec::start", skip_serializing_if = "ReleaseSpec::is_start")]
+    pub release: ReleaseSpec,
+    /// Part of the pipeline latency that lies inside the buffer [ps]: frames are released so much later.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub pipeline_ps: u64,
     /// How it is divided, if chips' pools are modelled: they take the place of `lossy_alpha`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pools: Option<PoolsSpec>,
+}
+
+/// When what a frame takes of the buffer is free again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum ReleaseSpec {
+    /// All of it when its transmission starts.
+    Start {},
+    /// All of it when its last byte has left.
+    End {},
+    /// Each cell when its last byte has left.
+    Cells {
+        /// Size of a cell [bytes]: `cell_bytes` of the buffer, unless that is 1.
+        #[schemars(range(min = 1))]
+        bytes: u32,
+    },
+}
+
+impl ReleaseSpec {
+    const fn start() -> Self {
+        Self::Start {}
+    }
+
+    const fn is_start(&self) -> bool {
+        matches!(self, Self::Start {})
+    }
 }
 
 /// A positive ratio.

@@ -112,8 +112,9 @@ def _thinned(samples: pl.DataFrame) -> pl.DataFrame:
 
 def _queue_caption(ports: int, drawn: int) -> str:
     text = (
-        "Bytes in the egress queue at each sample, the frame in transmission excluded; where a port has more "
-        f"than {_MAX_QUEUE_POINTS} samples, the largest of each of {_MAX_QUEUE_POINTS} stretches of time."
+        "Bytes in the egress queue at each sample, of the frame in transmission what is not read out; where "
+        f"a port has more than {_MAX_QUEUE_POINTS} samples, the largest of each of {_MAX_QUEUE_POINTS} "
+        "stretches of time."
     )
     if drawn < ports:
         text += f" Reduced: the {drawn} of {ports:,} sampled ports whose queue grew longest."

@@ -102,6 +102,26 @@ def check_link_layer(plan: "Plan", document: Document) -> Iterator[Problem]:
             "scheduled switches",
             "their cells and credits are not those of InfiniBand",
         ),
+        ("fabric", "switch", "buffer", "release"): (
+            switch.buffer.release is not None,
+            "`release`",
+            "a receive buffer is granted again when the frame is out",
+        ),
+        ("fabric", "switch", "buffer", "pipeline"): (
+            switch.buffer.pipeline_ps > 0,
+            "`pipeline`",
+            "a receive buffer is granted again when the frame is out",
+        ),
+        ("fabric", "nic", "pause_response"): (
+            fabric.nic.pause_response_ps > 0,
+            "a response to thresholds",
+            "InfiniBand has no pause frames",
+        ),
+        ("fabric", "nic", "pause_reaction"): (
+            fabric.nic.pause_reaction_ps is not None,
+            "a reaction to pauses",
+            "InfiniBand has no pause frames",
+        ),
         ("tcp",): (bool(plan.tcp), "TCP", "its frames are those of Ethernet"),
         ("fabric", "failures"): (
             bool(fabric.failures),

@@ -146,6 +146,23 @@ class Nic(PlanModel):
             "is in its receive buffer [size]. Default: marks alone lead to CNPs."
         ),
     )
+    pause_response_ps: Time = Field(
+        default="0",
+        alias="pause_response",
+        validate_default=True,
+        description=(
+            "From a level of the receive buffer to the earliest start of the pause frame, beyond `latency` "
+            "[time]. Source: an ideal adapter."
+        ),
+    )
+    pause_reaction_ps: Time | None = Field(
+        default=None,
+        alias="pause_reaction",
+        description=(
+            "From the last bit of a pause frame in to its effect [time], `latency` or more. The default "
+            "headroom of switches includes it. Default: `latency`. Source: as for `pfc.reaction`."
+        ),
+    )
     impairments: Annotated[tuple[Impairment, ...], Field(strict=False)] = Field(
         default=(), description="NICs that are slower than they should be."
     )
@@ -172,6 +189,10 @@ class Nic(PlanModel):
             spec["messages"] = self._messages()
         if self.cnp_above_bytes is not None:
             spec["cnp_above_bytes"] = self.cnp_above_bytes
+        if self.pause_response_ps:
+            spec["pause_response_ps"] = self.pause_response_ps
+        if self.pause_reaction_ps is not None:
+            spec["pause_reaction_ps"] = self.pause_reaction_ps
         return spec
 
     @property

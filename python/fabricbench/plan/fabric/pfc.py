@@ -9,7 +9,7 @@ from fabricbench.plan.document.document import Document
 from fabricbench.plan.errors import FieldPath, Problem
 from fabricbench.plan.fields.base import Named, PlanModel
 from fabricbench.plan.fields.declared import Field
-from fabricbench.plan.fields.quantities import AnySize, Duration, Priorities, Ratio, Size, limits_of
+from fabricbench.plan.fields.quantities import AnySize, Duration, Priorities, Ratio, Size, Time, limits_of
 from fabricbench.units import parse_size
 
 
@@ -127,6 +127,24 @@ class Pfc(PlanModel):
         ),
     )
 
+    response_ps: Time = Field(
+        default="0",
+        alias="response",
+        validate_default=True,
+        description=(
+            "From the crossing of a threshold, behind the pipeline, to the earliest start of the pause frame "
+            "[time]. The default headroom includes it. Source: an ideal switch."
+        ),
+    )
+    reaction_ps: Time | None = Field(
+        default=None,
+        alias="reaction",
+        description=(
+            "From the last bit of a pause frame in to its effect [time], `pipeline_latency` or more. The "
+            "default headroom of its neighbours includes it. Default: `pipeline_latency`. Source: IEEE "
+            "802.3, 31B.3.7 allows 1,158 ns at 400 Gb/s."
+        ),
+    )
     watchdog: Annotated[Watchdog | None, Named({"off": None, "on": {}})] = Field(
         default=None,
         description=(
@@ -138,7 +156,7 @@ class Pfc(PlanModel):
 
     def run_spec(self, data_priority: int) -> PfcSpec:
         """Write PFC out for the engine."""
-        return {
+        spec: PfcSpec = {
             "priorities": list(self.priorities or (data_priority,)),
             "xoff": self.xoff.run_spec(),
             "xon_offset_bytes": self.xon_offset_bytes,
@@ -147,6 +165,11 @@ class Pfc(PlanModel):
             "quanta": self.quanta,
             "watchdog": self.watchdog.run_spec() if self.watchdog else None,
         }
+        if self.response_ps:
+            spec["response_ps"] = self.response_ps
+        if self.reaction_ps is not None:
+            spec["reaction_ps"] = self.reaction_ps
+        return spec
 
 
 def check_pfc(pfc: Pfc, path: FieldPath, document: Document) -> Iterator[Problem]:

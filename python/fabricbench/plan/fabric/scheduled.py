@@ -114,6 +114,14 @@ def check_scheduled(fabric: "Fabric", document: Document) -> Iterator[Problem]:
     if switch.pfc and switch.pfc.watchdog:
         found = "a watchdog with scheduled switches"
         yield document.problem((*_SWITCH, "pfc", "watchdog"), found, "off")
+    if switch.buffer.release or switch.buffer.pipeline_ps:
+        field = "release" if switch.buffer.release else "pipeline"
+        hint = "a leaf releases a packet once a credit has come for it"
+        found = f"`{field}` with scheduled switches"
+        yield document.problem((*_SWITCH, "buffer", field), found, "none", hint)
+    if switch.pfc and switch.pfc.reaction_ps is not None:
+        found = "a reaction time with scheduled switches"
+        yield document.problem((*_SWITCH, "pfc", "reaction"), found, "none")
     if fabric.extra_delays:
         found = "delay lines with scheduled switches"
         hint = "the fabric links of a leaf have one delay in this model"

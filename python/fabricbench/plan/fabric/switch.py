@@ -4,6 +4,7 @@ from typing import Annotated, Any, Final, Literal
 
 from fabricbench.plan._run_spec import (
     BufferSpec,
+    ReleaseSpec,
     SchedulingSpec,
     SwitchSettingsSpec,
     SwitchSpec,
@@ -29,6 +30,13 @@ from fabricbench.plan.fields.quantities import (
 
 SECTIONS: Final = ("buffer", "scheduling", "pfc", "ecn")
 """What switches of one fabric may have each for itself."""
+
+
+READ_CELL_BYTES: Final = 256
+"""Cells in which frames are read out of a buffer whose `cell` is not given [bytes].
+
+Source: cells of 254 and 256 bytes of the chips in SONiC's buffer configurations.
+"""
 
 
 class Buffer(ShortModel):
@@ -62,6 +70,25 @@ class Buffer(ShortModel):
         ),
         json_schema_extra={"default": "none"},
     )
+    release: Literal["start", "end", "cells"] | None = Field(
+        default=None,
+        description=(
+            "When the buffer that a frame takes is free again: as its transmission starts (`start`), when "
+            "its last byte has left (`end`), or each cell when its last byte has left (`cells`, of 256 bytes "
+            "where `cell` is 1). It holds for thresholds of the buffer, of PFC and of pools, and for the "
+            "queue by which frames are marked. Default: `start`. InfiniBand and scheduled switches have "
+            "rules of their own. Source: chips read their memory cell by cell."
+        ),
+    )
+    pipeline_ps: Time = Field(
+        default="0",
+        alias="pipeline",
+        validate_default=True,
+        description=(
+            "Part of `pipeline_latency` that lies inside the buffer [time], at most all of it: frames are "
+            "released so much later. Source: an assumption, as chips differ."
+        ),
+    )
     pools: Annotated[Pools | None, Named({"none": None} | SONIC_POOLS)] = Field(
         default=None,
         description=(
@@ -81,9 +108,19 @@ class Buffer(ShortModel):
             "cell_bytes": self.cell_bytes,
             "lossy_alpha": ratio_spec(alpha) if alpha else None,
         }
+        # What is as before these fields is not written: the identity of such a trial stays what it was.
+        if self.release not in (None, "start"):
+            spec["release"] = self._release_spec()
+        if self.pipeline_ps:
+            spec["pipeline_ps"] = self.pipeline_ps
         if self.pools:
             spec["pools"] = self.pools.run_spec()
         return spec
+
+    def _release_spec(self) -> ReleaseSpec:
+        if self.release == "cells":
+            return {"kind": "cells", "bytes": self.cell_bytes if self.cell_bytes > 1 else READ_CELL_BYTES}
+        return {"kind": "end"} if self.release == "end" else {"kind": "start"}
 
 
 class Dwrr(PlanModel):

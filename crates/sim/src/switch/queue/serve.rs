@@ -1,7 +1,7 @@
 //! A port on the fast path of its switch: what arrives in a window passes from the arrivals to the link, and
 //! only what stays is put into queues.
 
-use super::{EgressPort, MARKING_STEP, Queue, Queued, Stored};
+use super::{EgressPort, Queue, Queued, READS, Sending, Stored};
 use crate::packet::{Packet, Priority};
 use crate::record::Context;
 use crate::switch::buffer::SharedBuffer;
@@ -125,7 +125,7 @@ impl EgressPort {
             self.serve_some(arrivals.take_first(Places::MAX), buffer, next, context);
             if self.occupied != 0 {
                 // The last of them may have arrived at `next`, too, and the port may have been free before.
-                self.transmitter.wait_until(next);
+                self.wait_until(next);
             }
         }
         self.serve_some(arrivals, buffer, end, context);
@@ -141,7 +141,7 @@ impl EgressPort {
         end: Instant,
         context: &mut Context<Packet, R>,
     ) {
-        if self.is_plain {
+        if self.is_plain() {
             self.serve_as::<true, R>(arrivals, buffer, end, context);
         } else {
             self.serve_as::<false, R>(arrivals, buffer, end, context);
@@ -161,7 +161,6 @@ impl EgressPort {
         let occupied = self.occupied.into();
         let mut waiting = Waiting { occupied, queued: occupied, counts_frames: buffer.counts_frames() };
         let mut places = Places([0; Priority::COUNT]);
-        let mut depth_known = self.known_depth();
         let bytes_before = self.queued_bytes;
         let mut next = 0;
         loop {
@@ -172,7 +171,7 @@ impl EgressPort {
                 }
                 now = now.max(arrivals.at(next));
                 if now < end && arrivals.at(next + 1) > now {
-                    self.pass::<IS_PLAIN>(arrivals.frame(next), now, &mut outlet);
+                    self.pass::<IS_PLAIN>(&mut arrivals, next, now, &mut outlet);
                     next += 1;
                     continue;
                 }
@@ -182,13 +181,13 @@ impl EgressPort {
             }
             let after = arrivals.after(now);
             while arrivals.is_before(next, after) {
-                self.take_in(&mut arrivals, (&mut waiting, &mut places), &mut depth_known, next);
+                self.take_in(&mut arrivals, (&mut waiting, &mut places), next);
                 next += 1;
             }
             self.send_waiting::<IS_PLAIN>(&arrivals, (&mut waiting, &mut places), buffer, now, &mut outlet);
         }
         for index in next..arrivals.len() {
-            self.take_in(&mut arrivals, (&mut waiting, &mut places), &mut depth_known, index);
+            self.take_in(&mut arrivals, (&mut waiting, &mut places), index);
         }
         self.occupied = waiting.occupied as u8;
         if !waiting.counts_frames {
@@ -197,27 +196,28 @@ impl EgressPort {
         self.store_all(&arrivals, &waiting, &places, buffer);
     }
 
-    /// With no more waiting than this an arrival is neither marked nor makes for the largest queue so far
-    /// [bytes].
-    #[inline]
-    fn known_depth(&self) -> u64 {
-        self.queue_max_bytes.min(u64::from(self.marks_above) * MARKING_STEP)
-    }
-
     /// Sends a frame that is alone at a free port: no need to pass through a queue.
     #[inline]
-    fn pass<const IS_PLAIN: bool>(&mut self, stored: &Stored, now: Instant, outlet: &mut Outlet<'_, Packet>) {
-        self.note_depth(stored.packet.frame_bytes().into());
-        self.transmitter.transmit(&stored.packet, now, outlet);
-        if !IS_PLAIN {
-            self.tell_of_pass(stored, now);
+    fn pass<const IS_PLAIN: bool>(
+        &mut self,
+        arrivals: &mut Lineup<'_>,
+        index: usize,
+        now: Instant,
+        outlet: &mut Outlet<'_, Packet>,
+    ) {
+        // The frame before it may have been sent when it arrived.
+        let has_waited = now > arrivals.at(index);
+        let unread_most = if has_waited { self.sending.frame_bytes() } else { 0 };
+        let frame_bytes = arrivals.frame(index).packet.frame_bytes();
+        if frame_bytes + unread_most > self.depth_known {
+            self.note_deep(arrivals.frame_mut(index), 0, |_| 0);
         }
-    }
-
-    #[cold]
-    fn tell_of_pass(&mut self, stored: &Stored, now: Instant) {
-        if let Some(control) = &mut self.control {
-            control.pass(stored, now, self.transmitter.free_at());
+        let stored = arrivals.frame(index);
+        self.transmitter.transmit(&stored.packet, now, outlet);
+        self.note_sending(&stored.packet, stored.ingress);
+        if !IS_PLAIN {
+            let priority = stored.packet.priority();
+            self.tell_of_departure(priority, frame_bytes, now);
         }
     }
 
@@ -227,30 +227,27 @@ impl EgressPort {
         &mut self,
         arrivals: &mut Lineup<'_>,
         (waiting, places): (&mut Waiting, &mut Places),
-        depth_known: &mut u64,
         index: usize,
     ) {
         let packet = &arrivals.frame(index).packet;
         let (priority, before) = (packet.priority(), self.queued_bytes);
         self.queued_bytes += u64::from(packet.frame_bytes());
-        if self.queued_bytes > *depth_known {
-            self.note_deep(arrivals.again(), places, index, before);
-            *depth_known = self.known_depth();
+        if self.depth_most() > self.depth_known.into() {
+            self.note_deep_among(arrivals.again(), places, index, before);
         }
         waiting.occupied |= 1 << priority.0;
         places.insert(priority, index);
     }
 
-    /// The arrival at `index`, before which so many bytes waited, makes for the largest queue so far, or may
-    /// be marked.
+    /// [`Self::note_deep`] of the arrival at `index`.
     #[cold]
-    fn note_deep(&mut self, mut arrivals: Lineup<'_>, places: &Places, index: usize, before: u64) {
-        self.note_depth(self.queued_bytes);
-        if before / MARKING_STEP >= self.marks_above.into() {
-            let priority = arrivals.frame(index).packet.priority();
-            let queue_bytes = self.queue_bytes(priority) + places.bytes(priority, &arrivals);
-            self.mark(arrivals.frame_mut(index), queue_bytes);
-        }
+    fn note_deep_among(&mut self, mut arrivals: Lineup<'_>, places: &Places, index: usize, before: u64) {
+        let mut stored = *arrivals.frame(index);
+        let priority = stored.packet.priority();
+        self.note_deep(&mut stored, before, |port| {
+            port.queue_bytes(priority) + places.bytes(priority, &arrivals)
+        });
+        *arrivals.frame_mut(index) = stored;
     }
 
     /// Sends the frame whose turn it is, from a queue or, behind that, from those of `arrivals` that wait.
@@ -275,6 +272,9 @@ impl EgressPort {
             debug_assert!(first.has_arrived_by(now), "a frame leaves once it has arrived");
             frame_bytes = first.packet().frame_bytes();
             self.transmitter.transmit(first.packet(), now, outlet);
+            if self.traits & READS != 0 {
+                self.sending = Sending::new(first.packet(), first.ingress());
+            }
             *bytes -= u64::from(frame_bytes);
             if waiting.counts_frames {
                 buffer.release_unpaused(first.ingress(), priority, frame_bytes);
@@ -290,9 +290,10 @@ impl EgressPort {
         } else {
             let place;
             (place, is_more) = places.pop_first(priority);
-            let packet = &arrivals.frame(place).packet;
+            let Stored { packet, ingress } = arrivals.frame(place);
             frame_bytes = packet.frame_bytes();
             self.transmitter.transmit(packet, now, outlet);
+            self.note_sending(packet, *ingress);
         }
         self.queued_bytes -= u64::from(frame_bytes);
         if !is_more {

@@ -39,6 +39,8 @@ pub(crate) struct LeafPlan {
     pub(crate) ports: Vec<(EgressPlan, CreditPlan)>,
     pub(crate) buffer: BufferPlan,
     pub(crate) pause_quanta: u16,
+    /// From a threshold to its pause frame.
+    pub(crate) pause_response: Span,
     pub(crate) credit_bytes: u32,
     /// The fabric, if there is one.
     pub(crate) uplink: Option<UplinkPlan>,
@@ -109,7 +111,7 @@ impl Leaf {
             ports,
             credits,
             buffer: SharedBuffer::new(plan.buffer, hosts),
-            requests: PauseRequests::new(plan.pause_quanta, rates),
+            requests: PauseRequests::new(plan.pause_quanta, plan.pause_response, rates),
             uplink: plan.uplink.map(Uplink::new),
             reassembly: Reassembly::default(),
             tasks: Tasks::default(),
@@ -218,7 +220,7 @@ impl Leaf {
     /// When the next task is due; forgets those that no longer hold.
     #[inline]
     fn next_task(&mut self) -> Instant {
-        let renewal = self.requests.next_renewal();
+        let renewal = self.requests.next_due();
         while let Some((at, task)) = self.tasks.first() {
             let holds = match task {
                 Task::Send(port) => self.sends[usize::from(port)] == at,
@@ -235,8 +237,8 @@ impl Leaf {
 
     #[inline]
     fn work<R>(&mut self, now: Instant, context: &mut Context<Packet, R>) {
-        if self.requests.next_renewal() <= now {
-            let port = self.requests.renew(now, &mut self.ports);
+        if self.requests.next_due() <= now {
+            let port = self.requests.act(now, &mut self.ports);
             self.schedule_send(port, now);
             return;
         }
@@ -418,7 +420,7 @@ impl Leaf {
         let mut burst = std::mem::take(&mut self.burst);
         while let Some(stored) = self.voqs.pop(port, priority) {
             if release(&mut self.buffer, stored.held()) {
-                self.requests.end(stored.ingress, priority, &mut self.ports);
+                self.requests.end(stored.ingress, priority, now, &mut self.ports);
                 self.schedule_send(stored.ingress, now);
             }
             burst.push(stored);
