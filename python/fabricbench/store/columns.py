@@ -81,7 +81,7 @@ COLUMNS: Final[dict[str, tuple[Column, ...]]] = {
         Column('payload_bytes', 'int64', False, 'bytes', 'Payload of each.'),
         Column('fct_ps', 'int64', True, 'ps', 'Flow completion time, as in `chunks`.'),
         Column('unloaded_ps', 'int64', True, 'ps', 'The same of each on an idle fabric, as in `chunks`.'),
-        Column('is_issued_in_time', 'int64', False, None, 'Of storage, whether each was issued after the warm-up; 1 of other jobs.'),
+        Column('in_time_ps', 'int64', True, 'ps', "Of storage, the part of each one's time that lies in the measured time; of an operation that the end of the run cut off, of its time until the last completion of its job. Null of other jobs."),
         Column('is_ended_in_time', 'int64', False, None, 'Of storage, whether each completed in the measured time; of open-loop traffic, whether it was delivered while traffic was offered; 1 of other jobs.'),
         Column('chunks', 'int64', False, None, 'How many there are.'),
     ),
