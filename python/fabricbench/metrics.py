@@ -267,8 +267,8 @@ def _operation(suffix: str, title: str, value: str, views: Collection[View], rat
         f"Operation {title}",
         "us",
         Direction.LOWER,
-        f"{value} of fct_ps over the operations that were outstanding in the measured time, each weighted with "
-        "the part of its fct_ps that lies in it, over its fct_ps / 1e6",
+        f"{value} of fct_ps over the operations that were outstanding in the measured time, each weighted "
+        "with the part of its fct_ps that lies in it, over its fct_ps / 1e6",
         _OPERATION,
         kind=JobKind.STORAGE,
         views=views,
@@ -493,8 +493,8 @@ _COLUMNS = (
         "Out-of-service time",
         "us",
         Direction.LOWER,
-        "largest over the sending ranks of 8e6 * sum of payload_bytes over its chunks without a delivered_ps / "
-        "rate_bps of its arrivals; of `process: constant` alone",
+        "largest over the sending ranks of 8e6 * sum of payload_bytes over its chunks without a delivered_ps "
+        "/ rate_bps of its arrivals; of `process: constant` alone",
         "RFC 6412, loss-derived method: frames lost of a stream over its rate",
         kind=JobKind.OPEN_LOOP,
         views=_RUNS,
@@ -602,8 +602,8 @@ _COLUMNS = (
         Direction.LOWER,
         "sum over the operations of the part of fct_ps that lies in the measured time / that time",
         "Little, A Proof for the Queuing Formula L = lambda W, Operations Research 9(3), 1961: iops * "
-        "operation_us_mean / 1e6, but for what the ends of the measured time cut; depth times clients while all "
-        "of them issue",
+        "operation_us_mean / 1e6, but for what the ends of the measured time cut; depth times clients while "
+        "all of them issue",
         kind=JobKind.STORAGE,
         label="outstanding",
     ),

@@ -236,18 +236,20 @@ def _operations(job: JobRecord) -> Figures:
     seconds = (end - begin) / _PS
     figures: Figures = {
         "iops": counted.height / seconds,
-        "storage_gb_per_s": counted["payload_bytes"].sum() / seconds / 1e9,
+        "storage_gb_per_s": int(counted["payload_bytes"].sum()) / seconds / 1e9,
     }
     if not job.is_complete:
         return figures
     times = sorted(_weighted_times(job, begin, end))
     outstanding = _outstanding_ps(job, begin, end)
     weight = math.fsum(weight for _, weight in times)
-    names = ["operation_us_min", *(f"operation_us_{name}" for name in _SHARES), "operation_us_max"]
-    shares = [0.0, *(part / whole for part, whole in _SHARES.values()), 1.0]
+    names = [*(f"operation_us_{name}" for name in _SHARES), "operation_us_max"]
+    ended = [time for time, _, is_cut in _operation_rows(job, begin, end) if not is_cut]
+    shares = [*(part / whole for part, whole in _SHARES.values()), 1.0]
     figures |= {
         name: _weighted_rank(times, share * weight) / 1e6 for name, share in zip(names, shares, strict=True)
     }
+    figures["operation_us_min"] = min(ended) / 1e6
     figures["operation_us_mean"] = outstanding / weight / 1e6
     figures["operations_outstanding"] = outstanding / (end - begin)
     return figures
@@ -286,10 +288,10 @@ def _weighted_rank(times: Sequence[tuple[int, float]], limit: float) -> int:
 def little_laws(record: Record) -> Iterator[Violation]:
     """Yield storage jobs that break Little's law: outstanding operations are throughput times mean latency.
 
-    While clients issue, each has its depth outstanding, at every instant. One that completes in the measured time
-    counts in the throughput whole and in the mean with a weight. In each of the depth * clients places that one
-    operation after the other takes, only the first and the last have a weight below 1, of which the first counts
-    too much and the last not at all: the sum of the weights is that of the completions but for less than 1.
+    While clients issue, each has its depth outstanding, at every instant. An operation that completes in the
+    measured time counts in the throughput whole and in the mean with a weight. Operations follow each other
+    in depth * clients sequences. In each only the first and the last have a weight below 1, of which the
+    first counts too much and the last not at all: the weights add up to the completions but for less than 1.
     """
     for job in record.jobs.values():
         storage = job.spec["storage"]

@@ -94,7 +94,7 @@ def _add_operations(operations: OperationFacts, row: Mapping[str, Any]) -> None:
     operations.completed += chunks * row["is_ended_in_time"]
     operations.payload_bytes += chunks * row["payload_bytes"] * row["is_ended_in_time"]
     if row["fct_ps"] is None:
-        operations.cut_ps[part_ps] += chunks
+        operations.add_cut(part_ps, chunks)
     elif part_ps == row["fct_ps"]:
         operations.counts[part_ps] += chunks
     else:

@@ -18,17 +18,16 @@ if TYPE_CHECKING:
 _PS_PER_S = 1e12
 _PS_PER_US = 1e6
 _BYTES_PER_GB = 1e9
-_SHARES = {"min": 1e-9, "p50": 0.5, "p95": 0.95, "p99": 0.99, "p999": 0.999, "max": 1.0}
-"""The smallest value is rank 1; any share of at most 1/n gives it."""
+_SHARES = {"p50": 0.5, "p95": 0.95, "p99": 0.99, "p999": 0.999, "max": 1.0}
 
 
 @dataclass
 class OperationFacts:
     """Operations of a storage job, as far as their time from issue to completion lies in the measured time.
 
-    An operation that lies in it whole has weight 1, one that its beginning or end cuts has the fraction of its
-    time that lies in it. So none is left out, however long it takes, and the mean of the times, which is the
-    time in which operations were outstanding over the sum of weights, keeps Little's law.
+    An operation that lies in it whole has weight 1, one that its beginning or end cuts has the fraction of
+    its time that lies in it. So none is left out, however long it takes, and the mean of the times, which is
+    the time in which operations were outstanding over the sum of weights, keeps Little's law.
 
     Attributes:
         from_ps: Its beginning: the warm-up is over.
@@ -92,12 +91,17 @@ class OperationFacts:
         if part_ps > 0:
             self.parts_ps[time_ps, part_ps] += count
 
+    def add_cut(self, part_ps: int, count: int) -> None:
+        """Take operations that the end of the run cut off, after a part of their time was measured."""
+        if part_ps > 0:
+            self.cut_ps[part_ps] += count
+
     def _measured_ps(self, start_ps: int, end_ps: int) -> int:
         until_ps = end_ps if self.until_ps is None else min(end_ps, self.until_ps)
         return until_ps - max(start_ps, self.from_ps)
 
     def cut_off_ps(self) -> Counter[int]:
-        """Return how many operations the end of the run cut off, by the part of their time that was measured."""
+        """Return how many operations the end of the run cut off, by the measured part of their time."""
         parts = (self._measured_ps(start, self.last_ps) for start in self.open_ps)
         return self.cut_ps + Counter(part for part in parts if part > 0)
 
@@ -107,11 +111,12 @@ class OperationFacts:
         One that the end of the run cut off counts with the part of its time that was measured.
 
         Returns:
-            Times [ps], weights, and the sum of the times for which operations were outstanding [ps].
+            Times [ps], those cut off last, weights, and the sum of the times for which operations were
+            outstanding [ps].
         """
         import pyarrow as pa
 
-        alike = list((self.counts + self.cut_off_ps()).items())
+        alike, cut = list(self.counts.items()), list(self.cut_off_ps().items())
         whole = pa.chunked_array(self.whole_ps, type=pa.int64()).combine_chunks()
         parts = list(self.parts_ps.items())
         times = pa.concat_arrays(
@@ -119,6 +124,7 @@ class OperationFacts:
                 whole,
                 pa.array([time for time, _ in alike], pa.int64()),
                 pa.array([time for (time, _), _ in parts], pa.int64()),
+                pa.array([part for part, _ in cut], pa.int64()),
             ]
         )
         weights = pa.concat_arrays(
@@ -126,14 +132,16 @@ class OperationFacts:
                 pa.repeat(1.0, len(whole)),
                 pa.array([float(count) for _, count in alike], pa.float64()),
                 pa.array([count * part / time for (time, part), count in parts], pa.float64()),
+                pa.array([float(count) for _, count in cut], pa.float64()),
             ]
         )
-        outstanding_ps = total(whole) + sum(time * count for time, count in alike)
+        outstanding_ps = total(whole) + sum(time * count for time, count in alike + cut)
         return times, weights, outstanding_ps + sum(part * count for (_, part), count in parts)
 
 
 def operation_metrics(facts: ChunkFacts, *, is_complete: bool) -> dict[str, Any]:
     """Return the metrics of a storage job; of one that is not complete, no latency."""
+    from fabricbench.analysis import kernels
     from fabricbench.analysis.distribution import weighted_rank
 
     operations = facts.operations
@@ -153,7 +161,13 @@ def operation_metrics(facts: ChunkFacts, *, is_complete: bool) -> dict[str, Any]
     times_us = {
         f"operation_us_{name}": value / _PS_PER_US for name, value in zip(_SHARES, values, strict=True)
     }
-    return rates | times_us | {
-        "operation_us_mean": outstanding_ps / math.fsum(weights.to_pylist()) / _PS_PER_US,
-        "operations_outstanding": outstanding_ps / measured_ps,
-    }
+    ended = times.slice(0, len(times) - len(operations.cut_off_ps()))
+    return (
+        rates
+        | times_us
+        | {
+            "operation_us_min": kernels.least(ended).as_py() / _PS_PER_US,
+            "operation_us_mean": outstanding_ps / math.fsum(weights.to_pylist()) / _PS_PER_US,
+            "operations_outstanding": outstanding_ps / measured_ps,
+        }
+    )

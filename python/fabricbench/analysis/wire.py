@@ -84,7 +84,7 @@ class WireFacts:
                 self.senders.setdefault(sender, _Sender()).add(payload_bytes, first_ps, last_ps)
 
     def out_of_service_us(self, rate_bps: int) -> float | None:
-        """Return for how long the rank that lost most was out of service, of ranks that all send at a rate."""
+        """Return how long it takes to offer what the rank lost that lost most, all at one rate [us]."""
         if self.senders is None:
             return None
         return 8 * max(self.lost_bytes.values(), default=0) / rate_bps * _US_PER_S

@@ -199,6 +199,11 @@ COLUMNS: Final[dict[str, tuple[Column, ...]]] = {
         Column('rtt_p50_ps', 'int64', True, 'ps', 'Median of the same, at most 1/16 too high.'),
         Column('rtt_p99_ps', 'int64', True, 'ps', '99th percentile of the same, at most 1/16 too high.'),
         Column('rtt_max_ps', 'int64', True, 'ps', 'Largest of the same.'),
+        Column('writes', 'int64', True, None, 'Writes of a closed loop that were acknowledged; null without one.'),
+        Column('write_mean_ps', 'int64', True, 'ps', 'Mean time from the issue of such a write to the acknowledgement of its last byte.'),
+        Column('write_p50_ps', 'int64', True, 'ps', 'Median of the same, at most 1/16 too high.'),
+        Column('write_p99_ps', 'int64', True, 'ps', '99th percentile of the same, at most 1/16 too high.'),
+        Column('write_max_ps', 'int64', True, 'ps', 'Largest of the same.'),
         Column('window_bytes', 'int64', False, 'bytes', 'Congestion window at the end.'),
     ),
     "events": (
