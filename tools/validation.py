@@ -132,6 +132,11 @@ def label(trial: dict[str, Any], *, with_job: bool) -> str:
     return ", ".join(parts)
 
 
+def axes_text(trial: dict[str, Any]) -> str:
+    """Write the values of the fields that the sweep of a plan changes."""
+    return ", ".join(str(value) for value in trial["axes"].values())
+
+
 def alone_cells(trial: dict[str, Any]) -> list[str]:
     """Write what a job does alone, and what it keeps of that beside the others."""
     alone = trial["alone"] or {}
@@ -163,14 +168,17 @@ def table(trials: Sequence[dict[str, Any]]) -> str:
     ratios = ratio_heads(trials)
     head = ["data size", *map(head_of, metrics), *ratios.values()]
     head += ALONE_HEADS if with_alone else ()
+    labels = [label(trial, with_job=with_job) for trial in trials]
+    if len(set(labels)) < len(labels):
+        labels = [f"{axes_text(trial)}, {text}" for trial, text in zip(trials, labels, strict=True)]
     rows = [
         [
-            label(trial, with_job=with_job),
+            text,
             *(cell(trial, metric) for metric in metrics),
             *ratio_cells(trial, list(ratios)),
             *(alone_cells(trial) if with_alone else ()),
         ]
-        for trial in trials
+        for trial, text in zip(trials, labels, strict=True)
     ]
     told = [column for column in zip(head, *rows, strict=True) if set(column[1:]) != {"0"}]
     head, *rows = ([*line] for line in zip(*told, strict=True))

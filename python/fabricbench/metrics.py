@@ -267,7 +267,8 @@ def _operation(suffix: str, title: str, value: str, views: Collection[View], rat
         f"Operation {title}",
         "us",
         Direction.LOWER,
-        f"{value} of fct_ps over the operations with a start_ps in the measured time / 1e6",
+        f"{value} of fct_ps over the operations that were outstanding in the measured time, each weighted "
+        "with the part of its fct_ps that lies in it, over its fct_ps / 1e6",
         _OPERATION,
         kind=JobKind.STORAGE,
         views=views,
@@ -488,6 +489,20 @@ _COLUMNS = (
         ratio="delivered_ratio",
     ),
     Metric(
+        "out_of_service_us",
+        "Out-of-service time",
+        "us",
+        Direction.LOWER,
+        "largest over the sending ranks of 8e6 * sum of payload_bytes over its chunks without a delivered_ps "
+        "/ rate_bps of its arrivals; of `process: constant` alone",
+        "RFC 6412, loss-derived method: frames lost of a stream over its rate",
+        kind=JobKind.OPEN_LOOP,
+        views=_RUNS,
+        label="out of service",
+        head=("out of", "service us"),
+        absent="where not every chunk has a row",
+    ),
+    Metric(
         "delivered_percent",
         "Delivered of what was offered",
         "%",
@@ -580,6 +595,18 @@ _COLUMNS = (
     _operation("p999", "P99.9", "99.9 % rank", _RUNS),
     _operation("max", "maximum", "largest value", _RUNS),
     _operation("mean", "mean", "mean", _RUNS, "operation_mean_ratio"),
+    Metric(
+        "operations_outstanding",
+        "Operations outstanding",
+        "",
+        Direction.LOWER,
+        "sum over the operations of the part of fct_ps that lies in the measured time / that time",
+        "Little, A Proof for the Queuing Formula L = lambda W, Operations Research 9(3), 1961: iops * "
+        "operation_us_mean / 1e6, but for what the ends of the measured time cut; depth times clients while "
+        "all of them issue",
+        kind=JobKind.STORAGE,
+        label="outstanding",
+    ),
     _fct("min", "minimum", "smallest value", [View.RUN, View.TENANTS], published="min_fct_ms"),
     _fct("p50", "P50", "50 % rank", (*_WITH_TENANTS, View.TILES), published="p50_fct_ms"),
     _fct("p95", "P95", "95 % rank", [View.RUN, View.TENANTS], published="p95_fct_ms"),

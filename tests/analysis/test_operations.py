@@ -47,15 +47,43 @@ def metrics(
 
 
 def test_the_measured_time_is_between_warm_up_and_the_end_of_the_duration() -> None:
-    # Measured from 2 ms to 11 ms: one completes before, one at the end, one after.
+    # Measured from 2 ms to 11 ms: one completes before, one at its beginning, one at the end, one after.
     operations = [(1, 1), (1, 2), (2, 5), (5, 10), (9, 11), (10, 13)]
     found = metrics({"kind": "duration", "duration_ps": 10 * MS}, operations)
     assert found["iops"] == pytest.approx(3 / 9e-3)
     assert found["storage_gb_per_s"] == pytest.approx(3 * 4096 / 9e-3 / 1e9)
-    # Latency is of what was issued from 2 ms on, however late it completed: 3, 5, 2 and 3 ms.
+    # 3, 5 and 2 ms count whole, a third of the last, of which 1 ms of 3 is measured.
     ranked = [found[f"operation_us_{name}"] for name in ("min", "p50", "p95", "p99", "p999", "max")]
     assert ranked == [2000, 3000, 5000, 5000, 5000, 5000]
-    assert found["operation_us_mean"] == pytest.approx(3250)
+    assert found["operation_us_mean"] == pytest.approx((3 + 5 + 2 + 1) * 1000 / (3 + 1 / 3))
+    assert found["operations_outstanding"] == pytest.approx(11 / 9)
+
+
+def test_an_operation_that_the_warm_up_began_is_not_left_out() -> None:
+    # One client at depth 2: of one operation 1 ms in the warm-up, of the other one after the other.
+    operations = [(1, 11), *((start, start + 1) for start in range(1, 11))]
+    found = metrics({"kind": "duration", "duration_ps": 10 * MS}, operations)
+    # 0.9 of the first, which completes at the end and so not in time, and nine of the others.
+    assert found["operation_us_mean"] == pytest.approx(18_000 / 9.9)
+    assert found["operation_us_max"] == 10_000
+    assert found["operations_outstanding"] == pytest.approx(2)
+
+
+@pytest.mark.parametrize("time_ms", [1, 2, 3, 4, 7])
+def test_operations_that_take_equally_long_have_that_mean_wherever_they_are_cut(time_ms: int) -> None:
+    operations = [(start, start + time_ms) for start in range(1, 11, time_ms)]
+    found = metrics({"kind": "duration", "duration_ps": 10 * MS}, operations)
+    assert found["operation_us_mean"] == pytest.approx(time_ms * 1000)
+    assert found["operations_outstanding"] == pytest.approx(1)
+
+
+def test_an_operation_that_the_end_of_the_run_cuts_off_took_at_least_as_long() -> None:
+    length = {"kind": "duration", "duration_ps": 2 * MS}
+    found = metrics(length, [(1, 3), (3, 4), (1, None), (4, None)], "until-others-end")
+    # Measured from 2 ms to the last completion: half of 2 ms, 1 ms, and 2 ms of what never completed.
+    assert found["operation_us_mean"] == pytest.approx((1 + 1 + 2) * 1000 / (0.5 + 1 + 1))
+    assert found["operation_us_max"] == 2000
+    assert found["operations_outstanding"] == pytest.approx(2)
 
 
 @pytest.mark.parametrize(

@@ -54,13 +54,14 @@ def plan(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 def _run(tmp_path: Path, plan: str, mode: str) -> Trial:
     overrides = [f"observe.chunks={mode}", "observe.chunk_rows=9"]
     if plan == STORAGE:
-        overrides.append("sweep.data_size=[4KB]")
+        short = "data_size: [4KB], jobs.0.storage.duration: [2ms], jobs.0.storage.warm_up: [1ms]"
+        overrides.append(f"sweep.zip={{{short}}}")
     return run_plan(tmp_path / mode, plan, *overrides)[0]
 
 
 def _summaries(trial: Trial) -> list[object]:
     found = list(summarise(trial.facts.run_spec, trial.summary or {}, trial.tables))
-    has_shares = [job.metrics[name] is not None for job in found for name in OF_ALL_ROWS]
+    has_shares = [job.metrics.get(name) is not None for job in found for name in OF_ALL_ROWS]
     assert any(has_shares) == (trial.facts.run_spec["observe"]["chunks"] == "all")
     return [
         replace(job, metrics={name: value for name, value in job.metrics.items() if name not in OF_ALL_ROWS})

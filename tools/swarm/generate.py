@@ -241,6 +241,8 @@ def _tcp(draw: Draw, drawn: Drawn, jobs: Sequence[Fields], transport: Fields) ->
     else:
         # It sends for as long as the jobs take, timeouts included.
         transport["timeout"] = draw.pick(("16us", "100us"))
+    if fields["rate"] == "unlimited" and draw.chance(0.5):
+        fields |= {"outstanding_writes": draw.whole(1, 8), "ack_every": draw.pick((1, 2))}
     if draw.chance(0.3):
         fields |= {"mtu": draw.pick((1500, 9000)), "connections": draw.whole(1, 3)}
     if draw.chance(0.2):

@@ -226,12 +226,9 @@ def _traffic(job: JobRecord) -> Figures:
 
 
 def _operations(job: JobRecord) -> Figures:
-    storage = job.spec["storage"]
-    begin = job.spec["start_ps"] + storage["warm_up_ps"]
     done = job.chunks.filter(complete())
-    timed = storage["length"]["kind"] == "duration" and job.spec["repeat"]["kind"] == "rounds"
-    last: int = max(done["completed_ps"].to_list(), default=0)
-    end: int = job.spec["start_ps"] + storage["length"]["duration_ps"] if timed else last
+    timed = job.spec["storage"]["length"]["kind"] == "duration" and not job.goes_on
+    begin, end = _measured_time(job)
     in_time = (pl.col("completed_ps") >= begin) & ((pl.col("completed_ps") < end) if timed else True)
     counted = done.filter(in_time)
     if not counted.height:
@@ -239,15 +236,100 @@ def _operations(job: JobRecord) -> Figures:
     seconds = (end - begin) / _PS
     figures: Figures = {
         "iops": counted.height / seconds,
-        "storage_gb_per_s": counted["payload_bytes"].sum() / seconds / 1e9,
+        "storage_gb_per_s": int(counted["payload_bytes"].sum()) / seconds / 1e9,
     }
-    times = sorted(done.filter(pl.col("start_ps") >= begin)["fct_ps"].to_list())
-    if job.is_complete and times:
-        names = ["operation_us_min", *(f"operation_us_{name}" for name in _SHARES), "operation_us_max"]
-        ranked = [times[0], *(nearest_rank(times, *share) for share in _SHARES.values()), times[-1]]
-        figures |= {name: value / 1e6 for name, value in zip(names, ranked, strict=True)}
-        figures["operation_us_mean"] = sum(times) / len(times) / 1e6
+    if not job.is_complete:
+        return figures
+    times = sorted(_weighted_times(job, begin, end))
+    outstanding = _outstanding_ps(job, begin, end)
+    weight = math.fsum(weight for _, weight in times)
+    names = [*(f"operation_us_{name}" for name in _SHARES), "operation_us_max"]
+    ended = [time for time, _, is_cut in _operation_rows(job, begin, end) if not is_cut]
+    shares = [*(part / whole for part, whole in _SHARES.values()), 1.0]
+    figures |= {
+        name: _weighted_rank(times, share * weight) / 1e6 for name, share in zip(names, shares, strict=True)
+    }
+    figures["operation_us_min"] = min(ended) / 1e6
+    figures["operation_us_mean"] = outstanding / weight / 1e6
+    figures["operations_outstanding"] = outstanding / (end - begin)
     return figures
+
+
+def _operation_rows(job: JobRecord, begin: int, end: int) -> Iterator[tuple[int, int, bool]]:
+    """Yield time and measured part of each storage operation [ps], and whether the run cut it off."""
+    rows = job.chunks.select("status", "start_ps", "completed_ps").iter_rows()
+    for status, start, completed in rows:
+        if status == "failed" or start is None:
+            continue
+        part = min(end, end if completed is None else completed) - max(begin, start)
+        if part > 0:
+            yield part if completed is None else completed - start, part, completed is None
+
+
+def _weighted_times(job: JobRecord, begin: int, end: int) -> Iterator[tuple[int, float]]:
+    for time, part, _ in _operation_rows(job, begin, end):
+        yield time, part / time
+
+
+def _outstanding_ps(job: JobRecord, begin: int, end: int) -> int:
+    return sum(part for _, part, _ in _operation_rows(job, begin, end))
+
+
+def _weighted_rank(times: Sequence[tuple[int, float]], limit: float) -> int:
+    """Return the smallest of sorted values that have that much of the weight, but for rounding."""
+    seen = 0.0
+    for time, weight in times:
+        seen += weight
+        if seen >= limit * (1 - 1e-12):
+            return time
+    return times[-1][0]
+
+
+def little_laws(record: Record) -> Iterator[Violation]:
+    """Yield storage jobs that break Little's law: outstanding operations are throughput times mean latency.
+
+    While clients issue, each has its depth outstanding, at every instant. An operation that completes in the
+    measured time counts in the throughput whole and in the mean with a weight. Operations follow each other
+    in depth * clients sequences. In each only the first and the last have a weight below 1, of which the
+    first counts too much and the last not at all: the weights add up to the completions but for less than 1.
+    """
+    for job in record.jobs.values():
+        storage = job.spec["storage"]
+        if not storage or not job.is_complete or job.results["operations_outstanding"] is None:
+            continue
+        places = storage["clients"] * storage["depth"]
+        outstanding = job.results["operations_outstanding"]
+        if storage["length"]["kind"] == "duration" or job.goes_on:
+            holds = math.isclose(outstanding, places, rel_tol=1e-9)
+        else:
+            holds = outstanding <= places * (1 + 1e-9)
+        if not holds:
+            yield Violation(
+                "clients keep their depth outstanding", f"{job.name}: {outstanding} outstanding of {places}"
+            )
+        mean_ps = job.results["operation_us_mean"] * 1e6
+        product = job.results["iops"] * mean_ps / _PS
+        slack = places * mean_ps / _measured_ps(job)
+        if abs(product - outstanding) > slack * (1 + 1e-9):
+            yield Violation(
+                "operations outstanding are throughput times mean latency",
+                f"{job.name}: {product} by Little's law, {outstanding} outstanding, at most {slack} apart",
+            )
+
+
+def _measured_ps(job: JobRecord) -> int:
+    begin, end = _measured_time(job)
+    return end - begin
+
+
+def _measured_time(job: JobRecord) -> tuple[int, int]:
+    """Return begin and end of the measured time of a storage job [ps]."""
+    storage = job.spec["storage"]
+    begin: int = job.spec["start_ps"] + storage["warm_up_ps"]
+    if storage["length"]["kind"] == "duration" and job.spec["repeat"]["kind"] == "rounds":
+        return begin, job.spec["start_ps"] + storage["length"]["duration_ps"]
+    done = job.chunks.filter(complete())
+    return begin, max(done["completed_ps"].to_list(), default=0)
 
 
 def idle_laws(record: Record) -> Iterator[Violation]:
@@ -263,4 +345,4 @@ def idle_laws(record: Record) -> Iterator[Violation]:
     yield from first_bad("no message is faster than on an idle fabric", "chunks", messages, bad, columns)
 
 
-LAWS = (status_laws, figure_laws, idle_laws)
+LAWS = (status_laws, figure_laws, little_laws, idle_laws)

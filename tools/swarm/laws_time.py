@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import polars as pl
 from tools.swarm.laws_chunks import first_bad
@@ -129,9 +130,41 @@ def connection_laws(record: Record) -> Iterator[Violation]:
                 "a connection ends after its start within the run",
                 f"{place}: {row['start_ps']} to {row['end_ps']}",
             )
+        yield from _closed_loop(record, row, place)
         times = [row[name] for name in ("rtt_p50_ps", "rtt_p99_ps")]
         if row["rtt_samples"] and (None in times or times[0] > times[1]):
             yield Violation("percentiles of round-trip times are in order", f"{place}: P50 and P99 {times}")
+
+
+def _closed_loop(record: Record, row: Mapping[str, Any], place: str) -> Iterator[Violation]:
+    """Yield what a closed loop of TCP writes breaks: Little's law, and the order of its times.
+
+    Until its application stops, `outstanding_writes` are unacknowledged at every instant, and none after its
+    end. Mean times are rounded down to a nanosecond.
+    """
+    tcp = next(each for each in record.spec["tcp"] if each["name"] == row["tcp"])
+    depth = tcp["outstanding_writes"]
+    if (depth is None) != (row["writes"] is None):
+        yield Violation("writes are counted of closed loops", f"{place}: {row['writes']}, depth {depth}")
+    if depth is None or not row["writes"]:
+        return
+    times = [row[f"write_{name}_ps"] for name in ("p50", "p99", "max")]
+    if times != sorted(times) or row["write_mean_ps"] > row["write_max_ps"]:
+        yield Violation("percentiles of write times are in order", f"{place}: {times}")
+    mss = tcp["mtu_bytes"] - 52
+    acknowledged = row["writes"] * -(-tcp["write_bytes"] // mss) * mss
+    if acknowledged > row["acked_bytes"]:
+        yield Violation("writes end when they are acknowledged", f"{place}: {acknowledged} bytes of writes")
+    if not row["is_complete"] or tcp["duration_ps"] is None:
+        return
+    # Each of the places has a write until the application stops, and none when all is acknowledged.
+    sum_ps = row["writes"] * row["write_mean_ps"]
+    least = depth * (tcp["start_ps"] + tcp["duration_ps"] - row["start_ps"])
+    most = depth * (row["end_ps"] - row["start_ps"])
+    rounding = 2_000 * row["writes"]
+    if not least - rounding <= sum_ps <= most + rounding:
+        found = f"{place}: {sum_ps} ps of writes, {least} to {most} by depth {depth}"
+        yield Violation("outstanding writes are throughput times mean latency", found)
 
 
 LAWS = (event_laws, series_laws, reordering_laws, connection_laws)

@@ -58,17 +58,18 @@ impl Chosen {
 }
 
 /// Chunks that are alike share a row: job, round, status, payload, completion time, the same on an idle
-/// fabric, and whether they began and ended in time.
-type Alike = (u32, u32, u8, u64, Option<u64>, Option<u64>, bool, bool);
+/// fabric, the part of its time that was measured, and whether they ended in time.
+type Alike = (u32, u32, u8, u64, Option<u64>, Option<u64>, Option<u64>, bool);
 
 /// The time of a job that is measured [ps].
 #[derive(Clone, Copy, Debug)]
 struct Measured {
-    /// What begins from then on counts.
+    /// Beginning: the warm-up is over.
     from_ps: u64,
     /// What ends before counts; of open-loop traffic what is delivered until then, so that is one more.
     before_ps: u64,
     is_by_delivery: bool,
+    is_storage: bool,
 }
 
 /// What was counted.
@@ -108,6 +109,7 @@ impl Tally {
         let key = (row.job, row.round, row.step);
         self.steps.entry(key).or_insert_with(|| ChunkStepRow::of_step(key.0, key.1, key.2)).add(row);
         let measured = self.measured[row.job as usize];
+        let in_time_ps = measured.part_of(row, || self.last_ps(row.job));
         let alike = (
             row.job,
             row.round,
@@ -115,13 +117,19 @@ impl Tally {
             row.payload_bytes,
             row.completed_ps.zip(row.start_ps).map(|(end, start)| self.rounded(end - start)),
             row.unloaded_ps,
-            measured.begins_in(row),
+            in_time_ps,
             measured.ends_in(row),
         );
         *self.times.entry(alike).or_insert(0) += 1;
         if self.times.len() > self.times_max {
             self.round();
         }
+    }
+
+    /// When the last chunk of a job completed, of those counted so far.
+    fn last_ps(&self, job: u32) -> u64 {
+        let steps = self.steps.range((job, 0, 0)..=(job, u32::MAX, u32::MAX));
+        steps.filter_map(|(_, step)| step.completed_ps).max().unwrap_or_default()
     }
 
     const fn rounded(&self, ps: u64) -> u64 {
@@ -156,7 +164,7 @@ impl Tally {
             row.payload_bytes,
             row.fct_ps,
             row.unloaded_ps,
-            row.is_issued_in_time,
+            row.in_time_ps,
             row.is_ended_in_time,
         );
         *self.times.entry(alike).or_insert(0) += row.chunks;
@@ -190,7 +198,7 @@ fn in_parts<T>(
 
 impl Measured {
     fn of(job: &JobSpec) -> Self {
-        let all = Self { from_ps: 0, before_ps: u64::MAX, is_by_delivery: false };
+        let all = Self { from_ps: 0, before_ps: u64::MAX, is_by_delivery: false, is_storage: false };
         if let Some(arrivals) = &job.arrivals {
             let before_ps = job.start_ps + arrivals.duration_ps + 1;
             return Self { before_ps, is_by_delivery: true, ..all };
@@ -202,11 +210,21 @@ impl Measured {
             }
             _ => u64::MAX,
         };
-        Self { from_ps: job.start_ps + storage.warm_up_ps, before_ps, is_by_delivery: false }
+        Self { from_ps: job.start_ps + storage.warm_up_ps, before_ps, is_storage: true, ..all }
     }
 
-    fn begins_in(self, row: &ChunkRow) -> bool {
-        row.start_ps.is_some_and(|at| at >= self.from_ps) || self.from_ps == 0
+    /// Part of the time of a storage operation that lies in the measured time [ps]. One that was cut off at the
+    /// end of the run, when all that completed have been counted, counts until `last_ps`.
+    fn part_of(self, row: &ChunkRow, last_ps: impl FnOnce() -> u64) -> Option<u64> {
+        if !self.is_storage {
+            return None;
+        }
+        let end_ps = match row.status {
+            ChunkStatus::Complete => row.completed_ps?,
+            ChunkStatus::Unfinished => last_ps(),
+            ChunkStatus::Failed => return None,
+        };
+        Some(end_ps.min(self.before_ps).saturating_sub(row.start_ps?.max(self.from_ps)))
     }
 
     fn ends_in(self, row: &ChunkRow) -> bool {
@@ -264,7 +282,7 @@ fn least(one: Option<u64>, other: Option<u64>) -> Option<u64> {
 }
 
 fn time_row((alike, chunks): (Alike, u64)) -> ChunkTimeRow {
-    let (job, round, status, payload_bytes, fct_ps, unloaded_ps, is_issued_in_time, is_ended_in_time) = alike;
+    let (job, round, status, payload_bytes, fct_ps, unloaded_ps, in_time_ps, is_ended_in_time) = alike;
     let statuses = [ChunkStatus::Complete, ChunkStatus::Failed, ChunkStatus::Unfinished];
     ChunkTimeRow {
         job,
@@ -273,7 +291,7 @@ fn time_row((alike, chunks): (Alike, u64)) -> ChunkTimeRow {
         payload_bytes,
         fct_ps,
         unloaded_ps,
-        is_issued_in_time,
+        in_time_ps,
         is_ended_in_time,
         chunks,
     }

@@ -176,3 +176,46 @@ fn the_two_share_a_port_packet_by_packet() {
     let tcp = row.acked_bytes * 8_000 / (end / 1_000_000);
     assert!(rdma.abs_diff(tcp) * 20 < rdma, "{rdma} and {tcp} kb/s of RDMA and TCP");
 }
+
+/// A closed loop of `depth` writes of three segments for 10 ms, each segment acknowledged at once.
+fn closed_loop(senders: u32, depth: u32) -> (u64, Vec<ConnectionRow>) {
+    let mut traffic = incast(senders, TcpCongestion::Cubic);
+    (traffic.write_bytes, traffic.ack_every) = (3 * 1448, 1);
+    (traffic.outstanding_writes, traffic.start_spread_ps) = (Some(depth), 0);
+    traffic.duration_ps = Some(10_000_000_000);
+    let (summary, recorder) = run(&alone(senders + 1, traffic));
+    assert_eq!(summary.status, RunStatus::Complete);
+    (summary.tcp[0].writes.unwrap(), recorder.connections)
+}
+
+#[test]
+fn a_closed_loop_at_depth_one_takes_a_round_trip_for_each_write() {
+    let (writes, rows) = closed_loop(1, 1);
+    let (row, mean) = (&rows[0], rows[0].write_mean_ps.unwrap());
+    assert_eq!((row.writes, row.write_max_ps), (Some(writes), row.write_p99_ps));
+    // Nothing is sent before the write is acknowledged: writes follow each other without a gap.
+    let spent = row.end_ps - row.start_ps.unwrap();
+    assert!(spent.abs_diff(writes * mean) <= 1_000 * writes, "{writes} writes of {mean} ps in {spent} ps");
+    assert!(spent >= 10_000_000_000 && spent < 10_000_000_000 + mean + 1_000);
+}
+
+#[test]
+fn closed_loops_that_fill_a_port_keep_littles_law() {
+    let (writes, rows) = closed_loop(4, 16);
+    // Three frames of 1,538 bytes on a link of 10 Gb/s: 3.6912 us.
+    let full = 10_000_000_000 / 3_691_200;
+    assert!(writes.abs_diff(full) <= full / 50 + 64, "{writes} writes, {full} at line rate");
+    for row in rows {
+        let sum = row.writes.unwrap() * row.write_mean_ps.unwrap();
+        let (least, most) = (16 * 10_000_000_000, 16 * (row.end_ps - row.start_ps.unwrap()));
+        assert!((least - 1_000 * row.writes.unwrap()..=most).contains(&sum), "{least}, {sum}, {most}");
+    }
+}
+
+#[test]
+fn a_rate_and_a_closed_loop_exclude_each_other() {
+    let mut traffic = tcp((0..2).collect::<Vec<u32>>(), "incast", Some(1));
+    traffic.outstanding_writes = Some(1);
+    let refused = fabricbench_sim::check(&alone(2, traffic)).unwrap_err();
+    assert!(refused.to_string().contains("outstanding_writes"), "{refused}");
+}

@@ -158,6 +158,17 @@ pub struct TcpSummary {
     pub rtt_p99_ps: Option<u64>,
     /// Largest.
     pub rtt_max_ps: Option<u64>,
+    /// Writes of a closed loop that were acknowledged; none without one.
+    pub writes: Option<u64>,
+    /// Time from the issue of a write to the acknowledgement of its last byte: mean, median, 99th percentile
+    /// and largest [ps]; none without a closed loop.
+    pub write_mean_ps: Option<u64>,
+    /// Median.
+    pub write_p50_ps: Option<u64>,
+    /// 99th percentile.
+    pub write_p99_ps: Option<u64>,
+    /// Largest.
+    pub write_max_ps: Option<u64>,
 }
 
 /// Facts of a whole run.

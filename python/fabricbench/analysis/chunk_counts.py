@@ -16,6 +16,7 @@ from fabricbench.analysis.chunks import ChunkFacts, RateMoments, columns_for, ga
 from fabricbench.analysis.distribution import rank_of, sum_of
 
 if TYPE_CHECKING:
+    from fabricbench.analysis.operations import OperationFacts
     from fabricbench.analysis.summary import Tables
 
 ALL = "all"
@@ -81,14 +82,23 @@ def _add_times(facts: ChunkFacts, row: Mapping[str, Any]) -> None:
         facts.delivered_bytes += chunks * size * row["is_ended_in_time"]
         if is_complete:
             facts.slowdown_counts[fct_ps / row["unloaded_ps"]] += chunks
-    if facts.operations is not None and is_complete:
-        facts.operations.completed += chunks * row["is_ended_in_time"]
-        facts.operations.payload_bytes += chunks * size * row["is_ended_in_time"]
-        if row["is_issued_in_time"]:
-            facts.operations.time_counts[fct_ps] += chunks
+    if facts.operations is not None and row["in_time_ps"] is not None:
+        _add_operations(facts.operations, row)
     if is_complete and facts.counts_round(row["round"]):
         facts.fct_counts[fct_ps] += chunks
         facts.rates.setdefault(size, RateMoments()).add_alike(fct_ps, chunks)
+
+
+def _add_operations(operations: OperationFacts, row: Mapping[str, Any]) -> None:
+    chunks, part_ps = row["chunks"], row["in_time_ps"]
+    operations.completed += chunks * row["is_ended_in_time"]
+    operations.payload_bytes += chunks * row["payload_bytes"] * row["is_ended_in_time"]
+    if row["fct_ps"] is None:
+        operations.add_cut(part_ps, chunks)
+    elif part_ps == row["fct_ps"]:
+        operations.counts[part_ps] += chunks
+    else:
+        operations.add_part(row["fct_ps"], part_ps, chunks)
 
 
 def ranked(counts: Counter[Any], shares: Sequence[float]) -> list[Any]:

@@ -29,6 +29,28 @@ def nearest_rank(values: pa.ChunkedArray, shares: Sequence[float]) -> list[int]:
     return kernels.quantile(values, positions)
 
 
+def weighted_rank(values: pa.Array, weights: pa.Array, shares: Sequence[float]) -> list[int]:
+    """Return percentiles by nearest rank of weighted values: the smallest with that share of the weight.
+
+    With equal weights they are those of `nearest_rank`.
+
+    Args:
+        values: Numbers, at least one, no nulls.
+        weights: As many, each above 0.
+        shares: Each above 0 and at most 1.
+
+    Returns:
+        One of the values for each share.
+    """
+    from fabricbench.analysis import kernels
+
+    order = kernels.order_of(values)
+    values, sums = kernels.take(values, order), kernels.cumulative_sum(kernels.take(weights, order))
+    # A share of a sum of weights is rounded, and may not pass the weight that it equals.
+    limits = [share * sums[-1].as_py() * (1 - 1e-12) for share in shares]
+    return [values[total(kernels.less(sums, limit))].as_py() for limit in limits]
+
+
 def rank_of(share: float, count: int) -> int:
     """Return ceil(share * count), at least 1.
 

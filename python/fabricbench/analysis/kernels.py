@@ -29,7 +29,8 @@ not_equal, nonzero = _kernel("not_equal"), _kernel("indices_nonzero")
 and_, coalesce = _kernel("and"), _kernel("coalesce")
 is_null, is_valid = _kernel("is_null"), _kernel("is_valid")
 least, largest, min_max, total = _kernel("min"), _kernel("max"), _kernel("min_max"), _kernel("sum")
-unique = _kernel("unique")
+unique, take, order_of = map(_kernel, ("unique", "take", "array_sort_indices"))
+cumulative_sum = _kernel("cumulative_sum")
 
 
 def as_float(values: pa.Array) -> pa.Array:

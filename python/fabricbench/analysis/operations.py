@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from fabricbench.analysis.distribution import nearest_rank, total
+from fabricbench.analysis.distribution import total
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -17,13 +18,16 @@ if TYPE_CHECKING:
 _PS_PER_S = 1e12
 _PS_PER_US = 1e6
 _BYTES_PER_GB = 1e9
-_SHARES = {"min": 1e-9, "p50": 0.5, "p95": 0.95, "p99": 0.99, "p999": 0.999, "max": 1.0}
-"""The smallest value is rank 1; any share of at most 1/n gives it."""
+_SHARES = {"p50": 0.5, "p95": 0.95, "p99": 0.99, "p999": 0.999, "max": 1.0}
 
 
 @dataclass
 class OperationFacts:
-    """The operations of a storage job in the measured time.
+    """Operations of a storage job, as far as their time from issue to completion lies in the measured time.
+
+    An operation that lies in it whole has weight 1, one that its beginning or end cuts has the fraction of
+    its time that lies in it. So none is left out, however long it takes, and the mean of the times, which is
+    the time in which operations were outstanding over the sum of weights, keeps Little's law.
 
     Attributes:
         from_ps: Its beginning: the warm-up is over.
@@ -31,8 +35,11 @@ class OperationFacts:
         completed: Operations that completed in it.
         payload_bytes: Their data.
         last_ps: When the last operation completed.
-        times_ps: Time from issue to completion of each one issued in it, also of those that completed later.
-        time_counts: How many took how long, where rows are not read but counts.
+        whole_ps: Time of each operation that lies in it whole.
+        counts: How many took how long, where rows are not read but counts.
+        parts_ps: Time of each one of which a part lies in it, and that part.
+        open_ps: When those were issued that the end of the run cut off.
+        cut_ps: Of such ones, where rows are not read but counts, the part of their time that lies in it.
     """
 
     from_ps: int
@@ -40,12 +47,15 @@ class OperationFacts:
     completed: int = 0
     payload_bytes: int = 0
     last_ps: int = 0
-    times_ps: list[pa.Array] = field(default_factory=list)
-    time_counts: Counter[int] = field(default_factory=Counter)
+    whole_ps: list[pa.Array] = field(default_factory=list)
+    counts: Counter[int] = field(default_factory=Counter)
+    parts_ps: Counter[tuple[int, int]] = field(default_factory=Counter)
+    open_ps: list[int] = field(default_factory=list)
+    cut_ps: Counter[int] = field(default_factory=Counter)
 
     @classmethod
     def of(cls, job: Mapping[str, Any]) -> OperationFacts | None:
-        """Return what is to be gathered of a job of a run spec; nothing of any but a storage job."""
+        """Return the empty facts of a job of a run spec; none of any but a storage job."""
         storage = job.get("storage")
         if not storage:
             return None
@@ -56,47 +66,108 @@ class OperationFacts:
 
     def add(self, rows: pa.RecordBatch) -> None:
         """Take some rows of the job."""
-        import pyarrow as pa
         import pyarrow.compute as pc
 
+        unfinished = rows.filter(pc.equal(rows.column("status"), "unfinished"))
+        self.open_ps.extend(unfinished.column("start_ps").drop_null().to_pylist())
         complete = rows.filter(pc.equal(rows.column("status"), "complete"))
         if not complete.num_rows:
             return
-        ends = complete.column("completed_ps")
-        is_in_time = pc.greater_equal(ends, self.from_ps)
-        if self.until_ps is not None:
-            is_in_time = pc.and_(is_in_time, pc.less(ends, self.until_ps))
-        self.completed += total(is_in_time.cast(pa.int64()))
-        self.payload_bytes += total(complete.column("payload_bytes").filter(is_in_time))
+        starts, ends = complete.column("start_ps"), complete.column("completed_ps")
         self.last_ps = max(self.last_ps, pc.max(ends).as_py())
-        issued = pc.greater_equal(complete.column("start_ps"), self.from_ps)
-        self.times_ps.append(complete.column("fct_ps").filter(issued))
+        is_issued, is_ended = pc.greater_equal(starts, self.from_ps), pc.greater_equal(ends, self.from_ps)
+        if self.until_ps is not None:
+            is_ended = pc.and_(is_ended, pc.less(ends, self.until_ps))
+        self.completed += is_ended.true_count
+        self.payload_bytes += total(complete.column("payload_bytes").filter(is_ended))
+        is_whole = pc.and_(is_issued, is_ended)
+        self.whole_ps.append(complete.column("fct_ps").filter(is_whole))
+        rest = complete.select(["start_ps", "completed_ps"]).filter(pc.invert(is_whole))
+        for start_ps, end_ps in zip(*(column.to_pylist() for column in rest.columns), strict=True):
+            self.add_part(end_ps - start_ps, self._measured_ps(start_ps, end_ps))
+
+    def add_part(self, time_ps: int, part_ps: int, count: int = 1) -> None:
+        """Take operations of which a part of their time lies in the measured time."""
+        if part_ps > 0:
+            self.parts_ps[time_ps, part_ps] += count
+
+    def add_cut(self, part_ps: int, count: int) -> None:
+        """Take operations that the end of the run cut off, after a part of their time was measured."""
+        if part_ps > 0:
+            self.cut_ps[part_ps] += count
+
+    def _measured_ps(self, start_ps: int, end_ps: int) -> int:
+        until_ps = end_ps if self.until_ps is None else min(end_ps, self.until_ps)
+        return until_ps - max(start_ps, self.from_ps)
+
+    def cut_off_ps(self) -> Counter[int]:
+        """Return how many operations the end of the run cut off, by the measured part of their time."""
+        parts = (self._measured_ps(start, self.last_ps) for start in self.open_ps)
+        return self.cut_ps + Counter(part for part in parts if part > 0)
+
+    def weighted(self) -> tuple[pa.Array, pa.Array, int]:
+        """Return the time of each operation, or of those that took equally long, and their weight.
+
+        One that the end of the run cut off counts with the part of its time that was measured.
+
+        Returns:
+            Times [ps], those cut off last, weights, and the sum of the times for which operations were
+            outstanding [ps].
+        """
+        import pyarrow as pa
+
+        alike, cut = list(self.counts.items()), list(self.cut_off_ps().items())
+        whole = pa.chunked_array(self.whole_ps, type=pa.int64()).combine_chunks()
+        parts = list(self.parts_ps.items())
+        times = pa.concat_arrays(
+            [
+                whole,
+                pa.array([time for time, _ in alike], pa.int64()),
+                pa.array([time for (time, _), _ in parts], pa.int64()),
+                pa.array([part for part, _ in cut], pa.int64()),
+            ]
+        )
+        weights = pa.concat_arrays(
+            [
+                pa.repeat(1.0, len(whole)),
+                pa.array([float(count) for _, count in alike], pa.float64()),
+                pa.array([count * part / time for (time, part), count in parts], pa.float64()),
+                pa.array([float(count) for _, count in cut], pa.float64()),
+            ]
+        )
+        outstanding_ps = total(whole) + sum(time * count for time, count in alike + cut)
+        return times, weights, outstanding_ps + sum(part * count for (_, part), count in parts)
 
 
 def operation_metrics(facts: ChunkFacts, *, is_complete: bool) -> dict[str, Any]:
     """Return the metrics of a storage job; of one that is not complete, no latency."""
-    import pyarrow as pa
-
-    from fabricbench.analysis.chunk_counts import mean_of_integers, ranked
+    from fabricbench.analysis import kernels
+    from fabricbench.analysis.distribution import weighted_rank
 
     operations = facts.operations
     if operations is None or not operations.completed:
         return {}
     until_ps = operations.last_ps if operations.until_ps is None else operations.until_ps
-    seconds = (until_ps - operations.from_ps) / _PS_PER_S
+    measured_ps = until_ps - operations.from_ps
+    seconds = measured_ps / _PS_PER_S
     rates = {
         "iops": operations.completed / seconds,
         "storage_gb_per_s": operations.payload_bytes / seconds / _BYTES_PER_GB,
     }
-    times_ps = pa.chunked_array(operations.times_ps, type=pa.int64())
-    counts, shares = operations.time_counts, list(_SHARES.values())
-    if not is_complete or not (len(times_ps) or counts):
+    if not is_complete:
         return rates
-    if counts:
-        values, mean_ps = ranked(counts, shares), mean_of_integers(counts)
-    else:
-        values, mean_ps = nearest_rank(times_ps, shares), total(times_ps) / len(times_ps)
+    times, weights, outstanding_ps = operations.weighted()
+    values = weighted_rank(times, weights, list(_SHARES.values()))
     times_us = {
         f"operation_us_{name}": value / _PS_PER_US for name, value in zip(_SHARES, values, strict=True)
     }
-    return rates | times_us | {"operation_us_mean": mean_ps / _PS_PER_US}
+    ended = times.slice(0, len(times) - len(operations.cut_off_ps()))
+    return (
+        rates
+        | times_us
+        | {
+            "operation_us_min": kernels.least(ended).as_py() / _PS_PER_US,
+            "operation_us_mean": outstanding_ps / math.fsum(weights.to_pylist()) / _PS_PER_US,
+            "operations_outstanding": outstanding_ps / measured_ps,
+        }
+    )

@@ -346,6 +346,8 @@ def _traffic(job: Mapping[str, Any], outcome: Mapping[str, Any], facts: ChunkFac
     }
     if facts.offered_bytes:
         rates["delivered_percent"] = 100 * facts.delivered_bytes / facts.offered_bytes
+    if job["arrivals"]["process"] == "constant":
+        rates["out_of_service_us"] = facts.wire.out_of_service_us(job["arrivals"]["rate_bps"])
     slowdowns, shares = facts.slowdown_values(), list(_SLOWDOWN_SHARES.values())
     if outcome["status"] != COMPLETE or not (len(slowdowns) or facts.slowdown_counts):
         return rates

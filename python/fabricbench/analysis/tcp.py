@@ -36,6 +36,11 @@ class TcpResult:
         rtt_us_p50: Median.
         rtt_us_p99: 99th percentile.
         rtt_us_max: Largest.
+        writes_per_s: Writes of a closed loop that were acknowledged, over that time [1/s]; none without one.
+        write_us_mean: Time from the issue of a write to the acknowledgement of its last byte: mean [us].
+        write_us_p50: Median.
+        write_us_p99: 99th percentile.
+        write_us_max: Largest.
     """
 
     name: str
@@ -55,6 +60,11 @@ class TcpResult:
     rtt_us_p50: float | None
     rtt_us_p99: float | None
     rtt_us_max: float | None
+    writes_per_s: float | None
+    write_us_mean: float | None
+    write_us_p50: float | None
+    write_us_p99: float | None
+    write_us_max: float | None
 
 
 def tcp_results(run_spec: Mapping[str, Any], summary: Mapping[str, Any]) -> list[TcpResult]:
@@ -84,6 +94,11 @@ def _result(spec: Mapping[str, Any], outcome: Mapping[str, Any]) -> TcpResult:
         fast_recoveries=outcome["fast_recoveries"],
         ecn_ce_rx=outcome["ecn_ce_rx"],
         frames_lost=outcome["dropped_frames"],
+        writes_per_s=_writes_per_s(outcome),
+        **{
+            f"write_us_{name}": _microseconds(outcome.get(f"write_{name}_ps"))
+            for name in ("mean", "p50", "p99", "max")
+        },
         **{
             f"rtt_us_{name}": _microseconds(outcome[f"rtt_{name}_ps"])
             for name in ("mean", "p50", "p99", "max")
@@ -98,6 +113,13 @@ def _rate(size_bytes: int | None, outcome: Mapping[str, Any]) -> float | None:
         return None
     seconds = (outcome["end_ps"] - start_ps) / _PS_PER_S
     return float(size_bytes * _BITS_PER_BYTE / seconds / senders / _BITS_PER_GBIT)
+
+
+def _writes_per_s(outcome: Mapping[str, Any]) -> float | None:
+    writes, start_ps = outcome.get("writes"), outcome["start_ps"]
+    if writes is None or start_ps is None:
+        return None
+    return float(writes * _PS_PER_S / (outcome["end_ps"] - start_ps))
 
 
 def _microseconds(time_ps: int | None) -> float | None:

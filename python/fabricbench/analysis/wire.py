@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -13,11 +14,14 @@ from fabricbench.analysis.distribution import measured_total, sum_of, total
 
 COLUMNS: Final = ("src_rank", "start_ps", "delivered_ps", "tx_frames", "rx_bytes")
 """Columns of `chunks` that are read besides those of every summary."""
-OF_ALL_ROWS: Final = frozenset({"sender_share_percent_min", "sender_share_percent_max", "convergence_us"})
+OF_ALL_ROWS: Final = frozenset(
+    {"sender_share_percent_min", "sender_share_percent_max", "convergence_us", "out_of_service_us"}
+)
 """Metrics that are measured only where every chunk has a row."""
 _LINK_OVERHEAD_BYTES: Final = {"ethernet": 20, "infiniband": 2}
 _PS_PER_S: Final = 1e12
 _BITS_PER_GB: Final = 8e-9
+_US_PER_S: Final = 1e6
 _FEW_SENDERS: Final = 8
 _DIGITS: Final = 9
 
@@ -50,6 +54,7 @@ class WireFacts:
     Attributes:
         until_ps: End of the offer of open-loop traffic; 0 for other jobs.
         senders: What each rank sent; none where not every chunk has a row.
+        lost_bytes: Payload of each sending rank that was never delivered.
     """
 
     until_ps: int = 0
@@ -58,6 +63,7 @@ class WireFacts:
     first_ps: int | None = None
     last_ps: int | None = None
     senders: dict[int, _Sender] | None = field(default_factory=dict)
+    lost_bytes: Counter[int] = field(default_factory=Counter)
 
     def add(self, rows: pa.RecordBatch) -> None:
         """Take some rows of the job."""
@@ -68,11 +74,20 @@ class WireFacts:
         self.last_ps = max_of(self.last_ps, kernels.largest(ends).as_py())
         arrived = kernels.is_valid(ends)
         if self.until_ps:
+            lost = kernels.filtered(rows.select(["src_rank", "payload_bytes"]), kernels.is_null(ends))
+            for sender, payload_bytes in zip(*(column.to_pylist() for column in lost.columns), strict=True):
+                self.lost_bytes[sender] += payload_bytes
             arrived = kernels.coalesce(kernels.less_equal(ends, self.until_ps), False)
         wanted = rows.select(["src_rank", "payload_bytes", "start_ps", "delivered_ps"])
         for sender, payload_bytes, first_ps, last_ps in _by_sender(kernels.filtered(wanted, arrived)):
             if self.senders is not None:
                 self.senders.setdefault(sender, _Sender()).add(payload_bytes, first_ps, last_ps)
+
+    def out_of_service_us(self, rate_bps: int) -> float | None:
+        """Return how long it takes to offer what the rank lost that lost most, all at one rate [us]."""
+        if self.senders is None:
+            return None
+        return 8 * max(self.lost_bytes.values(), default=0) / rate_bps * _US_PER_S
 
     def add_step(self, row: Mapping[str, Any]) -> None:
         """Take what was counted of the chunks of a step."""

@@ -1117,6 +1117,11 @@ class TcpSpec(TypedDict):
     """
     Unique among jobs and TCP traffic.
     """
+    outstanding_writes: NotRequired[int | None]
+    """
+    A closed loop: each connection has so many writes unacknowledged, and writes again when one is
+    acknowledged; without it writes wait for none before them. Needs applications without a rate.
+    """
     priority: int
     """
     Priority of its frames, data and acknowledgements.
@@ -2334,6 +2339,7 @@ LIMITS = {
     "TcpSpec.duration_ps": (1, 1000000000000000),
     "TcpSpec.initial_window_segments": (1, 1000),
     "TcpSpec.mtu_bytes": (576, 9216),
+    "TcpSpec.outstanding_writes": (1, 65535),
     "TcpSpec.priority": (0, 7),
     "TcpSpec.rate_bps": (1, 100000000000000),
     "TcpSpec.rto_initial_ps": (1, 1000000000000000),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from fabricbench.analysis.tcp import TcpResult, tcp_results
@@ -17,11 +17,16 @@ HEADS = (
     ("RTT mean", "us"), ("RTT P50", "us"), ("RTT P99", "us"),
 )  # fmt: skip
 """Two lines of head for each column."""
+WRITE_HEADS = (
+    ("writes", "1/s"), ("write mean", "us"), ("P50", "us"), ("P99", "us"), ("max", "us"),
+)  # fmt: skip
+"""The same of closed loops, where there are any."""
 TEXTS = 2
 """So many columns, the first, hold text."""
 CAPTION = (
     "Rates are those of each sending host, of payload, from the start of the traffic to its end; round-trip "
-    "times are smoothed (RFC 6298). Frames lost are all of its priority."
+    "times are smoothed (RFC 6298). Frames lost are all of its priority. Writes of a closed loop last from "
+    "their issue to the acknowledgement of their last byte."
 )
 """What the columns mean."""
 
@@ -31,9 +36,14 @@ def results_of(trial: Trial) -> list[TcpResult]:
     return tcp_results(trial.facts.run_spec, trial.summary or {})
 
 
-def cells(result: TcpResult) -> list[str]:
-    """Return the texts of one result, in the order of `HEADS`."""
-    return [
+def heads_of(results: Iterable[TcpResult]) -> tuple[tuple[str, str], ...]:
+    """Return two lines of head for each column that the results need."""
+    return HEADS + WRITE_HEADS if any(result.writes_per_s is not None for result in results) else HEADS
+
+
+def cells(result: TcpResult, columns: int = len(HEADS)) -> list[str]:
+    """Return the texts of one result, in the order of `HEADS` and `WRITE_HEADS`, of the first columns."""
+    texts = [
         result.name,
         result.congestion,
         str(result.senders),
@@ -47,7 +57,13 @@ def cells(result: TcpResult) -> list[str]:
         number(result.rtt_us_mean, 3),
         number(result.rtt_us_p50, 3),
         number(result.rtt_us_p99, 3),
+        number(result.writes_per_s, 4),
+        number(result.write_us_mean, 4),
+        number(result.write_us_p50, 4),
+        number(result.write_us_p99, 4),
+        number(result.write_us_max, 4),
     ]
+    return texts[:columns]
 
 
 def tcp_table(labelled: Sequence[tuple[str, Trial]], *, colour: bool = False) -> str:
@@ -57,13 +73,15 @@ def tcp_table(labelled: Sequence[tuple[str, Trial]], *, colour: bool = False) ->
         labelled: Trials with what to call them.
         colour: Use the styles of a terminal.
     """
-    rows = [Row([label, *cells(result)]) for label, trial in labelled for result in results_of(trial)]
-    if not rows:
+    results = [(label, result) for label, trial in labelled for result in results_of(trial)]
+    if not results:
         return ""
+    columns = heads_of(result for _, result in results)
+    rows = [Row([label, *cells(result, len(columns))]) for label, result in results]
     heads = [Column(("trial",), is_text=True)]
     heads += [
         Column(tuple(line for line in head if line), is_text=place < TEXTS)
-        for place, head in enumerate(HEADS)
+        for place, head in enumerate(columns)
     ]
     title = styled("TCP traffic, each sending host", Style.BOLD, colour=colour)
     return f"{title}\n{render(heads, rows, colour=colour)}"

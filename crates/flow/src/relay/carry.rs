@@ -175,7 +175,7 @@ impl Ring {
                         payload_bytes: part.bytes,
                         fct_ps: Some(part.completed.0),
                         unloaded_ps: None,
-                        is_issued_in_time: true,
+                        in_time_ps: None,
                         is_ended_in_time: true,
                         chunks: blocks,
                     });

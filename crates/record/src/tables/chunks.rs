@@ -241,8 +241,9 @@ table! {
         fct_ps: Option<u64> ["ps"];
         /// The same of each on an idle fabric, as in `chunks`.
         unloaded_ps: Option<u64> ["ps"];
-        /// Of storage, whether each was issued after the warm-up; 1 of other jobs.
-        is_issued_in_time: bool;
+        /// Of storage, the part of each one's time that lies in the measured time; of an operation that the
+        /// end of the run cut off, of its time until the last completion of its job. Null of other jobs.
+        in_time_ps: Option<u64> ["ps"];
         /// Of storage, whether each completed in the measured time; of open-loop traffic, whether it was
         /// delivered while traffic was offered; 1 of other jobs.
         is_ended_in_time: bool;

@@ -51,6 +51,16 @@ table! {
         rtt_p99_ps: Option<u64> ["ps"];
         /// Largest of the same.
         rtt_max_ps: Option<u64> ["ps"];
+        /// Writes of a closed loop that were acknowledged; null without one.
+        writes: Option<u64>;
+        /// Mean time from the issue of such a write to the acknowledgement of its last byte.
+        write_mean_ps: Option<u64> ["ps"];
+        /// Median of the same, at most 1/16 too high.
+        write_p50_ps: Option<u64> ["ps"];
+        /// 99th percentile of the same, at most 1/16 too high.
+        write_p99_ps: Option<u64> ["ps"];
+        /// Largest of the same.
+        write_max_ps: Option<u64> ["ps"];
         /// Congestion window at the end.
         window_bytes: u64 ["bytes"];
     }

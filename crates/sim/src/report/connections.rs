@@ -72,15 +72,26 @@ fn ends(world: &World) -> impl Iterator<Item = (&Connection, &TcpSource, &TcpSin
 pub(crate) fn tcp_summaries(spec: &RunSpec, world: &World, end: Instant) -> Vec<TcpSummary> {
     let mut sums: Vec<(TcpSummary, SpanDistribution)> =
         spec.tcp.iter().map(|tcp| empty(tcp, world)).collect();
+    let mut write_times: Vec<Option<SpanDistribution>> = vec![None; spec.tcp.len()];
     let mut senders = vec![HashSet::new(); spec.tcp.len()];
     for (number, (each, source, sink)) in (0..).zip(ends(world)) {
         let (summary, times) = &mut sums[each.tcp as usize];
         add(summary, &row(number, each, source, sink, end));
         times.merge(source.sender().rtt().distribution());
+        if let Some(more) = source.write_times() {
+            write_times[each.tcp as usize].get_or_insert_default().merge(more);
+        }
         senders[each.tcp as usize].insert(each.src_host);
     }
-    let finish = |((mut summary, times), senders): ((TcpSummary, SpanDistribution), HashSet<HostId>)| {
+    type Ended = ((TcpSummary, SpanDistribution), (HashSet<HostId>, Option<SpanDistribution>));
+    let finish = |((mut summary, times), (senders, writes)): Ended| {
         let ps = |span: Option<Span>| span.map(|span| span.0);
+        let of_writes = WriteTimes::of(writes.as_ref());
+        summary.writes = of_writes.count;
+        summary.write_mean_ps = of_writes.mean_ps;
+        summary.write_p50_ps = of_writes.p50_ps;
+        summary.write_p99_ps = of_writes.p99_ps;
+        summary.write_max_ps = of_writes.max_ps;
         summary.senders = senders.len() as u64;
         summary.rtt_mean_ps = ps(times.mean());
         summary.rtt_p50_ps = ps(times.percentile(MEDIAN));
@@ -88,7 +99,31 @@ pub(crate) fn tcp_summaries(spec: &RunSpec, world: &World, end: Instant) -> Vec<
         summary.rtt_max_ps = ps(times.largest());
         summary
     };
-    sums.into_iter().zip(senders).map(finish).collect()
+    sums.into_iter().zip(senders.into_iter().zip(write_times)).map(finish).collect()
+}
+
+/// Latencies of the writes of a closed loop; all `None` without one.
+#[derive(Default)]
+struct WriteTimes {
+    count: Option<u64>,
+    mean_ps: Option<u64>,
+    p50_ps: Option<u64>,
+    p99_ps: Option<u64>,
+    max_ps: Option<u64>,
+}
+
+impl WriteTimes {
+    fn of(times: Option<&SpanDistribution>) -> Self {
+        let Some(times) = times else { return Self::default() };
+        let ps = |span: Option<Span>| span.map(|span| span.0);
+        Self {
+            count: Some(times.total()),
+            mean_ps: ps(times.mean()),
+            p50_ps: ps(times.percentile(MEDIAN)),
+            p99_ps: ps(times.percentile(P99)),
+            max_ps: ps(times.largest()),
+        }
+    }
 }
 
 fn empty(tcp: &TcpSpec, world: &World) -> (TcpSummary, SpanDistribution) {
@@ -136,6 +171,7 @@ fn row(number: u32, each: &Connection, source: &TcpSource, sink: &TcpSink, end: 
     let times = sender.rtt().distribution();
     let ps = |span: Option<Span>| span.map(|span| span.0);
     let end = source.closed().unwrap_or(end);
+    let writes = WriteTimes::of(source.write_times());
     ConnectionRow {
         tcp: each.tcp,
         connection: number,
@@ -160,6 +196,11 @@ fn row(number: u32, each: &Connection, source: &TcpSource, sink: &TcpSink, end: 
         rtt_p50_ps: ps(times.percentile(MEDIAN)),
         rtt_p99_ps: ps(times.percentile(P99)),
         rtt_max_ps: ps(times.largest()),
+        writes: writes.count,
+        write_mean_ps: writes.mean_ps,
+        write_p50_ps: writes.p50_ps,
+        write_p99_ps: writes.p99_ps,
+        write_max_ps: writes.max_ps,
         window_bytes: sender.window().bytes,
     }
 }

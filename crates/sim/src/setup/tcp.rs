@@ -172,6 +172,7 @@ fn writes(tcp: &TcpSpec, connection: &Connection) -> Writes {
         stop,
         bytes: tcp.write_bytes.next_multiple_of(u64::from(tcp.mss_bytes())),
         rate_bps: tcp.rate_bps.map(|rate| (rate / connection.siblings).max(1)),
+        outstanding: tcp.outstanding_writes,
     }
 }
 

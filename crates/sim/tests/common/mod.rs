@@ -487,6 +487,7 @@ pub(crate) fn tcp(hosts: impl Into<Vec<u32>>, collective: &str, rate_gbps: Optio
         stream: 100,
         connections: 1,
         rate_bps: rate_gbps.map(|gbps| gbps * 1_000_000_000),
+        outstanding_writes: None,
         write_bytes: 128 << 10,
         start_ps: 0,
         start_spread_ps: 10_000_000,

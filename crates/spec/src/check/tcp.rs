@@ -13,6 +13,9 @@ pub(super) fn check_tcp(spec: &RunSpec) -> Result<(), SpecError> {
                 value(field(&format!("hosts[{rank}]")), host, format!("0 to {}", hosts - 1))
             })?;
         }
+        require(tcp.rate_bps.is_none() || tcp.outstanding_writes.is_none(), || {
+            value(field("outstanding_writes"), "a rate as well", "one of the two".to_owned())
+        })?;
         check_endpoints(tcp, &field)?;
     }
     Ok(())

@@ -32,6 +32,10 @@ pub struct TcpSpec {
     /// The application writes so much at a time [bytes]; rounded up to whole segments.
     #[schemars(range(min = 1, max = 1 << 30))]
     pub write_bytes: u64,
+    /// A closed loop: each connection has so many writes unacknowledged, and writes again when one is
+    /// acknowledged; without it writes wait for none before them. Needs applications without a rate.
+    #[schemars(range(min = 1, max = 65_535))]
+    pub outstanding_writes: Option<u32>,
     /// When it starts [ps].
     #[schemars(range(max = DURATION_PS_MAX))]
     pub start_ps: u64,

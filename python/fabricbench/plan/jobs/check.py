@@ -9,6 +9,7 @@ from fabricbench.plan.jobs import STORAGE
 from fabricbench.plan.jobs.check_storage import check_storage
 from fabricbench.plan.jobs.model import UNTIL_OTHERS_END, Job
 from fabricbench.plan.jobs.mpi import check_mpi
+from fabricbench.plan.jobs.software import NONE, PRESETS
 from fabricbench.plan.model import Plan
 from fabricbench.plan.sweep.sizes import job_ranks
 from fabricbench.words import close_match_hint
@@ -70,8 +71,20 @@ def check_jobs(plan: Plan, document: Document) -> Iterator[Problem]:
         ranks = job_ranks(plan, job)
         yield from _check_algorithm(job, ranks, path, document)
         yield from _check_arrivals(job, path, document)
+        yield from _check_software(job, path, document)
     yield from check_storage(plan, document)
     yield from check_mpi(plan, document)
+
+
+def _check_software(job: Job, path: FieldPath, document: Document) -> Iterator[Problem]:
+    """Check that the software of the hosts is one for this kind of job."""
+    software = PRESETS.get(job.software)
+    if software is not None and software.is_storage != (job.storage is not None):
+        names = [name for name, each in PRESETS.items() if each.is_storage == (job.storage is not None)]
+        kind = "storage" if software.is_storage else "messages of collectives"
+        yield document.problem(
+            (*path, "software"), f"`{job.software}`, software for {kind}", ", ".join([NONE, *names])
+        )
 
 
 def _check_arrivals(job: Job, path: FieldPath, document: Document) -> Iterator[Problem]:

@@ -17,6 +17,7 @@ from fabricbench.plan.fields.quantities import (
 from fabricbench.plan.jobs.arrivals import Arrivals
 from fabricbench.plan.jobs.mpi import Rendezvous
 from fabricbench.plan.jobs.names import AlgorithmName, CollectiveName
+from fabricbench.plan.jobs.software import fill_software
 from fabricbench.plan.jobs.storage import Storage, fill_job
 
 UNTIL_OTHERS_END: Final = "until-others-end"
@@ -85,6 +86,14 @@ class Job(PlanModel):
         alias="start",
         validate_default=True,
         description="When the job starts, from the start of the run [time].",
+    )
+    software: Literal["none", "mpi", "spdk", "linux"] = Field(
+        default="none",
+        description=(
+            "Software of the hosts, whose costs take the place of defaults (docs/plan.md): `mpi` of "
+            "`send_overhead` and `receive_overhead`, `spdk` and `linux` of `storage.service_time`. Source: "
+            "the network alone."
+        ),
     )
     step_overhead_ps: Time = Field(
         default="0s",
@@ -186,4 +195,4 @@ class Job(PlanModel):
     @classmethod
     def prepared(cls, data: Any) -> Any:
         """Return the job with the ranks of its storage."""
-        return fill_job(data)
+        return fill_job(fill_software(data))

@@ -78,6 +78,14 @@ class Tcp(PlanModel):
             "The application writes so much at a time [size], rounded up to whole segments. Source: iperf3."
         ),
     )
+    outstanding_writes: Annotated[int | None, limits_of("TcpSpec.outstanding_writes")] = Field(
+        default=None,
+        description=(
+            "A closed loop: each connection has so many writes unacknowledged, and issues the next when one "
+            "is acknowledged, as a storage client over TCP does; needs `rate: unlimited`. fio: `iodepth`. "
+            "Default: writes wait for none before them."
+        ),
+    )
     start_ps: Time = Field(
         default="0s",
         alias="start",
@@ -191,6 +199,7 @@ class Tcp(PlanModel):
             "connections": self.connections,
             "rate_bps": self.rate_bps,
             "write_bytes": self.write_bytes,
+            "outstanding_writes": self.outstanding_writes,
             "start_ps": self.start_ps,
             "start_spread_ps": self.start_spread_ps,
             "duration_ps": self.duration_ps,

@@ -6,26 +6,27 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from fabricbench.report.html.model import Cell, Column, Row, Section, TablePart
-from fabricbench.report.tcp import CAPTION, HEADS, TEXTS, cells, results_of
+from fabricbench.report.tcp import CAPTION, TEXTS, cells, heads_of, results_of
 
 if TYPE_CHECKING:
     from fabricbench.results.rows import ResultRow
 
-_UNITS = ("Gb/s", "%", "us")
+_UNITS = ("Gb/s", "%", "us", "1/s")
 
 
 def tcp_section(rows: Sequence[ResultRow]) -> Section | None:
     """Return one line for each TCP traffic of each trial; none where there is no TCP."""
     trials = {row.trial.attempt: row for row in rows}.values()
-    lines = [
-        Row([Cell(text) for text in (row.label, *cells(result))], row.is_focus)
-        for row in trials
-        for result in results_of(row.trial)
-    ]
-    if not lines:
+    results = [(row, result) for row in trials for result in results_of(row.trial)]
+    if not results:
         return None
+    heads = heads_of(result for _, result in results)
+    lines = [
+        Row([Cell(text) for text in (row.label, *cells(result, len(heads)))], row.is_focus)
+        for row, result in results
+    ]
     columns = [Column("trial", numeric=False)]
-    columns += [_column(head, is_text=place < TEXTS) for place, head in enumerate(HEADS)]
+    columns += [_column(head, is_text=place < TEXTS) for place, head in enumerate(heads)]
     return Section("tcp", "TCP traffic", [TablePart(columns, lines, CAPTION)])
 
 

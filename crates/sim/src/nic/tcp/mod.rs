@@ -1,7 +1,8 @@
 //! TCP at a host: its connections, what the applications write, and how the NIC takes segments.
 //!
 //! Models an application that writes a fixed size at a fixed rate into a bounded send buffer and catches up
-//! when it was held back, as `iperf3 -b` does, or one that always has more to send. Segments are always full.
+//! when it was held back, as `iperf3 -b` does, one that always has more to send, or a closed loop that keeps a
+//! number of writes unacknowledged, as a storage client does. Segments are always full.
 //! The receiving application takes data at once, beside the receive buffer of the NIC. Leaves out the CPU,
 //! segmentation offload and queueing disciplines of the host.
 
@@ -14,8 +15,11 @@ use super::{Host, Timer};
 use crate::packet::{Kind, Packet, Path, Priority};
 use crate::record::{Context, Record, TcpFrame, TcpFrameKind};
 use engine::Message;
+use std::collections::VecDeque;
 use std::sync::Arc;
-use transport::tcp::{Acknowledgement, Block, CongestionKind, TcpConfig, TcpReceiver, TcpSender};
+use transport::tcp::{
+    Acknowledgement, Block, CongestionKind, SpanDistribution, TcpConfig, TcpReceiver, TcpSender,
+};
 use units::{Instant, Span};
 use wire::Psn;
 use wire::size::{TCP_ACK_FRAME_BYTES, TCP_DATA_FRAME_BYTES, tcp_sack_bytes};
@@ -34,6 +38,19 @@ pub(crate) struct Writes {
     pub(crate) bytes: u64,
     /// Payload offered [bit/s]; without a rate there is always more.
     pub(crate) rate_bps: Option<u64>,
+    /// Writes that are unacknowledged at any time, of a closed loop; it has no rate.
+    pub(crate) outstanding: Option<u32>,
+}
+
+/// Writes of a closed loop.
+#[derive(Debug, Default)]
+struct ClosedLoop {
+    /// When each unacknowledged write was issued, the oldest first.
+    issued: VecDeque<Instant>,
+    /// Writes that were acknowledged.
+    completed: u64,
+    /// Their times from the issue to the acknowledgement of the last byte.
+    times: SpanDistribution,
 }
 
 impl Writes {
@@ -86,6 +103,7 @@ pub(crate) struct TcpSource {
     /// Others end its traffic.
     is_background: bool,
     sender: TcpSender,
+    closed_loop: Option<Box<ClosedLoop>>,
     in_round: bool,
     /// When it is looked at, whatever happens.
     timer_at: Instant,
@@ -121,7 +139,16 @@ impl HostTcp {
 impl TcpSource {
     pub(crate) fn new(plan: TcpEndPlan, writes: Writes, is_background: bool) -> Self {
         let sender = TcpSender::new(&plan.config);
-        Self { plan, writes, is_background, sender, in_round: false, timer_at: writes.start, closed: None }
+        Self {
+            plan,
+            writes,
+            is_background,
+            sender,
+            closed_loop: writes.outstanding.map(|_| Box::default()),
+            in_round: false,
+            timer_at: writes.start,
+            closed: None,
+        }
     }
 
     pub(crate) const fn connection(&self) -> u32 {
@@ -141,8 +168,35 @@ impl TcpSource {
         self.closed
     }
 
+    /// Times of the writes of a closed loop, from the issue to the acknowledgement of the last byte.
+    pub(crate) fn write_times(&self) -> Option<&SpanDistribution> {
+        self.closed_loop.as_ref().map(|closed_loop| &closed_loop.times)
+    }
+
+    /// The closed loop ends the writes that were acknowledged, issues as many and writes what fits of them.
+    fn write_in_loop(&mut self, now: Instant) {
+        let (Some(closed_loop), Some(outstanding)) = (&mut self.closed_loop, self.writes.outstanding) else {
+            return;
+        };
+        while self.sender.acked() >= (closed_loop.completed + 1) * self.writes.bytes {
+            let issued = closed_loop.issued.pop_front().expect("only issued writes are acknowledged");
+            closed_loop.times.add(now.since(issued));
+            closed_loop.completed += 1;
+        }
+        if (self.writes.start..self.writes.stop).contains(&now) {
+            closed_loop.issued.resize(outstanding as usize, now);
+        }
+        let wanted = (closed_loop.completed + closed_loop.issued.len() as u64) * self.writes.bytes
+            - self.sender.written();
+        let mss = u64::from(self.plan.config.mss_bytes);
+        self.sender.write(wanted.min(self.sender.room(&self.plan.config)) / mss * mss);
+    }
+
     /// The application writes what is due and fits.
     fn write(&mut self, now: Instant) {
+        if self.closed_loop.is_some() {
+            return self.write_in_loop(now);
+        }
         let room = self.sender.room(&self.plan.config);
         if !(self.writes.start..self.writes.stop).contains(&now) {
             return;
@@ -169,7 +223,8 @@ impl TcpSource {
 
     /// Notes that everything was written and acknowledged; whether that is news.
     fn close(&mut self, now: Instant) -> bool {
-        let is_done = now >= self.writes.stop && self.sender.acked() == self.sender.written();
+        let is_open = self.closed_loop.as_ref().is_some_and(|closed_loop| !closed_loop.issued.is_empty());
+        let is_done = now >= self.writes.stop && self.sender.acked() == self.sender.written() && !is_open;
         let closes = is_done && self.closed.is_none();
         if closes {
             self.closed = Some(now);
@@ -426,6 +481,7 @@ mod tests {
                 stop: Instant(u64::MAX),
                 bytes,
                 rate_bps: Some(rate_bps),
+                outstanding: None,
             };
             let due = writes.due(number);
             prop_assert_eq!(writes.count(due), number + 1);
