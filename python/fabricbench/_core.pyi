@@ -35,6 +35,8 @@ LinkDescription = TypedDict(
         "from": str,
         "from_port": int,
         "from_ip": str | None,
+        "from_mac": str | None,
+        "to_mac": str | None,
         "to": str,
         "to_port": int,
         "tier": int,
@@ -56,6 +58,8 @@ class QueuePairDescription(TypedDict):
     src_lid: int
     dst_lid: int
     udp_source_port: int
+    dst_qpn: int
+    dscp: int
     channel: int
     step: int
 
@@ -69,12 +73,45 @@ class ConnectionDescription(TypedDict):
     src_ip: str
     dst_ip: str
     source_port: int
+    dscp: int
 
 class Description(TypedDict):
     nodes: list[NodeDescription]
     links: list[LinkDescription]
     qps: list[QueuePairDescription]
     connections: list[ConnectionDescription]
+
+class NumbersDescription(TypedDict):
+    count: int
+    least: int
+    largest: int
+    first: list[int]
+
+class DscpDescription(TypedDict):
+    data: int
+    ack: int
+    cnp: int
+
+class PortDescription(TypedDict):
+    job: str
+    protocol: Literal["roce", "tcp"]
+    rank: int
+    host: str
+    host_number: int
+    host_port: int
+    switch: str
+    switch_port: int
+    rate_bps: int
+    lid: int
+    ip: str
+    prefix: int
+    gateway: str | None
+    mac: str
+    vlan: int | None
+    source_ports: NumbersDescription
+    destination_qps: NumbersDescription
+    priority: int
+    dscp: DscpDescription
 
 class BusiestLink(TypedDict):
     switch: str
@@ -143,6 +180,16 @@ def check(spec_json: str) -> list[SpecError]:
 
 def describe(spec_json: str) -> Description:
     """Return the nodes, links and queue pairs that a RunSpec builds, without running it."""
+
+def port_map(spec_json: str) -> list[PortDescription]:
+    """Return each rank of a RunSpec at each port that it uses, by job, rank and port, without running it.
+
+    Raises:
+        SpecError: The spec cannot be run.
+    """
+
+def roce_mtu(port_mtu_bytes: int) -> int | None:
+    """Return the largest RoCE MTU that fits a port's Ethernet MTU [bytes]; none below 320."""
 
 def oversubscription(spec_json: str) -> list[tuple[int, int]]:
     """Return the capacity of each tier of switches but the highest [bit/s]: to the hosts and away from them.

@@ -136,3 +136,18 @@ def test_what_a_lab_lacks_is_told() -> None:
 def test_a_lab_reads_back_as_it_was_written() -> None:
     lab = plan_of_lab("cc-alltoall-ecn")
     assert Blueprint.model_validate_json(lab.model_dump_json()) == lab
+
+
+def test_hosts_have_the_addresses_that_a_plan_gives() -> None:
+    given = "{subnet: 192.168.10.0/24, mac: '02:aa:00:00:00:01', vlan: 7}"
+    lab = plan_of_lab("jct-alltoall", f"fabric.addresses={given}")
+    assert [host.addresses for host in lab.hosts] == [[f"192.168.10.{number}"] for number in range(1, 9)]
+    assert [host.ports[0].mac for host in lab.hosts] == [
+        f"02:aa:00:00:00:0{number}" for number in range(1, 9)
+    ]
+    assert "fabric.addresses" in {each.field for each in lab.omissions}
+
+
+def test_hosts_cannot_have_the_addresses_of_switches() -> None:
+    with pytest.raises(LabError, match=r"host host0 has the address 100.64.0.1; allowed: .* 100.64.0.0/16"):
+        plan_of_lab("jct-alltoall", "fabric.addresses={subnet: 100.64.0.0/24}")

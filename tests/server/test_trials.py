@@ -306,3 +306,15 @@ def test_the_figures_are_those_of_the_report_to_the_last_digit(reader: TestClien
     busbw = {row["jobs"][0]["busbw_gb_per_s"] for row in rows(reader, plan="jct-alltoall")}
     points = [value for trace in drawn["bandwidth"]["data"] for value in trace["y"] if value is not None]
     assert {round(value, 6) for value in busbw} <= {round(value, 6) for value in points}
+
+
+def test_the_port_map_is_that_of_the_command_line_in_pages(reader: TestClient, records: Path) -> None:
+    trial = rows(reader, plan="jct-alltoall")[0]["id"]
+    page = reader.get(f"/api/v1/trials/{trial}/port-map", params={"offset": 2, "limit": 3}).json()
+    assert page["total"] == 8
+    assert page["ports"] == told(records, "show", trial, "--ports")["ports"][2:5]
+    assert [len(cells) for cells in page["cells"]] == [len(page["columns"])] * 3
+    pairs = reader.get(f"/api/v1/trials/{trial}/downloads/queue_pairs.csv").text
+    assert (
+        pairs == call("export", trial, "--table", "queue_pairs", "--workspace", records, cwd=records).stdout
+    )

@@ -32,7 +32,29 @@ def plan_of(seed: int) -> dict[str, Any]:
         plan["tcp"] = [_tcp(draw, drawn, jobs, transport)]
         _mark_tcp(draw, plan)
     _vary(draw, plan)
+    if drawn.kind != "infiniband":
+        _address(draw, plan)
     return plan
+
+
+def _address(draw: Draw, plan: Fields) -> None:
+    """Draw addresses, a VLAN and code points, and give the MTU by the ports."""
+    if draw.chance(0.2):
+        each = draw.pick(("port", "switch", "link"))
+        subnet = "172.20.0.0/31" if each == "link" else draw.pick(("172.20.0.0/22", "192.168.0.0/20"))
+        addresses: Fields = {"subnet": subnet, "subnet_per": each}
+        if each == "port" and draw.chance(0.5):
+            addresses["gateway"] = "last"
+        if draw.chance(0.5):
+            addresses["vlan"] = draw.whole(1, 4094)
+        plan["fabric"]["addresses"] = addresses
+    transport = plan["transport"]
+    if draw.chance(0.1):
+        transport["dscp"] = {"data": draw.whole(0, 63), "ack": draw.whole(0, 63)}
+    if draw.chance(0.1) and "tcp" not in plan:
+        transport["port_mtu"] = transport["mtu"] + draw.whole(64, 100)
+        if draw.chance(0.5) and not plan.get("variants") and not plan.get("sweep"):
+            del transport["mtu"]
 
 
 def _transport(draw: Draw) -> Fields:

@@ -25,6 +25,7 @@ _SHOWN = (
 ROCE_BYTES, INFINIBAND_BYTES, RETH_BYTES = 62, 26, 16
 """Headers of a packet of the middle of a message, and what its first one has besides."""
 GAP_BYTES, PREAMBLE_BYTES = 12, 8
+VLAN_TAG_BYTES = 4
 
 
 def complete() -> pl.Expr:

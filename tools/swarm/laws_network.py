@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 import polars as pl
-from tools.swarm.laws_chunks import GAP_BYTES, PREAMBLE_BYTES, first_bad
+from tools.swarm.laws_chunks import GAP_BYTES, PREAMBLE_BYTES, VLAN_TAG_BYTES, first_bad
 from tools.swarm.record import PS_BITS, Record, Row, Violation
 
 _CAUSES = {
@@ -136,6 +136,8 @@ def _use(record: Record, link: Row, place: str) -> Iterator[Violation]:
     if record.link_layer == "scheduled" or _has(record, "link_rate"):
         return
     gap = 2 if record.link_layer == "infiniband" else PREAMBLE_BYTES + GAP_BYTES
+    if "vlan" in record.spec["fabric"].get("addresses", {}):
+        gap += VLAN_TAG_BYTES
     exact = (link["bytes"] + gap * link["frames"]) * PS_BITS // link["rate_bps"]
     # Of a frame that is on a link when a run ends, the part until then counts.
     # Pauses and credits are not among the frames that are told to be on the way.

@@ -8,7 +8,16 @@ describe('views of a trial', () => {
     const shown = viewsOf({ engine: null }).filter(({ needs }) =>
       holds({ observed: { chunks: seen } }, needs),
     );
-    expect(shown.map(({ key }) => key)).toEqual(['summary', 'chunks', 'distribution', 'timeline', 'plan']);
+    expect(shown.map(({ key }) => key)).toEqual([
+      'summary',
+      'chunks',
+      'distribution',
+      'timeline',
+      'port-map',
+      'plan',
+    ]);
+    const imported = viewsOf({ engine: null, backend: 'imported' }).map(({ key }) => key);
+    expect(imported).not.toContain('port-map');
     expect(holds({ observed: {} }, ['chunks'])).toBe(false);
   });
 

@@ -7,7 +7,7 @@ use crate::outbox::{Outbox, Way};
 use crate::pair::{Ended, Pair, PairId};
 use crate::schedule::Schedule;
 use crate::socket::{Datagrams, RECEIVE_BYTES_MAX, Socket};
-use crate::{Clock, Loss, Memory, Options};
+use crate::{Classes, Clock, Loss, Memory, Options};
 use std::collections::VecDeque;
 use std::net::SocketAddrV4;
 use std::ops::Range;
@@ -88,7 +88,7 @@ impl Endpoint {
     /// As for [`Self::bind`].
     pub fn bind_with(local: SocketAddrV4, clock: Clock, loss: Loss, options: Options) -> io::Result<Self> {
         Ok(Self {
-            sockets: vec![Socket::bind(local, options.data)?],
+            sockets: vec![Socket::bind(local, options.classes.data)?],
             options,
             clock,
             loss,
@@ -153,8 +153,16 @@ impl Endpoint {
         }
         let port = self.open_port(source_port)?;
         self.numbers.insert(number, place);
-        self.pairs.push(Pair::new(queue_pair, (peer, port), memory, address));
+        self.pairs.push(Pair::new(queue_pair, (peer, port), self.options.classes, memory, address));
         Ok(PairId(place))
+    }
+
+    /// Sets the traffic classes of the packets that a queue pair sends from now on.
+    ///
+    /// # Panics
+    /// When the queue pair is not of this endpoint.
+    pub fn set_classes(&mut self, pair: PairId, classes: Classes) {
+        self.pairs[pair.0].classes = classes;
     }
 
     /// Which of the sockets sends from that port.
@@ -166,7 +174,7 @@ impl Endpoint {
             return Ok(usize::from(port) % self.sockets.len());
         }
         let local = SocketAddrV4::new(*self.local().ip(), port);
-        let socket = Socket::bind(local, self.options.data)
+        let socket = Socket::bind(local, self.options.classes.data)
             .map_err(|error| ConnectError::SourcePort { port, error: error.to_string() })?;
         self.sockets.push(socket);
         Ok(self.sockets.len() - 1)
@@ -522,11 +530,11 @@ impl Endpoint {
             self.dropped_packets += 1;
             return Ok(());
         }
-        let Pair { port, peer: to, .. } = self.pairs[place];
+        let Pair { port, peer: to, classes, .. } = self.pairs[place];
         let class = match packet.bth.opcode {
-            Opcode::Acknowledge => self.options.acknowledgements,
-            Opcode::CongestionNotification => self.options.notifications,
-            _ => self.options.data,
+            Opcode::Acknowledge => classes.acknowledgements,
+            Opcode::CongestionNotification => classes.notifications,
+            _ => classes.data,
         };
         self.outbox.push(&mut self.sockets, &self.pairs, (place, Way { port, to, class }), packet)
     }

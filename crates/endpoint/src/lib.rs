@@ -42,6 +42,6 @@ pub use clock::{Clock, monotonic_ns};
 pub use endpoint::{ConnectError, Endpoint};
 pub use loss::Loss;
 pub use memory::{Memory, Pattern};
-pub use options::{Options, TrafficClass};
+pub use options::{Classes, Options, TrafficClass};
 pub use pair::{Ended, Pair, PairId, Sent};
 pub use verbs::VerbsError;

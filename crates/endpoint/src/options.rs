@@ -27,15 +27,46 @@ impl Default for TrafficClass {
     }
 }
 
-/// What an endpoint may be told beside its address.
+/// Traffic classes of the packets of a queue pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Options {
+pub struct Classes {
     /// Of packets with data, and of requests.
     pub data: TrafficClass,
     /// Of acknowledgements.
     pub acknowledgements: TrafficClass,
-    /// Of congestion notifications; CS6 by default, as adapters have it.
+    /// Of congestion notifications.
     pub notifications: TrafficClass,
+}
+
+impl Classes {
+    /// With other code points, each from 0 to 63.
+    #[must_use]
+    pub fn with_dscp(self, [data, acknowledgements, notifications]: [u8; 3]) -> Self {
+        let with = |class: TrafficClass, dscp| TrafficClass { dscp: known(dscp), ..class };
+        Self {
+            data: with(self.data, data),
+            acknowledgements: with(self.acknowledgements, acknowledgements),
+            notifications: with(self.notifications, notifications),
+        }
+    }
+}
+
+impl Default for Classes {
+    /// As adapters have them: acknowledgements in the class of data, notifications in CS6.
+    fn default() -> Self {
+        Self {
+            data: TrafficClass::default(),
+            acknowledgements: TrafficClass::default(),
+            notifications: TrafficClass { dscp: known(48), ecn: Ecn::NotEct },
+        }
+    }
+}
+
+/// What an endpoint may be told beside its address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Traffic classes of queue pairs that have no others: see [`crate::Endpoint::set_classes`].
+    pub classes: Classes,
     /// Sockets to send from at the most, each with a UDP source port of its own; queue pairs beyond share
     /// them. 256 by default: enough for any ECMP group, and far below the limit of open files.
     pub source_ports_max: usize,
@@ -53,9 +84,7 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         Self {
-            data: TrafficClass::default(),
-            acknowledgements: TrafficClass::default(),
-            notifications: TrafficClass { dscp: known(48), ecn: Ecn::NotEct },
+            classes: Classes::default(),
             source_ports_max: 256,
             in_flight_packets_max: 1_024,
             batch_packets_max: SEGMENTS_MAX as u16,

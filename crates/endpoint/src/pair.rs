@@ -1,7 +1,7 @@
 //! A queue pair of an endpoint, with the memory that it works on.
 
-use crate::Memory;
 use crate::schedule::Standing;
+use crate::{Classes, Memory};
 use std::collections::VecDeque;
 use std::net::SocketAddrV4;
 use std::ops::Range;
@@ -28,6 +28,7 @@ pub struct Pair {
     pub(crate) peer: SocketAddrV4,
     /// Which socket of the endpoint it sends from.
     pub(crate) port: usize,
+    pub(crate) classes: Classes,
     pub(crate) standing: Standing,
     memory: Memory,
     /// Where in the peer's eyes the memory begins.
@@ -112,6 +113,7 @@ impl Pair {
     pub(crate) fn new(
         queue_pair: QueuePair,
         (peer, port): (SocketAddrV4, usize),
+        classes: Classes,
         memory: Memory,
         address: u64,
     ) -> Self {
@@ -119,6 +121,7 @@ impl Pair {
             queue_pair,
             peer,
             port,
+            classes,
             standing: Standing::default(),
             memory,
             address,

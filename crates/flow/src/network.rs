@@ -193,7 +193,7 @@ impl Network {
         let mut network = Self {
             outages: Outages::new(fabric, &graph, &routes)?,
             routes,
-            framing: paths::framing(fabric.link_layer),
+            framing: paths::framing(fabric),
             nic_latency: Span(fabric.nic.latency_ps),
             pipeline_latency: Span(fabric.switch.pipeline_latency_ps),
             cuts_through: fabric.switch.forwarding == ForwardingSpec::CutThrough,

@@ -8,12 +8,22 @@ use spec::{JobSpec, RunSpec, SpecError};
 use std::ops::Range;
 use units::{HostId, Rank, Seed, StreamFamily, TransferId};
 use wire::Psn;
+use wire::bth::Qpn;
 use workload::{HANDSHAKE_TRANSFERS, Message, Parts, Schedule, Transfer};
 
 /// First of the UDP source ports a queue pair may draw (RFC 6335: dynamic ports).
 const UDP_SOURCE_PORT_MIN: u16 = 49_152;
 /// How many there are.
 const UDP_SOURCE_PORTS: u64 = 1 << 14;
+
+/// Offset of queue pair numbers on the wire: 0 and 1 are reserved (IBTA vol. 1, 10.2.4.5).
+const FIRST_QPN: u32 = 0x100;
+
+/// The destination queue pair number in the packets of a queue pair of the run, in both directions.
+#[must_use]
+pub fn destination_qpn(number: u32) -> Qpn {
+    Qpn::new(FIRST_QPN.wrapping_add(number) & Qpn::MAX.value()).unwrap_or_default()
+}
 
 /// One data chunk on one queue pair.
 #[derive(Clone, Copy, Debug)]

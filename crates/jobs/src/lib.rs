@@ -6,7 +6,7 @@
 //!    there is none ([`refusal`]);
 //! 2. `rank_connections`: which transfers of a job share queue pairs ([`RankConnections`]);
 //! 3. `jobs`: all [`Chunk`]s and [`QueuePair`]s of a run, by number ([`Jobs`]), with what is drawn for them:
-//!    UDP source ports and first PSNs;
+//!    UDP source ports and first PSNs, and their numbers on the wire ([`destination_qpn`]);
 //! 4. `controllers`: how queue pairs are paced ([`controller`]);
 //! 5. `tally`: which chunks have a row ([`Chosen`]), and what is counted of all ([`Tally`]);
 //! 6. `observer`: who gets rows and progress ([`Observer`]).
@@ -21,7 +21,7 @@ mod schedules;
 mod tally;
 
 pub use controllers::{cnp_interval, controller};
-pub use jobs::{Chunk, Jobs, OneJob, QueuePair, split};
+pub use jobs::{Chunk, Jobs, OneJob, QueuePair, destination_qpn, split};
 pub use observer::{Observer, RunError, Stopped};
 pub use rank_connections::{Ends, Laps, RankConnections, Transfers};
 pub use schedules::{CHUNKS_MAX, arrivals, check_jobs, refusal, shape, value};

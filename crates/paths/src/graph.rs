@@ -1,6 +1,7 @@
 //! The graph of a spec.
 
 use crate::LinkNames;
+use crate::addresses;
 use spec::{
     CustomLinkSpec, CustomSwitchSpec, ExtraDelaySpec, FabricSpec, LinkLayerSpec, LinkSpec, SpecError,
     TopologySpec,
@@ -10,27 +11,39 @@ use topology::{
     RailOptimised, RailPods, SingleSwitch,
 };
 use units::{Rate, Span};
-use wire::Framing;
+use wire::{Framing, RoceMtu};
 
-/// The network of a spec, with the delay lines in its links.
+/// The network of a spec, with the delay lines in its links and the addresses of its host ports.
 ///
 /// # Errors
-/// When it is too large, or a delay line is to be put into a link that is not there.
+/// When it is too large, a delay line is to be put into a link that is not there, or host ports cannot have
+/// the addresses.
 pub fn graph(spec: &FabricSpec) -> Result<Graph, SpecError> {
     let mut graph = builder(&spec.topology)
         .build()
         .map_err(|error| value("fabric.topology", &error.to_string(), "a network within these limits"))?;
     add_delays(&spec.extra_delays, &mut graph)?;
+    if let Some(given) = &spec.addresses {
+        addresses::assign(given, &mut graph)?;
+    }
     Ok(graph)
 }
 
 /// What packets are wrapped in.
 #[must_use]
-pub const fn framing(spec: LinkLayerSpec) -> Framing {
-    match spec {
+pub fn framing(spec: &FabricSpec) -> Framing {
+    let has_vlan = spec.addresses.as_ref().is_some_and(|given| given.vlan.is_some());
+    match spec.link_layer {
+        LinkLayerSpec::Ethernet {} if has_vlan => Framing::TaggedEthernet,
         LinkLayerSpec::Ethernet {} => Framing::Ethernet,
         LinkLayerSpec::Infiniband { .. } => Framing::Infiniband,
     }
+}
+
+/// The largest RoCE MTU that fits the Ethernet MTU of a port with its headers [bytes]; none below 320 bytes.
+#[must_use]
+pub fn roce_mtu_bytes(port_mtu_bytes: u32) -> Option<u32> {
+    RoceMtu::for_ethernet_mtu(port_mtu_bytes).map(RoceMtu::bytes)
 }
 
 /// Puts delay lines into links.

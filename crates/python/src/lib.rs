@@ -31,6 +31,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(supports, module)?)?;
     module.add_function(wrap_pyfunction!(check, module)?)?;
     module.add_function(wrap_pyfunction!(describe, module)?)?;
+    module.add_function(wrap_pyfunction!(port_map, module)?)?;
+    module.add_function(wrap_pyfunction!(roce_mtu, module)?)?;
     module.add_function(wrap_pyfunction!(oversubscription, module)?)?;
     module.add_function(wrap_pyfunction!(estimate, module)?)?;
     module.add_function(wrap_pyfunction!(run, module)?)?;
@@ -94,6 +96,20 @@ fn describe<'py>(py: Python<'py>, spec_json: &str) -> PyResult<Bound<'py, PyAny>
     let spec = parse(py, spec_json)?;
     let description = py.detach(|| sim::describe(&spec)).map_err(|error| spec_error(py, &error))?;
     to_python(py, &description)
+}
+
+/// The largest RoCE MTU that fits a port's Ethernet MTU [bytes].
+#[pyfunction]
+fn roce_mtu(port_mtu_bytes: u32) -> Option<u32> {
+    paths::roce_mtu_bytes(port_mtu_bytes)
+}
+
+/// The port map of a spec: a row for each rank and port.
+#[pyfunction]
+fn port_map<'py>(py: Python<'py>, spec_json: &str) -> PyResult<Bound<'py, PyAny>> {
+    let spec = parse(py, spec_json)?;
+    let rows = py.detach(|| sim::port_map(&spec)).map_err(|error| spec_error(py, &error))?;
+    to_python(py, &rows)
 }
 
 /// The capacity of each tier of switches below the highest, in sum: towards the hosts and away from them

@@ -6,8 +6,10 @@
 //!   `10.0.x.y` for port 0 and `10.1.x.y` for port 1;
 //! - `B = h / 128 mod 256` and `C = 1 + h mod 128`, which never ends in 0 or 255.
 //!
-//! Five bits of port and 18 bits of host fit, so every fabric within the limits has unique addresses. The MAC
-//! address is `02:00` (locally administered, unicast; IEEE 802-2014, 8.2) and the attachment's number.
+//! Five bits of port and 18 bits of host fit, so every fabric within the limits has unique addresses. Ports of
+//! one number are in one subnet, without a gateway: a `/16`, or the `/8` of more than 32,768 hosts. The MAC
+//! address is `02:00` (locally administered, unicast; IEEE 802-2014, 8.2) and the attachment's number, that of
+//! the switch port at the other end of its cable `02:01` and the same number.
 
 use crate::limits::{MAX_HOST_PORTS, MAX_HOSTS};
 use std::net::Ipv4Addr;
@@ -22,10 +24,24 @@ pub(crate) fn ip(host: HostId, host_port: u16) -> Ipv4Addr {
     Ipv4Addr::from((10 << 24) | (plane << 16) | (block << 8) | last)
 }
 
+/// The prefix length of the subnet of a host port, in a fabric of so many hosts.
+pub(crate) const fn prefix(hosts: usize) -> u8 {
+    if hosts >> 15 == 0 || hosts == 1 << 15 { 16 } else { 8 }
+}
+
 /// The MAC address of an attachment.
 pub(crate) fn mac(attachment: AttachmentId) -> [u8; 6] {
+    numbered_mac(0x00, attachment)
+}
+
+/// The MAC address of the switch port that an attachment is plugged into.
+pub(crate) fn switch_mac(attachment: AttachmentId) -> [u8; 6] {
+    numbered_mac(0x01, attachment)
+}
+
+fn numbered_mac(end: u8, attachment: AttachmentId) -> [u8; 6] {
     let [a, b, c, d] = attachment.0.to_be_bytes();
-    [0x02, 0x00, a, b, c, d]
+    [0x02, end, a, b, c, d]
 }
 
 #[cfg(test)]
@@ -40,6 +56,8 @@ mod tests {
         assert_eq!(ip(HostId(130), 0).to_string(), "10.0.1.3");
         assert_eq!(ip(HostId(32_768), 1).to_string(), "10.33.0.1");
         assert_eq!(mac(AttachmentId(0x1_2345)), [2, 0, 0, 1, 0x23, 0x45]);
+        assert_eq!(switch_mac(AttachmentId(0x1_2345)), [2, 1, 0, 1, 0x23, 0x45]);
+        assert_eq!([prefix(1), prefix(32_768), prefix(32_769)], [16, 16, 8]);
     }
 
     #[test]

@@ -121,7 +121,10 @@ impl Assembly {
             switch: port.peer,
             switch_port: port.peer_port,
             ip: address::ip(host, host_port),
+            prefix: address::prefix(self.hosts),
+            gateway: None,
             mac: address::mac(id),
+            switch_mac: address::switch_mac(id),
         }
     }
 }

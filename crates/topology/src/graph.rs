@@ -72,8 +72,31 @@ pub struct Attachment {
     pub switch_port: u16,
     /// Address of the port, unique in the fabric.
     pub ip: Ipv4Addr,
-    /// Locally administered MAC address, unique in the fabric.
+    /// Prefix length of its subnet.
+    pub prefix: u8,
+    /// Next hop out of the subnet, if there is one: its MAC address is that of the switch port.
+    pub gateway: Option<Ipv4Addr>,
+    /// MAC address, unique in the fabric.
     pub mac: [u8; 6],
+    /// MAC address of the switch port.
+    pub switch_mac: [u8; 6],
+}
+
+impl Attachment {
+    /// Network address of its subnet.
+    #[must_use]
+    pub fn network(&self) -> Ipv4Addr {
+        let host_bits = 32 - u32::from(self.prefix);
+        Ipv4Addr::from_bits(self.ip.to_bits() >> host_bits << host_bits)
+    }
+
+    /// The MAC address to which it sends frames for `peer`: that of the peer in its own subnet, that of its
+    /// gateway otherwise.
+    #[must_use]
+    pub fn next_mac(&self, peer: &Self) -> [u8; 6] {
+        let is_neighbour = self.prefix == peer.prefix && self.network() == peer.network();
+        if is_neighbour || self.gateway.is_none() { peer.mac } else { self.switch_mac }
+    }
 }
 
 /// The network: hosts are the first nodes, switches follow tier by tier.

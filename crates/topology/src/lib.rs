@@ -6,7 +6,7 @@
 //!    which [`Builder::build`] turns into a graph;
 //! 2. `limits`: what a fabric may have at most, checked with the parameters before anything is allocated;
 //! 3. `assembly`: puts nodes and links together, numbers ports in the order in which they are plugged in;
-//! 4. `address`: the IP and MAC address of each host port;
+//! 4. `address`: the IP and MAC address of each host port, unless a plan gives others;
 //! 5. `graph`: the finished [`Graph`]; `oversubscription` is read off it;
 //! 6. `routes`: the equal-cost next hops of every switch towards every host port.
 //!

@@ -24,6 +24,9 @@ pub enum Error {
     /// The frame check sequence does not match the frame.
     #[error("bad frame check sequence: {expected:#010x} expected, {found:#010x} found")]
     BadFcs { expected: u32, found: u32 },
+    /// A VLAN tag of another protocol, with a reserved identifier or a drop-eligible frame.
+    #[error("VLAN tag {tpid:#06x} {control:#06x} is none of 802.1Q with a VLAN of 1 to 4094")]
+    VlanTag { tpid: u16, control: u16 },
 
     /// The IP version is not 4.
     #[error("IP version {found}; only 4 is supported")]

@@ -18,7 +18,8 @@
 //! long its frame is, without building it, and [`Psn`] is the serial number that orders packets.
 //!
 //! # What is left out
-//! - Ethernet: VLAN tags (802.1Q), 802.3 length frames, global pause (MAC control opcode 1).
+//! - Ethernet: more than one VLAN tag, a drop-eligible one; 802.3 length frames, global pause (MAC control
+//!   opcode 1). A [`vlan`] tag is put into a finished frame and taken out of it again.
 //! - IP: IPv6 and the GRH (RoCEv1), IPv4 options and fragments. The ECN of a marked packet is the IPv4 field.
 //! - UDP: a checksum. RoCEv2 sends 0; a datagram with another value is refused, not verified.
 //! - TCP: SYN and its options, other options than timestamps and SACK, urgent data. [`tcp`] stands beside
@@ -53,6 +54,7 @@ pub mod size;
 pub mod tcp;
 pub mod udp;
 pub mod vcrc;
+pub mod vlan;
 
 #[cfg(test)]
 mod strategy;

@@ -8,6 +8,8 @@ use crate::Opcode;
 
 /// Ethernet II header: destination, source, EtherType.
 pub const ETHERNET_HEADER_BYTES: u32 = 14;
+/// VLAN tag: TPID and tag control information. IEEE 802.1Q-2022, 9.3.
+pub const VLAN_TAG_BYTES: u32 = 4;
 /// Frame check sequence.
 pub const FCS_BYTES: u32 = 4;
 /// IPv4 header without options.
@@ -107,6 +109,9 @@ pub const fn data_frame_bytes(opcode: Opcode, payload_bytes: u32) -> u32 {
 pub enum Framing {
     /// RoCEv2 over IPv4 in Ethernet II.
     Ethernet,
+    /// The same with a VLAN tag. The tag is link overhead, as preamble and gap are: it takes time on each
+    /// link, and no count of frame bytes has it.
+    TaggedEthernet,
     /// InfiniBand within a subnet: no global route header.
     Infiniband,
 }
@@ -123,6 +128,7 @@ impl Framing {
     pub const fn link_overhead_bytes(self) -> u32 {
         match self {
             Self::Ethernet => units::LINK_OVERHEAD_BYTES,
+            Self::TaggedEthernet => units::LINK_OVERHEAD_BYTES + VLAN_TAG_BYTES,
             Self::Infiniband => 2,
         }
     }
@@ -132,7 +138,7 @@ impl Framing {
     #[must_use]
     pub const fn frame_bytes(self, opcode: Opcode, payload_bytes: u32) -> u32 {
         match self {
-            Self::Ethernet => data_frame_bytes(opcode, payload_bytes),
+            Self::Ethernet | Self::TaggedEthernet => data_frame_bytes(opcode, payload_bytes),
             Self::Infiniband => {
                 let payload_bytes = payload_bytes + pad_bytes(payload_bytes);
                 Self::INFINIBAND_BASE_BYTES + extension_bytes(opcode) + payload_bytes
@@ -147,8 +153,8 @@ impl Framing {
     pub const fn payload_bytes(self, opcode: Opcode, frame_bytes: u32) -> u32 {
         let base_bytes = match self {
             // The shortest frame has no payload: one byte of it makes more.
-            Self::Ethernet if frame_bytes <= MIN_FRAME_BYTES => return 0,
-            Self::Ethernet => BASE_FRAME_BYTES,
+            Self::Ethernet | Self::TaggedEthernet if frame_bytes <= MIN_FRAME_BYTES => return 0,
+            Self::Ethernet | Self::TaggedEthernet => BASE_FRAME_BYTES,
             Self::Infiniband => Self::INFINIBAND_BASE_BYTES,
         };
         frame_bytes - base_bytes - extension_bytes(opcode)
@@ -157,7 +163,7 @@ impl Framing {
     /// What every packet carries, and the shortest frame.
     const fn base_and_shortest_bytes(self) -> (u32, u32) {
         match self {
-            Self::Ethernet => (BASE_FRAME_BYTES, MIN_FRAME_BYTES),
+            Self::Ethernet | Self::TaggedEthernet => (BASE_FRAME_BYTES, MIN_FRAME_BYTES),
             Self::Infiniband => (Self::INFINIBAND_BASE_BYTES, 0),
         }
     }
@@ -195,7 +201,7 @@ impl Framing {
     #[must_use]
     pub const fn flow_control_frame_bytes(self) -> u32 {
         match self {
-            Self::Ethernet => PFC_FRAME_BYTES,
+            Self::Ethernet | Self::TaggedEthernet => PFC_FRAME_BYTES,
             Self::Infiniband => FLOW_CONTROL_PACKET_BYTES,
         }
     }
@@ -361,7 +367,7 @@ mod tests {
                 left -= u64::from(payload_bytes);
                 let opcode = Opcode::write(packets == 0, left == 0);
                 frame_bytes += u64::from(data_frame_bytes(opcode, payload_bytes));
-                for framing in [Framing::Ethernet, Framing::Infiniband] {
+                for framing in [Framing::Ethernet, Framing::TaggedEthernet, Framing::Infiniband] {
                     let frame = framing.frame_bytes(opcode, payload_bytes);
                     prop_assert_eq!(framing.write_frame_bytes(packets == 0, payload_bytes), frame);
                     let found = framing.payload_bytes(opcode, frame);

@@ -204,6 +204,42 @@ class Trial(RecordFrames):
         check_table(table)
         return self._stored.tables.table(table)
 
+    @cached_property
+    def port_map(self) -> pl.DataFrame:
+        """Each rank with chassis, port, switch port, addresses, queue pairs and DSCP, as `show --ports`.
+
+        Raises:
+            ValueError: It is an imported result, which has no ranks at ports.
+
+        Example:
+            >>> run[0].port_map["ip"].to_list()[:2]
+            ['10.0.0.1', '10.0.0.2']
+        """
+        return self._of_spec("port_map")
+
+    @cached_property
+    def queue_pairs(self) -> pl.DataFrame:
+        """Every queue pair with ranks, hosts, addresses, source port, destination QP number and DSCP.
+
+        Raises:
+            ValueError: It is an imported result, which has no queue pairs.
+
+        Example:
+            >>> run[0].queue_pairs.height
+            56
+        """
+        return self._of_spec("queue_pairs")
+
+    def _of_spec(self, table: str) -> pl.DataFrame:
+        import polars as pl
+
+        from fabricbench.report.port_map import table_of_trial
+
+        found = table_of_trial(self._stored, table)
+        if found is None:
+            raise ValueError(f"trial {self.id} was imported and has no ranks at ports")
+        return pl.DataFrame(found)
+
     @property
     def plot(self) -> Plots:
         """Its figures: `.plot.cdf()`, `.plot.timeline()` and so on.

@@ -12,7 +12,7 @@ import typer
 from fabricbench.cli.options import TrialArgument, WorkspaceOption
 from fabricbench.store.columns import COLUMNS
 
-TableName = StrEnum("TableName", [*COLUMNS, "trials", "comparison", "timeline"])  # type: ignore[misc]
+TableName = StrEnum("TableName", [*COLUMNS, "trials", "comparison", "timeline", "port_map", "queue_pairs"])  # type: ignore[misc]
 """What can be exported."""
 _TIMELINE = TableName("timeline")
 
@@ -54,7 +54,8 @@ def export_command(
 
     `comparison` is that of the variants of its run, as `compare --by variant` has it. `timeline` is a trace
     for Perfetto (ui.perfetto.dev) or chrome://tracing: a slice for each chunk of each rank, counters of the
-    ports that are sampled; FILE ends in .json or .json.gz.
+    ports that are sampled; FILE ends in .json or .json.gz. `port_map` has a row for each rank and port,
+    `queue_pairs` one for each queue pair with its addresses, source port and destination queue pair.
     """
     import sys
 
@@ -97,6 +98,7 @@ def _writer(
 ) -> Callable[[IO[bytes]], None]:
     """Find what is to be written, and return what writes it."""
     from fabricbench.report.export import export_comparison, export_table
+    from fabricbench.report.port_map import TABLES, table_of_trial, write_table
     from fabricbench.store import Workspace
 
     store = Workspace.open(workspace)
@@ -105,7 +107,13 @@ def _writer(
 
         found = by_variant(store, [trial], None)
         return lambda stream: export_comparison(found, output.value, stream)
-    tables = store.find(trial).tables
+    stored = store.find(trial)
+    if table.value in TABLES:
+        found_table = table_of_trial(stored, table.value)
+        if found_table is None:
+            raise typer.BadParameter(f"trial {stored.id} was imported and has no ranks at ports")
+        return lambda stream: write_table(found_table, output.value, stream)
+    tables = stored.tables
     return lambda stream: export_table(tables, table.value, output.value, stream)
 
 

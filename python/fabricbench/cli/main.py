@@ -46,7 +46,11 @@ _COMMANDS: Final[Mapping[str, str | Mapping[str, str]]] = {
     "convert": "convert:convert_command",
     "counters": "counters:counters_command",
     "capture": "report:capture_command",
-    "plan": {"check": "plans:plan_check_command", "schema": "plans:plan_schema_command"},
+    "plan": {
+        "check": "plans:plan_check_command",
+        "ports": "ports:plan_ports_command",
+        "schema": "plans:plan_schema_command",
+    },
     "workspace": {
         "check": "workspace:check_command",
         "repair": "workspace:repair_command",
@@ -84,7 +88,7 @@ what a group does by itself."""
 
 _GROUPS: Final = {
     "campaign": "Run families of plans as one, and show what came of them; `campaign FILE` runs FILE.",
-    "plan": "Check a plan, or write the schema of plans.",
+    "plan": "Check a plan, show its port map, or write the schema of plans.",
     "workspace": "Check, repair, export, import or purge the trials of a workspace.",
     "views": "List, or forget, saved lists of trials.",
     "lab": "Build a plan's fabric on this machine, out of network namespaces, for real endpoints.",

@@ -131,7 +131,7 @@ def capture_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
     limits = None if force else loading.machine_limits(time_limit_min=None)
     loaded = loading.load(plan, overrides or (), limits, variants or ())
     loading.check_no_search(loaded, "capture")
-    planned = _chosen(loaded.trials, trial_index, data_size)
+    planned = chosen_trial(loaded.trials, trial_index, data_size)
     wiring = capturing(loaded.plan.backend).wiring(planned)
     if list_qps:
         from dataclasses import astuple
@@ -155,7 +155,7 @@ def _check_is_pcapng(out: Path) -> None:
     raise typer.BadParameter(f"-o {out}: a capture is written as pcapng; name it {name}{convert}")
 
 
-def _chosen(trials: list[PlannedTrial], index: int | None, data_size: str | None) -> PlannedTrial:
+def chosen_trial(trials: list[PlannedTrial], index: int | None, data_size: str | None) -> PlannedTrial:
     """Return the trial that the user means; the first by default."""
     if data_size is not None:
         trials = _of_size(trials, data_size)

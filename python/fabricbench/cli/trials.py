@@ -170,13 +170,25 @@ def show_command(
             "the fabric, devices, endpoints.",
         ),
     ] = False,
+    ports: Annotated[
+        bool,
+        typer.Option(
+            "--ports",
+            help="Show the port map: chassis, port, switch port, addresses, queue pairs, DSCP of each rank.",
+        ),
+    ] = False,
     workspace: WorkspaceOption = None,
     output: FormatOption = Format.TABLE,
 ) -> None:
     """Show the metrics of a trial, and why it is slow if it is, computed from its record.
 
-    JSON and CSV have every metric; `--points` has the KPIs of the BMWG drafts.
+    JSON and CSV have every metric; `--points` has the KPIs of the BMWG drafts, `--ports` the port map.
     """
+    if points and ports:
+        raise typer.BadParameter("--points and --ports are two tables: give one")
+    if ports:
+        _show_ports(trial, workspace, output)
+        return
     if points:
         _show_points(trial, workspace, output)
         return
@@ -205,6 +217,21 @@ def show_command(
         seeds = terminal.seeds_text(reports_of_run(family), colour=has_colour())
         parts = (terminal.trial_text(jobs, tags, colour=has_colour()), seeds, told)
         write("\n\n".join(part for part in parts if part))
+
+
+def _show_ports(trial: str, workspace: Path | None, output: Format) -> None:
+    """Show the port map of a trial."""
+    from fabricbench.cli.ports import write_ports
+    from fabricbench.report.port_map import ports_of
+    from fabricbench.store import Workspace
+
+    found = Workspace.open(workspace).find(trial)
+    rows = ports_of(found)
+    if rows is None:
+        raise typer.BadParameter(
+            f"trial {found.id} was imported: it has no ranks at ports; leave --ports out"
+        )
+    write_ports(rows, output)
 
 
 def _show_points(trial: str, workspace: Path | None, output: Format) -> None:

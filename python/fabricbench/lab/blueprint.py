@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import zlib
 from collections import defaultdict
-from ipaddress import IPv4Address
+from ipaddress import IPv4Address, IPv4Network
 from typing import TYPE_CHECKING, Final, Literal
 
 from pydantic import BaseModel, ConfigDict
@@ -41,7 +41,9 @@ sends itself, as a NIC would not."""
 _BURST_US: Final = 800
 _BURST_BYTES_MAX: Final = 32_768
 _QUEUE_BYTES_MAX: Final = (1 << 32) - 1
-_FIRST_LOOPBACK: Final = IPv4Address("100.64.0.1")  # RFC 6598: shared address space, never that of a plan
+_FIRST_LOOPBACK: Final = IPv4Address("100.64.0.1")  # RFC 6598: shared address space
+_LOOPBACKS: Final = IPv4Network("100.64.0.0/16")
+"""Addresses of switches, which no host of a lab may have."""
 
 
 class _Model(BaseModel):
@@ -249,6 +251,12 @@ def _check_extent(description: Description, scale: int) -> None:
                 "make the fabric smaller, as with -s fabric.topology.leaves=2",
             )
     for link in description["links"]:
+        if link["from_ip"] is not None and IPv4Address(link["from_ip"]) in _LOOPBACKS:
+            raise LabError(
+                f"host {link['from']} has the address {link['from_ip']}; "
+                f"allowed: addresses outside {_LOOPBACKS}, which switches of labs have",
+                "choose another `fabric.addresses.subnet`",
+            )
         rate = link["rate_bps"] // scale
         if not RATE_BPS_MIN <= rate <= RATE_BPS_MAX:
             names = f"{link['from']}-{link['to']}"
@@ -275,7 +283,8 @@ def _ports(
     ports = defaultdict[str, list[Port]](list)
     for number, link in enumerate(description["links"]):
         rate = link["rate_bps"] // scale
-        macs = [f"02:0{end}:" + number.to_bytes(4, "big").hex(":") for end in (0, 1)]
+        own_macs = (link["from_mac"], link["to_mac"])  # of cables of hosts; the others are of the lab alone
+        macs = [mac or f"02:0{end}:" + number.to_bytes(4, "big").hex(":") for end, mac in enumerate(own_macs)]
         ends = (
             (link["from"], link["from_port"], link["from_ip"]),
             (link["to"], link["to_port"], None),

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 _FILE: Final = "hosts.yaml"
 _READY_S: Final = 60.0
 """How long all agents together may take to start; on a busy machine a Python program takes seconds."""
-_NETWORK: Final = "10.0.0.0/8"
-"""Where the hosts of every lab have their addresses, the peers that an agent may send to."""
+_PEERS_PREFIX: Final = 16
+"""Prefix length of the networks of host addresses, the peers that an agent may send to."""
 _ROCE_PORT: Final = 4791
 """UDP port of RoCEv2 (IBTA annex A17.3.1): hosts of a lab are alone in their namespaces, so it is free."""
 _PROGRAM: Final = (sys.executable, "-m", "fabricbench")
@@ -93,7 +93,17 @@ def start(lab: Lab, check: Callable[[], None] = lambda: None, program: Sequence[
 
 def _command(lab: Lab, node: Node, program: Sequence[str]) -> list[str]:
     listen = ("--listen", f"unix:{socket_of(lab, node)}", "--no-tls")
-    return [*program, "agent", *listen, "--allow", _NETWORK, "--folder", str(lab.folder / node.name)]
+    allowed = [argument for network in _networks(lab.blueprint) for argument in ("--allow", network)]
+    return [*program, "agent", *listen, *allowed, "--folder", str(lab.folder / node.name)]
+
+
+def _networks(blueprint: Blueprint) -> list[str]:
+    """Return the networks of the host addresses of a lab."""
+    from ipaddress import IPv4Network
+
+    addresses = {address for host in blueprint.hosts for address in host.addresses}
+    networks = {IPv4Network((address, _PEERS_PREFIX), strict=False) for address in addresses}
+    return [str(network) for network in sorted(networks)]
 
 
 def socket_of(lab: Lab, node: Node) -> Path:

@@ -31,7 +31,12 @@ class Omission(BaseModel):
 def omissions(spec: RunSpec, description: Description, scale: int) -> list[Omission]:
     """Return what of a run spec a lab at a scale does not have."""
     fabric = spec["fabric"]
-    found = [*_of_links(fabric, description, scale), *_of_switches(fabric), *_of_hosts(fabric)]
+    found = [
+        *_of_links(fabric, description, scale),
+        *_of_switches(fabric),
+        *_of_addresses(fabric),
+        *_of_hosts(fabric),
+    ]
     return [Omission(field=field, text=text) for field, text in found]
 
 
@@ -53,6 +58,15 @@ def _of_links(fabric: FabricSpec, description: Description, scale: int) -> Itera
 def is_loss_from_start(failure: object) -> bool:
     """Tell whether a failure of the plan is one that a lab has: frames lost from time 0 on."""
     return isinstance(failure, dict) and failure["kind"] == "frame-loss" and failure["at_ps"] == 0
+
+
+def _of_addresses(fabric: FabricSpec) -> Iterator[tuple[str, str]]:
+    if "addresses" in fabric:
+        yield (
+            "fabric.addresses",
+            "hosts have the addresses of the plan as /32 and reach all others by the switch port, without "
+            "the plan's gateways and VLAN",
+        )
 
 
 def _of_switches(fabric: FabricSpec) -> Iterator[tuple[str, str]]:

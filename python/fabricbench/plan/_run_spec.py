@@ -144,6 +144,25 @@ class CustomSwitchSpec(TypedDict):
     """
 
 
+class DscpSpec(TypedDict):
+    """
+    Differentiated services code point of each kind of packet (RFC 2474), 0 to 63.
+    """
+
+    ack: int
+    """
+    ACK and NAK.
+    """
+    cnp: int
+    """
+    CNP.
+    """
+    data: int
+    """
+    Payload and requests.
+    """
+
+
 class DynamicEcnSpec(TypedDict):
     """
     Dynamic ECN: each port judges each of its marked queues at the end of every control interval, and scales
@@ -344,6 +363,12 @@ When a frame may leave a switch.
 """
 
 
+GatewaySpec: TypeAlias = Literal["first", "last"]
+"""
+Address of a gateway in its subnet.
+"""
+
+
 class HostClockSpec(TypedDict):
     """
     The clock of one host.
@@ -360,6 +385,26 @@ class HostClockSpec(TypedDict):
     rate_ppb: int
     """
     How fast it runs: at 10^9 as it should [parts per 10^9].
+    """
+
+
+class ListedIpv4Spec(TypedDict):
+    """
+    One address for each host port.
+    """
+
+    addresses: list[str]
+    """
+    The addresses.
+    """
+    gateway: NotRequired[GatewaySpec | None]
+    """
+    Address of the gateway in each subnet.
+    """
+    kind: Literal["listed"]
+    prefix: int
+    """
+    Prefix length of all.
     """
 
 
@@ -1060,6 +1105,12 @@ What becomes of the frames of a queue in a storm.
 """
 
 
+SubnetOf: TypeAlias = Literal["port", "switch", "link"]
+"""
+Host ports that share a subnet.
+"""
+
+
 TcpCongestion: TypeAlias = Literal["newreno", "cubic", "dctcp"]
 """
 What sets the congestion window.
@@ -1094,6 +1145,10 @@ class TcpSpec(TypedDict):
     delayed_ack_ps: int
     """
     After this time it is sent at the latest [ps].
+    """
+    dscp: NotRequired[int | None]
+    """
+    Code point of its frames, data and acknowledgements (RFC 2474); 0, best effort, when absent.
     """
     duration_ps: NotRequired[int | None]
     """
@@ -1414,6 +1469,10 @@ class TransportSpec(TypedDict):
     """
     The responder acknowledges at least every so many packets, and at message end.
     """
+    dscp: NotRequired[DscpSpec | None]
+    """
+    Code point of each kind of packet; the usual ones of RoCE NICs when absent.
+    """
     message_bytes: int
     """
     Size of one RDMA message [bytes]; a data chunk is cut into messages.
@@ -1694,6 +1753,36 @@ class ImpairmentSpec(TypedDict):
     """
 
 
+class SubnetsIpv4Spec(TypedDict):
+    """
+    Consecutive subnets of one prefix length.
+    """
+
+    each: SubnetOf
+    """
+    Host ports that share a subnet.
+    """
+    gateway: NotRequired[GatewaySpec | None]
+    """
+    Address of the gateway in each subnet.
+    """
+    kind: Literal["subnets"]
+    network: str
+    """
+    Network address of the first.
+    """
+    prefix: int
+    """
+    Prefix length.
+    """
+
+
+Ipv4Spec: TypeAlias = SubnetsIpv4Spec | ListedIpv4Spec
+"""
+IPv4 addresses of host ports, ordered by (port number, host).
+"""
+
+
 class JobSpec(TypedDict):
     """
     One tenant: ranks that run a collective.
@@ -1729,6 +1818,10 @@ class JobSpec(TypedDict):
     data_bytes: int
     """
     Data size S of the collective [bytes]; models.md, section 2 says what it means for each.
+    """
+    dscp: NotRequired[int | None]
+    """
+    Code point of its data, in place of that of the transport (RFC 2474).
     """
     hosts: list[int]
     """
@@ -1960,6 +2053,25 @@ The shape of the network.
 """
 
 
+class AddressSpec(TypedDict):
+    """
+    Addresses of host ports that a plan gives. The IPv4 addresses enter the hash of ECMP.
+    """
+
+    ipv4: NotRequired[Ipv4Spec | None]
+    """
+    IPv4 addresses; those of the topology when absent.
+    """
+    mac_first: NotRequired[int | None]
+    """
+    MAC address of the first host port; those that follow count up. Those of the topology when absent.
+    """
+    vlan: NotRequired[int | None]
+    """
+    VLAN whose tag every frame of data has, TCP included; no tag when absent. IEEE 802.1Q-2022, 9.6.
+    """
+
+
 class EgressPoolSpec(TypedDict):
     """
     A pool of egress queues.
@@ -2157,6 +2269,10 @@ class FabricSpec(TypedDict):
     The network: its graph and the models of its parts.
     """
 
+    addresses: NotRequired[AddressSpec | None]
+    """
+    Addresses of host ports; those of the topology, without a VLAN, when absent.
+    """
     chips: NotRequired[list[ChipSpec]]
     """
     Switches of the topology that are one chip; each is in one of them at the most.
@@ -2246,6 +2362,8 @@ SCHEMA_VERSION: Final = 1
 """Version of the shape of a run spec and of the record tables."""
 
 LIMITS = {
+    "AddressSpec.mac_first": (1, 281474976710655),
+    "AddressSpec.vlan": (1, 4094),
     "ArrivalsSpec.duration_ps": (1, 1000000000000000),
     "ArrivalsSpec.rate_bps": (1, 100000000000000),
     "BitErrorsFailureSpec.at_ps": (0, 1000000000000000),
@@ -2255,6 +2373,9 @@ LIMITS = {
     "ClockSpec.jitter_ps_max": (0, 1000000000000),
     "ClockSpec.offset_ps_max": (0, 1000000000000),
     "DcqcnRateControl.g_2e20": (0, 1048576),
+    "DscpSpec.ack": (0, 63),
+    "DscpSpec.cnp": (0, 63),
+    "DscpSpec.data": (0, 63),
     "DurationStorageLength.duration_ps": (1, 1000000000000000),
     "DwrrSchedulingSpec.quantum_bytes": (1, 1073741824),
     "DynamicEcnSpec.interval_ps": (1000000, 1000000000000),
@@ -2276,6 +2397,7 @@ LIMITS = {
     "InfinibandLinkLayerSpec.vl_buffer_bytes": (0, 131072),
     "IngressPoolSpec.priorities": (0, 7),
     "JobSpec.compute_ps": (0, 1000000000000000),
+    "JobSpec.dscp": (0, 63),
     "JobSpec.receive_overhead_ps": (0, 1000000000000000),
     "JobSpec.send_overhead_ps": (0, 1000000000000000),
     "JobSpec.step_overhead_ps": (0, 1000000000000000),
@@ -2285,6 +2407,7 @@ LIMITS = {
     "LinkRateFailureSpec.at_ps": (0, 1000000000000000),
     "LinkSpec.rate_bps": (1000000, 100000000000000),
     "LinkUpFailureSpec.at_ps": (0, 1000000000000000),
+    "ListedIpv4Spec.prefix": (8, 31),
     "MarkerSpec.priorities": (0, 7),
     "MessageCostSpec.message_cost_ps": (0, 1000000000000000),
     "MessageCostSpec.message_interval_ps": (0, 1000000000000000),
@@ -2321,6 +2444,7 @@ LIMITS = {
     "StorageSpec.service_rate_bps": (1000000, 100000000000000),
     "StorageSpec.service_time_ps": (0, 1000000000000000),
     "StorageSpec.warm_up_ps": (0, 1000000000000000),
+    "SubnetsIpv4Spec.prefix": (8, 31),
     "SwiftRateControl.additive_increase_2e20": (1, 1048576000),
     "SwiftRateControl.base_target_ps": (1, 1000000000000000),
     "SwiftRateControl.beta_ppm": (0, 1000000),
@@ -2336,6 +2460,7 @@ LIMITS = {
     "TcpSpec.ack_every": (1, 64),
     "TcpSpec.connections": (1, 1024),
     "TcpSpec.delayed_ack_ps": (1, 1000000000000000),
+    "TcpSpec.dscp": (0, 63),
     "TcpSpec.duration_ps": (1, 1000000000000000),
     "TcpSpec.initial_window_segments": (1, 1000),
     "TcpSpec.mtu_bytes": (576, 9216),

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from fabricbench._core import Description as Description  # noqa: PLC0414
     from fabricbench._core import Estimate as Estimate  # noqa: PLC0414
     from fabricbench._core import LinkDescription as LinkDescription  # noqa: PLC0414
+    from fabricbench._core import PortDescription as PortDescription  # noqa: PLC0414
     from fabricbench._core import QueuePairDescription as QueuePairDescription  # noqa: PLC0414
     from fabricbench._core import SpecError as SpecError  # noqa: PLC0414
 
@@ -65,11 +66,28 @@ def refusal(collective: str, algorithm: str, ranks: int) -> "SpecError | None":
     return None
 
 
+def roce_mtu(port_mtu_bytes: int) -> "int | None":
+    """Return the largest RoCE MTU that fits a port's Ethernet MTU with its headers; none below 320 bytes."""
+    from fabricbench import _core
+
+    return _core.roce_mtu(port_mtu_bytes)
+
+
 def describe(spec_json: str) -> "Description":
     """Return the nodes, links and queue pairs of a run spec that has been checked."""
     from fabricbench import _core
 
     return _core.describe(spec_json)
+
+
+def port_map(spec_json: str) -> "list[PortDescription] | None":
+    """Return each rank of a run spec at each port that it uses; none if the engine refuses the spec."""
+    from fabricbench import _core
+
+    try:
+        return _core.port_map(spec_json)
+    except _core.SpecError:
+        return None
 
 
 def is_oversubscribed(spec_json: str) -> bool:

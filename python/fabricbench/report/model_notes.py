@@ -27,8 +27,9 @@ MODEL_NOTES = (
     ModelNote(
         "Frames",
         "RoCEv2 over IPv4 with the full size of every header; preamble, start delimiter and inter-frame gap "
-        "(20 bytes) occupy the link. Data moves as RDMA WRITE, of storage also as SEND and READ.",
-        "VLAN tags, IPv6 and FEC.",
+        "(20 bytes), and the VLAN tag of a plan that has one (4 bytes), occupy the link. Data moves as RDMA "
+        "WRITE, of storage also as SEND and READ.",
+        "VLAN tags in counts of bytes, buffers and thresholds; IPv6 and FEC.",
     ),
     ModelNote(
         "Transport",

@@ -45,8 +45,13 @@ _EPB_FLAGS = 2
 _OUTBOUND = 2
 _NANOSECONDS = 9
 _PS_PER_NS = 1000
+_ETHERTYPE = slice(12, 14)
+"""Offset of the EtherType of a frame, or of the TPID of its VLAN tag."""
+_VLAN = b"\x81\x00"
+"""TPID of a VLAN tag of 4 bytes (IEEE 802.1Q-2022, table 9-1)."""
 _IPV4_SOURCE = slice(26, 30)
-"""Where a frame has its source address: after 14 bytes of Ethernet, at 12 of the IPv4 header (RFC 791)."""
+"""Where an untagged frame has its source address: after 14 bytes of Ethernet, at 12 of the IPv4 header (RFC
+791)."""
 _SOURCE_LID = slice(6, 8)
 """Where an InfiniBand packet has its source address: at the end of the local route header (IBTA 1.7, 7.7)."""
 
@@ -142,7 +147,8 @@ def _source_address(data: bytes, link_type: int) -> str:
     """Read who sent a frame."""
     if link_type == LINKTYPE_INFINIBAND:
         return str(int.from_bytes(data[_SOURCE_LID]))
-    return str(IPv4Address(data[_IPV4_SOURCE]))
+    untagged = data[4:] if data[_ETHERTYPE] == _VLAN else data
+    return str(IPv4Address(untagged[_IPV4_SOURCE]))
 
 
 def write_blocks(

@@ -16,6 +16,7 @@ from starlette.background import BackgroundTask
 from starlette.concurrency import run_in_threadpool
 
 from fabricbench.backend.registry import BackendError, capturing
+from fabricbench.report import port_map
 from fabricbench.report.export import export_table
 from fabricbench.report.formats import shown_json, trials_csv
 from fabricbench.report.html.build import write_report
@@ -44,12 +45,15 @@ _TYPES: Final = {
     ".txt": "text/plain; charset=utf-8",
     ".pcapng": "application/octet-stream",
 }
-_TABLE_FILES: Final = tuple(f"{table}.{kind}" for table in TABLES for kind in ("parquet", "csv", "json"))
+_KINDS: Final = ("parquet", "csv", "json")
+_TABLE_FILES: Final = tuple(f"{table}.{kind}" for table in TABLES for kind in _KINDS)
+_SPEC_FILES: Final = tuple(f"{table}.{kind}" for table in port_map.TABLES for kind in _KINDS)
 FILES: Final = (
     *("report.html", "summary.json", "summary.csv", "notebook.ipynb", "plan.yaml", "output.txt"),
     "capture.pcapng",
     "timeline.json",
     *_TABLE_FILES,
+    *_SPEC_FILES,
 )
 """What can be downloaded of a finished trial."""
 
@@ -105,6 +109,8 @@ def _write(trial: Trial, state: ServerState, path: Path) -> None:
 def _writer(file: str) -> _Writer:
     if file in _TABLE_FILES:
         return _write_table
+    if file in _SPEC_FILES:
+        return _write_spec_table
     return {
         "report.html": _write_report,
         "summary.json": _write_json,
@@ -119,6 +125,14 @@ def _writer(file: str) -> _Writer:
 def _write_table(trial: Trial, _state: ServerState, path: Path) -> None:
     with path.open("wb") as stream:
         export_table(trial.tables, path.stem, path.suffix[1:], stream)
+
+
+def _write_spec_table(trial: Trial, _state: ServerState, path: Path) -> None:
+    found = port_map.table_of_trial(trial, path.stem)
+    if found is None:
+        raise ApiError(409, f"trial {trial.id} was measured elsewhere, so it has no ranks at ports")
+    with path.open("wb") as stream:
+        port_map.write_table(found, path.suffix[1:], stream)
 
 
 def _write_report(trial: Trial, state: ServerState, path: Path) -> None:

@@ -14,6 +14,14 @@ from pydantic import BaseModel, ConfigDict, Field
 from fabricbench.metrics import BY_NAME
 from fabricbench.report.formats import shown_json, trial_object
 from fabricbench.report.insight import insight_of
+from fabricbench.report.port_map import (
+    ABOUT,
+    cells_of,
+    columns_of,
+    is_number,
+    port_map_object,
+    ports_of,
+)
 from fabricbench.results.hosts import hosts_of
 from fabricbench.results.jobs import Beside, JobReport, current_reports, stored_reports
 from fabricbench.results.runs import RunOutcome, outcomes_of
@@ -353,6 +361,90 @@ def _member(trial: Trial) -> dict[str, Any]:
     names = ("id", "variant", "iteration", "data_size_bytes", "size_kind", "position")
     member = {name: getattr(facts, name) for name in names}
     return member | {"axes": dict(facts.axes), "status": trial.status}
+
+
+class PortRow(BaseModel):
+    """A rank at a host port, as `show --ports` has it."""
+
+    job: str = Field(description="Job, or TCP traffic.")
+    protocol: Literal["roce", "tcp"]
+    rank: int
+    chassis: str = Field(description="Server or host.")
+    port: str = Field(description="Port of the chassis; of servers with rails its adapter.")
+    switch: str | None = Field(description="Switch it is cabled to; null if unknown.")
+    switch_port: int | None
+    rate_bps: int = Field(description="Line rate [bit/s].")
+    ip: str | None = Field(description="IPv4 address; null on InfiniBand.")
+    prefix: int | None = Field(description="Prefix length of its subnet.")
+    gateway: str | None
+    mac: str | None
+    vlan: int | None
+    lid: int | None = Field(description="InfiniBand local identifier; null on Ethernet.")
+    queue_pairs: int = Field(description="Queue pairs, or TCP connections, on which it sends.")
+    source_port_least: int | None = Field(description="Least UDP or TCP source port of its data.")
+    source_port_largest: int | None
+    source_ports: list[int] = Field(description="The first ones, at most 4.")
+    destination_qp_least: int | None = Field(description="Least destination queue pair number of its data.")
+    destination_qp_largest: int | None
+    destination_qps: list[int] = Field(description="The first ones, at most 4.")
+    priority: int = Field(description="Priority of its data (IEEE 802.1Q).")
+    dscp_data: int | None = Field(description="DSCP of its data; null on InfiniBand.")
+    dscp_ack: int | None
+    dscp_cnp: int | None
+
+
+class PortColumn(BaseModel):
+    """A column of the port map as text."""
+
+    name: str
+    title: str
+    is_number: bool
+
+
+class PortMapPage(BaseModel):
+    """Some rows of the port map of a trial."""
+
+    total: int = Field(description="How many there are: one for each rank and port.")
+    about: str = Field(description="What numbers of queue pairs are.")
+    columns: list[PortColumn] = Field(description="Columns that say something, for a table.")
+    cells: list[list[str]] = Field(description="Texts of the rows, by column.")
+    ports: list[PortRow]
+
+
+@router.get("/trials/{trial_id}/port-map", response_model=PortMapPage)
+def show_port_map(
+    trial_id: TrialId,
+    state: State,
+    offset: Annotated[int, Query(ge=0, le=1_000_000_000)] = 0,
+    limit: Annotated[int, Query(ge=1, le=1000)] = 500,
+) -> Response:
+    """Return the port map of a trial: chassis, port, switch port, addresses, queue pairs, DSCP of each rank.
+
+    The files `port_map` and `queue_pairs` among its downloads have all rows and every queue pair.
+    """
+    trial = found_trial(state, trial_id)
+    key = ("port-map", *identity(trial), offset, limit)
+    body = state.cache.get(key, lambda: _port_map_page(trial, offset, limit))
+    return Response(body, media_type="application/json")
+
+
+def _port_map_page(trial: Trial, offset: int, limit: int) -> bytes:
+    rows = ports_of(trial)
+    if rows is None:
+        raise ApiError(409, f"trial {trial.id} was measured elsewhere, so it has no ranks at ports")
+    heads, some = columns_of(rows), rows[offset : offset + limit]
+    texts = [cells_of(row) for row in some]
+    page = PortMapPage(
+        total=len(rows),
+        about=ABOUT,
+        columns=[
+            PortColumn(name=name, title=" ".join(head).replace("- ", ""), is_number=is_number(name))
+            for name, head in heads.items()
+        ],
+        cells=[[each[name] for name in heads] for each in texts],
+        ports=[PortRow.model_validate(row) for row in port_map_object(some)],
+    )
+    return page.model_dump_json().encode()
 
 
 @router.patch("/trials/{trial_id}")

@@ -24,6 +24,7 @@ import type {
   Imported,
   Metric,
   MetricFigure,
+  PortMapPage,
   Run,
   RunDetail,
   RunListPage,
@@ -151,6 +152,15 @@ export function useTrial(id: string) {
   return useQuery({
     queryKey: ['trial', id],
     queryFn: ({ signal }) => get<TrialDetail>(path('trials', id), signal),
+  });
+}
+
+/** The first rows of the port map of a trial. */
+export function usePortMap(id: string) {
+  return useQuery({
+    queryKey: ['port-map', id],
+    queryFn: ({ signal }) => get<PortMapPage>(path('trials', id, 'port-map'), signal),
+    staleTime: HOUR,
   });
 }
 

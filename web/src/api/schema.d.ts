@@ -285,6 +285,28 @@ export interface paths {
         patch: operations["change_trial_api_v1_trials__trial_id__patch"];
         trace?: never;
     };
+    "/api/v1/trials/{trial_id}/port-map": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show Port Map
+         * @description Return the port map of a trial: chassis, port, switch port, addresses, queue pairs, DSCP of each rank.
+         *
+         *     The files `port_map` and `queue_pairs` among its downloads have all rows and every queue pair.
+         */
+        get: operations["show_port_map_api_v1_trials__trial_id__port_map_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/trials/{trial_id}/restore": {
         parameters: {
             query?: never;
@@ -1478,6 +1500,150 @@ export interface components {
          * @enum {string}
          */
         Point: "fabric" | "device" | "endpoint";
+        /**
+         * PortColumn
+         * @description A column of the port map as text.
+         */
+        PortColumn: {
+            /** Name */
+            name: string;
+            /** Title */
+            title: string;
+            /** Is Number */
+            is_number: boolean;
+        };
+        /**
+         * PortMapPage
+         * @description Some rows of the port map of a trial.
+         */
+        PortMapPage: {
+            /**
+             * Total
+             * @description How many there are: one for each rank and port.
+             */
+            total: number;
+            /**
+             * About
+             * @description What numbers of queue pairs are.
+             */
+            about: string;
+            /**
+             * Columns
+             * @description Columns that say something, for a table.
+             */
+            columns: components["schemas"]["PortColumn"][];
+            /**
+             * Cells
+             * @description Texts of the rows, by column.
+             */
+            cells: string[][];
+            /** Ports */
+            ports: components["schemas"]["PortRow"][];
+        };
+        /**
+         * PortRow
+         * @description A rank at a host port, as `show --ports` has it.
+         */
+        PortRow: {
+            /**
+             * Job
+             * @description Job, or TCP traffic.
+             */
+            job: string;
+            /**
+             * Protocol
+             * @enum {string}
+             */
+            protocol: "roce" | "tcp";
+            /** Rank */
+            rank: number;
+            /**
+             * Chassis
+             * @description Server or host.
+             */
+            chassis: string;
+            /**
+             * Port
+             * @description Port of the chassis; of servers with rails its adapter.
+             */
+            port: string;
+            /**
+             * Switch
+             * @description Switch it is cabled to; null if unknown.
+             */
+            switch: string | null;
+            /** Switch Port */
+            switch_port: number | null;
+            /**
+             * Rate Bps
+             * @description Line rate [bit/s].
+             */
+            rate_bps: number;
+            /**
+             * Ip
+             * @description IPv4 address; null on InfiniBand.
+             */
+            ip: string | null;
+            /**
+             * Prefix
+             * @description Prefix length of its subnet.
+             */
+            prefix: number | null;
+            /** Gateway */
+            gateway: string | null;
+            /** Mac */
+            mac: string | null;
+            /** Vlan */
+            vlan: number | null;
+            /**
+             * Lid
+             * @description InfiniBand local identifier; null on Ethernet.
+             */
+            lid: number | null;
+            /**
+             * Queue Pairs
+             * @description Queue pairs, or TCP connections, on which it sends.
+             */
+            queue_pairs: number;
+            /**
+             * Source Port Least
+             * @description Least UDP or TCP source port of its data.
+             */
+            source_port_least: number | null;
+            /** Source Port Largest */
+            source_port_largest: number | null;
+            /**
+             * Source Ports
+             * @description The first ones, at most 4.
+             */
+            source_ports: number[];
+            /**
+             * Destination Qp Least
+             * @description Least destination queue pair number of its data.
+             */
+            destination_qp_least: number | null;
+            /** Destination Qp Largest */
+            destination_qp_largest: number | null;
+            /**
+             * Destination Qps
+             * @description The first ones, at most 4.
+             */
+            destination_qps: number[];
+            /**
+             * Priority
+             * @description Priority of its data (IEEE 802.1Q).
+             */
+            priority: number;
+            /**
+             * Dscp Data
+             * @description DSCP of its data; null on InfiniBand.
+             */
+            dscp_data: number | null;
+            /** Dscp Ack */
+            dscp_ack: number | null;
+            /** Dscp Cnp */
+            dscp_cnp: number | null;
+        };
         /**
          * PublishedPlan
          * @description A plan, or a variant of one, with published results.
@@ -3697,6 +3863,104 @@ export interface operations {
             };
         };
     };
+    show_port_map_api_v1_trials__trial_id__port_map_get: {
+        parameters: {
+            query?: {
+                offset?: number;
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                /** @description Id of a trial, or `latest`. */
+                trial_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PortMapPage"];
+                };
+            };
+            /** @description The request cannot be read. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The token is missing or wrong. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The request came from another site. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Its state does not allow that. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description A value is wrong. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Too much to do at the moment, or the catalog is out of reach. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
     put_back_api_v1_trials__trial_id__restore_post: {
         parameters: {
             query?: never;
@@ -4596,7 +4860,7 @@ export interface operations {
             };
             header?: never;
             path: {
-                file: "report.html" | "summary.json" | "summary.csv" | "notebook.ipynb" | "plan.yaml" | "output.txt" | "capture.pcapng" | "timeline.json" | "chunks.parquet" | "chunks.csv" | "chunks.json" | "chunk_steps.parquet" | "chunk_steps.csv" | "chunk_steps.json" | "chunk_times.parquet" | "chunk_times.csv" | "chunk_times.json" | "ports.parquet" | "ports.csv" | "ports.json" | "priorities.parquet" | "priorities.csv" | "priorities.json" | "links.parquet" | "links.csv" | "links.json" | "paths.parquet" | "paths.csv" | "paths.json" | "reordering.parquet" | "reordering.csv" | "reordering.json" | "series.parquet" | "series.csv" | "series.json" | "connections.parquet" | "connections.csv" | "connections.json" | "events.parquet" | "events.csv" | "events.json" | "counters.parquet" | "counters.csv" | "counters.json" | "trials.parquet" | "trials.csv" | "trials.json";
+                file: "report.html" | "summary.json" | "summary.csv" | "notebook.ipynb" | "plan.yaml" | "output.txt" | "capture.pcapng" | "timeline.json" | "chunks.parquet" | "chunks.csv" | "chunks.json" | "chunk_steps.parquet" | "chunk_steps.csv" | "chunk_steps.json" | "chunk_times.parquet" | "chunk_times.csv" | "chunk_times.json" | "ports.parquet" | "ports.csv" | "ports.json" | "priorities.parquet" | "priorities.csv" | "priorities.json" | "links.parquet" | "links.csv" | "links.json" | "paths.parquet" | "paths.csv" | "paths.json" | "reordering.parquet" | "reordering.csv" | "reordering.json" | "series.parquet" | "series.csv" | "series.json" | "connections.parquet" | "connections.csv" | "connections.json" | "events.parquet" | "events.csv" | "events.json" | "counters.parquet" | "counters.csv" | "counters.json" | "trials.parquet" | "trials.csv" | "trials.json" | "port_map.parquet" | "port_map.csv" | "port_map.json" | "queue_pairs.parquet" | "queue_pairs.csv" | "queue_pairs.json";
                 /** @description Id of a trial, or `latest`. */
                 trial_id: string;
             };

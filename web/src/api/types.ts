@@ -17,6 +17,7 @@ export type Status =
 
 /** A metric as it is declared. */
 export type Metric = Schemas['MetricInfo'];
+export type PortMapPage = Schemas['PortMapPage'];
 
 /** Metrics of one job of a trial; every number may be null where nothing was measured. */
 export interface JobMetrics {

@@ -184,6 +184,8 @@ impl HostRun {
         let recorder = Recorder::new(share.sends(), rows);
         let spec = Arc::new(spec);
         settings.check_driver(driver)?;
+        let planned_dscp = spec.transport.dscp.unwrap_or_default();
+        let settings = Settings { planned_dscp, ..settings };
         let mut driver: Box<dyn Driver> = match driver {
             "roce" => Box::new(Roce::new(&spec, &jobs, settings, clock)?),
             "tcp" => Box::new(Tcp::new(&spec, &jobs, settings, clock)?),

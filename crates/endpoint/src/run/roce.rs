@@ -14,12 +14,12 @@ use super::driver::{Driver, Event};
 use super::settings::TIMEOUT_MIN_PS;
 use super::share::{LocalPair, Post};
 use super::{RunError, Settings};
-use crate::{Clock, Endpoint, Loss, Options, PairId, TrafficClass};
-use jobs::{Jobs, cnp_interval, controller};
+use crate::{Classes, Clock, Endpoint, Loss, Options, PairId};
+use jobs::{Jobs, cnp_interval, controller, destination_qpn};
 use memory::Regions;
 use pair::{ReceivingPair, SendingPair};
 use peers::{Address, Peers};
-use spec::{LossRecovery, RunSpec, SpecError, TransportSpec};
+use spec::{DscpSpec, LossRecovery, RunSpec, SpecError, TransportSpec};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::io;
@@ -29,10 +29,10 @@ use transport::{Config, Controller, Reads, Recovery, Status};
 use units::{Rate, Seed, Span};
 use wire::aeth::RnrTimer;
 use wire::bth::Qpn;
-use wire::ipv4::Dscp;
 
-/// Numbers 0 and 1 of queue pairs are reserved (IBTA vol. 1, 10.2.4.5).
-const FIRST_QPN: u32 = 0x100;
+/// Added to the number at a receiver it is that of the sender's end: one agent may have both.
+const SENDER_QPN: u32 = 1 << 23;
+
 /// The driver.
 pub(super) struct Roce {
     spec: Arc<RunSpec>,
@@ -68,6 +68,10 @@ struct Used {
     message_bytes: u64,
 }
 
+fn classes(DscpSpec { data, ack, cnp }: DscpSpec) -> Classes {
+    Classes::default().with_dscp([data, ack, cnp])
+}
+
 impl Roce {
     pub(super) fn new(
         spec: &Arc<RunSpec>,
@@ -81,11 +85,8 @@ impl Roce {
             return Err(SpecError::Value { field, found, allowed }.into());
         }
         let loss = Loss::new(settings.loss_one_in, Seed(spec.seed), settings.address.to_bits().into());
-        let data =
-            TrafficClass { dscp: Dscp::new(settings.dscp).unwrap_or_default(), ..TrafficClass::default() };
         let options = Options {
-            data,
-            acknowledgements: data,
+            classes: classes(settings.dscp_of(spec, None)),
             batch_packets_max: settings.batch_packets_max,
             in_flight_packets_max: settings.in_flight_packets_max,
             rate_limit_bps: settings.rate_limit_bps,
@@ -134,7 +135,11 @@ impl Roce {
     /// The transport's settings of one end of a queue pair.
     fn end(&self, pair: &LocalPair, end: End, window_packets: u32, region_bytes: u64) -> transport::Settings {
         let number = |end: End| {
-            let number = FIRST_QPN + 2 * pair.queue_pair.number + end as u32;
+            let at_receiver = destination_qpn(pair.queue_pair.number).value();
+            let number = match end {
+                End::Sender => at_receiver + SENDER_QPN,
+                End::Receiver => at_receiver,
+            };
             Qpn::new(number).unwrap_or_else(|| unreachable!("queue pairs are counted in 23 bits"))
         };
         let first_psn = pair.queue_pair.initial_psn();
@@ -171,6 +176,7 @@ impl Roce {
         self.used.message_bytes = self.used.message_bytes.min(settings.config.message_bytes);
         let port = pair.queue_pair.udp_source_port();
         let id = self.endpoint.connect_from(port, &settings, peer.at, regions.source(pair))?;
+        self.set_classes(id, pair);
         self.note(id, Role::Sender(place));
         self.senders[place as usize] = Some(SendingPair::new(id, region_bytes));
         Ok(())
@@ -180,9 +186,15 @@ impl Roce {
         let settings = self.end(pair, End::Receiver, peer.window_packets, regions.of(pair));
         let id =
             self.endpoint.connect(&settings, peer.at, regions.destination(pair, self.settings.verify))?;
+        self.set_classes(id, pair);
         self.note(id, Role::Receiver(self.receivers.len() as u32));
         self.receivers.push(ReceivingPair::new(&mut self.endpoint, id, self.settings.verify));
         Ok(())
+    }
+
+    fn set_classes(&mut self, id: PairId, pair: &LocalPair) {
+        let dscp = self.settings.dscp_of(&self.spec, Some(pair.queue_pair.job));
+        self.endpoint.set_classes(id, classes(dscp));
     }
 
     fn note(&mut self, id: PairId, role: Role) {

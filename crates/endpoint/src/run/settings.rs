@@ -3,6 +3,7 @@
 use super::RunError;
 use ipnet::Ipv4Net;
 use serde::Deserialize;
+use spec::{DscpSpec, RunSpec};
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::ops::RangeInclusive;
 
@@ -28,9 +29,12 @@ pub struct Settings {
     /// adapters wait for nobody.
     #[serde(default)]
     pub timeout_min_ps: Option<u64>,
-    /// DSCP of data; default 26 (AF31), the usual code point of RoCE.
-    #[serde(default = "dscp")]
-    pub dscp: u8,
+    /// DSCP of data and acknowledgements, in place of those of the plan.
+    #[serde(default)]
+    pub dscp: Option<u8>,
+    /// Code points of the plan's transport.
+    #[serde(skip)]
+    pub(super) planned_dscp: DscpSpec,
     /// See [`crate::Options::batch_packets_max`]; default 64. Driver `roce` only.
     #[serde(default = "batch_packets_max")]
     pub batch_packets_max: u16,
@@ -96,10 +100,6 @@ const fn completion_time_stamps() -> bool {
     true
 }
 
-const fn dscp() -> u8 {
-    26
-}
-
 fn batch_packets_max() -> u16 {
     crate::Options::default().batch_packets_max
 }
@@ -116,8 +116,8 @@ impl Settings {
     pub fn from_json(text: &str) -> Result<Self, RunError> {
         let settings: Self =
             serde_json::from_str(text).map_err(|error| RunError::Settings(error.to_string()))?;
-        if settings.dscp > 63 {
-            return Err(RunError::Settings(format!("dscp is {}; 0 to 63 are allowed", settings.dscp)));
+        if let Some(dscp) = settings.dscp.filter(|&dscp| dscp > 63) {
+            return Err(RunError::Settings(format!("dscp is {dscp}; 0 to 63 are allowed")));
         }
         let zeros = [
             ("batch_packets_max", settings.batch_packets_max == 0),
@@ -145,6 +145,12 @@ impl Settings {
             )));
         }
         Ok(settings)
+    }
+
+    /// Code points of the packets of a job, or of those before a job is known.
+    pub(super) fn dscp_of(&self, spec: &RunSpec, job: Option<u32>) -> DscpSpec {
+        let planned = job.map_or(self.planned_dscp, |job| spec.dscp_of(job));
+        self.dscp.map_or(planned, |dscp| DscpSpec { data: dscp, ack: dscp, ..planned })
     }
 
     /// That nothing is set that only other drivers have.

@@ -42,7 +42,7 @@ use socket::Totals;
 use spec::RunSpec;
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind};
-use std::net::{Ipv4Addr, SocketAddrV4, TcpListener};
+use std::net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream};
 use std::sync::Arc;
 use units::{Instant, Span};
 
@@ -264,6 +264,11 @@ impl Tcp {
         remote.map(call).collect()
     }
 
+    /// Gives a connection the code point of the data of its job: acknowledgements have it, too.
+    fn set_dscp(&self, stream: &TcpStream, pair: &LocalPair) -> io::Result<()> {
+        socket::set_dscp(stream, self.settings.dscp_of(&self.spec, Some(pair.queue_pair.job)).data)
+    }
+
     /// Takes over the connections of queue pairs.
     fn take_over(
         &mut self,
@@ -281,12 +286,14 @@ impl Tcp {
         for (place, pair) in (0..).zip(senders) {
             let stream = if pair.queue_pair.is_local() { None } else { calls.next() };
             if let Some(stream) = &stream {
+                self.set_dscp(stream, pair)?;
                 self.poller.add(stream, place << 1 | SENDER)?;
             }
             self.senders.push(stream.map(|stream| Sender::new(stream, regions.pattern(pair))));
         }
         let remote = receivers.iter().filter(|pair| !pair.queue_pair.is_local());
         for (place, (pair, stream)) in (0..).zip(remote.zip(guests)) {
+            self.set_dscp(&stream, pair)?;
             self.poller.add(&stream, place << 1 | RECEIVER)?;
             self.received_pairs.push(pair.queue_pair.number);
             let expected = self.settings.verify.then(|| regions.pattern(pair));

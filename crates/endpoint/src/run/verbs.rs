@@ -245,7 +245,7 @@ impl Driver for RdmaVerbs {
         let own = [
             ("queue_pairs", self.counts.queue_pairs),
             ("gid_index", self.adapter.gid.index.into()),
-            ("traffic_class", traffic_class(self.settings.dscp).into()),
+            ("traffic_class", traffic_class(self.settings.dscp_of(&self.spec, None).data).into()),
             ("send_queue_depth", self.counts.send_queue_depth),
             ("message_bytes", self.counts.message_bytes_max),
             ("timeout_ps", timeout(self.timing.timeout_exponent).0),

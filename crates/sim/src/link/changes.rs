@@ -87,7 +87,7 @@ impl LinkChanges {
 
     /// Takes in what has happened by `now`, when the port has sent so many frames and bytes. Returns the
     /// present rate.
-    pub(crate) fn catch_up(&mut self, now: Instant, frames: u64, bytes: u64) -> Rate {
+    pub(crate) fn catch_up(&mut self, now: Instant, framing: Framing, frames: u64, bytes: u64) -> Rate {
         let rate_before = self.rate;
         while let Some(change) = self.changes.get(self.next).filter(|change| change.at <= now) {
             (self.is_up, self.rate) = (change.is_up, change.rate);
@@ -97,7 +97,7 @@ impl LinkChanges {
         if self.rate != rate_before {
             let Carried { busy, frames: old_frames, bytes: old_bytes } = self.before;
             let byte_time = rate_before.byte_time();
-            let since = occupied(byte_time, Framing::Ethernet, frames - old_frames, bytes - old_bytes);
+            let since = occupied(byte_time, framing, frames - old_frames, bytes - old_bytes);
             self.before = Carried { busy: busy + since, frames, bytes };
         }
         self.rate
@@ -184,7 +184,7 @@ mod tests {
 
     fn is_up(changes: &[LinkChange], start: u64, end: u64) -> bool {
         let mut changes = link(changes);
-        changes.catch_up(Instant(start), 0, 0);
+        changes.catch_up(Instant(start), Framing::Ethernet, 0, 0);
         changes.is_up_until(Instant(end))
     }
 
@@ -202,18 +202,18 @@ mod tests {
     #[test]
     fn a_rate_holds_from_its_time_on_and_what_was_sent_before_is_kept_apart() {
         let mut changes = link(&[change(1_010, true, SLOW)]);
-        assert_eq!(changes.catch_up(Instant(999), 1, 1_000), RATE);
-        assert_eq!(changes.catch_up(Instant(1_000), 2, 2_000), SLOW);
+        assert_eq!(changes.catch_up(Instant(999), Framing::Ethernet, 1, 1_000), RATE);
+        assert_eq!(changes.catch_up(Instant(1_000), Framing::Ethernet, 2, 2_000), SLOW);
         let sent = Carried { busy: Span((2_000 + 40) * 20), frames: 2, bytes: 2_000 };
         assert_eq!(changes.before(), sent);
-        assert_eq!(changes.catch_up(Instant(9_000), 7, 7_000), SLOW);
+        assert_eq!(changes.catch_up(Instant(9_000), Framing::Ethernet, 7, 7_000), SLOW);
         assert_eq!(changes.before(), sent);
     }
 
     #[test]
     fn pauses_that_are_lost_are_missing_but_are_no_lost_frames() {
         let mut changes = link(&[change(1_000, false, RATE)]);
-        changes.catch_up(Instant(2_000), 0, 0);
+        changes.catch_up(Instant(2_000), Framing::Ethernet, 0, 0);
         let path = Path { destination: AttachmentId(0), queue_pair: 0, entropy: 0 };
         let frame = Packet::new(Kind::Ack, Priority(0), Psn::new(0), 1_000, path);
         for packet in [frame, Packet::pause(Priority(3), 1)] {

@@ -75,7 +75,7 @@ impl Link {
     /// Takes in what has happened to the link by `now`, when the port has sent so many frames and bytes.
     fn catch_up(&mut self, now: Instant, frames: u64, bytes: u64) {
         let Some(changes) = &mut self.changes else { return };
-        let byte_time = changes.catch_up(now, frames, bytes).byte_time();
+        let byte_time = changes.catch_up(now, self.framing, frames, bytes).byte_time();
         if byte_time != self.byte_time {
             let head = |byte_time| head_span(byte_time, self.head_bytes);
             self.delay = Span(self.delay.0 - head(self.byte_time).0 + head(byte_time).0);

@@ -2,10 +2,11 @@
 
 use super::capture::lid;
 use crate::setup::{Connection, Direction, Fabric, Flows, connections};
-use jobs::QueuePair;
+use jobs::{QueuePair, destination_qpn};
 use serde::Serialize;
 use spec::{RunSpec, SpecError};
 use topology::NodeKind;
+use wire::ethernet::MacAddress;
 
 /// A node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -27,6 +28,10 @@ pub struct LinkDescription {
     pub from_port: u16,
     /// IP address of that port, if the node is a host.
     pub from_ip: Option<String>,
+    /// MAC address of that port, if the node is a host.
+    pub from_mac: Option<String>,
+    /// MAC address of the port at the other end, if the node is a host.
+    pub to_mac: Option<String>,
     /// Node at the other end.
     pub to: String,
     /// Its port.
@@ -66,6 +71,10 @@ pub struct QueuePairDescription {
     pub dst_lid: u16,
     /// UDP source port.
     pub udp_source_port: u16,
+    /// Destination queue pair number in its packets.
+    pub dst_qpn: u32,
+    /// Code point of its data.
+    pub dscp: u8,
     /// Channel of the algorithm.
     pub channel: u32,
     /// Step of the algorithm at which its first data chunk is sent.
@@ -93,6 +102,8 @@ pub struct ConnectionDescription {
     pub dst_ip: String,
     /// TCP source port.
     pub source_port: u16,
+    /// Code point of its frames.
+    pub dscp: u8,
 }
 
 /// A spec, spelled out.
@@ -142,6 +153,8 @@ fn links(fabric: &Fabric) -> Vec<LinkDescription> {
             from_port: from.port,
             // Link `a` is the cable of attachment `a`; those between switches follow.
             from_ip: graph.attachments.get(number).map(|attachment| attachment.ip.to_string()),
+            from_mac: graph.attachments.get(number).map(|port| MacAddress(port.mac).to_string()),
+            to_mac: graph.attachments.get(number).map(|port| MacAddress(port.switch_mac).to_string()),
             to: graph.node(to.node).name.clone(),
             to_port: to.port,
             tier: graph.node(from.node).tier.max(graph.node(to.node).tier),
@@ -169,6 +182,8 @@ fn queue_pairs(spec: &RunSpec, fabric: &Fabric, flows: &Flows) -> Vec<QueuePairD
             src_lid: lid(src),
             dst_lid: lid(dst),
             udp_source_port: pair.udp_source_port(),
+            dst_qpn: destination_qpn(pair.number).value(),
+            dscp: spec.dscp_of(pair.job).data,
             channel: pair.channel,
             step: first_step(flows, &pair),
         }
@@ -193,6 +208,7 @@ fn tcp_connections(
         src_ip: ip(each.src_attachment),
         dst_ip: ip(each.dst_attachment),
         source_port: each.source_port,
+        dscp: spec.tcp[each.tcp as usize].dscp.unwrap_or_default(),
     };
     Ok(numbered.map(describe).collect())
 }

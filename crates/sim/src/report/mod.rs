@@ -10,6 +10,7 @@ mod deliveries;
 mod describe;
 mod invariants;
 mod paths;
+mod ports;
 mod probe;
 mod progress;
 mod reordering;
@@ -21,6 +22,7 @@ pub(crate) use connections::{connection_rows, offered_bytes, open_connections, t
 pub(crate) use deadlock::deadlock_events;
 pub use describe::{Description, LinkDescription, NodeDescription, QueuePairDescription, describe};
 pub(crate) use paths::{Paths, paths};
+pub use ports::{Numbers, PortRow, port_map};
 pub(crate) use probe::{
     LiveView, Sample, SeriesProbe, hand_out_links, hand_out_ports, hand_out_series, total_rows,
 };

@@ -82,7 +82,7 @@ impl Fabric {
             pipeline_latency: Span(spec.switch.pipeline_latency_ps),
             forwarding: spec.switch.forwarding,
             is_scheduled: spec.switch.scheduled.is_some(),
-            framing: paths::framing(spec.link_layer),
+            framing: paths::framing(spec),
             credits: credits(spec.link_layer),
             span: Span::ZERO,
             slots: 0,

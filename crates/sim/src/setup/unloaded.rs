@@ -352,6 +352,7 @@ mod tests {
             recovery: LossRecovery::GoBackN,
             ooo_window_packets: 512,
             priorities,
+            dscp: None,
             timeout_ps: 1,
             retry_count: 7,
             rate_control,

@@ -15,10 +15,11 @@ use wire::Framing;
 
 /// What must be in before a frame may leave. Ethernet: preamble and start delimiter, and 64 bytes, which hold
 /// every header that decides where it goes (Ethernet, IPv4, UDP and BTH take 54). InfiniBand: the start
-/// symbol and the local route header up to its length, the first block of 64b/66b. No frame is shorter.
+/// symbol and the local route header up to its length, the first block of 64b/66b. No frame is shorter. A VLAN
+/// tag is among the 64 bytes.
 pub(crate) const fn head_bytes(framing: Framing) -> u16 {
     match framing {
-        Framing::Ethernet => 8 + 64,
+        Framing::Ethernet | Framing::TaggedEthernet => 8 + 64,
         Framing::Infiniband => 8,
     }
 }

@@ -1,7 +1,7 @@
 //! The network and its balancing.
 
 use super::limits::{DURATION_PS_MAX, RATE_BPS_MAX, VL_BUFFER_BYTES_MAX};
-use super::{ClockSpec, FailureSpec, NicSpec, SwitchSettingsSpec, SwitchSpec, TopologySpec};
+use super::{AddressSpec, ClockSpec, FailureSpec, NicSpec, SwitchSettingsSpec, SwitchSpec, TopologySpec};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -34,6 +34,9 @@ pub struct FabricSpec {
     /// Switches of the topology that are one chip; each is in one of them at the most.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub chips: Vec<ChipSpec>,
+    /// Addresses of host ports; those of the topology, without a VLAN, when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub addresses: Option<AddressSpec>,
     /// Clocks of hosts; all alike when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clocks: Option<ClockSpec>,

@@ -48,6 +48,10 @@ pub struct JobSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(max = DURATION_PS_MAX))]
     pub compute_ps: Option<u64>,
+    /// Code point of its data, in place of that of the transport (RFC 2474).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(max = 63))]
+    pub dscp: Option<u8>,
     /// How often the job runs.
     pub repeat: RepeatSpec,
     /// Rounds before those, like them but in none of their figures.

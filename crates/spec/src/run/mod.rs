@@ -1,5 +1,6 @@
 //! [`RunSpec`]: one simulated run, complete.
 
+mod addresses;
 mod colours;
 mod ecn;
 mod fabric;
@@ -16,6 +17,7 @@ mod tcp;
 mod topology;
 mod transport;
 
+pub use addresses::{AddressSpec, DscpSpec, GatewaySpec, Ipv4Spec, SubnetOf};
 pub use colours::{ColourSpec, ColouringSpec, MarkerSpec, WredCurveSpec, WredSpec};
 pub use ecn::{DynamicEcnSpec, EcnSpec};
 pub use fabric::{
@@ -57,6 +59,16 @@ pub struct RunSpec {
     pub tcp: Vec<TcpSpec>,
     /// What is sampled while running.
     pub observe: ObserveSpec,
+}
+
+impl RunSpec {
+    /// Code points of the packets of a job.
+    #[must_use]
+    pub fn dscp_of(&self, job: u32) -> DscpSpec {
+        let common = self.transport.dscp.unwrap_or_default();
+        let own = self.jobs.get(job as usize).and_then(|job| job.dscp);
+        DscpSpec { data: own.unwrap_or(common.data), ..common }
+    }
 }
 
 /// What is sampled while running.

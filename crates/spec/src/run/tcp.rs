@@ -49,6 +49,10 @@ pub struct TcpSpec {
     /// Priority of its frames, data and acknowledgements.
     #[schemars(range(max = 7))]
     pub priority: u8,
+    /// Code point of its frames, data and acknowledgements (RFC 2474); 0, best effort, when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(max = 63))]
+    pub dscp: Option<u8>,
     /// Ethernet MTU: IP and TCP headers with options, and payload [bytes].
     #[schemars(range(min = 576, max = 9_216))]
     pub mtu_bytes: u32,

@@ -1,5 +1,6 @@
 //! The RoCEv2 transport.
 
+use super::DscpSpec;
 use super::limits::{DURATION_PS_MAX, RATE_BPS_MAX, WINDOW_2E20_MAX, WINDOW_2E20_MIN, WINDOW_PACKETS_MAX};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -34,6 +35,9 @@ pub struct TransportSpec {
     pub ooo_window_packets: u32,
     /// Priority of each kind of packet.
     pub priorities: PrioritySpec,
+    /// Code point of each kind of packet; the usual ones of RoCE NICs when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dscp: Option<DscpSpec>,
     /// Time without progress after which the requester resends [ps].
     #[schemars(range(min = 1))]
     pub timeout_ps: u64,

@@ -7,6 +7,7 @@ from fabricbench import units
 from fabricbench.plan._run_spec import LIMITS
 from fabricbench.plan.document.document import Document
 from fabricbench.plan.errors import FieldPath, Problem
+from fabricbench.plan.fabric.addresses import check_addresses
 from fabricbench.plan.fabric.colours import Marker, check_markers
 from fabricbench.plan.fabric.custom import Custom, check_custom
 from fabricbench.plan.fabric.ecn import Ecn, check_ecn
@@ -68,6 +69,7 @@ def check_fabric(plan: Plan, document: Document) -> Iterator[Problem]:
     yield from check_pinned_steps(plan, document)
     yield from check_scheduled(fabric, document)
     yield from check_link_layer(plan, document)
+    yield from check_addresses(plan, document)
     yield from check_failures(fabric.failures, document)
 
 

@@ -9,6 +9,7 @@ from fabricbench.plan.errors import FieldPath, Problem
 from fabricbench.plan.fields.base import Named, PlanModel
 from fabricbench.plan.fields.declared import Field
 from fabricbench.plan.fields.quantities import Size, Time
+from fabricbench.plan.transport.model import Dscp
 
 if TYPE_CHECKING:
     from fabricbench.plan.model import Plan
@@ -127,6 +128,21 @@ def check_link_layer(plan: "Plan", document: Document) -> Iterator[Problem]:
             bool(fabric.failures),
             "failures",
             "InfiniBand links do not fail in this model",
+        ),
+        ("fabric", "addresses"): (
+            fabric.addresses is not None,
+            "addresses of IP and Ethernet",
+            "InfiniBand ports have local identifiers",
+        ),
+        ("transport", "dscp"): (
+            plan.transport.dscp != Dscp(),
+            "code points of IP",
+            "InfiniBand has service levels: those of `transport.priorities`",
+        ),
+        ("transport", "port_mtu"): (
+            plan.transport.port_mtu_bytes is not None,
+            "an Ethernet MTU",
+            "write `transport.mtu`",
         ),
         ("transport", "rate_control"): (
             plan.transport.rate_control is not None,

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 from fabricbench.plan._run_spec import FabricSpec, PinSpec, SharedMemorySpec
 from fabricbench.plan.errors import FieldPath
+from fabricbench.plan.fabric.addresses import Addresses
 from fabricbench.plan.fabric.balancing import LoadBalancing
 from fabricbench.plan.fabric.failures import Failure, LinkName
 from fabricbench.plan.fabric.link_layer import LinkLayer, link_layer_spec, with_infiniband_defaults
@@ -96,6 +97,13 @@ class Fabric(PlanModel):
         ),
     )
     nic: Nic = Field(default_factory=dict, validate_default=True, description="Every NIC.")
+    addresses: Addresses | None = Field(
+        default=None,
+        description=(
+            "IPv4 and MAC addresses of host ports, gateways and VLAN: a mapping. Default: addresses that "
+            "follow from host and port (docs/plan.md), no gateway, no VLAN."
+        ),
+    )
     clocks: Clocks | None = Field(
         default=None,
         description=(
@@ -189,6 +197,8 @@ class Fabric(PlanModel):
             spec["switch_settings"] = settings
         if self.chips:
             spec["chips"] = [chip.run_spec() for chip in self.chips]
+        if self.addresses is not None and (addresses := self.addresses.run_spec()):
+            spec["addresses"] = addresses
         if self.clocks is not None:
             spec["clocks"] = self.clocks.run_spec()
         return spec

@@ -272,6 +272,8 @@ Ratio = Annotated[
 """A ratio above 0: a number, or text such as "5/1024"."""
 Priority = Annotated[int, limits_of("PrioritySpec.data")]
 """A priority of IEEE 802.1Q."""
+DscpValue = Annotated[int, limits_of("DscpSpec.data")]
+"""A differentiated services code point (RFC 2474)."""
 Priorities = Annotated[tuple[Priority, ...], Field(strict=False, min_length=1)]
 """Priorities that something holds for."""
 

@@ -50,6 +50,8 @@ def _job(plan: Plan, place: int, trial_size_bytes: int) -> JobSpec:
     }
     if job.compute_ps:  # and only then: the ids of trials without it stay
         spec["compute_ps"] = job.compute_ps
+    if job.dscp is not None:
+        spec["dscp"] = job.dscp
     return spec
 
 

@@ -8,6 +8,7 @@ from fabricbench.plan.fields.hosts import Hosts
 from fabricbench.plan.fields.quantities import (
     HOST_RANKS_MAX,
     ROUNDS_MAX,
+    DscpValue,
     Name,
     Size,
     Time,
@@ -135,6 +136,13 @@ class Job(PlanModel):
         description=(
             "Each rank first copies the block that it keeps, at the rate of `fabric.shared_memory`, in each "
             "round, as MPI_Alltoall and MPI_Allgather do with separate buffers. Source: in place."
+        ),
+    )
+    dscp: DscpValue | None = Field(
+        default=None,
+        description=(
+            "Differentiated services code point of its data [0 to 63], in captures, port maps and on "
+            "endpoints. Default: `transport.dscp.data`."
         ),
     )
     compute_ps: Time = Field(

@@ -12,6 +12,7 @@ from fabricbench.plan.fields.base import Named, PlanModel
 from fabricbench.plan.fields.declared import Field
 from fabricbench.plan.fields.hosts import Hosts
 from fabricbench.plan.fields.quantities import (
+    DscpValue,
     Duration,
     DurationValue,
     Priority,
@@ -117,6 +118,13 @@ class Tcp(PlanModel):
             "of IEEE 802.1Q."
         ),
     )
+    dscp: DscpValue = Field(
+        default=0,
+        description=(
+            "Differentiated services code point of its frames, data and acknowledgements [0 to 63]. Source: "
+            "best effort (RFC 2474)."
+        ),
+    )
     mtu_bytes: Annotated[int, limits_of("TcpSpec.mtu_bytes")] = Field(
         default=1500,
         alias="mtu",
@@ -189,7 +197,7 @@ class Tcp(PlanModel):
             algorithm: The algorithm, if none is given.
             stream: Number of its random draws, unique in the run.
         """
-        return {
+        spec: TcpSpec = {
             "name": self.name,
             "hosts": hosts,
             "collective": self.collective,
@@ -214,6 +222,9 @@ class Tcp(PlanModel):
             "rto_min_ps": self.rto_min_ps,
             "rto_max_ps": self.rto_max_ps,
         }
+        if self.dscp:  # and only then: the ids of trials without it stay
+            spec["dscp"] = self.dscp
+        return spec
 
 
 def check_tcp(plan: "Plan", document: Document) -> Iterator[Problem]:

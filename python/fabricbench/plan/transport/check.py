@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from fabricbench import units
+from fabricbench.plan import engine
 from fabricbench.plan.document.document import Document
 from fabricbench.plan.errors import FieldPath, Problem
 from fabricbench.plan.model import Plan
@@ -14,6 +15,7 @@ _RATE_CONTROL: Final[FieldPath] = ("transport", "rate_control")
 
 def check_transport(plan: Plan, document: Document) -> Iterator[Problem]:
     """Check that one rate control is chosen, if any, and that it can work on the fabric."""
+    yield from _check_mtu(plan, document)
     control = plan.transport.rate_control
     if control is None:
         return
@@ -29,6 +31,22 @@ def check_transport(plan: Plan, document: Document) -> Iterator[Problem]:
         yield document.problem(_RATE_CONTROL, found, "`line-rate` or `dcqcn` with storage", hint)
     if control.timely is not None:
         yield from _check_rate_min(control.timely.rate_min_bps, plan, (*_RATE_CONTROL, "timely"), document)
+
+
+def _check_mtu(plan: Plan, document: Document) -> Iterator[Problem]:
+    """Check that what is sent fits the MTU of the ports."""
+    port_mtu = plan.transport.port_mtu_bytes
+    if port_mtu is None:
+        return
+    fits = engine.roce_mtu(port_mtu)
+    if fits is not None and plan.transport.mtu_bytes > fits:
+        allowed = f"at most {fits} with `port_mtu: {port_mtu}`"
+        hint = "leave `transport.mtu` out, and it is what fits"
+        yield document.problem(("transport", "mtu"), str(plan.transport.mtu_bytes), allowed, hint)
+    for index, tcp in enumerate(plan.tcp):
+        if tcp.mtu_bytes > port_mtu:
+            allowed = f"at most {port_mtu}, the `transport.port_mtu`"
+            yield document.problem(("tcp", index, "mtu"), str(tcp.mtu_bytes), allowed)
 
 
 def _check_dcqcn(dcqcn: Dcqcn, plan: Plan, document: Document) -> Iterator[Problem]:

@@ -1,18 +1,29 @@
 """The RoCEv2 transport of a plan: queue pairs, loss recovery, priorities, rate control."""
 
-from typing import Annotated, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
-from fabricbench.plan._run_spec import LIMITS, PrioritySpec, TransportSpec
+from fabricbench.plan import engine
+from fabricbench.plan._run_spec import LIMITS, DscpSpec, PrioritySpec, TransportSpec
 from fabricbench.plan._run_spec import RateControl as RateControlSpec
 from fabricbench.plan.fields.base import Named, PlanModel
 from fabricbench.plan.fields.declared import Field
-from fabricbench.plan.fields.quantities import Duration, MessageSize, Priority, limits_of
+from fabricbench.plan.fields.quantities import DscpValue, Duration, MessageSize, Priority, limits_of
 from fabricbench.plan.transport.dcqcn import Dcqcn
 from fabricbench.plan.transport.swift import Swift
 from fabricbench.plan.transport.timely import Timely
 
 WINDOW_PACKETS_MAX: Final = LIMITS["TransportSpec.window_packets"][1]
 """Half of the 24-bit PSN space: more in flight would look like duplicates (IBTA 1.7, 9.7.2)."""
+
+_PORT_MTU_MIN: Final = 320
+"""Least Ethernet MTU with room for a RoCE MTU, 256 bytes and 64 of headers [bytes]."""
+_PORT_MTU_MAX: Final = LIMITS["TcpSpec.mtu_bytes"][1]
+"""Largest Ethernet MTU: that of jumbo frames of usual switches [bytes]."""
+
+
+def is_port_mtu(found: int) -> bool:
+    """Tell whether a number is an Ethernet MTU with room for a RoCE MTU."""
+    return _PORT_MTU_MIN <= found <= _PORT_MTU_MAX
 
 
 class Priorities(PlanModel):
@@ -31,6 +42,30 @@ class Priorities(PlanModel):
 
     def run_spec(self) -> PrioritySpec:
         """Write the priorities out for the engine."""
+        return {"data": self.data, "ack": self.ack, "cnp": self.cnp}
+
+
+class Dscp(PlanModel):
+    """Differentiated services code point of each kind of packet (RFC 2474), 0 to 63.
+
+    Captures, port maps and endpoints have them; switches of the model go by `priorities`.
+    """
+
+    data: DscpValue = Field(
+        default=26,
+        description="Payload and requests [0 to 63]. Source: AF31, the usual default of RoCE NICs.",
+    )
+    ack: DscpValue = Field(
+        default=48,
+        description=(
+            "ACK and NAK [0 to 63]; adapters of hosts send them with that of `data`. Source: CS6, which is "
+            "class 6 as that of `priorities.ack`."
+        ),
+    )
+    cnp: DscpValue = Field(default=48, description="CNP [0 to 63]. Source: CS6, the default of NICs.")
+
+    def run_spec(self) -> DscpSpec:
+        """Write the code points out for the engine."""
         return {"data": self.data, "ack": self.ack, "cnp": self.cnp}
 
 
@@ -58,12 +93,21 @@ class RateControl(PlanModel):
 class Transport(PlanModel):
     """The RoCEv2 reliable connections of every host."""
 
+    port_mtu_bytes: Annotated[int, Field(ge=_PORT_MTU_MIN, le=_PORT_MTU_MAX)] | None = Field(
+        default=None,
+        alias="port_mtu",
+        description=(
+            "Ethernet MTU of the ports, as interfaces are configured: the largest IP packet [bytes]. Where "
+            "`mtu` is not written, it is the largest RoCE MTU that fits with its headers: 1500 gives 1024, "
+            "2200 gives 2048, 4200 and more give 4096. Default: as large as `mtu` needs."
+        ),
+    )
     mtu_bytes: Literal[256, 512, 1024, 2048, 4096] = Field(
         default=4096,
         alias="mtu",
         description=(
-            "RoCE MTU: the payload of a full packet [bytes]. Source: the largest there is, as"
-            " jumbo frames allow it."
+            "RoCE MTU: the payload of a full packet [bytes]. Default: what fits `port_mtu`. Source: the "
+            "largest there is, as jumbo frames allow it."
         ),
     )
     message_bytes: MessageSize = Field(
@@ -121,6 +165,10 @@ class Transport(PlanModel):
         ),
     )
     priorities: Priorities = Field(default_factory=Priorities, description="Priority of each kind of packet.")
+    dscp: Dscp = Field(
+        default_factory=Dscp,
+        description="Code point of each kind of packet in captures, port maps and on endpoints.",
+    )
     timeout_ps: Duration = Field(
         default="67.108864ms",
         alias="timeout",
@@ -149,6 +197,13 @@ class Transport(PlanModel):
         json_schema_extra={"default": "line-rate"},
     )
 
+    @classmethod
+    def prepared(cls, data: Any) -> Any:
+        """Return the transport with the RoCE MTU that fits the port's, where only that is written."""
+        if isinstance(data, dict) and "mtu" not in data and type(port_mtu := data.get("port_mtu")) is int:
+            return {"mtu": engine.roce_mtu(port_mtu), **data} if is_port_mtu(port_mtu) else data
+        return data
+
     @property
     def has_cnps(self) -> bool:
         """Whether receivers answer marked packets with CNPs."""
@@ -159,7 +214,7 @@ class Transport(PlanModel):
         rate_control: RateControlSpec = {"kind": "line-rate"}
         if self.rate_control:
             rate_control = self.rate_control.run_spec(port_bps)
-        return {
+        spec: TransportSpec = {
             "mtu_bytes": self.mtu_bytes,
             "message_bytes": self.message_bytes,
             "qp_mode": self.qp_mode,
@@ -173,3 +228,6 @@ class Transport(PlanModel):
             "retry_count": self.retry_count,
             "rate_control": rate_control,
         }
+        if self.dscp != Dscp():  # and only then: the ids of trials without it stay
+            spec["dscp"] = self.dscp.run_spec()
+        return spec

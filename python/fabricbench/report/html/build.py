@@ -17,6 +17,7 @@ from fabricbench.report.html.hosts import hosts_section
 from fabricbench.report.html.measured import measured_page
 from fabricbench.report.html.model import Page, Section, Tone
 from fabricbench.report.html.page import write_page
+from fabricbench.report.html.ports import ports_section
 from fabricbench.report.html.recovery import recovery_section
 from fabricbench.report.html.summary import bandwidth_section, fct_section, summary_section
 from fabricbench.report.html.sweep import sweep_section
@@ -103,7 +104,7 @@ def build_page(
             *_present(variants.headline(focus)),
             *told(uplinks_section(subject_of(focus, [focus])) if focus.has("ports") else None),
             *told(*trial_sections(focus, found, loss_and_pause_parts(found) if found else [])),
-            *told(hosts_section(focus)),
+            *told(hosts_section(focus), ports_section(focus)),
             *variants.others(),
             plan_section(focus),
             facts_section(trials, focus),

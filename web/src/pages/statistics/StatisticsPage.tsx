@@ -18,6 +18,7 @@ import { Header } from './Header';
 import { HostsView } from './HostsView';
 import { NotMeasured, OutputView } from './OutputView';
 import { PlanView } from './PlanView';
+import { PortMapView } from './PortMapView';
 import { SummaryView } from './SummaryView';
 import { TablesView } from './TablesView';
 import { draws, holds, hostsOf, isPrinted, jobsOf, type View, VIEWS, viewsOf } from './views';
@@ -81,6 +82,7 @@ function ViewBody({ trial, view }: { trial: TrialDetail; view: View }) {
   if (view.key === 'plan' && isPrinted(trial)) return <OutputView trial={trial} />;
   if (trial.shown !== null && !holds(trial, view.needs)) return <NotMeasured trial={trial} view={view} />;
   if (view.key === 'diagnosis') return <DiagnosisView trial={trial} />;
+  if (view.key === 'port-map') return <PortMapView trial={trial} />;
   if (view.key === 'plan') return <PlanView trial={trial} />;
   if (view.key === 'hosts') {
     return (

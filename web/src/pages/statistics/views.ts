@@ -31,6 +31,7 @@ export const VIEWS: readonly View[] = [
   { key: 'flows', title: 'Flows', tables: ['paths', 'connections'], needs: ['paths'] },
   { key: 'ports', title: 'Ports', tables: ['ports', 'priorities'], needs: ['ports'] },
   { key: 'links', title: 'Links', tables: ['links'], needs: ['links'] },
+  { key: 'port-map', title: 'Port map', tables: [], needs: [] },
   { key: 'hosts', title: 'Hosts', tables: ['counters'], needs: [] },
   { key: 'plan', title: 'Plan and run', tables: [], needs: [] },
 ];
@@ -71,9 +72,12 @@ export function hostsOf(trial: Pick<TrialDetail, 'engine'>): EngineHost[] {
   return trial.engine?.hosts ?? [];
 }
 
-/** The views of a trial: that of its hosts only where it ran on some. */
-export function viewsOf(trial: Pick<TrialDetail, 'engine'>): View[] {
-  return VIEWS.filter(({ key }) => key !== 'hosts' || hostsOf(trial).length > 0);
+/** The views of a trial: that of its hosts only where it ran on some, none of ports where it was imported. */
+export function viewsOf(trial: Pick<TrialDetail, 'engine'> & Partial<Pick<TrialDetail, 'backend'>>): View[] {
+  return VIEWS.filter(
+    ({ key }) =>
+      (key !== 'hosts' || hostsOf(trial).length > 0) && (key !== 'port-map' || trial.backend !== 'imported'),
+  );
 }
 
 /** The jobs of a trial with their metrics; none before it has finished. */

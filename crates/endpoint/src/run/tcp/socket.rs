@@ -73,7 +73,8 @@ pub(super) fn wait_for(socket: &impl std::os::fd::AsFd, flags: PollFlags, until:
 fn set_options(socket: &OwnedFd, settings: &Settings) -> Result<(), RunError> {
     let common = || -> rustix::io::Result<()> {
         sockopt::set_tcp_nodelay(socket, true)?;
-        sockopt::set_ip_tos(socket, settings.dscp << 2)?;
+        let dscp = settings.dscp.unwrap_or(settings.planned_dscp.data);
+        sockopt::set_ip_tos(socket, dscp << 2)?;
         sockopt::set_tcp_user_timeout(socket, (settings.peer_timeout_ps / 1_000_000_000) as u32)?;
         if let Some(bytes) = settings.socket_buffer_bytes {
             sockopt::set_socket_send_buffer_size(socket, bytes as usize)?;
@@ -93,6 +94,11 @@ fn refused(name: &str, error: Errno) -> RunError {
     let list = "/proc/sys/net/ipv4/tcp_available_congestion_control";
     let known = std::fs::read_to_string(list).unwrap_or_default();
     RunError::Settings(format!("congestion is {name:?} ({error}); allowed here: {}", known.trim()))
+}
+
+/// Sets the code point of what a connection sends from now on.
+pub(super) fn set_dscp(stream: &TcpStream, dscp: u8) -> io::Result<()> {
+    Ok(sockopt::set_ip_tos(stream, dscp << 2)?)
 }
 
 fn set_integer(socket: &OwnedFd, level: i32, name: i32, value: i32) -> io::Result<()> {

@@ -169,7 +169,7 @@ impl RdmaVerbs {
             gid_index: self.adapter.gid.index,
             port: self.adapter.gid.port,
             flow_label: flow_label(&pair.queue_pair),
-            traffic_class: traffic_class(self.settings.dscp),
+            traffic_class: traffic_class(self.settings.dscp_of(&self.spec, Some(pair.queue_pair.job)).data),
             mtu_bytes: self.spec.transport.mtu_bytes,
             first_psns: [own.first_psn, other.first_psn],
             timing: self.timing,

@@ -1,8 +1,8 @@
 //! Frames of chosen queue pairs, written out in full as their NICs send them.
 //!
 //! The simulator moves descriptors; here they are joined again with what belongs to the queue pair. Payload
-//! bytes are zero. The destination MAC address is that of the receiving port, as if the fabric were one
-//! subnet. InfiniBand ports have local identifiers from 1 on in the order of their hosts; service level and
+//! bytes are zero. The destination MAC address is that of the receiving port in the sender's subnet, that of
+//! the sender's gateway otherwise. InfiniBand ports have local identifiers from 1 on in the order of their hosts; service level and
 //! virtual lane are the priority.
 
 mod tcp;
@@ -14,25 +14,18 @@ use crate::report::connections::open_connections;
 use crate::report::{World, build};
 use crate::setup::{BuildOptions, Direction, Fabric};
 use engine::{Hooks, Node, Window};
-use jobs::QueuePair;
+use jobs::{QueuePair, destination_qpn};
 use spec::{RunSpec, SpecError};
 use std::ops::ControlFlow;
 use tcp::TcpWriter;
 use units::{AttachmentId, Instant};
 use wire::aeth::{CreditCount, Msn, NakCode, Syndrome};
-use wire::bth::Qpn;
 use wire::ethernet::MacAddress;
 use wire::frame::Network;
 use wire::infiniband::Route;
 use wire::lrh::{ServiceLevel, VirtualLane};
-use wire::{Extension, Framing, InfinibandPacket, Opcode, RoceFrame, aeth, bth, ipv4, reth};
+use wire::{Extension, Framing, InfinibandPacket, Opcode, RoceFrame, aeth, bth, ipv4, reth, vlan};
 
-/// Offset of queue pair numbers on the wire: 0 and 1 are reserved (IBTA vol. 1, 10.2.4.5).
-const FIRST_QPN: u32 = 0x100;
-/// Code point of data: AF31, the usual default of RoCE NICs.
-const DSCP_DATA: u8 = 26;
-/// Code point of ACK and NAK: CS6.
-const DSCP_CONTROL: u8 = 48;
 const TTL: u8 = 64;
 /// Remote key of every message: there is no memory behind it.
 const REMOTE_KEY: u32 = 0x1000;
@@ -119,25 +112,51 @@ impl<N: Node<Record = Record, Totals = Totals>, P> Hooks<N, P> for Taker<'_> {
 
 fn write_out(spec: &RunSpec, world: &World, frame: &Frame) -> CapturedFrame {
     let (fabric, pair) = (&world.fabric, world.flows.queue_pair(frame.queue_pair));
-    let is_data = matches!(frame.kind, FrameKind::Data { .. } | FrameKind::Verb { .. });
+    let class = class_of(spec, pair.job, &frame.kind);
     let direction = if frame.is_backward { Direction::Reverse } else { Direction::Forward };
     let [from, to] = world.flows.attachments(&pair, direction);
     let payload = vec![0; payload_bytes(&frame.kind)];
     let (bth, extension) = (bth(frame), extension(&frame.kind));
     let mut bytes = vec![0; fabric.framing.frame_bytes(bth.opcode, payload.len() as u32) as usize];
     let written = match fabric.framing {
-        Framing::Ethernet => {
-            RoceFrame::new(network(fabric, &pair, from, to, is_data), bth, extension, &payload)
+        Framing::Ethernet | Framing::TaggedEthernet => {
+            RoceFrame::new(network(fabric, &pair, from, to, class), bth, extension, &payload)
                 .and_then(|frame| frame.emit(&mut bytes))
         }
-        Framing::Infiniband => {
-            InfinibandPacket::new(route(spec, from, to, is_data), bth, extension, &payload)
-                .and_then(|packet| packet.emit(&mut bytes))
-        }
+        Framing::Infiniband => InfinibandPacket::new(route(class, from, to), bth, extension, &payload)
+            .and_then(|packet| packet.emit(&mut bytes)),
     };
     bytes.truncate(written.expect("every frame the transport makes is legal and has its size"));
+    tag(&mut bytes, spec, class.priority);
     let host = fabric.graph.attachment(from).host.0;
     CapturedFrame { at: frame.sent, host, queue_pair: frame.queue_pair, bytes }
+}
+
+/// Class of a packet: priority and code point.
+#[derive(Clone, Copy)]
+struct Class {
+    priority: u8,
+    dscp: u8,
+}
+
+fn class_of(spec: &RunSpec, job: u32, kind: &FrameKind) -> Class {
+    let (priorities, dscp) = (spec.transport.priorities, spec.dscp_of(job));
+    match kind {
+        FrameKind::Data { .. } | FrameKind::Verb { .. } => {
+            Class { priority: priorities.data, dscp: dscp.data }
+        }
+        FrameKind::Ack { .. } | FrameKind::Nak { .. } => Class { priority: priorities.ack, dscp: dscp.ack },
+        FrameKind::Cnp => Class { priority: priorities.cnp, dscp: dscp.cnp },
+    }
+}
+
+/// Inserts the VLAN tag of the plan into an Ethernet frame, if it has one.
+fn tag(frame: &mut Vec<u8>, spec: &RunSpec, priority: u8) {
+    let Some(id) = spec.fabric.addresses.as_ref().and_then(|given| given.vlan) else { return };
+    let mut bytes = [0; vlan::TAG_BYTES];
+    let tag = vlan::Tag::new(priority, id).and_then(|tag| tag.emit(&mut bytes));
+    tag.expect("a priority and a VLAN of a spec that was checked");
+    frame.splice(vlan::OFFSET..vlan::OFFSET, bytes);
 }
 
 /// Local identifier of a host port: 0 is reserved.
@@ -146,9 +165,8 @@ pub(crate) const fn lid(attachment: AttachmentId) -> u16 {
 }
 
 /// What the local route header says.
-fn route(spec: &RunSpec, from: AttachmentId, to: AttachmentId, is_data: bool) -> Route {
-    let priorities = spec.transport.priorities;
-    let priority = if is_data { priorities.data } else { priorities.ack };
+fn route(class: Class, from: AttachmentId, to: AttachmentId) -> Route {
+    let priority = class.priority;
     Route {
         virtual_lane: VirtualLane::new(priority).unwrap_or_default(),
         service_level: ServiceLevel::new(priority).unwrap_or_default(),
@@ -166,22 +184,15 @@ fn payload_bytes(kind: &FrameKind) -> usize {
     }
 }
 
-fn network(
-    fabric: &Fabric,
-    pair: &QueuePair,
-    from: AttachmentId,
-    to: AttachmentId,
-    is_data: bool,
-) -> Network {
+fn network(fabric: &Fabric, pair: &QueuePair, from: AttachmentId, to: AttachmentId, class: Class) -> Network {
     let (source, destination) = (fabric.graph.attachment(from), fabric.graph.attachment(to));
-    let dscp = if is_data { DSCP_DATA } else { DSCP_CONTROL };
     Network {
         source_mac: MacAddress(source.mac),
-        destination_mac: MacAddress(destination.mac),
+        destination_mac: MacAddress(source.next_mac(destination)),
         source_ip: source.ip,
         destination_ip: destination.ip,
         udp_source_port: pair.udp_source_port(),
-        dscp: ipv4::Dscp::new(dscp).unwrap_or_default(),
+        dscp: ipv4::Dscp::new(class.dscp).unwrap_or_default(),
         ecn: ipv4::Ecn::Ect0,
         ttl: TTL,
         identification: 0,
@@ -200,7 +211,7 @@ fn bth(frame: &Frame) -> bth::Repr {
         frame.kind,
         FrameKind::Data { ack_request: true, .. } | FrameKind::Verb { ack_request: true, .. }
     );
-    let destination = Qpn::new((FIRST_QPN + frame.queue_pair) & Qpn::MAX.value()).unwrap_or_default();
+    let destination = destination_qpn(frame.queue_pair);
     let becn = matches!(frame.kind, FrameKind::Cnp);
     bth::Repr { ack_request, becn, ..bth::Repr::new(opcode, destination, frame.psn) }
 }

@@ -7,7 +7,7 @@
 use super::CapturedFrame;
 use crate::record::{TcpFrame, TcpFrameKind};
 use crate::setup::{Connection, Fabric, TCP_DESTINATION_PORT};
-use spec::{RunSpec, TcpCongestion};
+use spec::{RunSpec, TcpCongestion, TcpSpec};
 use transport::tcp::{Acknowledgement, sequence_number};
 use units::{AttachmentId, Instant};
 use wire::ethernet::{EtherType, MacAddress};
@@ -51,21 +51,18 @@ impl<'a> TcpWriter<'a> {
             }
             TcpFrameKind::Ack { ack, echo } => (self.ack(each, frame.sent, &ack, echo), 0, (to, from)),
         };
+        let mut bytes = self.bytes(header, payload_bytes, (from, to), each);
+        super::tag(&mut bytes, self.spec, self.traffic(each).priority);
         CapturedFrame {
             at: frame.sent,
             host: self.fabric.graph.attachment(from).host.0,
             queue_pair: self.first + frame.connection,
-            bytes: self.bytes(
-                header,
-                payload_bytes,
-                (from, to),
-                self.is_ecn_capable(each) && payload_bytes > 0,
-            ),
+            bytes,
         }
     }
 
-    fn is_ecn_capable(&self, each: &Connection) -> bool {
-        self.spec.tcp[each.tcp as usize].congestion == TcpCongestion::Dctcp
+    fn traffic(&self, each: &Connection) -> &TcpSpec {
+        &self.spec.tcp[each.tcp as usize]
     }
 
     fn data(&self, each: &Connection, sent: Instant, offset: u64) -> tcp::Repr {
@@ -101,7 +98,7 @@ impl<'a> TcpWriter<'a> {
     }
 
     fn window(&self, each: &Connection) -> u16 {
-        (self.spec.tcp[each.tcp as usize].window_bytes >> WINDOW_SHIFT).min(u16::MAX.into()) as u16
+        (self.traffic(each).window_bytes >> WINDOW_SHIFT).min(u16::MAX.into()) as u16
     }
 
     fn bytes(
@@ -109,8 +106,10 @@ impl<'a> TcpWriter<'a> {
         mut header: tcp::Repr,
         payload_bytes: usize,
         (from, to): (AttachmentId, AttachmentId),
-        is_ecn_capable: bool,
+        each: &Connection,
     ) -> Vec<u8> {
+        let traffic = self.traffic(each);
+        let is_ecn_capable = payload_bytes > 0 && traffic.congestion == TcpCongestion::Dctcp;
         let (source, destination) = (self.fabric.graph.attachment(from), self.fabric.graph.attachment(to));
         let mut segment = vec![0; header.header_bytes() + payload_bytes];
         let legal = "every frame the transport makes is legal";
@@ -121,7 +120,7 @@ impl<'a> TcpWriter<'a> {
             source: source.ip,
             destination: destination.ip,
             protocol: tcp::PROTOCOL,
-            dscp: ipv4::Dscp::default(),
+            dscp: traffic.dscp.and_then(ipv4::Dscp::new).unwrap_or_default(),
             ecn: if is_ecn_capable { ipv4::Ecn::Ect0 } else { ipv4::Ecn::NotEct },
             ttl: TTL,
             identification: 0,
@@ -129,7 +128,7 @@ impl<'a> TcpWriter<'a> {
             payload_bytes: segment.len() as u16,
         };
         let link = ethernet::Repr {
-            destination: MacAddress(destination.mac),
+            destination: MacAddress(source.next_mac(destination)),
             source: MacAddress(source.mac),
             ethertype: EtherType::IPV4,
         };

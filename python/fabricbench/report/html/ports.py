@@ -1,0 +1,34 @@
+"""The section with the port map of a trial."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from fabricbench.report.html.model import Cell, Column, NotePart, Part, Row, Section, TablePart
+from fabricbench.report.port_map import ABOUT, cells_of, columns_of, is_number, ports_of
+from fabricbench.words import counted
+
+if TYPE_CHECKING:
+    from fabricbench.store import Trial
+
+_ROWS_MAX: Final = 512
+
+
+def ports_section(focus: Trial) -> Section | None:
+    """Give a row for each rank and port; none of a result without a run spec."""
+    rows = ports_of(focus)
+    if not rows:
+        return None
+    heads = columns_of(rows)
+    columns = [
+        Column(" ".join(head).replace("- ", ""), numeric=is_number(name)) for name, head in heads.items()
+    ]
+    shown = [cells_of(row) for row in rows[:_ROWS_MAX]]
+    table = TablePart(columns, [Row([Cell(each[name]) for name in heads]) for each in shown], ABOUT)
+    parts: list[Part] = [table]
+    if len(rows) > _ROWS_MAX:
+        told = f"{counted(len(rows), 'row')}; the first {_ROWS_MAX} are shown. "
+        parts.append(
+            NotePart(told + f"`fabricbench export {focus.id} --table port_map -o port_map.csv` writes all.")
+        )
+    return Section("port-map", "Port map", parts)
