@@ -267,6 +267,8 @@ def test_swift_and_timely_have_the_parameters_of_their_sources() -> None:
         "kind": "timely",
         "alpha_ppm": 875_000,
         "beta_ppm": 800_000,
+        # The authors' published code; the paper has no limit.
+        "decrease_max_ppm": 500_000,
         "rtt_low_ps": 50 * us,
         "rtt_high_ps": 500 * us,
         "rtt_min_ps": 20 * us,

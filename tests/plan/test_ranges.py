@@ -40,6 +40,7 @@ def problems_of(*overrides: str) -> list[tuple[str, str]]:
         ),
         (_SWIFT % "hop_target: 2000s", "transport.rate_control.swift.hop_target", "at most 1000s"),
         (_TIMELY % "alpha: 2", "transport.rate_control.timely.alpha", "at most 1"),
+        (_TIMELY % "decrease_max: 2", "transport.rate_control.timely.decrease_max", "at most 1"),
         (_TIMELY % "beta: 2", "transport.rate_control.timely.beta", "at most 1"),
         (_DYNAMIC % "interval: 2s", "fabric.switch.ecn.dynamic.interval", "1us to 1s"),
         (_DYNAMIC % "floor: 1e-9", "fabric.switch.ecn.dynamic.floor", "0.000001 to 1"),

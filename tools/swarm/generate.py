@@ -86,10 +86,15 @@ def _reconcile(draw: Draw, transport: Fields, drawn: Drawn) -> None:
     ecn = drawn.fields["switch"].get("ecn")
     if draw.chance(0.1):
         transport["rate_control"] = draw.pick(
-            ("swift", "timely", {"swift": {"window_max": draw.pick((1, 4))}}, {"timely": {"segment": "4KB"}})
+            (
+                *("swift", "timely", {"swift": {"window_max": draw.pick((1, 4))}}),
+                {"timely": {"segment": "4KB", "decrease_max": draw.pick((0.25, 0.5, 1))}},
+            )
         )
     elif ecn and draw.chance(0.5):
         preset = {"preset": draw.pick(("nvidia", "paper", "hpcc")), "rate_min": "100Mbps"}
+        if draw.chance(0.2):
+            preset["fast_recovery_rounds"] = 0
         transport["rate_control"] = {"dcqcn": preset} if draw.chance(0.7) else "dcqcn"
     if drawn.kind == "infiniband" and draw.chance(0.5):
         transport["priorities"] = {"data": 0, "ack": 0}

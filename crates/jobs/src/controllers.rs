@@ -85,6 +85,7 @@ const fn timely_config(spec: &RunSpec, line_rate: Rate) -> Option<TimelyConfig> 
         RateControl::Timely {
             alpha_ppm,
             beta_ppm,
+            decrease_max_ppm,
             rtt_low_ps,
             rtt_high_ps,
             rtt_min_ps,
@@ -94,6 +95,7 @@ const fn timely_config(spec: &RunSpec, line_rate: Rate) -> Option<TimelyConfig> 
         } => Some(TimelyConfig {
             alpha_ppm,
             beta_ppm,
+            decrease_max_ppm,
             rtt_low: Span(rtt_low_ps),
             rtt_high: Span(rtt_high_ps),
             rtt_min: Span(rtt_min_ps),

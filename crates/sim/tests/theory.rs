@@ -101,6 +101,62 @@ fn dcqcn_settles_at_its_fixed_point_and_is_fair() {
     }
 }
 
+/// Rates of marks and CNPs at which the cycle of DCQCN from one CNP to the next balances, one flow of many
+/// [1/s]: docs/closed-forms.md, "DCQCN". Marks are a Poisson process; no mark in one increase timer has
+/// probability q.
+#[expect(clippy::float_arithmetic, reason = "a formula")]
+fn balanced_marks_and_cnps(flows: u32) -> (f64, f64) {
+    let packet_bits = 1106.0 * 8.0;
+    let (rate, increase) = (40e9 / packet_bits / f64::from(flows), 40e6 / packet_bits);
+    let (cnp_interval, timer, rounds) = (50e-6, 55e-6, 5.0);
+    let surplus = |marks: f64| {
+        let (wait, q) = ((marks * cnp_interval).exp(), (-marks * timer).exp());
+        // The alpha timer equals the increase timer.
+        let alpha = 1.0 / (1.0 + wait * q / (1.0 - q));
+        let halved = (q / 2.0) / (1.0 - q / 2.0);
+        let lost = alpha / 2.0 * rate * (1.0 - wait * halved);
+        lost - increase * wait * q.powf(rounds) * (q / (1.0 - q) - halved)
+    };
+    let (mut low, mut high) = (1.0, rate);
+    for _ in 0..60 {
+        let middle = (low * high).sqrt();
+        *(if surplus(middle) > 0.0 { &mut high } else { &mut low }) = middle;
+    }
+    (low, low / (1.0 + low * cnp_interval))
+}
+
+/// Marks and CNPs of a run of `bytes` in all, and when it ends [s].
+#[expect(clippy::float_arithmetic, reason = "seconds")]
+fn marks_and_cnps(flows: u32, bytes: u64) -> (u64, u64, f64) {
+    let mut spec = long_flows(flows, bytes / u64::from(flows) / 1024 * 1024);
+    spec.observe.series_points = 0;
+    let (_, recorder) = run(&spec);
+    let marks = recorder.ports.iter().map(|port| port.ecn_marked).sum();
+    let cnps = recorder.chunks.iter().map(|chunk| chunk.cnp_tx).sum();
+    let end_ps = recorder.chunks.iter().filter_map(|chunk| chunk.completed_ps).max().unwrap_or_default();
+    (marks, cnps, end_ps as f64 / 1e12)
+}
+
+#[test]
+#[expect(clippy::float_arithmetic, reason = "rates per second")]
+fn dcqcn_marks_and_notifies_as_its_cycle_balances() {
+    for flows in [4, 6, 8, 10] {
+        // The difference of two runs leaves the start out.
+        let [short, long] = [300_000_000, 1_200_000_000].map(|bytes| marks_and_cnps(flows, bytes));
+        let of_a_flow = |count: u64| count as f64 / (long.2 - short.2) / f64::from(flows);
+        let (marks, cnps) = (of_a_flow(long.0 - short.0), of_a_flow(long.1 - short.1));
+        let (balanced_marks, balanced_cnps) = balanced_marks_and_cnps(flows);
+        let deviation = cnps / balanced_cnps - 1.0;
+        assert!(deviation.abs() < 0.06, "{flows} flows: {cnps:.0} CNPs/s, balance {balanced_cnps:.0}");
+        // The queue varies, so that marks come in clusters, of which one CNP results.
+        let excess = marks / balanced_marks - 1.0;
+        assert!(
+            (0.0..0.15).contains(&excess),
+            "{flows} flows: {marks:.0} marks/s, balance {balanced_marks:.0}"
+        );
+    }
+}
+
 /// Two windows' worth of time for a frame and its acknowledgement on an empty switch, within which nothing
 /// can queue.
 const IDLE_RTT_NS: u64 = 1_500;
@@ -172,6 +228,7 @@ fn timely_turns_the_queue_round_at_its_lower_threshold() {
         spec.transport.rate_control = RateControl::Timely {
             alpha_ppm: 875_000,
             beta_ppm: 800_000,
+            decrease_max_ppm: 500_000,
             rtt_low_ps: 50_000_000,
             rtt_high_ps: 500_000_000,
             rtt_min_ps: 20_000_000,
@@ -188,6 +245,34 @@ fn timely_turns_the_queue_round_at_its_lower_threshold() {
         // It oscillates: Zhu et al., "ECN or Delay", CoNEXT 2016.
         assert!(time_thousandths(&spec, &recorder.chunks) <= 1_400, "{flows} flows");
     }
+}
+
+#[test]
+fn a_decrease_of_timely_is_limited_so_that_starting_at_line_rate_costs_little() {
+    // 8 MB from each of two senders of 400 Gb/s: rates fall when the queue of both has grown for an RTT.
+    let time = |decrease_max_ppm| {
+        let link = LinkSpec { rate_bps: 400_000_000_000, cable: CableSpec { delay_ps: 15_000 } };
+        let topology = TopologySpec::SingleSwitch { hosts: 3, host_link: link };
+        let mut spec = collective(topology, 3, "incast", "parallel", 64 << 20);
+        spec.transport.rate_control = RateControl::Timely {
+            alpha_ppm: 875_000,
+            beta_ppm: 800_000,
+            decrease_max_ppm,
+            rtt_low_ps: 50_000_000,
+            rtt_high_ps: 500_000_000,
+            rtt_min_ps: 20_000_000,
+            additive_increase_bps: 400_000_000,
+            segment_bytes: 16_384,
+            rate_min_bps: 100_000_000,
+        };
+        let (_, recorder) = run(&spec);
+        recorder.chunks.iter().filter_map(|chunk| chunk.completed_ps).max().unwrap_or_default()
+    };
+    // Two times 64 MB take 2.7 ms. Without the limit both senders fall to the smallest rate, from which a
+    // segment alone takes 1.3 ms.
+    let (limited, unlimited) = (time(500_000), time(1_000_000));
+    assert!(limited < 3_400_000_000, "{limited}");
+    assert!(unlimited > limited + 1_000_000_000, "{unlimited}");
 }
 
 #[test]

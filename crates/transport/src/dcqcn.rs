@@ -5,7 +5,8 @@
 //! alpha timer: `a = (1-g) a`. Each expiry of the increase timer and each run of the byte counter raises the
 //! rate: F rounds of fast recovery `Rc = (Rt+Rc)/2`, then additive `Rt += R_AI`, then, when both counters are
 //! past F, hyper `Rt += R_HAI`; without a byte counter one round of additive increase goes before the hyper
-//! ones, as in the simulator of Li et al. (HPCC, SIGCOMM 2019). `Rt = Rc` on every cut is the paper's and
+//! ones, as in the simulator of Li et al. (HPCC, SIGCOMM 2019). With F = 0 there is nothing to recover: a cut
+//! sets the target to the rate after it, and the rate rises by R_AI for each round. `Rt = Rc` on every cut is the paper's and
 //! 802.1Qau's `clamp_tgt_rate`; adapters leave it out by default on a cut with no increase since the last
 //! one. A packet holds back the next one until the current rate, as it changes meanwhile, has made up for its
 //! bytes. Timers are applied lazily, when the queue pair next sends or hears something. All in integers:
@@ -32,7 +33,7 @@ pub struct DcqcnConfig {
     pub increase_timer: Span,
     /// Increase byte counter; 0 switches it off [bytes].
     pub byte_counter_bytes: u64,
-    /// Rounds of fast recovery.
+    /// Rounds of fast recovery; with 0 a cut lowers the target rate to the rate after it.
     pub fast_recovery_rounds: u32,
     /// Additive increase [bit/s].
     pub additive_increase_bps: u64,
@@ -217,6 +218,9 @@ impl RateControl for Dcqcn {
         }
         let cut = u128::from(self.current_bps) * u128::from(self.alpha) / u128::from(2 * ONE);
         self.current_bps = (self.current_bps - cut as u64).max(self.config.rate_min_bps);
+        if self.config.fast_recovery_rounds == 0 {
+            self.target_bps = self.current_bps;
+        }
         self.alpha = self.alpha - self.alpha * self.config.g / ONE + self.config.g;
         self.alpha_due = now + self.config.alpha_timer;
         self.increase_due = now + self.config.increase_timer;
@@ -331,6 +335,22 @@ mod tests {
         for round in 1..=3 {
             rate.advance(at_us(50 + 55 * round));
             assert_eq!(Some(rate.target_bps), targets.next());
+        }
+    }
+
+    #[test]
+    fn without_fast_recovery_the_rate_rises_by_the_additive_increase_only() {
+        let config = DcqcnConfig {
+            byte_counter_bytes: 0,
+            fast_recovery_rounds: 0,
+            hyper_increase_bps: 40_000_000,
+            ..PAPER
+        };
+        let mut rate = Dcqcn::new(config);
+        rate.on_cnp(at_us(0));
+        // Half of R_AI in the first round, and all of it in the limit.
+        for (rounds, rises_bps) in [(1, 20_000_000), (2, 50_000_000), (100, 3_960_000_000)] {
+            assert!(rate.rate_bps_at(at_us(55 * rounds)).unwrap().abs_diff(20_000_000_000 + rises_bps) <= 10);
         }
     }
 

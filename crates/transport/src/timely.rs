@@ -4,10 +4,12 @@
 //! At each completion event the gradient of the round-trip time, `d = (1 - a) d + a (rtt - previous)` over
 //! `rtt_min`, moves the rate: below `rtt_low` it rises by delta; above `rtt_high` it falls to `rate (1 - beta
 //! (1 - rtt_high / rtt))`; in between it rises by delta, five times delta from the fifth such event in a row
-//! on, while the gradient is not positive, and falls to `rate (1 - beta d)` otherwise. A completion event is
-//! the acknowledgement that completes a segment of so many bytes, at most one in a round-trip time, as in the
-//! simulator of Li et al. (HPCC, SIGCOMM 2019): what was sent before a change does not change the rate again.
-//! All in integers: rates in bit/s, weights in parts per million.
+//! on, while the gradient is not positive, and falls to `rate (1 - beta d)` otherwise. No fall takes more than
+//! `decrease_max` off the rate: half of it in the authors' published code (timely-code-snippet.cc), nothing in
+//! the paper, in which a gradient of 1 / beta stops the sender. A completion event is the acknowledgement that
+//! completes a segment of so many bytes, at most one in a round-trip time, as in the simulator of Li et al.
+//! (HPCC, SIGCOMM 2019): packets sent before a change do not change the rate again. All in integers: rates in
+//! bit/s, weights in parts per million.
 //!
 //! The round-trip time is that of the last packet of the segment, from when the port took it: serialisation
 //! of the segment, which the paper takes off, is not in it. Bursts of whole segments are not sent: packets
@@ -30,6 +32,8 @@ pub struct TimelyConfig {
     pub alpha_ppm: u32,
     /// Multiplicative decrease beta [ppm].
     pub beta_ppm: u32,
+    /// Largest fraction of the rate that one decrease takes off [ppm].
+    pub decrease_max_ppm: u32,
     /// Below it the rate rises.
     pub rtt_low: Span,
     /// Above it the rate falls.
@@ -109,11 +113,12 @@ impl Timely {
         self.set_rate(self.rate_bps + u64::from(times) * additive_increase_bps);
     }
 
-    /// Takes beta times a share off the rate.
+    /// Lowers the rate by beta times `part / whole` of it, and by `decrease_max` at the most.
     fn decrease(&mut self, part: i128, whole: i128) {
-        let cut =
-            i128::from(self.rate_bps) * i128::from(self.config.beta_ppm) * part / (WHOLE_PPM * whole.max(1));
-        self.set_rate((i128::from(self.rate_bps) - cut).max(0) as u64);
+        let TimelyConfig { beta_ppm, decrease_max_ppm, .. } = *self.config;
+        let cut_ppm = (i128::from(beta_ppm) * part / whole.max(1)).min(decrease_max_ppm.into());
+        let cut = i128::from(self.rate_bps) * cut_ppm / WHOLE_PPM;
+        self.set_rate((i128::from(self.rate_bps) - cut) as u64);
     }
 
     fn set_rate(&mut self, rate_bps: u64) {
@@ -157,6 +162,7 @@ mod tests {
         let config = TimelyConfig {
             alpha_ppm: 875_000,
             beta_ppm: 800_000,
+            decrease_max_ppm: 500_000,
             rtt_low: Span::from_us(50),
             rtt_high: Span::from_us(500),
             rtt_min: Span::from_us(20),
@@ -215,6 +221,21 @@ mod tests {
         complete(&mut timely, 104);
         // The gradient is 0.875 x 4 us / 20 us.
         assert_eq!(timely.rate_bps(), before - before * 14 / 100);
+    }
+
+    #[test]
+    fn no_decrease_exceeds_its_maximum() {
+        // Gradients of 0.875 x 180 us / 20 us = 7.9, and a round-trip time of 1 - 500 / 4000 too much.
+        for (capped, rtt_us) in [(500_000, 280), (500_000, 4_000), (1_000_000, 280)] {
+            let mut timely = timely(GBPS);
+            let config = TimelyConfig { decrease_max_ppm: capped, ..*timely.config };
+            timely.config = Arc::new(config);
+            complete(&mut timely, 100);
+            let before = timely.rate_bps();
+            complete(&mut timely, rtt_us);
+            let least = before - before * u64::from(capped) / 1_000_000;
+            assert_eq!(timely.rate_bps(), least.max(config.rate_min_bps), "{capped} {rtt_us}");
+        }
     }
 
     #[test]

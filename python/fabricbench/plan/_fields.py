@@ -435,6 +435,7 @@ FIELDS = (
     "transport.rate_control.timely.additive_increase",
     "transport.rate_control.timely.alpha",
     "transport.rate_control.timely.beta",
+    "transport.rate_control.timely.decrease_max",
     "transport.rate_control.timely.rate_min",
     "transport.rate_control.timely.rtt_high",
     "transport.rate_control.timely.rtt_low",

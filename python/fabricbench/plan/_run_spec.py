@@ -724,7 +724,8 @@ class DcqcnRateControl(TypedDict):
     """
     fast_recovery_rounds: int
     """
-    Rounds of fast recovery F.
+    Rounds of fast recovery F; 0: a cut lowers the target rate to the rate after it, so that the rate
+    rises by the increases only.
     """
     g_2e20: int
     """
@@ -817,6 +818,10 @@ class TimelyRateControl(TypedDict):
     beta_ppm: int
     """
     Multiplicative decrease beta [ppm].
+    """
+    decrease_max_ppm: int
+    """
+    Largest fraction of the rate that one decrease takes off [ppm].
     """
     kind: Literal["timely"]
     rate_min_bps: int
@@ -2477,6 +2482,7 @@ LIMITS = {
     "TimelyRateControl.additive_increase_bps": (1, 100000000000000),
     "TimelyRateControl.alpha_ppm": (0, 1000000),
     "TimelyRateControl.beta_ppm": (0, 1000000),
+    "TimelyRateControl.decrease_max_ppm": (0, 1000000),
     "TimelyRateControl.rate_min_bps": (1, 100000000000000),
     "TimelyRateControl.rtt_high_ps": (1, 1000000000000000),
     "TimelyRateControl.rtt_low_ps": (1, 1000000000000000),

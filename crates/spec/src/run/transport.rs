@@ -90,7 +90,8 @@ pub enum RateControl {
         increase_timer_ps: u64,
         /// Rate increase byte counter [bytes]; 0 switches it off.
         byte_counter_bytes: u64,
-        /// Rounds of fast recovery F.
+        /// Rounds of fast recovery F; 0: a cut lowers the target rate to the rate after it, so that the rate
+        /// rises by the increases only.
         fast_recovery_rounds: u32,
         /// Additive increase R_AI [bit/s].
         additive_increase_bps: u64,
@@ -147,6 +148,9 @@ pub enum RateControl {
         /// Multiplicative decrease beta [ppm].
         #[schemars(range(max = 1_000_000))]
         beta_ppm: u32,
+        /// Largest fraction of the rate that one decrease takes off [ppm].
+        #[schemars(range(max = 1_000_000))]
+        decrease_max_ppm: u32,
         /// Below this round-trip time the rate rises [ps].
         #[schemars(range(min = 1, max = DURATION_PS_MAX))]
         rtt_low_ps: u64,

@@ -147,7 +147,11 @@ class Dcqcn(PlanModel):
         description=f"Rate increase byte counter [size], or `off`. {_OF_PRESET}",
     )
     fast_recovery_rounds: Annotated[int, Field(ge=0, le=1000)] | None = Field(
-        default=None, description=f"Rounds of fast recovery F. {_OF_PRESET}"
+        default=None,
+        description=(
+            "Rounds of fast recovery F; with 0 a cut lowers the target rate too, so that the rate rises by "
+            f"`additive_increase` only. {_OF_PRESET}"
+        ),
     )
     additive_increase_bps: Rate | None = Field(
         default=None,

@@ -22,6 +22,14 @@ class Timely(PlanModel):
         validate_default=True,
         description="Multiplicative decrease [ratio], at most 1. Source: the paper.",
     )
+    decrease_max: Ratio = Field(
+        default="0.5",
+        validate_default=True,
+        description=(
+            "Largest fraction of the rate that one decrease takes off [ratio], at most 1, as in the paper: "
+            "no limit. Source: the code that its authors published."
+        ),
+    )
     rtt_low_ps: Duration = Field(
         default="50us",
         alias="rtt_low",
@@ -71,6 +79,7 @@ class Timely(PlanModel):
             "kind": "timely",
             "alpha_ppm": round(self.alpha * PPM),
             "beta_ppm": round(self.beta * PPM),
+            "decrease_max_ppm": round(self.decrease_max * PPM),
             "rtt_low_ps": self.rtt_low_ps,
             "rtt_high_ps": self.rtt_high_ps,
             "rtt_min_ps": self.rtt_min_ps,
