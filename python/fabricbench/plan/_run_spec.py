@@ -648,6 +648,11 @@ class LineRateRateControl(TypedDict):
     As fast as the port takes it.
     """
 
+    cnp_interval_ps: NotRequired[int | None]
+    """
+    A receiver of marked packets sends at most one CNP per queue pair in this time, which the sender
+    counts without a reaction [ps]; absent, marks are counted alone.
+    """
     kind: Literal["line-rate"]
 
 
@@ -692,6 +697,10 @@ class DcqcnRateControl(TypedDict):
     increase_timer_ps: int
     """
     Rate increase timer [ps].
+    """
+    initial_alpha_2e20: NotRequired[int | None]
+    """
+    Alpha of a queue pair before its first CNP [1/2^20]; absent, 1 (SIGCOMM 2015, section 3).
     """
     kind: Literal["dcqcn"]
     rate_cut_period_ps: int
@@ -1801,6 +1810,11 @@ class NicSpec(TypedDict):
     """
     What messages cost beside their bytes; nothing when absent.
     """
+    packets_per_turn: NotRequired[int | None]
+    """
+    A queue pair at line rate sends so many packets before the next one at its port has its turn; 1 when
+    absent.
+    """
     receive_buffer_bytes: int
     """
     Receive buffer [bytes]; it matters only with a drain rate.
@@ -2189,6 +2203,7 @@ LIMITS = {
     "ClockSpec.jitter_ps_max": (0, 1000000000000),
     "ClockSpec.offset_ps_max": (0, 1000000000000),
     "DcqcnRateControl.g_2e20": (0, 1048576),
+    "DcqcnRateControl.initial_alpha_2e20": (0, 1048576),
     "DurationStorageLength.duration_ps": (1, 1000000000000000),
     "DwrrSchedulingSpec.quantum_bytes": (1, 1073741824),
     "DynamicEcnSpec.interval_ps": (1000000, 1000000000000),
@@ -2225,6 +2240,7 @@ LIMITS = {
     "MessageCostSpec.start_bytes": (0, 1073741824),
     "MessageCostSpec.start_rate_bps": (1000000, 100000000000000),
     "MultiPlaneTopologySpec.planes": (1, 32),
+    "NicSpec.packets_per_turn": (1, 65536),
     "NicThroughputFailureSpec.at_ps": (0, 1000000000000000),
     "NicThroughputFailureSpec.throughput_ppm": (1, 1000000),
     "OperationsStorageLength.operations": (1, 1000000000),

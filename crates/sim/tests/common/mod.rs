@@ -75,6 +75,7 @@ fn nic() -> NicSpec {
         impairments: Vec::new(),
         messages: None,
         cnp_above_bytes: None,
+        packets_per_turn: None,
     }
 }
 
@@ -130,7 +131,7 @@ pub(crate) fn collective(
             priorities: PrioritySpec { data: 3, ack: 6, cnp: 6 },
             timeout_ps: 67_108_864_000,
             retry_count: 7,
-            rate_control: RateControl::LineRate {},
+            rate_control: RateControl::LINE_RATE,
         },
         jobs: vec![JobSpec {
             name: "test".into(),
@@ -255,6 +256,7 @@ pub(crate) fn dynamic_ecn(kmin_bytes: u64, kmax_bytes: u64, interval_us: u64) ->
 pub(crate) fn dcqcn() -> RateControl {
     RateControl::Dcqcn {
         g_2e20: (1 << 20) / 256,
+        initial_alpha_2e20: None,
         alpha_timer_ps: 55_000_000,
         rate_cut_period_ps: 50_000_000,
         increase_timer_ps: 55_000_000,

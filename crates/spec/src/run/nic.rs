@@ -25,6 +25,11 @@ pub struct NicSpec {
     /// this [bytes]; never when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cnp_above_bytes: Option<u64>,
+    /// A queue pair at line rate sends so many packets before the next one at its port has its turn; 1 when
+    /// absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 65_536))]
+    pub packets_per_turn: Option<u32>,
 }
 
 /// What a NIC takes for messages beside the time of their bytes on the link.
