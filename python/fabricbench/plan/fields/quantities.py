@@ -132,8 +132,12 @@ def parse_ratio_or_zero(value: object) -> Fraction:
     Raises:
         UnitError: It is something else, or its numerator or denominator is above `RATIO_MAX`.
     """
-    is_zero = not isinstance(value, bool) and value in (0, "0")
-    return Fraction(0) if is_zero else parse_ratio(value)
+    if not isinstance(value, bool) and value in (0, "0"):
+        return Fraction(0)
+    try:
+        return parse_ratio(value)
+    except UnitError as error:
+        raise UnitError(error.found, f"0, or {error.allowed}", error.hint) from error
 
 
 def parse_quanta(value: object) -> tuple[int, ...]:
