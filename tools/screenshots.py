@@ -28,7 +28,7 @@ name: ecn-thresholds
 title: Which thresholds serve an all-to-all
 seeds: 3
 plans:
-  - plan: cc-alltoall-ecn
+  - plan: cc-alltoall-dcqcn
     set: {fabric.switch.ecn: {kmin: 100KB, kmax: 400KB, pmax: 20%}}
     sweep:
       data_size: [16MB]

@@ -21,7 +21,7 @@ campaign: 1
 name: small
 plans:
   - {plan: jct-alltoall, seeds: 3, sweep: {data_size: [1MB, 2MB]}}
-  - {plan: cc-alltoall-ecn, seeds: 2, sweep: {data_size: [1MB]}}
+  - {plan: cc-alltoall-dcqcn, seeds: 2, sweep: {data_size: [1MB]}}
 """
 LONG = """\
 campaign: 1
@@ -84,7 +84,7 @@ def assert_as_alone(folder: Path, catalog_url: str | None = None) -> None:
     """Assert that the records of CAMPAIGN in a folder are those of a single process, byte for byte."""
     alone = folder / "alone"
     fb.run(fb.load("jct-alltoall").with_(data_size=["1MB", "2MB"], iterations=3), workspace=alone)
-    fb.run(fb.load("cc-alltoall-ecn").with_(data_size="1MB", iterations=2), workspace=alone)
+    fb.run(fb.load("cc-alltoall-dcqcn").with_(data_size="1MB", iterations=2), workspace=alone)
     spread = Workspace.open(folder / "fabricbench-workspace", catalog_url=catalog_url)
     records = list((alone / "trials").iterdir())
     assert len(records) == 8

@@ -48,7 +48,7 @@ def test_a_mapping_and_a_field_in_it_do_not_count_twice(tmp_path: Path) -> None:
     ecn = "fabric.switch.ecn: {kmin: 100KB, kmax: 400KB, pmax: 20%}"
     swept = "fabric.switch.ecn.kmin: [50KB, 100KB]"
     found = members(
-        tmp_path, f"{{plan: cc-alltoall-ecn, set: {{{ecn}}}, sweep: {{data_size: [1MB], {swept}}}}}"
+        tmp_path, f"{{plan: cc-alltoall-dcqcn, set: {{{ecn}}}, sweep: {{data_size: [1MB], {swept}}}}}"
     )
     assert found.factors == {"fabric.switch.ecn.kmin": ("50KB", "100KB")}
 

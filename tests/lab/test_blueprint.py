@@ -78,7 +78,7 @@ def test_a_switch_queue_is_what_one_queue_may_take_of_the_buffer() -> None:
 
 
 def test_marks_begin_at_the_thresholds_of_the_plan() -> None:
-    lab = plan_of_lab("cc-alltoall-ecn")
+    lab = plan_of_lab("cc-alltoall-dcqcn")
     # The plan gives thresholds for 25 Gb/s; these ports have 400.
     assert lab.switches[0].ports[0].marking == Marking(
         kmin_bytes=1_600_000, kmax_bytes=6_400_000, pmax_ppm=200_000
@@ -96,7 +96,7 @@ def test_hosts_send_no_more_as_one_than_every_shaper_lets_through() -> None:
     assert plan_of_lab("jct-alltoall").batch_packets == 32_768 // 4_214
     assert plan_of_lab("jct-alltoall", scale=2_000).batch_packets == 20_000 // 4_214
     assert plan_of_lab("jct-alltoall", scale=20_000).batch_packets == 2
-    assert plan_of_lab("cc-alltoall-ecn").batch_packets == 1, "marks hit single frames"
+    assert plan_of_lab("cc-alltoall-dcqcn").batch_packets == 1, "marks hit single frames"
 
 
 def test_hosts_have_20_ms_of_their_port_under_way() -> None:
@@ -134,7 +134,7 @@ def test_what_a_lab_lacks_is_told() -> None:
 
 
 def test_a_lab_reads_back_as_it_was_written() -> None:
-    lab = plan_of_lab("cc-alltoall-ecn")
+    lab = plan_of_lab("cc-alltoall-dcqcn")
     assert Blueprint.model_validate_json(lab.model_dump_json()) == lab
 
 

@@ -125,7 +125,7 @@ def test_hosts_of_two_ports_send_from_each_address_by_its_port(make: Made) -> No
 @pytest.mark.slow
 def test_a_full_queue_marks_as_the_plan_says_and_drops_at_its_end(make: Made) -> None:
     ecn = "fabric.switch.ecn={kmin: 40KB, kmax: 80KB, pmax: 100%, reference_rate: null}"
-    lab = make("cc-alltoall-ecn", ecn, "fabric.switch.buffer=200KB", scale=10_000)
+    lab = make("cc-alltoall-dcqcn", ecn, "fabric.switch.buffer=200KB", scale=10_000)
     if lab.without_marks:
         pytest.skip(f"no marks here: {lab.without_marks}")
     hosts = lab.blueprint.hosts
@@ -160,7 +160,7 @@ def test_a_full_queue_marks_as_the_plan_says_and_drops_at_its_end(make: Made) ->
 @pytest.mark.slow
 def test_frames_that_cannot_be_marked_are_not(make: Made) -> None:
     ecn = "fabric.switch.ecn={kmin: 0B, kmax: 1B, pmax: 100%, reference_rate: null}"
-    lab = make("cc-alltoall-ecn", ecn)
+    lab = make("cc-alltoall-dcqcn", ecn)
     if lab.without_marks:
         pytest.skip(f"no marks here: {lab.without_marks}")
     first, last = lab.blueprint.hosts[0], lab.blueprint.hosts[-1]
@@ -190,7 +190,7 @@ def test_a_lab_without_the_kernels_types_says_that_it_does_not_mark(
     make: Made, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr("fabricbench.lab.btf._VMLINUX", tmp_path / "none")
-    lab = make("cc-alltoall-ecn")
+    lab = make("cc-alltoall-dcqcn")
     assert "does not describe its types" in lab.without_marks
     assert lab.marks_map is None
     assert {row.marked for row in counters.counters(lab)} == {None}
@@ -369,7 +369,7 @@ def test_the_commands_from_up_to_down(make: Made, run_folder: Path) -> None:
 
 @pytest.mark.soak
 def test_the_kernels_programs_go_with_their_lab(make: Made) -> None:
-    lab = make("cc-alltoall-ecn")
+    lab = make("cc-alltoall-dcqcn")
     if lab.marks_map is None:
         pytest.skip(f"no marks here: {lab.without_marks}")
     removal.down(lab.name)

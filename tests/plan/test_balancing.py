@@ -95,6 +95,7 @@ def test_a_queue_pair_of_the_engine_knows_its_step() -> None:
         ("lb-allgather-multi-qp", {"leaf0": [9, 14, 19, 14], "leaf1": [16, 11, 14, 15]}),
         ("cc-alltoall-pfc", {"leaf0": [11, 2, 2, 1], "leaf1": [4, 4, 4, 4]}),
         ("cc-alltoall-ecn", {"leaf0": [11, 2, 2, 1], "leaf1": [4, 4, 4, 4]}),
+        ("cc-alltoall-dcqcn", {"leaf0": [11, 2, 2, 1], "leaf1": [4, 4, 4, 4]}),
         ("cc-alltoall-pfc-ecn", {"leaf0": [11, 2, 2, 1], "leaf1": [4, 4, 4, 4]}),
         ("cc-gather-pfc", {"leaf1": [1, 1, 1, 1]}),
     ],

@@ -247,6 +247,20 @@ def test_presets_of_dcqcn_are_those_of_their_sources(name: str) -> None:
     assert [spec[field] for field in names] == expected
 
 
+@pytest.mark.parametrize(("alpha", "written"), [("1", None), ("0", 0), ("1/4", 1 << 18), ("0.5", 1 << 19)])
+def test_the_initial_alpha_of_dcqcn_is_written_unless_it_is_1(alpha: str, written: int | None) -> None:
+    spec = transport_of(f"rate_control: {{dcqcn: {{initial_alpha: {alpha}}}}}")["rate_control"]
+    assert spec.get("initial_alpha_2e20") == written
+
+
+@pytest.mark.parametrize(
+    ("fields", "interval_us"), [("", 4), (", preset: paper", 50), (", cnp_interval: 52us", 52)]
+)
+def test_a_sender_without_reaction_runs_at_line_rate_and_has_cnps(fields: str, interval_us: int) -> None:
+    spec = transport_of(f"rate_control: {{dcqcn: {{reaction: off{fields}}}}}")["rate_control"]
+    assert spec == {"kind": "line-rate", "cnp_interval_ps": interval_us * 10**6}
+
+
 def test_swift_and_timely_have_the_parameters_of_their_sources() -> None:
     us, one = 10**6, 2**20
     assert transport_of("rate_control: swift")["rate_control"] == {

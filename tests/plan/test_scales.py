@@ -9,7 +9,7 @@ from fabricbench.plan.errors import Place, PlanError
 from fabricbench.plan.load import document_of, load_plan
 from fabricbench.plan.scales import Scale, openings, scale_of, value_of
 
-PLAN = load_plan("cc-alltoall-ecn")
+PLAN = load_plan("cc-alltoall-dcqcn")
 PLACE = Place("--search")
 
 

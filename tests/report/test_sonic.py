@@ -15,7 +15,7 @@ def config(plan: str, *overrides: str) -> tuple[dict[str, Any], str]:
 
 
 def test_thresholds_are_those_of_the_rate_of_each_port() -> None:
-    tables, _ = config("cc-alltoall-ecn", "fabric.topology.fabric_link=800Gbps")
+    tables, _ = config("cc-alltoall-dcqcn", "fabric.topology.fabric_link=800Gbps")
     profiles = tables["WRED_PROFILE"]
     assert list(profiles) == ["fabricbench_ecn_400g", "fabricbench_ecn_800g"]
     assert profiles["fabricbench_ecn_400g"]["green_min_threshold"] == "1600000"
@@ -24,12 +24,12 @@ def test_thresholds_are_those_of_the_rate_of_each_port() -> None:
 
 
 def test_thresholds_without_a_rate_hold_for_every_port() -> None:
-    tables, _ = config("cc-alltoall-ecn", "fabric.switch.ecn={kmin: 1MB, kmax: 2MB, pmax: 100%}")
+    tables, _ = config("cc-alltoall-dcqcn", "fabric.switch.ecn={kmin: 1MB, kmax: 2MB, pmax: 100%}")
     assert tables["WRED_PROFILE"]["fabricbench_ecn_400g"]["red_min_threshold"] == str(1 << 20)
 
 
 def test_a_share_between_whole_per_cents_is_told() -> None:
-    _, missing = config("cc-alltoall-ecn", "fabric.switch.ecn={preset: alibaba, pmax: 2.5%}")
+    _, missing = config("cc-alltoall-dcqcn", "fabric.switch.ecn={preset: alibaba, pmax: 2.5%}")
     assert "ecn.pmax: 2.5 %, which SONiC takes in whole per cent" in missing
     assert "transport.rate_control: dcqcn is set at the adapters of hosts" in missing
 

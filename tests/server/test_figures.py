@@ -51,7 +51,7 @@ def test_all_figures_over_time_have_one_axis_the_length_of_the_run(
 
 
 def test_rates_that_follow_each_other_are_joined_by_a_line(client_of: ClientOf, tmp_path: Path) -> None:
-    (trial,) = fb.run(fb.load("cc-alltoall-pfc-ecn").with_(data_size="32MB"), workspace=tmp_path)
+    (trial,) = fb.run(fb.load("cc-alltoall-dcqcn").with_(data_size="32MB"), workspace=tmp_path)
     rates = client_of(tmp_path).get(f"/api/v1/trials/{trial.id}/figures/rates").json()
     for line in rates["data"]:
         joined = [one is not None and other is not None for one, other in pairwise(line["y"])]

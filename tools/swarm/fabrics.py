@@ -365,6 +365,8 @@ def _nic(draw: Draw, hosts: int, kind: str) -> Fields:
     fields: Fields = {}
     if draw.chance(0.6):
         fields["latency"] = draw.pick(("0", "100ns", "400ns", "400ns", "1us"))
+    if draw.chance(0.15):
+        fields["packets_per_turn"] = draw.pick((2, 8, 32, 65_536))
     if draw.chance(0.25):
         fields["drain_rate"] = draw.pick(RATES)
     if draw.chance(0.2):

@@ -92,12 +92,22 @@ def _reconcile(draw: Draw, transport: Fields, drawn: Drawn) -> None:
             )
         )
     elif ecn and draw.chance(0.5):
-        preset = {"preset": draw.pick(("nvidia", "paper", "hpcc")), "rate_min": "100Mbps"}
+        fields: Fields = {"preset": draw.pick(("nvidia", "paper", "hpcc"))}
         if draw.chance(0.2):
-            preset["fast_recovery_rounds"] = 0
-        transport["rate_control"] = {"dcqcn": preset} if draw.chance(0.7) else "dcqcn"
+            fields |= {"reaction": "off", "cnp_interval": draw.pick(("1us", "4us", "50us"))}
+        else:
+            if draw.chance(0.2):
+                fields["fast_recovery_rounds"] = 0
+            fields |= {"rate_min": "100Mbps", "initial_alpha": draw.pick((1, 1, 0, "1/2", 0.01))}
+        transport["rate_control"] = {"dcqcn": fields} if draw.chance(0.7) else "dcqcn"
+    if "rate_control" in transport and not _is_without_reaction(transport["rate_control"]):
+        drawn.fields.get("nic", {}).pop("packets_per_turn", None)
     if drawn.kind == "infiniband" and draw.chance(0.5):
         transport["priorities"] = {"data": 0, "ack": 0}
+
+
+def _is_without_reaction(control: Any) -> bool:
+    return isinstance(control, dict) and control.get("dcqcn", {}).get("reaction") == "off"
 
 
 def _jobs(draw: Draw, drawn: Drawn, transport: Fields) -> list[Fields]:

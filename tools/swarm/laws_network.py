@@ -169,8 +169,8 @@ def _is_plain(record: Record) -> bool:
     """Tell whether hosts send nothing but data of complete chunks and acknowledgements."""
     jobs = record.spec["jobs"]
     other = any(job["barrier"] or job["rendezvous"] or job["storage"] for job in jobs)
-    paced = record.spec["transport"]["rate_control"]["kind"] != "line-rate"
-    return record.is_complete and record.ends_by_itself and not (other or paced or record.spec["tcp"])
+    controlled = record.spec["transport"]["rate_control"] != {"kind": "line-rate"}
+    return record.is_complete and record.ends_by_itself and not (other or controlled or record.spec["tcp"])
 
 
 def _control(record: Record, hosts: list[Row]) -> Iterator[Violation]:

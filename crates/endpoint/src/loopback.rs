@@ -184,6 +184,7 @@ impl Transfer {
 fn dcqcn(line_rate_bps: u64) -> Controller {
     Controller::Dcqcn(DcqcnPacer::new(Arc::new(DcqcnConfig {
         g: (1 << 20) * 5 / 1024,
+        initial_alpha: DcqcnConfig::ALPHA_ONE,
         alpha_timer: Span::from_us(1),
         rate_cut_period: Span::from_us(4),
         increase_timer: Span::from_us(300),

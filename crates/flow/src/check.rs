@@ -59,6 +59,8 @@ fn check_fabric(fabric: &FabricSpec) -> Result<(), SpecError> {
     refuse(scheduled, "fabric.switch.scheduled", "scheduled switches", "none: flows have no cells")?;
     refuse(fabric.nic.drain_rate_bps.is_some(), "fabric.nic.drain_rate_bps", "a drain rate", "none")?;
     refuse(fabric.nic.messages.is_some(), "fabric.nic.messages", "a cost of each message", "none")?;
+    let (turns, allowed) = ("turns of several packets", "1: flows have none");
+    refuse(fabric.nic.packets_per_turn.is_some(), "fabric.nic.packets_per_turn", turns, allowed)?;
     refuse(!fabric.chips.is_empty(), "fabric.chips", "several switches in one chip", "none")?;
     refuse(fabric.clocks.is_some(), "fabric.clocks", "clocks of hosts", "none")?;
     refuse(!fabric.nic.impairments.is_empty(), "fabric.nic.impairments", "impairments", "none")?;

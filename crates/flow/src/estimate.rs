@@ -230,7 +230,7 @@ mod tests {
             spec.transport.qps_per_rank_pair = parts;
             spec.transport.qp_mode = if is_per_pair { QpMode::PerPair } else { QpMode::PerChunk };
             if !is_paced {
-                spec.transport.rate_control = RateControl::LineRate {};
+                spec.transport.rate_control = RateControl::LINE_RATE;
             }
             let mut paths = paths_of(&spec).unwrap();
             let volumes = [volume(&spec, 0, &spec.jobs[0]).unwrap()];

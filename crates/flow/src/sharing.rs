@@ -8,7 +8,7 @@ use crate::queued::{Queued, Step};
 use crate::queues::Overflow;
 use crate::train::Frames;
 use jobs::Jobs;
-use spec::{RateControl, RunSpec, SpecError};
+use spec::{RunSpec, SpecError};
 use std::collections::HashMap;
 use units::Instant;
 
@@ -164,7 +164,7 @@ pub(crate) fn reacts(
     // A frame has a byte at least, so most need no count.
     let is_longer = |bytes: u64| bytes > window && paths.frames.of(bytes)[0] > window;
     chunks.any(is_longer)
-        || spec.transport.rate_control != RateControl::LineRate {} && outlasts(paths.network.first_flight())
+        || !spec.transport.rate_control.is_line_rate() && outlasts(paths.network.first_flight())
 }
 
 /// The largest chunk of each transfer [bytes].

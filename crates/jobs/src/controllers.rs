@@ -20,6 +20,7 @@ const fn dcqcn_config(spec: &RunSpec, line_rate: Rate) -> Option<DcqcnConfig> {
     match spec.transport.rate_control {
         RateControl::Dcqcn {
             g_2e20,
+            initial_alpha_2e20,
             alpha_timer_ps,
             rate_cut_period_ps,
             increase_timer_ps,
@@ -32,6 +33,10 @@ const fn dcqcn_config(spec: &RunSpec, line_rate: Rate) -> Option<DcqcnConfig> {
             cnp_interval_ps: _,
         } => Some(DcqcnConfig {
             g: g_2e20 as u64,
+            initial_alpha: match initial_alpha_2e20 {
+                Some(alpha) => alpha as u64,
+                None => DcqcnConfig::ALPHA_ONE,
+            },
             alpha_timer: Span(alpha_timer_ps),
             rate_cut_period: Span(rate_cut_period_ps),
             increase_timer: Span(increase_timer_ps),
@@ -113,7 +118,9 @@ const fn timely_config(spec: &RunSpec, line_rate: Rate) -> Option<TimelyConfig> 
 #[must_use]
 pub const fn cnp_interval(spec: &RunSpec) -> Option<Span> {
     match spec.transport.rate_control {
-        RateControl::LineRate {} | RateControl::Swift { .. } | RateControl::Timely { .. } => None,
+        RateControl::Swift { .. } | RateControl::Timely { .. } => None,
+        RateControl::LineRate { cnp_interval_ps: None } => None,
+        RateControl::LineRate { cnp_interval_ps: Some(interval_ps) } => Some(Span(interval_ps)),
         RateControl::Dcqcn { cnp_interval_ps, .. } => Some(Span(cnp_interval_ps)),
     }
 }

@@ -40,7 +40,7 @@ pub(crate) fn patience(spec: &RunSpec, fabric: &Fabric) -> Span {
 /// longer than the timeout are not measured, as what they belong to is sent again.
 fn slowest_pace(spec: &RunSpec) -> u64 {
     match spec.transport.rate_control {
-        RateControl::LineRate {} => 0,
+        RateControl::LineRate { .. } => 0,
         RateControl::Dcqcn { rate_min_bps, .. } | RateControl::Timely { rate_min_bps, .. } => {
             Rate::from_bps(rate_min_bps).span_of(u64::from(spec.transport.mtu_bytes) + HEADERS_BYTES_MAX).0
         }

@@ -53,6 +53,24 @@ fn short_messages_begin_their_cost_apart() {
     }
 }
 
+/// Two queue pairs of one host with as many frames each: the second ends a turn after the first.
+#[test]
+fn queue_pairs_take_turns_of_so_many_packets() {
+    let mut spec = collective(single_switch(3), 3, "scatter", "parallel", 3 * 64 * 4096);
+    for packets in [1, 2, 16, 64, 1000] {
+        spec.fabric.nic.packets_per_turn = Some(packets);
+        let (_, recorder) = run(&spec);
+        let mut delivered: Vec<u64> = recorder.chunks.iter().filter_map(|chunk| chunk.delivered_ps).collect();
+        delivered.sort_unstable();
+        // All of the second's frames, of which the first of each message has a RETH, if it waits for the first.
+        let turn = if packets < 64 { u64::from(packets) * FRAME_PS } else { 64 * FRAME_PS + 2 * 16 * 20 };
+        assert_eq!(delivered[1] - delivered[0], turn, "{packets} packets");
+        spec.fabric.nic.packets_per_turn = None;
+        let alone = run(&spec).1.chunks.iter().filter_map(|chunk| chunk.delivered_ps).max();
+        assert_eq!(delivered.last().copied(), alone, "the link is as busy as with turns of one packet");
+    }
+}
+
 /// Messages whose bytes take longer than their cost hide all but the first.
 #[test]
 fn long_messages_pay_once() {

@@ -198,6 +198,23 @@ fn a_lossy_queue_is_held_to_its_share() {
     assert!(deepest.is_some_and(|bytes| bytes <= (1 << 20) && bytes > (1 << 20) - 10_000), "{deepest:?}");
 }
 
+/// At line rate notifications change nothing but their own counts: no chunk takes longer than without marks.
+#[test]
+fn senders_at_line_rate_count_notifications_and_do_not_slow_down() {
+    let mut spec = collective(single_switch(5), 5, "incast", "parallel", 4 << 20);
+    let unmarked = run(&spec).1.chunks;
+    spec.fabric.switch.ecn = Some(ecn(10_000, 300_000));
+    spec.transport.rate_control = RateControl::LineRate { cnp_interval_ps: Some(50_000_000) };
+    let notified = run(&spec).1.chunks;
+    for (before, after) in unmarked.iter().zip(&notified) {
+        assert!(after.ecn_ce_rx > 900 && after.cnp_tx >= 6, "{} marks, {}", after.ecn_ce_rx, after.cnp_tx);
+        assert_eq!(after.cnp_rx, after.cnp_tx);
+        assert_eq!((before.src_rank, before.delivered_ps), (after.src_rank, after.delivered_ps));
+    }
+    spec.transport.rate_control = RateControl::LINE_RATE;
+    assert!(run(&spec).1.chunks.iter().all(|chunk| chunk.ecn_ce_rx > 900 && chunk.cnp_tx == 0));
+}
+
 /// Every frame is marked, and no notification slows its sender: the notifications are those of the clock.
 #[test]
 fn a_receiver_notifies_once_in_an_interval_however_many_frames_are_marked() {

@@ -6,8 +6,7 @@ use common::{Recorder, collective, completion_ps, dynamic_pfc, link, run, run_wi
 use fabricbench_sim::Path;
 use proptest::prelude::*;
 use spec::{
-    ImpairmentSpec, JobSpec, LoadBalancing, NicDirection, RateControl, RunSpec, RunStatus, SchedulingSpec,
-    TopologySpec,
+    ImpairmentSpec, JobSpec, LoadBalancing, NicDirection, RunSpec, RunStatus, SchedulingSpec, TopologySpec,
 };
 
 /// `leaves` of `hosts`, as many links of 400 Gb/s up from each leaf as hosts, over `spines`.
@@ -263,7 +262,7 @@ proptest! {
         prop_assert_eq!(summary.frames_lost.total(), 0);
         prop_assert!(recorder.chunks.iter().all(|chunk| chunk.out_of_order == 0 && chunk.retransmits == 0));
         let of_hosts = |row: &&record::PortRow| row.tier == 1 && row.peer.starts_with("host");
-        if matches!(spec.transport.rate_control, RateControl::LineRate {}) && summary.frames_in_flight == 0 {
+        if spec.transport.rate_control.is_line_rate() && summary.frames_in_flight == 0 {
             // Pause frames alone leave without credits.
             for row in recorder.ports.iter().filter(of_hosts) {
                 let paused = recorder.ports.iter().any(|host| host.node == row.peer && host.pfc_rx > Some(0));

@@ -11,6 +11,7 @@ fn paper() -> RateControl {
     match common::dcqcn() {
         RateControl::Dcqcn {
             g_2e20,
+            initial_alpha_2e20,
             alpha_timer_ps,
             rate_cut_period_ps,
             increase_timer_ps,
@@ -21,6 +22,7 @@ fn paper() -> RateControl {
             ..
         } => RateControl::Dcqcn {
             g_2e20,
+            initial_alpha_2e20,
             alpha_timer_ps,
             rate_cut_period_ps,
             increase_timer_ps,

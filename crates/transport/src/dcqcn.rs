@@ -25,6 +25,8 @@ const BYTE: u64 = 8_000_000_000_000;
 pub struct DcqcnConfig {
     /// Gain of alpha [2^-20].
     pub g: u64,
+    /// Alpha before the first CNP [2^-20], at most [`DcqcnConfig::ALPHA_ONE`]; 1 in SIGCOMM 2015, section 3.
+    pub initial_alpha: u64,
     /// Alpha decays after this long without a CNP.
     pub alpha_timer: Span,
     /// At most one rate cut in this time.
@@ -48,6 +50,9 @@ pub struct DcqcnConfig {
 }
 
 impl DcqcnConfig {
+    /// An alpha of 1 [2^-20].
+    pub const ALPHA_ONE: u64 = ONE;
+
     /// For how long a packet is paced at line rate.
     #[inline]
     #[must_use]
@@ -85,8 +90,8 @@ impl Dcqcn {
         Self {
             current_bps: config.line_rate_bps,
             target_bps: config.line_rate_bps,
+            alpha: config.initial_alpha,
             config,
-            alpha: ONE,
             owed: 0,
             owed_at: Instant::ZERO,
             ready_at: Instant::ZERO,
@@ -270,6 +275,7 @@ mod tests {
     /// The parameters of the paper.
     const PAPER: DcqcnConfig = DcqcnConfig {
         g: ONE / 256,
+        initial_alpha: ONE,
         alpha_timer: Span::from_us(55),
         rate_cut_period: Span::from_us(50),
         increase_timer: Span::from_us(55),
@@ -295,6 +301,16 @@ mod tests {
         assert_eq!(rate.rate_bps(), 20_000_000_000);
         rate.on_cnp(at_us(150));
         assert_eq!(rate.rate_bps(), 10_000_000_000);
+    }
+
+    #[test]
+    fn the_first_cut_takes_off_half_of_the_initial_alpha() {
+        let mut rate = Dcqcn::new(DcqcnConfig { initial_alpha: ONE / 4, ..PAPER });
+        rate.on_cnp(at_us(0));
+        assert_eq!((rate.rate_bps(), rate.alpha_2e20()), (35_000_000_000, ONE / 4 - ONE / 1024 + ONE / 256));
+        let mut none = Dcqcn::new(DcqcnConfig { initial_alpha: 0, ..PAPER });
+        none.on_cnp(at_us(0));
+        assert_eq!((none.rate_bps(), none.alpha_2e20()), (40_000_000_000, ONE / 256));
     }
 
     #[test]

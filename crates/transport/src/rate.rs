@@ -347,6 +347,7 @@ mod tests {
     fn config(byte_counter_bytes: u64, clamp_target_rate: bool) -> DcqcnConfig {
         DcqcnConfig {
             g: (1 << 20) / 256,
+            initial_alpha: DcqcnConfig::ALPHA_ONE,
             alpha_timer: Span::from_us(5),
             rate_cut_period: Span::from_us(4),
             increase_timer: Span::from_us(6),

@@ -693,6 +693,11 @@ class LineRateRateControl(TypedDict):
     As fast as the port takes it.
     """
 
+    cnp_interval_ps: NotRequired[int | None]
+    """
+    A receiver of marked packets sends at most one CNP per queue pair in this time, which the sender
+    counts without a reaction [ps]; absent, marks are counted alone.
+    """
     kind: Literal["line-rate"]
 
 
@@ -738,6 +743,10 @@ class DcqcnRateControl(TypedDict):
     increase_timer_ps: int
     """
     Rate increase timer [ps].
+    """
+    initial_alpha_2e20: NotRequired[int | None]
+    """
+    Alpha of a queue pair before its first CNP [1/2^20]; absent, 1 (SIGCOMM 2015, section 3).
     """
     kind: Literal["dcqcn"]
     rate_cut_period_ps: int
@@ -1948,6 +1957,11 @@ class NicSpec(TypedDict):
     From a level of the receive buffer to the earliest start of the pause frame on the link, beyond the
     latency [ps].
     """
+    packets_per_turn: NotRequired[int | None]
+    """
+    A queue pair at line rate sends so many packets before the next one at its port has its turn; 1 when
+    absent.
+    """
     receive_buffer_bytes: int
     """
     Receive buffer [bytes]; it matters only with a drain rate.
@@ -2381,6 +2395,7 @@ LIMITS = {
     "DscpSpec.ack": (0, 63),
     "DscpSpec.cnp": (0, 63),
     "DscpSpec.data": (0, 63),
+    "DcqcnRateControl.initial_alpha_2e20": (0, 1048576),
     "DurationStorageLength.duration_ps": (1, 1000000000000000),
     "DwrrSchedulingSpec.quantum_bytes": (1, 1073741824),
     "DynamicEcnSpec.interval_ps": (1000000, 1000000000000),
@@ -2421,6 +2436,7 @@ LIMITS = {
     "MultiPlaneTopologySpec.planes": (1, 32),
     "NicSpec.pause_reaction_ps": (0, 1000000000),
     "NicSpec.pause_response_ps": (0, 1000000000),
+    "NicSpec.packets_per_turn": (1, 65536),
     "NicThroughputFailureSpec.at_ps": (0, 1000000000000000),
     "NicThroughputFailureSpec.throughput_ppm": (1, 1000000),
     "OperationsStorageLength.operations": (1, 1000000000),

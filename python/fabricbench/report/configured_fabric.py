@@ -96,10 +96,14 @@ def _wred_text(wred: _Spec) -> str:
 def rate_control_text(spec: _Spec) -> str:
     """Write how senders pace themselves."""
     control = spec["transport"]["rate_control"]
+    if interval := control.get("cnp_interval_ps") if control["kind"] == "line-rate" else None:
+        return f"line-rate, CNPs without reaction, CNP interval {time_text(interval)}"
     if control["kind"] != "dcqcn":
         return str(control["kind"])
+    alpha = control.get("initial_alpha_2e20")
     parts = [
         f"g {control['g_2e20'] / (1 << 20):.4g}",
+        *([] if alpha is None else [f"initial alpha {alpha / (1 << 20):.4g}"]),
         f"alpha timer {time_text(control['alpha_timer_ps'])}",
         f"rate cut period {time_text(control['rate_cut_period_ps'])}",
         f"increase timer {time_text(control['increase_timer_ps'])}",

@@ -49,9 +49,10 @@ MODEL_NOTES = (
     ),
     ModelNote(
         "Rate control",
-        "Senders at line rate, or DCQCN with its timers and byte counter, and CNPs by the receiver; Swift (a "
-        "window by a target of the round-trip time) and TIMELY (a rate by its gradient), which take the "
-        "round-trip time of each acknowledged packet that was sent once.",
+        "Senders at line rate, which count CNPs where receivers send them, or DCQCN with its timers and "
+        "byte counter, and CNPs by the receiver; Swift (a window by a target of the round-trip time) and "
+        "TIMELY (a rate by its gradient), which take the round-trip time of each acknowledged packet that "
+        "was sent once.",
         "Swift's second window for delay in the host, TIMELY's bursts of segments, delay-based control of "
         "storage; other reactions to congestion. Round-trip times leave out what a packet waits for others "
         "of its host.",

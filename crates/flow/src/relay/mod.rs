@@ -24,7 +24,7 @@ use crate::path::{Path, Paths};
 use crate::sharing;
 use crate::work::{of_bytes, time_for};
 use jobs::shape;
-use spec::{JobSpec, QpMode, RateControl, RunSpec};
+use spec::{JobSpec, QpMode, RunSpec};
 use std::collections::HashMap;
 use units::{AttachmentId, HostId, Rate, Span};
 use workload::{Relay, WorkloadError};
@@ -132,7 +132,7 @@ fn is_plain(job: &JobSpec) -> bool {
 /// Senders have a rate control, and more chunks than events can number.
 fn is_beyond_events(spec: &RunSpec, relay: &Relay) -> bool {
     let chunks = relay.transfers().saturating_mul(spec.transport.qps_per_rank_pair.into());
-    spec.transport.rate_control != RateControl::LineRate {} && chunks > jobs::CHUNKS_MAX
+    !spec.transport.rate_control.is_line_rate() && chunks > jobs::CHUNKS_MAX
 }
 
 fn reacts(spec: &RunSpec, relay: &Relay, paths: &Paths) -> bool {

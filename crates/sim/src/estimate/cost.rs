@@ -9,7 +9,7 @@
 use super::Estimate;
 use super::volume::Total;
 use crate::setup::Fabric;
-use spec::{ChunksObserved, LossRecovery, RateControl, RunSpec};
+use spec::{ChunksObserved, LossRecovery, RunSpec};
 
 /// The program around the simulator with its libraries [bytes].
 const PROGRAM_BYTES: u64 = 120 << 20;
@@ -71,7 +71,7 @@ fn world_bytes(spec: &RunSpec, ports: u64, total: &Total) -> u64 {
     let selective = if spec.transport.recovery == LossRecovery::Selective { SELECTIVE_BYTES } else { 0 };
     let passing = total.passing.saturating_mul(PASSING_BYTES);
     let chunks = (total.chunks - total.passing).saturating_mul(CHUNK_BYTES);
-    let is_paced = !matches!(spec.transport.rate_control, RateControl::LineRate {});
+    let is_paced = !spec.transport.rate_control.is_line_rate();
     let paced = if is_paced { PACER_BYTES } else { 0 };
     let standing = total.queue_pairs - total.passing;
     let queue_pairs = standing.saturating_mul(QUEUE_PAIR_BYTES + selective + paced);

@@ -41,13 +41,15 @@ pub(crate) struct NicPortPlan {
     pub(crate) pace: Option<Rate>,
     /// Credits of the link, on InfiniBand.
     pub(crate) credits: Option<CreditPlan>,
-    /// When payload leaves other than as soon as it may.
+    /// Turns of payload other than packet by packet, as soon as each may leave.
     pub(crate) turns: Option<TurnPlan>,
 }
 
-/// When payload leaves a port other than as soon as it may.
+/// Turns of payload at a port other than packet by packet, as soon as each may leave.
 #[derive(Clone, Debug)]
 pub(crate) struct TurnPlan {
+    /// Packets that a queue pair sends before the next one has its turn.
+    pub(crate) packets: u32,
     /// From the first frame of a message to that of the next.
     pub(crate) message_interval: Span,
     /// A frame leaves later than its turn by a time drawn up to this.
@@ -62,6 +64,8 @@ pub(crate) struct TurnPlan {
 #[derive(Debug)]
 struct Turns {
     plan: TurnPlan,
+    /// Packets that the queue pair at the front of the round has sent in its turn.
+    sent: u32,
     /// What is left over of frames on the link, and where an impaired NIC paces them.
     on_link: Carry,
     by_pace: Carry,
@@ -74,7 +78,17 @@ struct Turns {
 impl Turns {
     fn new(plan: TurnPlan) -> Self {
         let (on_link, by_pace) = (Carry::default(), Carry::default());
-        Self { plan, on_link, by_pace, due: Instant::ZERO, drawn: None }
+        Self { plan, sent: 0, on_link, by_pace, due: Instant::ZERO, drawn: None }
+    }
+
+    /// The queue pair whose turn it is has sent a packet: whether it sends the next one, too.
+    const fn goes_on(&mut self) -> bool {
+        self.sent += 1;
+        let goes_on = self.sent < self.plan.packets;
+        if !goes_on {
+            self.sent = 0;
+        }
+        goes_on
     }
 
     /// A frame could leave at `now`, and others held the port until `held_until`: when it leaves.
@@ -337,14 +351,27 @@ impl NicPort {
 
     /// Takes the sender just served, the first, out of the round.
     #[inline]
-    pub(super) const fn drop_sender(&mut self) {
+    pub(super) fn drop_sender(&mut self) {
         self.round.drop_front();
         self.round.rewind();
+        if self.aside & SPECIAL != 0
+            && let Some(turns) = self.turns_mut()
+        {
+            turns.sent = 0;
+        }
     }
 
-    /// Puts the sender just served, the first, at the end of the round.
+    #[cold]
+    fn turns_mut(&mut self) -> Option<&mut Turns> {
+        self.special.as_mut()?.turns.as_deref_mut()
+    }
+
+    /// Puts the sender just served, the first, at the end of the round, once its turn is over.
     #[inline]
     pub(super) fn turn_round(&mut self, sender: u32) {
+        if self.aside & SPECIAL != 0 && self.turns_mut().is_some_and(Turns::goes_on) {
+            return;
+        }
         if self.round.len() > 1 {
             self.round.drop_front();
             self.round.push_back(sender);
@@ -720,7 +747,8 @@ impl Special {
         let Self { urgent, credits, tcp: _, pace: _, data_at, turns, pauses_sent, pause_frames_sent } = self;
         if let Some(turns) = turns {
             // Fast-forward is off where clocks differ; without, nothing is drawn or made up for.
-            let Turns { plan: _, on_link: _, by_pace: _, due, drawn: _ } = &mut **turns;
+            let Turns { plan: _, sent, on_link: _, by_pace: _, due, drawn: _ } = &mut **turns;
+            cycle.same(u64::from(*sent));
             cycle.time(due);
         }
         cycle.same(urgent.len() as u64);

@@ -5,8 +5,9 @@ use super::{Fabric, HostClock};
 use crate::link::egress::Wire;
 use crate::nic::{HostPlan, HostTcp, IntakePlan, NicPortPlan, SharedMemory, Throughput, TurnPlan};
 use crate::packet::Priority;
+use jobs::cnp_interval;
 use paths::ThroughputChange;
-use spec::{NicDirection, RateControl, RunSpec};
+use spec::{NicDirection, RunSpec};
 use units::{HostId, NodeId, Rate, Seed, Span};
 
 /// The host at `node`.
@@ -57,13 +58,16 @@ pub(super) fn host_plan(
     }
 }
 
-/// When payload leaves a port other than as soon as it may; none where it leaves then.
+/// When payload leaves a port other than as soon as it may, packet by packet in turn; none where it does that.
 fn turns(spec: &RunSpec, host: HostId, port: u16, clock: HostClock) -> Option<TurnPlan> {
     let jitter = Span(spec.fabric.clocks.as_ref().map_or(0, |clocks| clocks.jitter_ps_max));
     let message_interval = Span(spec.fabric.nic.messages.map_or(0, |messages| messages.message_interval_ps));
-    let is_any = jitter > Span::ZERO || message_interval > Span::ZERO || !clock.is_right();
+    let packets = spec.fabric.nic.packets_per_turn.unwrap_or(1);
+    let has_waits = jitter > Span::ZERO || message_interval > Span::ZERO;
+    let is_any = has_waits || packets > 1 || !clock.is_right();
     let port_number = u64::from(host.0) << 16 | u64::from(port);
     is_any.then(|| TurnPlan {
+        packets,
         message_interval,
         jitter,
         stream: Seed(spec.seed).stream("host.jitter", port_number),
@@ -124,7 +128,7 @@ fn intake_plan(
     if drain.is_none() && !will_change {
         return None;
     }
-    let notifies = matches!(spec.transport.rate_control, RateControl::Dcqcn { .. });
+    let notifies = cnp_interval(spec).is_some();
     let pfc = spec.fabric.switch.pfc.as_ref().filter(|pfc| pfc.priorities.contains(&data.0));
     Some(IntakePlan {
         drain,

@@ -84,6 +84,7 @@ fn nic() -> NicSpec {
         cnp_above_bytes: None,
         pause_response_ps: 0,
         pause_reaction_ps: None,
+        packets_per_turn: None,
     }
 }
 
@@ -141,7 +142,7 @@ pub(crate) fn collective(
             dscp: None,
             timeout_ps: 67_108_864_000,
             retry_count: 7,
-            rate_control: RateControl::LineRate {},
+            rate_control: RateControl::LINE_RATE,
         },
         jobs: vec![JobSpec {
             name: "test".into(),
@@ -321,6 +322,7 @@ pub(crate) fn dynamic_ecn(kmin_bytes: u64, kmax_bytes: u64, interval_us: u64) ->
 pub(crate) fn dcqcn() -> RateControl {
     RateControl::Dcqcn {
         g_2e20: (1 << 20) / 256,
+        initial_alpha_2e20: None,
         alpha_timer_ps: 55_000_000,
         rate_cut_period_ps: 50_000_000,
         increase_timer_ps: 55_000_000,

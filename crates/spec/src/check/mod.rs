@@ -213,6 +213,6 @@ fn check_rate_control(rate_control: &RateControl) -> Result<(), SpecError> {
         RateControl::Timely { rtt_low_ps, rtt_high_ps, .. } => {
             within(field("rtt_low_ps"), rtt_low_ps, 1..=rtt_high_ps, "rtt_high_ps")
         }
-        RateControl::LineRate {} | RateControl::Dcqcn { .. } => Ok(()),
+        RateControl::LineRate { .. } | RateControl::Dcqcn { .. } => Ok(()),
     }
 }

@@ -37,6 +37,11 @@ pub struct NicSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(max = PAUSE_DELAY_PS_MAX))]
     pub pause_reaction_ps: Option<u64>,
+    /// A queue pair at line rate sends so many packets before the next one at its port has its turn; 1 when
+    /// absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 65_536))]
+    pub packets_per_turn: Option<u32>,
 }
 
 impl NicSpec {

@@ -76,12 +76,21 @@ pub enum LossRecovery {
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum RateControl {
     /// As fast as the port takes it.
-    LineRate {},
+    LineRate {
+        /// A receiver of marked packets sends at most one CNP per queue pair in this time, which the sender
+        /// counts without a reaction [ps]; absent, marks are counted alone.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cnp_interval_ps: Option<u64>,
+    },
     /// DCQCN (Zhu et al., SIGCOMM 2015).
     Dcqcn {
         /// Gain g of alpha [1/2^20].
         #[schemars(range(max = 1 << 20))]
         g_2e20: u32,
+        /// Alpha of a queue pair before its first CNP [1/2^20]; absent, 1 (SIGCOMM 2015, section 3).
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[schemars(range(max = 1 << 20))]
+        initial_alpha_2e20: Option<u32>,
         /// Alpha decays after this long without a CNP [ps].
         alpha_timer_ps: u64,
         /// At most one rate cut in this time [ps].
@@ -170,6 +179,17 @@ pub enum RateControl {
         #[schemars(range(min = 1, max = RATE_BPS_MAX))]
         rate_min_bps: u64,
     },
+}
+
+impl RateControl {
+    /// As fast as the port takes it, without CNPs.
+    pub const LINE_RATE: Self = Self::LineRate { cnp_interval_ps: None };
+
+    /// Whether nothing but the port paces a requester.
+    #[must_use]
+    pub const fn is_line_rate(&self) -> bool {
+        matches!(self, Self::LineRate { .. })
+    }
 }
 
 /// Priority of each kind of packet (IEEE 802.1Q), 0 to 7.

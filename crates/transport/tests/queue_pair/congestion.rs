@@ -8,6 +8,7 @@ use units::{Instant, Span};
 const END: Instant = Instant(1_000_000_000_000);
 const DCQCN: DcqcnConfig = DcqcnConfig {
     g: (1 << 20) / 256,
+    initial_alpha: DcqcnConfig::ALPHA_ONE,
     alpha_timer: Span::from_us(55),
     rate_cut_period: Span::from_us(4),
     increase_timer: Span::from_us(300),

@@ -9,7 +9,7 @@ from fabricbench.plan.fabric.failures import DIRECTION, Direction
 from fabricbench.plan.fields.base import PlanModel, shown
 from fabricbench.plan.fields.declared import BeforeValidator, Field, WithJsonSchema
 from fabricbench.plan.fields.hosts import ImpairedHosts
-from fabricbench.plan.fields.quantities import Part, Rate, Size, Time
+from fabricbench.plan.fields.quantities import Part, Rate, Size, Time, limits_of
 from fabricbench.units import UnitError
 
 _DRIFT = re.compile(r"([+-]?)([0-9]{1,4}(?:\.[0-9]{1,3})?)\s*ppm", re.ASCII)
@@ -116,6 +116,13 @@ class Nic(PlanModel):
         default=None,
         description="How a queue pair begins that had nothing in flight. Default: at its full rate.",
     )
+    packets_per_turn: Annotated[int, limits_of("NicSpec.packets_per_turn")] = Field(
+        default=1,
+        description=(
+            "A queue pair at line rate sends so many packets before the next one of its port has its turn "
+            "[packets]. Source: an assumption: turns packet by packet; adapters do not publish theirs."
+        ),
+    )
     drain_rate_bps: Rate | None = Field(
         default=None,
         alias="drain_rate",
@@ -193,6 +200,8 @@ class Nic(PlanModel):
             spec["pause_response_ps"] = self.pause_response_ps
         if self.pause_reaction_ps is not None:
             spec["pause_reaction_ps"] = self.pause_reaction_ps
+        if self.packets_per_turn != 1:
+            spec["packets_per_turn"] = self.packets_per_turn
         return spec
 
     @property

@@ -126,6 +126,20 @@ def parse_ratio(value: object) -> Fraction:
     return ratio
 
 
+def parse_ratio_or_zero(value: object) -> Fraction:
+    """Read a ratio from 0: 0, 2, 0.25 or "5/1024".
+
+    Raises:
+        UnitError: It is something else, or its numerator or denominator is above `RATIO_MAX`.
+    """
+    if not isinstance(value, bool) and value in (0, "0"):
+        return Fraction(0)
+    try:
+        return parse_ratio(value)
+    except UnitError as error:
+        raise UnitError(error.found, f"0, or {error.allowed}", error.hint) from error
+
+
 def parse_quanta(value: object) -> tuple[int, ...]:
     """Read the quantum of each priority [bytes].
 
@@ -270,6 +284,24 @@ Ratio = Annotated[
     ),
 ]
 """A ratio above 0: a number, or text such as "5/1024"."""
+RatioOrZero = Annotated[
+    Fraction,
+    BeforeValidator(parse_ratio_or_zero),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "number", "format": "ratio", "minimum": 0},
+                {
+                    "type": "string",
+                    "format": "ratio",
+                    "pattern": r"^\s*[0-9]+(\.[0-9]+)?\s*(/\s*[0-9]+)?\s*$",
+                },
+            ],
+            "examples": [0, 0.25, "1023/1024"],
+        }
+    ),
+]
+"""A ratio from 0: a number, or text such as "1023/1024"."""
 Priority = Annotated[int, limits_of("PrioritySpec.data")]
 """A priority of IEEE 802.1Q."""
 DscpValue = Annotated[int, limits_of("DscpSpec.data")]

@@ -23,6 +23,10 @@ def check_transport(plan: Plan, document: Document) -> Iterator[Problem]:
         found = " and ".join(f"`{kind}`" for kind in control.kinds) or "nothing"
         yield document.problem(_RATE_CONTROL, found, "one of `dcqcn`, `swift` and `timely`")
         return
+    if plan.fabric.nic.packets_per_turn > 1 and not control.is_line_rate:
+        found = f"turns of several packets with `{control.kinds[0]}`"
+        hint = "a queue pair that its rate control paces sends packet by packet"
+        yield document.problem(("fabric", "nic", "packets_per_turn"), found, "1, or `line-rate`", hint)
     if control.dcqcn is not None:
         yield from _check_dcqcn(control.dcqcn, plan, document)
     elif any(job.storage is not None for job in plan.jobs):
@@ -51,6 +55,11 @@ def _check_mtu(plan: Plan, document: Document) -> Iterator[Problem]:
 
 def _check_dcqcn(dcqcn: Dcqcn, plan: Plan, document: Document) -> Iterator[Problem]:
     """Check that DCQCN can work: marks to react to, and rates within those of the port."""
+    if ignored := dcqcn.without_effect:
+        path = (*_RATE_CONTROL, "dcqcn", ignored[0])
+        found = "a parameter of a sender that does not react"
+        hint = "leave it out, or take `reaction: on`"
+        yield document.problem(path, found, "`cnp_interval` alone", hint)
     data = plan.transport.priorities.data
     marking = [set_up.ecn for _, set_up in plan.fabric.set_ups if set_up.ecn is not None]
     marks_data = any(data in (ecn.priorities or (data,)) for ecn in marking)

@@ -4,14 +4,14 @@ from dataclasses import asdict, dataclass
 from fractions import Fraction
 from typing import Annotated, Final, Literal
 
-from fabricbench.plan._run_spec import DcqcnRateControl
+from fabricbench.plan._run_spec import DcqcnRateControl, LineRateRateControl
 from fabricbench.plan.fields.base import Named, PlanModel
 from fabricbench.plan.fields.declared import Field
-from fabricbench.plan.fields.quantities import AnySize, Duration, Rate, Ratio
+from fabricbench.plan.fields.quantities import AnySize, Duration, Rate, Ratio, RatioOrZero
 from fabricbench.units import parse_rate, parse_size, parse_time
 
 _KIB, _MIB = 1 << 10, 1 << 20
-_G_ONE: Final = 1 << 20
+_ONE_2E20: Final = 1 << 20
 _OF_PRESET: Final = "Default: the preset's."
 
 
@@ -22,6 +22,7 @@ class DcqcnPreset:
     Attributes:
         source: Where they come from.
         g: Gain of alpha.
+        initial_alpha: Alpha of a queue pair before its first CNP.
         alpha_timer_ps: Alpha decays after this long without a CNP [ps].
         rate_cut_period_ps: At most one rate cut in this time [ps].
         increase_timer_ps: Rate increase timer [ps].
@@ -38,6 +39,7 @@ class DcqcnPreset:
 
     source: str
     g: Fraction
+    initial_alpha: Fraction
     alpha_timer_ps: int
     rate_cut_period_ps: int
     increase_timer_ps: int
@@ -55,6 +57,7 @@ DCQCN: Final = {
     "nvidia": DcqcnPreset(
         source="defaults of ConnectX adapters (NVIDIA, DCQCN CC parameters; MLNX_OFED `clamp_tgt_rate` 0)",
         g=Fraction(5, 1024),
+        initial_alpha=Fraction(1),
         alpha_timer_ps=parse_time("1us"),
         rate_cut_period_ps=parse_time("4us"),
         increase_timer_ps=parse_time("300us"),
@@ -69,6 +72,7 @@ DCQCN: Final = {
     "paper": DcqcnPreset(
         source="Zhu et al., SIGCOMM 2015; the smallest rate is that of its authors' simulator",
         g=Fraction(1, 256),
+        initial_alpha=Fraction(1),
         alpha_timer_ps=parse_time("55us"),
         rate_cut_period_ps=parse_time("50us"),
         increase_timer_ps=parse_time("55us"),
@@ -83,6 +87,7 @@ DCQCN: Final = {
     "hpcc": DcqcnPreset(
         source="the simulator of Li et al., HPCC, SIGCOMM 2019",
         g=Fraction(1, 256),
+        initial_alpha=Fraction(1),
         alpha_timer_ps=parse_time("1us"),
         rate_cut_period_ps=parse_time("4us"),
         increase_timer_ps=parse_time("300us"),
@@ -103,6 +108,7 @@ DCQCN: Final = {
             "`paper`, with which such cuts balance such a rise at half of the line rate"
         ),
         g=Fraction(5, 1024),
+        initial_alpha=Fraction(1),
         alpha_timer_ps=parse_time("55us"),
         rate_cut_period_ps=parse_time("4us"),
         increase_timer_ps=parse_time("300us"),
@@ -127,7 +133,21 @@ class Dcqcn(PlanModel):
             "Where parameters that are not given come from. Source: ConnectX adapters, deployed most."
         ),
     )
+    reaction: Literal["on", "off"] = Field(
+        default="on",
+        description=(
+            "`on`: a CNP lowers the rate of its queue pair; `off`: senders count CNPs and go on at line "
+            "rate. Source: adapters; traffic generators can do the other."
+        ),
+    )
     g: Ratio | None = Field(default=None, description=f"Gain of alpha [ratio], at most 1. {_OF_PRESET}")
+    initial_alpha: RatioOrZero | None = Field(
+        default=None,
+        description=(
+            "Alpha of a queue pair before its first CNP [ratio], at most 1: the first rate cut takes off "
+            f"half of it. {_OF_PRESET}"
+        ),
+    )
     alpha_timer_ps: Duration | None = Field(
         default=None,
         alias="alpha_timer",
@@ -179,17 +199,34 @@ class Dcqcn(PlanModel):
         description=f"A receiver sends at most one CNP for each queue pair in this time [time]. {_OF_PRESET}",
     )
 
-    def run_spec(self, port_bps: int) -> DcqcnRateControl:
+    @property
+    def reacts(self) -> bool:
+        """Whether CNPs lower the rate."""
+        return self.reaction == "on"
+
+    @property
+    def without_effect(self) -> list[str]:
+        """Fields of the sender that are given although it does not react."""
+        if self.reacts:
+            return []
+        others = {"preset", "reaction", "cnp_interval_ps"}
+        given = [name for name in self.model_fields if name not in others and getattr(self, name) is not None]
+        return [self.model_fields[name].alias or name for name in given]
+
+    def run_spec(self, port_bps: int) -> DcqcnRateControl | LineRateRateControl:
         """Write DCQCN out for the engine, for hosts with ports of `port_bps`."""
+        if not self.reacts:
+            interval = self.cnp_interval_ps or DCQCN[self.preset].cnp_interval_ps
+            return {"kind": "line-rate", "cnp_interval_ps": interval}
         preset = DCQCN[self.preset]
         scale = Fraction(port_bps, preset.reference_rate_bps or port_bps)
         chosen = asdict(preset)
         for name in ("additive_increase_bps", "hyper_increase_bps"):
             chosen[name] = round(chosen[name] * scale)
         chosen |= {name: value for name in chosen if (value := getattr(self, name, None)) is not None}
-        return {
+        spec: DcqcnRateControl = {
             "kind": "dcqcn",
-            "g_2e20": max(1, round(chosen["g"] * _G_ONE)),
+            "g_2e20": max(1, round(chosen["g"] * _ONE_2E20)),
             "alpha_timer_ps": chosen["alpha_timer_ps"],
             "rate_cut_period_ps": chosen["rate_cut_period_ps"],
             "increase_timer_ps": chosen["increase_timer_ps"],
@@ -201,3 +238,6 @@ class Dcqcn(PlanModel):
             "clamp_target_rate": chosen["clamp_target_rate"],
             "cnp_interval_ps": chosen["cnp_interval_ps"],
         }
+        if chosen["initial_alpha"] != 1:
+            spec["initial_alpha_2e20"] = round(chosen["initial_alpha"] * _ONE_2E20)
+        return spec

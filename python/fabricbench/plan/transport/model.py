@@ -81,6 +81,11 @@ class RateControl(PlanModel):
         """Names of those that are given: one, in a plan that was checked."""
         return [name for name in ("dcqcn", "swift", "timely") if getattr(self, name) is not None]
 
+    @property
+    def is_line_rate(self) -> bool:
+        """Whether senders count CNPs without a reaction."""
+        return self.dcqcn is not None and not self.dcqcn.reacts
+
     def run_spec(self, port_bps: int) -> RateControlSpec:
         """Write the control out for the engine, for hosts with ports of `port_bps`."""
         if self.swift is not None:

@@ -17,7 +17,7 @@ use crate::switch::scheduled::Scheduled;
 use engine::{Probe, Window};
 use jobs::Stopped;
 use record::SeriesRow;
-use spec::{RateControl, RunSpec};
+use spec::RunSpec;
 use std::ops::Range;
 use std::sync::Arc;
 use topology::{Graph, NodeKind};
@@ -328,7 +328,7 @@ fn port_metrics(spec: &RunSpec, fabric: &Fabric) -> Vec<Place> {
 /// The rates of every k-th queue pair, as many as are wanted, where something controls them.
 fn rates(spec: &RunSpec, graph: &Graph, flows: &Flows) -> Vec<Place> {
     let most = spec.observe.series_qps as usize;
-    if most == 0 || matches!(spec.transport.rate_control, RateControl::LineRate {}) {
+    if most == 0 || spec.transport.rate_control.is_line_rate() {
         return Vec::new();
     }
     let stride = (flows.queue_pair_count() as usize).div_ceil(most).max(1);
