@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.analysis.memory_tables import MemoryTables
-from tests.analysis.test_summary import job_summary, run_summary
+from tests.analysis.memory_tables import MemoryTables, job_summary, run_summary
 from tests.support.fake_backend import chunk_row
 from tests.support.samples import job_spec, run_spec
 

@@ -22,6 +22,11 @@ def neighbour(trial: PlannedTrial) -> JobSpec:
     return trial.run_spec["jobs"][-1]
 
 
+def drawn_by(trial: PlannedTrial) -> list[int]:
+    """Return the data size of each round of the neighbour until the sizes repeat."""
+    return neighbour(trial)["round_bytes"] or []
+
+
 def test_a_list_in_order_is_a_round_of_each_size() -> None:
     found = trials("data_size: [4MB, 1MB, 2MB]")
     assert [neighbour(trial)["round_bytes"] for trial in found] == [[4 * MB, MB, 2 * MB]] * 2
@@ -54,21 +59,19 @@ def test_one_size_is_no_list() -> None:
 def test_sizes_are_drawn_from_a_stream_of_the_job() -> None:
     more = "data_size: [1MB, 2MB, 4MB], size_order: random, repeat: 40"
     first, second = trials(more)[:2]
-    drawn = neighbour(first)["round_bytes"]
+    drawn = drawn_by(first)
     assert (len(drawn), set(drawn)) == (40, {MB, 2 * MB, 4 * MB})
     assert neighbour(first)["repeat"] == {"kind": "rounds", "rounds": 40}
     # The size of the sweep moves no draw; another seed does.
-    assert neighbour(second)["round_bytes"] == drawn
-    assert neighbour(trials(more, "seed: 7\n")[0])["round_bytes"] != drawn
+    assert drawn_by(second) == drawn
+    assert drawn_by(trials(more, "seed: 7\n")[0]) != drawn
     # A longer job begins with the same sizes.
-    longer = neighbour(trials(more.replace("40", "50"))[0])["round_bytes"]
+    longer = drawn_by(trials(more.replace("40", "50"))[0])
     assert longer[:40] == drawn
 
 
 def test_each_size_is_drawn_about_as_often() -> None:
-    drawn = neighbour(trials("data_size: [1MB, 2MB, 4MB, 8MB], size_order: random, repeat: 4000")[0])[
-        "round_bytes"
-    ]
+    drawn = drawn_by(trials("data_size: [1MB, 2MB, 4MB, 8MB], size_order: random, repeat: 4000")[0])
     # 1,000 of each are expected, with a standard deviation of 27.
     assert all(abs(drawn.count(size * MB) - 1000) < 130 for size in (1, 2, 4, 8))
 
@@ -79,8 +82,8 @@ def test_a_job_that_others_end_draws_a_cycle_and_runs_each_size_once_alone() -> 
     assert alone.variant != together.variant
     assert first.run_spec["jobs"][0]["name"] == "test"
     assert neighbour(together)["repeat"] == {"kind": "until-others-end"}
-    assert len(neighbour(together)["round_bytes"]) == DRAWN_ROUNDS
-    assert neighbour(alone)["round_bytes"] == [MB, 2 * MB, 4 * MB]
+    assert len(drawn_by(together)) == DRAWN_ROUNDS
+    assert drawn_by(alone) == [MB, 2 * MB, 4 * MB]
     assert neighbour(alone)["repeat"] == {"kind": "rounds", "rounds": 3}
 
 

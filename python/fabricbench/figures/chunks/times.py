@@ -27,7 +27,8 @@ def fct_ps_of(
     import polars as pl
 
     found: dict[tuple[str, int], list[pl.Series]] = {key: [] for key in parts}
-    for batch in tables.batches("chunks", ["job", "round", "fct_ps"]):
+    has_sizes = any(spec.get("round_bytes") for spec in parts.values())
+    for batch in tables.batches("chunks", ["job", *(["round"] if has_sizes else []), "fct_ps"]):
         frame = pl.DataFrame(batch)
         for key, series in found.items():
             own = frame.filter(pl.col("job") == key[0])
