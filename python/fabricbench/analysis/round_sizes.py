@@ -7,9 +7,10 @@ takes its slowest rank; so rounds that overlap, as ranks that end one early begi
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from fabricbench.analysis.chunks import ChunkFacts, Sizes
+if TYPE_CHECKING:
+    from fabricbench.analysis.chunks import ChunkFacts, Sizes
 
 _COMPLETE = "complete"
 _TIMES = ("sum_ps", "min_ps", "max_ps")
@@ -35,6 +36,8 @@ def facts_by_size(job: Mapping[str, Any], rounds: int) -> Sizes | None:
         job: The job of the RunSpec.
         rounds: Its complete rounds.
     """
+    from fabricbench.analysis.chunks import ChunkFacts, Sizes
+
     cycle = round_cycle(job)
     if len(cycle) == 1:
         return None
