@@ -279,6 +279,20 @@ def _operation(suffix: str, title: str, value: str, views: Collection[View], rat
     )
 
 
+def _chunk_busbw(name: str, title: str, value: str) -> Metric:
+    return Metric(
+        f"chunk_busbw_gb_per_s_{name}",
+        f"busbw, {title}",
+        "GB/s",
+        Direction.HIGHER,
+        f"{value} of payload_bytes / fct_ps * 1000 over the job's chunks",
+        "bus factor 1, as of sendrecv in nccl-tests, doc/PERFORMANCE.md: a chunk is a message from one rank "
+        "to another",
+        label=f"chunk busbw {name}",
+        group="chunk_busbw_gb_per_s",
+    )
+
+
 def _latency(suffix: str, title: str, formula: str, reference: str) -> Metric:
     name, title = f"latency_us_{suffix}", f"Frame latency, {title}"
     return Metric(
@@ -628,6 +642,9 @@ _COLUMNS = (
         "sum of fct_ps over the job's chunks / number of chunks / 1e9",
         _FCT,
     ),
+    _chunk_busbw("min", "slowest chunk", "least"),
+    _chunk_busbw("mean", "mean of the chunks", "mean"),
+    _chunk_busbw("max", "fastest chunk", "largest"),
     Metric(
         "jain_fairness",
         "Jain's fairness index",

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pytest
-from tests.support.fake_backend import batch, port_row
+from tests.support.fake_backend import batch, link_row, port_row
 
 from fabricbench.analysis.losses import losses_by_cause, paused_ports
-from fabricbench.analysis.uplinks import egress_distributions
+from fabricbench.analysis.uplinks import egress_distributions, switch_uplinks
+from fabricbench.report.insight_text import usage_text
 
 
 def leaf_ports() -> list[dict[str, object]]:
@@ -71,3 +72,23 @@ def test_the_longest_pause_comes_first() -> None:
         ("host0", 0, "other"),
     ]
     assert found[0].share == pytest.approx(0.25)
+
+
+def test_usage_is_busy_time_over_the_run_and_frames_delta_what_a_switch_lost() -> None:
+    rows = [
+        row | ({"dropped_frames": 5, "fcs_error_frames": 2} if row["port"] == 3 else {})
+        for row in leaf_ports()
+    ]
+    links = [
+        link_row("leaf0", f"spine{link}", 2, 250 * (link + 1)) | {"from_port": 2 + link} for link in range(4)
+    ]
+    (found,) = switch_uplinks(batches(rows), [batch(links)], 1_000)
+    assert [uplink.usage_percent for uplink in found.uplinks] == [25, 50, 75, 100]
+    assert (found.usage_percent, found.frames_delta) == (62.5, 7)
+    assert usage_text(found) == "25.0+50.0+75.0+100.0"
+
+
+def test_what_nobody_counted_has_no_delta() -> None:
+    rows = [row | {"dropped_wred_frames": None} for row in leaf_ports()]
+    (found,) = switch_uplinks([batch(rows)], [], 1_000)
+    assert (found.usage_percent, found.frames_delta, usage_text(found)) == (None, None, "-")

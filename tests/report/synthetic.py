@@ -28,6 +28,7 @@ def _with_chunk_columns(chunks: pl.DataFrame, chunk_bytes: int) -> pl.DataFrame:
         payload_bytes=pl.lit(chunk_bytes),
         delivered_ps=pl.col("completed_ps") - 2_000_000,
         fct_ps=pl.col("completed_ps") - pl.col("start_ps"),
+        busbw_gb_per_s=1000 * chunk_bytes / (pl.col("completed_ps") - pl.col("start_ps")),
         tx_frames=pl.lit(frames),
         tx_bytes=pl.lit(frames * _FRAME),
         rx_frames=pl.lit(frames),

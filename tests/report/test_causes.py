@@ -18,7 +18,7 @@ def insight_of(*causes: tuple[str, str]) -> Insight:
     """Return what is found of trials with so many causes, each of a job."""
     findings = [Finding(cause, job, None, f"{cause} of {job}") for cause, job in causes]
     jobs = list(dict.fromkeys(job for _, job in causes))
-    return Insight(jobs, [], findings, [], {}, [], [], [], [], [])
+    return Insight(jobs, [], findings, [], {}, [], [], [], [], [], [])
 
 
 def test_no_job_loses_its_causes_to_another() -> None:

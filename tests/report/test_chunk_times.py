@@ -32,17 +32,24 @@ def tables() -> Asked:
 
 
 def test_the_times_of_several_jobs_are_read_at_once(tables: Asked) -> None:
-    found = fct_ps_of(tables, ["a", "c", "none"])
-    assert {job: times.to_list() for job, times in found.items()} == {
-        "a": [10, 11, 12, 13, 14],
-        "c": [30, 31, 32, 33, 34],
-        "none": [],
+    found = fct_ps_of(tables, {(job, 1): {} for job in ("a", "c", "none")})
+    assert {key: times.to_list() for key, times in found.items()} == {
+        ("a", 1): [10, 11, 12, 13, 14],
+        ("c", 1): [30, 31, 32, 33, 34],
+        ("none", 1): [],
     }
     assert tables.asked == [("chunks", ("job", "fct_ps"))]
 
 
 def test_a_trial_without_chunks_has_no_times() -> None:
-    assert fct_ps_of(MemoryTables(), ["a"])["a"].to_list() == []
+    assert fct_ps_of(MemoryTables(), {("a", 1): {}})["a", 1].to_list() == []
+
+
+def test_the_times_of_a_size_are_those_of_its_rounds() -> None:
+    chunks = [chunk_row(job="a", round=number, fct_ps=number + 1) for number in range(6)]
+    spec = {"round_bytes": [4, 8, 4]}
+    found = fct_ps_of(MemoryTables(batch_rows=4, chunks=chunks), {("a", 4): spec, ("a", 8): spec})
+    assert [found["a", size].to_list() for size in (4, 8)] == [[1, 3, 4, 6], [2, 5]]
 
 
 def test_placements_read_when_chunks_are_under_way_and_nothing_else(tables: Asked) -> None:

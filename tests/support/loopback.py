@@ -118,6 +118,7 @@ def chunk(
     row |= {"job": job, "transfer": number, "status": "complete", "payload_bytes": facts["bytes"]}
     row |= {name: facts[name] - start_ps for name in ("start_ps", "delivered_ps", "completed_ps")}
     row |= {"fct_ps": facts["delivered_ps"] - facts["start_ps"], "udp_source_port": port}
+    row |= {"busbw_gb_per_s": 1000 * row["payload_bytes"] / row["fct_ps"]}
     row |= {"tx_frames": facts["sent_frames"], "tx_bytes": facts["sent_bytes"]}
     row |= {"rx_frames": facts["received_frames"], "rx_bytes": facts["received_bytes"]}
     row |= {"frames_delta": facts["sent_frames"] - facts["received_frames"]}

@@ -158,9 +158,12 @@ def _collective(draw: Draw, name: str, hosts: Sequence[int], transport: Fields) 
     if is_rooted and draw.chance(0.4):
         job["root"] = draw.whole(0, ranks - 1)
     job |= _rounds(draw, is_rooted=is_rooted)
-    if collective in ("all-gather", "all-to-all") and draw.chance(0.1):
+    if algorithm not in _CUT_BY_SIZE and draw.chance(0.12):
+        job |= _sizes(draw, job)
+    elif collective in ("all-gather", "all-to-all") and draw.chance(0.1):
         job["copies_own_block"] = True
-    if transport["qp_mode"] == "per_pair" and draw.chance(0.2):
+    # Some sizes may have a handshake and others not: as many chunks more.
+    if transport["qp_mode"] == "per_pair" and "size_order" not in job and draw.chance(0.2):
         job["rendezvous"] = draw.pick(("on", {"threshold": draw.spread(1, 100_000), "control_size": 64}))
     return job
 
@@ -212,6 +215,19 @@ def _rounds(draw: Draw, *, is_rooted: bool) -> Fields:
     if draw.chance(0.12):
         fields["barrier"] = True
     return fields
+
+
+_CUT_BY_SIZE = ("double-binary-tree",)
+"""Algorithms that cut some sizes into more chunks than others."""
+
+
+def _sizes(draw: Draw, job: Fields) -> Fields:
+    """Return several sizes in place of one, in order or drawn, for a job whose rounds are otherwise equal."""
+    name = "data_size" if "data_size" in job else "message_size"
+    job.pop("warm_up_rounds", None)
+    job.pop("root_shift", None)
+    sizes = [job[name] * factor for factor in draw.some((1, 2, 3, 4), draw.whole(2, 3))]
+    return {name: sizes, "size_order": draw.pick(("in-order", "random"))}
 
 
 def _open_loop(draw: Draw, name: str, hosts: Sequence[int], transport: Fields) -> Fields:

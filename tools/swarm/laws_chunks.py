@@ -274,7 +274,7 @@ def _early_rounds(job: JobRecord) -> Iterator[Violation]:
 
 def row_count_laws(record: Record) -> Iterator[Violation]:
     """Yield rounds that began of which chunks have no row, or too many; jobs that others end are cut off."""
-    for job in record.jobs.values():
+    for job in record.parts:
         if not job.is_collective or job.goes_on:
             continue
         rounds = job.spec["repeat"]["rounds"] + job.spec["warm_up_rounds"]
@@ -318,7 +318,7 @@ def _early_steps(job: JobRecord, arrived: pl.DataFrame, keys: list[str]) -> Iter
 
 def payload_laws(record: Record) -> Iterator[Violation]:
     """Yield rounds whose payload is not that of the closed form, and rows at hosts of other ranks."""
-    for job in record.jobs.values():
+    for job in record.parts:
         hosts = job.spec["hosts"]
         where = dict(enumerate(hosts))
         for end in ("src", "dst"):

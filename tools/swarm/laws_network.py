@@ -197,6 +197,8 @@ def priority_laws(record: Record) -> Iterator[Violation]:
     columns = (
         "pfc_tx",
         "pfc_rx",
+        "pfc_xon_tx",
+        "pfc_xon_rx",
         "credit_wait_ps",
         "dropped_frames",
         "dropped_headroom_frames",
@@ -237,6 +239,10 @@ def queue_laws(record: Record) -> Iterator[Violation]:
             yield Violation("only ECN marks", f"{place}: ecn_marked {port['ecn_marked']}")
         if port["pfc_rx"] and switch["pfc"] is None:
             yield Violation("only PFC pauses", f"{place}: pfc_rx {port['pfc_rx']}")
+        # A switch ends only a pause that it began.
+        if (port["pfc_xon_tx"] or 0) > (port["pfc_tx"] or 0):
+            found = f"{place}: pfc_xon_tx {port['pfc_xon_tx']}, pfc_tx {port['pfc_tx']}"
+            yield Violation("no more XON than XOFF", found)
         if port["pfc_storms"] and (switch["pfc"] is None or switch["pfc"]["watchdog"] is None):
             yield Violation("only a watchdog finds storms", f"{place}: pfc_storms {port['pfc_storms']}")
     marked = sum(port["ecn_marked"] for port in record.ports)

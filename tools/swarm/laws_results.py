@@ -28,7 +28,7 @@ def status_laws(record: Record) -> Iterator[Violation]:
     tcp_cut = any(row["is_complete"] == 0 for row in record.rows("connections"))
     if (found == "complete") != (expected == "complete") and not tcp_cut:
         yield Violation("a run is complete if its jobs are", f"summary: {found}; jobs: {sorted(statuses)}")
-    for job in record.jobs.values():
+    for job in record.parts:
         yield from _job_status(job)
 
 
@@ -63,7 +63,7 @@ def _has_all_rounds(job: JobRecord) -> bool:
 def figure_laws(record: Record) -> Iterator[Violation]:
     """Yield figures that are not those of the other tables."""
     run = _of_run(record)
-    for job in record.jobs.values():
+    for job in record.parts:
         expected = run | _counters(record, job) | _completion(record, job) | _flows(job) | _latency(job)
         if job.spec["arrivals"]:
             expected |= _traffic(job)
@@ -121,6 +121,7 @@ def _flows(job: JobRecord) -> Figures:
         "fct_ms_max",
         "fct_mean_ms",
         "jain_fairness",
+        *(f"chunk_busbw_gb_per_s_{name}" for name in ("min", "mean", "max")),
     ]
     done = job.measured.filter(complete())
     if not job.is_complete or not done.height:
@@ -133,6 +134,12 @@ def _flows(job: JobRecord) -> Figures:
     size = max((count, size) for size, count in sizes.items())[1]
     rates = [1 / fct for fct in done.filter(pl.col("payload_bytes") == size)["fct_ps"].to_list()]
     figures["jain_fairness"] = sum(rates) ** 2 / (len(rates) * sum(rate**2 for rate in rates))
+    if min(times):
+        busbw = [1e3 * bytes_ / fct for bytes_, fct in done.select("payload_bytes", "fct_ps").iter_rows()]
+        found = (min(busbw), math.fsum(busbw) / len(busbw), max(busbw))
+        figures |= dict(zip(names[-3:], found, strict=True))
+    else:
+        figures |= dict.fromkeys(names[-3:])
     return figures
 
 
@@ -169,7 +176,10 @@ def _completion(record: Record, job: JobRecord) -> Figures:
     if not job.is_complete or not job.outcome["rounds"]:
         return dict.fromkeys(names)
     figures: Figures = {}
-    if not job.spec["warm_up_rounds"] and not job.spec["barrier"] and job.spec["repeat"]["kind"] == "rounds":
+    if "round_bytes" in job.spec:
+        times = {each["data_bytes"]: each for each in job.outcome["size_times"]}[job.spec["data_bytes"]]
+        figures["completion_time_ms"] = times["sum_ps"] / times["rounds"] / 1e9
+    elif not job.spec["warm_up_rounds"] and not job.spec["barrier"] and not job.goes_on:
         ends = job.chunks["completed_ps"].max()
         assert isinstance(ends, int)
         figures["completion_time_ms"] = (ends - job.outcome["start_ps"]) / job.outcome["rounds"] / 1e9

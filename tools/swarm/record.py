@@ -77,13 +77,27 @@ class Record:
 
     @cached_property
     def jobs(self) -> dict[str, JobRecord]:
-        """Each job by its name."""
+        """Each job by its name; of one whose rounds have several data sizes without results: see `parts`."""
+        rows = {row["job"]: row for row in self.results}
         return {
-            spec["name"]: JobRecord(spec, outcome, results, self.chunks.filter(pl.col("job") == spec["name"]))
-            for spec, outcome, results in zip(
-                self.spec["jobs"], self.summary["jobs"], self.results, strict=True
+            spec["name"]: JobRecord(
+                spec,
+                outcome,
+                {} if "round_bytes" in spec else rows[spec["name"]],
+                self.chunks.filter(pl.col("job") == spec["name"]),
             )
+            for spec, outcome in zip(self.spec["jobs"], self.summary["jobs"], strict=True)
         }
+
+    @cached_property
+    def parts(self) -> list[JobRecord]:
+        """What each row of `results` is of: a job, or the rounds of one data size of it."""
+        return [
+            part
+            for row in self.results
+            for job in [self.jobs[row["job"]]]
+            for part in [job if "round_bytes" not in job.spec else _of_size(job, row)]
+        ]
 
     def frame(self, table: str) -> pl.DataFrame:
         """Return a table."""
@@ -183,6 +197,26 @@ class JobRecord:
             return self.chunks
         first = self.outcome["warm_up_rounds"]
         return self.chunks.filter(pl.col("round").is_between(first, first + self.outcome["rounds"] - 1))
+
+
+def _of_size(job: JobRecord, row: Row) -> JobRecord:
+    """Return the rounds of one data size of a job, numbered from 0."""
+    cycle, size = job.spec["round_bytes"], row["data_size_bytes"]
+    places = [place for place, each in enumerate(cycle) if each == size]
+    number = pl.col("round") // len(cycle) * len(places) + (pl.col("round") % len(cycle)).replace_strict(
+        places, list(range(len(places))), default=None, return_dtype=pl.Int64
+    )
+    own = pl.col("round").mod(len(cycle)).is_in(places)
+    repeat = dict(job.spec["repeat"])
+    if "rounds" in repeat:
+        repeat["rounds"] = repeat["rounds"] // len(cycle) * len(places)
+    late = dict.fromkeys(job.late, 0)
+    return JobRecord(
+        {**job.spec, "data_bytes": size, "repeat": repeat},
+        {**job.outcome, "status": row["status"], "rounds": row["rounds"], "late": late},
+        row,
+        job.chunks.filter(own).with_columns(number.alias("round")),
+    )
 
 
 class _Tables:

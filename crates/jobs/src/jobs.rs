@@ -290,7 +290,8 @@ impl Jobs {
     ) -> Result<Range<u32>, SpecError> {
         let schedule = schedule(spec, index, job)?;
         check_chunks(index, self.chunks.into(), schedule.transfers().len() as u64, self.parts)?;
-        let connections = RankConnections::new(&schedule, spec.transport.qp_mode);
+        let cycle = if job.round_bytes.is_some() { job.rounds_of_a_cycle() } else { 1 };
+        let connections = RankConnections::new(&schedule, spec.transport.qp_mode, cycle);
         Ok(self.add(job, schedule, connections))
     }
 

@@ -68,12 +68,12 @@ impl Ends {
 }
 
 impl RankConnections {
-    /// Those of a schedule.
+    /// Those of a schedule that consists of so many `rounds` with the same transfers, which share them.
     #[must_use]
-    pub fn new(schedule: &Schedule, mode: QpMode) -> Self {
+    pub fn new(schedule: &Schedule, mode: QpMode, rounds: u32) -> Self {
         let transfers = schedule.transfers().len() as u32;
         match (mode, schedule.period()) {
-            (QpMode::PerChunk, _) => Self::Every { transfers, period: transfers },
+            (QpMode::PerChunk, _) => Self::Every { transfers, period: transfers / rounds },
             (QpMode::PerPair, Some(period)) => Self::Every { transfers, period },
             (QpMode::PerPair, None) => Self::Listed(Listed::new(schedule)),
         }

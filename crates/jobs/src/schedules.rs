@@ -20,7 +20,7 @@ pub fn shape(spec: &RunSpec, job: &JobSpec) -> Shape {
 /// The schedule of a job: of a round, or of all that differ, with barriers between them.
 pub(crate) fn schedule(spec: &RunSpec, index: u32, job: &JobSpec) -> Result<Schedule, SpecError> {
     let shape = shape(spec, job);
-    if !job.root_shift && !job.barrier {
+    if job.has_equal_rounds() {
         return round_schedule(spec, index, job, &shape);
     }
     let (cycle, barrier) = (job.rounds_of_a_cycle(), job.barrier.then_some(shape.ranks));
@@ -28,12 +28,33 @@ pub(crate) fn schedule(spec: &RunSpec, index: u32, job: &JobSpec) -> Result<Sche
     let mut rounds = Vec::new();
     for number in 0..cycle {
         let root = Rank((job.root + number) % shape.ranks);
-        let round = round_schedule(spec, index, job, &Shape { root, ..shape.clone() })?;
+        let data_bytes = job.bytes_of_round(number);
+        let round = round_schedule(spec, index, job, &Shape { root, data_bytes, ..shape.clone() })?;
+        check_equal_count(index, job, number, rounds.first(), &round)?;
         transfers += round.transfers().len() as u64 * u64::from(if number == 0 { cycle } else { 0 });
         check_transfers(transfers, LISTED_TRANSFERS_MAX).map_err(|error| job_refusal(index, job, &error))?;
         rounds.push(round);
     }
     Ok(in_phases(&rounds, barrier))
+}
+
+/// That rounds of different sizes have as many transfers as the `first`, which therefore share their queue
+/// pairs.
+fn check_equal_count(
+    index: u32,
+    job: &JobSpec,
+    number: u32,
+    first: Option<&Schedule>,
+    round: &Schedule,
+) -> Result<(), SpecError> {
+    let counts = [first.unwrap_or(round), round].map(|schedule| schedule.transfers().len());
+    if counts[0] == counts[1] {
+        return Ok(());
+    }
+    let [of_first, of_round] = counts;
+    let sizes = [0, number].map(|number| job.bytes_of_round(number));
+    let found = format!("{of_first} transfers of {} bytes and {of_round} of {} bytes", sizes[0], sizes[1]);
+    Err(value(format!("jobs[{index}].round_bytes"), found, "sizes with as many transfers each"))
 }
 
 /// The schedule of a round.
@@ -77,7 +98,7 @@ pub fn check_jobs(spec: &RunSpec) -> Result<(), SpecError> {
 /// The transfers of the schedule of a job, if it has one; when open-loop messages are offered is drawn to
 /// know.
 fn transfers(spec: &RunSpec, index: u32, job: &JobSpec) -> Result<u64, SpecError> {
-    if job.arrivals.is_some() || job.rendezvous.is_some() || job.root_shift || job.barrier {
+    if job.arrivals.is_some() || job.rendezvous.is_some() || !job.has_equal_rounds() {
         return Ok(schedule(spec, index, job)?.transfers().len() as u64);
     }
     workload::check_schedule(&job.collective, &job.algorithm, &shape(spec, job))

@@ -202,3 +202,65 @@ fn a_round_that_lost_frames_for_good_never_completes() {
     assert_eq!((job.status, job.rounds, job.end_ps, job.chunks), (RunStatus::Incomplete, 0, None, 12));
     assert!(recorder.chunks.len() <= 12 && recorder.chunks.len() >= 3);
 }
+
+/// Sizes of rounds in MiB.
+fn sized(spec: &mut RunSpec, job: usize, sizes: &[u64]) {
+    let bytes: Vec<_> = sizes.iter().map(|size| size << 20).collect();
+    spec.jobs[job].data_bytes = *bytes.iter().max().expect("sizes");
+    spec.jobs[job].round_bytes = Some(bytes);
+}
+
+#[test]
+fn a_round_of_each_size_takes_what_that_size_takes_alone() {
+    const SIZES: [u64; 4] = [4, 1, 16, 2];
+    for mode in [QpMode::PerPair, QpMode::PerChunk] {
+        let mut spec = collective(single_switch(4), 4, "all-reduce", "ring", 1 << 20);
+        spec.transport.qp_mode = mode;
+        let alone = SIZES.map(|size| {
+            let mut alone = spec.clone();
+            alone.jobs[0].data_bytes = size << 20;
+            completion_ps(&run(&alone).0)
+        });
+        let mut series = repeated(spec, 8);
+        sized(&mut series, 0, &SIZES);
+        let (summary, recorder) = run(&series);
+        assert_eq!((summary.jobs[0].rounds, summary.jobs[0].chunks), (8, 8 * 24), "{mode:?}");
+        let end = |round: u32| {
+            let of_round = recorder.chunks.iter().filter(|chunk| chunk.round == round);
+            of_round.map(|chunk| chunk.completed_ps.expect("complete")).max().expect("chunks")
+        };
+        for round in 0..8_u32 {
+            let size = SIZES[round as usize % 4];
+            let begin = round.checked_sub(1).map_or(0, end);
+            let (took, alone) = (end(round) - begin, alone[round as usize % 4]);
+            // A round trip of 4 us: see above.
+            assert!(took.abs_diff(alone) < 4_000_000, "{mode:?}, round {round}: {took}, alone {alone}");
+            let rows = recorder.chunks.iter().filter(|chunk| chunk.round == round);
+            assert!(rows.clone().all(|chunk| chunk.payload_bytes == size << 18));
+            assert_eq!(rows.count(), 24);
+        }
+        // Rounds share the queue pairs of the first.
+        let pairs: std::collections::HashSet<_> = recorder.chunks.iter().map(|chunk| chunk.qp).collect();
+        assert_eq!(pairs.len(), if mode == QpMode::PerPair { 4 } else { 24 });
+    }
+}
+
+#[test]
+fn a_neighbour_of_several_sizes_begins_again_after_the_last() {
+    let mut spec = with_neighbour(64 << 20, 1 << 20);
+    sized(&mut spec, 1, &[1, 2, 4]);
+    let (summary, recorder) = run(&spec);
+    assert_eq!(summary.status, RunStatus::Complete);
+    assert!(summary.jobs[1].rounds > 12, "{}", summary.jobs[1].rounds);
+    for chunk in recorder.chunks.iter().filter(|chunk| chunk.job == 1) {
+        assert_eq!(chunk.payload_bytes, [1 << 18, 2 << 18, 4 << 18][chunk.round as usize % 3]);
+    }
+}
+
+#[test]
+fn sizes_that_an_algorithm_cuts_in_different_numbers_of_chunks_are_refused() {
+    let mut spec = repeated(collective(single_switch(8), 8, "all-reduce", "double-binary-tree", 1 << 20), 2);
+    spec.jobs[0].round_bytes = Some(vec![4096, 1 << 20]);
+    let error = fabricbench_sim::check(&spec).expect_err("refused").to_string();
+    assert!(error.contains("jobs[0].round_bytes"), "{error}");
+}

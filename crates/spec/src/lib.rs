@@ -12,7 +12,7 @@ mod summary;
 pub use check::{CHUNK_PACKETS_MAX, SpecError, check, check_all};
 pub use run::*;
 pub use summary::{
-    JobSummary, LateFrames, LossCauses, RankTimes, RoundTimes, RunStatus, RunSummary, TcpSummary,
+    JobSummary, LateFrames, LossCauses, RankTimes, RoundTimes, RunStatus, RunSummary, SizeTimes, TcpSummary,
 };
 
 /// Version of the shape of [`RunSpec`] and of the record tables. A change that readers must know of

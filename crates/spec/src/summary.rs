@@ -65,6 +65,9 @@ pub struct JobSummary {
     pub warm_up_rounds: u32,
     /// What the complete rounds took, without those to warm up; none without one, as the next fields.
     pub round_times: Option<RoundTimes>,
+    /// The same by data size, of a job whose rounds have several; without sizes of which no round is complete.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub size_times: Vec<SizeTimes>,
     /// What a round took of the time of single ranks, from its beginning of the round to its end there; none
     /// unless complete.
     pub rank_times: Option<RankTimes>,
@@ -104,6 +107,31 @@ pub struct RoundTimes {
     pub min_ps: u64,
     /// The longest [ps].
     pub max_ps: u64,
+}
+
+/// Complete rounds of one data size. Each takes what it takes its slowest rank.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct SizeTimes {
+    /// The data size [bytes].
+    pub data_bytes: u64,
+    /// How many rounds have it, without those to warm up.
+    pub rounds: u32,
+    /// Sum of their times [ps].
+    pub sum_ps: u64,
+    /// The shortest [ps].
+    pub min_ps: u64,
+    /// The longest [ps].
+    pub max_ps: u64,
+}
+
+impl SizeTimes {
+    /// Adds a round that took so long [ps].
+    pub fn add(&mut self, took_ps: u64) {
+        self.min_ps = if self.rounds == 0 { took_ps } else { self.min_ps.min(took_ps) };
+        self.max_ps = self.max_ps.max(took_ps);
+        self.sum_ps += took_ps;
+        self.rounds += 1;
+    }
 }
 
 /// Mean time of a round at each rank, over ranks: t_min, t_avg and t_max of the Intel MPI Benchmarks.

@@ -57,6 +57,10 @@ def _rows(tables: Tables, table: str) -> Iterator[dict[str, Any]]:
 
 
 def _add_step(facts: ChunkFacts, row: Mapping[str, Any]) -> None:
+    if facts.sizes is not None:
+        _add_step(facts.sizes.of_round(row["round"]), row)
+    open_chunks = row["chunks"] - row["complete"] - row["failed"]
+    facts.states.update(complete=row["complete"], failed=row["failed"], unfinished=open_chunks)
     for name, known in facts.counters.items():
         facts.counters[name] = sum_of(known, row[name])
     facts.wire.add_step(row)
@@ -75,6 +79,8 @@ def _add_step(facts: ChunkFacts, row: Mapping[str, Any]) -> None:
 
 
 def _add_times(facts: ChunkFacts, row: Mapping[str, Any]) -> None:
+    if facts.sizes is not None:
+        _add_times(facts.sizes.of_round(row["round"]), row)
     chunks, size, fct_ps = row["chunks"], row["payload_bytes"], row["fct_ps"]
     is_complete = row["status"] == "complete"
     if facts.until_ps:

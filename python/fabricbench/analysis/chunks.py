@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -23,17 +23,29 @@ _ALWAYS = (
     *WIRE_COLUMNS,
 )
 _OF_TRAFFIC = ("unloaded_ps",)
+_GB_PER_S = 1000
+"""1 byte a picosecond [GB/s]."""
 
 _COUNTERS = ("rx_frames", "retransmits", "out_of_order", "ecn_ce_rx", "cnp_tx")
 
 
 @dataclass
 class RateMoments:
-    """Count, sum and sum of squares of the rates of chunks of one size; a rate is 1 / fct_ps of that size."""
+    """Rates of the chunks of one size: a rate is 1 / fct_ps.
+
+    Attributes:
+        count: Chunks.
+        rate_sum: Sum of their rates.
+        square_sum: Sum of the squares of their rates.
+        fct_min_ps: Least completion time; none without chunks.
+        fct_max_ps: Largest completion time.
+    """
 
     count: int = 0
     rate_sum: float = 0.0
     square_sum: float = 0.0
+    fct_min_ps: int | None = None
+    fct_max_ps: int = 0
 
     def add(self, fct_ps: pa.Array) -> None:
         """Take the completion times of some chunks."""
@@ -41,6 +53,9 @@ class RateMoments:
         self.count += len(fct_ps)
         self.rate_sum += kernels.total(rates).as_py() or 0.0
         self.square_sum += kernels.total(kernels.multiply(rates, rates)).as_py() or 0.0
+        if len(fct_ps):
+            span = kernels.min_max(fct_ps)
+            self._add_extremes(span["min"].as_py(), span["max"].as_py())
 
     def add_alike(self, fct_ps: int, count: int) -> None:
         """Take so many chunks of one completion time."""
@@ -48,10 +63,41 @@ class RateMoments:
         self.count += count
         self.rate_sum += count * rate
         self.square_sum += count * rate * rate
+        self._add_extremes(fct_ps, fct_ps)
+
+    def _add_extremes(self, least_ps: int, largest_ps: int) -> None:
+        self.fct_min_ps = least_ps if self.fct_min_ps is None else min(self.fct_min_ps, least_ps)
+        self.fct_max_ps = max(self.fct_max_ps, largest_ps)
 
     def fairness(self) -> float:
         """Return Jain's index of the rates."""
         return self.rate_sum**2 / (self.count * self.square_sum)
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Chunks of a job whose rounds have several data sizes.
+
+    Attributes:
+        cycle: Data size of each round until the sizes repeat [bytes].
+        facts: Sums over the chunks of the rounds of each size, by that size.
+    """
+
+    cycle: Sequence[int]
+    facts: Mapping[int, ChunkFacts]
+
+    def of_round(self, number: int) -> ChunkFacts:
+        """Return the sums that a round belongs to."""
+        return self.facts[self.cycle[number % len(self.cycle)]]
+
+    def add(self, rows: pa.RecordBatch) -> None:
+        """Take some rows of the job."""
+        of_rounds = rows.column("round")
+        for number in kernels.unique(of_rounds).to_pylist():
+            own = kernels.filtered(rows, kernels.equal(of_rounds, number))
+            facts = self.of_round(number)
+            facts.states.update(own.column("status").to_pylist())
+            facts.add(own)
 
 
 @dataclass
@@ -63,6 +109,8 @@ class ChunkFacts:
         until_ps: End of the offer of open-loop traffic; 0 for other jobs.
         operations: What is gathered of a storage job.
         warm_up_rounds: Rounds before those; their chunks count in the counters alone, too.
+        sizes: Of a job whose rounds have several data sizes, the same of the rounds of each size.
+        states: How many chunks ended in which way, of the rounds of one size.
         fct_counts: How many chunks took how long, where rows are not read but counts.
         slowdown_counts: The same of slowdowns.
     """
@@ -71,6 +119,8 @@ class ChunkFacts:
     until_ps: int = 0
     operations: OperationFacts | None = None
     warm_up_rounds: int = 0
+    sizes: Sizes | None = None
+    states: Counter[str] = field(default_factory=Counter)
     counters: dict[str, int | None] = field(default_factory=lambda: dict.fromkeys(_COUNTERS, 0))
     fct_ps: list[pa.Array] = field(default_factory=list)
     rates: dict[int, RateMoments] = field(default_factory=dict)
@@ -91,6 +141,8 @@ class ChunkFacts:
 
     def add(self, rows: pa.RecordBatch) -> None:
         """Take some rows of the job."""
+        if self.sizes is not None:
+            self.sizes.add(rows)
         for name in _COUNTERS:
             self._count(name, rows.column(name))
         self._add_latency(rows)
@@ -171,6 +223,20 @@ class ChunkFacts:
     def payload_bytes(self) -> int:
         """Return the payload of the complete chunks of measured rounds."""
         return sum(size * moments.count for size, moments in self.rates.items())
+
+    def busbw_gb_per_s(self) -> tuple[float, float, float] | None:
+        """Return payload over completion time of the chunks [GB/s]: least, mean, largest.
+
+        None without chunks, or where one took no time, as a copy in memory without latency.
+        """
+        sizes = {size: moments for size, moments in self.rates.items() if moments.count}
+        if not sizes or any(not moments.fct_min_ps for moments in sizes.values()):
+            return None
+        least = min(size / moments.fct_max_ps for size, moments in sizes.items())
+        largest = max(size / (moments.fct_min_ps or 1) for size, moments in sizes.items())
+        together = math.fsum(size * moments.rate_sum for size, moments in sizes.items())
+        mean = together / sum(moments.count for moments in sizes.values())
+        return _GB_PER_S * least, _GB_PER_S * mean, _GB_PER_S * largest
 
     def fairness(self) -> float | None:
         """Return Jain's index over the rates of the most frequent chunk size; of two, the larger."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from fabricbench.analysis.bandwidth import bus_factor, compute_ps, ideal_goodput_gb_per_s
 from fabricbench.analysis.by_step import PREAMBLE_AND_GAP_BYTES, Chunks
+from fabricbench.analysis.round_sizes import bytes_of_rounds
 
 if TYPE_CHECKING:
     from fabricbench.analysis.summary import Tables
@@ -252,8 +253,8 @@ def warm_up_rounds_of(outcome: Mapping[str, Any]) -> int:
 def ideal_job_ps(run_spec: Mapping[str, Any], job: Mapping[str, Any], outcome: Mapping[str, Any]) -> float:
     """Return the time in which a job would finish its rounds at 100 % of the ideal [ps].
 
-    Formula: rounds * data size * bus factor / ideal goodput, times the ranks of a host, which share its port;
-    and rounds * the time that ranks compute in each.
+    Formula: data size of all rounds * bus factor / ideal goodput, times the ranks of a host, which share its
+    port; and rounds * the time that ranks compute in each.
     Of a storage job: its completed operations, over the ports of its clients or its targets, whichever are
     fewer.
     """
@@ -263,7 +264,8 @@ def ideal_job_ps(run_spec: Mapping[str, Any], job: Mapping[str, Any], outcome: M
         ports = min(clients, len(job["hosts"]) - clients)
         return float(outcome["chunks_complete"] * job["data_bytes"] / ports / goodput * _PS_PER_S)
     ranks, hosts = len(job["hosts"]), len(set(job["hosts"]))
-    wire_bytes = rounds_of(outcome) * job["data_bytes"] * bus_factor(job["collective"], ranks) * ranks / hosts
+    data_bytes = bytes_of_rounds(job, rounds_of(outcome))
+    wire_bytes = data_bytes * bus_factor(job["collective"], ranks) * ranks / hosts
     return float(wire_bytes / goodput * _PS_PER_S) + rounds_of(outcome) * compute_ps(job)
 
 

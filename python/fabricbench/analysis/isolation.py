@@ -71,6 +71,8 @@ def _without_marks(switch: Mapping[str, Any], priorities: Collection[int]) -> di
 
 def _key(iteration: int, run_spec: Mapping[str, Any], job: Mapping[str, Any]) -> str:
     same = {name: value for name, value in job.items() if name not in _ALONE}
+    if "round_bytes" in same:  # alone each size once, beside others as often as they last
+        same["round_bytes"] = sorted(set(same["round_bytes"]))
     return json.dumps([iteration, run_spec["seed"], same], sort_keys=True)
 
 

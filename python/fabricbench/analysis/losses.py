@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import pyarrow as pa
 
-PAUSE_COLUMNS = ("node", "port", "peer", "pfc_rx", "paused_ps")
+PAUSE_COLUMNS = ("node", "port", "peer", "pfc_rx", "pfc_xon_rx", "paused_ps")
 """Columns of `ports` that are read."""
 
 LOSS_CAUSES: Mapping[str, str] = {
@@ -32,7 +33,8 @@ class PausedPort:
         node: Whose port it is.
         port: Its number.
         peer: Who paused it.
-        pfc_rx: Pause frames with non-zero quanta that it received.
+        pfc_rx: Pause frames with non-zero quanta (XOFF) that it received.
+        pfc_xon_rx: Pause frames with zero quanta (XON) that it received; none of a record without a count.
         paused_ps: Time for which it was paused.
         share: That time over the length of the run; may exceed 1 where pauses outlast the last chunk.
     """
@@ -41,8 +43,48 @@ class PausedPort:
     port: int
     peer: str
     pfc_rx: int
+    pfc_xon_rx: int | None
     paused_ps: int
     share: float
+
+
+@dataclass(frozen=True)
+class PriorityPauses:
+    """Pause frames of one priority at a port.
+
+    Attributes:
+        node: Whose port it is.
+        port: Its number.
+        priority: The priority (IEEE 802.1Q).
+        pfc_tx: XOFF frames sent, with non-zero quanta.
+        pfc_rx: XOFF frames received.
+        pfc_xon_tx: XON frames sent, with zero quanta; none of a record without a count.
+        pfc_xon_rx: XON frames received; none likewise.
+        paused_ps: Time for which the priority was paused.
+    """
+
+    node: str
+    port: int
+    priority: int
+    pfc_tx: int
+    pfc_rx: int
+    pfc_xon_tx: int | None
+    pfc_xon_rx: int | None
+    paused_ps: int
+
+
+_PRIORITY_COLUMNS = tuple(field.name for field in dataclasses.fields(PriorityPauses))
+
+
+def pauses_by_priority(priorities: Iterable[pa.RecordBatch]) -> list[PriorityPauses]:
+    """Return the pause frames of each priority at each port that has any, most frames first.
+
+    Args:
+        priorities: Rows of `priorities`.
+    """
+    rows = (row for batch in priorities for row in batch.select(_PRIORITY_COLUMNS).to_pylist())
+    found = [PriorityPauses(**row) for row in rows if row["pfc_tx"] or row["pfc_rx"]]
+    return sorted(found, key=lambda each: -(each.pfc_tx + each.pfc_rx))
 
 
 def losses_by_cause(summary: Mapping[str, Any]) -> dict[str, int]:

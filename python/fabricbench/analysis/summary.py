@@ -57,7 +57,7 @@ class JobFacts:
         collective: What its ranks did.
         algorithm: How; none of a measured job that does not say.
         ranks: How many there are.
-        data_size_bytes: Data size S of the collective.
+        data_size_bytes: Data size S of the collective; of several that rounds have, one.
         status: `complete`; `incomplete` if a chunk never completed; `stalled` if that was because the run
             made no progress any more. Only a complete job has times, rates and FCT. A job that goes on until
             others end is complete unless a chunk failed.
@@ -113,6 +113,11 @@ class Summary(JobFacts):
             raise AssertionError(f"{kind} jobs have no {', '.join(found.keys() - metrics.keys())}")
         return cls(**facts, kind=kind, metrics=metrics)
 
+    @property
+    def key(self) -> tuple[str, int]:
+        """What no other summary of the trial has: the job and its data size [bytes]."""
+        return self.job, self.data_size_bytes
+
     def value(self, name: str) -> float | int | None:
         """Return a metric or `rounds`; none where it could not be measured or the job has no such metric."""
         return self.metrics.get(name) if name in BY_NAME else getattr(self, name)
@@ -128,19 +133,25 @@ def summarise(run_spec: Mapping[str, Any], summary: Mapping[str, Any], tables: T
             read, batch by batch, and `events` of a stalled run.
 
     Returns:
-        One summary for each job, in the order of the spec.
+        One summary for each job, in the order of the spec; of a job whose rounds have several data sizes one
+        for each of them, ascending.
     """
     from fabricbench.analysis import chunks, fabric
     from fabricbench.analysis.chunk_counts import gather_facts
     from fabricbench.analysis.measured import is_measured, measured_summary
     from fabricbench.analysis.operations import OperationFacts
+    from fabricbench.analysis.round_sizes import facts_by_size, size_parts
 
     if is_measured(run_spec):
         return [measured_summary(run_spec, summary)]
     jobs, stalls, cuts = run_spec["jobs"], _stalls(summary, tables), _cuts(summary, tables)
     chunk_facts = {
         job["name"]: chunks.ChunkFacts(
-            _rounds(job, outcome), _offered_until_ps(job), OperationFacts.of(job), warm_up_rounds_of(outcome)
+            _rounds(job, outcome),
+            _offered_until_ps(job),
+            OperationFacts.of(job),
+            warm_up_rounds_of(outcome),
+            facts_by_size(job, _rounds(job, outcome)),
         )
         for job, outcome in zip(jobs, summary["jobs"], strict=True)
     }
@@ -149,15 +160,20 @@ def summarise(run_spec: Mapping[str, Any], summary: Mapping[str, Any], tables: T
         tables.batches("ports", fabric.PORT_COLUMNS), tables.batches("links", fabric.LINK_COLUMNS)
     )
     of_run = _run_metrics(fabric_facts, summary) | _sampled_metrics(run_spec, summary, tables, fabric_facts)
+    parts: list[tuple[Mapping[str, Any], Mapping[str, Any], ChunkFacts]] = []
+    for job, outcome in zip(jobs, summary["jobs"], strict=True):
+        facts = chunk_facts[job["name"]]
+        of_sizes = facts.sizes and size_parts(job, outcome, facts.sizes)
+        parts += of_sizes or [(job, outcome, facts)]
     return [
         Summary.of(
             job_kind(job),
             _facts(job, outcome, stalls, _cut_off(fabric_facts.names(job["hosts"]), cuts)),
-            _job_metrics(run_spec, job, outcome, chunk_facts[job["name"]])
+            _job_metrics(run_spec, job, outcome, facts)
             | {"pfc_rx": fabric_facts.pfc_rx(sorted(set(job["hosts"])))}
             | of_run,
         )
-        for job, outcome in zip(jobs, summary["jobs"], strict=True)
+        for job, outcome, facts in parts
     ]
 
 
@@ -387,8 +403,13 @@ def _flow_completion(facts: ChunkFacts | None) -> dict[str, Any]:
     else:
         times_ps = facts.completion_times_ps()
         values, mean_ps = nearest_rank(times_ps, shares), total(times_ps) / len(times_ps)
-    fairness = facts.fairness()
-    return {f"fct_ms_{name}": value / _PS_PER_MS for name, value in zip(_FCT_SHARES, values, strict=True)} | {
+    fairness, rates = facts.fairness(), facts.busbw_gb_per_s()
+    of_chunks = {
+        f"chunk_busbw_gb_per_s_{name}": round(rate, _DIGITS)
+        for name, rate in zip(("min", "mean", "max"), rates or (), strict=False)
+    }
+    times = {f"fct_ms_{name}": value / _PS_PER_MS for name, value in zip(_FCT_SHARES, values, strict=True)}
+    return (times | of_chunks) | {
         "fct_mean_ms": mean_ps / _PS_PER_MS,
         "jain_fairness": None if fairness is None else round(fairness, _DIGITS),
     }

@@ -31,7 +31,8 @@ _UNKNOWN_OF_PORTS: Final = (
         for unit in ("frames", "bytes")
     ),
     *("dropped_wred_yellow_frames", "dropped_wred_red_frames"),
-    *("lost_link_down_frames", "lost_link_down_bytes", "pfc_tx", "pfc_rx", "pfc_storms", "paused_ps"),
+    *("lost_link_down_frames", "lost_link_down_bytes", "pfc_tx", "pfc_rx"),
+    *("pfc_xon_tx", "pfc_xon_rx", "pfc_storms", "paused_ps"),
     *("flow_control_tx", "flow_control_rx", "credit_wait_ps", "ecn_changes", "egress_qps"),
     *("credits_granted", "credit_granted_bytes", "voq_max_bytes", "reassembly_max_bytes"),
 )

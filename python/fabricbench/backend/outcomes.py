@@ -68,6 +68,8 @@ def _job_summary(job: Mapping[str, Any], rows: pa.Table, why: str) -> JobSummary
         "chunks_failed": failed,
         "reason": "" if is_complete else _reason(rows, failed, complete, why),
     }
+    if sizes := rounds.size_times():
+        summary["size_times"] = sizes
     return summary
 
 
@@ -109,20 +111,41 @@ class _Rounds:
 
     def times(self) -> dict[str, int] | None:
         """Return what the rounds that count took: all of them, the shortest, the longest."""
-        numbers = range(self._warm_up, self.count)
-        if not numbers:
+        took = self._took()
+        if not took:
             return None
+        found = {"sum_ps": sum(took), "min_ps": min(took), "max_ps": max(took)}
+        if not self._job["barrier"]:
+            # Ranks may still be at the last round to warm up when others begin those that count.
+            slowest = max(sum(times) for times in self._of_ranks()) if self._warm_up else None
+            found["sum_ps"] = self.end_ps - self._start_ps if slowest is None else slowest
+        return found
+
+    def size_times(self) -> list[dict[str, int]]:
+        """Return the same by data size, of a job whose rounds have several; each takes its slowest rank."""
+        cycle = self._job.get("round_bytes") or ()
+        sizes: dict[int, list[int]] = defaultdict(list)
+        for number, took in enumerate(self._took() if cycle else (), self._warm_up):
+            sizes[cycle[number % len(cycle)]].append(took)
+        return [
+            {
+                "data_bytes": size,
+                "rounds": len(times),
+                "sum_ps": sum(times),
+                "min_ps": min(times),
+                "max_ps": max(times),
+            }
+            for size, times in sizes.items()
+        ]
+
+    def _took(self) -> list[int]:
+        """Return what each round that counts took."""
         if self._job["barrier"]:
-            took = [self._ends[number] - self._begin(number) for number in numbers]
-            return {"sum_ps": sum(took), "min_ps": min(took), "max_ps": max(took)}
-        together = self.end_ps - self._start_ps
+            return [self._ends[number] - self._begin(number) for number in range(self._warm_up, self.count)]
         if self.count == 1:
-            return dict.fromkeys(("sum_ps", "min_ps", "max_ps"), together)
+            return [self.end_ps - self._start_ps][: self.counted]
         of_ranks = self._of_ranks()
-        slowest = [max(times[place] for times in of_ranks) for place in range(self.counted)]
-        # Ranks may still be at the last round to warm up when others begin those that count.
-        total = max(sum(times) for times in of_ranks) if self._warm_up else together
-        return {"sum_ps": total, "min_ps": min(slowest), "max_ps": max(slowest)}
+        return [max(times[place] for times in of_ranks) for place in range(self.counted)]
 
     def _begin(self, number: int) -> int:
         return self._start_ps if number == 0 else self._begins[number]

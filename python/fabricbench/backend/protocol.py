@@ -38,6 +38,7 @@ class JobSummary(TypedDict):
     reason: str
     warm_up_rounds: NotRequired[int]
     round_times: NotRequired[dict[str, int] | None]
+    size_times: NotRequired[list[dict[str, int]]]
     rank_times: NotRequired[dict[str, int] | None]
     late: NotRequired[dict[str, int]]
 

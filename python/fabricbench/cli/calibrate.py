@@ -162,7 +162,7 @@ def _chosen(pairs: str | None, names: Sequence[str]) -> list[Pair]:
 
 
 def _size(text: str) -> int:
-    from fabricbench.plan.sweep.model import SizeRange
+    from fabricbench.plan.fields.sizes import SizeRange
     from fabricbench.runner.sweeps import LARGE_BYTES
 
     allowed = f"{LARGE_BYTES[1] >> 10}KB or more"

@@ -10,7 +10,7 @@ from fabricbench.analysis.chunk_counts import observed_chunks
 from fabricbench.analysis.evidence import Record
 from fabricbench.analysis.failures import steps
 from fabricbench.analysis.rates import link_use_percent
-from fabricbench.analysis.uplinks import EgressDistribution, egress_distributions
+from fabricbench.analysis.uplinks import EgressDistribution, switch_uplinks
 from fabricbench.figures import theme
 from fabricbench.figures.links.layout import DirectedLink
 from fabricbench.figures.marks import Mark, marks_of
@@ -169,7 +169,8 @@ class Subject:
     @cached_property
     def uplinks(self) -> list[EgressDistribution]:
         """Every switch with several uplinks."""
-        return egress_distributions(self.trial.tables.batches("ports"))
+        tables = self.trial.tables
+        return switch_uplinks(tables.batches("ports"), tables.batches("links"), self.end_ps)
 
     @cached_property
     def tenants(self) -> list[TenantSample]:

@@ -1867,6 +1867,11 @@ class JobSpec(TypedDict):
     """
     The root moves on to the next rank from round to round.
     """
+    round_bytes: NotRequired[list[int] | None]
+    """
+    Data size of each round of a cycle, where rounds differ in size [bytes]: round `i` has entry `i` modulo
+    their number. `data_bytes` is then the largest of them. Rounds share the queue pairs.
+    """
     send_overhead_ps: int
     """
     Time for which a rank is busy with each message it sends, one after the other: o_s of LogGP [ps].

@@ -126,7 +126,7 @@ def _found(plan: Plan, case: Case) -> Iterator[_Found]:
                 "seed": run_seed(plan.seed, cast.iteration),
                 "fabric": cast.fabric,
                 "transport": transport,
-                "jobs": job_specs(plan, cast.jobs, size),
+                "jobs": job_specs(plan, cast.jobs, size, run_seed(plan.seed, cast.iteration)),
                 "tcp": [] if cast.is_solo else tcp_specs(plan),
                 "observe": observe,
             }
@@ -172,7 +172,12 @@ def first_spec(plan: Plan, iteration: int = 0, jobs: Sequence[int] | None = None
         "seed": run_seed(plan.seed, iteration),
         "fabric": plan.fabric.run_spec(plan.transport.priorities.data, []),
         "transport": _transport(plan),
-        "jobs": job_specs(plan, range(len(plan.jobs)) if jobs is None else jobs, trial_sizes(plan)[0]),
+        "jobs": job_specs(
+            plan,
+            range(len(plan.jobs)) if jobs is None else jobs,
+            trial_sizes(plan)[0],
+            run_seed(plan.seed, iteration),
+        ),
         "tcp": tcp_specs(plan),  # whose priority may be among those that switches mark
         "observe": plan.observe.run_spec(),
     }

@@ -156,10 +156,10 @@ def same_point(trial: Trial, other: Trial) -> bool:
 def _pairs(jobs: Sequence[JobReport], reference: str, variant: str) -> list[JobPair]:
     """Return each job of a variant beside that of the reference."""
     known = {
-        (job.trial.facts.point, job.summary.job): job for job in jobs if job.trial.facts.variant == reference
+        (job.trial.facts.point, job.sized_job): job for job in jobs if job.trial.facts.variant == reference
     }
     found = [
-        (known.get((job.trial.facts.point, job.summary.job)), job)
+        (known.get((job.trial.facts.point, job.sized_job)), job)
         for job in jobs
         if job.trial.facts.variant == variant
     ]
@@ -171,6 +171,6 @@ def compared(first: Sequence[JobReport], second: Sequence[JobReport]) -> list[Jo
     if len(first) == len(second) == 1:
         pairs = [(first[0], second[0])]
     else:
-        named = {job.summary.job: job for job in second}
-        pairs = [(job, named[job.summary.job]) for job in first if job.summary.job in named]
+        named = {job.sized_job: job for job in second}
+        pairs = [(job, named[job.sized_job]) for job in first if job.sized_job in named]
     return [JobPair(one, other, compare(one.summary, other.summary)) for one, other in pairs]

@@ -48,7 +48,7 @@ class Tried:
 
     def of(self, job: JobReport) -> JobReport | None:
         """Return the same job with the remedy."""
-        return next((each for each in self.jobs if each.summary.job == job.summary.job), None)
+        return next((each for each in self.jobs if each.sized_job == job.sized_job), None)
 
     def helps(self, jobs: Sequence[JobReport]) -> bool:
         """Tell whether a job completes sooner, or at all, and none of them later or no more."""

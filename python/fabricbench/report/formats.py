@@ -85,6 +85,7 @@ def shown_json(jobs: Sequence[JobReport], found: Insight | None, tags: Sequence[
         "uplinks": [distribution_object(each) for each in found.distributions],
         "frames_lost": found.losses,
         "paused_ports": [dataclasses.asdict(port) for port in found.paused],
+        "pfc_by_priority": [dataclasses.asdict(each) for each in found.priorities],
     }
     return json.dumps(content, indent=2, allow_nan=False)
 

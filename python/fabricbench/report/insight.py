@@ -11,10 +11,16 @@ from fabricbench.analysis.causes.remedies import plan_of
 from fabricbench.analysis.diagnosis import CAUSES, diagnose, unfinished_jobs, unhealthy_jobs
 from fabricbench.analysis.evidence import Record
 from fabricbench.analysis.failures import Recovery, Step, recoveries, steps
-from fabricbench.analysis.losses import PausedPort, losses_by_cause, paused_ports
+from fabricbench.analysis.losses import (
+    PausedPort,
+    PriorityPauses,
+    losses_by_cause,
+    paused_ports,
+    pauses_by_priority,
+)
 from fabricbench.analysis.reordering import Reordering, reorderings
 from fabricbench.analysis.unreached import unreached_failures
-from fabricbench.analysis.uplinks import EgressDistribution, egress_distributions
+from fabricbench.analysis.uplinks import EgressDistribution, switch_uplinks
 
 if TYPE_CHECKING:
     from fabricbench.store import Trial
@@ -31,6 +37,7 @@ class Insight:
         distributions: Every switch with several uplinks.
         losses: Frames lost for each cause, in words.
         paused: Every port that was paused, the longest first.
+        priorities: Pause frames of each priority at each port that has any, most frames first.
         steps: What failed and was repaired, in order of time.
         recoveries: How each job went through it.
         unreached: Failures of the plan that came after the end of the run, in words.
@@ -43,6 +50,7 @@ class Insight:
     distributions: Sequence[EgressDistribution]
     losses: Mapping[str, int]
     paused: Sequence[PausedPort]
+    priorities: Sequence[PriorityPauses]
     orders: Sequence[Reordering]
     steps: Sequence[Step]
     recoveries: Sequence[Recovery]
@@ -65,9 +73,10 @@ def insight(trial: Trial) -> Insight:
         unhealthy=unhealthy_jobs(record),
         unfinished=unfinished_jobs(record),
         findings=diagnose(record),
-        distributions=egress_distributions(ports),
+        distributions=switch_uplinks(ports, trial.tables.batches("links"), record.summary["end_ps"]),
         losses=losses_by_cause(record.summary),
         paused=paused_ports(ports, record.summary["end_ps"]),
+        priorities=pauses_by_priority(trial.tables.batches("priorities")),
         orders=reorderings(record),
         steps=steps(record),
         recoveries=recoveries(record),
@@ -131,8 +140,10 @@ def distribution_object(distribution: EgressDistribution) -> dict[str, Any]:
         "qps": distribution.qps_text if distribution.has_paths else None,
         "qps_max_to_mean": distribution.qps_max_to_mean,
         "bytes_max_to_mean": distribution.bytes_max_to_mean,
+        "usage_percent": distribution.usage_percent,
+        "frames_delta": distribution.frames_delta,
         "uplinks": [
-            {"port": uplink.port, "peer": uplink.peer, "qps": uplink.qps, "tx_bytes": uplink.tx_bytes}
+            {name: getattr(uplink, name) for name in ("port", "peer", "qps", "tx_bytes", "usage_percent")}
             for uplink in distribution.uplinks
         ],
     }

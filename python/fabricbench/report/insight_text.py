@@ -33,6 +33,7 @@ def insight_text(found: Insight, *, colour: bool = False) -> str:
         _uplinks(found.distributions),
         _losses(found),
         _pauses(found),
+        _priorities(found),
         _orders(found.orders),
     ]
     parts = (why_text(found, colour=colour), _titled(sections, colour=colour))
@@ -147,8 +148,8 @@ def _rounds(recovery: Recovery) -> str:
 
 
 def _uplinks(distributions: Sequence[EgressDistribution]) -> _Section:
-    heads = ("switch", "queue pairs", "max to mean", "GB sent", "max to mean")
-    columns = [Column((head,), is_text=index in (0, 1, 3)) for index, head in enumerate(heads)]
+    heads = ("switch", "queue pairs", "max to mean", "GB sent", "max to mean", "link usage %", "frames delta")
+    columns = [Column((head,), is_text=index in (0, 1, 3, 5)) for index, head in enumerate(heads)]
     rows = [
         Row(
             [
@@ -157,6 +158,8 @@ def _uplinks(distributions: Sequence[EgressDistribution]) -> _Section:
                 fixed(each.qps_max_to_mean, 3),
                 "+".join(f"{uplink.tx_bytes / 1e9:.3g}" for uplink in each.uplinks),
                 fixed(each.bytes_max_to_mean, 3),
+                usage_text(each),
+                "-" if each.frames_delta is None else f"{each.frames_delta:,}",
             ]
         )
         for each in distributions[:_MAX_SWITCHES]
@@ -166,6 +169,12 @@ def _uplinks(distributions: Sequence[EgressDistribution]) -> _Section:
         rest = len(distributions) - _MAX_SWITCHES
         lines.append(f"and {rest} more switch{'es' if rest > 1 else ''}; --format json has all")
     return "uplinks, in the order of their ports", lines
+
+
+def usage_text(switch: EgressDistribution) -> str:
+    """Write how busy the uplinks of a switch were, `97.1+61.4+97.1`; `-` where that was not counted."""
+    known = [uplink.usage_percent for uplink in switch.uplinks if uplink.usage_percent is not None]
+    return "+".join(fixed(value, 1) for value in known) or "-"
 
 
 def _losses(found: Insight) -> _Section:
@@ -197,13 +206,14 @@ def _orders(orders: Sequence[Reordering]) -> _Section:
 
 def _pauses(found: Insight) -> _Section:
     columns = [Column((head,), is_text=index < 2) for index, head in enumerate(("port", "paused by"))]
-    columns += [Column((head,)) for head in ("PFC received", "paused ms", "% of the run")]
+    columns += [Column((head,)) for head in ("PFC XOFF", "XON", "paused ms", "% of the run")]
     rows = [
         Row(
             [
                 f"{port.node} port {port.port}",
                 port.peer,
                 f"{port.pfc_rx:,}",
+                f"{port.pfc_xon_rx:,}" if port.pfc_xon_rx is not None else "-",
                 f"{port.paused_ps / 1e9:.4g}",
                 fixed(100 * port.share, 1),
             ]
@@ -215,3 +225,26 @@ def _pauses(found: Insight) -> _Section:
         more = counted(len(found.paused) - _MAX_PORTS, "more port")
         lines.append(f"and {more}; --format json has all")
     return "paused ports", lines
+
+
+def _priorities(found: Insight) -> _Section:
+    heads = ("port", "priority", "XOFF sent", "XON sent", "XOFF received", "XON received", "paused ms")
+    columns = [Column((head,), is_text=index == 0) for index, head in enumerate(heads)]
+    rows = [
+        Row(
+            [
+                f"{each.node} port {each.port}",
+                str(each.priority),
+                *(
+                    "-" if count is None else f"{count:,}"
+                    for count in (each.pfc_tx, each.pfc_xon_tx, each.pfc_rx, each.pfc_xon_rx)
+                ),
+                f"{each.paused_ps / 1e9:.4g}",
+            ]
+        )
+        for each in found.priorities[:_MAX_PORTS]
+    ]
+    lines = [render(columns, rows, colour=False)] if rows else []
+    if len(found.priorities) > _MAX_PORTS:
+        lines.append(f"and {len(found.priorities) - _MAX_PORTS} more; --format json has all")
+    return "PFC frames by priority", lines

@@ -131,7 +131,8 @@ MODEL_NOTES = (
         "Workload",
         "The schedule of a collective with a dependency for each chunk: a rank sends a chunk on as soon as "
         "it has arrived. A job that repeats is a stream of rounds at each rank, on the same queue pairs, "
-        "with a barrier of messages between them where the plan asks for it. "
+        "with a barrier of messages between them where the plan asks for it, and of several data sizes in "
+        "order or drawn at random. "
         "Open-loop messages are offered at drawn times. Where the plan asks for it, large messages are "
         "announced and cleared before they are sent, and each rank copies its own block first.",
         "Reduction arithmetic takes no time; ranks start together. A rank that only sends may be rounds "

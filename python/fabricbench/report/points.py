@@ -97,7 +97,7 @@ def _kpi_table(jobs: Sequence[JobReport], *, colour: bool) -> str:
         if any(ratio is not None for ratio in ratios):
             title = f"{metric.title} over that alone"
             rows.append(Row([title, "", str(metric.point), *(number(ratio, 4) for ratio in ratios)]))
-    return render([*heads, *(Column((job.summary.job,)) for job in jobs)], rows, colour=colour)
+    return render([*heads, *(Column((job.job_name,)) for job in jobs)], rows, colour=colour)
 
 
 def point_text(value: float | int | None) -> str:
@@ -136,7 +136,7 @@ def points_object(jobs: Sequence[JobReport], points: Points) -> dict[str, Any]:
     return {
         "trial": facts.id,
         "plan": facts.plan,
-        "jobs": {job.summary.job: _kpis(job) for job in jobs},
+        "jobs": {job.job_name: _kpis(job) for job in jobs},
         "points": rows,
         "convergence": dataclasses.asdict(points.convergence),
     }

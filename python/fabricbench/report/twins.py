@@ -123,9 +123,10 @@ def _spec(trial: Trial) -> str:
 
 
 def _rows(measured: Trial, predicted: Trial | None) -> list[TwinRow]:
-    theirs = {side.summary.job: side for side in _sides(predicted)} if predicted else {}
+    # The twin of a trial has the same jobs with the same sizes.
+    theirs = {side.summary.key: side for side in _sides(predicted)} if predicted else {}
     return [
-        TwinRow(twin_of(side, theirs.get(side.summary.job)), measured, predicted) for side in _sides(measured)
+        TwinRow(twin_of(side, theirs.get(side.summary.key)), measured, predicted) for side in _sides(measured)
     ]
 
 

@@ -54,14 +54,15 @@ class Solos:
                 key = solo_key(facts.iteration, facts.run_spec)
                 self._by_key[key].append(trial)
 
-    def beside(self, trial: Trial, summaries: Iterable[Summary]) -> dict[str, Alone]:
-        """Return for each job of a trial how it did alone, as far as that was run."""
+    def beside(self, trial: Trial, summaries: Iterable[Summary]) -> dict[tuple[str, int], Alone]:
+        """Return for each job of a trial, and each data size, how it did alone, as far as that was run."""
         facts = trial.facts
         if not self._by_key or trial.is_printed or is_solo(facts.variant):
             return {}
         keys = solo_keys(facts.iteration, facts.run_spec)
         found = ((summary, self._find(trial, summary.job, keys[summary.job])) for summary in summaries)
-        return {summary.job: _alone(summary, solo) for summary, solo in found if solo is not None}
+        compared = {summary.key: _alone(summary, solo) for summary, solo in found if solo is not None}
+        return {key: alone for key, alone in compared.items() if alone is not None}
 
     def _find(self, trial: Trial, job: str, key: str) -> Trial | None:
         """Return the trial of the same run and variant, or of another one that is the same to the job."""
@@ -72,8 +73,12 @@ class Solos:
         return next(chain(of_run, others), None)
 
 
-def _alone(beside: Summary, solo: Trial) -> Alone:
-    alone = summary_of(solo.results[0], solo.facts.run_spec)
+def _alone(beside: Summary, solo: Trial) -> Alone | None:
+    rows = (row for row in solo.results if row["data_size_bytes"] == beside.data_size_bytes)
+    row = next(rows, None)
+    if row is None:
+        return None
+    alone = summary_of(row, solo.facts.run_spec)
     return Alone(solo, alone, kept_percent(beside, alone), alone_ratios(beside, alone))
 
 

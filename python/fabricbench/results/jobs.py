@@ -65,6 +65,22 @@ class JobReport:
         return next(spec for spec in specs if spec["name"] == self.summary.job)
 
     @property
+    def has_sizes(self) -> bool:
+        """Whether the rounds of the job have several data sizes; this is the report of one of them."""
+        specs = self.trial.facts.run_spec["jobs"]
+        return any(spec["name"] == self.summary.job and "round_bytes" in spec for spec in specs)
+
+    @property
+    def sized_job(self) -> tuple[str, int]:
+        """What makes it the same as a job of another trial: its name, and its data size if it has several."""
+        return self.summary.job, self.summary.data_size_bytes if self.has_sizes else 0
+
+    @property
+    def job_name(self) -> str:
+        """The name of the job, with its size if it has several."""
+        return f"{self.summary.job} {self.size}" if self.has_sizes else self.summary.job
+
+    @property
     def missing(self) -> str:
         """Why a complete job has no time: others ended before a round of it did; empty if it has one."""
         has_none = self.summary.rounds == 0 and self.summary.status == "complete"
@@ -162,9 +178,9 @@ def _reports(trial: Trial, summaries: Sequence[Summary], beside: Beside) -> list
             trial,
             summary,
             deviations(summary, values) if index == 0 else (),
-            alone.get(summary.job),
-            against.get(summary.job),
-            _judged(summary, trial, against.get(summary.job), alone.get(summary.job)),
+            alone.get(summary.key),
+            against.get(summary.key),
+            _judged(summary, trial, against.get(summary.key), alone.get(summary.key)),
             beside.is_fixed(trial, summary),
         )
         for index, summary in enumerate(summaries)

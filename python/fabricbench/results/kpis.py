@@ -64,7 +64,7 @@ def kpi_rows(trials: Sequence[Trial], names: Sequence[str]) -> list[KpiRow]:
     groups: dict[tuple[object, ...], list[JobReport]] = {}
     for job in reports_of_run(shown, trials):
         facts = job.trial.facts
-        key = (facts.variant, str(facts.axes), facts.data_size_bytes, job.summary.job)
+        key = (facts.variant, str(facts.axes), facts.data_size_bytes, job.sized_job)
         groups.setdefault(key, []).append(job)
     return [KpiRow(jobs, {name: _repeated(jobs, name) for name in names}) for jobs in groups.values()]
 

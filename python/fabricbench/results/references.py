@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -41,18 +42,28 @@ class References:
             if trial.is_finished and trial.facts.reference == trial.facts.variant
         }
 
-    def beside(self, trial: Trial, summaries: Iterable[Summary]) -> dict[str, Against]:
-        """Return for each job of a trial the same job of the reference, as far as that was run."""
+    def beside(self, trial: Trial, summaries: Iterable[Summary]) -> dict[tuple[str, int], Against]:
+        """Return for each job and data size of a trial the same of the reference, where that was run."""
         found = self._trials.get(_key(trial)) if trial.facts.reference else None
         # A job alone has its reference beside the others.
         if found is None or is_solo(trial.facts.variant):
             return {}
-        known = {row["job"]: summary_of(row, found.facts.run_spec) for row in found.results}
+        own, theirs = list(summaries), [summary_of(row, found.facts.run_spec) for row in found.results]
+        # A variant may change the size of a job that has one.
+        known = {each.key: each for each in theirs}
+        only = {name: each for name, each in _by_job(theirs).items() if name in _by_job(own)}
+        pairs = [(each, known.get(each.key) or only.get(each.job)) for each in own]
         return {
-            own.job: Against(found, known[own.job], ratios(own, known[own.job]))
-            for own in summaries
-            if own.job in known
+            each.key: Against(found, reference, ratios(each, reference))
+            for each, reference in pairs
+            if reference is not None
         }
+
+
+def _by_job(summaries: Sequence[Summary]) -> dict[str, Summary]:
+    """Return the jobs of a trial that have one data size, by name."""
+    counts = Counter(each.job for each in summaries)
+    return {each.job: each for each in summaries if counts[each.job] == 1}
 
 
 def _key(trial: Trial) -> tuple[str, object]:

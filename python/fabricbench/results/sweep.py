@@ -249,7 +249,7 @@ def sweeps(jobs: Sequence[JobReport]) -> list[Sweep]:
     """Return the sweep of each job of each run; those of plans that sweep no field are left out."""
     swept = (job for job in jobs if job.trial.facts.axes and not is_solo(job.trial.facts.variant))
     return [
-        Sweep(own) for own in _grouped(swept, lambda job: (job.trial.facts.suite, job.summary.job)).values()
+        Sweep(own) for own in _grouped(swept, lambda job: (job.trial.facts.suite, job.sized_job)).values()
     ]
 
 

@@ -87,11 +87,16 @@ def versus_rows(jobs: Sequence[JobReport]) -> list[VersusRow]:
     names = list(dict.fromkeys(job.summary.job for job in ordered))
     axes = {text: index for index, text in enumerate(dict.fromkeys(job.axes for job in ordered))}
 
-    def place(job: JobReport) -> tuple[int, int, int]:
-        return axes[job.axes], job.trial.facts.data_size_bytes, names.index(job.summary.job)
+    several = {job.summary.job for job in ordered if job.has_sizes}
 
-    groups = groupby(sorted(ordered, key=place), key=place)
-    return [_row(list(group)) for _, group in groups]
+    def place(job: JobReport) -> tuple[int, int, int, int]:
+        name = job.summary.job
+        own_bytes = job.summary.data_size_bytes if name in several else 0
+        return axes[job.axes], job.trial.facts.data_size_bytes, names.index(name), own_bytes
+
+    groups = (list(group) for _, group in groupby(sorted(ordered, key=place), key=place))
+    # Where rounds have sizes of their own, the reference may have none of them.
+    return [_row(group) for group in groups if not several or any(job.against for job in group)]
 
 
 def _row(jobs: Sequence[JobReport]) -> VersusRow:

@@ -37,6 +37,13 @@ LATER_COLUMNS: Final[dict[str, tuple[str, ...]]] = {
 """Columns that records did not have from the beginning. In one without nothing of it happened: they are 0, or
 null where a record does not have drops by their cause."""
 
+UNKNOWN_COLUMNS: Final[dict[str, tuple[str, ...]]] = {
+    "chunks": ("busbw_gb_per_s",),
+    "ports": ("pfc_xon_tx", "pfc_xon_rx"),
+    "priorities": ("pfc_xon_tx", "pfc_xon_rx"),
+}
+"""Columns that records did not have from the beginning, null in one without."""
+
 
 def with_later(table: str, schema: pa.Schema) -> pa.Schema:
     """Return the columns of a table of a record with those that it does not have."""
@@ -46,7 +53,17 @@ def with_later(table: str, schema: pa.Schema) -> pa.Schema:
     nullable = bool(later) and schema.field(_LIKE).nullable
     for name in later:
         schema = schema.append(pa.field(name, pa.int64(), nullable=nullable))
+    for name in UNKNOWN_COLUMNS.get(table, ()):
+        if name not in schema.names:
+            schema = schema.append(_declared(table).field(name))
     return schema
+
+
+@cache
+def _declared(table: str) -> pa.Schema:
+    from fabricbench.store.schema import schema_of
+
+    return schema_of(table)
 
 
 def filled(batch: pa.RecordBatch, fields: Iterable[pa.Field]) -> pa.RecordBatch:

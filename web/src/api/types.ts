@@ -290,12 +290,28 @@ export interface Uplinks {
   qps: string | null;
   qps_max_to_mean: number | null;
   bytes_max_to_mean: number | null;
+  usage_percent: number | null;
+  frames_delta: number | null;
+  uplinks: { port: number; peer: string; qps: number; tx_bytes: number; usage_percent: number | null }[];
+}
+
+/** Pause frames of one priority at a port: XOFF begins or renews a pause, XON ends it. */
+export interface PriorityPauses {
+  node: string;
+  port: number;
+  priority: number;
+  pfc_tx: number;
+  pfc_rx: number;
+  pfc_xon_tx: number | null;
+  pfc_xon_rx: number | null;
+  paused_ps: number;
 }
 
 export interface FabricInsight {
   uplinks: Uplinks[];
   frames_lost: Record<string, number>;
   paused_ports: Record<string, unknown>[];
+  pfc_by_priority: PriorityPauses[];
 }
 
 export type Facts = Record<string, string | number | boolean | null>;

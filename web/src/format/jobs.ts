@@ -1,5 +1,5 @@
 import type { Finding, JobDetail, JobMetrics, Trial } from '../api/types';
-import { fixed, whole } from './numbers';
+import { dataSize, fixed, whole } from './numbers';
 
 type Several = Pick<Trial, 'ranks' | 'worst'>;
 
@@ -9,6 +9,15 @@ export function shownJob<Job extends Pick<JobMetrics, 'job'>>(
   jobs: readonly Job[],
 ): Job | undefined {
   return jobs.find(({ job }) => job === trial.worst?.job) ?? jobs[0];
+}
+
+/** The name of a job, with its data size where the trial has results of several sizes of it. */
+export function jobName(
+  jobs: readonly Pick<JobMetrics, 'job'>[],
+  { job, data_size_bytes }: Pick<JobMetrics, 'job'> & { data_size_bytes?: number | null },
+): string {
+  const hasSizes = jobs.filter((other) => other.job === job).length > 1;
+  return hasSizes ? `${job} ${dataSize(data_size_bytes)}` : job;
 }
 
 /** The worst job and what it keeps, such as `ring 62.1 %`; empty where none was run alone. */
@@ -24,7 +33,9 @@ export function shownText(trial: Several, jobs: readonly Pick<JobMetrics, 'job'>
     ? `, which fares worst: it keeps ${fixed(trial.worst.kept_percent, 1)} % of its `
     : '';
   const alone = trial.worst ? 'bus bandwidth alone' : ', the first';
-  return `Figures of job ${shown.job}${why}${alone}; ${jobs.length} jobs, ${whole(trial.ranks)} ranks in all`;
+  const count = new Set(jobs.map(({ job }) => job)).size;
+  const all = count === 1 ? '1 job' : `${count} jobs`;
+  return `Figures of job ${jobName(jobs, shown)}${why}${alone}; ${all}, ${whole(trial.ranks)} ranks in all`;
 }
 
 /** The first cause of each job that is slow; jobs that share one stand together, in the order of the jobs. */
@@ -37,7 +48,7 @@ export function firstCauses(
     if (cause === undefined) continue;
     const known = found.get(cause.sentence);
     if (known === undefined) found.set(cause.sentence, { jobs: [job], cause });
-    else known.jobs.push(job);
+    else if (!known.jobs.includes(job)) known.jobs.push(job);
   }
   return [...found.values()];
 }

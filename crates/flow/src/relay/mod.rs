@@ -126,7 +126,7 @@ pub(crate) fn relay_of(spec: &RunSpec, job: &JobSpec) -> Option<Relay> {
 /// Nothing but one round of a collective.
 fn is_plain(job: &JobSpec) -> bool {
     let begins_at_once = job.arrivals.is_none() && job.rendezvous.is_none() && !job.copies_own_block;
-    begins_at_once && !job.root_shift && !job.barrier && job.rounds_planned() == Some(1)
+    begins_at_once && job.has_equal_rounds() && job.rounds_planned() == Some(1)
 }
 
 /// Senders have a rate control, and more chunks than events can number.

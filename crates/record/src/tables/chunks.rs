@@ -71,6 +71,9 @@ table! {
         completed_ps: Option<u64> ["ps"];
         /// Flow completion time: `completed_ps` - `start_ps`.
         fct_ps: Option<u64> ["ps"] = |row| Some(row.completed_ps? - row.start_ps?);
+        /// Bus bandwidth of the chunk, `payload_bytes` / `fct_ps`: a message from one rank to another has the
+        /// bus factor 1; a 64-bit float, null until it completed.
+        busbw_gb_per_s: Option<f64> ["GB/s"] = |row| row.busbw_gb_per_s();
         /// `fct_ps` of the same chunk on an idle fabric; of open-loop traffic and of storage only.
         unloaded_ps: Option<u64> ["ps"];
         /// Data frames sent, resent ones included.
@@ -120,6 +123,14 @@ impl ChunkRow {
     #[expect(clippy::float_arithmetic, reason = "a mean for readers; the simulated world never sees it")]
     pub fn latency_mean_ps(&self) -> Option<f64> {
         (self.latency_frames > 0).then(|| self.latency_sum_ps as f64 / self.latency_frames as f64)
+    }
+
+    /// Payload over flow completion time [GB/s]; 1 byte a picosecond is 1,000 GB/s.
+    #[must_use]
+    #[expect(clippy::float_arithmetic, reason = "a rate for readers; the simulated world never sees it")]
+    pub fn busbw_gb_per_s(&self) -> Option<f64> {
+        let fct_ps = self.completed_ps?.checked_sub(self.start_ps?).filter(|&fct_ps| fct_ps > 0)?;
+        Some(self.payload_bytes as f64 * 1e3 / fct_ps as f64)
     }
 }
 

@@ -56,10 +56,14 @@ table! {
         /// Deepest egress queue, with what has not been read out of the frame in transmission, see
         /// `fabric.switch.buffer.release`.
         queue_max_bytes: u64 ["bytes"];
-        /// Pause frames with non-zero quanta sent; null on InfiniBand, which has no PFC.
+        /// Pause frames with non-zero quanta (XOFF) sent; null on InfiniBand, which has no PFC.
         pfc_tx: Option<u64> ["frames"];
-        /// Pause frames with non-zero quanta received; null on InfiniBand.
+        /// Pause frames with non-zero quanta (XOFF) received; null on InfiniBand.
         pfc_rx: Option<u64> ["frames"];
+        /// Pause frames with zero quanta (XON) sent, which end a pause; null on InfiniBand.
+        pfc_xon_tx: Option<u64> ["frames"];
+        /// Pause frames with zero quanta (XON) received; null on InfiniBand.
+        pfc_xon_rx: Option<u64> ["frames"];
         /// Storms that the PFC watchdog detected at this port; null on InfiniBand.
         pfc_storms: Option<u64>;
         /// Time for which the egress was paused; null on InfiniBand.
@@ -99,10 +103,14 @@ table! {
         port: u32;
         /// Priority (IEEE 802.1Q), or virtual lane, 0 to 7.
         priority: u32;
-        /// Pause frames with non-zero quanta sent; null on InfiniBand, which has no PFC.
+        /// Pause frames with non-zero quanta (XOFF) sent; null on InfiniBand, which has no PFC.
         pfc_tx: Option<u64> ["frames"];
-        /// Pause frames with non-zero quanta received; null on InfiniBand.
+        /// Pause frames with non-zero quanta (XOFF) received; null on InfiniBand.
         pfc_rx: Option<u64> ["frames"];
+        /// Pause frames with zero quanta (XON) sent, which end a pause; null on InfiniBand.
+        pfc_xon_tx: Option<u64> ["frames"];
+        /// Pause frames with zero quanta (XON) received; null on InfiniBand.
+        pfc_xon_rx: Option<u64> ["frames"];
         /// Time for which the egress was paused; null on InfiniBand.
         paused_ps: Option<u64> ["ps"];
         /// Time for which the egress was free, had something to send on this lane and no credit for it; null

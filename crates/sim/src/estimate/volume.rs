@@ -5,7 +5,7 @@ use jobs::{arrivals, refusal, shape};
 use spec::{JobSpec, QpMode, RunSpec, SpecError, StorageLength, StorageSpec, TransportSpec};
 use std::collections::BTreeSet;
 use units::{HostId, Seed};
-use workload::{HANDSHAKE_TRANSFERS, Volume, barrier_transfers, volume_for};
+use workload::{HANDSHAKE_TRANSFERS, Shape, Volume, barrier_transfers, volume_for};
 
 /// Paths of a job whose length is looked at.
 const PATHS: u64 = 1_024;
@@ -48,6 +48,8 @@ struct Job {
     is_passing: bool,
     /// Rounds that differ: their chunks are not the same.
     rounds_of_a_cycle: u64,
+    /// Rounds that differ have the same queue pairs.
+    shares_pairs: bool,
     /// Transfers of the barrier after a round.
     barrier: u64,
 }
@@ -67,8 +69,14 @@ impl Job {
             return Ok(Self::of_storage(spec, fabric, job, storage));
         }
         let given = job.arrivals.map(arrivals);
-        let volume = volume_for(&job.collective, &job.algorithm, &shape(spec, job), given)
-            .map_err(|error| refusal(&format!("jobs[{index}].algorithm"), &error))?;
+        // A round of the mean size stands for those of a cycle, but for the largest transfer.
+        let volume_of = |data_bytes| {
+            let shape = Shape { data_bytes, ..shape(spec, job) };
+            volume_for(&job.collective, &job.algorithm, &shape, given)
+                .map_err(|error| refusal(&format!("jobs[{index}].algorithm"), &error))
+        };
+        let largest_bytes = volume_of(job.data_bytes)?.largest_bytes;
+        let volume = Volume { largest_bytes, ..volume_of(job.mean_round_bytes())? };
         let parts = u64::from(spec.transport.qps_per_rank_pair);
         let chunks = volume.transfers.saturating_mul(parts);
         let chunk_bytes = volume.payload_bytes / chunks.max(1);
@@ -93,6 +101,7 @@ impl Job {
             pairs: transfers_per_message(job),
             is_passing: may_make_later(spec, job) && volume.comes_in_laps,
             rounds_of_a_cycle: job.rounds_of_a_cycle().into(),
+            shares_pairs: job.round_bytes.is_some(),
             barrier: barrier_of(job),
         })
     }
@@ -125,6 +134,7 @@ impl Job {
             pairs: 1,
             is_passing: false,
             rounds_of_a_cycle: 1,
+            shares_pairs: false,
             barrier: 0,
         }
     }
@@ -142,9 +152,10 @@ impl Total {
         let rows = job.volume.transfers.saturating_mul(if job.is_storage { 1 } else { parts });
         let of_a_round = if job.is_storage { 0 } else { rows.saturating_add(job.barrier * parts) };
         let chunks = of_a_round.saturating_mul(job.rounds_of_a_cycle);
-        let connections = job.volume.connections.saturating_mul(job.rounds_of_a_cycle) + job.barrier;
+        let rounds_with_pairs = if job.shares_pairs { 1 } else { job.rounds_of_a_cycle };
+        let connections = job.volume.connections.saturating_mul(rounds_with_pairs) + job.barrier;
         let queue_pairs = match spec.transport.qp_mode {
-            QpMode::PerChunk if !job.is_storage => chunks,
+            QpMode::PerChunk if !job.is_storage => of_a_round.saturating_mul(rounds_with_pairs),
             _ => connections.saturating_mul(parts * job.pairs),
         };
         let hops = u128::from(job.frames) * u128::from(job.links) * u128::from(rounds);

@@ -27,9 +27,10 @@ pub(crate) struct PauseState {
 struct History {
     until: [Instant; Priority::COUNT],
     since: [Instant; Priority::COUNT],
-    /// Pause frames received, and those of them with other than zero quanta, by priority.
-    frames: u64,
+    /// Pause frames received with other than zero quanta (XOFF), by priority.
     pauses: [u64; Priority::COUNT],
+    /// Pause frames received with zero quanta (XON), by priority.
+    resumes: [u64; Priority::COUNT],
     paused: [Span; Priority::COUNT],
 }
 
@@ -45,7 +46,7 @@ impl PauseState {
 
     /// Pause frames received, those that end a pause included.
     pub(crate) fn frames_received(&self) -> u64 {
-        self.history.as_ref().map_or(0, |history| history.frames)
+        self.pauses_received() + self.resumes_received()
     }
 
     /// Pause frames of all priorities received with other than zero quanta.
@@ -58,6 +59,16 @@ impl PauseState {
         self.history.as_ref().map_or(0, |history| history.pauses[priority.index()])
     }
 
+    /// Pause frames of all priorities received with zero quanta.
+    pub(crate) fn resumes_received(&self) -> u64 {
+        self.history.as_ref().map_or(0, |history| history.resumes.iter().sum())
+    }
+
+    /// Pause frames of one priority received with zero quanta.
+    pub(crate) fn resumes_of(&self, priority: Priority) -> u64 {
+        self.history.as_ref().map_or(0, |history| history.resumes[priority.index()])
+    }
+
     /// Priorities that may not send, as a mask.
     #[inline]
     pub(crate) const fn mask(&self) -> u8 {
@@ -68,9 +79,9 @@ impl PauseState {
     pub(crate) fn receive(&mut self, pause: &Packet, now: Instant) {
         self.expire(now);
         let history = self.history.get_or_insert_default();
-        history.frames += 1;
         let priority = pause.priority();
         if pause.quanta() == 0 {
+            history.resumes[priority.index()] += 1;
             self.end(priority, now);
             return;
         }
@@ -173,10 +184,9 @@ impl PauseState {
         let Self { mask, ignored, rate: _, history } = self;
         cycle.same_list([*mask, *ignored, u8::from(history.is_some())].into_iter().map(u64::from));
         let Some(history) = history else { return };
-        let History { until, since, frames, pauses, paused } = &mut **history;
+        let History { until, since, pauses, resumes, paused } = &mut **history;
         until.iter_mut().chain(since).for_each(|time| cycle.time(time));
-        cycle.count(frames);
-        pauses.iter_mut().for_each(|pauses| cycle.count(pauses));
+        pauses.iter_mut().chain(resumes).for_each(|frames| cycle.count(frames));
         paused.iter_mut().for_each(|paused| cycle.spent(paused));
     }
 

@@ -168,6 +168,7 @@ struct Special {
     data_at: Instant,
     turns: Option<Box<Turns>>,
     pauses_sent: u64,
+    resumes_sent: u64,
     pause_frames_sent: u64,
 }
 
@@ -229,6 +230,11 @@ impl NicPort {
     /// Pause frames asked for with other than zero quanta.
     pub(crate) fn pauses_sent(&self) -> u64 {
         self.special.as_ref().map_or(0, |special| special.pauses_sent)
+    }
+
+    /// Pause frames asked for with zero quanta.
+    pub(crate) fn resumes_sent(&self) -> u64 {
+        self.special.as_ref().map_or(0, |special| special.resumes_sent)
     }
 
     /// Pause frames, those that end a pause included, and flow control packets put on the link.
@@ -331,7 +337,8 @@ impl NicPort {
     /// Queues a pause frame for the switch.
     pub(super) fn send_pause(&mut self, pause: Packet, now: Instant) {
         let special = self.special();
-        special.pauses_sent += u64::from(pause.quanta() > 0);
+        let count = if pause.quanta() > 0 { &mut special.pauses_sent } else { &mut special.resumes_sent };
+        *count += 1;
         special.urgent.push_back(pause);
         self.schedule(now);
     }
@@ -744,7 +751,17 @@ impl Special {
     /// See [`Cycle`].
     fn visit(&mut self, cycle: &mut Cycle) {
         // Fast-forward is off where there is TCP.
-        let Self { urgent, credits, tcp: _, pace: _, data_at, turns, pauses_sent, pause_frames_sent } = self;
+        let Self {
+            urgent,
+            credits,
+            tcp: _,
+            pace: _,
+            data_at,
+            turns,
+            pauses_sent,
+            resumes_sent,
+            pause_frames_sent,
+        } = self;
         if let Some(turns) = turns {
             // Fast-forward is off where clocks differ; without, nothing is drawn or made up for.
             let Turns { plan: _, sent, on_link: _, by_pace: _, due, drawn: _ } = &mut **turns;
@@ -757,6 +774,6 @@ impl Special {
             credits.visit(cycle);
         }
         cycle.time(data_at);
-        [pauses_sent, pause_frames_sent].into_iter().for_each(|count| cycle.count(count));
+        [pauses_sent, resumes_sent, pause_frames_sent].into_iter().for_each(|count| cycle.count(count));
     }
 }

@@ -2,7 +2,7 @@
 
 use super::invariants;
 use crate::nic::Measured;
-use spec::{JobSpec, RoundTimes};
+use spec::{JobSpec, RoundTimes, SizeTimes};
 use std::collections::VecDeque;
 use units::{Instant, Span};
 
@@ -50,7 +50,7 @@ pub(crate) struct JobProgress {
     /// When the last chunk of those completed.
     pub(crate) rounds_end: Instant,
     /// What each of those took that began after a barrier, without the ones to warm up.
-    barrier_times: Option<RoundTimes>,
+    barrier_rounds: Vec<Span>,
     /// What each round back to back took its slowest rank, or its slowest chunk if that is all that is known.
     rank_times: Vec<Span>,
     /// The rounds after those.
@@ -105,7 +105,7 @@ impl JobProgress {
             begun: 0,
             rounds: 0,
             rounds_end: Instant::ZERO,
-            barrier_times: None,
+            barrier_rounds: Vec::new(),
             rank_times: Vec::new(),
             open_rounds: VecDeque::new(),
             first_failed: None,
@@ -230,7 +230,7 @@ impl JobProgress {
             let begun = if self.rounds == 0 { self.plan.start } else { round.begun };
             let took = self.rounds_end.since(begun);
             invariants::check_round(self.rounds, took, round.slowest);
-            add_time(&mut self.barrier_times, took);
+            self.barrier_rounds.push(took);
         }
         self.rounds += 1;
     }
@@ -246,26 +246,57 @@ impl JobProgress {
 
     /// What the complete rounds took, without those to warm up, of which so many took each rank so long.
     pub(crate) fn round_times(&self, ranks: &[Measured]) -> Option<RoundTimes> {
-        if self.plan.has_barriers || self.rounds <= self.plan.warm_up_rounds {
-            return self.barrier_times;
-        }
-        let together = self.rounds_end.since(self.plan.start);
         let mut times = None;
-        // Where others end the job, ranks may not have ended the one round that is complete.
-        if self.rounds == 1 || self.clients_left.is_some() {
-            add_time(&mut times, together);
+        self.measured_rounds(ranks).for_each(|(_, took)| add_time(&mut times, took));
+        if self.plan.has_barriers || self.is_one_round() {
             return times;
-        }
-        let still_open =
-            |round| ranks.iter().filter_map(move |rank| rank.open.filter(|open| open.0 == round));
-        for round in self.plan.warm_up_rounds..self.rounds {
-            let open = still_open(round).map(|(_, took)| took).max().unwrap_or_default();
-            add_time(&mut times, open.max(self.rank_times[round as usize]));
         }
         // Ranks may still be at the last round to warm up when others begin those that count.
         let slowest_rank = ranks.iter().map(|rank| rank.sum).max().filter(|_| self.plan.warm_up_rounds > 0);
-        let together = slowest_rank.unwrap_or(together);
+        let together = slowest_rank.unwrap_or_else(|| self.rounds_end.since(self.plan.start));
         times.map(|times| RoundTimes { sum_ps: together.0, ..times })
+    }
+
+    /// The same by data size, in the order in which a job that has several first uses them; each round takes
+    /// what it takes its slowest rank.
+    pub(crate) fn size_times(&self, job: &JobSpec, ranks: &[Measured]) -> Vec<SizeTimes> {
+        let mut sizes: Vec<SizeTimes> = Vec::new();
+        if job.round_bytes.is_none() {
+            return sizes;
+        }
+        for (round, took) in self.measured_rounds(ranks) {
+            let data_bytes = job.bytes_of_round(round);
+            let index = sizes.iter().position(|each| each.data_bytes == data_bytes).unwrap_or_else(|| {
+                sizes.push(SizeTimes { data_bytes, ..SizeTimes::default() });
+                sizes.len() - 1
+            });
+            sizes[index].add(took.0);
+        }
+        sizes
+    }
+
+    /// The complete rounds that are measured, each with what it took.
+    fn measured_rounds<'a>(&'a self, ranks: &'a [Measured]) -> impl Iterator<Item = (u32, Span)> + 'a {
+        let still_open =
+            move |round| ranks.iter().filter_map(move |rank| rank.open.filter(|open| open.0 == round));
+        let first = self.plan.warm_up_rounds;
+        (first..self.rounds.max(first)).map(move |round| {
+            let took = if self.plan.has_barriers {
+                self.barrier_rounds[(round - first) as usize]
+            } else if self.is_one_round() {
+                self.rounds_end.since(self.plan.start)
+            } else {
+                let open = still_open(round).map(|(_, took)| took).max().unwrap_or_default();
+                open.max(self.rank_times[round as usize])
+            };
+            (round, took)
+        })
+    }
+
+    /// All that is complete counts as one round: where others end the job, ranks may not have ended the one
+    /// that is.
+    fn is_one_round(&self) -> bool {
+        self.rounds == 1 || self.clients_left.is_some()
     }
 
     /// Complete rounds that are measured, and complete ones to warm up.

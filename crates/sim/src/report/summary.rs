@@ -163,6 +163,7 @@ fn job_summary(spec: &RunSpec, world: &World, job: &JobSpec, progress: &JobProgr
         rounds,
         warm_up_rounds,
         round_times: progress.round_times(&ranks),
+        size_times: progress.size_times(job, &ranks),
         rank_times: if is_complete { rank_times(&ranks) } else { None },
         chunks,
         chunks_complete: progress.complete,

@@ -127,6 +127,8 @@ pub(crate) struct QueueCounters {
 pub(crate) struct PriorityCounters {
     /// Pause frames sent with other than zero quanta.
     pub(crate) pauses_sent: u64,
+    /// Pause frames sent with zero quanta.
+    pub(crate) resumes_sent: u64,
     /// Frames dropped, by cause: see [`QueueCounters`].
     pub(crate) dropped_tail: u64,
     pub(crate) dropped_headroom: u64,
@@ -498,7 +500,9 @@ impl EgressPort {
     /// Queues a pause frame for the node at the other end.
     pub(crate) fn send_pause(&mut self, pause: Packet) {
         let by_priority = self.by_priority.get_or_insert_default();
-        by_priority[pause.priority().index()].pauses_sent += u64::from(pause.quanta() > 0);
+        let counters = &mut by_priority[pause.priority().index()];
+        let count = if pause.quanta() > 0 { &mut counters.pauses_sent } else { &mut counters.resumes_sent };
+        *count += 1;
         self.urgent.push_back(pause);
     }
 
@@ -764,8 +768,16 @@ impl PriorityCounters {
     }
 
     fn visit(&mut self, cycle: &mut Cycle) {
-        let Self { pauses_sent, dropped_tail, dropped_headroom, dropped_wred, dropped_watchdog } = self;
-        for count in [pauses_sent, dropped_tail, dropped_headroom, dropped_wred, dropped_watchdog] {
+        let Self {
+            pauses_sent,
+            resumes_sent,
+            dropped_tail,
+            dropped_headroom,
+            dropped_wred,
+            dropped_watchdog,
+        } = self;
+        let dropped = [dropped_tail, dropped_headroom, dropped_wred, dropped_watchdog];
+        for count in [pauses_sent, resumes_sent].into_iter().chain(dropped) {
             cycle.count(count);
         }
     }

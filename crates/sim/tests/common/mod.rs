@@ -150,6 +150,7 @@ pub(crate) fn collective(
             collective: collective.into(),
             algorithm: algorithm.into(),
             data_bytes,
+            round_bytes: None,
             stream: 0,
             root: 0,
             start_ps: 0,

@@ -21,6 +21,7 @@ pub(super) fn check_jobs(spec: &RunSpec) -> Result<(), SpecError> {
         check_hosts(spec, index, job, &mut jobs_of_hosts)?;
         within(field("root"), job.root, 0..=(job.hosts.len() as u64).saturating_sub(1), "hosts")?;
         check_packets(job, &spec.transport, &field)?;
+        check_round_bytes(job, &field)?;
         check_storage(job, &spec.transport, &field)?;
     }
     require(spec.jobs.iter().any(|job| job.repeat.rounds().is_some()), || {
@@ -45,6 +46,38 @@ fn check_hosts(
         })?;
     }
     Ok(())
+}
+
+/// The most data sizes of a cycle of rounds: each of them has transfers of its own.
+const ROUND_SIZES_MAX: usize = 4_096;
+
+/// That a cycle of data sizes names two or more, of which `data_bytes` is the largest, and that nothing
+/// else makes rounds differ.
+fn check_round_bytes(job: &JobSpec, field: &dyn Fn(&str) -> String) -> Result<(), SpecError> {
+    let Some(bytes) = &job.round_bytes else { return Ok(()) };
+    let has_count = (2..=ROUND_SIZES_MAX).contains(&bytes.len());
+    require(has_count, || {
+        value(field("round_bytes"), format!("{} sizes", bytes.len()), format!("2 to {ROUND_SIZES_MAX}"))
+    })?;
+    let planned = job.rounds_planned().unwrap_or(0);
+    let is_whole = planned.is_multiple_of(bytes.len() as u32);
+    require(is_whole, || {
+        let found = format!("{} sizes for {planned} rounds", bytes.len());
+        value(field("round_bytes"), found, "a number of sizes that divides the rounds")
+    })?;
+    let least = bytes.iter().min();
+    require(least > Some(&0), || value(field("round_bytes"), "0 bytes", "1 byte or more for each round"))?;
+    require(bytes.iter().max() == Some(&job.data_bytes), || {
+        value(field("data_bytes"), job.data_bytes, "the largest of `round_bytes`")
+    })?;
+    let excluded = [
+        ("arrivals", job.arrivals.is_some()),
+        ("storage", job.storage.is_some()),
+        ("root_shift", job.root_shift),
+        ("copies_own_block", job.copies_own_block),
+    ];
+    let found = excluded.into_iter().find(|(_, is_given)| *is_given);
+    found.map_or(Ok(()), |(name, _)| Err(value(field(name), "given with `round_bytes`", "one of them")))
 }
 
 /// That no chunk can have more packets than a requester counts: none is longer than the data of its job.

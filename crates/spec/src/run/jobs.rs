@@ -21,6 +21,10 @@ pub struct JobSpec {
     /// Data size S of the collective [bytes]; models.md, section 2 says what it means for each.
     #[schemars(range(min = 1))]
     pub data_bytes: u64,
+    /// Data size of each round of a cycle, where rounds differ in size [bytes]: round `i` has entry `i` modulo
+    /// their number. `data_bytes` is then the largest of them. Rounds share the queue pairs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub round_bytes: Option<Vec<u64>>,
     /// Number of its random draws, unique in the run: a job keeps its paths and patterns when others leave.
     #[schemars(range(max = 65_535))]
     pub stream: u32,
@@ -88,11 +92,32 @@ impl JobSpec {
         }
     }
 
-    /// Rounds until one is like the first: more than one if the root changes.
+    /// Rounds until one is like the first: more than one if the root or the data size changes.
     #[must_use]
     pub fn rounds_of_a_cycle(&self) -> u32 {
-        let ranks = self.hosts.len() as u32;
-        if self.root_shift { self.rounds_planned().map_or(ranks, |rounds| rounds.min(ranks)) } else { 1 }
+        let ranks = if self.root_shift { self.hosts.len() } else { 1 };
+        let rounds = self.round_bytes.as_ref().map_or(ranks, Vec::len) as u32;
+        self.rounds_planned().map_or(rounds, |planned| rounds.min(planned))
+    }
+
+    /// Data size of a round of a cycle, counted from 0 [bytes].
+    #[must_use]
+    pub fn bytes_of_round(&self, round: u32) -> u64 {
+        self.round_bytes.as_ref().map_or(self.data_bytes, |bytes| bytes[round as usize % bytes.len()])
+    }
+
+    /// Mean data size of the rounds of a cycle, rounded up [bytes].
+    #[must_use]
+    pub fn mean_round_bytes(&self) -> u64 {
+        let rounds = self.rounds_of_a_cycle().max(1);
+        let sum: u128 = (0..rounds).map(|round| u128::from(self.bytes_of_round(round))).sum();
+        u64::try_from(sum.div_ceil(u128::from(rounds))).unwrap_or(u64::MAX)
+    }
+
+    /// All rounds of the job are the same, without anything between them.
+    #[must_use]
+    pub const fn has_equal_rounds(&self) -> bool {
+        !self.root_shift && !self.barrier && self.round_bytes.is_none()
     }
 
     /// Payload of all rounds to run where those of a cycle have so much [bytes]; none when others decide how

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import polars as pl
@@ -11,18 +11,31 @@ if TYPE_CHECKING:
     from fabricbench.analysis.summary import Tables
 
 
-def fct_ps_of(tables: Tables, jobs: Collection[str]) -> dict[str, pl.Series]:
-    """Return the flow completion time of each chunk of each of some jobs [ps]; null where it never completed.
+def fct_ps_of(
+    tables: Tables, parts: Mapping[tuple[str, int], Mapping[str, Any]]
+) -> dict[tuple[str, int], pl.Series]:
+    """Return the flow completion time of each chunk of some jobs [ps]; null where it never completed.
+
+    Args:
+        tables: The record of a trial.
+        parts: The RunSpec of each job, by its name and data size; of a job whose rounds have several data
+            sizes only the rounds of that size count.
 
     Raises:
         StoreError: The table cannot be read.
     """
     import polars as pl
 
-    parts: dict[str, list[pl.Series]] = {job: [] for job in jobs}
-    for batch in tables.batches("chunks", ["job", "fct_ps"]):
+    found: dict[tuple[str, int], list[pl.Series]] = {key: [] for key in parts}
+    has_sizes = any(spec.get("round_bytes") for spec in parts.values())
+    for batch in tables.batches("chunks", ["job", *(["round"] if has_sizes else []), "fct_ps"]):
         frame = pl.DataFrame(batch)
-        for job, found in parts.items():
-            found.append(frame.filter(pl.col("job") == job)["fct_ps"])
+        for key, series in found.items():
+            own = frame.filter(pl.col("job") == key[0])
+            cycle = parts[key].get("round_bytes")
+            if cycle:
+                rounds = [index for index, size in enumerate(cycle) if size == key[1]]
+                own = own.filter((pl.col("round") % len(cycle)).is_in(rounds))
+            series.append(own["fct_ps"])
     empty = pl.Series("fct_ps", dtype=pl.Int64)
-    return {job: pl.concat(found) if found else empty for job, found in parts.items()}
+    return {key: pl.concat(series) if series else empty for key, series in found.items()}

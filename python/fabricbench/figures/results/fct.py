@@ -140,13 +140,13 @@ def chosen_rows(rows: Sequence[ResultRow]) -> list[ResultRow]:
 
 
 def _sample(row: ResultRow) -> FctSample:
-    job = row.summary.job
+    key = row.summary.key
     published_ps = {
         percent: row.published[name].published * _PS_PER_MS
         for name, percent in _PUBLISHED.items()
         if name in row.published
     }
-    return FctSample(row.label, fct_ps_of(row.trial.tables, [job])[job], published_ps)
+    return FctSample(row.label, fct_ps_of(row.trial.tables, {key: row.job_spec})[key], published_ps)
 
 
 def _plot(subject: Subject) -> Plot | None:

@@ -185,18 +185,18 @@ def tenant_samples(rows: Sequence[ResultRow]) -> list[TenantSample]:
     if not focus:
         return []
     shown = focus[:MAX_JOBS]
-    fct_ps = fct_ps_of(shown[0].trial.tables, [row.summary.job for row in shown])
-    return [_sample(row, row.alone, fct_ps[row.summary.job]) for row in shown if row.alone]
+    fct_ps = fct_ps_of(shown[0].trial.tables, {row.summary.key: row.job_spec for row in shown})
+    return [_sample(row, row.alone, fct_ps[row.summary.key]) for row in shown if row.alone]
 
 
 def _sample(row: ResultRow, alone: Alone, fct_ps: pl.Series) -> TenantSample:
-    job = row.summary.job
+    key, spec = row.summary.key, alone.trial.facts.run_spec["jobs"][0]
     return TenantSample(
-        job,
+        row.report.job_name,
         row.summary.value(BUS_BANDWIDTH.name),
         alone.summary.value(BUS_BANDWIDTH.name),
         fct_ps.drop_nulls(),
-        fct_ps_of(alone.trial.tables, [job])[job].drop_nulls(),
+        fct_ps_of(alone.trial.tables, {key: spec})[key].drop_nulls(),
     )
 
 

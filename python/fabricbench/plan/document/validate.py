@@ -24,6 +24,8 @@ _TAGGED: Final[tuple[FieldPath, ...]] = (
 """Fields that have several forms; pydantic puts the form's tag after them into the path of an error."""
 _TAGGED_ITEMS: Final[tuple[FieldPath, ...]] = (("fabric", "failures"),)
 """Lists of items that have several forms; the tag comes after the place in the list."""
+_TAGGED_IN_ITEMS: Final[tuple[tuple[str, str], ...]] = (("jobs", "data_size"), ("jobs", "message_size"))
+"""Lists of items, and fields of an item that have several forms."""
 
 _LIMITS: Final = {
     "greater_than": ("gt", "more than {}"),
@@ -161,6 +163,9 @@ def _document_path(loc: FieldPath) -> FieldPath:
         item = len(tagged) + 1
         if loc[: len(tagged)] == tagged:
             return loc[:item] + loc[item + 1 :]
+    for items, name in _TAGGED_IN_ITEMS:
+        if loc[:1] == (items,) and loc[2:3] == (name,):
+            return loc[:3] + loc[4:]
     return loc
 
 

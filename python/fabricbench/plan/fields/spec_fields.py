@@ -12,6 +12,7 @@ _NAMES: Final = {
     "cable": "length",
     "message_bytes": "message_size",
     "data_bytes": "data_size",
+    "round_bytes": "data_size",
     "confirm_intervals": "confirm",
     "control_bytes": "control_size",
     "write_bytes": "write_size",

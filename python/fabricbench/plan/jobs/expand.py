@@ -3,34 +3,37 @@
 from collections.abc import Sequence
 
 from fabricbench.plan import engine
-from fabricbench.plan._run_spec import JobSpec, TcpSpec
+from fabricbench.plan._run_spec import JobSpec, RepeatSpec, TcpSpec
 from fabricbench.plan.fabric.topology import host_rate_bps
 from fabricbench.plan.jobs.model import Job
+from fabricbench.plan.jobs.rounds import round_sizes
 from fabricbench.plan.jobs.storage import ALGORITHM
 from fabricbench.plan.jobs.tcp import tcp_hosts
 from fabricbench.plan.model import Plan
-from fabricbench.plan.sweep.sizes import job_size
+from fabricbench.plan.sweep.sizes import job_sizes
 
 
-def job_specs(plan: Plan, jobs: Sequence[int], trial_size_bytes: int) -> list[JobSpec]:
+def job_specs(plan: Plan, jobs: Sequence[int], trial_size_bytes: int, seed: int) -> list[JobSpec]:
     """Write some jobs of a plan out; each draws its random numbers under its place in the plan.
 
-    A job that repeats until the others end runs once where there are none.
+    A job that repeats until the others end runs once where there are none: once with each of its sizes.
     """
-    specs = [_job(plan, place, trial_size_bytes) for place in jobs]
-    if len(plan.jobs) > len(specs) == 1 and plan.jobs[jobs[0]].repeat is None:
-        specs[0]["repeat"] = {"kind": "rounds", "rounds": 1}
-    return specs
+    is_alone = len(plan.jobs) > len(jobs) == 1
+    return [_job(plan, place, trial_size_bytes, seed, is_alone=is_alone) for place in jobs]
 
 
-def _job(plan: Plan, place: int, trial_size_bytes: int) -> JobSpec:
+def _job(plan: Plan, place: int, trial_size_bytes: int, seed: int, *, is_alone: bool) -> JobSpec:
     job, topology = plan.jobs[place], plan.fabric.topology
+    sizes = round_sizes(job, job_sizes(plan, job, trial_size_bytes), seed, place, is_alone=is_alone)
+    repeat: RepeatSpec = {"kind": "until-others-end"}
+    if sizes.rounds is not None:
+        repeat = {"kind": "rounds", "rounds": sizes.rounds}
     spec: JobSpec = {
         "name": job.name,
         "hosts": _job_hosts(plan, job),
         "collective": job.collective,
         "algorithm": ALGORITHM if job.storage else job.algorithm or engine.default_algorithm(job.collective),
-        "data_bytes": job_size(plan, job, trial_size_bytes),
+        "data_bytes": max(sizes.cycle),
         "stream": place,
         "root": job.root,
         "start_ps": job.start_ps,
@@ -39,9 +42,7 @@ def _job(plan: Plan, place: int, trial_size_bytes: int) -> JobSpec:
         "receive_overhead_ps": job.receive_overhead_ps,
         "rendezvous": None if job.rendezvous is None else job.rendezvous.run_spec(),
         "copies_own_block": job.copies_own_block,
-        "repeat": {"kind": "until-others-end"}
-        if job.repeat is None
-        else {"kind": "rounds", "rounds": job.repeat},
+        "repeat": repeat,
         "warm_up_rounds": job.warm_up_rounds,
         "root_shift": job.root_shift,
         "barrier": job.barrier,
@@ -52,6 +53,8 @@ def _job(plan: Plan, place: int, trial_size_bytes: int) -> JobSpec:
         spec["compute_ps"] = job.compute_ps
     if job.dscp is not None:
         spec["dscp"] = job.dscp
+    if len(sizes.cycle) > 1:
+        spec["round_bytes"] = sizes.cycle
     return spec
 
 

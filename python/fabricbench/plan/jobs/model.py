@@ -10,11 +10,11 @@ from fabricbench.plan.fields.quantities import (
     ROUNDS_MAX,
     DscpValue,
     Name,
-    Size,
     Time,
     limits_of,
     parse_rounds,
 )
+from fabricbench.plan.fields.sizes import Sizes
 from fabricbench.plan.jobs.arrivals import Arrivals
 from fabricbench.plan.jobs.mpi import Rendezvous
 from fabricbench.plan.jobs.names import AlgorithmName, CollectiveName
@@ -51,15 +51,26 @@ class Job(PlanModel):
         default=None,
         description="How they do it. Default: the first that the engine lists for the collective.",
     )
-    data_bytes: Size | None = Field(
+    data_bytes: Sizes | None = Field(
         default=None,
         alias="data_size",
-        description="Data size of this job [size]. Default: that of the sweep.",
+        description=(
+            "Data size of this job [size]. Default: that of the sweep. A list or `{start, factor, end}` are "
+            "the sizes of its rounds: see `size_order`."
+        ),
     )
-    message_bytes: Size | None = Field(
+    message_bytes: Sizes | None = Field(
         default=None,
         alias="message_size",
         description="The same as a message size [size] (docs/plan.md); this or `data_size`.",
+    )
+    size_order: Literal["in-order", "random"] = Field(
+        default="in-order",
+        description=(
+            "Which of several sizes of `data_size` or `message_size` a round has: each in turn, once in each "
+            "repetition of the job; or `random`, one drawn for each round. Source: a series of sizes, as "
+            "nccl-tests run it."
+        ),
     )
     processes_per_host: int = Field(
         default=1,
@@ -158,7 +169,8 @@ class Job(PlanModel):
         default=1,
         description=(
             "Rounds of the job within a trial, back to back; `until-others-end`: until every job without "
-            "that value has ended. Source: a trial is one run."
+            "that value has ended. With a list of sizes in order each repetition is a round of every size. "
+            "Source: a trial is one run."
         ),
     )
     warm_up_rounds: Annotated[int, limits_of("JobSpec.warm_up_rounds")] = Field(

@@ -10,14 +10,17 @@ from fabricbench import units
 from fabricbench.plan import engine
 from fabricbench.plan.document.document import Document
 from fabricbench.plan.errors import FieldPath, Problem
+from fabricbench.plan.fields.sizes import SizeRange
 from fabricbench.plan.jobs.model import Job
+from fabricbench.plan.jobs.rounds import check_round_sizes
 from fabricbench.plan.model import Plan
 from fabricbench.plan.sweep.cases import combination_count
-from fabricbench.plan.sweep.model import SizeRange
 from fabricbench.plan.sweep.sizes import (
     job_ranks,
     job_size,
+    job_sizes,
     own_size,
+    own_size_fields,
     sweep_path,
     sweep_paths,
     sweep_sizes,
@@ -32,8 +35,8 @@ RANKS_MAX: Final = 1 << 24
 
 
 def check_sizes(plan: Plan, document: Document) -> Iterator[Problem]:
-    """Check that every job has one size, and that there are not too many."""
-    problems = list(_check_size_fields(plan, document)) or list(_check_sweep_range(plan, document))
+    """Check that every job has a size, and that there are not too many."""
+    problems = list(_check_size_fields(plan, document)) or list(_check_ranges(plan, document))
     yield from problems
     if problems:
         return
@@ -48,6 +51,8 @@ def check_sizes(plan: Plan, document: Document) -> Iterator[Problem]:
     if swept is not None and all(own_size(job) is not None for job in plan.jobs):
         found, hint = "a sweep that changes no job", "leave the sweep out, or the `data_size` of a job"
         yield document.problem(swept, found, "a job without its own data_size", hint)
+    for index, job in enumerate(plan.jobs):
+        yield from check_round_sizes(job, ("jobs", index), len(own_size_fields(job, index)), document)
     yield from _check_trials(plan, document)
 
 
@@ -69,14 +74,17 @@ def _check_size_fields(plan: Plan, document: Document) -> Iterator[Problem]:
             yield document.problem(path, "a message size beside a data size", "one of them")
 
 
-def _check_sweep_range(plan: Plan, document: Document) -> Iterator[Problem]:
-    """Check that a range of sizes has any."""
-    sizes = None if plan.sweep is None else plan.sweep.data_size or plan.sweep.message_size
-    path = sweep_path(plan)
-    if path and isinstance(sizes, SizeRange) and sizes.end_bytes < sizes.start_bytes:
-        found = f"{units.format_size(sizes.end_bytes)}, below the start"
-        allowed = f"{units.format_size(sizes.start_bytes)} or more"
-        yield document.problem((*path, "end"), found, allowed)
+def _check_ranges(plan: Plan, document: Document) -> Iterator[Problem]:
+    """Check that each range of sizes has any."""
+    parts = [(("jobs", index), job.data_bytes, job.message_bytes) for index, job in enumerate(plan.jobs)]
+    if plan.sweep is not None:
+        parts.append((("sweep",), plan.sweep.data_size, plan.sweep.message_size))
+    for path, data_size, message_size in parts:
+        for name, sizes in (("data_size", data_size), ("message_size", message_size)):
+            if isinstance(sizes, SizeRange) and sizes.end_bytes < sizes.start_bytes:
+                found = f"{units.format_size(sizes.end_bytes)}, below the start"
+                allowed = f"{units.format_size(sizes.start_bytes)} or more"
+                yield document.problem((*path, name, "end"), found, allowed)
 
 
 def _check_trials(plan: Plan, document: Document) -> Iterator[Problem]:
@@ -110,20 +118,20 @@ def check_shares(plan: Plan, document: Document) -> Iterator[Problem]:
     if zips_sizes(plan):
         return  # each size belongs to one combination, which is checked with it
     for index, job in enumerate(plan.jobs):
-        sizes = sweep_sizes(plan) if own_size(job) is None else [(0, _own_size_path(job, index))]
         shares = engine.shares(job.collective, job_ranks(plan, job))
+        if own_size(job) is None:
+            sizes = [(job_size(plan, job, size), path) for size, path in sweep_sizes(plan)]
+        else:
+            paths = [path for _, path in own_size_fields(job, index)]
+            sizes = list(zip(job_sizes(plan, job, 0), paths, strict=True))
         # Of a range only its start can fail to divide: each other size is a multiple of it.
-        for path, size in {path: job_size(plan, job, size) for size, path in reversed(sizes)}.items():
+        for path, size in {path: size for size, path in reversed(sizes)}.items():
             if size % shares:
                 yield document.problem(path, *_unequal(job, size, shares))
-        size, path = max((job_size(plan, job, size), path) for size, path in sizes)
+        size, path = max(sizes)
         if size > units.QUANTITY_MAX:
             found = f"a data size of {size} bytes for the {job.collective} of job `{job.name}`"
             yield document.problem(path, found, f"at most {units.QUANTITY_MAX} bytes")
-
-
-def _own_size_path(job: Job, index: int) -> FieldPath:
-    return ("jobs", index, "message_size" if job.data_bytes is None else "data_size")
 
 
 def _unequal(job: Job, size: int, shares: int) -> tuple[str, str, str]:

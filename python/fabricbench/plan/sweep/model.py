@@ -3,50 +3,10 @@
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Final
 
-from fabricbench.plan.document.nodes import shorten
 from fabricbench.plan.fields.base import PlanModel
-from fabricbench.plan.fields.declared import BeforeValidator, Discriminator, Field, Tag
+from fabricbench.plan.fields.declared import BeforeValidator, Field
 from fabricbench.plan.fields.quantities import Size
-from fabricbench.units import UnitError
-
-
-class SizeRange(PlanModel):
-    """Data sizes from `start`, each `factor` times the one before, up to and including `end`."""
-
-    start_bytes: Size = Field(alias="start", description="First data size [size].")
-    factor: int = Field(
-        default=2,
-        ge=2,
-        le=1 << 20,
-        description="Each size is this many times the one before. Source: nccl-tests.",
-    )
-    end_bytes: Size = Field(alias="end", description="No data size is above this one [size].")
-
-
-def _form_of_sizes(value: Any) -> str:
-    """Tell the three ways of writing data sizes apart."""
-    if isinstance(value, dict | SizeRange):
-        return "range"
-    return "list" if isinstance(value, list | tuple) else "one"
-
-
-def _not_several(value: object) -> object:
-    """Refuse several sizes that are written as one text: as an override, that looks like a list."""
-    if isinstance(value, str) and "," in value:
-        sizes = ", ".join(part.strip() for part in value.split(","))
-        allowed = 'one size such as "16MB", a list or a range'
-        raise UnitError(shorten(value), allowed, f"write a list: [{sizes}]")
-    return value
-
-
-Sizes = Annotated[
-    Annotated[Size, BeforeValidator(_not_several), Tag("one")]
-    | Annotated[tuple[Size, ...], Field(strict=False, min_length=1), Tag("list")]
-    | Annotated[SizeRange, Tag("range")],
-    Discriminator(_form_of_sizes),
-]
-"""Sizes of a sweep: one, a list or a range."""
-
+from fabricbench.plan.fields.sizes import Sizes
 
 SIZE_FIELDS: Final = ("data_size", "message_size")
 """The sizes that a sweep may have; every other key is the dotted path of a field."""

@@ -9,9 +9,10 @@ from typing import Final
 
 from fabricbench.plan import engine
 from fabricbench.plan.errors import FieldPath
+from fabricbench.plan.fields.sizes import SizeRange, size_list
 from fabricbench.plan.jobs.model import Job
 from fabricbench.plan.model import Plan
-from fabricbench.plan.sweep.model import SIZE_FIELDS, SizeRange
+from fabricbench.plan.sweep.model import SIZE_FIELDS
 
 DATA: Final = "data"
 """The sizes of a plan's trials are data sizes."""
@@ -46,11 +47,24 @@ def zips_sizes(plan: Plan) -> bool:
 def sweep_sizes(plan: Plan) -> list[tuple[int, FieldPath]]:
     """Return the sizes of the sweep [bytes], each with its field; none without any."""
     path, sizes = next(_swept(plan), ((), ()))
+    return _with_fields(sizes, path)
+
+
+def own_size_fields(job: Job, index: int) -> list[tuple[int, FieldPath]]:
+    """Return the sizes that job `index` itself gives [bytes], each with its field."""
+    sizes = _own(job)
+    name = "message_size" if job.data_bytes is None else "data_size"
+    return [] if sizes is None else _with_fields(sizes, ("jobs", index, name))
+
+
+def _with_fields(sizes: SizeRange | int | tuple[int, ...], path: FieldPath) -> list[tuple[int, FieldPath]]:
+    """Return some sizes [bytes], each with the field where a user would change it."""
+    found = size_list(sizes)
     if isinstance(sizes, SizeRange):
-        return [(size, (*path, "start")) for size in _geometric(sizes)]
+        return [(size, (*path, "start")) for size in found]
     if isinstance(sizes, int):
-        return [(sizes, path)]
-    return [(size, (*path, index)) for index, size in enumerate(sizes)]
+        return [(size, path) for size in found]
+    return [(size, (*path, index)) for index, size in enumerate(found)]
 
 
 def _swept(plan: Plan) -> Iterator[tuple[FieldPath, SizeRange | int | tuple[int, ...]]]:
@@ -69,7 +83,15 @@ def trial_sizes(plan: Plan) -> list[int]:
 
 
 def own_size(job: Job) -> int | None:
-    """Return the data or message size that a job itself gives [bytes]; none if the sweep decides."""
+    """Return the data or message size that a job itself gives, the largest of several [bytes].
+
+    None if the sweep decides.
+    """
+    sizes = _own(job)
+    return None if sizes is None else max(size_list(sizes), default=None)
+
+
+def _own(job: Job) -> SizeRange | int | tuple[int, ...] | None:
     return job.message_bytes if job.data_bytes is None else job.data_bytes
 
 
@@ -80,24 +102,21 @@ def job_ranks(plan: Plan, job: Job) -> int:
 
 
 def job_size(plan: Plan, job: Job, trial_size_bytes: int) -> int:
-    """Return the data size of a job in a trial [bytes]."""
+    """Return the data size of a job in a trial, the largest of several [bytes]."""
+    return max(job_sizes(plan, job, trial_size_bytes))
+
+
+def job_sizes(plan: Plan, job: Job, trial_size_bytes: int) -> list[int]:
+    """Return the data sizes of a job in a trial, in the order of the plan [bytes]."""
     if job.data_bytes is not None:
-        return job.data_bytes
+        return size_list(job.data_bytes)
     shares = engine.shares(job.collective, job_ranks(plan, job))
     if job.message_bytes is not None:
-        return job.message_bytes * shares
-    return trial_size_bytes * (shares if size_kind(plan) == MESSAGE else 1)
+        return [size * shares for size in size_list(job.message_bytes)]
+    return [trial_size_bytes * (shares if size_kind(plan) == MESSAGE else 1)]
 
 
 def shown_size(plan: Plan, job: Job, trial_size_bytes: int) -> int:
     """Return the size of a job in a trial [bytes], of the kind that the plan's trials have."""
     size = job_size(plan, job, trial_size_bytes)
     return size // engine.shares(job.collective, job_ranks(plan, job)) if size_kind(plan) == MESSAGE else size
-
-
-def _geometric(sizes: SizeRange) -> Iterator[int]:
-    """Yield start, start * factor, ... up to and including end."""
-    size = sizes.start_bytes
-    while size <= sizes.end_bytes:
-        yield size
-        size *= sizes.factor

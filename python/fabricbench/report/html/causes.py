@@ -10,7 +10,7 @@ from fabricbench.figures.links.uplinks import MAX_SWITCHES, UPLINKS_FIGURE, most
 from fabricbench.figures.scales import byte_counts_text, time_text
 from fabricbench.report.html.figures import plot_parts
 from fabricbench.report.html.model import Cell, Column, NotePart, Part, Row, Section, TablePart
-from fabricbench.report.insight_text import MAX_UNDER, NO_CAUSE, under_text
+from fabricbench.report.insight_text import MAX_UNDER, NO_CAUSE, under_text, usage_text
 from fabricbench.report.text_table import fixed
 
 if TYPE_CHECKING:
@@ -85,7 +85,12 @@ def uplinks_section(subject: Subject) -> Section | None:
     if not plots:
         return None
     columns = [Column("switch", numeric=False), Column("queue pairs", numeric=False), Column("max to mean")]
-    columns += [Column("sent", numeric=False), Column("max to mean")]
+    columns += [
+        Column("sent", numeric=False),
+        Column("max to mean"),
+        Column("link usage", "%", numeric=False),
+    ]
+    columns += [Column("frames delta", "frames")]
     rows = [
         Row(
             [
@@ -94,13 +99,16 @@ def uplinks_section(subject: Subject) -> Section | None:
                 Cell(fixed(each.qps_max_to_mean, 3)),
                 Cell(byte_counts_text([uplink.tx_bytes for uplink in each.uplinks])),
                 Cell(fixed(each.bytes_max_to_mean, 3)),
+                Cell(usage_text(each)),
+                Cell("–" if each.frames_delta is None else f"{each.frames_delta:,}"),
             ]
         )
         for each in most_uneven(subject.uplinks, MAX_SWITCHES)
     ]
     caption = (
         "Queue pairs and frame bytes of each uplink, in the order of its ports. A queue pair counts where "
-        "its data leaves; load balancing that is not by queue pair has no count."
+        "its data leaves; load balancing that is not by queue pair has no count. Link usage is the time for "
+        "which each uplink was occupied, over the run; frames delta the frames that the switch lost."
     )
     return Section(UPLINKS.key, UPLINKS.title, [TablePart(columns, rows, caption), *plots])
 
@@ -116,18 +124,49 @@ def loss_and_pause_parts(found: Insight) -> list[Part]:
         parts.append(TablePart([Column("frames lost by", numeric=False), Column("frames")], rows))
     if found.paused:
         parts.append(_pause_table(found))
+    if found.priorities:
+        parts.append(_priority_table(found))
     return parts
+
+
+def _priority_table(found: Insight) -> TablePart:
+    """List the pause frames of each priority, XOFF and XON apart."""
+    columns = [Column("port", numeric=False), Column("priority")]
+    columns += [Column(f"{kind} {way}", "frames") for way in ("sent", "received") for kind in ("XOFF", "XON")]
+    columns.append(Column("paused"))
+    shown = found.priorities[:MAX_PAUSED_ROWS]
+    rows = [
+        Row(
+            [
+                Cell(f"{each.node} port {each.port}"),
+                Cell(str(each.priority)),
+                *(
+                    Cell("–" if count is None else f"{count:,}")
+                    for count in (each.pfc_tx, each.pfc_xon_tx, each.pfc_rx, each.pfc_xon_rx)
+                ),
+                Cell(time_text(each.paused_ps)),
+            ]
+        )
+        for each in shown
+    ]
+    total = len(found.priorities)
+    caption = "PFC frames by priority: XOFF begins or renews a pause, XON ends it."
+    if len(shown) < total:
+        caption += f" Reduced: {len(shown)} of {total:,} ports and priorities, those with most frames."
+    return TablePart(columns, rows, caption)
 
 
 def _pause_table(found: Insight) -> TablePart:
     columns = [Column("paused port", numeric=False), Column("by", numeric=False)]
-    columns += [Column("PFC received", "frames"), Column("paused"), Column("of the run", "%")]
+    columns += [Column("XOFF received", "frames"), Column("XON received", "frames")]
+    columns += [Column("paused"), Column("of the run", "%")]
     rows = [
         Row(
             [
                 Cell(f"{port.node} port {port.port}"),
                 Cell(port.peer),
                 Cell(f"{port.pfc_rx:,}"),
+                Cell("–" if port.pfc_xon_rx is None else f"{port.pfc_xon_rx:,}"),
                 Cell(time_text(port.paused_ps)),
                 Cell(fixed(100 * port.share, 1)),
             ]

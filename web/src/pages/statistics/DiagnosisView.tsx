@@ -1,6 +1,6 @@
 import { Paper, Progress, Stack, Text, Title } from '@mantine/core';
 
-import type { Finding, TrialDetail } from '../../api/types';
+import type { Finding, PriorityPauses, TrialDetail } from '../../api/types';
 import { Empty } from '../../components/States';
 import { fixed, significant, simulatedTime, whole } from '../../format/numbers';
 import { RemedyLines } from './RemedyLines';
@@ -8,7 +8,13 @@ import { jobsOf } from './views';
 
 /** Why each job is slow, what says so, and where queue pairs and frames went. */
 export function DiagnosisView({ trial }: { trial: TrialDetail }) {
-  const found = jobsOf(trial).filter((job) => (job.diagnosis?.length ?? 0) > 0);
+  // A job whose rounds have several sizes has a result for each; its causes are those of the job.
+  const seen = new Set<string>();
+  const found = jobsOf(trial).filter((job) => {
+    const isFirst = !seen.has(job.job);
+    seen.add(job.job);
+    return isFirst && (job.diagnosis?.length ?? 0) > 0;
+  });
   return (
     <Stack gap="sm">
       {found.length === 0 ? (
@@ -137,6 +143,8 @@ function Fabric({ trial }: { trial: TrialDetail }) {
                 <th>Queue pairs of each uplink</th>
                 <th className="right">Queue pairs, largest to mean</th>
                 <th className="right">Bytes, largest to mean</th>
+                <th className="right">Link usage (%)</th>
+                <th className="right">Frames delta</th>
               </tr>
             </thead>
             <tbody>
@@ -146,6 +154,8 @@ function Fabric({ trial }: { trial: TrialDetail }) {
                   <td>{row.qps ?? '–'}</td>
                   <td className="right">{fixed(row.qps_max_to_mean, 2)}</td>
                   <td className="right">{fixed(row.bytes_max_to_mean, 2)}</td>
+                  <td className="right">{row.uplinks.map((link) => fixed(link.usage_percent, 1)).join(' + ')}</td>
+                  <td className="right">{row.frames_delta === null ? '–' : whole(row.frames_delta)}</td>
                 </tr>
               ))}
             </tbody>
@@ -163,6 +173,55 @@ function Fabric({ trial }: { trial: TrialDetail }) {
           <Fact name="ports paused" value={String(fabric.paused_ports.length)} />
         </dl>
       </Paper>
+      <Pauses rows={fabric.pfc_by_priority} />
     </div>
+  );
+}
+
+const MAX_PAUSE_ROWS = 48;
+
+/** PFC frames of each priority of the ports that have most of them. */
+function Pauses({ rows }: { rows: readonly PriorityPauses[] }) {
+  if (rows.length === 0) return null;
+  return (
+    <Paper withBorder p="sm" style={{ gridColumn: '1 / -1' }}>
+      <Title order={2} mb={6}>
+        PFC frames by priority
+      </Title>
+      <table className="plain">
+        <thead>
+          <tr>
+            <th>Port</th>
+            <th className="right">Priority</th>
+            <th className="right">XOFF sent</th>
+            <th className="right">XON sent</th>
+            <th className="right">XOFF received</th>
+            <th className="right">XON received</th>
+            <th className="right">Paused</th>
+          </tr>
+        </thead>
+        <tbody>
+          {rows.slice(0, MAX_PAUSE_ROWS).map((row) => (
+            <tr key={`${row.node} ${row.port} ${row.priority}`}>
+              <td>
+                {row.node} port {row.port}
+              </td>
+              <td className="right">{row.priority}</td>
+              {[row.pfc_tx, row.pfc_xon_tx, row.pfc_rx, row.pfc_xon_rx].map((count, index) => (
+                <td key={index} className="right">
+                  {count === null ? '–' : whole(count)}
+                </td>
+              ))}
+              <td className="right">{simulatedTime(row.paused_ps)}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      {rows.length > MAX_PAUSE_ROWS ? (
+        <Text size="xs" className="muted">
+          {rows.length - MAX_PAUSE_ROWS} more in the table `priorities` of the ports.
+        </Text>
+      ) : null}
+    </Paper>
   );
 }

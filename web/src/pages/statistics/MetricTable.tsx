@@ -1,6 +1,7 @@
 import { useMetrics } from '../../api/queries';
 import type { JobDetail } from '../../api/types';
 import { MetricValue } from '../../components/MetricValue';
+import { jobName } from '../../format/jobs';
 import { metricLabel, metricOf } from '../../format/metrics';
 
 interface Line {
@@ -39,8 +40,8 @@ export function MetricTable({ jobs }: { jobs: JobDetail[] }) {
               <tr>
                 <th scope="col">Metric</th>
                 {jobs.map((job) => (
-                  <th key={job.job} scope="col" className="right">
-                    {job.job}
+                  <th key={`${job.job} ${job.data_size_bytes}`} scope="col" className="right">
+                    {jobName(jobs, job)}
                   </th>
                 ))}
               </tr>

@@ -141,7 +141,8 @@ fn of_egress(port: &EgressPort) -> PortCounts<'_> {
 
 fn host_priorities(port: &NicPort) -> Option<[PriorityCounters; Priority::COUNT]> {
     let mut counters = [PriorityCounters::default(); Priority::COUNT];
-    counters[port.data_priority().index()].pauses_sent = port.pauses_sent();
+    let of_data = &mut counters[port.data_priority().index()];
+    (of_data.pauses_sent, of_data.resumes_sent) = (port.pauses_sent(), port.resumes_sent());
     (port.pauses_sent() > 0).then_some(counters)
 }
 
@@ -180,7 +181,7 @@ fn port_row(
 ) -> PortRow {
     let plug = node.ports[port];
     let PortCounts { sent, received, queue, pause, stranded, credits, link_credits, .. } = counted;
-    let by_priority = counted.by_priority.iter().flat_map(|counters| counters.iter());
+    let by_priority = || counted.by_priority.iter().flat_map(|counters| counters.iter());
     let corrupted = counters.sent(plug.peer, usize::from(plug.peer_port)).corrupted;
     let of_ethernet = |count: u64| link_credits.is_none().then_some(count);
     let held_ps = pause.map_or(0, |pause| pause.paused_by(end).0);
@@ -208,8 +209,10 @@ fn port_row(
         fcs_error_frames: corrupted.frames,
         fcs_error_bytes: corrupted.bytes,
         queue_max_bytes: queue.queue_max_bytes,
-        pfc_tx: of_ethernet(by_priority.map(|counters| counters.pauses_sent).sum()),
+        pfc_tx: of_ethernet(by_priority().map(|counters| counters.pauses_sent).sum()),
         pfc_rx: of_ethernet(pause.map_or(0, PauseState::pauses_received)),
+        pfc_xon_tx: of_ethernet(by_priority().map(|counters| counters.resumes_sent).sum()),
+        pfc_xon_rx: of_ethernet(pause.map_or(0, PauseState::resumes_received)),
         pfc_storms: of_ethernet(queue.storms),
         paused_ps: of_ethernet(held_ps),
         flow_control_tx: link_credits.map(Credits::packets_sent),
@@ -242,6 +245,8 @@ fn priority_rows(
             priority: u32::from(priority.0),
             pfc_tx: of_ethernet(counted.pauses_sent),
             pfc_rx: of_ethernet(pause.pauses_of(priority)),
+            pfc_xon_tx: of_ethernet(counted.resumes_sent),
+            pfc_xon_rx: of_ethernet(pause.resumes_of(priority)),
             paused_ps: of_ethernet(pause.paused_of(priority, end).0),
             credit_wait_ps: credits.map(|_| pause.paused_of(priority, end).0),
             dropped_frames: counted.dropped_tail,
@@ -258,7 +263,8 @@ fn has_counted(row: &PriorityRow) -> bool {
         + row.dropped_headroom_frames
         + row.dropped_wred_frames
         + row.dropped_watchdog_frames;
-    let held = [row.pfc_tx, row.pfc_rx, row.paused_ps, row.credit_wait_ps];
+    let paused = [row.pfc_tx, row.pfc_rx, row.pfc_xon_tx, row.pfc_xon_rx];
+    let held = paused.into_iter().chain([row.paused_ps, row.credit_wait_ps]);
     dropped > 0 || held.into_iter().any(|count| count > Some(0))
 }
 

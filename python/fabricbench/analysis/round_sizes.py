@@ -1,0 +1,87 @@
+"""Jobs whose rounds have several data sizes: their results size by size.
+
+Each size is summarised like a job of that size alone, over the rounds that have it. A round takes what it
+takes its slowest rank; so rounds that overlap, as ranks that end one early begin the next, count in full.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from fabricbench.analysis.chunks import ChunkFacts, Sizes
+
+_COMPLETE = "complete"
+_TIMES = ("sum_ps", "min_ps", "max_ps")
+
+
+def round_cycle(job: Mapping[str, Any]) -> Sequence[int]:
+    """Return the data size of each round until the sizes repeat [bytes]: one where all have the same."""
+    found: Sequence[int] = job.get("round_bytes") or [job["data_bytes"]]
+    return found
+
+
+def bytes_of_rounds(job: Mapping[str, Any], rounds: int) -> int:
+    """Return the data size of some rounds together, from the first on [bytes]."""
+    cycle = round_cycle(job)
+    whole, rest = divmod(rounds, len(cycle))
+    return whole * sum(cycle) + sum(cycle[:rest])
+
+
+def facts_by_size(job: Mapping[str, Any], rounds: int) -> Sizes | None:
+    """Return what is to gather the chunks of each size of a job; none where it has one size.
+
+    Args:
+        job: The job of the RunSpec.
+        rounds: Its complete rounds.
+    """
+    from fabricbench.analysis.chunks import ChunkFacts, Sizes
+
+    cycle = round_cycle(job)
+    if len(cycle) == 1:
+        return None
+    return Sizes(cycle, {size: ChunkFacts(rounds) for size in sorted(set(cycle))})
+
+
+def size_parts(
+    job: Mapping[str, Any], outcome: Mapping[str, Any], sizes: Sizes
+) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any], ChunkFacts]]:
+    """Yield for each data size of a job what the job, its outcome and its chunks are in the rounds of it.
+
+    Frames that arrived after their chunk had been delivered belong to the job; no size has them.
+
+    Args:
+        job: The job of the RunSpec.
+        outcome: The job in the run's summary.
+        sizes: The chunks, by size.
+    """
+    times = {each["data_bytes"]: each for each in outcome.get("size_times", ())}
+    planned = job["repeat"].get("rounds")
+    for size, facts in sizes.facts.items():
+        found = times.get(size)
+        rounds = found["rounds"] if found else 0
+        chunks = facts.states.total()
+        status, reason = outcome["status"], outcome["reason"]
+        if planned is not None:
+            own = planned // len(sizes.cycle) * list(sizes.cycle).count(size)
+            chunks = outcome["chunks"] // planned * own
+            if facts.states[_COMPLETE] == chunks and rounds == own:
+                status, reason = _COMPLETE, ""
+        yield (
+            {**job, "data_bytes": size},
+            {
+                **outcome,
+                "status": status,
+                "reason": reason,
+                "rounds": rounds,
+                "end_ps": max(facts.round_ends_ps.values(), default=None) if rounds else None,
+                "round_times": {name: found[name] for name in _TIMES} if found else None,
+                "rank_times": None,
+                "chunks": chunks,
+                "chunks_complete": facts.states[_COMPLETE],
+                "chunks_failed": facts.states["failed"],
+                "late": {},
+            },
+            facts,
+        )
