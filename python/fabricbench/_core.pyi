@@ -76,6 +76,11 @@ class Description(TypedDict):
     qps: list[QueuePairDescription]
     connections: list[ConnectionDescription]
 
+class PathChoice(TypedDict):
+    qp: int
+    switch: str
+    port: int
+
 class BusiestLink(TypedDict):
     switch: str
     peer: str
@@ -143,6 +148,15 @@ def check(spec_json: str) -> list[SpecError]:
 
 def describe(spec_json: str) -> Description:
     """Return the nodes, links and queue pairs that a RunSpec builds, without running it."""
+
+def path_choices(spec_json: str) -> list[PathChoice]:
+    """Return the port by which the data of each queue pair leaves each switch with several equal next hops.
+
+    Empty where load balancing sends packets of a queue pair several ways.
+
+    Raises:
+        SpecError: The RunSpec cannot be carried out.
+    """
 
 def oversubscription(spec_json: str) -> list[tuple[int, int]]:
     """Return the capacity of each tier of switches but the highest [bit/s]: to the hosts and away from them.

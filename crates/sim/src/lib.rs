@@ -34,7 +34,8 @@ pub use estimate::{Estimate, estimate, helpful_threads};
 pub use jobs::{Observer, RunError, Stopped};
 pub use progress::{PortSample, Progress, Sample};
 pub use report::{
-    CapturedFrame, Description, LinkDescription, NodeDescription, QueuePairDescription, capture, describe,
+    CapturedFrame, Description, LinkDescription, NodeDescription, PathChoice, QueuePairDescription, capture,
+    describe, path_choices,
 };
 pub use run::{Options, Path, run};
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from fabricbench._core import Description as Description  # noqa: PLC0414
     from fabricbench._core import Estimate as Estimate  # noqa: PLC0414
     from fabricbench._core import LinkDescription as LinkDescription  # noqa: PLC0414
+    from fabricbench._core import PathChoice as PathChoice  # noqa: PLC0414
     from fabricbench._core import QueuePairDescription as QueuePairDescription  # noqa: PLC0414
     from fabricbench._core import SpecError as SpecError  # noqa: PLC0414
 
@@ -70,6 +71,16 @@ def describe(spec_json: str) -> "Description":
     from fabricbench import _core
 
     return _core.describe(spec_json)
+
+
+def path_choices(spec_json: str) -> "list[PathChoice]":
+    """Return the port by which the data of each queue pair leaves each switch with several next hops.
+
+    Empty where load balancing sends packets of a queue pair by several paths.
+    """
+    from fabricbench import _core
+
+    return _core.path_choices(spec_json)
 
 
 def is_oversubscribed(spec_json: str) -> bool:
