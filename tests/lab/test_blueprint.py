@@ -104,8 +104,7 @@ def test_hosts_have_20_ms_of_their_port_under_way() -> None:
     assert plan_of_lab("jct-alltoall", single).in_flight_packets == 1_000_000 // 4_200
     assert plan_of_lab("jct-alltoall", single, scale=20_000).in_flight_packets == 64
     assert plan_of_lab("jct-alltoall", single, scale=50).in_flight_packets == 1_024
-    assert plan_of_lab("jct-alltoall").in_flight_packets == 256, "a shared uplink holds some"
-    assert plan_of_lab("cc-alltoall-ecn", scale=20_000).in_flight_packets == 1_024, "queues reach Kmin"
+    assert plan_of_lab("jct-alltoall", scale=20_000).in_flight_packets == 1_024, "a shared uplink holds some"
 
 
 @pytest.mark.parametrize(

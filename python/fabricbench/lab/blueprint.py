@@ -44,9 +44,6 @@ HOST_QUEUE_BYTES: Final = 64 << 20
 sends itself, as a NIC would not."""
 IN_FLIGHT_PACKETS_MAX: Final = 1_024
 _IN_FLIGHT_MIN: Final = 64
-_IN_FLIGHT_SHARED: Final = 256
-"""Measured: all-to-all with 5 queue pairs on one of 4 uplinks takes 13.5 % longer than predicted with 64, 2.2
-% with 256."""
 _BURST_US: Final = 800
 _BURST_BYTES_MAX: Final = 32_768
 _QUEUE_BYTES_MAX: Final = (1 << 32) - 1
@@ -216,16 +213,14 @@ class Blueprint(_Model):
         """How many packets of all its queue pairs a host may have under way.
 
         What its port sends in 20 ms, ten times the path through the fabric and back, 64 to 1,024: more would
-        only wait in the host's own queue, and take the processors from the other hosts when all begin. 256 at
-        least where queue pairs have several paths: those on a shared uplink hold most of it while others go on.
-        1,024, the default of endpoints, where ports mark, since queues have to grow to the thresholds.
+        only wait in the host's own queue, and take the processors from the other hosts when all begin. 1,024,
+        the default of endpoints, where queue pairs have several paths: those on a shared uplink hold most
+        while others run, and the queue of the uplink is to grow as it does in the twin.
         """
-        if any(port.marking is not None for node in self.switches for port in node.ports):
+        if any(len(route.ports) > 1 for node in self.switches for route in node.routes):
             return IN_FLIGHT_PACKETS_MAX
-        has_paths = any(len(route.ports) > 1 for node in self.switches for route in node.routes)
-        least = _IN_FLIGHT_SHARED if has_paths else _IN_FLIGHT_MIN
         rates = [port.rate_bps for node in self.hosts for port in node.ports]
-        return min(max(least, max(rates) // 50 // 8 // self.mtu_bytes), IN_FLIGHT_PACKETS_MAX)
+        return min(max(_IN_FLIGHT_MIN, max(rates) // 50 // 8 // self.mtu_bytes), IN_FLIGHT_PACKETS_MAX)
 
 
 def blueprint(

@@ -7,17 +7,23 @@ the reason.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from fabricbench.lab.blueprint import IN_FLIGHT_PACKETS_MAX
 from fabricbench.lab.omissions import BY_FLOW, Omission, is_loss_from_start
+from fabricbench.plan import engine
+from fabricbench.plan.expand import canonical_json
 
 if TYPE_CHECKING:
-    from fabricbench.plan._run_spec import BufferSpec, FabricSpec, JobSpec, RunSpec, SwitchSpec
+    from fabricbench.plan._run_spec import BufferSpec, FabricSpec, JobSpec, RunSpec, SwitchSpec, TransportSpec
 
 DEEP_BUFFER_BYTES: Final = (1 << 32) - 1
 """In the place of PFC: the longest queue of the kernel, so that nothing is dropped where PFC would pause."""
+WINDOW_PACKETS_MIN: Final = 16
+"""A window of a lab at least: 64 KB, several batches."""
 
 
 @dataclass(frozen=True)
@@ -69,12 +75,28 @@ def likeness(spec: RunSpec) -> Likeness:
         "jobs": [_job(job, found) for job in spec["jobs"]],
         "observe": {**spec["observe"], "chunks": "all"},
     }
+    changed["transport"] = _transport(spec, found)
+    return Likeness(cast("RunSpec", changed), found.all())
+
+
+def _transport(spec: RunSpec, found: _Omissions) -> TransportSpec:
     transport = spec["transport"]
     if transport["recovery"] == "none":
         text = "endpoints promise that all data arrives, so what is lost is sent again (go_back_n)"
         found.add("transport.recovery: none", text)
-        changed["transport"] = {**transport, "recovery": "go_back_n"}
-    return Likeness(cast("RunSpec", changed), found.all())
+        transport = cast("TransportSpec", {**transport, "recovery": "go_back_n"})
+    window = max(IN_FLIGHT_PACKETS_MAX // _queue_pairs_max(spec), WINDOW_PACKETS_MIN)
+    if window < transport["window_packets"]:
+        text = f"{window} packets, so that those of a host have {IN_FLIGHT_PACKETS_MAX:,} under way together"
+        found.add("transport.window", text)
+        transport = cast("TransportSpec", {**transport, "window_packets": window})
+    return transport
+
+
+def _queue_pairs_max(spec: RunSpec) -> int:
+    """Return how many queue pairs send from the host that has most of them."""
+    counts = Counter(pair["src_host"] for pair in engine.describe(canonical_json(spec))["qps"])
+    return max(counts.values(), default=1)
 
 
 def _job(job: JobSpec, found: _Omissions) -> JobSpec:
