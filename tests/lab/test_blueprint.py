@@ -90,6 +90,9 @@ def test_a_burst_is_between_two_frames_and_half_a_batch() -> None:
     assert burst_bytes(10_000_000, 4_200) == 2 * 4_214
     assert burst_bytes(200_000_000, 4_200) == 20_000
     assert burst_bytes(10_000_000_000, 4_200) == 32_768
+    assert burst_bytes(50_000_000, 4_200, 8 << 20) == 32_768, "of long chunks"
+    assert burst_bytes(50_000_000, 4_200, 2 << 20) == 16_384
+    assert burst_bytes(50_000_000, 4_200, 32_768) == 2 * 4_214
 
 
 def test_hosts_send_no_more_as_one_than_every_shaper_lets_through() -> None:

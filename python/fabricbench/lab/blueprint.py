@@ -45,6 +45,8 @@ sends itself, as a NIC would not."""
 IN_FLIGHT_PACKETS_MAX: Final = 1_024
 _IN_FLIGHT_MIN: Final = 64
 _BURST_US: Final = 800
+_BURST_LATE_US: Final = 10_000
+_BURSTS_PER_CHUNK: Final = 128
 _BURST_BYTES_MAX: Final = 32_768
 _QUEUE_BYTES_MAX: Final = (1 << 32) - 1
 _FIRST_LOOPBACK: Final = IPv4Address("100.64.0.1")  # RFC 6598: shared address space, never that of a plan
@@ -230,6 +232,7 @@ def blueprint(
     description: Description,
     scale: int,
     choices: Sequence[PathChoice] = (),
+    chunk_bytes: int = 0,
 ) -> Blueprint:
     """Return the lab of a run spec.
 
@@ -240,13 +243,14 @@ def blueprint(
         description: What the engine tells of that spec.
         scale: By how much rates are divided.
         choices: The path of each queue pair; what has none goes by the kernel's hash.
+        chunk_bytes: Mean size of the chunks that the jobs send; 0 if it is not known.
 
     Raises:
         LabError: It is too large, or its links too slow or too fast.
     """
     _check_extent(description, scale)
     mtu = _ip_mtu(spec)
-    ports = _ports(spec["fabric"], description, scale, mtu)
+    ports = _ports(spec["fabric"], description, scale, mtu, chunk_bytes)
     routes = next_hops(description)
     macs = {port.address: port.mac for each in ports.values() for port in each if port.address is not None}
     pins = _pins(description, choices)
@@ -345,7 +349,7 @@ def _ip_mtu(spec: RunSpec) -> int:
 
 
 def _ports(
-    fabric: FabricSpec, description: Description, scale: int, mtu: int
+    fabric: FabricSpec, description: Description, scale: int, mtu: int, chunk_bytes: int
 ) -> defaultdict[str, list[Port]]:
     """Return the ports of each node."""
     hosts = {node["name"] for node in description["nodes"] if node["kind"] == "host"}
@@ -367,7 +371,7 @@ def _ports(
                     peer=peer,
                     peer_port=peer_port,
                     rate_bps=rate,
-                    burst_bytes=burst_bytes(rate, mtu),
+                    burst_bytes=burst_bytes(rate, mtu, chunk_bytes),
                     queue_bytes=HOST_QUEUE_BYTES if is_host else switch_queue_bytes(fabric["switch"], mtu),
                     mac=macs[end],
                     peer_mac=macs[1 - end],
@@ -379,13 +383,15 @@ def _ports(
     return ports
 
 
-def burst_bytes(rate_bps: int, mtu_bytes: int) -> int:
+def burst_bytes(rate_bps: int, mtu_bytes: int, chunk_bytes: int = 0) -> int:
     """Return what a shaper lets through at once.
 
-    800 us at the link's rate, so that timers that come late by as much cost no rate, but at least two frames
-    and at most 32 KiB, half a batch of segments.
+    800 us at the link's rate, so that timers that are late by as much cost no rate; up to 10 ms, as on a busy
+    machine, as long as that is less than a 128th of what queue pairs send in one go, and changes no time by
+    more. At least two frames, and at most 32 KiB, half a batch of segments.
     """
-    wanted = rate_bps * _BURST_US // 8_000_000
+    late = min(rate_bps * _BURST_LATE_US // 8_000_000, chunk_bytes // _BURSTS_PER_CHUNK)
+    wanted = max(rate_bps * _BURST_US // 8_000_000, late)
     return max(2 * (mtu_bytes + ETHERNET_HEADER_BYTES), min(wanted, _BURST_BYTES_MAX))
 
 

@@ -138,7 +138,9 @@ def _blueprint(name: str, plan: str, trial: PlannedTrial, scale: int, *, pinned:
             "make the fabric smaller, as with -s fabric.topology.leaves=2",
         )
     choices = engine.path_choices(trial.spec_json) if pinned else []
-    return blueprint(name, plan, trial.run_spec, described, scale, choices)
+    estimate = engine.estimate(trial.spec_json)
+    chunk_bytes = estimate["payload_bytes"] // max(1, estimate["chunks"]) if estimate else 0
+    return blueprint(name, plan, trial.run_spec, described, scale, choices, chunk_bytes)
 
 
 def fitting_scale(trials: Sequence[PlannedTrial]) -> int:
