@@ -35,6 +35,9 @@ CLOSE_PERCENT = 3.0
 """Below this deviation no cause is listed."""
 TIMEOUT_S = 1_200
 _SCALE = re.compile(r"--scale (\d+), at which")
+SHORT_BYTES = 1 << 20
+_SHORT = "short messages: the first bytes pass the shaper of each link at once"
+_NONE = "none that the records have"
 _EXCLUDED = "not run in a lab: "
 _REFUSED = re.compile(r"no lab can run [^:]+: (.*)")
 
@@ -107,9 +110,15 @@ def _measured(plan: str, scale: str, repeats: Sequence[dict[str, Any]], busy: st
     typical = min(repeats, key=lambda each: abs((each["deviation_percent"] or 0.0) - middle))
     shown = f"{middle:+.2f}" + (f" ({known[0]:+.2f} to {known[-1]:+.2f})" if len(known) > 1 else "")
     measured = typical["measured"]["completion_time_ms"]
-    told = (_causes(typical) or busy or "none that the records have") if abs(middle) > CLOSE_PERCENT else ""
+    told = ""
+    if abs(middle) > CLOSE_PERCENT:
+        told = _causes(typical) or (busy if middle > 0 else _SHORT if _is_short(typical) else "") or _NONE
     cells = (plan, label, scale, _number(measured), _number(predicted), shown, told)
     return f"| {' | '.join(cells)} |\n"
+
+
+def _is_short(row: dict[str, Any]) -> bool:
+    return bool(row["data_size_bytes"] <= SHORT_BYTES)
 
 
 def _causes(row: dict[str, Any]) -> str:

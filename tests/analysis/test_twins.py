@@ -224,7 +224,7 @@ def uplinks(*sent: int) -> dict[str, Any]:
         {"from": "leaf0", "from_port": 1 + number, "to": f"spine{number}", "tier": 2, "bytes": each}
         for number, each in enumerate(sent)
     ]
-    host = {"from": "leaf0", "from_port": 0, "to": "host0", "tier": 1, "bytes": 10**6}
+    host = {"from": "leaf0", "from_port": 0, "to": "host0", "tier": 1, "bytes": 4_000}
     return {"links": [host, *ups]}
 
 

@@ -114,11 +114,12 @@ def parts(
         pinned: Queue pairs send from the UDP source ports of the plan, so that their paths can be the
             simulator's.
     """
+    chunk_bytes = min(map(_chunk_bytes, trials), default=0)
     grouped: dict[str, LabPart] = {}
     excluded: list[Excluded] = []
     for trial in trials:
         try:
-            lab = _blueprint(name, plan, trial, scale, pinned=pinned)
+            lab = _blueprint(name, plan, trial, scale, chunk_bytes, pinned=pinned)
         except LabError as error:
             excluded.append(Excluded(trial, str(error)))
             continue
@@ -128,7 +129,15 @@ def parts(
     return list(grouped.values()), excluded
 
 
-def _blueprint(name: str, plan: str, trial: PlannedTrial, scale: int, *, pinned: bool) -> Blueprint:
+def _chunk_bytes(trial: PlannedTrial) -> int:
+    """Return the mean size of the chunks of a trial."""
+    estimate = engine.estimate(trial.spec_json)
+    return estimate["payload_bytes"] // max(1, estimate["chunks"]) if estimate else 0
+
+
+def _blueprint(
+    name: str, plan: str, trial: PlannedTrial, scale: int, chunk_bytes: int, *, pinned: bool
+) -> Blueprint:
     described = engine.describe(trial.spec_json)
     hosts = sum(node["kind"] == "host" for node in described["nodes"])
     most = AGENTS_PER_CORE * _cores()
@@ -138,8 +147,6 @@ def _blueprint(name: str, plan: str, trial: PlannedTrial, scale: int, *, pinned:
             "make the fabric smaller, as with -s fabric.topology.leaves=2",
         )
     choices = engine.path_choices(trial.spec_json) if pinned else []
-    estimate = engine.estimate(trial.spec_json)
-    chunk_bytes = estimate["payload_bytes"] // max(1, estimate["chunks"]) if estimate else 0
     return blueprint(name, plan, trial.run_spec, described, scale, choices, chunk_bytes)
 
 

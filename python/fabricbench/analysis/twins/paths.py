@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 _MORE: Final = 0.1
 """A link carries more than another by at least this fraction: headers of batches are 1.5 %."""
+_LOAD: Final = 0.1
+"""An uplink with a smaller fraction of the bytes of the busiest link has no load that matters."""
 _LinkEnd = tuple[str, int]
 
 
@@ -34,9 +36,16 @@ def path_causes(measured: Tables, predicted: Tables) -> list[Cause]:
     }
     switch = max(moved, key=lambda each: moved[each], default="")
     total = sum(theirs.get(switch, {}).values())
-    if not total or moved[switch] < _MORE * total / len(theirs[switch]):
+    if not total or max(ours[switch].values()) < _LOAD * _busiest(measured):
+        return []
+    if moved[switch] < _MORE * total / len(theirs[switch]):
         return []
     return [_cause(switch, ours[switch], theirs[switch])]
+
+
+def _busiest(tables: Tables) -> int:
+    rows = (row for batch in tables.batches("links", ("bytes",)) for row in batch.to_pylist())
+    return max((row["bytes"] or 0 for row in rows), default=0)
 
 
 def _cause(switch: str, measured: Mapping[_LinkEnd, int], predicted: Mapping[_LinkEnd, int]) -> Cause:
