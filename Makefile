@@ -165,6 +165,10 @@ docs: $(STAMPS)/requirements-dev ## Build the documentation site into site/; a b
 validation: $(STAMPS)/extension ## Run the shipped plans and write the tables of docs/validation.md
 	$(BIN)/python tools/validation.py
 
+.PHONY: validation-lab
+validation-lab: $(STAMPS)/extension ## Run the shipped plans in labs and write their table of docs/validation.md; needs root
+	$(BIN)/python tools/validation_lab.py
+
 .PHONY: flow-error
 flow-error: $(STAMPS)/extension $(STAMPS)/requirements-dev ## Write the error of the flow model into docs/validation.md (SCENARIOS=)
 	PYTHONPATH=python $(BIN)/python tools/flow_error.py $(if $(SCENARIOS),--scenarios $(SCENARIOS))

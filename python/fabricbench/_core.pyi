@@ -113,6 +113,11 @@ class PortDescription(TypedDict):
     priority: int
     dscp: DscpDescription
 
+class PathChoice(TypedDict):
+    qp: int
+    switch: str
+    port: int
+
 class BusiestLink(TypedDict):
     switch: str
     peer: str
@@ -190,6 +195,15 @@ def port_map(spec_json: str) -> list[PortDescription]:
 
 def roce_mtu(port_mtu_bytes: int) -> int | None:
     """Return the largest RoCE MTU that fits a port's Ethernet MTU [bytes]; none below 320."""
+
+def path_choices(spec_json: str) -> list[PathChoice]:
+    """Return the port by which the data of each queue pair leaves each switch with several equal next hops.
+
+    Empty where load balancing sends packets of a queue pair several ways.
+
+    Raises:
+        SpecError: The RunSpec cannot be carried out.
+    """
 
 def oversubscription(spec_json: str) -> list[tuple[int, int]]:
     """Return the capacity of each tier of switches but the highest [bit/s]: to the hosts and away from them.

@@ -205,3 +205,41 @@ def test_a_line_is_recovered(fixed_ms: float, factor: float, predicted: list[flo
 @pytest.mark.parametrize("times", [[], [(1.0, 2.0)], [(1.0, 2.0), (1.0, 3.0)], [(0.0, 1.0), (1.0, 2.0)]])
 def test_one_size_has_no_trend(times: list[tuple[float, float]]) -> None:
     assert trend(times) is None
+
+
+def test_trouble_that_was_predicted_and_did_not_happen_is_why_a_job_is_faster() -> None:
+    predicted = chunks(retransmits={(0, 1): 7}, cnp_rx={(2, 3): 4})
+    twin = twin_of(side(0.5, chunks()), side(1.0, predicted))
+    assert [cause.text for cause in twin.causes] == [
+        "0 retransmitted frames, 7 predicted",
+        "0 CNPs, 4 predicted",
+    ]
+    slower = twin_of(side(1.5, chunks()), side(1.0, predicted))
+    assert ("counter", "retransmits") not in kinds(slower)
+
+
+def uplinks(*sent: int) -> dict[str, Any]:
+    """Return links of a leaf: one to a host, and one to each spine with so many bytes."""
+    ups = [
+        {"from": "leaf0", "from_port": 1 + number, "to": f"spine{number}", "tier": 2, "bytes": each}
+        for number, each in enumerate(sent)
+    ]
+    host = {"from": "leaf0", "from_port": 0, "to": "host0", "tier": 1, "bytes": 4_000}
+    return {"links": [host, *ups]}
+
+
+@pytest.mark.parametrize(
+    ("sent", "word"),
+    [
+        ((2_000, 0, 1_000), "certainly queue pairs share an uplink"),
+        ((1_000, 0, 2_000), "certainly"),
+        ((0, 1_000, 1_000), "possibly share"),
+        ((1_050, 1_000, 950), ""),
+    ],
+)
+def test_paths_of_the_kernel_are_a_cause_by_the_bytes_of_uplinks(sent: tuple[int, ...], word: str) -> None:
+    predicted = (1_000, 1_000, 1_000) if word != "possibly share" else (1_000, 1_000, 0)
+    twin = twin_of(side(1.5, chunks(), **uplinks(*sent)), side(1.0, chunks(), **uplinks(*predicted)))
+    told = [cause.text for cause in twin.causes if cause.kind == "path"]
+    assert bool(told) == bool(word)
+    assert all(word in each and "leaf0" in each for each in told)

@@ -22,7 +22,8 @@ def plan_of_lab(plan: str = "jct-alltoall", *overrides: str, scale: int = 1_000)
     """Return the lab of the first trial of a plan, under a name that no other lab has."""
     trial = loading.load(plan, overrides).trials[0]
     name = f"test{secrets.token_hex(4)}"
-    return blueprint(name, plan, trial.run_spec, engine.describe(trial.spec_json), scale)
+    described, choices = engine.describe(trial.spec_json), engine.path_choices(trial.spec_json)
+    return blueprint(name, plan, trial.run_spec, described, scale, choices)
 
 
 def refusal() -> str:

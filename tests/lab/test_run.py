@@ -18,12 +18,13 @@ from fabricbench.store import Workspace
 
 pytestmark = pytest.mark.skipif(bool(refusal()), reason=refusal() or "labs can be made")
 
-_LAB = ("run", "jct-alltoall", "--lab", "--twin", "--format", "json")
+_LAB = ("--lab", "--twin", "--format", "json")
 
 
-def start(folder: Path, *options: str) -> subprocess.Popen[str]:
+def start(folder: Path, *options: str, plan: str = "jct-alltoall") -> subprocess.Popen[str]:
     """Start a run in a lab, whose state and records are in a folder."""
-    command = [sys.executable, "-m", "fabricbench", *_LAB, "--workspace", str(folder / "workspace"), *options]
+    own = ("run", plan, *_LAB, "--workspace", str(folder / "workspace"))
+    command = [sys.executable, "-m", "fabricbench", *own, *options]
     environment = {**os.environ, "FABRICBENCH_RUN_DIR": str(folder)}
     return subprocess.Popen(
         command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -90,3 +91,50 @@ def test_what_a_lab_cannot_have_is_refused(tmp_path: Path, options: list[str], s
     _, messages = process.communicate(timeout=60)
     assert process.returncode == 2
     assert said in " ".join(messages.replace("│", " ").split())
+
+
+def test_variants_run_one_after_the_other_each_in_a_lab_of_its_own(tmp_path: Path) -> None:
+    options = [f"--variant={name}" for name in ("infiniband", "ethernet", "ethernet-inter-leaf")]
+    process = start(tmp_path, "--quick", *options, plan="ethernet-vs-infiniband-p2p")
+    output, messages = process.communicate(timeout=180)
+    assert process.returncode == 0, messages
+    rows = json.loads(output)["twins"]
+    assert [row["variant"] for row in rows] == ["ethernet", "ethernet-inter-leaf"]
+    assert {row["measured"]["status"] for row in rows} == {"complete"}
+    assert all(row["predicted"] is not None for row in rows)
+    assert "not run in a lab: infiniband: InfiniBand: the kernel has neither" in messages
+    assert "left out in the lab and its prediction: 2 of 3 trials: fabric.switch.pfc: no pauses" in messages
+    assert "lab 2 of 2: ethernet-inter-leaf" in messages
+    assert not namespaces.existing("fb-ethernet-vs-infiniband-")
+    trials = list(Workspace.open(tmp_path / "workspace").trials())
+    assert len({trial.facts.suite for trial in trials if not trial.is_predicted}) == 1, "one run"
+    for trial in trials:
+        notes = (trial.summary or {})["notes"]
+        assert any(note.startswith("left out, as labs lack it: fabric.switch.pfc") for note in notes)
+
+
+def test_queue_pairs_take_the_uplinks_of_the_prediction(tmp_path: Path) -> None:
+    process = start(tmp_path, "-s", "sweep.data_size=[4MB]", "-s", "criteria=[]", plan="lb-alltoall-ecmp")
+    _, messages = process.communicate(timeout=180)
+    assert process.returncode == 0, messages
+    trials = list(Workspace.open(tmp_path / "workspace").trials())
+    sent = [
+        {
+            (row["from"], row["to"]): row["bytes"]
+            for row in trial.tables.table("links").to_pylist()
+            if row["from"].startswith("leaf") and row["to"].startswith("spine")
+        }
+        for trial in sorted(trials, key=lambda trial: trial.is_predicted)
+    ]
+    measured, predicted = sent
+    # 3 to 5 queue pairs of 512 KB on each of eight uplinks, besides acknowledgements, and what is sent again.
+    assert len(measured) == 8
+    assert all(0.9 < measured[link] / predicted[link] < 1.2 for link in predicted), (measured, predicted)
+
+
+def test_a_plan_that_no_lab_can_run_ends_with_the_reason(tmp_path: Path) -> None:
+    process = start(tmp_path, "--quick", plan="dfs-random-write")
+    _, messages = process.communicate(timeout=60)
+    assert process.returncode == 2
+    assert "no lab can run dfs-random-write: storage: endpoints run collectives only" in messages
+    assert not namespaces.existing("fb-dfs-random-write-")

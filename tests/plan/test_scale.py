@@ -130,3 +130,31 @@ def test_the_command_takes_a_scale(tmp_path: Path, capsys: pytest.CaptureFixture
     first = json.loads(capsys.readouterr().out)["trials"][0]
     (trial,) = [each for each in fb.workspace(tmp_path / "w").trials() if each.id == first["id"]]
     assert trial.run_spec["fabric"]["topology"]["host_link"]["rate_bps"] == 200_000_000_000
+
+
+TCP = """\
+tcp:
+  - {name: background, ranks: "0,1", collective: permutation, rate: 1Gbps}
+"""
+
+
+def test_timers_of_tcp_end_at_the_longest_that_is_allowed_with_a_warning() -> None:
+    text = SMALL + TCP
+    plain, other = spec_of(text)["tcp"][0], spec_of(f"{text}scale: 4000\n")["tcp"][0]
+    assert other["rto_max_ps"] == 10**15
+    assert other["rto_min_ps"] == min(4_000 * plain["rto_min_ps"], 10**15)
+    told = [str(each) for each in load_text(f"{text}scale: 4000\n", "plan.yaml").warnings]
+    assert any("tcp.0.rto_max: found 240000s at a scale of 4000" in each for each in told)
+    assert not any("rto" in str(each) for each in load_text(f"{text}scale: 10\n", "plan.yaml").warnings)
+
+
+def test_latencies_too_short_for_links_so_slow_are_raised_with_a_warning(tmp_path: Path) -> None:
+    path = tmp_path / "close.yaml"
+    path.write_text(CLOSE)
+    loaded = load_plan(str(path), ["scale=10000"])
+    fabric = loaded.trials[0].run_spec["fabric"]
+    # A frame of 65,535 bytes takes 13.107 ms at 40 Mb/s.
+    assert fabric["nic"]["latency_ps"] == fabric["switch"]["pipeline_latency_ps"] == 819_187
+    assert any("adapters and switches take 819.187ns at least" in str(each) for each in loaded.warnings)
+    (row, *_) = fb.run(fb.load(path).with_(scale=10_000), workspace=tmp_path / "w")
+    assert (row.stored.summary or {})["status"] == "complete"

@@ -33,6 +33,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(describe, module)?)?;
     module.add_function(wrap_pyfunction!(port_map, module)?)?;
     module.add_function(wrap_pyfunction!(roce_mtu, module)?)?;
+    module.add_function(wrap_pyfunction!(path_choices, module)?)?;
     module.add_function(wrap_pyfunction!(oversubscription, module)?)?;
     module.add_function(wrap_pyfunction!(estimate, module)?)?;
     module.add_function(wrap_pyfunction!(run, module)?)?;
@@ -110,6 +111,14 @@ fn port_map<'py>(py: Python<'py>, spec_json: &str) -> PyResult<Bound<'py, PyAny>
     let spec = parse(py, spec_json)?;
     let rows = py.detach(|| sim::port_map(&spec)).map_err(|error| spec_error(py, &error))?;
     to_python(py, &rows)
+}
+
+/// The ports by which the data of each queue pair leaves the switches that have several equal next hops for it.
+#[pyfunction]
+fn path_choices<'py>(py: Python<'py>, spec_json: &str) -> PyResult<Bound<'py, PyAny>> {
+    let spec = parse(py, spec_json)?;
+    let choices = py.detach(|| sim::path_choices(&spec)).map_err(|error| spec_error(py, &error))?;
+    to_python(py, &choices)
 }
 
 /// The capacity of each tier of switches below the highest, in sum: towards the hosts and away from them

@@ -34,8 +34,8 @@ pub use estimate::{Estimate, estimate, helpful_threads};
 pub use jobs::{Observer, RunError, Stopped};
 pub use progress::{PortSample, Progress, Sample};
 pub use report::{
-    CapturedFrame, Description, LinkDescription, NodeDescription, Numbers, PortRow, QueuePairDescription,
-    capture, describe, port_map,
+    CapturedFrame, Description, LinkDescription, NodeDescription, Numbers, PathChoice, PortRow,
+    QueuePairDescription, capture, describe, path_choices, port_map,
 };
 pub use run::{Options, Path, run};
 

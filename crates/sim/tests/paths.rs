@@ -3,6 +3,7 @@
 mod common;
 
 use common::{Recorder, collective, leaf_spine, run};
+use fabricbench_sim::path_choices;
 use record::PathRow;
 use spec::{EcmpHash, LoadBalancing, RunSpec};
 use std::collections::HashMap;
@@ -73,4 +74,23 @@ fn the_table_is_bounded_and_empty_without_paths() {
     spec.observe.path_rows = 1_000;
     spec.fabric.load_balancing = LoadBalancing::SprayRandom {};
     assert!(run(&spec).1.paths.is_empty());
+}
+
+#[test]
+fn choices_known_before_a_run_are_the_paths_that_its_queue_pairs_take() {
+    let ecmp = LoadBalancing::Ecmp { hash: EcmpHash::Toeplitz, include_qp: false };
+    for balancing in [ecmp, LoadBalancing::Weighted { weights: vec![1, 3] }, LoadBalancing::DModK {}] {
+        let mut spec = two_jobs();
+        spec.fabric.load_balancing = balancing;
+        let (_, recorder) = run(&spec);
+        let rows = recorder.paths.iter().filter(|row| row.peer.starts_with("spine"));
+        let taken: Vec<_> = rows.map(|row| (row.qp, row.node.clone(), row.port)).collect();
+        let choices = path_choices(&spec).expect("the spec is right");
+        let chosen: Vec<_> =
+            choices.into_iter().map(|each| (each.qp, each.switch, u32::from(each.port))).collect();
+        assert!(!taken.is_empty());
+        assert_eq!(chosen, taken);
+        spec.fabric.load_balancing = LoadBalancing::SprayRandom {};
+        assert!(path_choices(&spec).expect("the spec is right").is_empty());
+    }
 }

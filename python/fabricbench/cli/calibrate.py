@@ -180,9 +180,10 @@ def _hosts_settings(loaded: LoadedPlan, given: Path | None, *, in_lab: bool) -> 
     if not in_lab:
         yield {"hosts": str(given)} if given else {}
         return
-    from fabricbench.cli.run import lab_settings
+    from fabricbench.cli.lab import blueprint_of_loaded
+    from fabricbench.cli.lab_run import built
 
-    with lab_settings(loaded) as settings:
+    with built(blueprint_of_loaded(loaded, scale=1), driver=None) as settings:
         yield settings
 
 

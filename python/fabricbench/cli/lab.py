@@ -116,10 +116,9 @@ def blueprint_of_loaded(loaded: LoadedPlan, scale: int, name: str | None = None)
     for trial in trials:
         if trial.run_spec["fabric"] != first.run_spec["fabric"]:
             raise _different_fabrics(loaded, trial.case.axes != first.case.axes)
-    described = engine.describe(first.spec_json)
-    return blueprint(
-        name or _default_name(loaded.plan.name), loaded.plan.name, first.run_spec, described, scale
-    )
+    described, choices = engine.describe(first.spec_json), engine.path_choices(first.spec_json)
+    own_name = name or default_name(loaded.plan.name)
+    return blueprint(own_name, loaded.plan.name, first.run_spec, described, scale, choices)
 
 
 def _searched_fabric(loaded: LoadedPlan) -> LabError:
@@ -144,7 +143,7 @@ def _different_fabrics(loaded: LoadedPlan, is_swept: bool) -> LabError:
     )
 
 
-def _default_name(plan: str) -> str:
+def default_name(plan: str) -> str:
     """Return the name of a lab without one of its own: what of the plan's name can be one."""
     import re
 
@@ -157,6 +156,8 @@ def tell(lab: Lab) -> None:
         note(f"not as in the plan: {omission.field}: {omission.text}")
     if lab.without_order:
         note(f"not as in the plan: frames of a flow may overtake each other: {lab.without_order}")
+    if lab.without_priority:
+        note(f"not as in the plan: acknowledgements wait behind data: {lab.without_priority}")
     if lab.without_marks:
         note(f"not as in the plan: no ECN marks and no losses: {lab.without_marks}")
 

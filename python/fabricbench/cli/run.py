@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,7 +10,6 @@ import typer
 
 from fabricbench.cli.errors import NOT_MET
 from fabricbench.cli.hosts import AuthorityOption, authority_folder
-from fabricbench.cli.lab import LAB_SCALE
 from fabricbench.cli.options import (
     ForceOption,
     FormatOption,
@@ -30,7 +27,7 @@ from fabricbench.runner.loading import TIME_LIMIT_MIN
 from fabricbench.words import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from fabricbench.backend.protocol import Backend
     from fabricbench.plan.loaded import LoadedPlan
@@ -125,7 +122,8 @@ def run_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
         typer.Option(
             "--lab",
             help="Build the plan's fabric out of network namespaces on this machine, and run on its hosts; "
-            "`--scale` is 1000 by default.",
+            "one lab after the other where variants have fabrics of their own. `--scale` is 1000 by default, "
+            "or as many times that as this machine needs to keep up.",
         ),
     ] = False,
     driver: Annotated[
@@ -148,6 +146,7 @@ def run_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
     this machine; 3 when every trial ran and a criterion is not met; 130 when stopped by Ctrl-C; 143 by
     SIGTERM. Finished trials stay in any case.
     """
+    from fabricbench.cli.lab_run import LabPlan, fitting_scale, lab_plan
     from fabricbench.cli.progress import display
     from fabricbench.plan.errors import named_as_written
     from fabricbench.results.jobs import meets_criteria, result_rows
@@ -158,33 +157,52 @@ def run_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
     _check_driver(driver, in_lab=in_lab)
     if in_lab:
         _check_lab(backend, hosts)
-        backend, scale = "hosts", scale or LAB_SCALE
+        backend = "hosts"
     limits = None if force else loading.machine_limits(time_limit)
     named = None if profile is None else str(profile.absolute())
-    own = _as_overrides(tag=tag, backend=backend, seed=seed, scale=scale, profile=named)
-    with named_as_written(own):
-        loaded = loading.load(plan, [*(overrides or ()), *own.values()], limits, variants or (), quick=quick)
+
+    def load(scale: int | None) -> LoadedPlan:
+        own = _as_overrides(tag=tag, backend=backend, seed=seed, scale=scale, profile=named)
+        with named_as_written(own):
+            given = [*(overrides or ()), *own.values()]
+            return loading.load(plan, given, limits, variants or (), quick=quick)
+
+    loaded = load(scale or (fitting_scale(load(1)) if in_lab else None))
     warn(loaded)
     settings = _settings(path, fast_forward=fast_forward)
-    with _hosts_settings(loaded, hosts, driver, in_lab=in_lab) as told_hosts:
-        given = told_hosts and told_hosts | {"hosts_authority": str(authority_folder(workspace, authority))}
+    authorities = {"hosts_authority": str(authority_folder(workspace, authority))}
+
+    def carrier_of(one: LoadedPlan, told_hosts: Mapping[str, Any]) -> Backend:
+        given: dict[str, Any] = {**told_hosts, **authorities} if told_hosts else {}
         # What a twin is told of the engine concerns its prediction.
-        carrier = loading.backend_of(loaded, given if twin else settings | given)
-        for told in loading.notes_of(loaded, carrier):
-            note(f"note: {told}")
-        predicted = loading.twin_of(loaded, limits, variants or ()) if twin else None
-        predictor = loading.backend_of(predicted, settings) if predicted else None
-        store = Workspace.open(workspace, create=True)
-        with display() as listener:
+        carrier = loading.backend_of(one, given if twin else settings | given)
+        for text in loading.notes_of(one, carrier):
+            note(f"note: {text}")
+        return carrier
 
-            def carry_out(one: LoadedPlan, by: Backend, *, resume: bool) -> Outcome:
-                runner = Runner(store, by, result_rows, listener, threads, resume, jobs)
-                runner.judge = meets_criteria
-                return runner.run(one)
+    told = {} if hosts is None else {"hosts": str(hosts)}
+    measuring = lab_plan(loaded, driver) if in_lab else carrier_of(loaded, told)
+    predicted = loading.twin_of(loaded, limits, variants or ()) if twin else None
+    if predicted and isinstance(measuring, LabPlan):
+        predicted = measuring.alike(predicted)
+    predictor = loading.backend_of(predicted, settings) if predicted else None
+    store = Workspace.open(workspace, create=True)
+    with display() as listener:
 
-            outcome = carry_out(predicted, predictor, resume=True) if predicted and predictor else None
-            if outcome is None or outcome.stopped_by is None:
-                outcome = carry_out(loaded, carrier, resume=resume)
+        def carry_out(one: LoadedPlan, by: Backend, *, resume: bool, suite: str | None = None) -> Outcome:
+            runner = Runner(store, by, result_rows, listener, threads, resume, jobs)
+            runner.judge, runner.suite = meets_criteria, suite
+            return runner.run(one)
+
+        def measure(one: LoadedPlan, told_hosts: Mapping[str, Any], suite: str | None = None) -> Outcome:
+            return carry_out(one, carrier_of(one, told_hosts), resume=resume, suite=suite)
+
+        outcome = carry_out(predicted, predictor, resume=True) if predicted and predictor else None
+        if outcome is None or outcome.stopped_by is None:
+            if isinstance(measuring, LabPlan):
+                outcome = measuring.measure(measure)
+            else:
+                outcome = carry_out(loaded, measuring, resume=resume)
     _tell(store, loaded.plan.name, outcome, output, twin=twin)
 
 
@@ -246,45 +264,6 @@ def _check_driver(driver: str | None, *, in_lab: bool) -> None:
         raise typer.BadParameter(f"found --driver {driver}; allowed: {', '.join(sorted(drivers))}")
     if why := drivers[driver]:
         raise typer.BadParameter(f"driver {driver} cannot be used here: {why}")
-
-
-@contextmanager
-def _hosts_settings(
-    loaded: LoadedPlan, given: Path | None, driver: str | None, *, in_lab: bool
-) -> Iterator[dict[str, Any]]:
-    """Give what backend `hosts` is told, if there are hosts: of a lab, for as long as the block takes.
-
-    Raises:
-        LabError: The lab cannot be made; nothing is left of it.
-    """
-    if in_lab:
-        with lab_settings(loaded, driver) as settings:
-            yield settings
-    else:
-        yield {} if given is None else {"hosts": str(given)}
-
-
-@contextmanager
-def lab_settings(loaded: LoadedPlan, driver: str | None = None) -> Iterator[dict[str, Any]]:
-    """Have a lab of a plan, whose rates are scaled already; give its file of hosts and what reads its links.
-
-    Args:
-        loaded: The plan.
-        driver: Of every host; `roce` by default.
-
-    Raises:
-        LabError: The lab cannot be made; nothing is left of it.
-    """
-    from fabricbench.cli.lab import blueprint_of_loaded, tell
-    from fabricbench.lab import endpoints
-    from fabricbench.lab.counters import counters
-    from fabricbench.runner.interrupts import Interrupts
-
-    blueprint = blueprint_of_loaded(loaded, scale=1)
-    defaults = {"driver": driver} if driver else {}
-    with Interrupts() as interrupts, endpoints.measuring(blueprint, defaults, interrupts.check) as lab:
-        tell(lab)
-        yield {"hosts": str(endpoints.hosts_file(lab)), "read_links": lambda: counters(lab)}
 
 
 def _twins(store: Workspace, outcome: Outcome, output: Format) -> str:

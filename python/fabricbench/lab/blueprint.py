@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import zlib
 from collections import defaultdict
+from collections.abc import Sequence
 from ipaddress import IPv4Address, IPv4Network
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -19,7 +20,7 @@ from fabricbench.lab.routing import next_hops
 
 if TYPE_CHECKING:
     from fabricbench.plan._run_spec import FabricSpec, RunSpec, SwitchSpec
-    from fabricbench.plan.engine import Description, LinkDescription
+    from fabricbench.plan.engine import Description, LinkDescription, PathChoice
 
 NODES_MAX: Final = 512
 """Namespaces of one lab; some 50 ms each to make."""
@@ -27,6 +28,9 @@ LINKS_MAX: Final = 4_096
 """Cables of one lab."""
 RATE_BPS_MIN: Final = 1_000_000
 """Slowest link; a frame of 4 KB takes 33 ms on it."""
+PINS_MAX: Final = 1_024
+"""Queue pairs whose paths one switch has rules for: the kernel goes through all of them for each packet, some
+10 ns each."""
 RATE_BPS_MAX: Final = 32_000_000_000
 """Fastest link: what the 32 bits of the shaper's rate in bytes/s hold, and more than a core forwards."""
 
@@ -38,7 +42,11 @@ ETHERNET_HEADER_BYTES: Final = 14
 HOST_QUEUE_BYTES: Final = 64 << 20
 """Queue of a host port: longer than what its sockets may have unsent, so that a host never drops what it
 sends itself, as a NIC would not."""
+IN_FLIGHT_PACKETS_MAX: Final = 1_024
+_IN_FLIGHT_MIN: Final = 64
 _BURST_US: Final = 800
+_BURST_LATE_US: Final = 10_000
+_BURSTS_PER_CHUNK: Final = 128
 _BURST_BYTES_MAX: Final = 32_768
 _QUEUE_BYTES_MAX: Final = (1 << 32) - 1
 _FIRST_LOOPBACK: Final = IPv4Address("100.64.0.1")  # RFC 6598: shared address space
@@ -114,6 +122,22 @@ class Route(_Model):
     mac: str | None
 
 
+class Pin(_Model):
+    """The next hop of a queue pair's data at a switch that has several.
+
+    Attributes:
+        source: IP address that the data is sent from.
+        destination: IP address that it is sent to.
+        source_port: UDP source port.
+        port: Port of the switch.
+    """
+
+    source: str
+    destination: str
+    source_port: int
+    port: int
+
+
 class Node(_Model):
     """A host or a switch.
 
@@ -125,6 +149,7 @@ class Node(_Model):
         hash_seed: Of a switch's choice among equal next hops.
         ports: Its ports, by number.
         routes: Those of a switch.
+        pins: Queue pairs whose path is the simulator's; others go by the kernel's hash.
     """
 
     name: str
@@ -134,6 +159,7 @@ class Node(_Model):
     hash_seed: int
     ports: tuple[Port, ...]
     routes: tuple[Route, ...]
+    pins: tuple[Pin, ...] = ()
 
     @property
     def addresses(self) -> list[str]:
@@ -151,6 +177,7 @@ class Blueprint(_Model):
         mtu_bytes: IP MTU of every interface.
         nodes: Hosts, then switches.
         omissions: What of the plan it does not have.
+        acknowledgements_first: Acknowledgements overtake data at every port.
     """
 
     name: str
@@ -159,6 +186,7 @@ class Blueprint(_Model):
     mtu_bytes: int
     nodes: tuple[Node, ...]
     omissions: tuple[Omission, ...]
+    acknowledgements_first: bool = False
 
     @property
     def hosts(self) -> list[Node]:
@@ -188,15 +216,26 @@ class Blueprint(_Model):
     def in_flight_packets(self) -> int:
         """How many packets of all its queue pairs a host may have under way.
 
-        What its port sends in 20 ms, ten times the way through the fabric and back: more would only stand in
-        the host's own queue, and take the processors from the other hosts when all begin. 64 to 1,024, the
-        default of endpoints.
+        What its port sends in 20 ms, ten times the path through the fabric and back, 64 to 1,024: more would
+        only wait in the host's own queue, and take the processors from the other hosts when all begin. 1,024,
+        the default of endpoints, where queue pairs have several paths: those on a shared uplink hold most
+        while others run, and the queue of the uplink is to grow as it does in the twin.
         """
+        if any(len(route.ports) > 1 for node in self.switches for route in node.routes):
+            return IN_FLIGHT_PACKETS_MAX
         rates = [port.rate_bps for node in self.hosts for port in node.ports]
-        return min(max(64, max(rates) // 50 // 8 // self.mtu_bytes), 1_024)
+        return min(max(_IN_FLIGHT_MIN, max(rates) // 50 // 8 // self.mtu_bytes), IN_FLIGHT_PACKETS_MAX)
 
 
-def blueprint(name: str, plan: str, spec: RunSpec, description: Description, scale: int) -> Blueprint:
+def blueprint(
+    name: str,
+    plan: str,
+    spec: RunSpec,
+    description: Description,
+    scale: int,
+    choices: Sequence[PathChoice] = (),
+    chunk_bytes: int = 0,
+) -> Blueprint:
     """Return the lab of a run spec.
 
     Args:
@@ -205,15 +244,18 @@ def blueprint(name: str, plan: str, spec: RunSpec, description: Description, sca
         spec: A run spec of the plan.
         description: What the engine tells of that spec.
         scale: By how much rates are divided.
+        choices: The path of each queue pair; what has none goes by the kernel's hash.
+        chunk_bytes: Mean size of the chunks that the jobs send; 0 if it is not known.
 
     Raises:
         LabError: It is too large, or its links too slow or too fast.
     """
     _check_extent(description, scale)
     mtu = _ip_mtu(spec)
-    ports = _ports(spec["fabric"], description, scale, mtu)
+    ports = _ports(spec["fabric"], description, scale, mtu, chunk_bytes)
     routes = next_hops(description)
     macs = {port.address: port.mac for each in ports.values() for port in each if port.address is not None}
+    pins = _pins(description, choices)
     nodes = []
     for number, node in enumerate(description["nodes"]):
         is_switch = node["kind"] == "switch"
@@ -232,12 +274,52 @@ def blueprint(name: str, plan: str, spec: RunSpec, description: Description, sca
                     )
                     for hop in routes.get(own, ())
                 ),
+                pins=tuple(pins[own]),
             )
         )
-    lacks = omissions(spec, description, scale)
+    has_choices = any(len(route.ports) > 1 for node in nodes for route in node.routes)
+    unpinned = _unpinned(choices, pins) if has_choices else ""
+    lacks = omissions(spec, description, scale, unpinned=unpinned)
+    priorities = spec["transport"]["priorities"]
+    is_strict = spec["fabric"]["switch"]["scheduling"]["kind"] == "strict"
     return Blueprint(
-        name=name, plan=plan, scale=scale, mtu_bytes=mtu, nodes=tuple(nodes), omissions=tuple(lacks)
+        name=name,
+        plan=plan,
+        scale=scale,
+        mtu_bytes=mtu,
+        nodes=tuple(nodes),
+        omissions=tuple(lacks),
+        acknowledgements_first=is_strict and priorities["ack"] > priorities["data"],
     )
+
+
+def _pins(description: Description, choices: Sequence[PathChoice]) -> defaultdict[str, list[Pin]]:
+    """Return the pins of each switch; none of a switch that would have too many."""
+    pairs = {pair["qp"]: pair for pair in description["qps"]} if choices else {}
+    pins = defaultdict[str, list[Pin]](list)
+    for choice in choices:
+        pair = pairs[choice["qp"]]
+        pins[choice["switch"]].append(
+            Pin(
+                source=pair["src_ip"],
+                destination=pair["dst_ip"],
+                source_port=pair["udp_source_port"],
+                port=choice["port"],
+            )
+        )
+    for switch, own in pins.items():
+        if len(own) > PINS_MAX:
+            pins[switch] = []
+    return pins
+
+
+def _unpinned(choices: Sequence[PathChoice], pins: dict[str, list[Pin]]) -> str:
+    """Say which queue pairs go by the kernel's hash, and why; empty if none does."""
+    if not choices:
+        return "all queue pairs"
+    switches = {choice["switch"] for choice in choices}
+    free = sorted(name for name in switches if not pins[name])
+    return f"queue pairs at {', '.join(free[:4])}, more than {PINS_MAX:,} at a switch" if free else ""
 
 
 def _check_extent(description: Description, scale: int) -> None:
@@ -275,7 +357,7 @@ def _ip_mtu(spec: RunSpec) -> int:
 
 
 def _ports(
-    fabric: FabricSpec, description: Description, scale: int, mtu: int
+    fabric: FabricSpec, description: Description, scale: int, mtu: int, chunk_bytes: int
 ) -> defaultdict[str, list[Port]]:
     """Return the ports of each node."""
     hosts = {node["name"] for node in description["nodes"] if node["kind"] == "host"}
@@ -298,7 +380,7 @@ def _ports(
                     peer=peer,
                     peer_port=peer_port,
                     rate_bps=rate,
-                    burst_bytes=burst_bytes(rate, mtu),
+                    burst_bytes=burst_bytes(rate, mtu, chunk_bytes),
                     queue_bytes=HOST_QUEUE_BYTES if is_host else switch_queue_bytes(fabric["switch"], mtu),
                     mac=macs[end],
                     peer_mac=macs[1 - end],
@@ -310,13 +392,15 @@ def _ports(
     return ports
 
 
-def burst_bytes(rate_bps: int, mtu_bytes: int) -> int:
+def burst_bytes(rate_bps: int, mtu_bytes: int, chunk_bytes: int = 0) -> int:
     """Return what a shaper lets through at once.
 
-    800 us at the link's rate, so that timers that come late by as much cost no rate, but at least two frames
-    and at most 32 KiB, half a batch of segments.
+    800 us at the link's rate, so that timers that are late by as much cost no rate; up to 10 ms, as on a busy
+    machine, as long as that is less than a 128th of what queue pairs send in one go, and changes no time by
+    more. At least two frames, and at most 32 KiB, half a batch of segments.
     """
-    wanted = rate_bps * _BURST_US // 8_000_000
+    late = min(rate_bps * _BURST_LATE_US // 8_000_000, chunk_bytes // _BURSTS_PER_CHUNK)
+    wanted = max(rate_bps * _BURST_US // 8_000_000, late)
     return max(2 * (mtu_bytes + ETHERNET_HEADER_BYTES), min(wanted, _BURST_BYTES_MAX))
 
 

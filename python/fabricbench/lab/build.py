@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from fabricbench.lab import marking, namespaces, ports, removal, state, steering
+from fabricbench.lab import marking, namespaces, ports, priorities, removal, state, steering
 from fabricbench.lab.errors import LabError
 
 if TYPE_CHECKING:
@@ -110,6 +110,8 @@ def _make(lab: state.Lab, check: Callable[[], None]) -> None:
                 namespaces.inside(node.namespace, lambda node=node: _configure(node, marks))  # type: ignore[misc]
                 or lab.without_marks
             )
+            if blueprint.acknowledgements_first and not lab.without_priority:
+                lab.without_priority = priorities.acknowledgements_first(node)
         if marks is not None and not lab.without_marks:
             lab.marks_map = marks.number
     finally:

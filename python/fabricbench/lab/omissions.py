@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from fabricbench.plan.engine import Description
 
 _PS_PER_US: Final = 1_000_000
+BY_FLOW: Final = ("ecmp", "weighted", "pinned", "d-mod-k")
+"""Load balancing that gives each queue pair one path."""
 
 
 class Omission(BaseModel):
@@ -28,12 +30,19 @@ class Omission(BaseModel):
     text: str
 
 
-def omissions(spec: RunSpec, description: Description, scale: int) -> list[Omission]:
-    """Return what of a run spec a lab at a scale does not have."""
+def omissions(spec: RunSpec, description: Description, scale: int, *, unpinned: str) -> list[Omission]:
+    """Return what of a run spec a lab at a scale does not have.
+
+    Args:
+        spec: The run spec.
+        description: Its nodes and links.
+        scale: By how much rates are divided.
+        unpinned: Which queue pairs take paths of the kernel's choice; empty if none does.
+    """
     fabric = spec["fabric"]
     found = [
         *_of_links(fabric, description, scale),
-        *_of_switches(fabric),
+        *_of_switches(fabric, unpinned),
         *_of_addresses(fabric),
         *_of_hosts(fabric),
     ]
@@ -69,18 +78,18 @@ def _of_addresses(fabric: FabricSpec) -> Iterator[tuple[str, str]]:
         )
 
 
-def _of_switches(fabric: FabricSpec) -> Iterator[tuple[str, str]]:
+def _of_switches(fabric: FabricSpec, unpinned: str) -> Iterator[tuple[str, str]]:
     if fabric.get("switch_settings"):
         yield "fabric.switch_settings", "every switch is set up as `fabric.switch` says"
     switch = fabric["switch"]
     balancing = fabric["load_balancing"]["kind"]
-    if balancing == "ecmp":
+    if balancing not in BY_FLOW:
+        yield "fabric.load_balancing", f"{balancing}: the kernel's 5-tuple ECMP in its place"
+    elif unpinned:
         yield (
             "fabric.load_balancing",
-            "the kernel's 5-tuple hash: queue pairs take other paths than predicted",
+            f"the kernel's 5-tuple hash for {unpinned}: they take other paths than predicted",
         )
-    else:
-        yield "fabric.load_balancing", f"{balancing}: the kernel's 5-tuple ECMP in its place"
     if switch["scheduled"] is not None:
         yield "fabric.switch", "scheduled fabric: Ethernet switches in its place"
     if switch["forwarding"] == "cut-through":

@@ -21,6 +21,11 @@ FRAMING_BYTES: Final = 24
 (IEEE 802.3-2022, 3.1.1 and 4.4.2)."""
 _SOURCE_TABLE: Final = 100
 """Routing table of a host's port 0; those of further ports follow."""
+_PIN_TABLE: Final = 1_000
+"""Routing table of the first port of a switch that pins lead to; those of further ports follow."""
+_PIN_PRIORITY: Final = 100
+"""Of the rules of pins: after the table of local addresses, before all others."""
+_UDP: Final = 17
 _SYSCTL: Final = Path("/proc/sys/net")
 
 _EVERYWHERE: Final = {
@@ -136,6 +141,26 @@ def _route_switch(netlink: IPRoute, node: Node, indices: Mapping[str, int]) -> N
                 netlink.route("add", dst=str(network), **hops[0])
             else:
                 netlink.route("add", dst=str(network), multipath=hops)
+    _pin(netlink, node, interfaces)
+
+
+def _pin(netlink: IPRoute, node: Node, interfaces: Mapping[int, int]) -> None:
+    """Send queue pairs out of the ports that the plan gives them: a rule for each, a table for each port."""
+    for number in sorted({pin.port for pin in node.pins}):
+        hop = {"gateway": GATEWAY, "oif": interfaces[number], "flags": ["onlink"]}
+        netlink.route("add", table=_PIN_TABLE + number, dst="0.0.0.0/0", **hop)
+    for pin in node.pins:
+        netlink.rule(
+            "add",
+            src=pin.source,
+            src_len=32,
+            dst=pin.destination,
+            dst_len=32,
+            ip_proto=_UDP,
+            sport_range=f"{pin.source_port}:{pin.source_port}",
+            table=_PIN_TABLE + pin.port,
+            priority=_PIN_PRIORITY,
+        )
 
 
 def _summarised(node: Node) -> Iterator[tuple[tuple[int, ...], list[IPv4Network]]]:

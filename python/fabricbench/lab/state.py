@@ -37,6 +37,7 @@ class Lab(BaseModel):
         marks_map: Number of the kernel's map that counts marks and losses; none without them.
         without_marks: Why there are none though the plan has them; empty if there are, or it has none.
         without_order: Why frames of a flow may overtake each other; empty if they do not.
+        without_priority: Why acknowledgements do not overtake data as in the plan; empty if they do.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -49,6 +50,7 @@ class Lab(BaseModel):
     marks_map: int | None = None
     without_marks: str = ""
     without_order: str = ""
+    without_priority: str = ""
 
     @property
     def name(self) -> str:

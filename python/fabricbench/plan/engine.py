@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from fabricbench._core import Description as Description  # noqa: PLC0414
     from fabricbench._core import Estimate as Estimate  # noqa: PLC0414
     from fabricbench._core import LinkDescription as LinkDescription  # noqa: PLC0414
+    from fabricbench._core import PathChoice as PathChoice  # noqa: PLC0414
     from fabricbench._core import PortDescription as PortDescription  # noqa: PLC0414
     from fabricbench._core import QueuePairDescription as QueuePairDescription  # noqa: PLC0414
     from fabricbench._core import SpecError as SpecError  # noqa: PLC0414
@@ -88,6 +89,16 @@ def port_map(spec_json: str) -> "list[PortDescription] | None":
         return _core.port_map(spec_json)
     except _core.SpecError:
         return None
+
+
+def path_choices(spec_json: str) -> "list[PathChoice]":
+    """Return the port by which the data of each queue pair leaves each switch with several next hops.
+
+    Empty where load balancing sends packets of a queue pair by several paths.
+    """
+    from fabricbench import _core
+
+    return _core.path_choices(spec_json)
 
 
 def is_oversubscribed(spec_json: str) -> bool:

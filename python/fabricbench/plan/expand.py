@@ -47,6 +47,7 @@ class PlannedTrial:
         run_spec: What is to be run; complete. Trials share its parts: never change it.
         case: The variant in which all jobs run, and the values of swept fields.
         chosen: Why its backend carries it out, where the plan leaves that open; else empty.
+        notes: What every report of the result has to say of it besides, a sentence each.
     """
 
     index: int
@@ -57,6 +58,7 @@ class PlannedTrial:
     run_spec: RunSpec
     case: Case = AS_IT_STANDS
     chosen: str = ""
+    notes: tuple[str, ...] = ()
 
     @property
     def is_solo(self) -> bool:

@@ -13,10 +13,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from fabricbench import units
+from fabricbench.plan._run_spec import LIMITS
 from fabricbench.plan.errors import Problem
 
 if TYPE_CHECKING:
-    from fabricbench.plan._run_spec import RunSpec
+    from fabricbench.plan._run_spec import FabricSpec, RunSpec
     from fabricbench.plan.document.document import Document
     from fabricbench.plan.model import Plan
 
@@ -40,11 +42,54 @@ DELAYS: Final = frozenset(
     }
 )
 """Times of a run spec that do not depend on the rate of a link."""
+TCP_TIMERS: Final = ("rto_initial", "rto_min", "rto_max")
+"""Retransmission timers of TCP in a plan: as limits of a wait they may end at the longest that is allowed."""
+_LIMITED: Final[Mapping[str, int]] = {f"{name}_ps": LIMITS[f"TcpSpec.{name}_ps"][1] for name in TCP_TIMERS}
+_LONGEST_FRAME_BITS: Final = 8 * 65_535
+_FRAME_IN_HOPS_MAX: Final = 31_000
+"""The longest frame takes so many times the shortest hop at most: the engine's inboxes hold 32,768 windows of
+one hop (`SLOTS_MAX` of `crates/sim/src/setup/fabric.rs`), less some for the latencies themselves."""
+_FRAME_IN_RAISED_HOPS: Final = 16_000
 
 
 def scaled(run_spec: RunSpec, scale: int) -> RunSpec:
-    """Return a run spec at rates divided by `scale`, rounded to whole bit/s; the same one for 1."""
-    return cast("RunSpec", _scaled("", run_spec, scale)) if scale != 1 else run_spec
+    """Return a run spec at rates divided by `scale`, rounded to whole bit/s; the same one for 1.
+
+    Retransmission timers of TCP end at the longest that the engine allows, and latencies that are too short
+    for the slowest link are raised as `hop_latency_min_ps` says.
+    """
+    if scale == 1:
+        return run_spec
+    found = cast("RunSpec", _scaled("", run_spec, scale))
+    fabric = found["fabric"]
+    least_ps = hop_latency_min_ps(fabric)
+    if least_ps:
+        fabric["nic"]["latency_ps"] = max(fabric["nic"]["latency_ps"], least_ps)
+        switch = fabric["switch"]
+        switch["pipeline_latency_ps"] = max(switch["pipeline_latency_ps"], least_ps)
+    return found
+
+
+def hop_latency_min_ps(fabric: FabricSpec) -> int:
+    """Return the latency that adapters and switches need at least for the engine to run with links so slow.
+
+    It is a 16,000th of the time of the longest frame on the slowest link; 0 where nothing is to be raised.
+    """
+    rates = list(_values(fabric["topology"], "rate_bps"))
+    longest_ps = _LONGEST_FRAME_BITS * 10**12 // min(rates, default=10**12)
+    latency_ps = min(fabric["nic"]["latency_ps"], fabric["switch"]["pipeline_latency_ps"])
+    shortest_ps = latency_ps + min(_values(fabric["topology"], "delay_ps"), default=0)
+    return longest_ps // _FRAME_IN_RAISED_HOPS if shortest_ps * _FRAME_IN_HOPS_MAX < longest_ps else 0
+
+
+def _values(value: Any, name: str) -> Iterator[int]:
+    """Yield every number of that name in part of a run spec."""
+    if isinstance(value, Mapping):
+        for key, each in value.items():
+            yield from [each] if key == name and isinstance(each, int) else _values(each, name)
+    elif isinstance(value, list):
+        for each in value:
+            yield from _values(each, name)
 
 
 def _scaled(name: str, value: Any, scale: int) -> Any:
@@ -56,13 +101,16 @@ def _scaled(name: str, value: Any, scale: int) -> Any:
         return value
     if name.endswith("_bps"):
         return (value + scale // 2) // scale
-    return value * scale if name.endswith("_ps") and name not in DELAYS else value
+    if not name.endswith("_ps") or name in DELAYS:
+        return value
+    return min(value * scale, max(value, _LIMITED[name])) if name in _LIMITED else value * scale
 
 
 def scale_warnings(plan: Plan, document: Document) -> Iterator[Problem]:
     """Yield what is left out of a scaled plan, or hardly holds there, as it is about the rates as written."""
     if plan.scale == 1:
         return
+    yield from _limited(plan, document)
     if plan.published is not None:
         yield document.problem(("published",), f"results at full rate, left out at a scale of {plan.scale}")
     for index in range(len(plan.criteria)):
@@ -70,3 +118,18 @@ def scale_warnings(plan: Plan, document: Document) -> Iterator[Problem]:
         yield document.problem(
             ("criteria", index), found, hint="times grow with the scale, bandwidths shrink"
         )
+
+
+def _limited(plan: Plan, document: Document) -> Iterator[Problem]:
+    """Yield the timers and latencies that are not what the scale alone would make of them."""
+    for index, tcp in enumerate(plan.tcp):
+        for name in TCP_TIMERS:
+            scaled_ps, longest_ps = getattr(tcp, f"{name}_ps") * plan.scale, _LIMITED[f"{name}_ps"]
+            if scaled_ps > longest_ps:
+                found = f"{units.format_time(scaled_ps)} at a scale of {plan.scale}"
+                found += f", in whose place the longest timer is, {units.format_time(longest_ps)}"
+                yield document.problem(("tcp", index, name), found)
+    written = plan.fabric.run_spec(plan.transport.priorities.data, [])
+    if least_ps := hop_latency_min_ps(cast("FabricSpec", _scaled("", written, plan.scale))):
+        found = f"latencies too short for links at a scale of {plan.scale}; adapters and switches take "
+        yield document.problem(("fabric",), f"{found}{units.format_time(least_ps)} at least")

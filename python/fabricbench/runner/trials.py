@@ -104,6 +104,8 @@ class Runner:
             saves time. Each then has a process of its own.
         allowed: Asked before each trial how many may run at once just now.
         judge: Tells whether a trial meets the criteria; plans with a search need it.
+        suite: The run that the trials belong to; that of the plan by this backend if none. Trials of one run
+            that different hosts measure need it, as their backends differ.
     """
 
     workspace: Workspace
@@ -115,6 +117,7 @@ class Runner:
     jobs: int | None = 1
     allowed: Callable[[], int] | None = None
     judge: Judge | None = None
+    suite: str | None = None
 
     def run(self, loaded: LoadedPlan) -> Outcome:
         """Run every trial of a plan, or those that its search tries.
@@ -131,7 +134,8 @@ class Runner:
         done: list[Trial] = []
         with Interrupts() as interrupts:
             try:
-                self._run(loaded, list(facts_of(loaded, self.backend)), done, interrupts)
+                facts = list(facts_of(loaded, self.backend, self.suite))
+                self._run(loaded, facts, done, interrupts)
             except KeyboardInterrupt:
                 return Outcome(done, len(loaded.trials), interrupts.received or signal.SIGINT)
         return Outcome(done, len(loaded.trials))
@@ -243,21 +247,29 @@ class Runner:
 
 
 def summary_of(planned: PlannedTrial, result: RunResult) -> dict[str, Any]:
-    """Return the summary of a trial as its record keeps it, with why its backend was chosen."""
+    """Return the summary of a trial as its record keeps it, with why its backend was chosen and its notes."""
     summary: dict[str, Any] = dict(result.summary)
-    return summary | {"notes": [planned.chosen, *summary.get("notes", ())]} if planned.chosen else summary
+    own = [*([planned.chosen] if planned.chosen else ()), *planned.notes]
+    return summary | {"notes": [*own, *summary.get("notes", ())]} if own else summary
 
 
-def facts_of(loaded: LoadedPlan, backend: Backend) -> Iterator[tuple[PlannedTrial, TrialFacts]]:
+def facts_of(
+    loaded: LoadedPlan, backend: Backend, suite: str | None = None
+) -> Iterator[tuple[PlannedTrial, TrialFacts]]:
     """Yield the trials of a plan, each with what is known of it before it has run by a backend.
 
     Where the backend leaves a trial to another one, the facts are of that one.
+
+    Args:
+        loaded: The plan.
+        backend: The backend.
+        suite: The run that they belong to; that of the plan by this backend if none.
     """
     from fabricbench.backend.protocol import Choosing
     from fabricbench.store import TrialFacts
 
     plan = loaded.plan
-    suite = suite_id(plan.name, [trial_id(each, backend) for each in loaded.suite], plan.tag)
+    suite = suite or suite_id(plan.name, [trial_id(each, backend) for each in loaded.suite], plan.tag)
     for trial in loaded.trials:
         planned, carrier = trial, backend
         if isinstance(backend, Choosing):

@@ -21,6 +21,7 @@ pub use capture::{CapturedFrame, capture};
 pub(crate) use connections::{connection_rows, offered_bytes, open_connections, tcp_patience};
 pub(crate) use deadlock::deadlock_events;
 pub use describe::{Description, LinkDescription, NodeDescription, QueuePairDescription, describe};
+pub use paths::{PathChoice, path_choices};
 pub(crate) use paths::{Paths, paths};
 pub use ports::{Numbers, PortRow, port_map};
 pub(crate) use probe::{

@@ -9,11 +9,49 @@ use crate::setup::{Direction, Fabric, Flows, balancers};
 use crate::switch::forward::{Balancer, Choice, choice};
 use jobs::QueuePair;
 use record::PathRow;
-use spec::RunSpec;
+use serde::Serialize;
+use spec::{RunSpec, SpecError};
 use topology::{Graph, SwitchRoutes};
 use transport::Position;
 use units::{AttachmentId, NodeId};
 use wire::Psn;
+
+/// The port by which the data of a queue pair leaves a switch that had several equal next hops.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct PathChoice {
+    /// Its number.
+    pub qp: u32,
+    /// Name of the switch.
+    pub switch: String,
+    /// The chosen port of that switch.
+    pub port: u16,
+}
+
+/// Returns the choices of all queue pairs, in their order and along their paths; empty where load balancing sends packets
+/// of a queue pair by several paths.
+///
+/// # Errors
+/// When the spec cannot be carried out.
+pub fn path_choices(spec: &RunSpec) -> Result<Vec<PathChoice>, SpecError> {
+    spec::check(spec)?;
+    let fabric = Fabric::new(&spec.fabric)?;
+    let flows = Flows::new(spec, &fabric)?;
+    let mut choices = Vec::new();
+    if choice(spec) != Choice::PerFlow {
+        return Ok(choices);
+    }
+    let mut walk = Walk::new(spec, &fabric, &flows);
+    for pair in (0..flows.queue_pair_count()).map(|number| flows.queue_pair(number)).filter(is_shown) {
+        let [_, destination] = flows.attachments(&pair, Direction::Forward);
+        walk.each_hop(&pair, |node, port, _| {
+            if fabric.routes.next_hops(node, destination).len() > 1 {
+                let switch = fabric.graph.node(node).name.clone();
+                choices.push(PathChoice { qp: pair.number, switch, port: port as u16 });
+            }
+        });
+    }
+    Ok(choices)
+}
 
 /// Queue pairs at each port, and the rows of table `paths`.
 pub(crate) struct Paths {

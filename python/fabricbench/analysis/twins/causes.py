@@ -46,7 +46,8 @@ class Cause:
     """A likely reason of a deviation.
 
     Attributes:
-        kind: `status`, `clock`, `counter`, `start`, `port`, `link`, `device`, `host`, `overhead` or `rate`.
+        kind: `status`, `clock`, `counter`, `start`, `path`, `port`, `link`, `device`, `host`, `overhead` or
+            `rate`.
         where: The rank, host, port, link or counter that it is about; empty if none.
         measured: The measured value; none where the cause is no value of one.
         predicted: The predicted one.
@@ -95,6 +96,16 @@ def slow_pairs(measured: Sequence[RankPair], predicted: Sequence[RankPair]) -> l
         if pair.fct_ps and (other := known.get(pair.ranks))
     ]
     return sorted(found, key=lambda pair: (-pair.ratio, pair.src_rank, pair.dst_rank))
+
+
+def fewer_causes(measured: Sequence[RankPair], predicted: Sequence[RankPair]) -> list[Cause]:
+    """Return the counters of trouble of which the endpoints measured less than predicted."""
+    ours, theirs = totals(measured), totals(predicted)
+    return [
+        Cause("counter", name, one, other, f"{one:,} {_WORDS[name]}, {other:,} predicted")
+        for name in COUNTERS
+        if (one := ours[name]) is not None and (other := theirs[name]) is not None and one < other
+    ]
 
 
 def counter_causes(measured: Sequence[RankPair], predicted: Sequence[RankPair]) -> list[Cause]:

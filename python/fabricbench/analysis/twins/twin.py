@@ -14,6 +14,7 @@ from fabricbench.analysis.twins.causes import (
     clock_causes,
     counter_causes,
     fabric_causes,
+    fewer_causes,
     host_causes,
     overhead_cause,
     rate_cause,
@@ -23,6 +24,7 @@ from fabricbench.analysis.twins.causes import (
 )
 from fabricbench.analysis.twins.devices import device_causes
 from fabricbench.analysis.twins.endpoints import rank_pairs
+from fabricbench.analysis.twins.paths import path_causes
 from fabricbench.analysis.twins.trend import Trend, trend
 
 if TYPE_CHECKING:
@@ -105,7 +107,10 @@ def twin_of(measured: Side, predicted: Side | None) -> Twin:
     is_told = abs(deviation) >= CLOSE_PERCENT
     causes = (clock_causes(measured.clock_error_ms, other - one) if is_told else []) + causes
     causes += start_causes(ours, theirs, other - one)
+    if deviation <= -CLOSE_PERCENT:
+        causes += fewer_causes(ours, theirs)
     if is_told:
+        causes += path_causes(measured.tables, predicted.tables)
         causes += fabric_causes(measured.tables, predicted.tables) + device_causes(measured.tables)
         causes += host_causes(pairs)
     return Twin(measured.summary, predicted.summary, deviation, causes, pairs[:SLOW_PAIRS])

@@ -1,0 +1,78 @@
+"""Whether queue pairs took other paths than predicted, by the bytes of the uplinks of each switch.
+
+Counters of links do not name queue pairs. Where an uplink carried more than every predicted one of its
+switch, more queue pairs were on one link: that is certain. Where uplinks only changed places, it is possible.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from fabricbench.analysis.twins.causes import Cause
+
+if TYPE_CHECKING:
+    from fabricbench.analysis.summary import Tables
+
+_MORE: Final = 0.1
+"""A link carries more than another by at least this fraction: headers of batches are 1.5 %."""
+_LOAD: Final = 0.1
+"""An uplink with a smaller fraction of the bytes of the busiest link has no load that matters."""
+_LinkEnd = tuple[str, int]
+
+
+def path_causes(measured: Tables, predicted: Tables) -> list[Cause]:
+    """Return the switch whose uplinks differ most from the predicted ones, if any does.
+
+    Raises:
+        StoreError: A table cannot be read.
+    """
+    ours, theirs = _uplinks(measured), _uplinks(predicted)
+    moved = {
+        switch: sum(max(0, links[end] - theirs[switch][end]) for end in links)
+        for switch, links in ours.items()
+        if len(links) > 1 and links.keys() == theirs.get(switch, {}).keys()
+    }
+    switch = max(moved, key=lambda each: moved[each], default="")
+    total = sum(theirs.get(switch, {}).values())
+    if not total or max(ours[switch].values()) < _LOAD * _busiest(measured):
+        return []
+    if moved[switch] < _MORE * total / len(theirs[switch]):
+        return []
+    return [_cause(switch, ours[switch], theirs[switch])]
+
+
+def _busiest(tables: Tables) -> int:
+    rows = (row for batch in tables.batches("links", ("bytes",)) for row in batch.to_pylist())
+    return max((row["bytes"] or 0 for row in rows), default=0)
+
+
+def _cause(switch: str, measured: Mapping[_LinkEnd, int], predicted: Mapping[_LinkEnd, int]) -> Cause:
+    most, most_predicted = max(measured.values()), max(predicted.values())
+    told = f"the most loaded uplink of {switch} carried {most:,} bytes, {most_predicted:,} predicted: "
+    if most > (1 + _MORE) * most_predicted:
+        told += "certainly queue pairs share an uplink that do not in the prediction"
+    else:
+        told += "queue pairs took other uplinks, and possibly share one at a time at which they do not there"
+    return Cause("path", switch, most, most_predicted, told)
+
+
+def _uplinks(tables: Tables) -> dict[str, dict[_LinkEnd, int]]:
+    """Return the bytes of each link from a switch to a higher tier, by switch, peer and port."""
+    columns = ("from", "from_port", "to", "tier", "bytes")
+    rows: list[dict[str, Any]] = [
+        row
+        for batch in tables.batches("links", columns)
+        for row in batch.to_pylist()
+        if row["tier"] is not None and row["bytes"] is not None
+    ]
+    # The tier of a link is the higher one of its two ends: links down and sideways have that of the switch.
+    tiers: dict[str, int] = {}
+    for row in rows:
+        tiers[row["from"]] = min(tiers.get(row["from"], row["tier"]), row["tier"])
+    found: dict[str, dict[_LinkEnd, int]] = defaultdict(dict)
+    for row in rows:
+        if row["tier"] > tiers[row["from"]]:
+            found[row["from"]][row["to"], row["from_port"]] = row["bytes"]
+    return dict(found)

@@ -1,0 +1,137 @@
+"""`run --lab`: the labs of a plan one after the other, each for as long as its trials run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Protocol
+
+from fabricbench.cli.lab import default_name, tell
+from fabricbench.cli.output import note
+from fabricbench.words import counted
+
+if TYPE_CHECKING:
+    from fabricbench.lab.blueprint import Blueprint
+    from fabricbench.lab.parts import Excluded, LabPart
+    from fabricbench.plan.loaded import LoadedPlan
+    from fabricbench.runner.trials import Outcome
+    from fabricbench.store import Trial
+
+ROCE = "roce"
+"""The driver that sends from the UDP source ports of the plan."""
+
+
+class Measure(Protocol):
+    """Runs the trials of a plan on the hosts of a lab."""
+
+    def __call__(self, one: LoadedPlan, told_hosts: Mapping[str, Any], suite: str | None = None) -> Outcome:
+        """Run them, as part of a run if one is given."""
+
+
+@dataclass(frozen=True)
+class LabPlan:
+    """A plan as labs run it.
+
+    Attributes:
+        loaded: The plan with the trials that labs can run, without the parts that labs lack.
+        parts: Its labs, each with its trials.
+        driver: Driver of every host; the default if none.
+    """
+
+    loaded: LoadedPlan
+    parts: Sequence[LabPart]
+    driver: str | None
+
+    def alike(self, predicted: LoadedPlan) -> LoadedPlan:
+        """Return the prediction of the plan without the parts that labs lack, of the trials that labs run."""
+        from fabricbench.lab.parts import lab_trials
+
+        run_specs = {trial.spec_json for trial in self.loaded.trials}
+        kept = [each for each in lab_trials(predicted.trials).trials if each.spec_json in run_specs]
+        return replace(predicted, trials=kept, suite=tuple(lab_trials(predicted.suite).trials))
+
+    def measure(self, measure: Measure) -> Outcome:
+        """Run the trials of each lab while it is up."""
+        from fabricbench.runner.trials import Outcome
+
+        done: list[Trial] = []
+        suite, stopped_by = None, None
+        for number, part in enumerate(self.parts, 1):
+            if len(self.parts) > 1:
+                names = ", ".join(dict.fromkeys(trial.variant for trial in part.trials))
+                note(f"lab {number} of {len(self.parts)}: {names}")
+            with built(part.blueprint, self.driver) as settings:
+                outcome = measure(replace(self.loaded, trials=list(part.trials)), settings, suite)
+            done += outcome.trials
+            suite = outcome.trials[0].facts.suite if outcome.trials else suite
+            stopped_by = outcome.stopped_by
+            if stopped_by is not None:
+                break
+        done.sort(key=lambda trial: trial.facts.position)
+        return Outcome(done, len(self.loaded.trials), stopped_by)
+
+
+def fitting_scale(loaded: LoadedPlan) -> int:
+    """Return the scale at which this machine keeps up with a plan."""
+    from fabricbench.lab import parts
+
+    scale = parts.fitting_scale(parts.lab_trials(loaded.trials).trials)
+    if scale > parts.SCALE_MIN:
+        note(f"note: --scale {scale}, at which this machine can forward what the hosts send")
+    return scale
+
+
+def lab_plan(loaded: LoadedPlan, driver: str | None) -> LabPlan:
+    """Return a plan, whose rates are scaled already, as labs run it; tell what is left out.
+
+    Raises:
+        LabError: No lab can run any of its trials, or the rights to build one are missing.
+    """
+    from fabricbench.lab import build
+    from fabricbench.lab.parts import lab_trials, parts
+
+    build.check_rights()
+    found = lab_trials(loaded.trials)
+    pinned = driver in {None, ROCE}
+    name = default_name(loaded.plan.name)
+    labs, too_large = parts(name, loaded.plan.name, found.trials, 1, pinned=pinned)
+    _check_any(loaded, [*found.excluded, *too_large], labs)
+    for omission, count in found.omissions.items():
+        told = "" if count == len(loaded.trials) else f"{count} of {counted(len(loaded.trials), 'trial')}: "
+        note(f"left out in the lab and its prediction: {told}{omission.field}: {omission.text}")
+    kept = sorted((trial for lab in labs for trial in lab.trials), key=lambda trial: trial.index)
+    suite = tuple(lab_trials(loaded.suite).trials)
+    return LabPlan(replace(loaded, trials=kept, suite=suite), labs, driver)
+
+
+def _check_any(loaded: LoadedPlan, excluded: Sequence[Excluded], labs: Sequence[LabPart]) -> None:
+    from fabricbench.lab.errors import LabError
+
+    reasons: dict[str, list[str]] = {}
+    for each in excluded:
+        reasons.setdefault(each.reason, []).append(each.trial.variant)
+    told = [f"{', '.join(dict.fromkeys(names))}: {reason}" for reason, names in reasons.items()]
+    if not labs:
+        only = next(iter(reasons), "it has no trials")
+        text = only if len(reasons) <= 1 else "; ".join(told)
+        raise LabError(f"no lab can run {loaded.plan.name}: {text}", "docs/lab.md lists what a lab lacks")
+    for reason in told:
+        note(f"not run in a lab: {reason}")
+
+
+@contextmanager
+def built(blueprint: Blueprint, driver: str | None) -> Iterator[dict[str, Any]]:
+    """Have a lab for as long as the block takes; give its file of hosts and what reads its links.
+
+    Raises:
+        LabError: The lab cannot be made; nothing is left of it.
+    """
+    from fabricbench.lab import endpoints
+    from fabricbench.lab.counters import counters
+    from fabricbench.runner.interrupts import Interrupts
+
+    defaults = {"driver": driver} if driver else {}
+    with Interrupts() as interrupts, endpoints.measuring(blueprint, defaults, interrupts.check) as lab:
+        tell(lab)
+        yield {"hosts": str(endpoints.hosts_file(lab)), "read_links": lambda: counters(lab)}

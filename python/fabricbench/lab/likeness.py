@@ -1,0 +1,177 @@
+"""The run spec that a lab can run: the plan's without what the kernel lacks, for the lab and for its twin.
+
+A measured trial and its prediction have one run spec, so that both leave out the same and like is compared
+with like. Each part that is left out is an `Omission`. Where nothing sensible would be left, `obstacle` has
+the reason.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from fabricbench.lab.blueprint import IN_FLIGHT_PACKETS_MAX
+from fabricbench.lab.omissions import BY_FLOW, Omission, is_loss_from_start
+from fabricbench.plan import engine
+from fabricbench.plan.expand import canonical_json
+
+if TYPE_CHECKING:
+    from fabricbench.plan._run_spec import BufferSpec, FabricSpec, JobSpec, RunSpec, SwitchSpec, TransportSpec
+
+DEEP_BUFFER_BYTES: Final = (1 << 32) - 1
+"""In the place of PFC: the longest queue of the kernel, so that nothing is dropped where PFC would pause."""
+WINDOW_PACKETS_MIN: Final = 16
+"""A window of a lab at least: 64 KB, several batches."""
+
+
+@dataclass(frozen=True)
+class Likeness:
+    """A run spec as a lab can run it.
+
+    Attributes:
+        run_spec: The run spec, of which the lab and its twin are made.
+        omissions: The parts of the plan that neither has.
+    """
+
+    run_spec: RunSpec
+    omissions: tuple[Omission, ...]
+
+
+class _Omissions:
+    """Collects what is left out, each field once."""
+
+    def __init__(self) -> None:
+        self._texts: dict[str, str] = {}
+
+    def add(self, field: str, text: str) -> None:
+        self._texts.setdefault(field, text)
+
+    def all(self) -> tuple[Omission, ...]:
+        return tuple(Omission(field=field, text=text) for field, text in self._texts.items())
+
+
+def obstacle(spec: RunSpec) -> str:
+    """Return why no lab can run a run spec, in one line; empty if one can."""
+    fabric = spec["fabric"]
+    if fabric["link_layer"]["kind"] != "ethernet":
+        return "InfiniBand: the kernel has neither its frames nor its credits"
+    if fabric["switch"]["scheduled"] is not None:
+        return "scheduled fabric: the kernel has neither cells nor credits"
+    if any(job["storage"] is not None for job in spec["jobs"]):
+        return "storage: endpoints run collectives only"
+    if spec["tcp"]:
+        return "TCP traffic beside the jobs: endpoints run collectives only"
+    return ""
+
+
+def likeness(spec: RunSpec) -> Likeness:
+    """Return a run spec without the parts that a lab lacks, and these parts."""
+    found = _Omissions()
+    changed: dict[str, Any] = {
+        **spec,
+        "fabric": _fabric(spec["fabric"], found),
+        "jobs": [_job(job, found) for job in spec["jobs"]],
+        "observe": {**spec["observe"], "chunks": "all"},
+    }
+    changed["transport"] = _transport(spec, found)
+    return Likeness(cast("RunSpec", changed), found.all())
+
+
+def _transport(spec: RunSpec, found: _Omissions) -> TransportSpec:
+    transport = spec["transport"]
+    if transport["recovery"] == "none":
+        text = "endpoints promise that all data arrives, so what is lost is sent again (go_back_n)"
+        found.add("transport.recovery: none", text)
+        transport = cast("TransportSpec", {**transport, "recovery": "go_back_n"})
+    window = max(IN_FLIGHT_PACKETS_MAX // _queue_pairs_max(spec), WINDOW_PACKETS_MIN)
+    if window < transport["window_packets"]:
+        text = f"{window} packets, so that those of a host have {IN_FLIGHT_PACKETS_MAX:,} under way together"
+        found.add("transport.window", text)
+        transport = cast("TransportSpec", {**transport, "window_packets": window})
+    return transport
+
+
+def _queue_pairs_max(spec: RunSpec) -> int:
+    """Return how many queue pairs send from the host that has most of them."""
+    counts = Counter(pair["src_host"] for pair in engine.describe(canonical_json(spec))["qps"])
+    return max(counts.values(), default=1)
+
+
+def _job(job: JobSpec, found: _Omissions) -> JobSpec:
+    if not job.get("compute_ps"):
+        return job
+    found.add("jobs.compute", "ranks compute nothing between their rounds")
+    return cast("JobSpec", {**job, "compute_ps": 0})
+
+
+def _fabric(fabric: FabricSpec, found: _Omissions) -> FabricSpec:
+    changed: dict[str, Any] = {**fabric, "switch": _switch(fabric, found)}
+    kind = fabric["load_balancing"]["kind"]
+    if kind not in BY_FLOW:
+        found.add("fabric.load_balancing", f"{kind}: a path for each queue pair by hash (ecmp) in its place")
+        changed["load_balancing"] = {"kind": "ecmp", "hash": "crc", "include_qp": False}
+    if fabric.get("switch_settings"):
+        found.add("fabric.switch_settings", "every switch is set up as `fabric.switch` says")
+        changed.pop("switch_settings")
+    if fabric.get("chips"):
+        found.add("fabric.chips", "each switch is a namespace of its own: nothing is shared")
+        changed.pop("chips")
+    if fabric["extra_delays"]:
+        found.add("fabric.extra_delays", "no delay lines")
+        changed["extra_delays"] = []
+    if "clocks" in fabric:
+        found.add("fabric.clocks", "hosts of a lab share one clock")
+        changed.pop("clocks")
+    kept = [failure for failure in fabric["failures"] if is_loss_from_start(failure)]
+    if len(kept) < len(fabric["failures"]):
+        found.add("fabric.failures", "nothing fails or is repaired in the course of a run")
+        changed["failures"] = kept
+    changed["nic"] = _nic(fabric["nic"], found)
+    return cast("FabricSpec", changed)
+
+
+def _nic(nic: Mapping[str, Any], found: _Omissions) -> dict[str, Any]:
+    changed = dict(nic)
+    if nic["impairments"]:
+        found.add("fabric.nic.impairments", "every host port has its link's rate")
+        changed["impairments"] = []
+    if nic.get("messages"):
+        found.add("fabric.nic.message_cost", "messages cost what endpoints take for them")
+        changed.pop("messages")
+    if nic["drain_rate_bps"] is not None:
+        found.add("fabric.nic.drain_rate", "hosts take data as fast as the machine lets them")
+        changed["drain_rate_bps"] = None
+    return changed
+
+
+def _switch(fabric: FabricSpec, found: _Omissions) -> SwitchSpec:
+    switch = fabric["switch"]
+    changed: dict[str, Any] = {**switch, "pfc": None, "buffer": _buffer(switch, found)}
+    if switch["forwarding"] == "cut-through":
+        found.add("fabric.switch.forwarding", "cut-through: the kernel stores and forwards")
+        changed["forwarding"] = "store-and-forward"
+    if switch.get("markers"):
+        found.add("fabric.switch.markers", "frames have no colours")
+        changed.pop("markers")
+    ecn = switch["ecn"]
+    if ecn is not None and ecn["dynamic"] is not None:
+        found.add("fabric.switch.ecn.dynamic", "thresholds stay as they are")
+        ecn = {**ecn, "dynamic": None}
+    if ecn is not None and ecn.get("wred") is not None:
+        found.add("fabric.switch.ecn.wred", "every frame is marked by the thresholds of `ecn`, none dropped")
+        ecn = {key: value for key, value in ecn.items() if key != "wred"}  # type: ignore[assignment]
+    return cast("SwitchSpec", {**changed, "ecn": ecn})
+
+
+def _buffer(switch: SwitchSpec, found: _Omissions) -> BufferSpec:
+    buffer = switch["buffer"]
+    if buffer.get("pools") is not None:
+        found.add("fabric.switch.buffer.pools", "no pools: each port has its one queue")
+        buffer = cast("BufferSpec", {key: value for key, value in buffer.items() if key != "pools"})
+    if switch["pfc"] is None:
+        return buffer
+    text = "no pauses: queues grow as long as need be in their place, so that nothing is dropped either"
+    found.add("fabric.switch.pfc", text)
+    return {"size_bytes": DEEP_BUFFER_BYTES, "cell_bytes": 1, "lossy_alpha": None}

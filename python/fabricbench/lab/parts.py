@@ -1,0 +1,178 @@
+"""The trials of a plan as labs run them: which of them one lab serves, and which none can run.
+
+Variants of a plan may have fabrics of their own. Each fabric is a lab of its own, and the trials of one lab
+run together, so that no lab is built twice.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from fabricbench.lab.blueprint import blueprint
+from fabricbench.lab.errors import LabError
+from fabricbench.lab.likeness import likeness, obstacle
+from fabricbench.lab.omissions import Omission
+from fabricbench.plan import engine
+
+if TYPE_CHECKING:
+    from fabricbench.lab.blueprint import Blueprint
+    from fabricbench.plan.expand import PlannedTrial
+
+SCALE_MIN: Final = 1_000
+"""400 Gb/s become 400 Mb/s, at which delays of cables and switches hardly count."""
+BATCHES_BPS_PER_CORE: Final = 1_600_000_000
+"""What hosts together send for each processor of this machine where frames go in batches. Measured: an
+all-to-all of eight links of 400 Mb/s takes the predicted time on two cores that do nothing else."""
+FRAMES_BPS_PER_CORE: Final = 400_000_000
+"""The same where frames go one by one, since ports mark or lose them: the same all-to-all takes 2.2 to 2.6
+times the predicted time, so that two cores forward some 1.3 Gb/s at the most."""
+AGENTS_PER_CORE: Final = 60
+"""Agents that one processor starts within the minute that they may take: each takes Python a second."""
+
+
+@dataclass(frozen=True)
+class LabPart:
+    """The trials that run in one lab.
+
+    Attributes:
+        blueprint: The lab.
+        trials: The trials, in the order of the plan.
+    """
+
+    blueprint: Blueprint
+    trials: Sequence[PlannedTrial]
+
+
+@dataclass(frozen=True)
+class Excluded:
+    """A trial that no lab can run.
+
+    Attributes:
+        trial: The trial.
+        reason: Why, in one line.
+    """
+
+    trial: PlannedTrial
+    reason: str
+
+
+@dataclass(frozen=True)
+class LabTrials:
+    """The trials of a plan, as labs and their twins run them.
+
+    Attributes:
+        trials: Those that labs can run, without the parts that labs lack.
+        excluded: The others.
+        omissions: The parts that are left out, each with how many trials lack it.
+    """
+
+    trials: Sequence[PlannedTrial]
+    excluded: Sequence[Excluded]
+    omissions: Mapping[Omission, int]
+
+
+def lab_trials(trials: Sequence[PlannedTrial]) -> LabTrials:
+    """Return the trials of a plan as labs run them.
+
+    A trial that differs from one before only by parts that labs lack is left out: it would be the same run.
+    """
+    found: list[PlannedTrial] = []
+    excluded: list[Excluded] = []
+    counts: dict[Omission, int] = {}
+    first: dict[str, PlannedTrial] = {}
+    for trial in trials:
+        if reason := obstacle(trial.run_spec):
+            excluded.append(Excluded(trial, reason))
+            continue
+        alike = likeness(trial.run_spec)
+        notes = tuple(f"left out, as labs lack it: {each.field}: {each.text}" for each in alike.omissions)
+        changed = replace(trial, run_spec=alike.run_spec, notes=notes)
+        known = first.setdefault(changed.spec_json, trial)
+        if known is not trial and known.spec_json != trial.spec_json:
+            lacks = ", ".join(each.field for each in alike.omissions)
+            excluded.append(Excluded(trial, f"the same as variant {known.variant} without {lacks}"))
+            continue
+        for each in alike.omissions:
+            counts[each] = counts.get(each, 0) + 1
+        found.append(changed)
+    return LabTrials(found, excluded, counts)
+
+
+def parts(
+    name: str, plan: str, trials: Sequence[PlannedTrial], scale: int, *, pinned: bool
+) -> tuple[list[LabPart], list[Excluded]]:
+    """Return the labs of trials, each with its trials, and the trials whose fabric no lab can have.
+
+    Args:
+        name: Name of each lab; one is up at a time.
+        plan: Name of the plan.
+        trials: The trials.
+        scale: By how much their rates are still to be divided.
+        pinned: Queue pairs send from the UDP source ports of the plan, so that their paths can be the
+            simulator's.
+    """
+    chunk_bytes = min(map(_chunk_bytes, trials), default=0)
+    grouped: dict[str, LabPart] = {}
+    excluded: list[Excluded] = []
+    for trial in trials:
+        try:
+            lab = _blueprint(name, plan, trial, scale, chunk_bytes, pinned=pinned)
+        except LabError as error:
+            excluded.append(Excluded(trial, str(error)))
+            continue
+        key = lab.model_dump_json()
+        known = grouped.get(key, LabPart(lab, ()))
+        grouped[key] = replace(known, trials=(*known.trials, trial))
+    return list(grouped.values()), excluded
+
+
+def _chunk_bytes(trial: PlannedTrial) -> int:
+    """Return the mean size of the chunks of a trial."""
+    estimate = engine.estimate(trial.spec_json)
+    return estimate["payload_bytes"] // max(1, estimate["chunks"]) if estimate else 0
+
+
+def _blueprint(
+    name: str, plan: str, trial: PlannedTrial, scale: int, chunk_bytes: int, *, pinned: bool
+) -> Blueprint:
+    described = engine.describe(trial.spec_json)
+    hosts = sum(node["kind"] == "host" for node in described["nodes"])
+    most = AGENTS_PER_CORE * _cores()
+    if hosts > most:
+        raise LabError(
+            f"{hosts:,} hosts; on {_cores()} processors at most {most:,} agents start in time",
+            "make the fabric smaller, as with -s fabric.topology.leaves=2",
+        )
+    choices = engine.path_choices(trial.spec_json) if pinned else []
+    return blueprint(name, plan, trial.run_spec, described, scale, choices, chunk_bytes)
+
+
+def fitting_scale(trials: Sequence[PlannedTrial]) -> int:
+    """Return the scale at which this machine forwards what all trials send, a multiple of `SCALE_MIN`."""
+    return max(map(_fitting_scale, trials), default=SCALE_MIN)
+
+
+def _fitting_scale(trial: PlannedTrial) -> int:
+    sending = {host for job in trial.run_spec["jobs"] for host in job["hosts"]}
+    rates_bps = sum(rate for name, rate in _host_rates(trial) if name in sending)
+    switch, failures = trial.run_spec["fabric"]["switch"], trial.run_spec["fabric"]["failures"]
+    one_by_one = switch["ecn"] is not None or bool(failures)
+    per_core = FRAMES_BPS_PER_CORE if one_by_one else BATCHES_BPS_PER_CORE
+    budget_bps = per_core * _cores()
+    return SCALE_MIN * max(1, -(-rates_bps // (budget_bps * SCALE_MIN)))
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0))
+
+
+def _host_rates(trial: PlannedTrial) -> Iterator[tuple[int, int]]:
+    """Yield the number of the host and the rate of each link of a host [bit/s]."""
+    described = engine.describe(trial.spec_json)
+    numbers = {node["name"]: number for number, node in enumerate(described["nodes"])}
+    for link in described["links"]:
+        if link["from_ip"] is not None:
+            yield numbers[link["from"]], link["rate_bps"]

@@ -1,0 +1,183 @@
+"""Write the table of docs/validation.md about plans in the lab: measured with real packets, next to the twin.
+
+`make validation-lab` runs `fabricbench run PLAN --lab --twin --quick` a few times for each plan; plans named
+as arguments are run alone, and the lines of the others stay. It needs root, and a machine that does nothing
+else.
+`--check` only says whether the page has lines for every plan.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGE = ROOT / "docs" / "validation.md"
+COMMAND = Path(sys.executable).with_name("fabricbench")
+FOLDERS = ("cc", "ddc", "dfs", "imb", "interconnect", "isolation", "jct", "lb", "spray")
+"""Folders whose plans the table has."""
+BEGIN, END = "<!-- plans in the lab: from here -->\n", "<!-- plans in the lab: to here -->"
+HEAD = (
+    "| plan | variant, job, size | scale | measured (ms) | predicted (ms) | deviation (%) | "
+    "cause, or why it does not run |\n| --- | --- | --- | --- | --- | --- | --- |\n"
+)
+CLOSE_PERCENT = 3.0
+"""Below this deviation no cause is listed."""
+TIMEOUT_S = 1_200
+_SCALE = re.compile(r"--scale (\d+), at which")
+SHORT_BYTES = 1 << 20
+_SHORT = "short messages: the first bytes pass the shaper of each link at once"
+_NONE = "none that the records have"
+_EXCLUDED = "not run in a lab: "
+_REFUSED = re.compile(r"no lab can run [^:]+: (.*)")
+
+
+def shipped() -> list[str]:
+    """Return the plans of the table, in its order."""
+    return [path.stem for folder in FOLDERS for path in sorted((ROOT / "plans" / folder).glob("*.yaml"))]
+
+
+def run_once(plan: str, scale: int | None) -> tuple[list[dict[str, Any]], str]:
+    """Run a plan in a lab next to its twin; return the rows of `--format json` and the messages."""
+    with tempfile.TemporaryDirectory() as workspace:
+        options = ["--lab", "--twin", "--quick", "--format", "json", "--workspace", workspace]
+        options += [f"--scale={scale}"] if scale else []
+        whole = [str(COMMAND), "run", plan, *options]
+        sys.stderr.write(f"{shlex.join(whole)}\n")
+        try:
+            done = subprocess.run(whole, check=False, capture_output=True, text=True, timeout=TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            return [], f"error: it was stopped after {TIMEOUT_S} s"
+    found = json.loads(done.stdout)["twins"] if done.stdout else []
+    return found, done.stderr
+
+
+def rows(plan: str, repeats: int, given_scale: int | None) -> list[str]:
+    """Return the lines of the table about a plan."""
+    load = os.getloadavg()[0]
+    runs = [run_once(plan, given_scale)]
+    if runs[0][0]:
+        runs += [run_once(plan, given_scale) for _ in range(repeats - 1)]
+    messages = runs[0][1]
+    scale = match[1] if (match := _SCALE.search(messages)) else str(given_scale or 1000)
+    cores = len(os.sched_getaffinity(0))
+    busy = f"the machine was busy: load {load:.0f} on {cores} processors" if load > cores else ""
+    lines = []
+    for place, _ in enumerate(runs[0][0]):
+        repeated = [twins[place] for twins, _ in runs if place < len(twins)]
+        lines.append(_measured(plan, scale, repeated, busy))
+    for line in messages.splitlines():
+        if line.startswith(_EXCLUDED):
+            names, _, reason = line.removeprefix(_EXCLUDED).partition(": ")
+            lines.append(f"| {plan} | {names} | - | - | - | - | does not run: {reason} |\n")
+    if not lines:
+        lines = [f"| {plan} | all | - | - | - | - | does not run: {_reason(messages)} |\n"]
+    return lines
+
+
+def _reason(messages: str) -> str:
+    refused = _REFUSED.search(messages)
+    if refused:
+        return refused[1]
+    errors = [line.removeprefix("error: ") for line in messages.splitlines() if line.startswith("error: ")]
+    return errors[0] if errors else "no reason told"
+
+
+def _measured(plan: str, scale: str, repeats: Sequence[dict[str, Any]], busy: str) -> str:
+    """Return the line of a job at a size, over the repeats of its run: the median, with the range.
+
+    `busy` is the cause where the records have none.
+    """
+    first = repeats[0]
+    variant = [] if first["variant"] in {"", "base"} else [first["variant"]]
+    label = ", ".join([*variant, first["job"], first["size"]])
+    known = sorted(each["deviation_percent"] for each in repeats if each["deviation_percent"] is not None)
+    predicted = (first["predicted"] or {}).get("completion_time_ms")
+    if not known or predicted is None:
+        told = _causes(first) or "no completion time"
+        return f"| {plan} | {label} | {scale} | - | {_number(predicted)} | - | {told} |\n"
+    middle = median(known)
+    typical = min(repeats, key=lambda each: abs((each["deviation_percent"] or 0.0) - middle))
+    shown = f"{middle:+.2f}" + (f" ({known[0]:+.2f} to {known[-1]:+.2f})" if len(known) > 1 else "")
+    measured = typical["measured"]["completion_time_ms"]
+    told = ""
+    if abs(middle) > CLOSE_PERCENT:
+        told = _causes(typical) or (busy if middle > 0 else _SHORT if _is_short(typical) else "") or _NONE
+    cells = (plan, label, scale, _number(measured), _number(predicted), shown, told)
+    return f"| {' | '.join(cells)} |\n"
+
+
+def _is_short(row: dict[str, Any]) -> bool:
+    return bool(row["data_size_bytes"] <= SHORT_BYTES)
+
+
+def _causes(row: dict[str, Any]) -> str:
+    """Write the first two causes of a deviation."""
+    return "; ".join(cause["text"] for cause in row["causes"][:2]).replace("|", "/")
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:,.5g}"
+
+
+def replaced(page: str, plan: str, lines: Sequence[str], order: Sequence[str]) -> str:
+    """Return the page with the lines of a plan in the place of those that it had.
+
+    Raises:
+        SystemExit: The table is missing.
+    """
+    begin, end = page.find(BEGIN), page.find(END)
+    if begin < 0 or end < 0:
+        raise SystemExit("error: docs/validation.md has no table of plans in the lab")
+    table = page[begin + len(BEGIN) : end].removeprefix(HEAD).splitlines(keepends=True)
+    kept = [line for line in table if _plan_of(line) != plan]
+    place = {name: number for number, name in enumerate(order)}
+    ordered = sorted([*kept, *lines], key=lambda line: place.get(_plan_of(line), len(place)))
+    return page[: begin + len(BEGIN)] + HEAD + "".join(ordered) + page[end:]
+
+
+def missing(page: str, order: Sequence[str]) -> list[str]:
+    """Return the plans that the table lacks."""
+    begin, end = page.find(BEGIN), page.find(END)
+    known = {_plan_of(line) for line in page[begin:end].splitlines()}
+    return [plan for plan in order if plan not in known]
+
+
+def _plan_of(line: str) -> str:
+    return line.split("|")[1].strip() if line.startswith("| ") else ""
+
+
+def main() -> int:
+    """Run the plans and write their lines."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("plans", nargs="*", help="shipped plans; all of the table by default")
+    parser.add_argument("--repeat", type=int, default=3, help="runs of each plan (default 3)")
+    parser.add_argument("--scale", type=int, help="scale of all plans; by default what this machine needs")
+    parser.add_argument("--check", action="store_true", help="only check that every plan has its lines")
+    arguments = parser.parse_args()
+    order = shipped()
+    if arguments.check:
+        absent = missing(PAGE.read_text(encoding="utf-8"), order)
+        if absent:
+            raise SystemExit(f"error: docs/validation.md: no lines in the lab for {', '.join(absent)}")
+        return 0
+    for plan in arguments.plans or order:
+        lines = rows(plan, arguments.repeat, arguments.scale)
+        # Somebody may be writing the page meanwhile: only these lines change.
+        page = PAGE.read_text(encoding="utf-8")
+        PAGE.write_text(replaced(page, plan, lines, order), encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
