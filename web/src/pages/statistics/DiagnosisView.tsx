@@ -154,7 +154,9 @@ function Fabric({ trial }: { trial: TrialDetail }) {
                   <td>{row.qps ?? '–'}</td>
                   <td className="right">{fixed(row.qps_max_to_mean, 2)}</td>
                   <td className="right">{fixed(row.bytes_max_to_mean, 2)}</td>
-                  <td className="right">{row.uplinks.map((link) => fixed(link.usage_percent, 1)).join(' + ')}</td>
+                  <td className="right">
+                    {row.uplinks.map((link) => fixed(link.usage_percent, 1)).join(' + ')}
+                  </td>
                   <td className="right">{row.frames_delta === null ? '–' : whole(row.frames_delta)}</td>
                 </tr>
               ))}
