@@ -70,7 +70,7 @@ def _reconcile(draw: Draw, transport: Fields, drawn: Drawn) -> None:
             )
         )
     elif ecn and draw.chance(0.5):
-        preset = {"preset": draw.pick(("nvidia", "paper", "hpcc")), "rate_min": "100Mbps"}
+        preset: Fields = {"preset": draw.pick(("nvidia", "paper", "hpcc")), "rate_min": "100Mbps"}
         if draw.chance(0.2):
             preset["fast_recovery_rounds"] = 0
         transport["rate_control"] = {"dcqcn": preset} if draw.chance(0.7) else "dcqcn"
