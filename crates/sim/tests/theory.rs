@@ -140,7 +140,6 @@ fn marks_and_cnps(flows: u32, bytes: u64) -> (u64, u64, f64) {
 }
 
 #[test]
-#[expect(clippy::float_arithmetic, reason = "rates per second")]
 fn dcqcn_marks_and_notifies_as_its_cycle_balances() {
     for flows in [4, 6, 8, 10] {
         // The difference of two runs leaves the start out.
