@@ -132,7 +132,7 @@ lint-python: $(STAMPS)/requirements-dev
 	$(BIN)/mypy
 	PYTHONPATH=python $(BIN)/lint-imports --no-logo
 	$(BIN)/python tools/generate_mirrors.py --check
-	PYTHONPATH=python $(BIN)/python tools/generate_docs.py --check
+	PYTHONPATH=python $(BIN)/python -m tools.generate_docs --check
 	$(BIN)/python tools/generate_protocol.py --check
 
 .PHONY: lint-web
@@ -153,7 +153,7 @@ format: $(STAMPS)/requirements-dev $(STAMPS)/web-modules ## Format all languages
 generate: $(STAMPS)/extension $(STAMPS)/requirements-dev $(STAMPS)/web-modules ## Write code and pages again
 	$(BIN)/python tools/generate_mirrors.py
 	$(BIN)/python tools/generate_protocol.py
-	PYTHONPATH=python $(BIN)/python tools/generate_docs.py
+	PYTHONPATH=python $(BIN)/python -m tools.generate_docs
 	PYTHONPATH=python $(BIN)/python tools/generate_plan_reference.py
 	PYTHONPATH=python $(BIN)/python tools/generate_web_types.py
 

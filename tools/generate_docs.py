@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import typer
+from tools import documents
 
 from fabricbench import counters
 from fabricbench.analysis.compare import PUBLISHED
@@ -47,6 +48,15 @@ Judge a result by what the simulator models and what it leaves out. Every report
 [Validation](validation.md) compares results with published ones, [closed forms](closed-forms.md) has the
 formulas they are held to, and decisions that differ from the obvious have
 [pages of their own](adr/0005-the-target-rate-is-clamped-by-choice.md).
+"""
+
+_DOCUMENTS = """
+Find where a parameter, a column, a statistic or a screen of a published document is in fabricbench. Five
+documents, item by item: the place there, the item with its published value, and the plan with its field, the
+metric, the column, the figure or the command that has it. A checked figure is a cell of
+[Validation](validation.md), ours / published (deviation). The tests compare every row with the plans,
+registries and tables that it names.
+
 """
 
 _COUNTERS = """
@@ -122,6 +132,7 @@ def pages() -> dict[Path, str]:
         DOCS / "reference" / "figures.md": figures_page(),
         DOCS / "models.md": models_page(),
         DOCS / "counters.md": counters_page(),
+        DOCS / "documents.md": documents_page(),
         DOCS / "metrics.md": metrics_page((DOCS / "metrics.md").read_text()),
         DOCS / "records.md": records_page((DOCS / "records.md").read_text()),
     }
@@ -160,6 +171,11 @@ def _counter(each: counters.Counter) -> str:
     metric = f"[`{each.metric}`](metrics.md)" if each.metric else ""
     cells = (f"`{each.vendor_name}`", f"`{each.name}`", metric, each.counts, unit, each.meaning)
     return f"| {' | '.join(cells)} |\n"
+
+
+def documents_page() -> str:
+    """Return the page of the documents, item by item."""
+    return f"# Five documents, item by item\n\n{_GENERATED}\n{_DOCUMENTS}{documents.page()}"
 
 
 def models_page() -> str:

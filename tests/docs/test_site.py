@@ -20,7 +20,7 @@ def python(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
 
 
 def test_generated_pages_are_current() -> None:
-    finished = python("tools/generate_docs.py", "--check")
+    finished = python("-m", "tools.generate_docs", "--check")
     assert finished.returncode == 0, finished.stderr
 
 

@@ -1,0 +1,190 @@
+"""Items of the published documents: parameters, columns, statistics, screens, and where fabricbench has them.
+
+Reads the lists in `docs/documents/*.yaml`, one per document, and makes the tables of `docs/documents.md`.
+Every item has evidence: a shipped plan (with the fields that hold the document's values), a metric, a column
+of a record table, a figure of the report, or a command; or a reason why fabricbench lacks it. `tests/docs`
+compares all of it with the product. A checked figure is a cell of docs/validation.md, or a test.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ruamel.yaml import YAML
+
+ROOT = Path(__file__).resolve().parents[1]
+LISTS = ROOT / "docs" / "documents"
+VALIDATION = ROOT / "docs" / "validation.md"
+_HEADING = re.compile(r"^#{1,2} (.+)$", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Check:
+    """A published or expected figure that something in the repository holds.
+
+    Attributes:
+        section: Heading of docs/validation.md above the table with the figure; empty for a test.
+        row: First cell of its row there.
+        column: Head of its column.
+        test: `FILE::NAME` of a test that holds the figure; empty for a table.
+        figure: The figure in words, where a test holds it.
+    """
+
+    section: str = ""
+    row: str = ""
+    column: str = ""
+    test: str = ""
+    figure: str = ""
+
+
+@dataclass(frozen=True)
+class Item:
+    """A parameter, column, statistic or screen of a document.
+
+    Attributes:
+        place: Chapter, table or figure of the document.
+        item: The item, with its published value.
+        plans: Shipped plans that use it.
+        fields: Fields of these plans with the document's values, as `-s FIELD=VALUE` takes them.
+        metrics: Metrics of docs/metrics.md.
+        columns: Columns of record tables, `TABLE.COLUMN`.
+        figures: Figures of docs/reference/figures.md.
+        command: Command line that shows it.
+        reason: Why fabricbench lacks it, or what limits it.
+        checks: Figures that are checked.
+    """
+
+    place: str
+    item: str
+    plans: tuple[str, ...] = ()
+    fields: Mapping[str, str] = field(default_factory=dict)
+    metrics: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
+    figures: tuple[str, ...] = ()
+    command: str = ""
+    reason: str = ""
+    checks: tuple[Check, ...] = ()
+
+    @property
+    def has_evidence(self) -> bool:
+        """Whether anything says where the item is."""
+        return bool(self.plans or self.metrics or self.columns or self.figures or self.command)
+
+
+@dataclass(frozen=True)
+class Document:
+    """A published document.
+
+    Attributes:
+        name: Name of its list without suffix.
+        title: Author and title.
+        method: Page of docs/methods on it.
+        items: Its items in the document's order.
+    """
+
+    name: str
+    title: str
+    method: str
+    items: tuple[Item, ...]
+
+
+def documents() -> list[Document]:
+    """Read the lists of all documents, in the order of their `order`.
+
+    Raises:
+        ValueError: An item has neither evidence nor a reason.
+    """
+    # Every scalar stays text: `off` is a value of plans, not a boolean.
+    lists = {path.stem: YAML(typ="base").load(path) for path in LISTS.glob("*.yaml")}
+    return [
+        Document(name, each["title"], each["method"], tuple(_items(name, each["items"])))
+        for name, each in sorted(lists.items(), key=lambda item: int(item[1]["order"]))
+    ]
+
+
+def _items(name: str, places: Sequence[Mapping[str, Any]]) -> Iterator[Item]:
+    for place in places:
+        yield from (_item(name, place["place"], row) for row in place["rows"])
+
+
+def _item(name: str, place: str, row: Mapping[str, Any]) -> Item:
+    lists = ("plans", "metrics", "columns", "figures")
+    values: dict[str, Any] = {key: tuple(row.get(key, ())) for key in lists}
+    checks = tuple(Check(**check) for check in row.get("checks", ()))
+    rest = {key: value for key, value in row.items() if key not in (*lists, "checks")}
+    item = Item(place, checks=checks, **values, **rest)
+    if not item.has_evidence and not item.reason:
+        raise ValueError(f"docs/documents/{name}.yaml: {item.item!r} has neither evidence nor a reason")
+    return item
+
+
+def page() -> str:
+    """Return the tables of docs/documents.md, one per document."""
+    figures = validation_tables()
+    return "\n\n".join(_section(document, figures) for document in documents()) + "\n"
+
+
+def _section(document: Document, figures: Mapping[str, Sequence[Table]]) -> str:
+    head = f"## {document.title}\n\nMethod: [{document.method}](methods/{document.method}.md).\n"
+    table = ["| place | item | in fabricbench | checked figure |", "|---|---|---|---|"]
+    return "\n".join([head, *table, *(_row(item, figures) for item in document.items)])
+
+
+def _row(item: Item, figures: Mapping[str, Sequence[Table]]) -> str:
+    checked = "; ".join(_checked(check, figures) for check in item.checks)
+    cells = (item.place, item.item, _evidence(item), checked)
+    return f"| {' | '.join(cells)} |"
+
+
+def _evidence(item: Item) -> str:
+    parts = [
+        ", ".join(f"`{plan}`" for plan in item.plans),
+        ", ".join(f"`{field}: {value}`" for field, value in item.fields.items()),
+        ", ".join(f"metric `{name}`" for name in item.metrics),
+        ", ".join(f"column `{name}`" for name in item.columns),
+        ", ".join(f"figure `{name}`" for name in item.figures),
+        f"`{item.command}`" if item.command else "",
+        item.reason if item.has_evidence else f"**not there**: {item.reason}",
+    ]
+    return "; ".join(part for part in parts if part)
+
+
+def _checked(check: Check, figures: Mapping[str, Sequence[Table]]) -> str:
+    if check.test:
+        return f"{check.figure} (`{check.test}`)"
+    return f"{check.row}, {check.column}: {cell(figures, check)}"
+
+
+def cell(figures: Mapping[str, Sequence[Table]], check: Check) -> str:
+    """Return the cell of docs/validation.md that a check names, such as ours / published (deviation).
+
+    Raises:
+        ValueError: The page has no such heading, row or column.
+    """
+    rows = [row for table in figures.get(check.section, ()) for row in table if row.get("") == check.row]
+    cells = [row[check.column] for row in rows if check.column in row]
+    if not cells:
+        raise ValueError(f"docs/validation.md has no cell for {check}: rows {rows}")
+    return cells[0]
+
+
+Table = list[dict[str, str]]
+"""Rows of a table by the heads of its columns; the first column by an empty head."""
+
+
+def validation_tables() -> dict[str, list[Table]]:
+    """Return the tables of docs/validation.md by the heading above them."""
+    _, *parts = _HEADING.split(VALIDATION.read_text(encoding="utf-8"))
+    return {head: list(_tables(text)) for head, text in zip(parts[::2], parts[1::2], strict=True)}
+
+
+def _tables(text: str) -> Iterator[Table]:
+    for block in re.findall(r"(?:^ *\|.*\n)+", text, re.MULTILINE):
+        head, _, *rows = (
+            [cell.strip() for cell in line.strip()[1:-1].split("|")] for line in block.splitlines()
+        )
+        yield [dict(zip(["", *head[1:]], row, strict=False)) for row in rows]
