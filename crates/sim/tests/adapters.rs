@@ -67,7 +67,9 @@ fn queue_pairs_take_turns_of_so_many_packets() {
         assert_eq!(delivered[1] - delivered[0], turn, "{packets} packets");
         spec.fabric.nic.packets_per_turn = None;
         let alone = run(&spec).1.chunks.iter().filter_map(|chunk| chunk.delivered_ps).max();
-        assert_eq!(delivered.last().copied(), alone, "the link is as busy as with turns of one packet");
+        // Up to the RETH of one frame, which the last one may wait for at the switch.
+        let difference = delivered[1].abs_diff(alone.expect("a chunk is delivered"));
+        assert!(difference <= 16 * 20, "the link is as busy as with turns of one packet: {difference} ps");
     }
 }
 
