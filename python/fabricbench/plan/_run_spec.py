@@ -1952,6 +1952,11 @@ class NicSpec(TypedDict):
     """
     What messages cost beside their bytes; nothing when absent.
     """
+    packets_per_turn: NotRequired[int | None]
+    """
+    A queue pair at line rate sends so many packets before the next one at its port has its turn; 1 when
+    absent.
+    """
     pause_reaction_ps: NotRequired[int | None]
     """
     From the last bit of a pause frame in to its effect [ps], the latency or more; the latency when
@@ -1961,11 +1966,6 @@ class NicSpec(TypedDict):
     """
     From a level of the receive buffer to the earliest start of the pause frame on the link, beyond the
     latency [ps].
-    """
-    packets_per_turn: NotRequired[int | None]
-    """
-    A queue pair at line rate sends so many packets before the next one at its port has its turn; 1 when
-    absent.
     """
     receive_buffer_bytes: int
     """
@@ -2397,10 +2397,10 @@ LIMITS = {
     "ClockSpec.jitter_ps_max": (0, 1000000000000),
     "ClockSpec.offset_ps_max": (0, 1000000000000),
     "DcqcnRateControl.g_2e20": (0, 1048576),
+    "DcqcnRateControl.initial_alpha_2e20": (0, 1048576),
     "DscpSpec.ack": (0, 63),
     "DscpSpec.cnp": (0, 63),
     "DscpSpec.data": (0, 63),
-    "DcqcnRateControl.initial_alpha_2e20": (0, 1048576),
     "DurationStorageLength.duration_ps": (1, 1000000000000000),
     "DwrrSchedulingSpec.quantum_bytes": (1, 1073741824),
     "DynamicEcnSpec.interval_ps": (1000000, 1000000000000),
@@ -2439,9 +2439,9 @@ LIMITS = {
     "MessageCostSpec.start_bytes": (0, 1073741824),
     "MessageCostSpec.start_rate_bps": (1000000, 100000000000000),
     "MultiPlaneTopologySpec.planes": (1, 32),
+    "NicSpec.packets_per_turn": (1, 65536),
     "NicSpec.pause_reaction_ps": (0, 1000000000),
     "NicSpec.pause_response_ps": (0, 1000000000),
-    "NicSpec.packets_per_turn": (1, 65536),
     "NicThroughputFailureSpec.at_ps": (0, 1000000000000000),
     "NicThroughputFailureSpec.throughput_ppm": (1, 1000000),
     "OperationsStorageLength.operations": (1, 1000000000),
