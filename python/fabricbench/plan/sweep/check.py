@@ -76,15 +76,21 @@ def _check_size_fields(plan: Plan, document: Document) -> Iterator[Problem]:
 
 def _check_ranges(plan: Plan, document: Document) -> Iterator[Problem]:
     """Check that each range of sizes has any."""
-    parts = [(("jobs", index), job.data_bytes, job.message_bytes) for index, job in enumerate(plan.jobs)]
+    for path, sizes in _given_sizes(plan):
+        if isinstance(sizes, SizeRange) and sizes.end_bytes < sizes.start_bytes:
+            found = f"{units.format_size(sizes.end_bytes)}, below the start"
+            allowed = f"{units.format_size(sizes.start_bytes)} or more"
+            yield document.problem((*path, "end"), found, allowed)
+
+
+def _given_sizes(plan: Plan) -> Iterator[tuple[FieldPath, int | tuple[int, ...] | SizeRange | None]]:
+    """Yield the fields of sizes of each job and of the sweep."""
+    for index, job in enumerate(plan.jobs):
+        yield ("jobs", index, "data_size"), job.data_bytes
+        yield ("jobs", index, "message_size"), job.message_bytes
     if plan.sweep is not None:
-        parts.append((("sweep",), plan.sweep.data_size, plan.sweep.message_size))
-    for path, data_size, message_size in parts:
-        for name, sizes in (("data_size", data_size), ("message_size", message_size)):
-            if isinstance(sizes, SizeRange) and sizes.end_bytes < sizes.start_bytes:
-                found = f"{units.format_size(sizes.end_bytes)}, below the start"
-                allowed = f"{units.format_size(sizes.start_bytes)} or more"
-                yield document.problem((*path, name, "end"), found, allowed)
+        yield ("sweep", "data_size"), plan.sweep.data_size
+        yield ("sweep", "message_size"), plan.sweep.message_size
 
 
 def _check_trials(plan: Plan, document: Document) -> Iterator[Problem]:
