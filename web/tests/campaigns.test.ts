@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 
-import type { CampaignAnalysis, CampaignSetting } from '../src/api/types';
+import type { CampaignAnalysis, CampaignSetting } from '../src/api/campaigns';
 import { answers, asOf, endingText, heads, percentText } from '../src/pages/campaign/text';
 
 const progress = (state: string, trials: number) =>

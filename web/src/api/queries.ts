@@ -9,12 +9,11 @@ import {
 
 import { get, path, query, send, upload } from './client';
 import { FINAL_STATES } from './states';
+import type { CampaignAnalysis, CampaignPareto } from './campaigns';
 import type {
   About,
   Campaign,
-  CampaignAnalysis,
   CampaignDetail,
-  CampaignPareto,
   Choices,
   Comparison,
   Twins,

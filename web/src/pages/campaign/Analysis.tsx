@@ -2,7 +2,8 @@
 import { Group, Paper, Select, SimpleGrid, Stack, Switch, Text, Title } from '@mantine/core';
 
 import { useCampaignAnalysis, useMetrics } from '../../api/queries';
-import type { CampaignAnalysis, CampaignDetail, CampaignSetting } from '../../api/types';
+import type { CampaignAnalysis, CampaignSetting } from '../../api/campaigns';
+import type { CampaignDetail } from '../../api/types';
 import { CaptionedChart } from '../../components/CaptionedChart';
 import { Loaded } from '../../components/Loaded';
 import { useSearch } from '../../components/useSearch';

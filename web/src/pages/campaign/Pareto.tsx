@@ -2,7 +2,8 @@
 import { Group, Select, Text, Title } from '@mantine/core';
 
 import { useCampaignPareto } from '../../api/queries';
-import type { CampaignDetail, CampaignPareto } from '../../api/types';
+import type { CampaignPareto } from '../../api/campaigns';
+import type { CampaignDetail } from '../../api/types';
 import { CaptionedChart } from '../../components/CaptionedChart';
 import { Loaded } from '../../components/Loaded';
 import { useSearch } from '../../components/useSearch';

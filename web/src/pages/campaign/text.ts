@@ -1,4 +1,5 @@
-import type { Campaign, CampaignAnalysis, CampaignDetail, CampaignSetting } from '../../api/types';
+import type { CampaignAnalysis, CampaignSetting } from '../../api/campaigns';
+import type { Campaign, CampaignDetail } from '../../api/types';
 import { counted, MISSING, significant } from '../../format/numbers';
 
 /** While trials come in, what they come to is asked for again after each of so many parts of them. */
