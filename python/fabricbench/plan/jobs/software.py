@@ -39,14 +39,15 @@ PRESETS: Final[Mapping[str, Software]] = {
         costs={"service_time": "730ns"},
         source=(
             "10.94 million reads of 4 KB a second on 8 cores of a target (SPDK NVMe-oF RDMA performance "
-            "report, 24.05); assumed: one core serves a target, and writes take as long"
+            "report 24.05, as a web article quotes it); assumed: one core serves a target, and writes take as "
+            "long"
         ),
     ),
     "linux": Software(
         is_storage=True,
         costs={"service_time": "3.7us"},
         source=(
-            "5.09 times fewer operations for each core than SPDK (the same report); assumed as there. Time "
+            "5.09 times fewer operations for each core than SPDK (the same article); assumed as there. Time "
             "of interrupts and of the client is left out"
         ),
     ),
