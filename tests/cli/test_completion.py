@@ -49,7 +49,7 @@ def completed(folder: Path, *words: str, script: str = MAIN) -> list[str]:
     ("words", "found"),
     [
         (["comp"], ["compare", "completion"]),
-        (["plan", ""], ["check", "schema"]),
+        (["plan", ""], ["check", "ports", "schema"]),
         (["campaign", ""], ["run", "report", "show"]),
         (["campaign", "--dr"], ["--dry-run"]),
         (["campaign", "some.yaml", "--dr"], ["--dry-run"]),

@@ -93,7 +93,7 @@ def test_what_a_lab_cannot_have_is_refused(tmp_path: Path, options: list[str], s
     assert said in " ".join(messages.replace("│", " ").split())
 
 
-def test_variants_run_one_after_the_other_each_in_a_lab_of_its_own(tmp_path: Path) -> None:
+def test_variants_run_in_turn(tmp_path: Path) -> None:
     options = [f"--variant={name}" for name in ("infiniband", "ethernet", "ethernet-inter-leaf")]
     process = start(tmp_path, "--quick", *options, plan="ethernet-vs-infiniband-p2p")
     output, messages = process.communicate(timeout=180)

@@ -34,6 +34,7 @@ def test_the_run_spec_is_complete() -> None:
         "connections": 1,
         "rate_bps": 20_000_000_000,
         "write_bytes": 128 << 10,
+        "outstanding_writes": None,
         "start_ps": 0,
         "start_spread_ps": 100_000_000,
         "duration_ps": None,

@@ -19,7 +19,7 @@ from fabricbench.report.terminal import trial_text
 from fabricbench.results.jobs import Beside, stored_reports
 from fabricbench.store import Trial
 
-TRAFFIC = {"arrivals": {"duration_ps": 10**9}}
+TRAFFIC = {"arrivals": {"process": "poisson", "duration_ps": 10**9}}
 ROUNDS = {"repeat": {"kind": "rounds", "rounds": 15}}
 
 

@@ -35,7 +35,7 @@ def test_a_share_between_whole_per_cents_is_told() -> None:
 
 
 def test_a_dynamic_threshold_is_a_power_of_two() -> None:
-    tables, missing = config("cc-alltoall-pfc")
+    tables, missing = config("cc-alltoall-pfc", "fabric.switch.pfc=on")
     profile = tables["BUFFER_PROFILE"]["fabricbench_pfc_400g"]
     assert profile == {
         "pool": "ingress_lossless_pool",

@@ -93,6 +93,7 @@ class Planned:
 
     run_spec: dict[str, Any]
     chosen: str = ""
+    notes: tuple[str, ...] = ()
 
 
 @dataclasses.dataclass

@@ -20,6 +20,7 @@ VIEWS = {
     "flows": 0,
     "ports": 0,
     "links": 2,
+    "port-map": 0,
     "plan": 0,
 }
 """Each view and how many figures it has at least."""
