@@ -39,8 +39,8 @@ PRESETS: Final[Mapping[str, Software]] = {
         costs={"service_time": "730ns"},
         source=(
             "10.94 million reads of 4 KB a second on 8 cores of a target (SPDK NVMe-oF RDMA performance "
-            "report 24.05, as a web article quotes it); assumed: one core serves a target, and writes take as "
-            "long"
+            "report 24.05, as a web article quotes it); assumed: one core serves a target, and writes "
+            "take as long"
         ),
     ),
     "linux": Software(
