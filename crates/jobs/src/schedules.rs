@@ -27,7 +27,7 @@ pub(crate) fn schedule(spec: &RunSpec, index: u32, job: &JobSpec) -> Result<Sche
     let mut transfers = u64::from(cycle) * barrier.map_or(0, barrier_transfers);
     let mut rounds = Vec::new();
     for number in 0..cycle {
-        let root = Rank((job.root + number) % shape.ranks);
+        let root = Rank(if job.root_shift { (job.root + number) % shape.ranks } else { job.root });
         let data_bytes = job.bytes_of_round(number);
         let round = round_schedule(spec, index, job, &Shape { root, data_bytes, ..shape.clone() })?;
         check_equal_count(index, job, number, rounds.first(), &round)?;

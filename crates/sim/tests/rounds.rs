@@ -264,3 +264,21 @@ fn sizes_that_an_algorithm_cuts_in_different_numbers_of_chunks_are_refused() {
     let error = fabricbench_sim::check(&spec).expect_err("refused").to_string();
     assert!(error.contains("jobs[0].round_bytes"), "{error}");
 }
+
+#[test]
+fn rounds_of_several_sizes_have_one_root() {
+    for (pattern, algorithm) in [("gather", "parallel"), ("broadcast", "tree"), ("reduce", "rabenseifner")] {
+        let mut spec = repeated(collective(single_switch(4), 4, pattern, algorithm, 1 << 20), 2);
+        spec.jobs[0].root = 1;
+        sized(&mut spec, 0, &[1, 2]);
+        let (summary, recorder) = run(&spec);
+        assert_eq!((summary.jobs[0].status, summary.jobs[0].rounds), (RunStatus::Complete, 2), "{pattern}");
+        let ends = |round: u32| -> Vec<_> {
+            let of_round = recorder.chunks.iter().filter(|chunk| chunk.round == round);
+            let mut ends: Vec<_> = of_round.map(|chunk| (chunk.qp, chunk.src_rank, chunk.dst_rank)).collect();
+            ends.sort_unstable();
+            ends
+        };
+        assert_eq!(ends(0), ends(1), "{pattern}");
+    }
+}
