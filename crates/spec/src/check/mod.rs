@@ -148,8 +148,6 @@ fn check_together(spec: &RunSpec) -> Result<(), SpecError> {
     check_tcp(spec)
 }
 
-/// Checks that switches with settings of their own are of a kind that has them, and lossless as all others
-/// are: one that pauses another needs to be obeyed.
 /// Checks that frames are read out in the cells in which they are stored, and how much of the pipeline lies
 /// inside the buffer.
 fn check_release(field: &str, buffer: &BufferSpec, pipeline_latency_ps: u64) -> Result<(), SpecError> {
@@ -162,6 +160,8 @@ fn check_release(field: &str, buffer: &BufferSpec, pipeline_latency_ps: u64) -> 
     })
 }
 
+/// Checks that switches with settings of their own are of a kind that has them, and lossless as all others
+/// are: one that pauses another needs to be obeyed.
 fn check_switch_settings(fabric: &FabricSpec) -> Result<(), SpecError> {
     let what = match fabric.link_layer {
         LinkLayerSpec::Infiniband { .. } => Some("InfiniBand"),
