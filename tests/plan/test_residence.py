@@ -17,15 +17,23 @@ from fabricbench.plan.load import load_plan
         ("release: end", {"release": {"kind": "end"}}),
         ("release: cells", {"release": {"kind": "cells", "bytes": 256}}),
         ("release: cells, cell: 208", {"release": {"kind": "cells", "bytes": 208}}),
-        ("release: cells, pipeline: 200ns", {"pipeline_ps": 200_000}),
+        ("cell: 208", {"release": {"kind": "cells", "bytes": 208}}),
+        ("release: start, pipeline: 200ns", {"pipeline_ps": 200_000}),
     ],
 )
 def test_the_release_of_a_buffer_is_written_out(fields: str, expected: dict[str, Any]) -> None:
     assert expected.items() <= switch_of(f"buffer: {{{fields}}}")["buffer"].items()
 
 
-def test_a_buffer_released_at_the_start_is_identified_as_before_there_was_a_choice() -> None:
-    assert switch_of("buffer: {release: start, pipeline: 0}") == switch_of("")
+def test_buffers_are_released_cell_by_cell_unless_the_plan_says_otherwise() -> None:
+    assert switch_of("buffer: {release: cells, pipeline: 0}") == switch_of("")
+
+
+@pytest.mark.parametrize(
+    "lines", ["switch: {buffer: {release: start}}", "switch: {scheduled: on}", "link_layer: infiniband"]
+)
+def test_a_trial_without_this_choice_is_identified_as_before_there_was_one(lines: str) -> None:
+    assert "release" not in fabric_of(lines)["switch"]["buffer"]
 
 
 def test_response_times_of_pfc_are_written_out() -> None:

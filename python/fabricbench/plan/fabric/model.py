@@ -180,10 +180,11 @@ class Fabric(PlanModel):
             data_priority: Priority of data, for which PFC and ECN hold unless they name others.
             pins: The queue pairs of pinned load balancing, with their uplinks.
         """
+        has_release = self.link_layer is None and self.switch.scheduled is None
         spec: FabricSpec = {
             "topology": self.topology.run_spec(self.propagation_ps_per_m),
             "load_balancing": self.load_balancing.run_spec(pins),
-            "switch": self.switch.run_spec(data_priority),
+            "switch": self.switch.run_spec(data_priority, has_release=has_release),
             "nic": self.nic.run_spec(),
             "extra_delays": [{"link": extra.link, "delay_ps": extra.delay_ps} for extra in self.extra_delays],
             "shared_memory": self.shared_memory.run_spec(),
@@ -191,7 +192,7 @@ class Fabric(PlanModel):
             "convergence_time_ps": self.convergence_time_ps,
             "link_layer": link_layer_spec(self.link_layer),
         }
-        settings = [own.run_spec(data_priority) for own in self.switch_settings]
+        settings = [own.run_spec(data_priority, has_release=has_release) for own in self.switch_settings]
         common = spec["switch"]
         if any(own[name] != common[name] for own in settings for name in SECTIONS):
             spec["switch_settings"] = settings

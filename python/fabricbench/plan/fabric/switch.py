@@ -73,12 +73,14 @@ class Buffer(ShortModel):
     release: Literal["start", "end", "cells"] | None = Field(
         default=None,
         description=(
-            "When the buffer that a frame takes is free again: as its transmission starts (`start`), when "
-            "its last byte has left (`end`), or each cell when its last byte has left (`cells`, of 256 bytes "
-            "where `cell` is 1). It holds for thresholds of the buffer, of PFC and of pools, and for the "
-            "queue by which frames are marked. Default: `start`. InfiniBand and scheduled switches have "
-            "rules of their own. Source: chips read their memory cell by cell."
+            "When the buffer that a frame takes is free again: each cell when its last byte has left "
+            "(`cells`, of 256 bytes where `cell` is 1), all of it when its last byte has left (`end`), or as "
+            "its transmission starts (`start`). It holds for thresholds of the buffer, of PFC and of pools, "
+            "and for the queue by which frames are marked. InfiniBand and scheduled switches have rules of "
+            "their own. Source: an assumption; vendors describe buffers in cells, and not when a cell is "
+            "free again."
         ),
+        json_schema_extra={"default": "cells"},
     )
     pipeline_ps: Time = Field(
         default="0",
@@ -100,16 +102,20 @@ class Buffer(ShortModel):
         json_schema_extra={"default": "none"},
     )
 
-    def run_spec(self) -> BufferSpec:
-        """Write the buffer out for the engine."""
+    def run_spec(self, *, has_release: bool) -> BufferSpec:
+        """Write the buffer out for the engine.
+
+        Args:
+            has_release: The release of frames can be chosen: not on InfiniBand, nor in scheduled switches.
+        """
         alpha = self.lossy_alpha
         spec: BufferSpec = {
             "size_bytes": self.size_bytes,
             "cell_bytes": self.cell_bytes,
             "lossy_alpha": ratio_spec(alpha) if alpha else None,
         }
-        # What is as before these fields is not written: the identity of such a trial stays what it was.
-        if self.release not in (None, "start"):
+        # The engine's own default is not written: the identity of such a trial is what it always was.
+        if has_release and self.release != "start":
             spec["release"] = self._release_spec()
         if self.pipeline_ps:
             spec["pipeline_ps"] = self.pipeline_ps
@@ -118,9 +124,9 @@ class Buffer(ShortModel):
         return spec
 
     def _release_spec(self) -> ReleaseSpec:
-        if self.release == "cells":
-            return {"kind": "cells", "bytes": self.cell_bytes if self.cell_bytes > 1 else READ_CELL_BYTES}
-        return {"kind": "end"} if self.release == "end" else {"kind": "start"}
+        if self.release == "end":
+            return {"kind": "end"}
+        return {"kind": "cells", "bytes": self.cell_bytes if self.cell_bytes > 1 else READ_CELL_BYTES}
 
 
 class Dwrr(PlanModel):
@@ -238,12 +244,12 @@ class Switch(SwitchSections):
         ),
     )
 
-    def run_spec(self, data_priority: int) -> SwitchSpec:
+    def run_spec(self, data_priority: int, *, has_release: bool) -> SwitchSpec:
         """Write the switches out for the engine; PFC and ECN that name no priority hold for that of data."""
         spec: SwitchSpec = {
             "forwarding": self.forwarding,
             "pipeline_latency_ps": self.pipeline_latency_ps,
-            "buffer": self.buffer.run_spec(),
+            "buffer": self.buffer.run_spec(has_release=has_release),
             "scheduling": self.scheduling_spec(),
             "pfc": self.pfc.run_spec(data_priority) if self.pfc else None,
             "ecn": self.ecn.run_spec(data_priority) if self.ecn else None,
@@ -263,11 +269,11 @@ class SwitchSettings(SwitchSections):
         )
     )
 
-    def run_spec(self, data_priority: int) -> SwitchSettingsSpec:
+    def run_spec(self, data_priority: int, *, has_release: bool) -> SwitchSettingsSpec:
         """Write the settings out for the engine."""
         return {
             "switches": list(self.switches),
-            "buffer": self.buffer.run_spec(),
+            "buffer": self.buffer.run_spec(has_release=has_release),
             "scheduling": self.scheduling_spec(),
             "pfc": self.pfc.run_spec(data_priority) if self.pfc else None,
             "ecn": self.ecn.run_spec(data_priority) if self.ecn else None,
