@@ -31,6 +31,7 @@ def insight_text(found: Insight, *, colour: bool = False) -> str:
     sections = [
         _recoveries(found),
         _uplinks(found.distributions),
+        _marks(found.distributions),
         _losses(found),
         _pauses(found),
         _priorities(found),
@@ -164,11 +165,47 @@ def _uplinks(distributions: Sequence[EgressDistribution]) -> _Section:
         )
         for each in distributions[:_MAX_SWITCHES]
     ]
+    return "uplinks, in the order of their ports", _switch_lines(columns, rows, len(distributions))
+
+
+def _switch_lines(columns: Sequence[Column], rows: Sequence[Row], switches: int) -> list[str]:
+    """Return a table of the first switches, and how many more there are."""
     lines = [render(columns, rows, colour=False)] if rows else []
-    if len(distributions) > _MAX_SWITCHES:
-        rest = len(distributions) - _MAX_SWITCHES
+    if switches > len(rows):
+        rest = switches - len(rows)
         lines.append(f"and {rest} more switch{'es' if rest > 1 else ''}; --format json has all")
-    return "uplinks, in the order of their ports", lines
+    return lines
+
+
+def _marks(distributions: Sequence[EgressDistribution]) -> _Section:
+    """Rates of the uplinks of each switch in both directions and where its traffic was marked."""
+    marked = distributions if any(each.has_marks for each in distributions) else []
+    columns = [Column((head,), is_text=index < 3) for index, head in enumerate(MARK_HEADS)]
+    rows = [Row(mark_cells(each)) for each in marked[:_MAX_SWITCHES]]
+    title = "rates of uplinks (Gb/s) and frames marked with ECN"
+    return title, _switch_lines(columns, rows, len(marked))
+
+
+MARK_HEADS = ("switch", "sent", "received", "marked at uplinks", "marked above", "marked at other ports")
+"""Heads of the columns of `mark_cells`."""
+
+
+def mark_cells(switch: EgressDistribution) -> list[str]:
+    """Return a switch, the rates of its uplinks and the frames marked at both ends of them and below."""
+    return [
+        switch.switch,
+        "+".join(fixed(uplink.tx_gbps, 1) for uplink in switch.uplinks),
+        "+".join(fixed(uplink.rx_gbps, 1) for uplink in switch.uplinks),
+        _count_text([uplink.ecn_marked for uplink in switch.uplinks]),
+        _count_text([uplink.peer_ecn_marked for uplink in switch.uplinks]),
+        _count_text([switch.ecn_marked_below]),
+    ]
+
+
+def _count_text(counts: Sequence[int | None]) -> str:
+    """Write a sum of counts; `-` where one is missing."""
+    known = [count for count in counts if count is not None]
+    return f"{sum(known):,}" if len(known) == len(counts) else "-"
 
 
 def usage_text(switch: EgressDistribution) -> str:
