@@ -19,8 +19,8 @@ MAX_JOBS = 8
 MAX_CONNECTIONS = 8
 _MAX_POINTS = 400
 _MAX_CONNECTION_POINTS = 100
-_GB_PER_BYTE_PER_PS = 1e3
-_GBPS_PER_BYTE_PER_PS = 8e3
+_GB_PER_S = ("GB/s", 1e3)
+_GBPS = ("Gb/s", 8e3)
 
 
 def goodput_plot(series: pl.DataFrame, colours: Mapping[str, str], scale: TimeScale) -> Plot | None:
@@ -42,7 +42,7 @@ def goodput_plot(series: pl.DataFrame, colours: Mapping[str, str], scale: TimeSc
     figure = go.Figure()
     for job in map(str, totals["job"].head(MAX_JOBS)):
         samples = delivered.filter(pl.col("job") == job).sort("time_ps")
-        figure.add_trace(_line(evenly(samples, _MAX_POINTS), job, scale, colours[job]))
+        figure.add_trace(_line(evenly(samples, _MAX_POINTS), job, scale, colours[job], _GB_PER_S))
     figure.update_layout(
         theme.layout(
             height=360,
@@ -56,17 +56,21 @@ def goodput_plot(series: pl.DataFrame, colours: Mapping[str, str], scale: TimeSc
     return Plot(figure, _caption(totals.height), is_reduced, scale)
 
 
-def _line(samples: pl.DataFrame, job: str, scale: TimeScale, colour: str) -> go.Scatter:
+def _line(
+    samples: pl.DataFrame, name: str, scale: TimeScale, colour: str, unit: tuple[str, float]
+) -> go.Scatter:
+    """Draw a rate in a unit, given with its value per byte and picosecond."""
+    label, factor = unit
     rates = samples.with_columns(
-        (pl.col("value").diff() / pl.col("time_ps").diff() * _GB_PER_BYTE_PER_PS).alias("rate")
+        (pl.col("value").diff() / pl.col("time_ps").diff() * factor).alias("rate")
     ).drop_nulls("rate")
     return go.Scatter(
         x=[round(time_ps / scale.ps, 7) for time_ps in rates["time_ps"]],
         y=[round(rate, 4) for rate in rates["rate"]],
-        name=job,
+        name=name,
         mode="lines",
         line={"width": 1.6, "shape": "vh", "color": colour},
-        hovertemplate=f"{job}<br>%{{y:.4g}} GB/s until %{{x:.5g}} {scale.unit}<extra></extra>",
+        hovertemplate=f"{name}<br>%{{y:.4g}} {label} until %{{x:.5g}} {scale.unit}<extra></extra>",
     )
 
 
@@ -102,7 +106,8 @@ def connections_plot(
     for index, each in enumerate(found[:MAX_CONNECTIONS]):
         samples = delivered.filter(pl.col("qp") == each.connection).sort("time_ps")
         name = f"{each.tcp} {each.connection}, host{each.src_host} to host{each.dst_host}"
-        figure.add_trace(_connection_line(evenly(samples, _MAX_CONNECTION_POINTS), name, scale, index))
+        samples = evenly(samples, _MAX_CONNECTION_POINTS)
+        figure.add_trace(_line(samples, name, scale, theme.category(index), _GBPS))
     figure.update_layout(
         theme.layout(
             height=400,
@@ -122,20 +127,6 @@ def connections_plot(
             "then those that were idle for longest."
         )
     return Plot(figure, text, is_reduced, scale)
-
-
-def _connection_line(samples: pl.DataFrame, name: str, scale: TimeScale, index: int) -> go.Scatter:
-    rates = samples.with_columns(
-        (pl.col("value").diff() / pl.col("time_ps").diff() * _GBPS_PER_BYTE_PER_PS).alias("rate")
-    ).drop_nulls("rate")
-    return go.Scatter(
-        x=[round(time_ps / scale.ps, 7) for time_ps in rates["time_ps"]],
-        y=[round(rate, 4) for rate in rates["rate"]],
-        name=name,
-        mode="lines",
-        line={"width": 1.6, "shape": "vh", "color": theme.category(index)},
-        hovertemplate=f"{name}<br>%{{y:.4g}} Gb/s until %{{x:.5g}} {scale.unit}<extra></extra>",
-    )
 
 
 TCP_GOODPUT_FIGURE: Final = Figure(
