@@ -176,7 +176,7 @@ def _priority_table(found: Insight) -> TablePart:
                     Cell("–" if count is None else f"{count:,}")
                     for count in (each.pfc_tx, each.pfc_xon_tx, each.pfc_rx, each.pfc_xon_rx)
                 ),
-                Cell(time_text(each.paused_ps)),
+                Cell(time_text(each.paused_ps) if each.paused_ps else "0"),
             ]
         )
         for each in shown
@@ -206,5 +206,7 @@ def _pause_table(found: Insight) -> TablePart:
         for port in found.paused[:MAX_PAUSED_ROWS]
     ]
     total = len(found.paused)
-    caption = f"Reduced: {len(rows)} of {total:,} ports, those paused longest." if len(rows) < total else ""
+    caption = "Ports that were paused, those paused longest first."
+    if len(rows) < total:
+        caption += f" Reduced: {len(rows)} of {total:,} ports."
     return TablePart(columns, rows, caption)
