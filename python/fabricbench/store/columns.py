@@ -109,7 +109,7 @@ COLUMNS: Final[dict[str, tuple[Column, ...]]] = {
         Column('lost_link_down_bytes', 'int64', False, 'bytes', 'Their bytes.'),
         Column('fcs_error_frames', 'int64', False, 'frames', 'Arriving frames corrupted by the link of this port and dropped; not among those received. Pause frames are not counted.'),
         Column('fcs_error_bytes', 'int64', False, 'bytes', 'Their bytes.'),
-        Column('queue_max_bytes', 'int64', False, 'bytes', 'Deepest egress queue, with what has not been read out of the frame in transmission, see `fabric.switch.buffer.release`.'),
+        Column('queue_max_bytes', 'int64', False, 'bytes', 'Deepest egress queue, the frame in transmission excluded.'),
         Column('pfc_tx', 'int64', True, 'frames', 'Pause frames with non-zero quanta (XOFF) sent; null on InfiniBand, which has no PFC.'),
         Column('pfc_rx', 'int64', True, 'frames', 'Pause frames with non-zero quanta (XOFF) received; null on InfiniBand.'),
         Column('pfc_xon_tx', 'int64', True, 'frames', 'Pause frames with zero quanta (XON) sent, which end a pause; null on InfiniBand.'),
@@ -171,7 +171,7 @@ COLUMNS: Final[dict[str, tuple[Column, ...]]] = {
         Column('frames', 'int64', False, 'frames', 'How many came so late.'),
     ),
     "series": (
-        Column('metric', 'string', False, None, "`queue_bytes` (egress queue at the sample, with what has not been read out of the frame in transmission, see `fabric.switch.buffer.release`), `tx_bytes` (frame bytes sent since the start), `paused_ps` (time for which a lossless priority of the egress was paused since the start; priorities that never were are left out), `ecn_kmin_bytes` and `ecn_kmax_bytes` (thresholds of a marked priority of a switch's port, with dynamic ECN), `rate_bps` (rate that congestion control allows a queue pair, while it has something to send), `delivered_bytes` (payload placed at the hosts of a job since the start), `lost_frames` (frames lost in the whole fabric since the start; only where something fails) or `voq_bytes` (what came in by a port of a scheduled leaf and waits in its virtual output queues). The `queue_bytes` of the first fabric port of a scheduled leaf are what waits for all its fabric links."),
+        Column('metric', 'string', False, None, "`queue_bytes` (egress queue at the sample, the frame in transmission excluded), `tx_bytes` (frame bytes sent since the start), `paused_ps` (time for which a lossless priority of the egress was paused since the start; priorities that never were are left out), `ecn_kmin_bytes` and `ecn_kmax_bytes` (thresholds of a marked priority of a switch's port, with dynamic ECN), `rate_bps` (rate that congestion control allows a queue pair, while it has something to send), `delivered_bytes` (payload placed at the hosts of a job since the start), `lost_frames` (frames lost in the whole fabric since the start; only where something fails) or `voq_bytes` (what came in by a port of a scheduled leaf and waits in its virtual output queues). The `queue_bytes` of the first fabric port of a scheduled leaf are what waits for all its fabric links."),
         Column('node', 'string', False, None, 'Name of the node; of a rate, the sending host; `fabric` for sums over all of it. All rows of a series share it.'),
         Column('port', 'int64', False, None, 'Port of the node; 0 of sums.'),
         Column('priority', 'int64', True, None, 'Priority, of `paused_ps`, `ecn_kmin_bytes` and `ecn_kmax_bytes`.'),
