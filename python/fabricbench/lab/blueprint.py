@@ -419,9 +419,9 @@ class Bursts:
     def of_switch(self, rate_bps: int) -> int:
         """Return the burst of a switch port.
 
-        A frame, with which a port passes frames on as a cut-through switch does, and a 128th of a chunk, which
-        changes its time by no more: 200 us to 10 ms at the link's rate. Where chunks are unknown 800 us, and at
-        least two frames. At most 32 KiB, half a batch of segments, or two frames.
+        A frame, with which a port passes frames on as a cut-through switch does, and a 128th of a chunk,
+        which changes its time by no more: 200 us to 10 ms at the link's rate. Where chunks are unknown, it is
+        800 us and at least two frames. At most 32 KiB, half a batch of segments, or two frames.
         """
         least, usual, late = (_bytes_in(rate_bps, us) for us in (_BURST_US_MIN, _BURST_US, _BURST_LATE_US))
         frame = self.mtu_bytes + ETHERNET_HEADER_BYTES
