@@ -6,8 +6,7 @@ use std::sync::Arc;
 table! {
     /// Table `series`: sampled values.
     "series": SeriesRow {
-        /// `queue_bytes` (egress queue at the sample, with what has not been read out of the frame in
-        /// transmission, see `fabric.switch.buffer.release`), `tx_bytes` (frame bytes sent since the start),
+        /// `queue_bytes` (egress queue at the sample, the frame in transmission excluded), `tx_bytes` (frame bytes sent since the start),
         /// `paused_ps` (time for which a lossless priority of the egress was paused since the start;
         /// priorities that never were are left out), `ecn_kmin_bytes` and `ecn_kmax_bytes` (thresholds of a
         /// marked priority of a switch's port, with dynamic ECN), `rate_bps` (rate that congestion control

@@ -57,7 +57,7 @@ fn sample_host(host: &Host, port: u16, metric: Metric, now: Instant) -> Option<u
 #[inline(always)]
 fn sample_port(port: &EgressPort, metric: Metric, now: Instant) -> Option<u64> {
     match metric {
-        Metric::Queue => Some(port.depth_bytes(now)),
+        Metric::Queue => Some(port.queued_bytes()),
         Metric::Sent => Some(port.transmitter().bytes()),
         Metric::Paused(priority) => Some(port.pause().paused_of(priority, now).0),
         Metric::EcnMin(priority) => Some(port.ecn_range(priority, now)?.kmin_bytes),
