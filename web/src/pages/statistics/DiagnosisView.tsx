@@ -145,9 +145,6 @@ function Fabric({ trial }: { trial: TrialDetail }) {
                 <th className="right">Bytes, largest to mean</th>
                 <th className="right">Link usage (%)</th>
                 <th className="right">Frames delta</th>
-                <th className="right">Sent (Gb/s)</th>
-                <th className="right">Received (Gb/s)</th>
-                <th className="right">Marked at uplinks, above, at other ports (frames)</th>
               </tr>
             </thead>
             <tbody>
@@ -157,13 +154,8 @@ function Fabric({ trial }: { trial: TrialDetail }) {
                   <td>{row.qps ?? '–'}</td>
                   <td className="right">{fixed(row.qps_max_to_mean, 2)}</td>
                   <td className="right">{fixed(row.bytes_max_to_mean, 2)}</td>
-                  <td className="right">
-                    {row.uplinks.map((link) => fixed(link.usage_percent, 1)).join(' + ')}
-                  </td>
+                  <td className="right">{joined(row.uplinks.map((link) => link.usage_percent))}</td>
                   <td className="right">{counted(row.frames_delta)}</td>
-                  <td className="right">{row.uplinks.map((link) => fixed(link.tx_gbps, 1)).join(' + ')}</td>
-                  <td className="right">{row.uplinks.map((link) => fixed(link.rx_gbps, 1)).join(' + ')}</td>
-                  <td className="right">{marks(row)}</td>
                 </tr>
               ))}
             </tbody>
@@ -181,6 +173,7 @@ function Fabric({ trial }: { trial: TrialDetail }) {
           <Fact name="ports paused" value={String(fabric.paused_ports.length)} />
         </dl>
       </Paper>
+      <Rates rows={fabric.uplinks} />
       <Pauses rows={fabric.pfc_by_priority} />
     </div>
   );
@@ -191,16 +184,58 @@ function counted(count: number | null): string {
   return count === null ? '–' : whole(count);
 }
 
-/** Frames marked at the uplinks of a switch, at their other ends, and at its other ports. */
-function marks(row: Uplinks): string {
-  const sum = (counts: (number | null)[]) =>
-    counts.reduce<number | null>(
-      (total, count) => (total === null || count === null ? null : total + count),
-      0,
-    );
-  const own = sum(row.uplinks.map((link) => link.ecn_marked));
-  const above = sum(row.uplinks.map((link) => link.peer_ecn_marked));
-  return [own, above, row.ecn_marked_below].map(counted).join(', ');
+/** A sum of counts; none where one is missing. */
+function sum(counts: readonly (number | null)[]): number | null {
+  return counts.reduce<number | null>(
+    (total, count) => (total === null || count === null ? null : total + count),
+    0,
+  );
+}
+
+const MAX_UPLINKS_LISTED = 8;
+
+/** A value of each uplink; of many uplinks the least and the largest. */
+function joined(values: readonly (number | null)[]): string {
+  const known = values.filter((value) => value !== null);
+  if (values.length > MAX_UPLINKS_LISTED && known.length === values.length)
+    return `${fixed(Math.min(...known), 1)} to ${fixed(Math.max(...known), 1)}`;
+  return values.map((value) => fixed(value, 1)).join(' + ');
+}
+
+/** Rates of the uplinks of each switch in both directions, and the frames marked at both ends and below. */
+function Rates({ rows }: { rows: readonly Uplinks[] }) {
+  if (rows.length === 0) return null;
+  return (
+    <Paper withBorder p="sm" style={{ gridColumn: '1 / -1', overflowX: 'auto' }}>
+      <Title order={2} mb={6}>
+        Rates of uplinks, frames marked with ECN
+      </Title>
+      <table className="plain">
+        <thead>
+          <tr>
+            <th>Switch</th>
+            <th className="right">Sent (Gb/s)</th>
+            <th className="right">Received (Gb/s)</th>
+            <th className="right">Marked at uplinks</th>
+            <th className="right">Marked above</th>
+            <th className="right">Marked at other ports</th>
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map((row) => (
+            <tr key={row.switch}>
+              <td>{row.switch}</td>
+              <td className="right">{joined(row.uplinks.map((link) => link.tx_gbps))}</td>
+              <td className="right">{joined(row.uplinks.map((link) => link.rx_gbps))}</td>
+              <td className="right">{counted(sum(row.uplinks.map((link) => link.ecn_marked)))}</td>
+              <td className="right">{counted(sum(row.uplinks.map((link) => link.peer_ecn_marked)))}</td>
+              <td className="right">{counted(row.ecn_marked_below)}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </Paper>
+  );
 }
 
 const MAX_PAUSE_ROWS = 48;
