@@ -266,40 +266,26 @@ BitErrorRate = Annotated[
     ),
 ]
 """A bit error rate, as wrong bits of 10^18; from 0 to 1e-3."""
+
+
+def _ratio_schema(least: str, examples: list[Any]) -> WithJsonSchema:
+    """Return the schema of a ratio; 0 is allowed with `minimum`, and not with `exclusiveMinimum`."""
+    pattern = r"^\s*[0-9]+(\.[0-9]+)?\s*(/\s*[0-9]+)?\s*$"
+    number = {"type": "number", "format": "ratio", least: 0}
+    text = {"type": "string", "format": "ratio", "pattern": pattern}
+    return WithJsonSchema({"anyOf": [number, text], "examples": examples})
+
+
 Ratio = Annotated[
     Fraction,
     BeforeValidator(parse_ratio),
-    WithJsonSchema(
-        {
-            "anyOf": [
-                {"type": "number", "format": "ratio", "exclusiveMinimum": 0},
-                {
-                    "type": "string",
-                    "format": "ratio",
-                    "pattern": r"^\s*[0-9]+(\.[0-9]+)?\s*(/\s*[0-9]+)?\s*$",
-                },
-            ],
-            "examples": [2, 0.25, "5/1024"],
-        }
-    ),
+    _ratio_schema("exclusiveMinimum", [2, 0.25, "5/1024"]),
 ]
 """A ratio above 0: a number, or text such as "5/1024"."""
 RatioOrZero = Annotated[
     Fraction,
     BeforeValidator(parse_ratio_or_zero),
-    WithJsonSchema(
-        {
-            "anyOf": [
-                {"type": "number", "format": "ratio", "minimum": 0},
-                {
-                    "type": "string",
-                    "format": "ratio",
-                    "pattern": r"^\s*[0-9]+(\.[0-9]+)?\s*(/\s*[0-9]+)?\s*$",
-                },
-            ],
-            "examples": [0, 0.25, "1023/1024"],
-        }
-    ),
+    _ratio_schema("minimum", [0, 0.25, "1023/1024"]),
 ]
 """A ratio from 0: a number, or text such as "1023/1024"."""
 Priority = Annotated[int, limits_of("PrioritySpec.data")]
