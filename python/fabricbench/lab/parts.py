@@ -31,6 +31,8 @@ FRAMES_BPS_PER_CORE: Final = 400_000_000
 times the predicted time, so that two cores forward some 1.3 Gb/s at the most."""
 CHUNK_S_MIN: Final = 0.05
 """A chunk takes so long at least: late timers and programs, some 0.2 ms a hop, are then below 1 % of it."""
+CHUNK_SCALE_MAX: Final = 100_000
+"""No larger scale is chosen for short chunks: times of a plan must stay below the limits of a run spec."""
 LAB_S_MAX: Final = 60
 """For short chunks no scale is chosen at which the hosts send their data for longer."""
 AGENTS_PER_CORE: Final = 60
@@ -187,7 +189,7 @@ def _chunk_scale(trial: PlannedTrial, rates_bps: int) -> int:
     fastest_bps = max(rate for _, rate in _host_rates(trial))
     wanted = CHUNK_S_MIN * fastest_bps / 8 / chunk_bytes
     longest = LAB_S_MAX * rates_bps / 8 / estimate["payload_bytes"]
-    return int(min(wanted, longest, slowest_bps / RATE_BPS_MIN))
+    return int(min(wanted, longest, slowest_bps / RATE_BPS_MIN, CHUNK_SCALE_MAX))
 
 
 def _cores() -> int:
