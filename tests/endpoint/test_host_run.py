@@ -129,6 +129,16 @@ def test_a_limit_of_the_rate_holds(driver: str) -> None:
     assert max(table["completed_ps"].to_pylist()) >= (bits - burst_bits) * 10**12 // 200_000_000
 
 
+def test_packets_leave_when_a_port_of_that_rate_would_have_transmitted_them() -> None:
+    # Chunks of one packet: 4,178 bytes on the link are 33.4 ms at 1 Mb/s. Each agent sends six.
+    spec_json = spec_of_jobs(JOB | {"data_size": "16KB"}, hosts=4, mtu=4096)
+    table, _ = run(spec_json, hosts=4, port_rate_bps=1_000_000)
+    delivered_ms = [delivered_ps / 1e9 for delivered_ps in table["delivered_ps"].to_pylist()]
+    assert min(delivered_ms) >= 33.4, "no burst passes at once"
+    assert max(delivered_ms) >= 6 * 33.4
+    assert max(delivered_ms) < 12 * 33.4
+
+
 def test_windows_of_many_queue_pairs_find_room_together() -> None:
     job = JOB | {"collective": "incast", "data_size": "64MB"}
     _, counters = run(spec_of_jobs(job, hosts=4, qps_per_rank_pair=64, window=512), hosts=4)
@@ -191,6 +201,8 @@ def test_a_peer_outside_the_allowed_networks_is_refused(driver: str) -> None:
         ([0], "carrier-pigeon", {}, 'driver "carrier-pigeon"; allowed: roce, tcp'),
         ([0], "roce", {"speed": 1}, "settings: unknown field `speed`"),
         ([0], "roce", {"dscp": 64}, "settings: dscp is 64; 0 to 63 are allowed"),
+        ([0], "roce", {"port_rate_bps": 0}, "settings: port_rate_bps is 0; 1 and more are allowed"),
+        ([0], "tcp", {"port_rate_bps": 1}, "settings: driver tcp has no setting port_rate_bps"),
         ([0], "roce", {"congestion": "reno"}, "settings: driver roce has no setting congestion"),
         ([0], "tcp", {"loss_one_in": 9}, "settings: driver tcp has no setting loss_one_in"),
         ([0], "tcp", {"peer_timeout_ps": 1}, "settings: peer_timeout_ps is 1; "),

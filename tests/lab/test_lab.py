@@ -157,6 +157,35 @@ def test_a_full_queue_marks_as_the_plan_says_and_drops_at_its_end(make: Made) ->
     assert all(row.marked == 0 for row in rows if row.marked is not None and row != port)
 
 
+def test_acknowledgements_overtake_data_that_waits(make: Made) -> None:
+    # A datagram takes 16 ms at 2 Mb/s.
+    lab = make(
+        "jct-alltoall", "fabric.topology={kind: single-switch, hosts: 2}", "jobs.0.ranks=0-1", scale=200_000
+    )
+    assert lab.without_priority == ""
+    first, second = lab.blueprint.hosts
+    address = (second.addresses[0], 4791)
+
+    def bound(port: int, own: str) -> socket.socket:
+        made = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        made.setsockopt(socket.SOL_SOCKET, 32, 1 << 24)  # SO_SNDBUFFORCE
+        made.bind((own, port))
+        made.settimeout(2)
+        return made
+
+    with (
+        namespaces.inside(second.namespace, lambda: bound(4791, second.addresses[0])) as receiver,
+        namespaces.inside(first.namespace, lambda: bound(50_000, first.addresses[0])) as data,
+        namespaces.inside(first.namespace, lambda: bound(4791, first.addresses[0])) as acknowledgements,
+    ):
+        for _ in range(20):
+            data.sendto(bytes(4_000), address)
+        acknowledgements.sendto(b"ack", address)
+        order = [len(receiver.recv(4_096)) for _ in range(21)]
+    # Some pass at once, and one is about to leave.
+    assert order.index(3) < 8
+
+
 @pytest.mark.slow
 def test_frames_that_cannot_be_marked_are_not(make: Made) -> None:
     ecn = "fabric.switch.ecn={kmin: 0B, kmax: 1B, pmax: 100%, reference_rate: null}"

@@ -7,6 +7,7 @@ import copy
 import pytest
 from tests.lab.conftest import plan_of_lab
 
+from fabricbench.cli.lab_run import fitting_scale as scale_of_plan
 from fabricbench.cli.lab_run import lab_plan
 from fabricbench.lab import build
 from fabricbench.lab.errors import LabError
@@ -127,10 +128,21 @@ def test_short_chunks_take_50_ms_unless_that_takes_too_long(monkeypatch: pytest.
     # 32 KB at 200 Gb/s are 1.31 us, and 49.8 ms at this scale.
     assert fitting_scale(lab_trials(short.trials).trials) == 38 * SCALE_MIN
     tiny = loading.load("jct-alltoall", ["sweep.data_size=[64B]"], quick=True)
-    assert fitting_scale(lab_trials(tiny.trials).trials) == 400 * SCALE_MIN, "the slowest link has 1 Mb/s"
+    assert fitting_scale(lab_trials(tiny.trials).trials) == 80 * SCALE_MIN
+    slow = loading.load(
+        "jct-alltoall", ["sweep.data_size=[64B]", "fabric.topology.fabric_link=50Gbps"], quick=True
+    )
+    assert fitting_scale(lab_trials(slow.trials).trials) == 50 * SCALE_MIN, "its links have 1 Mb/s"
     many = loading.load("jct-alltoall", ["sweep.data_size=[512KB]", "jobs.0.repeat=10000"], quick=True)
     # 7 times 64 KB from each host are 9.2 us at 400 Gb/s: 10,000 of them are 60 s at scale 653.
     assert fitting_scale(lab_trials(many.trials).trials) == SCALE_MIN
+
+
+def test_a_scale_leaves_all_values_of_a_plan_within_their_limits() -> None:
+    loaded = loading.load("imb-dynamic-ecn-allgather", quick=True)
+    # The interval of dynamic ECN, 100 us, may be 1 s at the most.
+    assert scale_of_plan(loaded) == 10 * SCALE_MIN
+    assert fitting_scale(lab_trials(loaded.trials).trials) > 10 * SCALE_MIN
 
 
 def test_a_fabric_that_is_too_large_is_told_for_its_trials(monkeypatch: pytest.MonkeyPatch) -> None:

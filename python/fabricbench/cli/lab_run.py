@@ -14,6 +14,7 @@ from fabricbench.words import counted
 if TYPE_CHECKING:
     from fabricbench.lab.blueprint import Blueprint
     from fabricbench.lab.parts import Excluded, LabPart
+    from fabricbench.plan._run_spec import RunSpec
     from fabricbench.plan.loaded import LoadedPlan
     from fabricbench.runner.trials import Outcome
     from fabricbench.store import Trial
@@ -73,13 +74,24 @@ class LabPlan:
 
 
 def fitting_scale(loaded: LoadedPlan) -> int:
-    """Return the scale at which this machine keeps up with a plan."""
+    """Return the scale at which this machine keeps up with a plan, if run specs can have it, else less."""
     from fabricbench.lab import parts
 
     scale = parts.fitting_scale(parts.lab_trials(loaded.trials).trials)
+    while scale > parts.SCALE_MIN and not all(_can_have(trial.run_spec, scale) for trial in loaded.trials):
+        scale = max(parts.SCALE_MIN, scale // 2 // parts.SCALE_MIN * parts.SCALE_MIN)
     if scale > parts.SCALE_MIN:
-        note(f"note: --scale {scale}, at which this machine can forward what the hosts send")
+        note(f"note: --scale {scale}, at which this machine keeps up")
     return scale
+
+
+def _can_have(run_spec: RunSpec, scale: int) -> bool:
+    """Tell whether all values of a run spec are within their limits at a scale."""
+    from fabricbench.plan import engine
+    from fabricbench.plan.expand import canonical_json
+    from fabricbench.plan.scale import scaled
+
+    return not engine.check(canonical_json(scaled(run_spec, scale)))
 
 
 def lab_plan(loaded: LoadedPlan, driver: str | None) -> LabPlan:

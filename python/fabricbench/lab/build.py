@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from fabricbench.lab import marking, namespaces, ports, priorities, removal, state, steering
+from fabricbench.lab.blueprint import ETHERNET_HEADER_BYTES
 from fabricbench.lab.errors import LabError
 
 if TYPE_CHECKING:
@@ -111,7 +112,8 @@ def _make(lab: state.Lab, check: Callable[[], None]) -> None:
                 or lab.without_marks
             )
             if blueprint.acknowledgements_first and not lab.without_priority:
-                lab.without_priority = priorities.acknowledgements_first(node)
+                frame = blueprint.mtu_bytes + ETHERNET_HEADER_BYTES
+                lab.without_priority = priorities.acknowledgements_first(node, frame)
         if marks is not None and not lab.without_marks:
             lab.marks_map = marks.number
     finally:

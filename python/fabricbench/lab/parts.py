@@ -19,6 +19,7 @@ from fabricbench.plan import engine
 
 if TYPE_CHECKING:
     from fabricbench.lab.blueprint import Blueprint
+    from fabricbench.plan.engine import Description
     from fabricbench.plan.expand import PlannedTrial
 
 SCALE_MIN: Final = 1_000
@@ -31,6 +32,9 @@ FRAMES_BPS_PER_CORE: Final = 400_000_000
 times the predicted time, so that two cores forward some 1.3 Gb/s at the most."""
 CHUNK_S_MIN: Final = 0.05
 """A chunk takes so long at least: late timers and programs, some 0.2 ms a hop, are then below 1 % of it."""
+CHUNK_SCALE_MAX: Final = 80_000
+"""No larger scale is chosen for short chunks, so that defaults stay within the limits of a run spec: memory
+of 80 Gb/s shared by ranks becomes 1 Mb/s, convergence in 10 ms takes 800 s."""
 LAB_S_MAX: Final = 60
 """For short chunks no scale is chosen at which the hosts send their data for longer."""
 AGENTS_PER_CORE: Final = 60
@@ -143,8 +147,7 @@ def _blueprint(
     name: str, plan: str, trial: PlannedTrial, scale: int, chunk_bytes: int, *, pinned: bool
 ) -> Blueprint:
     described = engine.describe(trial.spec_json)
-    hosts = sum(node["kind"] == "host" for node in described["nodes"])
-    most = AGENTS_PER_CORE * _cores()
+    hosts, most = _hosts(described), AGENTS_PER_CORE * _cores()
     if hosts > most:
         raise LabError(
             f"{hosts:,} hosts; on {_cores()} processors at most {most:,} agents start in time",
@@ -154,12 +157,19 @@ def _blueprint(
     return blueprint(name, plan, trial.run_spec, described, scale, choices, chunk_bytes, paced=pinned)
 
 
+def _hosts(described: Description) -> int:
+    return sum(node["kind"] == "host" for node in described["nodes"])
+
+
 def fitting_scale(trials: Sequence[PlannedTrial]) -> int:
     """Return the scale at which this machine keeps up with all trials, a multiple of `SCALE_MIN`.
 
-    It forwards what their hosts send, and their chunks are not too short for its timers.
+    It forwards what their hosts send, and their chunks are not too short for its timers. Trials with more
+    hosts than it can have are ignored.
     """
-    return max(map(_fitting_scale, trials), default=SCALE_MIN)
+    most = AGENTS_PER_CORE * _cores()
+    possible = (trial for trial in trials if _hosts(engine.describe(trial.spec_json)) <= most)
+    return max(map(_fitting_scale, possible), default=SCALE_MIN)
 
 
 def _fitting_scale(trial: PlannedTrial) -> int:
@@ -187,7 +197,7 @@ def _chunk_scale(trial: PlannedTrial, rates_bps: int) -> int:
     fastest_bps = max(rate for _, rate in _host_rates(trial))
     wanted = CHUNK_S_MIN * fastest_bps / 8 / chunk_bytes
     longest = LAB_S_MAX * rates_bps / 8 / estimate["payload_bytes"]
-    return int(min(wanted, longest, slowest_bps / RATE_BPS_MIN))
+    return int(min(wanted, longest, slowest_bps / RATE_BPS_MIN, CHUNK_SCALE_MAX))
 
 
 def _cores() -> int:

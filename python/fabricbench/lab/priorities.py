@@ -1,7 +1,9 @@
 """Acknowledgements ahead of data at every port, as a plan has them that gives them a higher priority.
 
-Below each port's token bucket is a strict priority scheduler with two queues: packets from RoCEv2's own UDP
-port, which ACK, NAK and CNP are, and all others. It is made by `tc`, which comes with `ip`.
+Below each port's token bucket is a scheduler with two queues: packets from RoCEv2's own UDP port, which ACK,
+NAK and CNP are, and all others. It is a hierarchical token bucket (HTB) whose classes have a rate that no
+port reaches, so that their priorities alone decide, as in a strict priority scheduler: kernels that have TBF
+mostly have HTB, and may lack `prio`. It is made by `tc`, which comes with `ip`.
 """
 
 from __future__ import annotations
@@ -17,26 +19,34 @@ if TYPE_CHECKING:
 
 _ROCE_PORT: Final = 4791
 _UDP: Final = 17
-_ALL_TO_SECOND: Final = " ".join(["1"] * 16)
-"""Every priority of the kernel's to the second queue: the filter alone finds what goes first."""
+_UNLIMITED: Final = "rate 1000gbit burst 1mb cburst 1mb quantum 60000"
+"""Above `RATE_BPS_MAX`, the fastest port, so that no class ever waits for its own tokens."""
 
 
-def acknowledgements_first(node: Node) -> str:
+def acknowledgements_first(node: Node, frame_bytes: int) -> str:
     """Let acknowledgements overtake data at the ports of a node, whose token buckets are there.
+
+    Args:
+        node: The node.
+        frame_bytes: The longest frame. The token bucket takes the next one out of the queue to know its
+            length, so that it waits as well.
 
     Returns:
         Why that cannot be had; empty if it is done.
     """
-    commands = "".join(f"{line}\n" for port in node.ports for line in _commands(port))
+    commands = "".join(f"{line}\n" for port in node.ports for line in _commands(port, frame_bytes))
     done = subprocess.run(
         entering(node, ["tc", "-batch", "-"]), check=False, capture_output=True, text=True, input=commands
     )
     return "" if done.returncode == 0 else done.stderr.strip().partition("\n")[0] or "tc fails"
 
 
-def _commands(port: Port) -> Iterator[str]:
-    device, limit = f"dev {port.interface}", f"bfifo limit {port.queue_bytes}"
-    yield f"qdisc add {device} parent 1:1 handle 2: prio bands 2 priomap {_ALL_TO_SECOND}"
+def _commands(port: Port, frame_bytes: int) -> Iterator[str]:
+    device = f"dev {port.interface}"
+    limit = f"bfifo limit {max(port.queue_bytes - frame_bytes, frame_bytes)}"
+    yield f"qdisc add {device} parent 1:1 handle 2: htb default 2"
+    yield f"class add {device} parent 2: classid 2:1 htb {_UNLIMITED} prio 0"
+    yield f"class add {device} parent 2: classid 2:2 htb {_UNLIMITED} prio 1"
     yield f"qdisc add {device} parent 2:1 handle 3: {limit}"
     yield f"qdisc add {device} parent 2:2 handle 4: {limit}"
     match = f"match ip protocol {_UDP} 0xff match ip sport {_ROCE_PORT} 0xffff"
