@@ -83,12 +83,14 @@ class Document:
         name: Name of its list without suffix.
         title: Author and title.
         method: Page of docs/methods on it.
+        source: What the list was read from.
         items: Its items in the document's order.
     """
 
     name: str
     title: str
     method: str
+    source: str
     items: tuple[Item, ...]
 
 
@@ -101,7 +103,7 @@ def documents() -> list[Document]:
     # Every scalar stays text: `off` is a value of plans, not a boolean.
     lists = {path.stem: YAML(typ="base").load(path) for path in LISTS.glob("*.yaml")}
     return [
-        Document(name, each["title"], each["method"], tuple(_items(name, each["items"])))
+        Document(name, each["title"], each["method"], each["source"], tuple(_items(name, each["items"])))
         for name, each in sorted(lists.items(), key=lambda item: int(item[1]["order"]))
     ]
 
@@ -129,7 +131,8 @@ def page() -> str:
 
 
 def _section(document: Document, figures: Mapping[str, Sequence[Table]]) -> str:
-    head = f"## {document.title}\n\nMethod: [{document.method}](methods/{document.method}.md).\n"
+    method = f"Method: [{document.method}](methods/{document.method}.md). Read from: {document.source}."
+    head = f"## {document.title}\n\n{method}\n"
     table = ["| place | item | in fabricbench | checked figure |", "|---|---|---|---|"]
     return "\n".join([head, *table, *(_row(item, figures) for item in document.items)])
 

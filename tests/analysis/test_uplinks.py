@@ -8,7 +8,7 @@ from tests.support.fake_backend import batch, link_row, port_row
 
 from fabricbench.analysis.losses import losses_by_cause, paused_ports
 from fabricbench.analysis.uplinks import egress_distributions, switch_uplinks
-from fabricbench.report.insight_text import usage_text
+from fabricbench.report.insight_text import mark_cells, usage_text
 
 
 def leaf_ports() -> list[dict[str, object]]:
@@ -86,6 +86,35 @@ def test_usage_is_busy_time_over_the_run_and_frames_delta_what_a_switch_lost() -
     assert [uplink.usage_percent for uplink in found.uplinks] == [25, 50, 75, 100]
     assert (found.usage_percent, found.frames_delta) == (62.5, 7)
     assert usage_text(found) == "25.0+50.0+75.0+100.0"
+
+
+def test_rates_are_bytes_over_the_run_and_marks_are_those_of_both_ends_and_below() -> None:
+    marked: dict[tuple[object, object], int] = {
+        ("leaf0", 2): 3,
+        ("leaf0", 4): 4,
+        ("leaf0", 1): 5,
+        ("spine2", 0): 7,
+    }
+    rows = [
+        row
+        | {"rx_bytes": 2 * int(str(row["tx_bytes"])), "ecn_marked": marked.get((row["node"], row["port"]), 0)}
+        for row in leaf_ports()
+    ]
+    links = [link_row("leaf0", f"spine{link}", 2, 1) | {"from_port": 2 + link} for link in range(4)]
+    (found,) = switch_uplinks(batches(rows), [batch(links)], 1_000)
+    assert [uplink.tx_gbps for uplink in found.uplinks] == [3_200, 4_000, 2_400, 3_200]
+    assert [uplink.rx_gbps for uplink in found.uplinks] == [6_400, 8_000, 4_800, 6_400]
+    assert [uplink.ecn_marked for uplink in found.uplinks] == [3, 0, 4, 0]
+    assert [uplink.peer_ecn_marked for uplink in found.uplinks] == [0, 0, 7, 0]
+    assert (found.ecn_marked_below, found.has_marks) == (5, True)
+    assert mark_cells(found)[3:] == ["7", "7", "5"]
+
+
+def test_marks_that_nobody_counted_are_no_zeros() -> None:
+    rows = [row | {"ecn_marked": None} for row in leaf_ports()]
+    (found,) = switch_uplinks(batches(rows), [], 1_000)
+    assert (found.ecn_marked_below, found.has_marks) == (None, False)
+    assert mark_cells(found)[3:] == ["-", "-", "-"]
 
 
 def test_what_nobody_counted_has_no_delta() -> None:

@@ -3,7 +3,7 @@
 import pytest
 from tests.lab.conftest import plan_of_lab
 
-from fabricbench.lab.blueprint import Blueprint, Marking, burst_bytes
+from fabricbench.lab.blueprint import Blueprint, Bursts, Marking
 from fabricbench.lab.errors import LabError
 
 TOPOLOGY = "fabric.topology"
@@ -86,13 +86,25 @@ def test_marks_begin_at_the_thresholds_of_the_plan() -> None:
     assert all(port.marking is None for host in lab.hosts for port in host.ports)
 
 
-def test_a_burst_is_between_two_frames_and_half_a_batch() -> None:
-    assert burst_bytes(10_000_000, 4_200) == 2 * 4_214
-    assert burst_bytes(200_000_000, 4_200) == 20_000
-    assert burst_bytes(10_000_000_000, 4_200) == 32_768
-    assert burst_bytes(50_000_000, 4_200, 8 << 20) == 32_768, "of long chunks"
-    assert burst_bytes(50_000_000, 4_200, 2 << 20) == 16_384
-    assert burst_bytes(50_000_000, 4_200, 32_768) == 2 * 4_214
+def test_a_burst_is_between_two_frames_and_half_a_batch_where_chunks_are_unknown() -> None:
+    unknown = Bursts(4_200)
+    assert unknown.of_switch(10_000_000) == 2 * 4_214
+    assert unknown.of_switch(200_000_000) == 20_000
+    assert unknown.of_switch(10_000_000_000) == 32_768
+
+
+def test_a_burst_is_a_frame_and_a_small_part_of_a_chunk() -> None:
+    bursts = {chunk_bytes: Bursts(4_200, chunk_bytes) for chunk_bytes in (8 << 20, 2 << 20, 32_768)}
+    assert bursts[8 << 20].of_switch(50_000_000) == 32_768
+    assert bursts[2 << 20].of_switch(50_000_000) == 4_214 + 16_384
+    assert bursts[32_768].of_switch(50_000_000) == 4_214 + 1_250, "200 us"
+    assert bursts[32_768].of_switch(2_500_000) == 4_214 + 256, "a 128th"
+
+
+def test_ports_of_hosts_that_transmit_at_its_rate_forgive_late_endpoints() -> None:
+    assert Bursts(4_200, 32_768, paced=True).of_host(12_500_000) == 15_625, "10 ms"
+    assert Bursts(4_200, 32_768, paced=True).of_switch(12_500_000) == 4_214 + 312
+    assert Bursts(4_200, 32_768).of_host(12_500_000) == 4_214 + 312
 
 
 def test_hosts_send_no_more_as_one_than_every_shaper_lets_through() -> None:

@@ -64,8 +64,10 @@ def test_hosts_batch_packets_as_the_lab_forwards_them(tmp_path: Path) -> None:
     wanted = plan_of_lab()
     settings = {"settings": {"verify": True}}
     with endpoints.measuring(wanted, settings, program=program(tmp_path, LISTENING)) as lab:
-        written = YAML(typ="safe").load(endpoints.hosts_file(lab))["defaults"]["settings"]
-        assert written == {
+        written = YAML(typ="safe").load(endpoints.hosts_file(lab))
+        rates = [host["settings"]["port_rate_bps"] for host in written["hosts"]]
+        assert rates == [host.ports[0].rate_bps for host in wanted.hosts]
+        assert written["defaults"]["settings"] == {
             "port": 4791,
             "batch_packets_max": wanted.batch_packets,
             "in_flight_packets_max": wanted.in_flight_packets,

@@ -28,16 +28,34 @@ def test_pauses_give_way_to_queues_that_never_drop_in_the_lab_and_in_its_twin() 
     assert switch["pfc"] is None
     assert switch["buffer"]["size_bytes"] == DEEP_BUFFER_BYTES
     assert switch["ecn"] == spec["fabric"]["switch"]["ecn"]
-    assert [each.field for each in found.omissions] == ["fabric.switch.pfc", "transport.window"]
+    fields = [each.field for each in found.omissions]
+    assert fields == ["fabric.switch.pfc", "fabric.switch.forwarding", "transport.window"]
     assert found.run_spec["transport"]["window_packets"] == 1_024 // 7
     assert spec == before, "trials share parts of their run specs"
 
 
 def test_a_plan_of_which_a_lab_has_everything_stays_as_it_is() -> None:
-    trial = loading.load("jct-alltoall", ["transport.window=64"], quick=True).trials[0]
+    overrides = ["transport.window=64", "fabric.switch.forwarding=cut-through"]
+    trial = loading.load("jct-alltoall", overrides, quick=True).trials[0]
     found = likeness(trial.run_spec)
     assert canonical_json(found.run_spec) == trial.spec_json
     assert found.omissions == ()
+
+
+def test_ports_forward_as_a_cut_through_switch_does() -> None:
+    found = likeness(loading.load("jct-alltoall", quick=True).trials[0].run_spec)
+    assert found.run_spec["fabric"]["switch"]["forwarding"] == "cut-through"
+    assert "fabric.switch.forwarding" in {each.field for each in found.omissions}
+
+
+def test_copies_within_a_host_take_no_time_that_the_scale_stretches() -> None:
+    spec = loading.load("ethernet-vs-infiniband-alltoall", quick=True, chosen=["ethernet"]).trials[0].run_spec
+    assert spec["jobs"][0]["copies_own_block"]
+    found = likeness(spec)
+    assert found.run_spec["fabric"]["shared_memory"]["rate_bps"] == 100_000_000_000_000
+    assert "fabric.shared_memory" in {each.field for each in found.omissions}
+    nobody = likeness(loading.load("jct-alltoall", quick=True).trials[0].run_spec)
+    assert "fabric.shared_memory" not in {each.field for each in nobody.omissions}
 
 
 def test_spraying_delay_lines_and_failures_are_left_out_with_a_line_each() -> None:
@@ -46,6 +64,7 @@ def test_spraying_delay_lines_and_failures_are_left_out_with_a_line_each() -> No
     assert {each.field for each in spray.omissions} == {
         "fabric.load_balancing",
         "fabric.extra_delays",
+        "fabric.switch.forwarding",
         "transport.window",
     }
     failing = likeness(loading.load("imb-link-failure", quick=True).trials[0].run_spec)
@@ -100,6 +119,18 @@ def test_each_fabric_is_one_lab_with_the_trials_of_its_variants() -> None:
     sizes = loading.load("jct-alltoall", ["scale=4000", "sweep.data_size=[16MB,64MB]"])
     (only,), _ = parts("lab", "plan", lab_trials(sizes.trials).trials, 1, pinned=True)
     assert len(only.trials) == 2
+
+
+def test_short_chunks_take_50_ms_unless_that_takes_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.sched_getaffinity", lambda _pid: set(range(64)))
+    short = loading.load("ethernet-vs-infiniband-p2p", quick=True, chosen=["ethernet", "ethernet-200g"])
+    # 32 KB at 200 Gb/s are 1.31 us, and 49.8 ms at this scale.
+    assert fitting_scale(lab_trials(short.trials).trials) == 38 * SCALE_MIN
+    tiny = loading.load("jct-alltoall", ["sweep.data_size=[64B]"], quick=True)
+    assert fitting_scale(lab_trials(tiny.trials).trials) == 400 * SCALE_MIN, "the slowest link has 1 Mb/s"
+    many = loading.load("jct-alltoall", ["sweep.data_size=[512KB]", "jobs.0.repeat=10000"], quick=True)
+    # 7 times 64 KB from each host are 9.2 us at 400 Gb/s: 10,000 of them are 60 s at scale 653.
+    assert fitting_scale(lab_trials(many.trials).trials) == SCALE_MIN
 
 
 def test_a_fabric_that_is_too_large_is_told_for_its_trials(monkeypatch: pytest.MonkeyPatch) -> None:

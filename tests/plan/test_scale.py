@@ -158,3 +158,18 @@ def test_latencies_too_short_for_links_so_slow_are_raised_with_a_warning(tmp_pat
     assert any("adapters and switches take 819.187ns at least" in str(each) for each in loaded.warnings)
     (row, *_) = fb.run(fb.load(path).with_(scale=10_000), workspace=tmp_path / "w")
     assert (row.stored.summary or {})["status"] == "complete"
+
+
+def test_reactions_to_pauses_are_raised_with_the_latencies_that_they_include() -> None:
+    times = "  switch: {pfc: {reaction: 600ns, response: 10ns}, buffer: {pipeline: 300ns}}\n"
+    times += "  nic: {pause_reaction: 700ns, pause_response: 20ns}\n"
+    text = SMALL.replace("fabric:\n", f"fabric:\n{times}", 1)
+    fabric = expand(plan_of(text + "scale: 16000\n"))[0].run_spec["fabric"]
+    switch, nic = fabric["switch"], fabric["nic"]
+    pfc = switch["pfc"]
+    assert pfc is not None
+    assert pfc["reaction_ps"] == switch["pipeline_latency_ps"] > 600_000
+    assert nic["pause_reaction_ps"] == nic["latency_ps"] > 700_000
+    # The other times are what the plan has, whatever the rate.
+    assert (pfc["response_ps"], nic["pause_response_ps"]) == (10_000, 20_000)
+    assert switch["buffer"]["pipeline_ps"] == 300_000

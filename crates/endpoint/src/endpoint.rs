@@ -7,6 +7,7 @@ use crate::outbox::{Outbox, Way};
 use crate::pair::{Ended, Pair, PairId};
 use crate::schedule::Schedule;
 use crate::socket::{Datagrams, RECEIVE_BYTES_MAX, Socket};
+use crate::transmitter::Transmitter;
 use crate::{Classes, Clock, Loss, Memory, Options};
 use std::collections::VecDeque;
 use std::net::SocketAddrV4;
@@ -62,6 +63,10 @@ pub struct Endpoint {
     numbers: Numbers,
     schedule: Schedule,
     limit: Option<RateLimit>,
+    /// The transmitter of its port, if it keeps to the rate of one.
+    transmitter: Option<Transmitter>,
+    /// The limit of packets under way held back what was ready.
+    was_full: bool,
     outbox: Outbox,
     inbox: Vec<u8>,
     identifications: Identifications,
@@ -96,6 +101,8 @@ impl Endpoint {
             numbers: Numbers::default(),
             schedule: Schedule::new(options.in_flight_packets_max),
             limit: options.rate_limit_bps.map(RateLimit::new),
+            transmitter: options.port_rate_bps.map(Transmitter::new),
+            was_full: false,
             outbox: Outbox::new(options.batch_packets_max),
             inbox: vec![0; RECEIVE_BYTES_MAX],
             identifications: Identifications::default(),
@@ -377,7 +384,9 @@ impl Endpoint {
         if received + sent > 0 {
             return Ok(());
         }
-        let wait = self.schedule.deadline(self.payload_from()).since(self.clock.now());
+        let due = self.schedule.deadline(self.payload_from());
+        let leaves = self.transmitter.as_ref().map_or(Instant::NEVER, Transmitter::deadline);
+        let wait = due.min(leaves).since(self.clock.now());
         if wait > Span::ZERO { self.sockets[0].wait(wait.min(patience)) } else { Ok(()) }
     }
 
@@ -463,6 +472,7 @@ impl Endpoint {
     /// Sends what queue pairs may send, up to some packets each; returns how many.
     fn transmit(&mut self) -> io::Result<usize> {
         let now = self.clock.now();
+        self.open_transmitter(now);
         while let Some((at, place)) = self.schedule.next_expired(now) {
             self.pairs[place].standing.leave_timer(at);
             self.pairs[place].queue_pair.on_timeout(now);
@@ -476,13 +486,17 @@ impl Endpoint {
             self.look_at(place, now);
         }
         for _ in 0..SENT_AT_ONCE {
+            sent += self.send_transmitted(now)?;
             if now < self.payload_from() {
                 break;
             }
             let Some(place) = self.schedule.next_ready() else { break };
             self.pairs[place].standing.leave_ready();
-            sent += self.send_burst(place, now)?;
-            self.look_at(place, now);
+            // A transmission polled late began in time, and so does the next one.
+            let start = self.start_at(place, now);
+            sent += self.send_burst(place, start, now)?;
+            self.collect(place, now);
+            self.update(place, start);
         }
         self.outbox.flush(&mut self.sockets, &self.pairs)?;
         Ok(sent)
@@ -492,20 +506,55 @@ impl Endpoint {
     fn send_urgent(&mut self, place: usize, now: Instant) -> io::Result<usize> {
         let mut sent = 0;
         while let Some(packet) = self.pairs[place].queue_pair.poll_reply() {
-            self.send(place, &packet)?;
+            self.send_at_once(place, &packet)?;
             sent += 1;
         }
         while sent < BURST_PACKETS && self.pairs[place].queue_pair.is_resending() {
             let Some(packet) = self.pairs[place].queue_pair.poll_transmit(now) else { break };
-            self.send(place, &packet)?;
+            self.send_at_once(place, &packet)?;
             sent += 1;
         }
         Ok(sent)
     }
 
-    fn send_burst(&mut self, place: usize, now: Instant) -> io::Result<usize> {
+    fn send_at_once(&mut self, place: usize, packet: &Outgoing) -> io::Result<()> {
+        if let Some(transmitter) = &mut self.transmitter {
+            transmitter.occupy(packet);
+        }
+        self.send(place, packet)
+    }
+
+    /// What waited for the limit of packets under way has waited for nothing else.
+    fn open_transmitter(&mut self, now: Instant) {
+        let is_full = self.schedule.is_full();
+        if let Some(transmitter) = &mut self.transmitter
+            && std::mem::replace(&mut self.was_full, is_full)
+        {
+            transmitter.open(now);
+        }
+    }
+
+    /// Sends the packets whose transmission has ended; returns how many.
+    fn send_transmitted(&mut self, now: Instant) -> io::Result<usize> {
+        let sent = self.transmitter.as_mut().map_or_else(Vec::new, |each| each.take_sent(now));
+        for (place, packet) in &sent {
+            self.send(*place, packet)?;
+        }
+        Ok(sent.len())
+    }
+
+    /// When the turn of a queue pair starts: now, unless the port has a rate.
+    fn start_at(&self, place: usize, now: Instant) -> Instant {
+        let ready_since = self.pairs[place].standing.ready_since().min(now);
+        self.transmitter.as_ref().map_or(now, |transmitter| transmitter.start_at(ready_since))
+    }
+
+    fn send_burst(&mut self, place: usize, start: Instant, now: Instant) -> io::Result<usize> {
         // Its timer may have been due when it was found ready.
         self.pairs[place].queue_pair.on_timeout(now);
+        if self.transmitter.is_some() {
+            return Ok(self.transmit_turn(place, start, now));
+        }
         for sent in 0..BURST_PACKETS {
             if now < self.payload_from() {
                 return Ok(sent);
@@ -519,9 +568,32 @@ impl Endpoint {
         Ok(BURST_PACKETS)
     }
 
+    /// Starts the transmission of a turn of a queue pair: as many packets as leave together. `start` may be
+    /// before `now`, when the transmission before ended.
+    fn transmit_turn(&mut self, place: usize, start: Instant, now: Instant) -> usize {
+        let Some(transmitter) = &mut self.transmitter else { return 0 };
+        let queue_pair = &mut self.pairs[place].queue_pair;
+        for count in 0..usize::from(self.options.batch_packets_max) {
+            // Pacing may have made it ready in between.
+            let (packet, start) = match queue_pair.poll_transmit(start) {
+                Some(packet) => (packet, start),
+                None => match queue_pair.poll_transmit(now) {
+                    Some(packet) => (packet, now),
+                    None => return count,
+                },
+            };
+            if let (Some(limit), Some(source)) = (&mut self.limit, packet.source) {
+                limit.on_sent(source.bytes.into(), now);
+            }
+            transmitter.push(place, packet, start);
+        }
+        self.options.batch_packets_max.into()
+    }
+
     /// From when on payload may be sent for the first time: what is sent again is not held back.
     fn payload_from(&self) -> Instant {
-        self.limit.as_ref().map_or(Instant::ZERO, RateLimit::ready_at)
+        let limited = self.limit.as_ref().map_or(Instant::ZERO, RateLimit::ready_at);
+        self.transmitter.as_ref().map_or(limited, |transmitter| limited.max(transmitter.free_at()))
     }
 
     fn send(&mut self, place: usize, packet: &Outgoing) -> io::Result<()> {

@@ -36,6 +36,7 @@ mod path;
 pub mod run;
 mod schedule;
 mod socket;
+mod transmitter;
 mod verbs;
 
 pub use clock::{Clock, monotonic_ns};

@@ -79,6 +79,10 @@ pub struct Options {
     pub batch_packets_max: u16,
     /// The most payload that leaves [bit/s]; as much as it can by default.
     pub rate_limit_bps: Option<u64>,
+    /// Rate of the port [bit/s]: each packet is handed to the host when an adapter would have transmitted it, as
+    /// queue pairs take turns of `batch_packets_max`. By default packets are sent as soon as the host takes
+    /// them.
+    pub port_rate_bps: Option<u64>,
 }
 
 impl Default for Options {
@@ -89,6 +93,7 @@ impl Default for Options {
             in_flight_packets_max: 1_024,
             batch_packets_max: SEGMENTS_MAX as u16,
             rate_limit_bps: None,
+            port_rate_bps: None,
         }
     }
 }

@@ -13,11 +13,21 @@ pub(crate) struct Standing {
     /// Its earliest entry among the timers.
     timer: Instant,
     in_flight: u32,
+    /// Time of the last update, and since when it has had packets to send.
+    updated: Instant,
+    ready_since: Instant,
 }
 
 impl Default for Standing {
     fn default() -> Self {
-        Self { is_urgent: false, is_ready: false, timer: Instant::NEVER, in_flight: 0 }
+        Self {
+            is_urgent: false,
+            is_ready: false,
+            timer: Instant::NEVER,
+            in_flight: 0,
+            updated: Instant::ZERO,
+            ready_since: Instant::ZERO,
+        }
     }
 }
 
@@ -69,12 +79,15 @@ impl Schedule {
         if deadline <= now {
             if !standing.is_ready {
                 standing.is_ready = true;
+                // A deadline after the last update is a timer that has expired; else something happened now.
+                standing.ready_since = if deadline > standing.updated { deadline } else { now };
                 self.ready.push_back(place);
             }
         } else if deadline < standing.timer {
             standing.timer = deadline;
             self.timers.push(Reverse((deadline, place)));
         }
+        standing.updated = now;
     }
 
     /// How many are urgent.
@@ -121,6 +134,11 @@ impl Standing {
     /// It is no longer among the urgent.
     pub(crate) const fn leave_urgent(&mut self) {
         self.is_urgent = false;
+    }
+
+    /// Since when it has had packets to send, as of its last turn.
+    pub(crate) const fn ready_since(&self) -> Instant {
+        self.ready_since
     }
 
     /// It is no longer among those with packets to send.

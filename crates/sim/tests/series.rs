@@ -2,9 +2,9 @@
 
 mod common;
 
-use common::{collective, dcqcn, dynamic_pfc, ecn, leaf_spine, run, single_switch};
+use common::{collective, dcqcn, dynamic_pfc, ecn, leaf_spine, run, single_switch, tcp};
 use record::SeriesRow;
-use spec::RunSpec;
+use spec::{RunSpec, TcpSpec};
 use std::collections::BTreeSet;
 
 /// Seven hosts into one: pauses and marks.
@@ -50,6 +50,31 @@ fn queue_pairs_are_taken_evenly_and_none_without_a_controller() {
     spec.observe.series_qps = 16;
     spec.transport.rate_control = spec::RateControl::LINE_RATE;
     assert!(pairs(&spec).is_empty());
+}
+
+#[test]
+fn tcp_deliveries_grow_to_what_each_connection_delivered() {
+    let mut spec = congested();
+    spec.tcp =
+        vec![TcpSpec { duration_ps: Some(2_000_000_000), ..tcp([0, 1, 2, 3], "permutation", Some(20)) }];
+    let (_, recorder) = run(&spec);
+    let sampled = of(&recorder.series, "tcp_delivered_bytes");
+    assert_eq!(recorder.connections.len(), 4);
+    for row in &recorder.connections {
+        let own: Vec<_> = sampled.iter().filter(|sample| sample.qp == Some(row.connection)).collect();
+        assert!(own.iter().all(|sample| *sample.node == *format!("host{}", row.dst_host)));
+        assert!(
+            own.windows(2).all(|pair| pair[0].value <= pair[1].value && pair[0].time_ps < pair[1].time_ps)
+        );
+        let last = own.last().expect("every connection is sampled").value;
+        assert!(last <= row.delivered_bytes && 10 * last > 9 * row.delivered_bytes, "{last} of {row:?}");
+    }
+    for (series_qps, pairs) in [(2, vec![Some(0), Some(2)]), (0, vec![])] {
+        spec.observe.series_qps = series_qps;
+        let found: BTreeSet<_> =
+            of(&run(&spec).1.series, "tcp_delivered_bytes").iter().map(|row| row.qp).collect();
+        assert_eq!(found.into_iter().collect::<Vec<_>>(), pairs);
+    }
 }
 
 #[test]

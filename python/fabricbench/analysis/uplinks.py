@@ -1,9 +1,9 @@
-"""How a switch spread queue pairs and bytes over its uplinks, how busy these were, and what it lost."""
+"""Uplinks of each switch: queue pairs, bytes, rates, usage, ECN marks; frames that the switch lost."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,8 @@ LOSS_COLUMNS = (
     *("lost_link_down_frames", "fcs_error_frames"),
 )
 """Columns of `ports` whose sum a switch has lost."""
+_RATE_COLUMNS = ("rx_bytes", "ecn_marked")
+_GBPS_PER_BYTE_PER_PS = 8e3
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,11 @@ class Uplink:
         tx_bytes: Frame bytes sent.
         usage_percent: Time for which the link was occupied, preamble and gap included, over the length of the
             run [%]; none where that was not asked for.
+        tx_gbps: Frame bytes sent over the length of the run [Gb/s]; none as above.
+        rx_gbps: The same of frame bytes received from the switch above.
+        ecn_marked: Frames that the switch marked with congestion experienced at this port; none where that
+            was not counted or not asked for.
+        peer_ecn_marked: Frames that the switch above marked at its end of the cable.
     """
 
     port: int
@@ -40,6 +47,10 @@ class Uplink:
     qps: int
     tx_bytes: int
     usage_percent: float | None = None
+    tx_gbps: float | None = None
+    rx_gbps: float | None = None
+    ecn_marked: int | None = None
+    peer_ecn_marked: int | None = None
 
 
 @dataclass(frozen=True)
@@ -53,12 +64,21 @@ class EgressDistribution:
         frames_delta: Frames that it was sent and did not send on, as they were lost there: dropped for want
             of buffer or headroom, by WRED or the PFC watchdog, lost on a link that was down, or corrupted on
             a link and dropped where they arrived. None where that was not counted or not asked for.
+        ecn_marked_below: Frames that it marked with congestion experienced at its other ports, such as those
+            to hosts; none as above.
     """
 
     switch: str
     tier: int
     uplinks: tuple[Uplink, ...]
     frames_delta: int | None = None
+    ecn_marked_below: int | None = None
+
+    @property
+    def has_marks(self) -> bool:
+        """Whether frames were marked at the switch, or above it on the way to it."""
+        at_uplinks = (mark for each in self.uplinks for mark in (each.ecn_marked, each.peer_ecn_marked))
+        return any((self.ecn_marked_below, *at_uplinks))
 
     @property
     def usage_percent(self) -> float | None:
@@ -109,55 +129,95 @@ def egress_distributions(ports: Iterable[pa.RecordBatch]) -> list[EgressDistribu
     Args:
         ports: Rows of `ports` with at least `COLUMNS`.
     """
-    return _distributions([row for batch in ports for row in batch.select(COLUMNS).to_pylist()], {}, {})
+    return _distributions([row for batch in ports for row in batch.select(COLUMNS).to_pylist()], {}, None)
+
+
+class _Measured:
+    """Rates, usage and marks of ports over the length of a run."""
+
+    def __init__(
+        self, rows: Sequence[Mapping[str, Any]], links: Iterable[pa.RecordBatch], run_ps: int
+    ) -> None:
+        self._run_ps = run_ps
+        self._marks = {(row["node"], row["port"]): row["ecn_marked"] for row in rows}
+        self._links = {
+            (row["from"], row["from_port"]): row
+            for batch in links
+            for row in batch.select(("from", "from_port", "to", "to_port", "busy_ps")).to_pylist()
+        }
+
+    def uplink(self, row: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the fields of an uplink that are measured, from its row of `ports`."""
+        link = self._links.get((row["node"], row["port"]))
+        return {
+            "usage_percent": self._usage(link["busy_ps"]) if link else None,
+            "tx_gbps": self._gbps(row["tx_bytes"]),
+            "rx_gbps": self._gbps(row["rx_bytes"]),
+            "ecn_marked": row["ecn_marked"],
+            "peer_ecn_marked": self._marks.get((link["to"], link["to_port"])) if link else None,
+        }
+
+    def _usage(self, busy_ps: int | None) -> float | None:
+        return 100 * busy_ps / self._run_ps if busy_ps is not None and self._run_ps else None
+
+    def _gbps(self, size_bytes: int | None) -> float | None:
+        return (
+            size_bytes * _GBPS_PER_BYTE_PER_PS / self._run_ps
+            if size_bytes is not None and self._run_ps
+            else None
+        )
 
 
 def switch_uplinks(
     ports: Iterable[pa.RecordBatch], links: Iterable[pa.RecordBatch], run_ps: int
 ) -> list[EgressDistribution]:
-    """Return the same with the usage of the uplinks and the frames that each switch lost.
+    """Return the same with usage, rates and ECN marks, and the frames that each switch lost.
 
     Args:
         ports: All rows of `ports`.
         links: All rows of `links`.
         run_ps: Length of the run, `end_ps` of its summary [ps].
     """
-    rows = [row for batch in ports for row in batch.select((*COLUMNS, *LOSS_COLUMNS)).to_pylist()]
-    usage: dict[tuple[str, int], float] = {}
-    for batch in links:
-        for row in batch.select(("from", "from_port", "busy_ps")).to_pylist():
-            if row["busy_ps"] is not None and run_ps:
-                usage[row["from"], row["from_port"]] = 100 * row["busy_ps"] / run_ps
-    return _distributions(rows, usage, _losses(rows))
+    columns = (*COLUMNS, *_RATE_COLUMNS, *LOSS_COLUMNS)
+    rows = [row for batch in ports for row in batch.select(columns).to_pylist()]
+    return _distributions(rows, _losses(rows), _Measured(rows, links, run_ps))
 
 
 def _losses(rows: Iterable[Mapping[str, Any]]) -> dict[str, int | None]:
     """Return the frames that each node lost; none where a port did not count."""
     lost: dict[str, int | None] = {}
     for row in rows:
-        known, counts = lost.get(row["node"], 0), [row[name] for name in LOSS_COLUMNS]
-        is_counted = known is not None and None not in counts
-        lost[row["node"]] = (known or 0) + sum(counts) if is_counted else None
+        lost[row["node"]] = _sum(lost.get(row["node"], 0), *(row[name] for name in LOSS_COLUMNS))
     return lost
 
 
+def _sum(*counts: int | None) -> int | None:
+    """Return the sum; none if a count is missing."""
+    return sum(count for count in counts if count is not None) if None not in counts else None
+
+
 def _distributions(
-    rows: Iterable[Mapping[str, Any]],
-    usage: Mapping[tuple[str, int], float],
+    rows: Sequence[Mapping[str, Any]],
     lost: Mapping[str, int | None],
+    measured: _Measured | None,
 ) -> list[EgressDistribution]:
-    rows = list(rows)
     tiers = {row["node"]: row["tier"] for row in rows}
     uplinks: dict[str, list[Uplink]] = defaultdict(list)
+    marked_below: dict[str, int | None] = {}
     for row in rows:
         if 0 < row["tier"] < tiers.get(row["peer"], 0):
             qps = row["egress_qps"] or 0
-            place = row["node"], row["port"]
-            uplink = Uplink(row["port"], row["peer"], qps, row["tx_bytes"], usage.get(place))
-            uplinks[row["node"]].append(uplink)
+            known = measured.uplink(row) if measured else {}
+            uplinks[row["node"]].append(Uplink(row["port"], row["peer"], qps, row["tx_bytes"], **known))
+        elif measured:
+            marked_below[row["node"]] = _sum(marked_below.get(row["node"], 0), row["ecn_marked"])
     found = [
         EgressDistribution(
-            switch, tiers[switch], tuple(sorted(links, key=lambda link: link.port)), lost.get(switch)
+            switch,
+            tiers[switch],
+            tuple(sorted(links, key=lambda link: link.port)),
+            lost.get(switch),
+            marked_below.get(switch),
         )
         for switch, links in uplinks.items()
         if len(links) > 1

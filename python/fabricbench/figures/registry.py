@@ -21,7 +21,7 @@ from fabricbench.figures.results.tenants import BESIDE_FIGURES, KEPT_FIGURE
 from fabricbench.figures.results.twins import TWIN_FIGURE
 from fabricbench.figures.results.variants import RATIO_FIGURE
 from fabricbench.figures.samples.control import PAUSES_FIGURE, RATES_FIGURE
-from fabricbench.figures.samples.goodput import GOODPUT_FIGURE
+from fabricbench.figures.samples.goodput import GOODPUT_FIGURE, TCP_GOODPUT_FIGURE
 from fabricbench.figures.samples.series import LINK_USE_FIGURE, QUEUES_FIGURE, VOQS_FIGURE
 from fabricbench.figures.samples.thresholds import THRESHOLDS_FIGURE
 from fabricbench.figures.subject import subject_of
@@ -48,6 +48,7 @@ _FIGURES: Final = (
     LATENCY_FIGURE,
     ORDER_FIGURE,
     GOODPUT_FIGURE,
+    TCP_GOODPUT_FIGURE,
     LINK_USE_FIGURE,
     QUEUES_FIGURE,
     VOQS_FIGURE,

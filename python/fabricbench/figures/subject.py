@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from fabricbench.analysis.chunk_counts import observed_chunks
+from fabricbench.analysis.connections import ConnectionResult, connection_results
 from fabricbench.analysis.evidence import Record
 from fabricbench.analysis.failures import steps
 from fabricbench.analysis.rates import link_use_percent
@@ -171,6 +172,11 @@ class Subject:
         """Every switch with several uplinks."""
         tables = self.trial.tables
         return switch_uplinks(tables.batches("ports"), tables.batches("links"), self.end_ps)
+
+    @cached_property
+    def connections(self) -> list[ConnectionResult]:
+        """The TCP connections, those with most timeouts first."""
+        return connection_results(self.trial.tables)
 
     @cached_property
     def tenants(self) -> list[TenantSample]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import zlib
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -45,6 +46,7 @@ sends itself, as a NIC would not."""
 IN_FLIGHT_PACKETS_MAX: Final = 1_024
 _IN_FLIGHT_MIN: Final = 64
 _BURST_US: Final = 800
+_BURST_US_MIN: Final = 200
 _BURST_LATE_US: Final = 10_000
 _BURSTS_PER_CHUNK: Final = 128
 _BURST_BYTES_MAX: Final = 32_768
@@ -235,6 +237,8 @@ def blueprint(
     scale: int,
     choices: Sequence[PathChoice] = (),
     chunk_bytes: int = 0,
+    *,
+    paced: bool = False,
 ) -> Blueprint:
     """Return the lab of a run spec.
 
@@ -246,13 +250,15 @@ def blueprint(
         scale: By how much rates are divided.
         choices: The path of each queue pair; what has none goes by the kernel's hash.
         chunk_bytes: Mean size of the chunks that the jobs send; 0 if it is not known.
+        paced: Hosts transmit at the rate of their port by themselves, as endpoints do (`port_rate_bps`).
 
     Raises:
         LabError: It is too large, or its links too slow or too fast.
     """
     _check_extent(description, scale)
     mtu = _ip_mtu(spec)
-    ports = _ports(spec["fabric"], description, scale, mtu, chunk_bytes)
+    bursts = Bursts(mtu, chunk_bytes, paced=paced)
+    ports = _ports(spec["fabric"], description, scale, bursts)
     routes = next_hops(description)
     macs = {port.address: port.mac for each in ports.values() for port in each if port.address is not None}
     pins = _pins(description, choices)
@@ -357,7 +363,7 @@ def _ip_mtu(spec: RunSpec) -> int:
 
 
 def _ports(
-    fabric: FabricSpec, description: Description, scale: int, mtu: int, chunk_bytes: int
+    fabric: FabricSpec, description: Description, scale: int, bursts: Bursts
 ) -> defaultdict[str, list[Port]]:
     """Return the ports of each node."""
     hosts = {node["name"] for node in description["nodes"] if node["kind"] == "host"}
@@ -380,8 +386,12 @@ def _ports(
                     peer=peer,
                     peer_port=peer_port,
                     rate_bps=rate,
-                    burst_bytes=burst_bytes(rate, mtu, chunk_bytes),
-                    queue_bytes=HOST_QUEUE_BYTES if is_host else switch_queue_bytes(fabric["switch"], mtu),
+                    burst_bytes=bursts.of_host(rate) if is_host else bursts.of_switch(rate),
+                    queue_bytes=(
+                        HOST_QUEUE_BYTES
+                        if is_host
+                        else switch_queue_bytes(fabric["switch"], bursts.mtu_bytes)
+                    ),
                     mac=macs[end],
                     peer_mac=macs[1 - end],
                     address=address,
@@ -392,16 +402,43 @@ def _ports(
     return ports
 
 
-def burst_bytes(rate_bps: int, mtu_bytes: int, chunk_bytes: int = 0) -> int:
-    """Return what a shaper lets through at once.
+@dataclass(frozen=True)
+class Bursts:
+    """Bytes that the shapers of a lab let through at once, so that late timers cost no rate.
 
-    800 us at the link's rate, so that timers that are late by as much cost no rate; up to 10 ms, as on a busy
-    machine, as long as that is less than a 128th of what queue pairs send in one go, and changes no time by
-    more. At least two frames, and at most 32 KiB, half a batch of segments.
+    Attributes:
+        mtu_bytes: IP MTU.
+        chunk_bytes: Mean size of the chunks that the jobs send; 0 if it is not known.
+        paced: Hosts transmit at the rate of their port by themselves.
     """
-    late = min(rate_bps * _BURST_LATE_US // 8_000_000, chunk_bytes // _BURSTS_PER_CHUNK)
-    wanted = max(rate_bps * _BURST_US // 8_000_000, late)
-    return max(2 * (mtu_bytes + ETHERNET_HEADER_BYTES), min(wanted, _BURST_BYTES_MAX))
+
+    mtu_bytes: int
+    chunk_bytes: int = 0
+    paced: bool = False
+
+    def of_switch(self, rate_bps: int) -> int:
+        """Return the burst of a switch port.
+
+        A frame, with which a port passes frames on as a cut-through switch does, and a 128th of a chunk,
+        which changes its time by no more: 200 us to 10 ms at the link's rate. Where chunks are unknown, it is
+        800 us and at least two frames. At most 32 KiB, half a batch of segments, or two frames.
+        """
+        least, usual, late = (_bytes_in(rate_bps, us) for us in (_BURST_US_MIN, _BURST_US, _BURST_LATE_US))
+        frame = self.mtu_bytes + ETHERNET_HEADER_BYTES
+        if self.chunk_bytes:
+            burst = frame + min(max(self.chunk_bytes // _BURSTS_PER_CHUNK, least), late)
+        else:
+            burst = max(usual, 2 * frame)
+        return min(burst, max(2 * frame, _BURST_BYTES_MAX))
+
+    def of_host(self, rate_bps: int) -> int:
+        """Return the burst of a host port: 10 ms, at most 32 KiB, where only late endpoints need it."""
+        late = min(_bytes_in(rate_bps, _BURST_LATE_US), _BURST_BYTES_MAX) if self.paced else 0
+        return max(self.of_switch(rate_bps), late)
+
+
+def _bytes_in(rate_bps: int, us: int) -> int:
+    return rate_bps * us // 8_000_000
 
 
 def switch_queue_bytes(switch: SwitchSpec, mtu_bytes: int) -> int:

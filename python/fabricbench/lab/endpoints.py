@@ -128,12 +128,14 @@ def write_hosts_file(lab: Lab, defaults: Mapping[str, Any]) -> Path:
     """
     from ruamel.yaml import YAML
 
-    hosts = [
+    hosts: list[dict[str, Any]] = [
         {"name": node.name, "agent": f"unix:{socket_of(lab, node)}", "address": node.addresses[0]}
         for node in lab.blueprint.hosts
     ]
     of_all = {"tls": False, "driver": "roce", **defaults}
     if of_all["driver"] == "roce":
+        for host, node in zip(hosts, lab.blueprint.hosts, strict=True):
+            host["settings"] = {"port_rate_bps": node.ports[0].rate_bps}
         of_all["settings"] = {
             "port": _ROCE_PORT,
             "batch_packets_max": lab.blueprint.batch_packets,

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from fabricbench.lab.blueprint import IN_FLIGHT_PACKETS_MAX
-from fabricbench.lab.omissions import BY_FLOW, Omission, is_loss_from_start
+from fabricbench.lab.omissions import BY_FLOW, FORWARDING, Omission, is_loss_from_start
 from fabricbench.plan import engine
+from fabricbench.plan._run_spec import LIMITS
 from fabricbench.plan.expand import canonical_json
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ def likeness(spec: RunSpec) -> Likeness:
     found = _Omissions()
     changed: dict[str, Any] = {
         **spec,
-        "fabric": _fabric(spec["fabric"], found),
+        "fabric": _with_own_memory(spec, _fabric(spec["fabric"], found), found),
         "jobs": [_job(job, found) for job in spec["jobs"]],
         "observe": {**spec["observe"], "chunks": "all"},
     }
@@ -104,6 +105,18 @@ def _job(job: JobSpec, found: _Omissions) -> JobSpec:
         return job
     found.add("jobs.compute", "ranks compute nothing between their rounds")
     return cast("JobSpec", {**job, "compute_ps": 0})
+
+
+def _with_own_memory(spec: RunSpec, fabric: FabricSpec, found: _Omissions) -> FabricSpec:
+    """Return the fabric with memory as fast as the machine's, where ranks copy within their host.
+
+    A copy of a lab takes no time that counts at its scale.
+    """
+    if not any(job["copies_own_block"] or len(set(job["hosts"])) < len(job["hosts"]) for job in spec["jobs"]):
+        return fabric
+    found.add("fabric.shared_memory", "ranks copy within their host as fast as the machine lets them")
+    memory = {**fabric["shared_memory"], "rate_bps": LIMITS["SharedMemorySpec.rate_bps"][1]}
+    return cast("FabricSpec", {**fabric, "shared_memory": memory})
 
 
 def _fabric(fabric: FabricSpec, found: _Omissions) -> FabricSpec:
@@ -149,9 +162,9 @@ def _nic(nic: Mapping[str, Any], found: _Omissions) -> dict[str, Any]:
 def _switch(fabric: FabricSpec, found: _Omissions) -> SwitchSpec:
     switch = fabric["switch"]
     changed: dict[str, Any] = {**switch, "pfc": None, "buffer": _buffer(switch, found)}
-    if switch["forwarding"] == "cut-through":
-        found.add("fabric.switch.forwarding", "cut-through: the kernel stores and forwards")
-        changed["forwarding"] = "store-and-forward"
+    if switch["forwarding"] == "store-and-forward":
+        found.add("fabric.switch.forwarding", f"store-and-forward: {FORWARDING}")
+        changed["forwarding"] = "cut-through"
     if switch.get("markers"):
         found.add("fabric.switch.markers", "frames have no colours")
         changed.pop("markers")

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 _PS_PER_US: Final = 1_000_000
 BY_FLOW: Final = ("ecmp", "weighted", "pinned", "d-mod-k")
 """Load balancing that gives each queue pair one path."""
+FORWARDING: Final = "a free port passes a frame on as it arrives, as with cut-through"
+"""A token bucket holds back only what follows a frame."""
 
 
 class Omission(BaseModel):
@@ -92,8 +94,8 @@ def _of_switches(fabric: FabricSpec, unpinned: str) -> Iterator[tuple[str, str]]
         )
     if switch["scheduled"] is not None:
         yield "fabric.switch", "scheduled fabric: Ethernet switches in its place"
-    if switch["forwarding"] == "cut-through":
-        yield "fabric.switch.forwarding", "cut-through: the kernel stores and forwards"
+    if switch["forwarding"] == "store-and-forward":
+        yield "fabric.switch.forwarding", f"store-and-forward: {FORWARDING}"
     if switch["pfc"] is not None:
         yield "fabric.switch.pfc", "no priority flow control: a full queue drops"
     yield (

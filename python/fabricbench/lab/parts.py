@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from fabricbench.lab.blueprint import blueprint
+from fabricbench.lab.blueprint import RATE_BPS_MIN, blueprint
 from fabricbench.lab.errors import LabError
 from fabricbench.lab.likeness import likeness, obstacle
 from fabricbench.lab.omissions import Omission
@@ -29,6 +29,10 @@ all-to-all of eight links of 400 Mb/s takes the predicted time on two cores that
 FRAMES_BPS_PER_CORE: Final = 400_000_000
 """The same where frames go one by one, since ports mark or lose them: the same all-to-all takes 2.2 to 2.6
 times the predicted time, so that two cores forward some 1.3 Gb/s at the most."""
+CHUNK_S_MIN: Final = 0.05
+"""A chunk takes so long at least: late timers and programs, some 0.2 ms a hop, are then below 1 % of it."""
+LAB_S_MAX: Final = 60
+"""For short chunks no scale is chosen at which the hosts send their data for longer."""
 AGENTS_PER_CORE: Final = 60
 """Agents that one processor starts within the minute that they may take: each takes Python a second."""
 
@@ -111,8 +115,8 @@ def parts(
         plan: Name of the plan.
         trials: The trials.
         scale: By how much their rates are still to be divided.
-        pinned: Queue pairs send from the UDP source ports of the plan, so that their paths can be the
-            simulator's.
+        pinned: Driver `roce`: queue pairs send from the UDP source ports of the plan, so that their paths can
+            be the simulator's, and at the rate of their host's port.
     """
     chunk_bytes = min(map(_chunk_bytes, trials), default=0)
     grouped: dict[str, LabPart] = {}
@@ -130,9 +134,9 @@ def parts(
 
 
 def _chunk_bytes(trial: PlannedTrial) -> int:
-    """Return the mean size of the chunks of a trial."""
+    """Return the mean size of the chunks of a trial, over all rounds; 0 if it is not known."""
     estimate = engine.estimate(trial.spec_json)
-    return estimate["payload_bytes"] // max(1, estimate["chunks"]) if estimate else 0
+    return estimate["payload_bytes"] // max(1, estimate["chunk_rows"]) if estimate else 0
 
 
 def _blueprint(
@@ -147,11 +151,14 @@ def _blueprint(
             "make the fabric smaller, as with -s fabric.topology.leaves=2",
         )
     choices = engine.path_choices(trial.spec_json) if pinned else []
-    return blueprint(name, plan, trial.run_spec, described, scale, choices, chunk_bytes)
+    return blueprint(name, plan, trial.run_spec, described, scale, choices, chunk_bytes, paced=pinned)
 
 
 def fitting_scale(trials: Sequence[PlannedTrial]) -> int:
-    """Return the scale at which this machine forwards what all trials send, a multiple of `SCALE_MIN`."""
+    """Return the scale at which this machine keeps up with all trials, a multiple of `SCALE_MIN`.
+
+    It forwards what their hosts send, and their chunks are not too short for its timers.
+    """
     return max(map(_fitting_scale, trials), default=SCALE_MIN)
 
 
@@ -162,7 +169,25 @@ def _fitting_scale(trial: PlannedTrial) -> int:
     one_by_one = switch["ecn"] is not None or bool(failures)
     per_core = FRAMES_BPS_PER_CORE if one_by_one else BATCHES_BPS_PER_CORE
     budget_bps = per_core * _cores()
-    return SCALE_MIN * max(1, -(-rates_bps // (budget_bps * SCALE_MIN)))
+    forwarding = -(-rates_bps // (budget_bps * SCALE_MIN))
+    return SCALE_MIN * max(1, forwarding, _chunk_scale(trial, rates_bps) // SCALE_MIN)
+
+
+def _chunk_scale(trial: PlannedTrial, rates_bps: int) -> int:
+    """Return the scale at which chunks take `CHUNK_S_MIN`, or hosts `LAB_S_MAX`; 0 where chunks are unknown.
+
+    Args:
+        trial: The trial.
+        rates_bps: What the hosts of its jobs send together [bit/s].
+    """
+    estimate, chunk_bytes = engine.estimate(trial.spec_json), _chunk_bytes(trial)
+    if estimate is None or chunk_bytes == 0:
+        return 0
+    slowest_bps = min(link["rate_bps"] for link in engine.describe(trial.spec_json)["links"])
+    fastest_bps = max(rate for _, rate in _host_rates(trial))
+    wanted = CHUNK_S_MIN * fastest_bps / 8 / chunk_bytes
+    longest = LAB_S_MAX * rates_bps / 8 / estimate["payload_bytes"]
+    return int(min(wanted, longest, slowest_bps / RATE_BPS_MIN))
 
 
 def _cores() -> int:

@@ -615,7 +615,8 @@ class ObserveSpec(TypedDict):
     """
     series_qps: int
     """
-    At most this many queue pairs whose rate is sampled: every k-th, with the smallest k that fits.
+    At most this many queue pairs whose rate is sampled, and at most as many TCP connections whose
+    deliveries are: every k-th, with the smallest k that fits.
     """
 
 

@@ -50,8 +50,8 @@ class Observe(PlanModel):
         ge=0,
         le=65_536,
         description=(
-            "Queue pairs whose rate is sampled, where congestion control sets one: every k-th of the run. "
-            "Source: 64,000 rows."
+            "Queue pairs whose rate is sampled, where congestion control sets one, and TCP connections whose "
+            "deliveries are: every k-th of the run. Source: 64,000 rows of each."
         ),
     )
     path_rows: int = Field(

@@ -3,9 +3,10 @@
 On a scaled fabric each byte takes `scale` times as long. What is to happen after as many bytes as before,
 such as a timer, a timeout or a failure, is moved to as many times later. Sizes in bytes stay, as buffers,
 windows and thresholds do: queues hold what they held. Delays of cables, switches, adapters and software
-stay as well, as a lab or a host has them whatever its rate; headroom that is not given is computed from the
-scaled rate. A run that is bound by bandwidth so takes `scale` times as long, and exactly that where delays
-are 0. What is bound by latency does not.
+stay as well, as a lab or a host has them whatever its rate: the pipeline, the part of it inside the buffer,
+and the response times of PFC, in which a scaled link sends less; headroom that is not given is computed from
+the scaled rate and these times. A run that is bound by bandwidth so takes `scale` times as long, and exactly
+that where delays are 0. What is bound by latency does not.
 """
 
 from __future__ import annotations
@@ -56,7 +57,8 @@ def scaled(run_spec: RunSpec, scale: int) -> RunSpec:
     """Return a run spec at rates divided by `scale`, rounded to whole bit/s; the same one for 1.
 
     Retransmission timers of TCP end at the longest that the engine allows, and latencies that are too short
-    for the slowest link are raised as `hop_latency_min_ps` says.
+    for the slowest link are raised as `hop_latency_min_ps` says, reactions to pause frames with them, as
+    these take a latency at least.
     """
     if scale == 1:
         return run_spec
@@ -67,7 +69,22 @@ def scaled(run_spec: RunSpec, scale: int) -> RunSpec:
         fabric["nic"]["latency_ps"] = max(fabric["nic"]["latency_ps"], least_ps)
         switch = fabric["switch"]
         switch["pipeline_latency_ps"] = max(switch["pipeline_latency_ps"], least_ps)
+        _raise(fabric, "pause_reaction_ps", fabric["nic"]["latency_ps"])
+        _raise(fabric, "reaction_ps", switch["pipeline_latency_ps"])
     return found
+
+
+def _raise(value: Any, name: str, least: int) -> None:
+    """Raise every number of that name in part of a run spec to the least that is allowed."""
+    if isinstance(value, dict):
+        for key, each in value.items():
+            if key == name and isinstance(each, int):
+                value[key] = max(each, least)
+            else:
+                _raise(each, name, least)
+    elif isinstance(value, list):
+        for each in value:
+            _raise(each, name, least)
 
 
 def hop_latency_min_ps(fabric: FabricSpec) -> int:

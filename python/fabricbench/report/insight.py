@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from fabricbench.analysis.causes.finding import Finding, Remedy
@@ -142,8 +142,6 @@ def distribution_object(distribution: EgressDistribution) -> dict[str, Any]:
         "bytes_max_to_mean": distribution.bytes_max_to_mean,
         "usage_percent": distribution.usage_percent,
         "frames_delta": distribution.frames_delta,
-        "uplinks": [
-            {name: getattr(uplink, name) for name in ("port", "peer", "qps", "tx_bytes", "usage_percent")}
-            for uplink in distribution.uplinks
-        ],
+        "ecn_marked_below": distribution.ecn_marked_below,
+        "uplinks": [asdict(uplink) for uplink in distribution.uplinks],
     }

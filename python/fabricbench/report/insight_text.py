@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from fabricbench.analysis.causes.finding import Finding, Remedy, time_words
 from fabricbench.analysis.diagnosis import CAUSES
@@ -19,6 +19,8 @@ _WIDTH = 110
 _MAX_FINDINGS = 8
 MAX_UNDER = 3
 _MAX_SWITCHES = 32
+MAX_UPLINKS_LISTED = 8
+"""Of more uplinks the least and the largest value are written."""
 _MAX_PORTS = 8
 _MAX_RECOVERIES = 12
 
@@ -31,6 +33,7 @@ def insight_text(found: Insight, *, colour: bool = False) -> str:
     sections = [
         _recoveries(found),
         _uplinks(found.distributions),
+        _marks(found.distributions),
         _losses(found),
         _pauses(found),
         _priorities(found),
@@ -156,7 +159,7 @@ def _uplinks(distributions: Sequence[EgressDistribution]) -> _Section:
                 each.switch,
                 each.qps_text,
                 fixed(each.qps_max_to_mean, 3),
-                "+".join(f"{uplink.tx_bytes / 1e9:.3g}" for uplink in each.uplinks),
+                _joined([uplink.tx_bytes / 1e9 for uplink in each.uplinks], _three_digits),
                 fixed(each.bytes_max_to_mean, 3),
                 usage_text(each),
                 "-" if each.frames_delta is None else f"{each.frames_delta:,}",
@@ -164,17 +167,69 @@ def _uplinks(distributions: Sequence[EgressDistribution]) -> _Section:
         )
         for each in distributions[:_MAX_SWITCHES]
     ]
+    return "uplinks, in the order of their ports", _switch_lines(columns, rows, len(distributions))
+
+
+def _switch_lines(columns: Sequence[Column], rows: Sequence[Row], switches: int) -> list[str]:
+    """Return a table of the first switches, and how many more there are."""
     lines = [render(columns, rows, colour=False)] if rows else []
-    if len(distributions) > _MAX_SWITCHES:
-        rest = len(distributions) - _MAX_SWITCHES
+    if switches > len(rows):
+        rest = switches - len(rows)
         lines.append(f"and {rest} more switch{'es' if rest > 1 else ''}; --format json has all")
-    return "uplinks, in the order of their ports", lines
+    return lines
+
+
+def _marks(distributions: Sequence[EgressDistribution]) -> _Section:
+    """Rates of the uplinks of each switch in both directions and where its traffic was marked."""
+    marked = distributions if any(each.has_marks for each in distributions) else []
+    columns = [Column((head,), is_text=index < 3) for index, head in enumerate(MARK_HEADS)]
+    rows = [Row(mark_cells(each)) for each in marked[:_MAX_SWITCHES]]
+    title = "rates of uplinks (Gb/s) and frames marked with ECN"
+    return title, _switch_lines(columns, rows, len(marked))
+
+
+MARK_HEADS = ("switch", "sent", "received", "marked at uplinks", "marked above", "marked at other ports")
+"""Heads of the columns of `mark_cells`."""
+
+
+def mark_cells(switch: EgressDistribution) -> list[str]:
+    """Return a switch, the rates of its uplinks and the frames marked at both ends of them and below."""
+    return [
+        switch.switch,
+        _joined([uplink.tx_gbps for uplink in switch.uplinks], _tenths),
+        _joined([uplink.rx_gbps for uplink in switch.uplinks], _tenths),
+        _count_text([uplink.ecn_marked for uplink in switch.uplinks]),
+        _count_text([uplink.peer_ecn_marked for uplink in switch.uplinks]),
+        _count_text([switch.ecn_marked_below]),
+    ]
+
+
+def _count_text(counts: Sequence[int | None]) -> str:
+    """Write a sum of counts; `-` where one is missing."""
+    known = [count for count in counts if count is not None]
+    return f"{sum(known):,}" if len(known) == len(counts) else "-"
 
 
 def usage_text(switch: EgressDistribution) -> str:
     """Write how busy the uplinks of a switch were, `97.1+61.4+97.1`; `-` where that was not counted."""
     known = [uplink.usage_percent for uplink in switch.uplinks if uplink.usage_percent is not None]
-    return "+".join(fixed(value, 1) for value in known) or "-"
+    return _joined(known, _tenths) or "-"
+
+
+def _three_digits(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3g}"
+
+
+def _tenths(value: float | None) -> str:
+    return fixed(value, 1)
+
+
+def _joined(values: Sequence[float | None], text: Callable[[float | None], str]) -> str:
+    """Write a value of each uplink, `1.52+1.37`; of many uplinks the least and the largest, `0.9 to 1.6`."""
+    known = [value for value in values if value is not None]
+    if len(values) > MAX_UPLINKS_LISTED and len(known) == len(values):
+        return f"{text(min(known))} to {text(max(known))}"
+    return "+".join(text(value) for value in values)
 
 
 def _losses(found: Insight) -> _Section:

@@ -41,11 +41,13 @@ MODEL_NOTES = (
     ModelNote(
         "TCP",
         "NewReno, CUBIC or DCTCP with SACK, delayed acknowledgements and timeouts, its full frames with "
-        "timestamps, beside the queue pairs of a host, with which it takes turns packet by packet. Fast-"
-        "forward is off.",
+        "timestamps, beside the queue pairs of a host, with which it takes turns packet by packet. Where the "
+        "plan asks for a closed loop, a connection has a number of writes unacknowledged and issues the next "
+        "when one is acknowledged. Fast-forward is off.",
         "Connections are open from the start. RACK-TLP, PRR, HyStart, pacing, segmentation offload and the "
         "host's CPU; ECN without DCTCP; the receive buffer of a slow NIC. A lost retransmission waits for the"
-        " timeout.",
+        " timeout. A write takes whole segments, the answer to it is an acknowledgement of TCP, and neither "
+        "end takes time for it.",
     ),
     ModelNote(
         "Rate control",
@@ -82,14 +84,17 @@ MODEL_NOTES = (
         "lossy queues, or divided into pools of ingress groups and egress queues with reserves, static and "
         "dynamic limits, shared headroom and a threshold of the whole pool, by priority and by switch. "
         "Several switches of the topology may be one chip with one buffer; a frame passes from one to "
-        "another by a cable. A frame leaves the buffer as its transmission starts, with its last byte, or "
-        "cell by cell as it is read out at line rate, as the plan says; a part of the pipeline may lie "
-        "inside the buffer. Response times of PFC are fields of their own. WRED by colour on the queue as "
+        "another by a cable. A frame leaves the buffer cell by cell as it is read out at line rate or, where "
+        "the plan says so, as its transmission starts or with its last byte; the part of the pipeline that "
+        "is inside the buffer, none by default, occupies it as well. Thresholds of the buffer, of PFC and of "
+        "ECN count what is not yet released. Response times of PFC are fields of their own. WRED by colour "
+        "on the queue as "
         "it is; colours from two-rate and single-rate markers (RFC 2698, 2697) or fixed ones where hosts "
         "feed the fabric.",
         "Limits of the internal fabric; the average queue of WRED, colours in buffer limits, meters inside "
         "the fabric; limits that differ from port to port of a switch; the bandwidth of the buffer's "
-        "memory. With cut-through, a frame takes its whole size of the buffer as soon as its header is in.",
+        "memory, so that cells are always read in time. With cut-through, a frame takes its whole size "
+        "of the buffer as soon as its header is in.",
     ),
     ModelNote(
         "Scheduled switches",
@@ -112,9 +117,12 @@ MODEL_NOTES = (
     ModelNote(
         "Host and NIC",
         "A fixed latency on each side; queue pairs take turns frame by frame, acknowledgements first; an "
-        "optional overhead before each transfer, 0 unless the plan sets it. Ranks on one host copy to each "
+        "optional overhead before each transfer, 0 unless the plan sets it. Software of hosts "
+        "(`software: mpi`, `spdk` or `linux`) is a fixed time for each message at both ends, or for each "
+        "operation at a storage target, none by default. Ranks on one host copy to each "
         "other in shared memory, each one message after the other at a fixed rate and latency.",
-        "PCIe, host and GPU memory, GPU kernels, the software stack but for its time per message. The "
+        "PCIe, host and GPU memory, GPU kernels; copies, interrupts and every cost of software that is not a "
+        "fixed time per message. The "
         "receiver takes frames at line rate unless the plan slows it down.",
     ),
     ModelNote(
@@ -147,7 +155,8 @@ MODEL_NOTES = (
         "fetched by the target with RDMA READ, those of a read written with RDMA WRITE, a completion "
         "(SEND). A target "
         "serves one operation after the other at its service rate and time; without either it takes no "
-        "time. Go-back-N "
+        "time. Latencies are of all operations outstanding in the measured time, so that IOPS times their "
+        "mean is the number outstanding (Little's law), but for what the ends of that time cut. Go-back-N "
         "alone; acknowledgements do not wait for the responses of READs before them.",
         "Processors, memory and disks of clients and targets; replication and striping between targets; "
         "failover. "
@@ -168,7 +177,9 @@ FLOW_NOTES = (
         "paths, with every header, hop, latency and message cost, and the ECMP hashes of the packet "
         "simulator. Senders at the line rate fill queues, and acknowledgements take their part of links. "
         "Sprayed transfers are split evenly over all paths.",
-        "Pauses, marks and what a rate control makes of them, loss, the order of packets.",
+        "Pauses, marks and what a rate control makes of them, loss, the order of packets. Buffers bear on "
+        "nothing but the refusal of runs that would lose frames, by their size and share: when a buffer "
+        "releases a frame, its part of the pipeline and the response times of PFC change nothing.",
     ),
 )
 """What the flow model assumes and leaves out."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from fabricbench.analysis.connections import ConnectionResult, connection_results
 from fabricbench.analysis.tcp import TcpResult, tcp_results
 from fabricbench.report.text_table import Column, Row, Style, count, fixed, number, render, styled
 
@@ -29,6 +30,62 @@ CAPTION = (
     "their issue to the acknowledgement of their last byte."
 )
 """What the columns mean."""
+
+
+CONNECTION_HEADS = (
+    ("TCP", "traffic"), ("connection", ""), ("from", "host"), ("to", "host"), ("goodput", "Gb/s"),
+    ("idle", "us"), ("segments", "resent"), ("timeouts", ""), ("RTT P99", "us"),
+)  # fmt: skip
+"""Two lines of head for each column of single connections."""
+MAX_CONNECTIONS = 16
+CONNECTION_CAPTION = (
+    "Single connections, those with most timeouts first, then those that were idle for longest. Idle is the "
+    "longest time between samples over which a connection delivered nothing; one with a rate is idle between "
+    "two writes."
+)
+"""What these columns mean."""
+
+
+def connections_of(trial: Trial) -> list[ConnectionResult]:
+    """Return the TCP connections of a finished trial; none where the record has no table of them."""
+    has_tables = bool(trial.facts.run_spec.get("tcp")) and trial.has("connections", "series")
+    return connection_results(trial.tables) if has_tables else []
+
+
+def connection_cells(result: ConnectionResult) -> list[str]:
+    """Return the texts of a connection, in the order of `CONNECTION_HEADS`."""
+    return [
+        result.tcp,
+        str(result.connection),
+        str(result.src_host),
+        str(result.dst_host),
+        number(result.goodput_gbps, 4),
+        number(result.idle_us, 4),
+        count(result.retransmits),
+        count(result.timeouts),
+        number(result.rtt_us_p99, 4),
+    ]
+
+
+def connection_table(trial: Trial, *, colour: bool = False) -> str:
+    """Return a table of the first TCP connections of a trial; empty if there are none.
+
+    Args:
+        trial: A finished trial.
+        colour: Use the styles of a terminal.
+    """
+    found = connections_of(trial)
+    if not found:
+        return ""
+    heads = [
+        Column(tuple(line for line in head if line), is_text=index == 0)
+        for index, head in enumerate(CONNECTION_HEADS)
+    ]
+    rows = [Row(connection_cells(each)) for each in found[:MAX_CONNECTIONS]]
+    lines = [styled("TCP connections", Style.BOLD, colour=colour), render(heads, rows, colour=colour)]
+    if len(found) > MAX_CONNECTIONS:
+        lines.append(f"and {len(found) - MAX_CONNECTIONS:,} more; export --table connections has all")
+    return "\n".join(lines)
 
 
 def results_of(trial: Trial) -> list[TcpResult]:

@@ -1172,7 +1172,7 @@ export interface components {
          * FigureName
          * @enum {string}
          */
-        FigureName: "ratio" | "sweep-map" | "sweep-lines" | "tenant-busbw" | "tenant-fct" | "kept-share" | "bandwidth" | "ideal-share" | "twin" | "cdf" | "cdf-run" | "uplinks" | "timeline" | "progress" | "topology" | "tiers" | "links" | "latency" | "order" | "goodput" | "link-use" | "queues" | "voqs" | "thresholds" | "pauses" | "rates";
+        FigureName: "ratio" | "sweep-map" | "sweep-lines" | "tenant-busbw" | "tenant-fct" | "kept-share" | "bandwidth" | "ideal-share" | "twin" | "cdf" | "cdf-run" | "uplinks" | "timeline" | "progress" | "topology" | "tiers" | "links" | "latency" | "order" | "goodput" | "tcp-goodput" | "link-use" | "queues" | "voqs" | "thresholds" | "pauses" | "rates";
         /**
          * FigureSection
          * @enum {string}

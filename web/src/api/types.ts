@@ -285,6 +285,19 @@ export interface Sibling {
   status: Status;
 }
 
+/** A port towards a higher tier; what nobody measured is null. */
+export interface Uplink {
+  port: number;
+  peer: string;
+  qps: number;
+  tx_bytes: number;
+  usage_percent: number | null;
+  tx_gbps: number | null;
+  rx_gbps: number | null;
+  ecn_marked: number | null;
+  peer_ecn_marked: number | null;
+}
+
 export interface Uplinks {
   switch: string;
   qps: string | null;
@@ -292,7 +305,8 @@ export interface Uplinks {
   bytes_max_to_mean: number | null;
   usage_percent: number | null;
   frames_delta: number | null;
-  uplinks: { port: number; peer: string; qps: number; tx_bytes: number; usage_percent: number | null }[];
+  ecn_marked_below: number | null;
+  uplinks: Uplink[];
 }
 
 /** Pause frames of one priority at a port: XOFF begins or renews a pause, XON ends it. */

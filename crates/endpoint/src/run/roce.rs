@@ -90,6 +90,7 @@ impl Roce {
             batch_packets_max: settings.batch_packets_max,
             in_flight_packets_max: settings.in_flight_packets_max,
             rate_limit_bps: settings.rate_limit_bps,
+            port_rate_bps: settings.port_rate_bps,
             ..Options::default()
         };
         let at = SocketAddrV4::new(settings.address, settings.port);

@@ -41,6 +41,9 @@ pub struct Settings {
     /// See [`crate::Options::in_flight_packets_max`]; default 1,024. Driver `roce` only.
     #[serde(default = "in_flight_packets_max")]
     pub in_flight_packets_max: u32,
+    /// See [`crate::Options::port_rate_bps`]; as fast as the host takes packets by default. Driver `roce` only.
+    #[serde(default)]
+    pub port_rate_bps: Option<u64>,
     /// Drops one packet in so many on purpose, before it is sent; none by default. Driver `roce` only.
     #[serde(default)]
     pub loss_one_in: u64,
@@ -123,6 +126,7 @@ impl Settings {
             ("batch_packets_max", settings.batch_packets_max == 0),
             ("in_flight_packets_max", settings.in_flight_packets_max == 0),
             ("rate_limit_bps", settings.rate_limit_bps == Some(0)),
+            ("port_rate_bps", settings.port_rate_bps == Some(0)),
         ];
         if let Some((name, _)) = zeros.iter().find(|(_, is_zero)| *is_zero) {
             return Err(RunError::Settings(format!("{name} is 0; 1 and more are allowed")));
@@ -158,7 +162,8 @@ impl Settings {
     /// # Errors
     /// [`RunError::Settings`].
     pub(super) fn check_driver(&self, driver: &str) -> Result<(), RunError> {
-        let of_roce = [("loss_one_in", self.loss_one_in != 0)];
+        let of_roce =
+            [("loss_one_in", self.loss_one_in != 0), ("port_rate_bps", self.port_rate_bps.is_some())];
         let of_roce_alone = [("batch_packets_max", self.batch_packets_max != batch_packets_max())];
         let of_timers = [("timeout_min_ps", self.timeout_min_ps.is_some())];
         let of_sockets = [("port", self.port != 0)];

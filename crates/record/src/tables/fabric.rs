@@ -53,8 +53,7 @@ table! {
         fcs_error_frames: u64 ["frames"];
         /// Their bytes.
         fcs_error_bytes: u64 ["bytes"];
-        /// Deepest egress queue, with what has not been read out of the frame in transmission, see
-        /// `fabric.switch.buffer.release`.
+        /// Deepest egress queue, the frame in transmission excluded.
         queue_max_bytes: u64 ["bytes"];
         /// Pause frames with non-zero quanta (XOFF) sent; null on InfiniBand, which has no PFC.
         pfc_tx: Option<u64> ["frames"];

@@ -6,25 +6,25 @@ use std::sync::Arc;
 table! {
     /// Table `series`: sampled values.
     "series": SeriesRow {
-        /// `queue_bytes` (egress queue at the sample, with what has not been read out of the frame in
-        /// transmission, see `fabric.switch.buffer.release`), `tx_bytes` (frame bytes sent since the start),
+        /// `queue_bytes` (egress queue at the sample, the frame in transmission excluded), `tx_bytes` (frame bytes sent since the start),
         /// `paused_ps` (time for which a lossless priority of the egress was paused since the start;
         /// priorities that never were are left out), `ecn_kmin_bytes` and `ecn_kmax_bytes` (thresholds of a
         /// marked priority of a switch's port, with dynamic ECN), `rate_bps` (rate that congestion control
         /// allows a queue pair, while it has something to send), `delivered_bytes` (payload placed at the
         /// hosts of a job since the start), `lost_frames` (frames lost in the whole fabric since the start;
-        /// only where something fails) or `voq_bytes` (what came in by a port of a scheduled leaf and waits
-        /// in its virtual output queues). The `queue_bytes` of the first fabric port of a scheduled leaf are
-        /// what waits for all its fabric links.
+        /// only where something fails), `tcp_delivered_bytes` (payload that a TCP connection has delivered in
+        /// order since the start) or `voq_bytes` (what came in by a port of a scheduled leaf and waits in its
+        /// virtual output queues). The `queue_bytes` of the first fabric port of a scheduled leaf are what
+        /// waits for all its fabric links.
         metric: &'static str;
-        /// Name of the node; of a rate, the sending host; `fabric` for sums over all of it. All rows of a
+        /// Name of the node; of a rate, the sending host; of a TCP connection, the receiving one; `fabric` for sums over all of it. All rows of a
         /// series share it.
         node: Arc<str>;
         /// Port of the node; 0 of sums.
         port: u32;
         /// Priority, of `paused_ps`, `ecn_kmin_bytes` and `ecn_kmax_bytes`.
         priority: Option<u32>;
-        /// Queue pair, of `rate_bps`.
+        /// Queue pair, of `rate_bps`; number of the connection, of `tcp_delivered_bytes`.
         qp: Option<u32>;
         /// Name of the job, of `delivered_bytes`.
         job: Option<u32> as Option<&str> = |row, names| row.job.map(|job| names.job(job));

@@ -27,7 +27,7 @@ pub(crate) struct Figures {
 impl Figures {
     /// Carries `workload` out. Rows are counted and dropped, as a writer that streams them to disk would.
     pub(crate) fn measure(workload: &Workload, options: Options, times: u64) -> Self {
-        let mut spec = (workload.spec)();
+        let mut spec = workload.spec();
         spec.observe.series_ports = 256;
         spec.jobs.iter_mut().for_each(|job| job.data_bytes *= times);
         let mut rows = Counter::default();

@@ -1,7 +1,7 @@
 //! The workloads, and what each should reach.
 
 use crate::common::{collective, dcqcn, dynamic_pfc, ecn, leaf_spine, link, single_switch};
-use spec::{LoadBalancing, LossRecovery, QpMode, RunSpec, TopologySpec};
+use spec::{LoadBalancing, LossRecovery, QpMode, ReleaseSpec, RunSpec, TopologySpec};
 
 /// A run to time.
 pub(crate) struct Workload {
@@ -11,7 +11,16 @@ pub(crate) struct Workload {
     pub(crate) target: Option<f64>,
     /// It is also timed on two threads.
     pub(crate) is_parallel: bool,
-    pub(crate) spec: fn() -> RunSpec,
+    spec: fn() -> RunSpec,
+}
+
+impl Workload {
+    /// What it runs: with the default of plans for the release of buffers.
+    pub(crate) fn spec(&self) -> RunSpec {
+        let mut spec = (self.spec)();
+        spec.fabric.switch.buffer.release = ReleaseSpec::Cells { bytes: 256 };
+        spec
+    }
 }
 
 /// Every workload, by name. Those with R are one collective on fabrics of one kind, from the smallest to the

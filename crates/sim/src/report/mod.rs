@@ -41,7 +41,7 @@ pub(crate) type World = setup::World<SeriesProbe>;
 /// # Errors
 /// When the spec cannot be carried out.
 pub(crate) fn build(spec: &RunSpec, options: &BuildOptions) -> Result<World, SpecError> {
-    setup::build(spec, options, |fabric, flows, homes, partitions| {
-        SeriesProbe::assign(spec, fabric, flows, homes, partitions)
+    setup::build(spec, options, |fabric, traffic, homes, partitions| {
+        SeriesProbe::assign(spec, fabric, traffic, homes, partitions)
     })
 }

@@ -146,6 +146,7 @@ impl<'a> ScheduledFabric<'a> {
                 wred: None,
                 credits: None,
                 release: Release::Start,
+                frame_bytes_max: 0,
             };
             (egress, self.credit_plan(wire, node, wires.get(hosts)))
         };

@@ -89,6 +89,7 @@ pub(super) fn switch_plan(
         wred: ecn.and_then(|ecn| wred(spec, ecn, node, port, wire)).map(Box::new),
         credits: fabric.credits,
         release,
+        frame_bytes_max: frame_bytes_max(spec),
     };
     let mut ports = Vec::with_capacity(count);
     for &node in &nodes {

@@ -140,7 +140,7 @@ pub(crate) struct BuildOptions {
 pub(crate) fn build<P: Probe<FabricNode>>(
     spec: &RunSpec,
     options: &BuildOptions,
-    probes: impl FnOnce(&Fabric, &Flows, &[(u32, u32)], usize) -> Vec<P>,
+    probes: impl FnOnce(&Fabric, (&Flows, &[Connection]), &[(u32, u32)], usize) -> Vec<P>,
 ) -> Result<World<P>, SpecError> {
     let fabric = Fabric::new(&spec.fabric)?;
     check_scheduled(spec, &fabric)?;
@@ -165,7 +165,7 @@ pub(crate) fn build<P: Probe<FabricNode>>(
     let sharing = partitions.div_ceil(processors);
     let (span, slots) = (fabric.span, fabric.slots);
     let plan = |index| PartitionPlan { index, partitions, sharing, span, slots };
-    let probes = probes(&fabric, &flows, &homes, partitions);
+    let probes = probes(&fabric, (&flows, &connections), &homes, partitions);
     let parts = (0..).map(plan).zip(makings).zip(probes);
     let mut partitions = on_threads(parts, |((plan, makings), probe)| site.partition(plan, makings, probe));
     if let Some(sides) = sides(spec, &fabric).filter(|_| !options.exact_only) {

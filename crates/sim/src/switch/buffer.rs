@@ -272,20 +272,42 @@ impl SharedBuffer {
         self.shared_used += after - before;
     }
 
-    /// Whether a frame may be stored without reaching a threshold. What holds for accounts that count more than
-    /// there is holds for those that do not.
-    pub(super) fn fits(&self, frame: Passage, queue_bytes: u64) -> bool {
+    /// Stores a frame if that reaches no threshold; returns whether it did. The accounts may include cells that
+    /// have left: then it refuses too much, and never too little.
+    #[inline]
+    pub(super) fn store_if_it_fits(&mut self, frame: Passage, queue_bytes: u64) -> bool {
         let Passage { ingress, egress: _, priority, charge } = frame;
-        if let Some(pools) = &self.pools {
-            return pools.fits(frame);
+        if let Some(pools) = &mut self.pools {
+            return pools.store_if_it_fits(frame);
         }
         let free = self.shared_size.saturating_sub(self.shared_used);
-        match self.lossless.as_ref().filter(|lossless| lossless.priorities & priority.bit() != 0) {
+        let fits = match self.lossless.as_ref().filter(|lossless| lossless.priorities & priority.bit() != 0) {
             None => charge <= free && self.is_within_queue(queue_bytes + charge, free),
             Some(lossless) => {
                 let group = self.groups[self.group_index(ingress, priority)];
                 self.is_within_group(lossless, group, charge, free)
             }
+        };
+        if fits {
+            self.store(ingress, priority, charge);
+        }
+        fits
+    }
+
+    /// Whether a frame of a group can only go to its headroom, and no frame in transmission is of the group: then
+    /// the accounts need not be up to date.
+    #[inline]
+    pub(super) fn goes_to_headroom(&self, ingress: u16, priority: Priority) -> bool {
+        let group = self.groups.get(self.group_index(ingress, priority));
+        self.pools.is_none() && group.is_some_and(|group| group.is_pausing && group.reading == 0)
+    }
+
+    /// Judges an arriving frame and stores it if it may stay. `queue_bytes` wait in its egress queue.
+    pub(super) fn admit_frame(&mut self, frame: Passage, queue_bytes: u64) -> Admission {
+        let Passage { ingress, egress: _, priority, charge } = frame;
+        match &mut self.pools {
+            Some(pools) => pools.admit(frame),
+            None => self.admit(ingress, priority, charge, queue_bytes),
         }
     }
 
@@ -304,7 +326,7 @@ impl SharedBuffer {
         !group.is_pausing && held <= self.xoff_threshold(lossless) && charge <= free
     }
 
-    /// Judges an arriving frame and stores it if it may stay. `queue_bytes` wait in its egress queue.
+    /// [`Self::admit_frame`] without pools.
     pub(crate) fn admit(
         &mut self,
         ingress: u16,
@@ -421,7 +443,7 @@ impl SharedBuffer {
         ends
     }
 
-    /// A frame that leaves by port `egress` is being read out from now on: so much of it is counted.
+    /// The transmission of a frame by port `egress` starts; the accounts include `charge` bytes of it.
     pub(super) fn begin_readout(&mut self, egress: u16, held: Held, charge: u64) {
         if let Some(pools) = &mut self.pools {
             return pools.begin_readout(Passage::new(held, egress, charge));
@@ -433,8 +455,8 @@ impl SharedBuffer {
         }
     }
 
-    /// Takes a part of such a frame out. Pauses of pools may end by it; those of other groups end by
-    /// [`Self::end_pause`].
+    /// Removes a part of a frame in transmission. It may end pauses of pools; those of other groups are ended
+    /// by [`Self::end_pause`].
     pub(super) fn read_out(&mut self, egress: u16, held: Held, charge: u64) {
         if let Some(pools) = &mut self.pools {
             return pools.read_out(Passage::new(held, egress, charge));
@@ -453,7 +475,7 @@ impl SharedBuffer {
         self.pools.as_ref().map_or(self.pausing > 0, |pools| pools.any_pausing())
     }
 
-    /// What is free of the shared part when all that is being read has left, at the most [bytes].
+    /// Upper bound of the free shared part once all frames in transmission have left [bytes].
     pub(super) fn free_at_most(&self) -> u64 {
         if self.pools.is_some() {
             u64::MAX
@@ -462,7 +484,7 @@ impl SharedBuffer {
         }
     }
 
-    /// What has to leave of a group for the pause that it asks for to end.
+    /// Bytes that must leave a group before its pause ends.
     pub(super) fn pause_end(&self, ingress: u16, priority: Priority) -> PauseEnd {
         if let Some(pools) = &self.pools {
             return pools.pause_end(ingress, priority);
@@ -471,6 +493,9 @@ impl SharedBuffer {
             return PauseEnd::NONE;
         };
         let Group { used, headroom_used, reading, .. } = self.groups[self.group_index(ingress, priority)];
+        if headroom_used > reading.into() {
+            return PauseEnd::NONE;
+        }
         let (reading, free) = (u64::from(reading), self.free_at_most());
         let low = |xoff: u64| lossless.reserved_bytes + xoff.saturating_sub(lossless.xon_offset_bytes);
         let surplus_at = |low: u64| Surplus { bytes: used.saturating_sub(low).max(headroom_used), reading };
@@ -480,8 +505,6 @@ impl SharedBuffer {
                 let surplus = surplus_at(low(alpha.of(free)));
                 let again = if surplus.bytes <= reading {
                     free + 1
-                } else if headroom_used > reading {
-                    u64::MAX
                 } else {
                     let least = (used - reading).saturating_sub(lossless.reserved_bytes);
                     alpha.inverse(least + lossless.xon_offset_bytes).max(free + 1)

@@ -213,14 +213,17 @@ impl Replay {
         let frame = Passage { ingress, egress, priority, charge };
         let queue_bytes = if parts.buffer.limits_queue(priority) { port.depth_of(priority, now) } else { 0 };
         // Accounts that count cells that have left may refuse too much, and never too little.
-        let is_simple = parts.readouts.is_none() || parts.buffer.fits(frame, queue_bytes);
+        let is_simple = parts.buffer.store_if_it_fits(frame, queue_bytes);
         let was_asking = !is_simple && parts.buffer.is_pausing(ingress, priority);
-        if !is_simple && let Some(readouts) = &mut parts.readouts {
-            readouts.advance(now, parts.buffer);
-        }
-        let admission = match parts.buffer.pools_mut() {
-            Some(pools) => pools.admit(frame),
-            None => parts.buffer.admit(ingress, priority, charge, queue_bytes),
+        let admission = if is_simple {
+            Admission::Stored
+        } else {
+            if let Some(readouts) = &mut parts.readouts
+                && !parts.buffer.goes_to_headroom(ingress, priority)
+            {
+                readouts.advance(now, parts.buffer);
+            }
+            parts.buffer.admit_frame(frame, queue_bytes)
         };
         match admission {
             Admission::Dropped(cause) => port.drop_frame(&stored.packet, cause),

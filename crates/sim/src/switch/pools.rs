@@ -330,30 +330,47 @@ impl Pools {
         self.pausing > 0
     }
 
-    /// Whether a frame may be stored without reaching a limit or the threshold of its pool.
-    pub(super) fn fits(&self, frame: Passage) -> bool {
+    /// Stores a frame if that reaches no limit and no threshold of its pool; returns whether it did.
+    pub(super) fn store_if_it_fits(&mut self, frame: Passage) -> bool {
         let Passage { ingress, egress, priority, charge } = frame;
-        let group = self.groups[self.index(ingress, priority)];
-        let queue = self.queues[self.index(egress, priority)];
-        let queues = self.pool_of_queues[priority.index()].map(|pool| &self.egress[pool]);
-        let fits_queue = queues.is_none_or(|pool| pool.admits(pool.profile(priority), queue, charge));
-        let fits_group = self.pool_of_groups[priority.index()].is_none_or(|pool| {
+        let (index, queue) = (self.index(ingress, priority), self.index(egress, priority));
+        let (group, pool) = (self.groups[index], self.pool_of_groups[priority.index()]);
+        let fits_group = pool.is_none_or(|pool| {
             let own = &self.ingress[pool];
             let profile = self.profile(pool, priority);
             own.pool.admits(profile, group.used, charge) && !own.is_over && own.stays_below(charge)
         });
-        fits_queue && fits_group && !group.is_pausing && self.stored + charge <= self.size
+        let has_memory = self.stored + charge <= self.size;
+        let fits = fits_group && !group.is_pausing && has_memory && self.fits_queue(priority, queue, charge);
+        if fits {
+            self.store(pool, index, (priority, charge));
+            self.store_in_queue(priority, queue, charge);
+        }
+        fits
+    }
+
+    /// Whether an egress queue may hold `charge` more.
+    fn fits_queue(&self, priority: Priority, queue: usize, charge: u64) -> bool {
+        let pool = self.pool_of_queues[priority.index()].map(|pool| &self.egress[pool]);
+        pool.is_none_or(|pool| pool.admits(pool.profile(priority), self.queues[queue], charge))
+    }
+
+    /// An egress queue holds `charge` more.
+    fn store_in_queue(&mut self, priority: Priority, queue: usize, charge: u64) {
+        let before = self.queues[queue];
+        self.queues[queue] += charge;
+        if let Some(pool) = self.pool_of_queues[priority.index()] {
+            let pool = &mut self.egress[pool];
+            pool.change(pool.profile(priority), before, before + charge);
+        }
+        self.stored += charge;
     }
 
     /// Judges an arriving frame and stores it if it may stay.
     pub(super) fn admit(&mut self, frame: Passage) -> Admission {
         let Passage { ingress, egress, priority, charge } = frame;
         let queue = self.index(egress, priority);
-        let queues = self.pool_of_queues[priority.index()].map(|pool| &mut self.egress[pool]);
-        let fits_queue = queues
-            .as_ref()
-            .is_none_or(|pool| pool.admits(pool.profile(priority), self.queues[queue], charge));
-        if !fits_queue {
+        if !self.fits_queue(priority, queue, charge) {
             return Admission::Dropped(DropCause::Tail);
         }
         let admission = if self.is_lossless(priority) {
@@ -362,13 +379,7 @@ impl Pools {
             self.admit_lossy(ingress, priority, charge)
         };
         if admission == Admission::Stored {
-            let before = self.queues[queue];
-            self.queues[queue] += charge;
-            if let Some(pool) = self.pool_of_queues[priority.index()] {
-                let pool = &mut self.egress[pool];
-                pool.change(pool.profile(priority), before, before + charge);
-            }
-            self.stored += charge;
+            self.store_in_queue(priority, queue, charge);
         }
         admission
     }
@@ -466,7 +477,7 @@ impl Pools {
         }
     }
 
-    /// A frame is being read out from now on: so much of it is counted.
+    /// The transmission of a frame starts; the accounts include it.
     pub(super) fn begin_readout(&mut self, frame: Passage) {
         let Passage { ingress, priority, charge, .. } = frame;
         let index = self.index(ingress, priority);
@@ -476,7 +487,7 @@ impl Pools {
         }
     }
 
-    /// Takes a part of such a frame out.
+    /// Removes a part of a frame in transmission.
     pub(super) fn read_out(&mut self, frame: Passage) {
         let Passage { ingress, priority, charge, .. } = frame;
         let index = self.index(ingress, priority);
@@ -487,7 +498,7 @@ impl Pools {
         self.release(frame);
     }
 
-    /// What has to leave of a group for the pause that it asks for to end, and of its pool for those of all.
+    /// Bytes that must leave a group before its pause ends, and its pool before the pauses of all end.
     pub(super) fn pause_end(&self, ingress: u16, priority: Priority) -> PauseEnd {
         let Some(pool) = self.pool_of_groups[priority.index()] else { return PauseEnd::NONE };
         let own = &self.ingress[pool];
@@ -502,7 +513,7 @@ impl Pools {
         PauseEnd { surplus: [self.surplus_of(own, ingress, priority), of_pool], again_at_free: 0 }
     }
 
-    /// What has to leave of a group for the pause that it asks for to end.
+    /// Bytes that must leave a group before its pause ends.
     fn surplus_of(&self, own: &IngressPool, ingress: u16, priority: Priority) -> Surplus {
         let Group { used, headroom_used, reading, is_pausing } = self.groups[self.index(ingress, priority)];
         let is_host_held = own.is_over

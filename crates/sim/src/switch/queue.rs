@@ -102,7 +102,7 @@ struct Queue {
 /// What a port counts beyond what it sent.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct QueueCounters {
-    /// Largest queue, an arriving frame and what has not been read of the one that is sent included [bytes].
+    /// Largest queue, an arriving frame included [bytes].
     pub(crate) queue_max_bytes: u64,
     /// Frames that found no room, and their bytes.
     pub(crate) dropped_tail: Dropped,
@@ -151,6 +151,8 @@ pub(crate) struct EgressPlan {
     pub(crate) credits: Option<CreditPlan>,
     /// When a frame no longer counts for the length of its queue.
     pub(crate) release: Release,
+    /// No frame is longer.
+    pub(crate) frame_bytes_max: u32,
 }
 
 /// An egress port.
@@ -169,7 +171,7 @@ pub(crate) struct EgressPort {
     /// Priorities are served strictly, thresholds do not move and there are no credits; the frame that is sent
     /// counts for the length of its queue.
     traits: u8,
-    /// No shorter queue has frames marked [[`MARKING_STEP`], rounded down]; zero if thresholds move.
+    /// With no more waiting no frame is marked [[`MARKING_STEP`], rounded down]; zero if thresholds move.
     marks_above: u16,
     queued_bytes: u64,
     /// With no more in its queues an arrival is neither marked nor makes for the largest queue so far [bytes].
@@ -213,20 +215,22 @@ const MARKING_STEP: u64 = 4_096;
 impl EgressPort {
     /// A port of a switch whose ports share `links`.
     pub(crate) fn new(plan: EgressPlan, links: &mut SharedLinks) -> Self {
-        let kmin_bytes = match (&plan.marker, &plan.control) {
+        let reads = plan.release != Release::Start;
+        // The frame that is sent counts for the length of its queue.
+        let sending_bytes_max = if reads { plan.frame_bytes_max.into() } else { 0 };
+        let marks_above_bytes = match (&plan.marker, &plan.control) {
             (None, _) => u64::MAX,
-            (Some(marker), None) => marker.kmin_bytes(),
+            (Some(marker), None) => marker.kmin_bytes().saturating_sub(sending_bytes_max),
             (Some(_), Some(_)) => 0,
         };
         let is_strict = matches!(plan.scheduler, Scheduler::Strict);
         let is_plain = is_strict && plan.control.is_none() && plan.credits.is_none();
-        let reads = plan.release != Release::Start;
         Self {
             transmitter: Transmitter::of(links.link(plan.wire, plan.changes)),
             to: plan.wire.to,
             occupied: 0,
             traits: if is_plain { PLAIN } else { 0 } | if reads { READS } else { 0 },
-            marks_above: u16::try_from(kmin_bytes / MARKING_STEP).unwrap_or(u16::MAX),
+            marks_above: u16::try_from(marks_above_bytes / MARKING_STEP).unwrap_or(u16::MAX),
             queued_bytes: 0,
             depth_known: 0,
             sending: Sending::NONE,
@@ -385,14 +389,6 @@ impl EgressPort {
         Some((Held { ingress, priority, frame_bytes }, self.on_link()))
     }
 
-    /// Notes the frame whose transmission has begun.
-    #[inline(always)]
-    const fn note_sending(&mut self, packet: &Packet, ingress: u16) {
-        if self.traits & READS != 0 {
-            self.sending = Sending::new(packet, ingress);
-        }
-    }
-
     /// Has the next frame, which is known to wait, start no sooner than `start`.
     fn wait_until(&mut self, start: Instant) {
         if self.transmitter.free_at() < start {
@@ -526,7 +522,7 @@ impl EgressPort {
         let (priority, before) = (stored.packet.priority(), self.queued_bytes);
         self.occupied |= priority.bit();
         self.queued_bytes += u64::from(stored.packet.frame_bytes());
-        if self.depth_most() > self.depth_known.into() {
+        if self.queued_bytes > self.depth_known.into() {
             self.note_deep(stored, before, |port| port.queue_bytes(priority));
         }
         let Queue { frames, bytes } = &mut self.queues[priority.index()];
@@ -534,25 +530,19 @@ impl EgressPort {
         frames.push_with(|| Queued::new(stored));
     }
 
-    /// What the queues hold at the most, with the frame that is sent.
-    #[inline]
-    const fn depth_most(&self) -> u64 {
-        self.queued_bytes + self.sending.frame_bytes() as u64
-    }
-
-    /// A frame has arrived that may make for the largest queue so far, or be marked: `before` bytes waited,
+    /// A frame has arrived that makes for the largest queue so far, or may be marked: `before` bytes waited,
     /// `of_priority` of them of its own.
     #[cold]
     fn note_deep(&mut self, stored: &mut Stored, before: u64, of_priority: impl Fn(&Self) -> u64) {
-        let unread = self.unread_bytes(stored.packet.at());
-        self.note_depth(before + u64::from(stored.packet.frame_bytes()) + unread);
-        if (before + unread) / MARKING_STEP >= self.marks_above.into() {
+        self.note_depth(self.queued_bytes);
+        if before / MARKING_STEP >= self.marks_above.into() {
             let priority = stored.packet.priority();
-            self.mark(stored, of_priority(self) + self.unread_of(priority, unread));
+            let unread = self.unread_of(priority, self.unread_bytes(stored.packet.at()));
+            self.mark(stored, of_priority(self) + unread);
         }
     }
 
-    /// Notes the length of all queues together.
+    /// Notes how much waits.
     fn note_depth(&mut self, bytes: u64) {
         self.queue_max_bytes = self.queue_max_bytes.max(bytes);
         let known = self.queue_max_bytes.min(u64::from(self.marks_above) * MARKING_STEP);
@@ -811,6 +801,7 @@ pub(super) mod testing {
             wred: None,
             credits: None,
             release: Release::Start,
+            frame_bytes_max: 4_178,
         };
         EgressPort::new(plan, &mut SharedLinks::default())
     }

@@ -1,24 +1,23 @@
-//! Residence of a frame in the buffer while its egress port sends it.
+//! Frames in transmission and the buffer that they still occupy.
 //!
-//! A port reads a frame out of the buffer at line rate: cell by cell, each free when its last byte has left
-//! the port, or the whole frame free with its last byte. The eight bytes of preamble leave first. The length
-//! of an egress queue counts what has not been read, at every arrival, from the frame that the port sends
+//! A port reads a frame out of the buffer at line rate. Each cell is free when its last byte has left the port,
+//! or the whole frame is free with its last byte. The eight bytes of preamble leave first. The queue length by
+//! which frames are marked includes the unread bytes of the frame in transmission
 //! (`EgressPort::unread_bytes`).
 //!
-//! The accounts of the shared buffer are updated lazily. On the fast path they leave frames being read out,
-//! as no threshold is within reach with all of them. On the exact path [`Readouts`] lists these frames, which
-//! the accounts count whole until the list is advanced: before each arrival that the accounts as they are
-//! would not admit, and at the time at which a cell may end a pause ([`Readouts::next_due`]), so that an XON
-//! is due with the last byte of the cell that crosses the threshold.
+//! The accounts of the shared buffer are updated lazily. On the fast path they exclude frames in transmission:
+//! all of them together reach no threshold. On the exact path [`Readouts`] lists these frames, and the accounts
+//! include each of them whole until the list is advanced: before an arrival that the accounts would not admit as
+//! they are, and at the time at which a cell may end a pause ([`Readouts::next_due`]). So an XON is due with the
+//! last byte of the cell that crosses the threshold.
 //!
-//! The part of the pipeline that lies inside the buffer shifts the occupancy by a constant: frames are
-//! charged behind the pipeline, and released so much later, which is the same curve as if they had been
-//! charged so much earlier, seen later by that time. Thresholds are crossed later by it, too; the response
-//! time to a crossing counts from then on, so from the crossing itself it is that much longer. Lengths of
-//! egress queues do not have it: a frame in the pipeline is not in its queue.
+//! The part of the pipeline inside the buffer shifts the occupancy by a constant time. Frames are charged behind
+//! the pipeline and released later by that time; the curve is the same as if they had been charged earlier and
+//! seen later. Thresholds are crossed later, too, so the response to a crossing takes longer by that time.
+//! Queue lengths do not include it: a frame in the pipeline is not in its queue.
 //!
-//! Leaves out the bandwidth of the memory, and with cut-through that a frame cannot be read before it has
-//! arrived: it is charged whole with its head.
+//! Leaves out the bandwidth of the memory. With cut-through a frame is charged whole with its first bytes, and
+//! may be read before it has arrived.
 
 use super::buffer::SharedBuffer;
 use super::queue::{EgressPort, Held};
@@ -27,17 +26,17 @@ use units::{ByteTime, Cycle, Instant, Span};
 
 /// Preamble and start delimiter. IEEE 802.3-2022, 4.2.3.2.
 const PREAMBLE_BYTES: u32 = 8;
-/// Frames listed before those that have left are looked for.
+/// The list is first cleaned when it is longer than this.
 const FRAMES_MIN: usize = 16;
 
-/// When the buffer that a frame takes is free again.
+/// When the buffer of a frame is free again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Release {
-    /// All of it as its transmission starts.
+    /// The whole frame as its transmission starts.
     Start,
-    /// All of it with its last byte.
+    /// The whole frame with its last byte.
     End,
-    /// Each cell of so many bytes with its last byte.
+    /// Each cell with its last byte; size of a cell [bytes].
     Cells(u32),
 }
 
@@ -69,7 +68,7 @@ impl OnLink {
 }
 
 impl Release {
-    /// Bytes of a frame that are in the buffer at `now`: those that are free before it are not.
+    /// Bytes of a frame in the buffer at `now`, without those that are free before `now`.
     #[inline]
     pub(super) fn unread_bytes(self, frame: &OnLink, now: Instant) -> u32 {
         let left = frame.bytes_before(now);
@@ -83,7 +82,7 @@ impl Release {
         }
     }
 
-    /// When so many bytes of a frame are free, one or more.
+    /// When `bytes` of a frame are free, one or more.
     fn free_at(self, frame: &OnLink, bytes: u64) -> Instant {
         match self {
             Self::Start => frame.start,
@@ -95,8 +94,7 @@ impl Release {
         }
     }
 
-    /// What a frame contributes to the integral of its queue from `from`, no sooner than it starts, to `to`
-    /// [byte ps].
+    /// Integral over time of the unread bytes of a frame, from `from`, its start or later, to `to` [byte ps].
     pub(super) fn byte_ps(self, frame: &OnLink, from: Instant, to: Instant) -> u128 {
         let cell_bytes = match self {
             Self::Start => return 0,
@@ -112,38 +110,38 @@ impl Release {
     }
 }
 
-/// What has to leave the buffer for a pause to end [bytes].
+/// Bytes that must leave an account before a pause ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Surplus {
-    /// So much, or more.
+    /// A lower bound.
     pub(super) bytes: u64,
-    /// So much of the same account is being read.
+    /// Bytes of the same account in transmission.
     pub(super) reading: u64,
 }
 
 impl Surplus {
-    /// No pause ends by anything that leaves.
+    /// No departure ends a pause.
     pub(super) const ENDLESS: Self = Self { bytes: u64::MAX, reading: 0 };
 
-    /// What is being read may end the pause.
+    /// Frames in transmission may end the pause.
     const fn is_near(self) -> bool {
         self.bytes <= self.reading
     }
 
-    /// What has to leave of a frame of which `left` are being read before the pause may end, however much
-    /// of the others has left; none if that is more than there is of it.
+    /// Bytes of a frame with `left` unread that must leave before the pause may end, even if all others have
+    /// left; none if the frame is too short for that.
     fn of_frame(self, left: u64) -> Option<u64> {
         let bytes = self.bytes.saturating_sub(self.reading.saturating_sub(left)).max(1);
         (bytes <= left).then_some(bytes)
     }
 }
 
-/// When pauses may end by frames of a group.
+/// When departures of a group may end pauses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct PauseEnd {
-    /// By what the group holds, and by what all of its pool hold.
+    /// Of the group, and of its whole pool.
     pub(super) surplus: [Surplus; 2],
-    /// It has to be found out again once that much may be free of what is shared [bytes].
+    /// Recompute once this much of the shared part may be free [bytes].
     pub(super) again_at_free: u64,
 }
 
@@ -152,41 +150,51 @@ impl PauseEnd {
     pub(super) const NONE: Self = Self { surplus: [Surplus::ENDLESS; 2], again_at_free: u64::MAX };
 }
 
-/// A frame that is being read out of the buffer.
+/// A frame in transmission.
 #[derive(Clone, Debug)]
 struct Readout {
     egress: u16,
     held: Held,
     frame: OnLink,
-    /// What it took of the buffer, in whole cells, and what of that is still counted.
+    /// Whole cells that the frame occupied, and the part that the accounts still include [bytes].
     charge: u64,
     left: u64,
-    /// When a cell of it may end a pause.
+    /// When its last byte leaves.
+    end: Instant,
+    /// When one of its cells may end a pause.
     due: Instant,
 }
 
 impl Readout {
-    /// What is in the buffer at `now` [bytes of the charge].
+    /// A frame whose transmission starts: all of it is in the buffer.
+    fn new(egress: u16, held: Held, frame: OnLink, charge: u64) -> Self {
+        Self { egress, held, frame, charge, left: charge, end: frame.end(), due: Instant::NEVER }
+    }
+
+    /// The part of the charge in the buffer at `now` [bytes].
+    #[inline]
     fn left_at(&self, release: Release, now: Instant) -> u64 {
+        if now > self.end {
+            return 0;
+        }
         let unread = release.unread_bytes(&self.frame, now);
         if unread == 0 { 0 } else { self.charge - u64::from(self.frame.frame_bytes - unread) }
     }
 }
 
-/// Frames that are being read out of the buffer, in the order in which their transmissions began.
+/// Frames in transmission that the accounts include, in the order of their starts.
 #[derive(Debug)]
 pub(super) struct Readouts {
     release: Release,
     /// Part of the pipeline latency that lies inside the buffer.
     inside: Span,
     frames: Vec<Readout>,
-    /// With more frames those that have left are removed.
+    /// A longer list is cleaned of frames that have left.
     frames_max: usize,
-    /// When a cell may end a pause, and how much of the shared part may be free by departures before that is
-    /// found out again.
+    /// When a cell may end a pause, and the free shared bytes at which this is recomputed.
     due: Instant,
     again_at_free: u64,
-    /// The last window was on the fast path: the accounts are without frames being read.
+    /// The last window was on the fast path: the accounts exclude frames in transmission.
     is_suspended: bool,
 }
 
@@ -204,12 +212,12 @@ impl Readouts {
         })
     }
 
-    /// When a cell leaves that may end a pause; never if none can.
+    /// When the next cell leaves that may end a pause; never if none can.
     pub(super) const fn next_due(&self) -> Instant {
         self.due
     }
 
-    /// Before a window on the fast path: takes what is being read out of the accounts.
+    /// Removes frames in transmission from the accounts, before a window on the fast path.
     #[inline]
     pub(super) fn suspend(&mut self, buffer: &mut SharedBuffer) {
         if !self.is_suspended {
@@ -226,7 +234,7 @@ impl Readouts {
         self.due = Instant::NEVER;
     }
 
-    /// Before a window on the exact path that begins at `now`: charges what `ports` are reading then.
+    /// Charges the frames that `ports` transmit at `now`, before a window on the exact path.
     pub(super) fn resume(&mut self, now: Instant, ports: &[EgressPort], buffer: &mut SharedBuffer) {
         if !std::mem::replace(&mut self.is_suspended, false) {
             return;
@@ -234,7 +242,7 @@ impl Readouts {
         for (egress, port) in (0..).zip(ports) {
             let Some((held, frame)) = port.being_read(now) else { continue };
             let charge = buffer.charge(held.frame_bytes);
-            let mut readout = Readout { egress, held, frame, charge, left: charge, due: Instant::NEVER };
+            let mut readout = Readout::new(egress, held, frame, charge);
             readout.left = readout.left_at(self.release, now);
             if readout.left > 0 {
                 buffer.store(held.ingress, held.priority, readout.left);
@@ -244,12 +252,13 @@ impl Readouts {
         }
     }
 
-    /// A frame that the accounts count starts at `frame.start`.
+    /// Adds a frame that the accounts include and whose transmission starts at `frame.start`.
+    #[inline(never)]
     pub(super) fn begin(&mut self, egress: u16, held: Held, frame: OnLink, buffer: &mut SharedBuffer) {
         let now = frame.start;
         let frame = OnLink { start: frame.start + self.inside, ..frame };
         let charge = buffer.charge(held.frame_bytes);
-        self.frames.push(Readout { egress, held, frame, charge, left: charge, due: Instant::NEVER });
+        self.frames.push(Readout::new(egress, held, frame, charge));
         buffer.begin_readout(egress, held, charge);
         if buffer.any_asking() && self.may_end_by(held, buffer) {
             self.advance(now + Span(1), buffer);
@@ -260,14 +269,14 @@ impl Readouts {
         }
     }
 
-    /// Whether a pause may end sooner by a frame that begins to leave, while none of it has left.
+    /// Whether a frame whose transmission starts may end a pause sooner.
     fn may_end_by(&mut self, held: Held, buffer: &SharedBuffer) -> bool {
         let end = buffer.pause_end(held.ingress, held.priority);
         self.again_at_free = self.again_at_free.min(end.again_at_free);
         end.surplus.iter().any(|surplus| surplus.is_near()) || buffer.free_at_most() >= self.again_at_free
     }
 
-    /// Takes out of the accounts what has left before `now`.
+    /// Removes from the accounts the cells that have left before `now`.
     pub(super) fn advance(&mut self, now: Instant, buffer: &mut SharedBuffer) {
         let release = self.release;
         self.frames.retain_mut(|readout| {
@@ -280,7 +289,7 @@ impl Readouts {
         });
     }
 
-    /// Finds out when a cell may next end a pause. The accounts are up to date.
+    /// Recomputes when a cell may next end a pause. The accounts must be up to date.
     pub(super) fn watch(&mut self, buffer: &SharedBuffer) {
         (self.due, self.again_at_free) = (Instant::NEVER, u64::MAX);
         let is_asking = buffer.any_asking();
@@ -299,8 +308,7 @@ impl Readouts {
         }
     }
 
-    /// Cells have left at `now` that may end pauses: takes them out, and returns the groups of which they
-    /// were, in order.
+    /// Removes cells that leave at `now` and may end pauses from the accounts; returns their groups in order.
     pub(super) fn leave(&mut self, now: Instant, buffer: &mut SharedBuffer) -> Vec<(u16, Priority)> {
         let due = self.frames.iter().filter(|readout| readout.due <= now);
         let mut groups: Vec<_> = due.map(|readout| (readout.held.ingress, readout.held.priority)).collect();
@@ -316,11 +324,10 @@ impl Readouts {
         let Self { release: _, inside: _, frames, frames_max: _, due, again_at_free, is_suspended } = self;
         cycle.same_list([frames.len() as u64, *again_at_free, u64::from(*is_suspended)].into_iter());
         cycle.time(due);
-        for Readout { egress, held, frame, charge, left, due } in frames {
+        for Readout { egress, held, frame, charge, left, end, due } in frames {
             let Held { ingress, priority, frame_bytes } = *held;
             let OnLink { start, byte_time: _, frame_bytes: _ } = frame;
-            cycle.time(start);
-            cycle.time(due);
+            [start, end, due].into_iter().for_each(|time| cycle.time(time));
             let egress = u64::from(*egress) << 32 | u64::from(ingress);
             cycle
                 .same_list([egress, priority.index() as u64, frame_bytes.into(), *charge, *left].into_iter());
@@ -502,13 +509,14 @@ mod tests {
             let charge = self.buffer.charge(frame_bytes);
             let frame = Passage { ingress, egress: 0, priority, charge };
             let was_asking = self.buffer.is_pausing(ingress, priority);
-            let is_simple = self.buffer.fits(frame, 0) && self.cells.is_none();
-            if !is_simple {
-                self.readouts.advance(now, &mut self.buffer);
-            }
-            let admission = match self.buffer.pools_mut() {
-                Some(pools) => pools.admit(frame),
-                None => self.buffer.admit(ingress, priority, charge, 0),
+            let is_simple = self.cells.is_none() && self.buffer.store_if_it_fits(frame, 0);
+            let admission = if is_simple {
+                Admission::Stored
+            } else {
+                if self.cells.is_some() || !self.buffer.goes_to_headroom(ingress, priority) {
+                    self.readouts.advance(now, &mut self.buffer);
+                }
+                self.buffer.admit_frame(frame, 0)
             };
             self.log.push(format!("{now:?} {held:?} {admission:?}"));
             self.note_changes(now);

@@ -82,7 +82,8 @@ pub struct ObserveSpec {
     pub series_interval_ps: u64,
     /// At most this many sampled ports; the rest are left out, hosts first.
     pub series_ports: u32,
-    /// At most this many queue pairs whose rate is sampled: every k-th, with the smallest k that fits.
+    /// At most this many queue pairs whose rate is sampled, and at most as many TCP connections whose
+    /// deliveries are: every k-th, with the smallest k that fits.
     pub series_qps: u32,
     /// At most this many rows of table `paths`; 0 leaves it empty.
     pub path_rows: u32,

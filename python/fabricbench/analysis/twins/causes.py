@@ -25,6 +25,9 @@ _HOST_RATIO: Final = 1.1
 """A host is told that is slower, against its prediction, than the others by this factor."""
 _LINK_SHARE: Final = 0.1
 """A link is told that carried more than predicted by this share."""
+LOAD: Final = 0.1
+"""A link with a smaller fraction of the bytes of the busiest one, such as acknowledgements alone, has no load
+that matters."""
 _WORDS: Final[Mapping[str, str]] = {
     "timeouts": "timeouts",
     "retransmits": "retransmitted frames",
@@ -218,14 +221,14 @@ def _link_causes(measured: Tables, predicted: Tables) -> list[Cause]:
     keys = ("from", "from_port", "to")
     ours, theirs = (_by_key(each, "links", keys, ("bytes",)) for each in (measured, predicted))
     common = {key: (ours[key][0], theirs[key][0]) for key in ours.keys() & theirs.keys()}
+    least = LOAD * max((bytes_ or 0 for (bytes_,) in ours.values()), default=0)
     more = {
         key: one - other
         for key, (one, other) in common.items()
-        if one and other and one >= (1 + _LINK_SHARE) * other
+        if one and other and one >= max((1 + _LINK_SHARE) * other, least)
     }
     if not more:
         return []
-    # By bytes, not by ratio: acknowledgements alone may be twice as many without being a load.
     key = max(sorted(more), key=lambda each: more[each])
     where, (one, other) = f"{key[0]} port {key[1]} to {key[2]}", common[key]
     return [Cause("link", where, one, other, f"{where} carried {one / other:.2f} times the predicted bytes")]

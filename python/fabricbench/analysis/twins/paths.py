@@ -10,15 +10,13 @@ from collections import defaultdict
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from fabricbench.analysis.twins.causes import Cause
+from fabricbench.analysis.twins.causes import LOAD, Cause
 
 if TYPE_CHECKING:
     from fabricbench.analysis.summary import Tables
 
 _MORE: Final = 0.1
 """A link carries more than another by at least this fraction: headers of batches are 1.5 %."""
-_LOAD: Final = 0.1
-"""An uplink with a smaller fraction of the bytes of the busiest link has no load that matters."""
 _LinkEnd = tuple[str, int]
 
 
@@ -36,7 +34,7 @@ def path_causes(measured: Tables, predicted: Tables) -> list[Cause]:
     }
     switch = max(moved, key=lambda each: moved[each], default="")
     total = sum(theirs.get(switch, {}).values())
-    if not total or max(ours[switch].values()) < _LOAD * _busiest(measured):
+    if not total or max(ours[switch].values()) < LOAD * _busiest(measured):
         return []
     if moved[switch] < _MORE * total / len(theirs[switch]):
         return []

@@ -1,13 +1,14 @@
-"""What each job was delivered over time."""
+"""Payload delivered over time: of each job, of single TCP connections."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import plotly.graph_objects as go
 import polars as pl
 
+from fabricbench.analysis.connections import SAMPLED, ConnectionResult
 from fabricbench.figures import theme
 from fabricbench.figures.figure import SERIES, Figure
 from fabricbench.figures.plot import Plot
@@ -15,8 +16,11 @@ from fabricbench.figures.samples.thinning import evenly
 from fabricbench.figures.scales import TimeScale
 
 MAX_JOBS = 8
+MAX_CONNECTIONS = 8
 _MAX_POINTS = 400
-_GB_PER_BYTE_PER_PS = 1e3
+_MAX_CONNECTION_POINTS = 100
+_GB_PER_S = ("GB/s", 1e3)
+_GBPS = ("Gb/s", 8e3)
 
 
 def goodput_plot(series: pl.DataFrame, colours: Mapping[str, str], scale: TimeScale) -> Plot | None:
@@ -38,7 +42,7 @@ def goodput_plot(series: pl.DataFrame, colours: Mapping[str, str], scale: TimeSc
     figure = go.Figure()
     for job in map(str, totals["job"].head(MAX_JOBS)):
         samples = delivered.filter(pl.col("job") == job).sort("time_ps")
-        figure.add_trace(_line(evenly(samples, _MAX_POINTS), job, scale, colours[job]))
+        figure.add_trace(_line(evenly(samples, _MAX_POINTS), job, scale, colours[job], _GB_PER_S))
     figure.update_layout(
         theme.layout(
             height=360,
@@ -52,17 +56,21 @@ def goodput_plot(series: pl.DataFrame, colours: Mapping[str, str], scale: TimeSc
     return Plot(figure, _caption(totals.height), is_reduced, scale)
 
 
-def _line(samples: pl.DataFrame, job: str, scale: TimeScale, colour: str) -> go.Scatter:
+def _line(
+    samples: pl.DataFrame, name: str, scale: TimeScale, colour: str, unit: tuple[str, float]
+) -> go.Scatter:
+    """Draw a rate in a unit, given with its value per byte and picosecond."""
+    label, factor = unit
     rates = samples.with_columns(
-        (pl.col("value").diff() / pl.col("time_ps").diff() * _GB_PER_BYTE_PER_PS).alias("rate")
+        (pl.col("value").diff() / pl.col("time_ps").diff() * factor).alias("rate")
     ).drop_nulls("rate")
     return go.Scatter(
         x=[round(time_ps / scale.ps, 7) for time_ps in rates["time_ps"]],
         y=[round(rate, 4) for rate in rates["rate"]],
-        name=job,
+        name=name,
         mode="lines",
         line={"width": 1.6, "shape": "vh", "color": colour},
-        hovertemplate=f"{job}<br>%{{y:.4g}} GB/s until %{{x:.5g}} {scale.unit}<extra></extra>",
+        hovertemplate=f"{name}<br>%{{y:.4g}} {label} until %{{x:.5g}} {scale.unit}<extra></extra>",
     )
 
 
@@ -76,6 +84,61 @@ def _caption(jobs: int) -> str:
     return text
 
 
+def connections_plot(
+    series: pl.DataFrame, connections: Sequence[ConnectionResult], scale: TimeScale
+) -> Plot | None:
+    """Draw the goodput of single TCP connections, between one sample and the next.
+
+    Args:
+        series: Table `series` of a trial.
+        connections: Its connections, those to be drawn first.
+        scale: The unit of time.
+
+    Returns:
+        The plot, or None when no connection was sampled.
+    """
+    delivered = series.filter(pl.col("metric") == SAMPLED)
+    sampled = set(delivered["qp"].unique().to_list())
+    found = [each for each in connections if each.connection in sampled]
+    if not found:
+        return None
+    figure = go.Figure()
+    for index, each in enumerate(found[:MAX_CONNECTIONS]):
+        samples = delivered.filter(pl.col("qp") == each.connection).sort("time_ps")
+        name = f"{each.tcp} {each.connection}, host{each.src_host} to host{each.dst_host}"
+        samples = evenly(samples, _MAX_CONNECTION_POINTS)
+        figure.add_trace(_line(samples, name, scale, theme.category(index), _GBPS))
+    figure.update_layout(
+        theme.layout(
+            height=400,
+            margin=theme.margin(t=96),
+            xaxis=theme.time_axis(scale.unit, rangemode="tozero"),
+            yaxis=theme.axis("goodput (Gb/s)", rangemode="tozero"),
+        )
+    )
+    text = (
+        "Payload that TCP connections delivered in order, between one sample and the next, each a mean over "
+        f"about a {_MAX_CONNECTION_POINTS}th of the run."
+    )
+    is_reduced = len(found) > MAX_CONNECTIONS
+    if is_reduced:
+        text += (
+            f" Reduced: {MAX_CONNECTIONS} of {len(found):,} sampled connections, those with most timeouts, "
+            "then those that were idle for longest."
+        )
+    return Plot(figure, text, is_reduced, scale)
+
+
+TCP_GOODPUT_FIGURE: Final = Figure(
+    name="tcp-goodput",
+    title="Goodput of TCP connections over time",
+    shows="Payload delivered by single TCP connections, those with timeouts first.",
+    section=SERIES,
+    plot=lambda subject: connections_plot(subject.series, subject.connections, subject.time_scale),
+    tables=("series", "connections"),
+    metric=SAMPLED,
+    missing="the plan has no TCP, or no connection was sampled",
+)
 GOODPUT_FIGURE: Final = Figure(
     name="goodput",
     title="Goodput over time",

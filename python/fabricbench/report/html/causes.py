@@ -10,11 +10,21 @@ from fabricbench.figures.links.uplinks import MAX_SWITCHES, UPLINKS_FIGURE, most
 from fabricbench.figures.scales import byte_counts_text, time_text
 from fabricbench.report.html.figures import plot_parts
 from fabricbench.report.html.model import Cell, Column, NotePart, Part, Row, Section, TablePart
-from fabricbench.report.insight_text import MAX_UNDER, NO_CAUSE, under_text, usage_text
+from fabricbench.report.insight_text import (
+    MARK_HEADS,
+    MAX_UNDER,
+    NO_CAUSE,
+    mark_cells,
+    under_text,
+    usage_text,
+)
 from fabricbench.report.text_table import fixed
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from fabricbench.analysis.causes.finding import Finding
+    from fabricbench.analysis.uplinks import EgressDistribution
     from fabricbench.figures.subject import Subject
     from fabricbench.report.insight import Insight
 
@@ -110,7 +120,29 @@ def uplinks_section(subject: Subject) -> Section | None:
         "its data leaves; load balancing that is not by queue pair has no count. Link usage is the time for "
         "which each uplink was occupied, over the run; frames delta the frames that the switch lost."
     )
-    return Section(UPLINKS.key, UPLINKS.title, [TablePart(columns, rows, caption), *plots])
+    table = TablePart(columns, rows, caption)
+    return Section(UPLINKS.key, UPLINKS.title, [table, *_mark_tables(subject.uplinks), *plots])
+
+
+def _mark_tables(distributions: Sequence[EgressDistribution]) -> list[TablePart]:
+    """Give rates and ECN marks of the uplinks; nothing where no frame was marked."""
+    if not any(each.has_marks for each in distributions):
+        return []
+    columns = [
+        Column(head, unit, numeric=index > 2)
+        for index, (head, unit) in enumerate(
+            zip(MARK_HEADS, ("", "Gb/s", "Gb/s", *["frames"] * 3), strict=True)
+        )
+    ]
+    rows = [Row([Cell(text) for text in mark_cells(each)]) for each in distributions[:MAX_SWITCHES]]
+    caption = (
+        "Rates of each uplink over the run, in the order of the ports, in both directions; frames marked "
+        "with congestion experienced at the uplinks, at the other ends of their cables, and at the other "
+        "ports of the switch, such as those to hosts."
+    )
+    if len(rows) < len(distributions):
+        caption += f" Reduced: {len(rows)} of {len(distributions):,} switches."
+    return [TablePart(columns, rows, caption)]
 
 
 def loss_and_pause_parts(found: Insight) -> list[Part]:

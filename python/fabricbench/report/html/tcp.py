@@ -6,10 +6,22 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from fabricbench.report.html.model import Cell, Column, Row, Section, TablePart
-from fabricbench.report.tcp import CAPTION, TEXTS, cells, heads_of, results_of
+from fabricbench.report.tcp import (
+    CAPTION,
+    CONNECTION_CAPTION,
+    CONNECTION_HEADS,
+    MAX_CONNECTIONS,
+    TEXTS,
+    cells,
+    connection_cells,
+    connections_of,
+    heads_of,
+    results_of,
+)
 
 if TYPE_CHECKING:
     from fabricbench.results.rows import ResultRow
+    from fabricbench.store import Trial
 
 _UNITS = ("Gb/s", "%", "us", "1/s")
 
@@ -27,7 +39,24 @@ def tcp_section(rows: Sequence[ResultRow]) -> Section | None:
     ]
     columns = [Column("trial", numeric=False)]
     columns += [_column(head, is_text=place < TEXTS) for place, head in enumerate(heads)]
-    return Section("tcp", "TCP traffic", [TablePart(columns, lines, CAPTION)])
+    focus = next((row.trial for row in rows if row.is_focus), None)
+    connections = [_connections(focus)] if focus else []
+    return Section("tcp", "TCP traffic", [TablePart(columns, lines, CAPTION), *filter(None, connections)])
+
+
+def _connections(focus: Trial) -> TablePart | None:
+    """Return the first TCP connections of the trial that is shown in full; none without a table of them."""
+    found = connections_of(focus)
+    if not found:
+        return None
+    columns = [_column(head, is_text=place == 0) for place, head in enumerate(CONNECTION_HEADS)]
+    rows = [Row([Cell(text) for text in connection_cells(each)]) for each in found[:MAX_CONNECTIONS]]
+    caption = CONNECTION_CAPTION
+    if len(rows) < len(found):
+        caption += (
+            f" Reduced: {len(rows)} of {len(found):,}; `fabricbench export --table connections` has all."
+        )
+    return TablePart(columns, rows, caption)
 
 
 def _column(head: tuple[str, str], *, is_text: bool) -> Column:

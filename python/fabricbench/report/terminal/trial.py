@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from fabricbench.metrics import METRICS, Metric, View, in_views
 from fabricbench.report.criteria import judgement_text
 from fabricbench.report.measured import NO_CHUNKS, measured_facts, printed_values
-from fabricbench.report.tcp import tcp_table
+from fabricbench.report.tcp import connection_table, tcp_table
 from fabricbench.report.terminal.cells import deviation_text, heading, sized, value_text
 from fabricbench.report.terminal.hosts import hosts_table
 from fabricbench.report.terminal.tenants import tenants_table
@@ -43,7 +43,8 @@ def trial_text(jobs: Sequence[JobReport], tags: Sequence[str] = (), *, colour: b
     tenants = [tenants_table(beside, colour=colour)] if beside else []
     if trial.is_printed:
         return "\n\n".join([facts, *(_job_text(job, colour=colour) for job in jobs), *_printed(trial)])
-    tcp = [table for table in [tcp_table([("this", jobs[0].trial)], colour=colour)] if table]
+    tcp_tables = (tcp_table([("this", trial)], colour=colour), connection_table(trial, colour=colour))
+    tcp = [table for table in tcp_tables if table]
     hosts = [table for table in [hosts_table(trial, colour=colour)] if table]
     return "\n\n".join([facts, *(_job_text(job, colour=colour) for job in jobs), *tenants, *tcp, *hosts])
 

@@ -1,6 +1,6 @@
 import { Paper, Progress, Stack, Text, Title } from '@mantine/core';
 
-import type { Finding, PriorityPauses, TrialDetail } from '../../api/types';
+import type { Finding, PriorityPauses, TrialDetail, Uplinks } from '../../api/types';
 import { Empty } from '../../components/States';
 import { fixed, significant, simulatedTime, whole } from '../../format/numbers';
 import { RemedyLines } from './RemedyLines';
@@ -145,6 +145,9 @@ function Fabric({ trial }: { trial: TrialDetail }) {
                 <th className="right">Bytes, largest to mean</th>
                 <th className="right">Link usage (%)</th>
                 <th className="right">Frames delta</th>
+                <th className="right">Sent (Gb/s)</th>
+                <th className="right">Received (Gb/s)</th>
+                <th className="right">Marked at uplinks, above, at other ports (frames)</th>
               </tr>
             </thead>
             <tbody>
@@ -157,7 +160,10 @@ function Fabric({ trial }: { trial: TrialDetail }) {
                   <td className="right">
                     {row.uplinks.map((link) => fixed(link.usage_percent, 1)).join(' + ')}
                   </td>
-                  <td className="right">{row.frames_delta === null ? '–' : whole(row.frames_delta)}</td>
+                  <td className="right">{counted(row.frames_delta)}</td>
+                  <td className="right">{row.uplinks.map((link) => fixed(link.tx_gbps, 1)).join(' + ')}</td>
+                  <td className="right">{row.uplinks.map((link) => fixed(link.rx_gbps, 1)).join(' + ')}</td>
+                  <td className="right">{marks(row)}</td>
                 </tr>
               ))}
             </tbody>
@@ -178,6 +184,23 @@ function Fabric({ trial }: { trial: TrialDetail }) {
       <Pauses rows={fabric.pfc_by_priority} />
     </div>
   );
+}
+
+/** A count; a dash where nobody counted. */
+function counted(count: number | null): string {
+  return count === null ? '–' : whole(count);
+}
+
+/** Frames marked at the uplinks of a switch, at their other ends, and at its other ports. */
+function marks(row: Uplinks): string {
+  const sum = (counts: (number | null)[]) =>
+    counts.reduce<number | null>(
+      (total, count) => (total === null || count === null ? null : total + count),
+      0,
+    );
+  const own = sum(row.uplinks.map((link) => link.ecn_marked));
+  const above = sum(row.uplinks.map((link) => link.peer_ecn_marked));
+  return [own, above, row.ecn_marked_below].map(counted).join(', ');
 }
 
 const MAX_PAUSE_ROWS = 48;

@@ -11,7 +11,7 @@ use super::totals::SampledTotals;
 use super::values::sample_alike;
 use crate::packet::Priority;
 use crate::record::Totals;
-use crate::setup::{Direction, Fabric, FabricNode, Flows};
+use crate::setup::{Connection, Direction, Fabric, FabricNode, Flows};
 use crate::switch::EgressPort;
 use crate::switch::scheduled::Scheduled;
 use engine::{Probe, Window};
@@ -43,6 +43,8 @@ pub(super) enum Metric {
     EcnMax(Priority),
     /// Rate of a sender of the host.
     Rate { sender: u32, queue_pair: u32 },
+    /// Payload that a TCP connection has delivered in order to the host.
+    TcpDelivered { sink: u32, connection: u32 },
 }
 
 impl Metric {
@@ -55,6 +57,7 @@ impl Metric {
             Self::EcnMin(_) => "ecn_kmin_bytes",
             Self::EcnMax(_) => "ecn_kmax_bytes",
             Self::Rate { .. } => "rate_bps",
+            Self::TcpDelivered { .. } => "tcp_delivered_bytes",
         }
     }
 
@@ -62,7 +65,7 @@ impl Metric {
     pub(super) const fn priority(self) -> Option<Priority> {
         match self {
             Self::Paused(priority) | Self::EcnMin(priority) | Self::EcnMax(priority) => Some(priority),
-            Self::Queue | Self::Sent | Self::Voq | Self::Rate { .. } => None,
+            Self::Queue | Self::Sent | Self::Voq | Self::Rate { .. } | Self::TcpDelivered { .. } => None,
         }
     }
 }
@@ -101,7 +104,7 @@ impl SeriesProbe {
     pub(crate) fn assign(
         spec: &RunSpec,
         fabric: &Fabric,
-        flows: &Flows,
+        (flows, connections): (&Flows, &[Connection]),
         homes: &[(u32, u32)],
         partitions: usize,
     ) -> Vec<Self> {
@@ -119,9 +122,11 @@ impl SeriesProbe {
                 probe.totals = totals;
             }
             let graph = &fabric.graph;
-            for (node, port, metric) in
-                port_metrics(spec, fabric).into_iter().chain(rates(spec, graph, flows))
-            {
+            let places = port_metrics(spec, fabric)
+                .into_iter()
+                .chain(rates(spec, graph, flows))
+                .chain(tcp_deliveries(spec, graph, connections));
+            for (node, port, metric) in places {
                 let (partition, place) = homes[node.index()];
                 let number = fabric.chips.first_port(node) + port;
                 probes[partition as usize].watched.push(Watched { place, number, node, port, metric });
@@ -279,6 +284,7 @@ impl Watched {
             priority: self.metric.priority().map(|priority| u32::from(priority.0)),
             qp: match self.metric {
                 Metric::Rate { queue_pair, .. } => Some(queue_pair),
+                Metric::TcpDelivered { connection, .. } => Some(connection),
                 _ => None,
             },
             time_ps: at.0,
@@ -345,6 +351,22 @@ fn rates(spec: &RunSpec, graph: &Graph, flows: &Flows) -> Vec<Place> {
         }
     }
     places
+}
+
+/// Deliveries of every k-th TCP connection, at most `observe.series_qps` of them, at their receiving hosts.
+fn tcp_deliveries<'a>(
+    spec: &RunSpec,
+    graph: &'a Graph,
+    connections: &'a [Connection],
+) -> impl Iterator<Item = Place> + 'a {
+    let most = spec.observe.series_qps as usize;
+    let stride = connections.len().div_ceil(most.max(1)).max(1);
+    let sampled = (0..).zip(connections).step_by(stride).take(most);
+    sampled.map(|(connection, each)| {
+        let port = graph.attachment(each.dst_attachment).host_port;
+        let metric = Metric::TcpDelivered { sink: each.sink, connection };
+        (NodeId(each.dst_host.0), port, metric)
+    })
 }
 
 impl Probe<FabricNode> for SeriesProbe {

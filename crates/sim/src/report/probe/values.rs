@@ -48,6 +48,7 @@ fn sample_host(host: &Host, port: u16, metric: Metric, now: Instant) -> Option<u
         Metric::Sent => Some(port.transmitter().bytes()),
         Metric::Paused(priority) => Some(port.pause().paused_of(priority, now).0),
         Metric::Rate { sender, .. } => rate_bps(host, sender, now),
+        Metric::TcpDelivered { sink, .. } => tcp_delivered(host, sink),
         Metric::EcnMin(_) | Metric::EcnMax(_) | Metric::Voq => None,
     }
 }
@@ -56,12 +57,12 @@ fn sample_host(host: &Host, port: u16, metric: Metric, now: Instant) -> Option<u
 #[inline(always)]
 fn sample_port(port: &EgressPort, metric: Metric, now: Instant) -> Option<u64> {
     match metric {
-        Metric::Queue => Some(port.depth_bytes(now)),
+        Metric::Queue => Some(port.queued_bytes()),
         Metric::Sent => Some(port.transmitter().bytes()),
         Metric::Paused(priority) => Some(port.pause().paused_of(priority, now).0),
         Metric::EcnMin(priority) => Some(port.ecn_range(priority, now)?.kmin_bytes),
         Metric::EcnMax(priority) => Some(port.ecn_range(priority, now)?.kmax_bytes),
-        Metric::Rate { .. } | Metric::Voq => None,
+        Metric::Rate { .. } | Metric::TcpDelivered { .. } | Metric::Voq => None,
     }
 }
 
@@ -69,6 +70,12 @@ fn sample_port(port: &EgressPort, metric: Metric, now: Instant) -> Option<u64> {
 #[inline(never)]
 fn rate_bps(host: &Host, sender: u32, now: Instant) -> Option<u64> {
     host.rate_bps(sender, now)
+}
+
+/// A function of its own for the same reason.
+#[inline(never)]
+fn tcp_delivered(host: &Host, sink: u32) -> Option<u64> {
+    Some(host.tcp()?.sinks.get(sink as usize)?.delivered())
 }
 
 /// A value of a port of a scheduled leaf. Its fabric ports have no queue each: what waits for all of them is
@@ -88,6 +95,6 @@ fn sample_leaf(leaf: &Leaf, port: u16, metric: Metric, now: Instant) -> Option<u
         Metric::Sent => Some(egress.transmitter().bytes()),
         Metric::Paused(priority) => Some(egress.pause().paused_of(priority, now).0),
         Metric::Voq => Some(leaf.voq_bytes(port)),
-        Metric::EcnMin(_) | Metric::EcnMax(_) | Metric::Rate { .. } => None,
+        Metric::EcnMin(_) | Metric::EcnMax(_) | Metric::Rate { .. } | Metric::TcpDelivered { .. } => None,
     }
 }

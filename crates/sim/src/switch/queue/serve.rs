@@ -51,6 +51,15 @@ impl Places {
     }
 }
 
+/// Which frame a port sent last: its place among the arrivals.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Last(usize);
+
+impl Last {
+    /// The frame is [`EgressPort::sending`].
+    const KNOWN: Self = Self(usize::MAX);
+}
+
 /// The priorities of all that waits while a port is served: the port holds them again afterwards.
 struct Waiting {
     /// Bit `p` is set while something of priority `p` waits.
@@ -161,6 +170,7 @@ impl EgressPort {
         let occupied = self.occupied.into();
         let mut waiting = Waiting { occupied, queued: occupied, counts_frames: buffer.counts_frames() };
         let mut places = Places([0; Priority::COUNT]);
+        let mut last = Last::KNOWN;
         let bytes_before = self.queued_bytes;
         let mut next = 0;
         loop {
@@ -170,8 +180,9 @@ impl EgressPort {
                     break;
                 }
                 now = now.max(arrivals.at(next));
-                if now < end && arrivals.at(next + 1) > now {
-                    self.pass::<IS_PLAIN>(&mut arrivals, next, now, &mut outlet);
+                if (IS_PLAIN || self.marks_above > 0) && now < end && arrivals.at(next + 1) > now {
+                    self.pass::<IS_PLAIN>(arrivals.frame(next), now, &mut outlet);
+                    last = Last(next);
                     next += 1;
                     continue;
                 }
@@ -181,59 +192,58 @@ impl EgressPort {
             }
             let after = arrivals.after(now);
             while arrivals.is_before(next, after) {
-                self.take_in(&mut arrivals, (&mut waiting, &mut places), next);
+                self.take_in(&mut arrivals, (&mut waiting, &mut places), (next, last));
                 next += 1;
             }
-            self.send_waiting::<IS_PLAIN>(&arrivals, (&mut waiting, &mut places), buffer, now, &mut outlet);
+            let waits = (&mut waiting, &mut places, &mut last);
+            self.send_waiting::<IS_PLAIN>(&arrivals, waits, buffer, now, &mut outlet);
         }
         for index in next..arrivals.len() {
-            self.take_in(&mut arrivals, (&mut waiting, &mut places), index);
+            self.take_in(&mut arrivals, (&mut waiting, &mut places), (index, last));
         }
         self.occupied = waiting.occupied as u8;
+        self.note_last(&arrivals, last);
         if !waiting.counts_frames {
             buffer.change_shared(bytes_before, self.queued_bytes);
         }
         self.store_all(&arrivals, &waiting, &places, buffer);
     }
 
-    /// Sends a frame that is alone at a free port: no need to pass through a queue.
+    /// Sends a frame that is alone at a free port and is not marked: no need to pass through a queue.
     #[inline]
-    fn pass<const IS_PLAIN: bool>(
-        &mut self,
-        arrivals: &mut Lineup<'_>,
-        index: usize,
-        now: Instant,
-        outlet: &mut Outlet<'_, Packet>,
-    ) {
-        // The frame before it may have been sent when it arrived.
-        let has_waited = now > arrivals.at(index);
-        let unread_most = if has_waited { self.sending.frame_bytes() } else { 0 };
-        let frame_bytes = arrivals.frame(index).packet.frame_bytes();
-        if frame_bytes + unread_most > self.depth_known {
-            self.note_deep(arrivals.frame_mut(index), 0, |_| 0);
+    fn pass<const IS_PLAIN: bool>(&mut self, stored: &Stored, now: Instant, outlet: &mut Outlet<'_, Packet>) {
+        let frame_bytes = stored.packet.frame_bytes();
+        if frame_bytes > self.depth_known {
+            self.note_depth(frame_bytes.into());
         }
-        let stored = arrivals.frame(index);
         self.transmitter.transmit(&stored.packet, now, outlet);
-        self.note_sending(&stored.packet, stored.ingress);
         if !IS_PLAIN {
-            let priority = stored.packet.priority();
-            self.tell_of_departure(priority, frame_bytes, now);
+            self.tell_of_departure(stored.packet.priority(), frame_bytes, now);
+        }
+    }
+
+    /// Notes the frame that was sent last as the one that is sent.
+    #[inline(always)]
+    fn note_last(&mut self, arrivals: &Lineup<'_>, last: Last) {
+        if self.traits & READS != 0 && last != Last::KNOWN {
+            let Stored { packet, ingress } = arrivals.frame(last.0);
+            self.sending = Sending::new(packet, *ingress);
         }
     }
 
     /// Has the arrival at `index` wait. It counts for the length of its queue once it is stored.
-    #[inline]
+    #[inline(always)]
     fn take_in(
         &mut self,
         arrivals: &mut Lineup<'_>,
         (waiting, places): (&mut Waiting, &mut Places),
-        index: usize,
+        (index, last): (usize, Last),
     ) {
         let packet = &arrivals.frame(index).packet;
         let (priority, before) = (packet.priority(), self.queued_bytes);
         self.queued_bytes += u64::from(packet.frame_bytes());
-        if self.depth_most() > self.depth_known.into() {
-            self.note_deep_among(arrivals.again(), places, index, before);
+        if self.queued_bytes > self.depth_known.into() {
+            self.note_deep_among(arrivals.again(), (places, last), index, before);
         }
         waiting.occupied |= 1 << priority.0;
         places.insert(priority, index);
@@ -241,7 +251,14 @@ impl EgressPort {
 
     /// [`Self::note_deep`] of the arrival at `index`.
     #[cold]
-    fn note_deep_among(&mut self, mut arrivals: Lineup<'_>, places: &Places, index: usize, before: u64) {
+    fn note_deep_among(
+        &mut self,
+        mut arrivals: Lineup<'_>,
+        (places, last): (&Places, Last),
+        index: usize,
+        before: u64,
+    ) {
+        self.note_last(&arrivals, last);
         let mut stored = *arrivals.frame(index);
         let priority = stored.packet.priority();
         self.note_deep(&mut stored, before, |port| {
@@ -255,7 +272,7 @@ impl EgressPort {
     fn send_waiting<const IS_PLAIN: bool>(
         &mut self,
         arrivals: &Lineup<'_>,
-        (waiting, places): (&mut Waiting, &mut Places),
+        (waiting, places, last): (&mut Waiting, &mut Places, &mut Last),
         buffer: &mut SharedBuffer,
         now: Instant,
         outlet: &mut Outlet<'_, Packet>,
@@ -275,6 +292,7 @@ impl EgressPort {
             if self.traits & READS != 0 {
                 self.sending = Sending::new(first.packet(), first.ingress());
             }
+            *last = Last::KNOWN;
             *bytes -= u64::from(frame_bytes);
             if waiting.counts_frames {
                 buffer.release_unpaused(first.ingress(), priority, frame_bytes);
@@ -290,10 +308,10 @@ impl EgressPort {
         } else {
             let place;
             (place, is_more) = places.pop_first(priority);
-            let Stored { packet, ingress } = arrivals.frame(place);
+            let packet = &arrivals.frame(place).packet;
             frame_bytes = packet.frame_bytes();
             self.transmitter.transmit(packet, now, outlet);
-            self.note_sending(packet, *ingress);
+            *last = Last(place);
         }
         self.queued_bytes -= u64::from(frame_bytes);
         if !is_more {
