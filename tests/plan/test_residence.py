@@ -39,6 +39,8 @@ def test_a_trial_without_this_choice_is_identified_as_before_there_was_one(lines
 def test_response_times_of_pfc_are_written_out() -> None:
     pfc = switch_of("pfc: {response: 80ns, reaction: 1us}")["pfc"]
     assert (pfc["response_ps"], pfc["reaction_ps"]) == (80_000, 1_000_000)
+    assert "ends_by_time" not in pfc
+    assert switch_of("pfc: {xon: off}")["pfc"]["ends_by_time"] is True
     nic = fabric_of("nic: {pause_response: 300ns, pause_reaction: 400ns}")["nic"]
     assert (nic["pause_response_ps"], nic["pause_reaction_ps"]) == (300_000, 400_000)
 
@@ -49,6 +51,7 @@ def test_response_times_of_pfc_are_written_out() -> None:
         ("switch: {buffer: {release: cell}}", "fabric.switch.buffer.release: found"),
         ("switch: {buffer: {pipeline: 501ns}}", 'fabric.switch.buffer.pipeline: found "501ns"'),
         ("switch: {pfc: {reaction: 499ns}}", 'fabric.switch.pfc.reaction: found "499ns"'),
+        ("switch: {pfc: {xon: never}}", "fabric.switch.pfc.xon: found"),
         ("nic: {pause_reaction: 399ns}", 'fabric.nic.pause_reaction: found "399ns"'),
         ("nic: {pause_response: 2ms}", 'fabric.nic.pause_response: found "2ms"'),
         (

@@ -316,6 +316,7 @@ def _pfc(draw: Draw, kind: str) -> str | Fields:
         "reserved": draw.pick(("0", "9KB")),
         "headroom": draw.pick(("auto", "auto", "10KB", "100KB")),
         "quanta": draw.pick((100, 65535)),
+        "xon": draw.pick(("on", "on", "on", "off")),
     }
     if kind == "ethernet" and draw.chance(0.25):
         times = {"detection": draw.time(10_000_000, 500_000_000), "restoration": draw.time(10_000_000, 10**9)}

@@ -154,3 +154,22 @@ fn the_part_of_the_pipeline_inside_the_buffer_matters_to_thresholds_alone() {
         assert!(tables(&run(&spec).1) != late, "{release:?}");
     }
 }
+
+/// Pauses without XON last whole halves of their quanta and the rest of the last one; on any path.
+#[test]
+fn pauses_without_xon_end_by_their_time() {
+    let mut spec = incast();
+    let pfc = spec.fabric.switch.pfc.as_mut().expect("lossless");
+    // 10 us at 400 Gb/s, renewed after 5.
+    (pfc.ends_by_time, pfc.quanta) = (true, 7_812);
+    let (summary, recorder) = run(&spec);
+    assert_eq!((summary.status, summary.frames_lost.total()), (RunStatus::Complete, 0));
+    let sum =
+        |value: fn(&record::PortRow) -> Option<u64>| -> u64 { recorder.ports.iter().filter_map(value).sum() };
+    assert!(sum(|port| port.pfc_tx) > 0);
+    assert_eq!(sum(|port| port.pfc_xon_tx), 0);
+    let shortest =
+        recorder.ports.iter().filter(|port| port.pfc_rx > Some(0)).filter_map(|port| port.paused_ps).min();
+    assert!(shortest >= Some(7_812 * 64 * 20), "{shortest:?}");
+    assert!(tables(&recorder) == tables(&run_with(&spec, 2, Path::Exact).1));
+}

@@ -1983,6 +1983,10 @@ class PfcSpec(TypedDict):
     Priority flow control (IEEE 802.1Qbb).
     """
 
+    ends_by_time: NotRequired[bool]
+    """
+    A pause ends when its time is over, not by a pause frame with zero quanta (XON).
+    """
     headroom_bytes: NotRequired[int | None]
     """
     Buffer kept for what is still in flight after a pause was requested, for each (ingress port, lossless

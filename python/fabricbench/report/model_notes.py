@@ -62,9 +62,9 @@ MODEL_NOTES = (
     ModelNote(
         "Flow control and marking",
         "PFC with pause frames on the link, static or dynamic thresholds, reserve and headroom for each "
-        "ingress port and priority; a PFC watchdog for the egress queues of switches; ECN by queue length "
-        "as a frame enters its queue, its thresholds fixed, or moved by each port after queue, link use and "
-        "incast.",
+        "ingress port and priority; a pause is renewed after half of its time and ended by XON, or by its "
+        "time; a PFC watchdog for the egress queues of switches; ECN by queue length as a frame enters its "
+        "queue, its thresholds fixed, or moved by each port after queue, link use and incast.",
         "The watchdog's polling and its ingress side; ECN by latency. The law of dynamic ECN is of our own "
         "design: vendors do not publish theirs.",
     ),

@@ -202,6 +202,8 @@ def _pfc_missing(pfc: Mapping[str, Any]) -> Iterator[str]:
     ):
         yield "pfc.watchdog: times that are no whole milliseconds"
     yield f"pfc.quanta: {pfc['quanta']}, which SONiC does not set"
+    if pfc.get("ends_by_time"):
+        yield "pfc.xon: off, which SONiC does not set"
 
 
 def _rest_missing(run_spec: Mapping[str, Any]) -> Iterator[str]:

@@ -1,7 +1,7 @@
 //! The scheduled switches of a run: leaves, elements and the bundles of links between them.
 
 use super::Fabric;
-use super::switches::{host_buffer, scheduler};
+use super::switches::{host_buffer, pause_plan, scheduler};
 use crate::link::egress::Wire;
 use crate::switch::EgressPlan;
 use crate::switch::readout::Release;
@@ -155,8 +155,7 @@ impl<'a> ScheduledFabric<'a> {
             directory: Arc::clone(&self.directory),
             ports: wires[..hosts].iter().map(port).collect(),
             buffer: host_buffer(self.spec, self.fabric, node, hosts),
-            pause_quanta: switch.pfc.as_ref().map_or(0, |pfc| pfc.quanta),
-            pause_response: switch.pfc.as_ref().map_or(Span::ZERO, |pfc| Span(pfc.response_ps)),
+            pauses: pause_plan(switch.pfc.as_ref()),
             credit_bytes: self.scheduled.credit_bytes,
             uplink: (wires.len() > hosts).then(|| self.uplink(node, hosts, wires)),
         }

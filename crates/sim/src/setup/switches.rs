@@ -10,6 +10,7 @@ use crate::switch::ecn::{EcnMarker, EcnThresholds};
 use crate::switch::ecn_control::EcnControl;
 use crate::switch::ecn_law::{DynamicEcnPlan, EcnLaw, MarkingRange};
 use crate::switch::forward::{Balancer, ForwardPlan, balancing, choice, needs_loads};
+use crate::switch::pfc::PausePlan;
 use crate::switch::readout::Release;
 use crate::switch::schedule::{Dwrr, Scheduler};
 use crate::switch::watchdog::{StormAction, WatchdogPlan};
@@ -104,8 +105,7 @@ pub(super) fn switch_plan(
         release,
         inside: if is_unlimited { Span::ZERO } else { Span(switch.buffer.pipeline_ps) },
         frame_bytes_max: frame_bytes_max(spec),
-        pause_quanta: switch.pfc.as_ref().map_or(0, |pfc| pfc.quanta),
-        pause_response: switch.pfc.as_ref().map_or(Span::ZERO, |pfc| Span(pfc.response_ps)),
+        pauses: pause_plan(switch.pfc.as_ref()),
         pause_reaction: if is_ideal { Span::ZERO } else { late_reaction(spec, switch.pfc.as_ref()) },
         watchdog: if is_ideal { None } else { switch.pfc.as_ref().and_then(watchdog_plan) },
         markers: if is_ideal { None } else { markers(spec, fabric, &nodes) },
@@ -131,6 +131,15 @@ fn frame_bytes_max(spec: &RunSpec) -> u32 {
     let is_rdma_only = spec.tcp.is_empty();
     let data = data_frame_bytes(Opcode::WriteOnlyWithImmediate, spec.transport.mtu_bytes);
     if is_rdma_only { data } else { Packet::FRAME_BYTES_MAX }
+}
+
+/// Pause frames of a switch; without PFC it sends none.
+pub(super) fn pause_plan(pfc: Option<&PfcSpec>) -> PausePlan {
+    PausePlan {
+        quanta: pfc.map_or(0, |pfc| pfc.quanta),
+        response: pfc.map_or(Span::ZERO, |pfc| Span(pfc.response_ps)),
+        sends_xon: pfc.is_none_or(|pfc| !pfc.ends_by_time),
+    }
 }
 
 /// How much later than a frame of data a switch takes in a pause frame.

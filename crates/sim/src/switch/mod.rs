@@ -18,7 +18,7 @@ pub(crate) mod forward;
 mod lanes;
 mod lineup;
 mod members;
-mod pfc;
+pub(crate) mod pfc;
 pub(crate) mod pools;
 mod port_set;
 mod queue;
@@ -49,7 +49,7 @@ use forward::{Choice, Ways};
 use lineup::Arrivals;
 use members::Members;
 use paths::Reroute;
-use pfc::PauseRequests;
+use pfc::{PausePlan, PauseRequests};
 use pools::Pools;
 use port_set::PortSet;
 use queue::{SENDING_PORTS_MAX, Stored};
@@ -82,10 +82,7 @@ pub(crate) struct SwitchPlan {
     pub(crate) inside: Span,
     /// No frame is longer.
     pub(crate) frame_bytes_max: u32,
-    /// Pause time asked for [quanta].
-    pub(crate) pause_quanta: u16,
-    /// From a threshold to its pause frame.
-    pub(crate) pause_response: Span,
+    pub(crate) pauses: PausePlan,
     /// From when a pause frame would be taken in as data to its effect.
     pub(crate) pause_reaction: Span,
     /// The PFC watchdog, if there is one.
@@ -206,7 +203,7 @@ impl Switch {
             } else {
                 None
             },
-            requests: PauseRequests::new(plan.pause_quanta, plan.pause_response, rates),
+            requests: PauseRequests::new(plan.pauses, rates),
             reactions: Delayed::new(plan.pause_reaction),
             watchdog: plan.watchdog.map(|watchdog| Box::new(Watchdog::new(watchdog, ports))),
             markers: has_colours.then(|| Box::new(plan.markers.unwrap_or_default())),

@@ -1,8 +1,9 @@
 //! Priority flow control at the asking side: pause frames sent, renewed and ended.
 //!
 //! A group that asks for a pause sends a frame with the configured quanta at once, again each time half of
-//! them have passed, and one with zero quanta when it has room again (IEEE 802.1Q-2022, clause 36). A pause
-//! frame is ready to be sent the response time of the switch after that.
+//! them have passed, and one with zero quanta (XON) when it has room again (IEEE 802.1Q-2022, clause 36). A
+//! switch without XON sends nothing then: the pause ends with the time of its last frame. A pause frame is
+//! ready to be sent the response time of the switch after that.
 
 use super::buffer::SharedBuffer;
 use super::queue::EgressPort;
@@ -12,10 +13,22 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use units::{Cycle, Instant, Rate, Span};
 
+/// Pause frames of a switch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct PausePlan {
+    /// Pause time asked for [quanta].
+    pub(crate) quanta: u16,
+    /// From a threshold to its pause frame.
+    pub(crate) response: Span,
+    /// A frame with zero quanta ends a pause; without it the pause ends when its time is over.
+    pub(crate) sends_xon: bool,
+}
+
 /// The pauses a switch has asked for.
 #[derive(Debug)]
 pub(super) struct PauseRequests {
     quanta: u16,
+    sends_xon: bool,
     /// Pause frames that are not ready yet, with their ports.
     responses: Delayed<(u16, Packet)>,
     /// Rate of each port.
@@ -28,10 +41,10 @@ pub(super) struct PauseRequests {
 }
 
 impl PauseRequests {
-    /// Frames for `quanta` of pause are sent `response` after a threshold was crossed.
-    pub(super) fn new(quanta: u16, response: Span, rates: Vec<Rate>) -> Self {
+    pub(super) fn new(plan: PausePlan, rates: Vec<Rate>) -> Self {
+        let PausePlan { quanta, response, sends_xon } = plan;
         let responses = Delayed::new(response);
-        Self { quanta, responses, rates, renewals: BinaryHeap::new(), due: Vec::new() }
+        Self { quanta, sends_xon, responses, rates, renewals: BinaryHeap::new(), due: Vec::new() }
     }
 
     /// Asks for a pause if the group of an arrival needs one that it has not asked for; true if it did.
@@ -84,10 +97,12 @@ impl PauseRequests {
         self.due[usize::from(port)][priority.index()] = at;
     }
 
-    /// Ends a pause.
+    /// Ends a pause, or lets its time run out.
     pub(super) fn end(&mut self, port: u16, priority: Priority, now: Instant, ports: &mut [EgressPort]) {
         self.set_due(port, priority, Instant::NEVER);
-        self.respond(port, Packet::pause(priority, 0), now, ports);
+        if self.sends_xon {
+            self.respond(port, Packet::pause(priority, 0), now, ports);
+        }
     }
 
     /// Pause frames are not ready yet.
@@ -113,7 +128,7 @@ impl PauseRequests {
 
     /// See [`Cycle`].
     pub(super) fn visit(&mut self, cycle: &mut Cycle) {
-        let Self { quanta: _, responses, rates: _, renewals, due } = self;
+        let Self { quanta: _, sends_xon: _, responses, rates: _, renewals, due } = self;
         responses.visit(cycle, |(port, pause), cycle| {
             cycle.same(u64::from(*port));
             pause.visit(cycle);
@@ -153,6 +168,12 @@ mod tests {
 
     const LOSSLESS: Priority = Priority(3);
 
+    /// Requests of two ports of 400 Gb/s.
+    fn requests(response: Span, sends_xon: bool) -> PauseRequests {
+        let plan = PausePlan { quanta: 1_000, response, sends_xon };
+        PauseRequests::new(plan, vec![Rate::from_gbps(400); 2])
+    }
+
     /// A buffer whose groups ask for a pause above 100 bytes, and two ports that ask for 1,000 quanta.
     fn set_up() -> (SharedBuffer, PauseRequests, [EgressPort; 2]) {
         let lossless = LosslessPlan {
@@ -169,7 +190,7 @@ mod tests {
             lossless: Some(lossless),
             pools: None,
         };
-        let requests = PauseRequests::new(1_000, Span::ZERO, vec![Rate::from_gbps(400); 2]);
+        let requests = requests(Span::ZERO, true);
         (SharedBuffer::new(plan, 2), requests, [idle_port(), idle_port()])
     }
 
@@ -192,9 +213,22 @@ mod tests {
     }
 
     #[test]
+    fn without_xon_a_pause_is_no_longer_renewed_and_its_time_runs_out() {
+        let (mut buffer, _, mut ports) = set_up();
+        let mut requests = requests(Span::ZERO, false);
+        buffer.admit(1, LOSSLESS, 200, 0);
+        requests.note_arrival(&buffer, 1, LOSSLESS, Instant(20), &mut ports);
+        requests.end(1, LOSSLESS, Instant(30), &mut ports);
+        assert_eq!(requests.next_due(), Instant::NEVER);
+        // The group may ask anew while the peer still pauses.
+        assert!(requests.ask_once(1, LOSSLESS, Instant(40), &mut ports));
+        assert_eq!(waiting_pauses(&ports[1]), [(3, 1_000), (3, 1_000)]);
+    }
+
+    #[test]
     fn pause_frames_are_ready_after_the_response_time_in_order() {
         let (mut buffer, _, mut ports) = set_up();
-        let mut requests = PauseRequests::new(1_000, Span(700_000), vec![Rate::from_gbps(400); 2]);
+        let mut requests = requests(Span(700_000), true);
         buffer.admit(1, LOSSLESS, 200, 0);
         requests.note_arrival(&buffer, 1, LOSSLESS, Instant(20), &mut ports);
         assert!(waiting_pauses(&ports[1]).is_empty() && requests.is_responding());

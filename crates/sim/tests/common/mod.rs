@@ -195,6 +195,7 @@ pub(crate) fn dynamic_pfc() -> PfcSpec {
         reserved_bytes: 9_000,
         headroom_bytes: None,
         quanta: 65_535,
+        ends_by_time: false,
         response_ps: 0,
         reaction_ps: None,
         watchdog: None,
@@ -208,6 +209,8 @@ pub(crate) struct Residence {
     inside_ns: u64,
     responses_ns: [u64; 2],
     reactions_ns: [Option<u64>; 2],
+    /// Pauses of so many quanta that no XON ends.
+    quanta: Option<u16>,
 }
 
 impl Residence {
@@ -226,18 +229,16 @@ pub(crate) fn any_residence() -> impl Strategy<Value = Residence> {
     let inside_ns = prop_oneof![3 => Just(0), 1 => 1_u64..500];
     let response = || prop_oneof![2 => Just(0), 1 => 1_u64..3_000];
     let reaction = || prop::option::weighted(0.3, 500_u64..3_000);
-    let delays = ([response(), response()], [reaction(), reaction()]);
-    (release, inside_ns, delays).prop_map(|(release, inside_ns, (responses_ns, reactions_ns))| Residence {
-        release,
-        inside_ns,
-        responses_ns,
-        reactions_ns,
+    let quanta = prop::option::weighted(0.2, 100_u16..3_000);
+    let delays = ([response(), response()], [reaction(), reaction()], quanta);
+    (release, inside_ns, delays).prop_map(|(release, inside_ns, (responses_ns, reactions_ns, quanta))| {
+        Residence { release, inside_ns, responses_ns, reactions_ns, quanta }
     })
 }
 
 /// Sets up when frames leave the buffer and how fast pauses are sent and obeyed.
 pub(crate) fn reside(spec: &mut RunSpec, residence: Residence) {
-    let Residence { release, inside_ns, responses_ns, reactions_ns } = residence;
+    let Residence { release, inside_ns, responses_ns, reactions_ns, quanta } = residence;
     let cell_bytes = spec.fabric.switch.buffer.cell_bytes;
     let buffer = &mut spec.fabric.switch.buffer;
     buffer.release = match release {
@@ -248,6 +249,8 @@ pub(crate) fn reside(spec: &mut RunSpec, residence: Residence) {
     if let Some(pfc) = &mut spec.fabric.switch.pfc {
         pfc.response_ps = responses_ns[0] * 1_000;
         pfc.reaction_ps = reactions_ns[0].map(|ns| ns * 1_000);
+        pfc.ends_by_time = quanta.is_some();
+        pfc.quanta = quanta.unwrap_or(pfc.quanta);
     }
     spec.fabric.nic.pause_response_ps = responses_ns[1] * 1_000;
     spec.fabric.nic.pause_reaction_ps = reactions_ns[1].map(|ns| ns * 1_000);

@@ -24,6 +24,9 @@ pub struct PfcSpec {
     /// Pause time requested [quanta of 512 bit times].
     #[schemars(range(min = 1))]
     pub quanta: u16,
+    /// A pause ends when its time is over, not by a pause frame with zero quanta (XON).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub ends_by_time: bool,
     /// From the crossing of a threshold, behind the pipeline, to the earliest start of the pause frame [ps].
     #[serde(default, skip_serializing_if = "is_zero")]
     #[schemars(range(max = PAUSE_DELAY_PS_MAX))]

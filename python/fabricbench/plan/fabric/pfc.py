@@ -126,7 +126,13 @@ class Pfc(PlanModel):
             "as switches ask for."
         ),
     )
-
+    xon: Literal["on", "off"] = Field(
+        default="on",
+        description=(
+            "How a pause ends: by a pause frame with zero quanta (`on`), or as the time of the last one is "
+            "over (`off`), up to `quanta` later. Source: IEEE 802.1Q-2022, 36, has both; switches send XON."
+        ),
+    )
     response_ps: Time = Field(
         default="0",
         alias="response",
@@ -165,6 +171,8 @@ class Pfc(PlanModel):
             "quanta": self.quanta,
             "watchdog": self.watchdog.run_spec() if self.watchdog else None,
         }
+        if self.xon == "off":
+            spec["ends_by_time"] = True
         if self.response_ps:
             spec["response_ps"] = self.response_ps
         if self.reaction_ps is not None:

@@ -18,7 +18,7 @@ use crate::packet::{Packet, Priority};
 use crate::record::Context;
 use crate::switch::Received;
 use crate::switch::buffer::{Admission, BufferPlan, SharedBuffer};
-use crate::switch::pfc::PauseRequests;
+use crate::switch::pfc::{PausePlan, PauseRequests};
 use crate::switch::queue::{EgressPlan, EgressPort, Stored, release};
 use engine::prefetch::prefetch_item;
 use engine::{Message, Window};
@@ -38,9 +38,7 @@ pub(crate) struct LeafPlan {
     /// Ports to hosts, the first of the leaf, with their credit schedulers.
     pub(crate) ports: Vec<(EgressPlan, CreditPlan)>,
     pub(crate) buffer: BufferPlan,
-    pub(crate) pause_quanta: u16,
-    /// From a threshold to its pause frame.
-    pub(crate) pause_response: Span,
+    pub(crate) pauses: PausePlan,
     pub(crate) credit_bytes: u32,
     /// The fabric, if there is one.
     pub(crate) uplink: Option<UplinkPlan>,
@@ -111,7 +109,7 @@ impl Leaf {
             ports,
             credits,
             buffer: SharedBuffer::new(plan.buffer, hosts),
-            requests: PauseRequests::new(plan.pause_quanta, plan.pause_response, rates),
+            requests: PauseRequests::new(plan.pauses, rates),
             uplink: plan.uplink.map(Uplink::new),
             reassembly: Reassembly::default(),
             tasks: Tasks::default(),
