@@ -469,6 +469,13 @@ impl SharedBuffer {
         self.take_out(held.ingress, held.priority, charge);
     }
 
+    /// Ends pauses of groups of pools of which cells have left, once all accounts are up to date.
+    pub(super) fn end_pauses_of_pools(&mut self, groups: &[(u16, Priority)]) {
+        if let Some(pools) = &mut self.pools {
+            groups.iter().for_each(|&(ingress, priority)| pools.end_pause(ingress, priority));
+        }
+    }
+
     /// Whether any group of the buffer or of its pools asks for a pause.
     #[inline]
     pub(super) fn any_asking(&self) -> bool {

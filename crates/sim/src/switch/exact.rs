@@ -84,6 +84,26 @@ pub(super) struct Parts<'a> {
     pub(super) busy: &'a mut PortSet,
 }
 
+/// Judges a frame that arrives at `now`, `queue_bytes` behind the first of its egress queue, and stores it if it
+/// may stay. Returns whether the accounts could decide that as they were.
+#[inline(always)]
+fn admit(
+    buffer: &mut SharedBuffer,
+    readouts: &mut Option<&mut Readouts>,
+    (frame, queue_bytes): (Passage, u64),
+    now: Instant,
+) -> (Admission, bool) {
+    if buffer.store_if_it_fits(frame, queue_bytes) {
+        return (Admission::Stored, true);
+    }
+    if let Some(readouts) = readouts
+        && !buffer.goes_to_headroom(frame.ingress, frame.priority)
+    {
+        readouts.advance(now, buffer);
+    }
+    (buffer.admit_frame(frame, queue_bytes), false)
+}
+
 impl Replay {
     /// Replays `window`. At equal times arrivals come first, then pause frames to send, pauses that take
     /// effect, then the watchdog, then
@@ -212,19 +232,8 @@ impl Replay {
         let mut is_changed = parts.returns.is_some();
         let frame = Passage { ingress, egress, priority, charge };
         let queue_bytes = if parts.buffer.limits_queue(priority) { port.depth_of(priority, now) } else { 0 };
-        // Accounts that count cells that have left may refuse too much, and never too little.
-        let is_simple = parts.buffer.store_if_it_fits(frame, queue_bytes);
-        let was_asking = !is_simple && parts.buffer.is_pausing(ingress, priority);
-        let admission = if is_simple {
-            Admission::Stored
-        } else {
-            if let Some(readouts) = &mut parts.readouts
-                && !parts.buffer.goes_to_headroom(ingress, priority)
-            {
-                readouts.advance(now, parts.buffer);
-            }
-            parts.buffer.admit_frame(frame, queue_bytes)
-        };
+        let was_asking = parts.buffer.is_pausing(ingress, priority);
+        let (admission, is_simple) = admit(parts.buffer, &mut parts.readouts, (frame, queue_bytes), now);
         match admission {
             Admission::Dropped(cause) => port.drop_frame(&stored.packet, cause),
             Admission::Stored => {

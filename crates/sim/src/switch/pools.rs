@@ -563,7 +563,7 @@ impl Pools {
     }
 
     /// Ends the pause of a group that asks for one and need not any more.
-    fn end_pause(&mut self, ingress: u16, priority: Priority) {
+    pub(super) fn end_pause(&mut self, ingress: u16, priority: Priority) {
         let index = self.index(ingress, priority);
         let group = self.groups[index];
         let Some(pool) = self.pool_of_groups[priority.index()].filter(|_| group.is_pausing) else { return };

@@ -315,6 +315,7 @@ impl Readouts {
         groups.sort_unstable();
         groups.dedup();
         self.advance(now + Span(1), buffer);
+        buffer.end_pauses_of_pools(&groups);
         groups
     }
 
@@ -376,6 +377,23 @@ mod tests {
         assert_eq!(CELLS.byte_ps(&frame, Instant(1_000), Instant(90_000)), all);
         assert_eq!(Release::End.byte_ps(&frame, Instant(1_000), Instant(90_000)), 600 * 12_160);
         assert_eq!(Release::Start.byte_ps(&frame, Instant(1_000), Instant(90_000)), 0);
+    }
+
+    /// The closed form of `docs/closed-forms.md`.
+    #[test]
+    fn an_idle_egress_holds_half_a_frame_and_a_cell_times_its_load() {
+        let (bytes, cell) = (4_158_u64, 256);
+        let frame = frame(0, bytes as u32);
+        // A frame, its preamble and gap take half of the time.
+        let period = 2 * frame.byte_time.frame_span(frame.frame_bytes, 20).0;
+        let rest = bytes % cell;
+        let twice_in_cells = bytes * (bytes + cell + 16) - rest * (cell - rest);
+        for (release, twice) in [(Release::End, 2 * bytes * (bytes + 8)), (CELLS, twice_in_cells)] {
+            let held = (0..period).step_by(7).map(|at| u64::from(release.unread_bytes(&frame, Instant(at))));
+            let measured = held.sum::<u64>() / period.div_ceil(7);
+            let expected = twice / (4 * (bytes + 20));
+            assert!(measured.abs_diff(expected) <= 2, "{release:?}: {measured} for {expected}");
+        }
     }
 
     #[test]
@@ -479,6 +497,7 @@ mod tests {
                         let mut groups: Vec<_> = cells.drain(..count).map(|cell| (cell.1, cell.2)).collect();
                         groups.dedup();
                         self.readouts.advance(now + Span(1), &mut self.buffer);
+                        self.buffer.end_pauses_of_pools(&groups);
                         groups
                     }
                 };
