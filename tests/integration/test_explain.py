@@ -43,11 +43,11 @@ def test_the_root_comes_first_with_its_remedies(root: Path, capsys: pytest.Captu
     assert text.startswith(
         f"trial {trial.id}\nslow, job test: all-to-all parallel, 8 ranks, data size 4 MB: 67.2"
     )
-    assert "- lossy fabric: PFC and ECN are both off, and 1,699 frames (12 % of all)" in text
+    assert "- lossy fabric: PFC and ECN are both off, and 1,607 frames (12 % of all)" in text
     assert "  remedy: make data lossless: `-s fabric.switch.pfc=on`" in text
     first = in_json(capsys, root, trial.id)["jobs"][0]["causes"][0]
     assert first["cause"] == "lossy-fabric"
-    assert first["where"][0] == "leaf0 port 5 to spine1"
+    assert first["where"][0] == "leaf1 port 4 to spine0"
     assert first["remedies"][0] == {
         "what": "make data lossless",
         "set": ["fabric.switch.pfc=on"],

@@ -29,7 +29,12 @@ GOLDEN: dict[str, Any] = {
         "switch": {
             "forwarding": "store-and-forward",
             "pipeline_latency_ps": 500_000,
-            "buffer": {"size_bytes": 67_108_864, "cell_bytes": 1, "lossy_alpha": None},
+            "buffer": {
+                "size_bytes": 67_108_864,
+                "cell_bytes": 1,
+                "lossy_alpha": None,
+                "release": {"kind": "cells", "bytes": 256},
+            },
             "scheduling": {"kind": "strict"},
             "pfc": None,
             "ecn": None,
