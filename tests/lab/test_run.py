@@ -58,10 +58,11 @@ def test_a_plan_runs_in_a_lab_beside_its_prediction(tmp_path: Path, driver: str)
     (trial,) = (each for each in Workspace.open(tmp_path / "workspace").trials() if not each.is_predicted)
     links = trial.tables.table("links").to_pylist()
     sent = {row["from"]: row["bytes"] for row in links if row["from"].startswith("host")}
-    # Seven eighths of 1 MB with headers and acknowledgements, of each of eight hosts; a link is never busier
-    # than the time that the run took.
+    # Seven eighths of 1 MB from each of eight hosts, with headers and acknowledgements: up to one of 66 bytes
+    # for each segment of 1,448, 9 % together, and a little sent again on a busy machine. A link is never
+    # busier than the time that the run took.
     assert len(sent) == 8
-    assert all(875_000 < each < 1.1 * 875_000 for each in sent.values())
+    assert all(875_000 < each < 1.15 * 875_000 for each in sent.values())
     assert trial.summary is not None
     assert 0 < max(row["busy_ps"] for row in links) < trial.summary["end_ps"]
     assert [row["dropped_frames"] for row in trial.tables.table("ports").to_pylist()] == [0] * 32
