@@ -30,6 +30,16 @@ fn the_frame_in_transmission_counts_for_marks_and_not_for_the_deepest_queue() {
     assert_eq!([start.1, end.1], [cells.1; 2]);
 }
 
+#[test]
+fn a_frame_that_finds_only_one_in_transmission_is_marked_on_both_paths() {
+    let mut spec = collective(single_switch(2), 2, "all-reduce", "ring", 9_182);
+    spec.fabric.switch.ecn = Some(ecn(0, 1));
+    spec.fabric.switch.buffer.release = RELEASES[2];
+    let (_, recorder) = run(&spec);
+    assert!(recorder.ports.iter().any(|port| port.ecn_marked > 0), "nothing is marked");
+    assert!(tables(&recorder) == tables(&run_with(&spec, 1, Path::Exact).1));
+}
+
 /// Seven hosts into one without loss.
 fn incast() -> RunSpec {
     let mut spec = collective(leaf_spine(4), 8, "incast", "parallel", 4 << 20);

@@ -168,8 +168,8 @@ pub(crate) struct EgressPort {
     to: Destination,
     /// Bit `p` is set while queue `p` holds something.
     occupied: u8,
-    /// Priorities are served strictly, thresholds do not move and there are no credits; the frame that is sent
-    /// counts for the length of its queue.
+    /// Priorities are served strictly, thresholds do not move and exceed a frame, and there are no credits; the
+    /// frame that is sent counts for the length of its queue.
     traits: u8,
     /// With no more waiting no frame is marked [[`MARKING_STEP`], rounded down]; zero if thresholds move.
     marks_above: u16,
@@ -224,13 +224,16 @@ impl EgressPort {
             (Some(_), Some(_)) => 0,
         };
         let is_strict = matches!(plan.scheduler, Scheduler::Strict);
-        let is_plain = is_strict && plan.control.is_none() && plan.credits.is_none();
+        let marks_above = u16::try_from(marks_above_bytes / MARKING_STEP).unwrap_or(u16::MAX);
+        // A frame that finds the queues empty may be marked for the one that is sent.
+        let marks_alone = marks_above == 0;
+        let is_plain = is_strict && !marks_alone && plan.control.is_none() && plan.credits.is_none();
         Self {
             transmitter: Transmitter::of(links.link(plan.wire, plan.changes)),
             to: plan.wire.to,
             occupied: 0,
             traits: if is_plain { PLAIN } else { 0 } | if reads { READS } else { 0 },
-            marks_above: u16::try_from(marks_above_bytes / MARKING_STEP).unwrap_or(u16::MAX),
+            marks_above,
             queued_bytes: 0,
             depth_known: 0,
             sending: Sending::NONE,
