@@ -84,24 +84,26 @@ pub(super) struct Parts<'a> {
     pub(super) busy: &'a mut PortSet,
 }
 
-/// Judges a frame that arrives at `now`, `queue_bytes` behind the first of its egress queue, and stores it if it
-/// may stay. Returns whether the accounts could decide that as they were.
+/// Judges a frame that arrives at `now` with `queue_bytes` in its egress queue, and stores it if it may stay.
+/// Unless the accounts could decide that without an update, also returns whether the frame's group paused its
+/// sender before.
 #[inline(always)]
-fn admit(
+pub(super) fn admit(
     buffer: &mut SharedBuffer,
     readouts: &mut Option<&mut Readouts>,
     (frame, queue_bytes): (Passage, u64),
     now: Instant,
-) -> (Admission, bool) {
+) -> (Admission, Option<bool>) {
     if buffer.store_if_it_fits(frame, queue_bytes) {
-        return (Admission::Stored, true);
+        return (Admission::Stored, None);
     }
+    let was_pausing = buffer.is_pausing(frame.ingress, frame.priority);
     if let Some(readouts) = readouts
         && !buffer.goes_to_headroom(frame.ingress, frame.priority)
     {
         readouts.advance(now, buffer);
     }
-    (buffer.admit_frame(frame, queue_bytes), false)
+    (buffer.admit_frame(frame, queue_bytes), Some(was_pausing))
 }
 
 impl Replay {
@@ -232,8 +234,7 @@ impl Replay {
         let mut is_changed = parts.returns.is_some();
         let frame = Passage { ingress, egress, priority, charge };
         let queue_bytes = if parts.buffer.limits_queue(priority) { port.depth_of(priority, now) } else { 0 };
-        let was_asking = parts.buffer.is_pausing(ingress, priority);
-        let (admission, is_simple) = admit(parts.buffer, &mut parts.readouts, (frame, queue_bytes), now);
+        let (admission, was_pausing) = admit(parts.buffer, &mut parts.readouts, (frame, queue_bytes), now);
         match admission {
             Admission::Dropped(cause) => port.drop_frame(&stored.packet, cause),
             Admission::Stored => {
@@ -254,8 +255,8 @@ impl Replay {
         if parts.buffer.pools().is_some() {
             is_changed |= self.take_pause_changes(parts, now);
         }
-        if !is_simple && let Some(readouts) = &mut parts.readouts {
-            let has_begun = !was_asking && parts.buffer.is_pausing(ingress, priority);
+        if let (Some(was_pausing), Some(readouts)) = (was_pausing, &mut parts.readouts) {
+            let has_begun = !was_pausing && parts.buffer.is_pausing(ingress, priority);
             if has_begun || parts.buffer.pools().is_some() {
                 readouts.watch(parts.buffer);
                 is_changed = true;

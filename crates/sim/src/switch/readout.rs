@@ -339,6 +339,7 @@ impl Readouts {
 #[cfg(test)]
 mod tests {
     use super::super::buffer::{Admission, BufferPlan, LosslessPlan, Ratio, Xoff};
+    use super::super::exact::admit;
     use super::super::pools::{
         IngressPlan, LosslessProfile, Passage, PauseChange, PoolPlan, PoolXoff, PoolsPlan, Profile,
     };
@@ -527,21 +528,20 @@ mod tests {
             let Held { ingress, priority, frame_bytes } = held;
             let charge = self.buffer.charge(frame_bytes);
             let frame = Passage { ingress, egress: 0, priority, charge };
-            let was_asking = self.buffer.is_pausing(ingress, priority);
-            let is_simple = self.cells.is_none() && self.buffer.store_if_it_fits(frame, 0);
-            let admission = if is_simple {
-                Admission::Stored
+            let (admission, was_pausing) = if self.cells.is_some() {
+                let was_pausing = self.buffer.is_pausing(ingress, priority);
+                self.readouts.advance(now, &mut self.buffer);
+                (self.buffer.admit_frame(frame, 0), Some(was_pausing))
             } else {
-                if self.cells.is_some() || !self.buffer.goes_to_headroom(ingress, priority) {
-                    self.readouts.advance(now, &mut self.buffer);
-                }
-                self.buffer.admit_frame(frame, 0)
+                admit(&mut self.buffer, &mut Some(&mut self.readouts), (frame, 0), now)
             };
             self.log.push(format!("{now:?} {held:?} {admission:?}"));
             self.note_changes(now);
-            let has_begun = !was_asking && self.buffer.is_pausing(ingress, priority);
-            if !is_simple && (has_begun || self.buffer.pools().is_some()) {
-                self.readouts.watch(&self.buffer);
+            if let Some(was_pausing) = was_pausing {
+                let has_begun = !was_pausing && self.buffer.is_pausing(ingress, priority);
+                if has_begun || self.buffer.pools().is_some() {
+                    self.readouts.watch(&self.buffer);
+                }
             }
             if admission == Admission::Stored {
                 self.waiting.push(held);
