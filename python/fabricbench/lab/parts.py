@@ -19,7 +19,7 @@ from fabricbench.plan import engine
 
 if TYPE_CHECKING:
     from fabricbench.lab.blueprint import Blueprint
-    from fabricbench.plan.engine import Description
+    from fabricbench.plan.engine import Description, Estimate
     from fabricbench.plan.expand import PlannedTrial
 
 SCALE_MIN: Final = 1_000
@@ -139,7 +139,10 @@ def parts(
 
 def _chunk_bytes(trial: PlannedTrial) -> int:
     """Return the mean size of the chunks of a trial, over all rounds; 0 if it is not known."""
-    estimate = engine.estimate(trial.spec_json)
+    return _mean_chunk_bytes(engine.estimate(trial.spec_json))
+
+
+def _mean_chunk_bytes(estimate: Estimate | None) -> int:
     return estimate["payload_bytes"] // max(1, estimate["chunk_rows"]) if estimate else 0
 
 
@@ -190,7 +193,8 @@ def _chunk_scale(trial: PlannedTrial, rates_bps: int) -> int:
         trial: The trial.
         rates_bps: What the hosts of its jobs send together [bit/s].
     """
-    estimate, chunk_bytes = engine.estimate(trial.spec_json), _chunk_bytes(trial)
+    estimate = engine.estimate(trial.spec_json)
+    chunk_bytes = _mean_chunk_bytes(estimate)
     if estimate is None or chunk_bytes == 0:
         return 0
     slowest_bps = min(link["rate_bps"] for link in engine.describe(trial.spec_json)["links"])
