@@ -63,9 +63,9 @@ pub struct Endpoint {
     numbers: Numbers,
     schedule: Schedule,
     limit: Option<RateLimit>,
-    /// The transmitter of its port, if it keeps to the rate of one.
+    /// The transmitter of the port, if a rate of the port is set.
     transmitter: Option<Transmitter>,
-    /// The limit of packets under way held back what was ready.
+    /// Packets in flight reached their limit, so that ready queue pairs could not send.
     was_full: bool,
     outbox: Outbox,
     inbox: Vec<u8>,
@@ -524,7 +524,7 @@ impl Endpoint {
         self.send(place, packet)
     }
 
-    /// What waited for the limit of packets under way has waited for nothing else.
+    /// Lets the next transmission start no sooner than `now` after packets in flight were at their limit.
     fn open_transmitter(&mut self, now: Instant) {
         let is_full = self.schedule.is_full();
         if let Some(transmitter) = &mut self.transmitter

@@ -21,7 +21,7 @@ pub(crate) struct Transmitter {
     rate: Rate,
     /// End of the transmission; of the last one if there is none.
     free_at: Instant,
-    /// No transmission starts before: the limit of packets under way was reached until then.
+    /// Earliest start of a transmission: packets in flight were at their limit until then.
     open_from: Instant,
     turn: Vec<Waiting>,
 }
@@ -74,7 +74,7 @@ impl Transmitter {
         if self.free_at <= now { std::mem::take(&mut self.turn) } else { Vec::new() }
     }
 
-    /// More packets may be under way from then on.
+    /// Packets in flight are no longer at their limit: transmissions may start from `now` on.
     pub(crate) const fn open(&mut self, now: Instant) {
         self.open_from = now;
     }

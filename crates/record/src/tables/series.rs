@@ -6,8 +6,8 @@ use std::sync::Arc;
 table! {
     /// Table `series`: sampled values.
     "series": SeriesRow {
-        /// `queue_bytes` (egress queue at the sample, the frame in transmission excluded), `tx_bytes` (frame bytes sent since the start),
-        /// `paused_ps` (time for which a lossless priority of the egress was paused since the start;
+        /// `queue_bytes` (egress queue at the sample, the frame in transmission excluded), `tx_bytes` (frame
+        /// bytes sent since the start), `paused_ps` (time for which a lossless priority of the egress was paused since the start;
         /// priorities that never were are left out), `ecn_kmin_bytes` and `ecn_kmax_bytes` (thresholds of a
         /// marked priority of a switch's port, with dynamic ECN), `rate_bps` (rate that congestion control
         /// allows a queue pair, while it has something to send), `delivered_bytes` (payload placed at the
@@ -17,8 +17,8 @@ table! {
         /// virtual output queues). The `queue_bytes` of the first fabric port of a scheduled leaf are what
         /// waits for all its fabric links.
         metric: &'static str;
-        /// Name of the node; of a rate, the sending host; of a TCP connection, the receiving one; `fabric` for sums over all of it. All rows of a
-        /// series share it.
+        /// Name of the node; of a rate, the sending host; of a TCP connection, the receiving one; `fabric` for
+        /// sums over all of it. All rows of a series share it.
         node: Arc<str>;
         /// Port of the node; 0 of sums.
         port: u32;
