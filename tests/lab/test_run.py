@@ -5,8 +5,9 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,13 @@ from fabricbench.store import Workspace
 pytestmark = pytest.mark.skipif(bool(refusal()), reason=refusal() or "labs can be made")
 
 _LAB = ("--lab", "--twin", "--format", "json")
+
+
+@pytest.fixture
+def tmp_path() -> Iterator[Path]:
+    """A folder with a short path: that of a Unix socket has at most 107 bytes."""
+    with tempfile.TemporaryDirectory(prefix="fb-") as folder:
+        yield Path(folder)
 
 
 def start(folder: Path, *options: str, plan: str = "jct-alltoall") -> subprocess.Popen[str]:

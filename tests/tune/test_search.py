@@ -67,7 +67,7 @@ def test_the_first_point_is_the_plan_as_shipped(searched: Searched) -> None:
 def test_a_limit_is_kept_that_the_best_point_would_break(searched: Searched) -> None:
     searches = [f"{KMIN}=1KB..300KB", f"{KMAX}=300KB..400KB", "fabric.switch.ecn.pmax=1%..100%"]
     free = wanted_of([loaded(INCAST)], searches, ("queue_max_bytes",))
-    limit = "ecn_ce_rx<=400"
+    limit = "ecn_ce_rx<=300"
     limited = wanted_of([loaded(INCAST)], searches, ("queue_max_bytes",), (limit,))
     unbound, bound = best(free, searched(free, 24)), searched(limited, 24)
     assert any(each.ending is Ending.COMPLETE and not each.is_allowed for each in bound)
