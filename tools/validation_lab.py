@@ -33,7 +33,7 @@ HEAD = (
 )
 CLOSE_PERCENT = 3.0
 """Below this deviation no cause is listed."""
-TIMEOUT_S = 1_200
+TIMEOUT_S = 2_400
 _SCALE = re.compile(r"--scale (\d+), at which")
 TINY_BYTES = 64
 _TINY = (
