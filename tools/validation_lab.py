@@ -104,7 +104,8 @@ def _measured(plan: str, scale: str, repeats: Sequence[dict[str, Any]], busy: st
     """
     first = repeats[0]
     variant = [] if first["variant"] in {"", "base"} else [first["variant"]]
-    label = ", ".join([*variant, first["job"], first["size"]])
+    swept = [str(value) for value in first["axes"].values()]
+    label = ", ".join([*variant, *swept, first["job"], first["size"]])
     known = sorted(each["deviation_percent"] for each in repeats if each["deviation_percent"] is not None)
     predicted = (first["predicted"] or {}).get("completion_time_ms")
     if not known or predicted is None:
