@@ -12,6 +12,7 @@ from fabricbench.measured.errors import MeasuredError
 from fabricbench.measured.json_text import documents_and_lines
 from fabricbench.measured.model import Given, Reading, Table
 from fabricbench.measured.nccl_log import has_choices
+from fabricbench.measured.runs import separated
 from fabricbench.measured.text import FORMATS_HINT, Document
 
 _TEXT: Mapping[str, ModuleType] = {module.NAME: module for module in (nccl, perftest, osu, imb)}
@@ -56,7 +57,8 @@ def read(name: str, data: bytes, format_name: str | None = None, given: Given | 
             _format_hint(document, reading.format),
         )
     warnings = [*reading.warnings, *_unused_ranks(document, reading.tables, known)]
-    return replace(reading, warnings=_first(document, warnings))
+    tables = separated(document, reading.tables)
+    return replace(reading, tables=tables, warnings=_first(document, warnings))
 
 
 def _first(document: Document, warnings: Sequence[str]) -> list[str]:
