@@ -19,11 +19,13 @@ from fabricbench.measured.examined import AS_EXPECTED as AS_EXPECTED  # noqa: PL
 from fabricbench.measured.examined import CONFIDENCE as CONFIDENCE  # noqa: PLC0414
 from fabricbench.measured.examined import Examined as Examined  # noqa: PLC0414
 from fabricbench.measured.examined import Hardware as Hardware  # noqa: PLC0414
+from fabricbench.measured.examined import Point as Point  # noqa: PLC0414
 from fabricbench.measured.examined import Suspect as Suspect  # noqa: PLC0414
 from fabricbench.measured.examining import Look as Look  # noqa: PLC0414
 from fabricbench.measured.model import Given as Given  # noqa: PLC0414 -- callers say what a file does not
 from fabricbench.measured.nccl import COLLECTIVES
-from fabricbench.measured.runs import described, is_reference, label
+from fabricbench.measured.runs import described as described  # noqa: PLC0414
+from fabricbench.measured.runs import is_reference, label
 from fabricbench.measured.suspects import suspects as suspects  # noqa: PLC0414
 from fabricbench.measured.switch_causes import uplink_load as uplink_load  # noqa: PLC0414
 from fabricbench.measured.switches.model import Change as Change  # noqa: PLC0414

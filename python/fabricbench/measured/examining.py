@@ -80,14 +80,15 @@ def look(name: str, data: bytes, format_name: str | None = None, given: Given | 
         reading = read(name, data, format_name, given)
     except MeasuredError as error:
         alone = facts.first_ranks > 1 or len(facts.devices) == 1
-        has_no_table = error.line is None or alone
-        if not (has_no_table and (facts.is_log or alone)):
+        is_log = error.line is None and facts.lines > 0
+        if not (facts.is_log or alone or is_log):
             raise
+        where = "" if error.line is None else f", line {error.line}"
         return Look(
             LOG if facts.lines else FAILED,
             [],
             facts,
-            [f"{name}: no table that can be read ({error.found}): what its log says is explained"],
+            [f"{name}{where}: no table that can be read ({error.found}): what its log says is explained"],
         )
     nodes = [count for table in reading.tables if isinstance(count := table.facts.get("nodes"), int)]
     facts.nodes = facts.nodes or max(nodes, default=None)
@@ -129,6 +130,8 @@ def _point(table: Table, row: Row) -> Point:
         bus if bus and bus > 0 else None,
         row.wrong or 0,
         row.line,
+        table.settings,
+        table.differs,
     )
 
 

@@ -16,8 +16,12 @@ _CHANNEL = re.compile(
     r"\bChannel \d+(?:/\d+)? ?: (\d+)\S{0,20} (?:-> (\d+)\S{0,20}.{0,40}?)?\bvia ([A-Za-z0-9_/]+)"
 )
 _CHANNEL_NET = re.compile(
-    r"\[(?:send|receive)\] via NET/([A-Za-z_0-9 ]{1,40})/\d+(?:\(\d+\))?((?:/[A-Za-z]+)*)"
+    r"\[(?:send|receive)\] via NET/([A-Za-z_0-9 ]{1,40})/(\d{1,4})(?:\(\d+\))?((?:/[A-Za-z]+)*)"
 )
+_SOCKET = re.compile(r"NET/Socket ?: Using ")
+_SPEED = re.compile(r"\[\d+\] ?([\w.+-]{1,64}):(\d{1,3})/\w+ provider=\S{1,40} speed=(\d{1,9})\b")
+_PROCESS = re.compile(r"([^\s:\[\]]{1,255}:\d+):\d+ ")
+_LOG = re.compile(r"\bR?N?CCL (?:INFO|WARN|TRACE|ERROR)\b|\bNCCL version ")
 _NETWORK = re.compile(r"Using network (\w+)")
 _USING_IB = re.compile(r"NET/IB(?:ext\S*)? ?: Using (.+)")
 _HCA = re.compile(r"\[\d+\] ?([\w.+-]{1,64}):(\d{1,3})/(\w+)")
@@ -49,7 +53,8 @@ _PORT_EVENT = re.compile(r"Got (?:async|non-fatal async)(?: error)? event ?: (?:
 _STATUS = re.compile(r"\s*Failed status (\d{1,3}): wr_id\b")
 FAILED = re.compile(
     r"\s*\S+: Test (?:NCCL|CUDA) failure\b|\s*\.\. ?\S+ pid \d+: Test failure\b"
-    r"|\s*Completion with error at |\s*Failed status \d+: wr_id\b|\s*Failed to complete run_\w+ function\b"
+    r"|\s*mlx\d: \S+: got completion with error\b|\s*Completion with error at "
+    r"|\s*Failed status \d+: wr_id\b|\s*Failed to complete run_\w+ function\b"
 )
 """What benchmarks print where they fail: nccl-tests (`NCCLCHECK`, `CUDACHECK`, `TESTCHECK` of src/common.h),
 perftest (`NOTIFY_COMP_ERROR_SEND` of src/perftest_resources.h)."""
@@ -86,6 +91,9 @@ class DebugFacts:
         gdr: Whether channels between hosts go by GPU Direct RDMA: how many do (`True`), how many do not.
         gdr_off: Lines that say that GPU Direct RDMA is off.
         ways: How many channels go each way: `P2P`, `SHM`, `NET/IB`, `NET/Socket`.
+        net_devices: Network and number of the adapters that channels between hosts use.
+        processes: Host and number of the processes that logged.
+        speeds: Rates of adapters where the log has them [Mb/s].
         settings: Variables, by log or command line.
         completions: Lines with completions in error, by their status.
         errors: Lines with calls that failed, by the call.
@@ -110,6 +118,9 @@ class DebugFacts:
     gdr: Counter[bool] = field(default_factory=Counter)
     gdr_off: list[Seen] = field(default_factory=list)
     ways: Counter[str] = field(default_factory=Counter)
+    net_devices: set[tuple[str, int]] = field(default_factory=set)
+    processes: set[str] = field(default_factory=set)
+    speeds: dict[str, int] = field(default_factory=dict)
     settings: dict[str, str] = field(default_factory=dict)
     completions: dict[int, Seen] = field(default_factory=dict)
     errors: dict[str, Seen] = field(default_factory=dict)
@@ -144,8 +155,9 @@ class DebugFacts:
     @property
     def is_log(self) -> bool:
         """Whether the text holds anything of NCCL's log that tells how it ran."""
-        says = (self.networks, self.adapters, self.ways, self.gdr_off, self.failures)
-        return any(says) or bool(self.completions or self.errors or self.failed)
+        says = (self.networks, self.adapters, self.ways, self.gdr_off, self.failures, self.paths)
+        events = (self.completions, self.errors, self.failed, self.port_events)
+        return any(says) or any(events) or self.mtu_bytes is not None
 
 
 def debug_facts(texts: Sequence[str]) -> DebugFacts:
@@ -159,8 +171,10 @@ def debug_facts(texts: Sequence[str]) -> DebugFacts:
 def _take(facts: DebugFacts, number: int, text: str) -> None:
     """Read a line; of a fact that is said again the first line is kept."""
     if "NCCL " in text:
-        facts.lines += 1
+        facts.lines += bool(_LOG.search(text))
         whole = _whole(text)
+        if process := _PROCESS.search(text, 0, max(text.find("NCCL "), 0)):
+            facts.processes.add(process[1])
         seen = Seen(number, whole[:_SHOWN_MAX])
         for take in (_take_network, _take_error, _take_channel, _take_communicator):
             take(facts, seen, whole)
@@ -213,11 +227,10 @@ def _take_network(facts: DebugFacts, seen: Seen, text: str) -> None:
     if network := _NETWORK.search(text):
         facts.networks[network[1]] += 1
         _note(facts, "network", seen)
-    if using := _USING_IB.search(text):
-        for name, port, kind in _HCA.findall(using[1]):
-            facts.adapters.setdefault(f"{name}:{port}", kind)
-        facts.relaxed = "[RO]" in text or bool(facts.relaxed)
-        _note(facts, "adapters", seen)
+    if _SOCKET.search(text):
+        facts.networks["Socket"] += 1
+        _note(facts, "network", seen)
+    _take_adapters(facts, seen, text)
     if (gdr := _GDR.search(text)) and gdr[1] == "Disabled":
         facts.gdr_off.append(seen)
     if (flag := _GDR_FLAG.search(text)) and flag[1] == "0":
@@ -228,6 +241,18 @@ def _take_network(facts: DebugFacts, seen: Seen, text: str) -> None:
     if (mtu := _MTU.search(text)) and (code := mtu[1] or mtu[2]) in _MTU_BYTES:
         facts.mtu_bytes = min(_MTU_BYTES[code], facts.mtu_bytes or 1 << 20)
         _note(facts, "mtu", seen)
+
+
+def _take_adapters(facts: DebugFacts, seen: Seen, text: str) -> None:
+    """Read the list of adapters, newer versions with the rate of each."""
+    if not (using := _USING_IB.search(text)):
+        return
+    for name, port, speed in _SPEED.findall(using[1]):
+        facts.speeds.setdefault(f"{name}:{port}", int(speed))
+    for name, port, kind in _HCA.findall(using[1]):
+        facts.adapters.setdefault(f"{name}:{port}", kind)
+    facts.relaxed = "[RO]" in text or bool(facts.relaxed)
+    _note(facts, "adapters", seen)
 
 
 def _take_error(facts: DebugFacts, seen: Seen, text: str) -> None:
@@ -244,9 +269,11 @@ def _take_channel(facts: DebugFacts, seen: Seen, text: str) -> None:
         return
     if net := _CHANNEL_NET.search(text):
         facts.ways[f"NET/{net[1]}"] += 1
-        facts.gdr["GDRDMA" in net[2]] += 1
+        facts.net_devices.add((f"NET/{net[1]}", int(net[2])))
+        facts.gdr["GDRDMA" in net[3]] += 1
         _note(facts, f"via NET/{net[1]}", seen)
-        _note(facts, "gdr" if "GDRDMA" in net[2] else "no gdr", seen)
+        _note(facts, "net device", seen)
+        _note(facts, "gdr" if "GDRDMA" in net[3] else "no gdr", seen)
     elif channel := _CHANNEL.search(text):
         way = channel[3].split("/")[0]
         facts.ways[way] += 1

@@ -38,7 +38,7 @@ _FACT = re.compile(r"([A-Za-z][^:]*?)\s*:\s+(\S+(?: \S+)*)(?:\s{2,}|\t|$)")
 _ADDRESS = re.compile(r"\s*(local|remote) address: ")
 _NUMBERED = re.compile(r"\b(LID|QPN|PSN) (\w{1,20})")
 _GID = re.compile(r"\s*GID: ([\w:.]{2,64})")
-_MEMORY = re.compile(r"\b(?:CUDA_MEM\w*|ROCM_MEM\w*|MEM_\w{2,20}|allocated GPU buffer|hipMalloc|DMA-BUF)\b")
+_MEMORY = re.compile(r"\b(?:CUDA_MEM\w*|ROCM_MEM\w*|HL_MEM\w*|cuMemAlloc|hipMalloc|GPU buffer|CUDA device)\b")
 _FACT_NAMES = {
     "Device": "nic",
     "Mtu": "mtu",
@@ -69,17 +69,19 @@ class _Header:
     title: str = ""
     facts: dict[str, Value] = field(default_factory=dict)
     settings: dict[str, str] = field(default_factory=dict)
-    is_server: bool = False
+    pending: dict[str, str] = field(default_factory=dict)
 
     def take(self, text: str) -> None:
-        """Read a line before the table."""
+        """Read a line before the table; some stand before the title of their test."""
         if title := _TITLE.match(text):
             self.title, self.facts = title[1], {}
-            self.settings = {"test": title[1]} | ({"end": "server"} if self.is_server else {})
-            self.is_server = False
-        self.is_server = self.is_server or "Waiting for client" in text
+            self.settings, self.pending = {"test": title[1], **self.pending}, {}
+        elif _is_header(text):
+            self.settings, self.pending = {**self.settings, **self.pending}, {}
+        if "Waiting for client" in text:
+            self.pending["end"] = "server"
         if memory := _MEMORY.search(text):
-            self.settings["memory"] = memory[0].strip()[:80]
+            self.pending["memory"] = f"GPU ({memory[0]})"
         if address := _ADDRESS.match(text):
             self._take_address(address[1], text)
         elif gid := _GID.match(text):

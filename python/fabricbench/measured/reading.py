@@ -13,7 +13,7 @@ from fabricbench.measured.json_text import documents_and_lines
 from fabricbench.measured.model import Given, Reading, Table
 from fabricbench.measured.nccl_log import has_choices
 from fabricbench.measured.runs import separated
-from fabricbench.measured.text import FORMATS_HINT, Document
+from fabricbench.measured.text import ELIDED, FORMATS_HINT, Document
 
 _TEXT: Mapping[str, ModuleType] = {module.NAME: module for module in (nccl, perftest, osu, imb)}
 FORMATS = (*_TEXT, nccl_inspector.NAME)
@@ -56,7 +56,11 @@ def read(name: str, data: bytes, format_name: str | None = None, given: Given | 
             "rows of a table",
             _format_hint(document, reading.format),
         )
-    warnings = [*reading.warnings, *_unused_ranks(document, reading.tables, known)]
+    warnings = [
+        *reading.warnings,
+        *_elided(document, reading),
+        *_unused_ranks(document, reading.tables, known),
+    ]
     tables = separated(document, reading.tables)
     return replace(reading, tables=tables, warnings=_first(document, warnings))
 
@@ -66,6 +70,21 @@ def _first(document: Document, warnings: Sequence[str]) -> list[str]:
     more = len(warnings) - _WARNINGS_MAX
     told = [f"{document.name}: and {more:,} warnings like these"] if more > 0 else []
     return [*warnings[:_WARNINGS_MAX], *told]
+
+
+def _elided(document: Document, reading: Reading) -> Iterator[str]:
+    """Yield a warning for each table in which a line of dots stands for rows that were left out."""
+    if document.text.lstrip().startswith("{"):
+        return
+    dots = [
+        line.number for line in document.lines if line.text.strip() and ELIDED.fullmatch(line.text.strip())
+    ]
+    starts = [table.line for table in reading.tables]
+    for table, end in zip(reading.tables, [*starts[1:], len(document.lines) + 1], strict=True):
+        last = max((row.line for row in table.rows), default=table.line)
+        gaps = [number for number in dots if table.line < number < end and number <= last + 1]
+        if gaps:
+            yield f"{document.name}:{gaps[0]}: rows of the table are left out here; the others are read"
 
 
 def _looks_like(document: Document) -> list[str]:

@@ -38,6 +38,11 @@ _AFTER = re.compile(
     r"|Collective test|nThread:? \d|nccl-tests version|size\s+count\s+type"
 )
 """What ends a table without an empty line: a rule, the next prompt of a shell, a foot without its `#`."""
+ELIDED = re.compile(
+    r"[\[(<#\s]*[.:\u2026\u00b7\u22ee\s]+[\])>\s]*|\W*(?:snip|cut|truncated|omitted)(?:ped)?\W*",
+    re.IGNORECASE,
+)
+"""A line in place of rows that somebody left out."""
 _RANK_OPTIONS = ("-n", "-np", "--np", "-ntasks", "--ntasks")
 
 
@@ -211,7 +216,7 @@ def table_lines(
             is_apart = False
         elif not text:
             is_apart = True
-        elif below is not None and not rows and below.match(text):
+        elif ELIDED.fullmatch(text) or (below is not None and not rows and below.match(text)):
             pass
         elif text.startswith("#"):
             break
