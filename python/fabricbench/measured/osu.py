@@ -122,7 +122,7 @@ def read(document: Document, given: Given) -> tuple[list[Table], list[str]]:
                     title["version"],
                     command,
                     facts,
-                    settings=_settings(document, place, start),
+                    settings={"library": title["what"].split()[0], **_settings(document, place, start)},
                 )
             )
             document.require_rows([table.rows for table in tables])

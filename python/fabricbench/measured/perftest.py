@@ -39,6 +39,8 @@ _ADDRESS = re.compile(r"\s*(local|remote) address: ")
 _NUMBERED = re.compile(r"\b(LID|QPN|PSN) (\w{1,20})")
 _GID = re.compile(r"\s*GID: ([\w:.]{2,64})")
 _MEMORY = re.compile(r"\b(?:CUDA_MEM\w*|ROCM_MEM\w*|HL_MEM\w*|cuMemAlloc|hipMalloc|GPU buffer|CUDA device)\b")
+_DEFAULTS = {"end": "client", "memory": "host"}
+"""Settings of a test whose output says nothing else."""
 _FACT_NAMES = {
     "Device": "nic",
     "Mtu": "mtu",
@@ -75,7 +77,7 @@ class _Header:
         """Read a line before the table; some stand before the title of their test."""
         if title := _TITLE.match(text):
             self.title, self.facts = title[1], {}
-            self.settings, self.pending = {"test": title[1], **self.pending}, {}
+            self.settings, self.pending = {"test": title[1], **_DEFAULTS, **self.pending}, {}
         elif _is_header(text):
             self.settings, self.pending = {**self.settings, **self.pending}, {}
         if "Waiting for client" in text:
