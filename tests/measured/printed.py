@@ -8,7 +8,7 @@ _FACTORS = {"all_reduce_perf": 2.0, "broadcast_perf": 0.0, "reduce_perf": 0.0, "
 HEAD = "# size count type redop root time algbw busbw #wrong time algbw busbw #wrong"
 
 
-def nccl(
+def nccl(  # noqa: PLR0913, PLR0917 -- one parameter for each part of the output
     rows: Sequence[tuple[int, float, float]],
     ranks: int = 16,
     hosts: Sequence[str] = ("node-a", "node-b"),
@@ -69,7 +69,7 @@ def flat(bus: float, sizes: Sequence[int] = (1 << 28, 1 << 29, 1 << 30)) -> list
     return [(size, bus, bus) for size in sizes]
 
 
-def perftest(
+def perftest(  # noqa: PLR0913, PLR0917 -- likewise
     rows: Sequence[tuple[int, float]],
     device: str = "mlx5_0",
     title: str = "RDMA_Write BW Test",

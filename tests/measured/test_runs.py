@@ -128,15 +128,20 @@ DIFFERENT = {
     "hosts of perftest": perftest([(65536, 92.0)], gids=("::ffff:10.0.0.1", "::ffff:10.0.0.2"))
     + perftest([(65536, 97.0)], gids=("::ffff:10.0.0.1", "::ffff:10.0.0.3")),
     "ends of one test": perftest([(65536, 92.0)], addresses=("0x0118", "0x0119"))
-    + perftest([(65536, 92.0)], addresses=("0x0119", "0x0118")).replace("0x85dc10", "0x85dc1x")
-    .replace("0x85dc11", "0x85dc10").replace("0x85dc1x", "0x85dc11"),
+    + perftest([(65536, 92.0)], addresses=("0x0119", "0x0118"))
+    .replace("0x85dc10", "0x85dc1x")
+    .replace("0x85dc11", "0x85dc10")
+    .replace("0x85dc1x", "0x85dc11"),
     "memory": perftest([(65536, 92.0)])
-    + perftest([(65536, 60.0)], before="allocated GPU buffer of a 131072 address at 0x5 for type CUDA_MEM_DEVICE"),
+    + perftest(
+        [(65536, 60.0)], before="allocated GPU buffer of a 131072 address at 0x5 for type CUDA_MEM_DEVICE"
+    ),
     "variables in JSON": json_runs({"env": ["NCCL_ALGO=Ring"]}, {"env": ["NCCL_ALGO=Tree"]}),
     "start in JSON": json_runs({"start_time": "2025-11-03T10:00:00"}, {"start_time": "2025-11-04T10:00:00"}),
     "days of a launcher": "\n".join(f"2025-11-03T10:00:00Z {line}" for line in nccl(TWICE).splitlines())
-    + "\n" + "\n".join(f"2025-11-04T10:00:00Z {line}" for line in nccl(TWICE).splitlines()),
-}  # fmt: skip
+    + "\n"
+    + "\n".join(f"2025-11-04T10:00:00Z {line}" for line in nccl(TWICE).splitlines()),
+}
 
 
 @pytest.mark.parametrize("name", DIFFERENT)
@@ -257,7 +262,8 @@ def test_pooled_jobs_have_an_ideal_if_they_are_rings(
     job = '  - {{name: j{}, ranks: "{}", collective: {}, algorithm: {}}}'
     algorithm = "ring" if collective == "all-reduce" else "parallel"
     jobs = [job.format(place, each, collective, algorithm) for place, each in enumerate(ranks)]
-    path.write_text("\n".join([FLAT.split("jobs:")[0] + "jobs:", *jobs, "sweep: {data_size: [16MB]}"]))
+    head, _, _ = FLAT.partition("jobs:")
+    path.write_text("\n".join([f"{head}jobs:", *jobs, "sweep: {data_size: [16MB]}"]))
     benchmark = "all_reduce_perf" if collective == "all-reduce" else "alltoall_perf"
     data = nccl(flat(80.0), ranks=8, benchmark=benchmark)
     if benchmark == "alltoall_perf":

@@ -35,8 +35,9 @@ _WIDTHS: Final = (1, 2, 4, 8, 16)
 _GIGATRANSFERS: Final = 8
 """Of each lane of PCIe Gen3 [GT/s]; each later generation has twice that."""
 _PCIE_EFFICIENCY: Final = 128 / 130 * 0.8
-"""Headers of 24 to 28 B for each 128 B of a write leave 82 % (PCI Express Base Specification),
-acknowledgements and credits a little less. Assumption: 80 %; slots are matched from 66 to 82 % on."""
+"""Headers of 24 to 28 B for each 128 B of a write leave 82 %, for each 256 B 90 % (PCI Express Base
+Specification), acknowledgements and credits a little less. Assumption: 80 %, with slots named from 66 to 90 %.
+"""
 
 
 def _slots() -> tuple[tuple[str, float], ...]:

@@ -21,7 +21,7 @@ _CHANNEL_NET = re.compile(
 _SOCKET = re.compile(r"NET/Socket ?: Using ")
 _SPEED = re.compile(r"\[\d+\] ?([\w.+-]{1,64}):(\d{1,3})/\w+ provider=\S{1,40} speed=(\d{1,9})\b")
 _PROCESS = re.compile(r"([^\s:\[\]]{1,255}:\d+):\d+ ")
-_LOG = re.compile(r"\bR?N?CCL (?:INFO|WARN|TRACE|ERROR)\b|\bNCCL version ")
+_LOG = re.compile(r"\b[NR]CCL (?:INFO|WARN|TRACE|ERROR)\b|\bNCCL version ")
 _NETWORK = re.compile(r"Using network (\w+)")
 _USING_IB = re.compile(r"NET/IB(?:ext\S*)? ?: Using (.+)")
 _HCA = re.compile(r"\[\d+\] ?([\w.+-]{1,64}):(\d{1,3})/(\w+)")
@@ -170,10 +170,10 @@ def debug_facts(texts: Sequence[str]) -> DebugFacts:
 
 def _take(facts: DebugFacts, number: int, text: str) -> None:
     """Read a line; of a fact that is said again the first line is kept."""
-    if "NCCL " in text:
+    if "CCL " in text:
         facts.lines += bool(_LOG.search(text))
         whole = _whole(text)
-        if process := _PROCESS.search(text, 0, max(text.find("NCCL "), 0)):
+        if process := _PROCESS.search(text, 0, max(text.find("CCL "), 0)):
             facts.processes.add(process[1])
         seen = Seen(number, whole[:_SHOWN_MAX])
         for take in (_take_network, _take_error, _take_channel, _take_communicator):

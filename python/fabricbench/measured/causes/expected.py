@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from fabricbench.measured.causes.curves import is_uneven, repeated
+from fabricbench.measured.causes.curves import is_uneven, repeated, scattered
 from fabricbench.measured.causes.evidence import fallen, is_mpi, reached
 from fabricbench.measured.examined import AS_EXPECTED, CERTAIN, GOOD, LIKELY, POSSIBLE, Examined, Suspect
 
@@ -20,7 +20,7 @@ def has_reached(case: Examined) -> bool:
     if case.ratio is None or case.ratio < GOOD:
         return False
     is_modelled = case.best is not None and case.best.size_bytes in case.expected
-    return is_modelled or not (fallen(case) or is_uneven(repeated(case).values))
+    return is_modelled or not (fallen(case) or is_uneven(repeated(case).values) or scattered(case))
 
 
 def faster_than_network(case: Examined) -> Iterator[Suspect]:

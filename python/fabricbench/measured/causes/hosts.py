@@ -16,6 +16,8 @@ from fabricbench.measured.examined import (
     Suspect,
 )
 
+_LARGE_PACKETS = 1.13
+"""What writes of 256 B carry more than those of 128 B."""
 _GPU_OPTION = re.compile(r"--use_(?:cuda|rocm|hl|mlu)\S*(?: \d+)?")
 
 
@@ -89,7 +91,7 @@ def slot(case: Examined) -> Iterator[Suspect]:
     fitting = [
         (name, limit)
         for name, limit in PCIE
-        if 0.82 * limit <= each and most <= 1.02 * limit and limit < 0.98 * (rate or 0) / 8
+        if 0.82 * limit <= each and most <= _LARGE_PACKETS * limit and limit < 0.98 * (rate or 0) / 8
     ]
     if fitting:
         name, limit = fitting[0]
@@ -98,7 +100,8 @@ def slot(case: Examined) -> Iterator[Suspect]:
             f"an adapter carries what a slot of PCIe {name} carries",
             POSSIBLE,
             [
-                f"{each:.4g} GB/s for each adapter, some {limit:.3g} GB/s is the most of {name}",
+                f"{each:.4g} GB/s for each adapter; {name} carries {limit:.3g} GB/s, with large packets "
+                f"{_LARGE_PACKETS * limit:.3g}",
                 *reached(case),
             ],
             "`lspci -vv -s ADAPTER | grep LnkSta`: speed and width of the adapter, the GPU and the bridges "

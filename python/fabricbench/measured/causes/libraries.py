@@ -17,7 +17,8 @@ def sockets(case: Examined) -> Iterator[Suspect]:
     forbidden = _forbidden(case)
     uses = facts.networks["Socket"] + facts.ways["NET/Socket"] + bool(forbidden)
     others = [way for way in facts.ways if way.startswith("NET/") and way != "NET/Socket"]
-    if not case.crosses or others or (facts.networks["IB"] and not facts.ways["NET/Socket"]):
+    by_others = facts.adapters or any(name != "Socket" for name in facts.networks)
+    if not case.crosses or others or (by_others and not facts.ways["NET/Socket"]):
         return
     if not uses:
         yield from _sockets_by_ratio(case)
@@ -172,6 +173,16 @@ _SLOWING: Final[Mapping[str, re.Pattern[str]]] = {
 """Variables with values below NCCL's own choice, such as few channels or a buffer below 1 of 4 MiB."""
 
 
+_HALVING: Final[Mapping[str, tuple[str, ...]]] = {
+    "NCCL_PROTO": ("LL", "ll"),
+    "NCCL_MAX_NCHANNELS": ("1", "2"),
+    "NCCL_MAX_NRINGS": ("1", "2"),
+    "NCCL_MAX_CTAS": ("1", "2"),
+}
+"""Of these the ones that cost half or more: LL sends a flag with each 4 B, a channel is a thread block."""
+_HALVED: Final = 0.65
+
+
 def forced_choice(case: Examined) -> Iterator[Suspect]:
     """Variables that hold NCCL back."""
     forced = [
@@ -181,10 +192,13 @@ def forced_choice(case: Examined) -> Iterator[Suspect]:
     ]
     if not forced or (case.ratio is not None and case.ratio >= GOOD):
         return
+    is_half = case.ratio is not None and case.ratio <= _HALVED
     yield Suspect(
         "forced-choice",
         "variables hold NCCL to a slower choice than its own",
-        POSSIBLE,
+        LIKELY
+        if is_half and any(name in _HALVING and value in _HALVING[name] for name, value, _ in forced)
+        else POSSIBLE,
         list(dict.fromkeys(str(each[2]) for each in forced)),
         "the same without them",
     )
