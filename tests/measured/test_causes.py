@@ -431,6 +431,18 @@ def test_a_variable_that_differs_by_run_counts_for_its_run_alone() -> None:
         assert "collisions" not in found
 
 
+def test_several_runs_are_no_processes_that_measured_alone() -> None:
+    log = "node-a:{0}:{0} [0] NCCL INFO comm 0x{0} rank 0 nranks 16 cudaDev 0 busId 3000 - Init COMPLETE"
+    foot = "# Avg bus bandwidth    : 190.0\n"
+    pids = [nccl(flat(190.0), log=log.format(pid)).replace("Pid 1000", f"Pid {pid}") + foot for pid in (7, 8)]
+    others = nccl(flat(190.0), hosts=("node-c", "node-d")).replace("Pid 1000", "Pid 9") + foot
+    for text in ("".join(pids), pids[0] + others):
+        found = explained(text, hardware(8, 400.0))
+        assert "separate-processes" not in {each.cause for each in found}
+        case = looked(text).examined(hardware(8, 400.0), {})
+        assert (case.nodes, case.local_ranks) == (2, 8)
+
+
 def test_sockets_are_not_named_where_the_log_has_rdma() -> None:
     log = IB.format(1) + "NET/Socket : Using [0]eth0:198.18.0.1<0>\n" + IB.format(1) + EIGHT
     assert "sockets" not in {each.cause for each in explained(nccl(flat(6.0), log=log), hardware(8, 400.0))}

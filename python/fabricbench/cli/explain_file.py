@@ -200,7 +200,7 @@ def _bound_lines(case: Examined) -> Iterator[str]:
     best = case.best
     if best is None or case.expected:
         return
-    local = case.ranks_of_a_host(best.ranks)
+    local = case.ranks_of_a_host(best)
     if case.bound is None and local is None:
         yield (
             f"missing: how many ranks of {best.benchmark} are on a host: the list of ranks that nccl-tests "

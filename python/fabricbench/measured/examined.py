@@ -7,6 +7,7 @@ alone does not exclude.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -36,8 +37,7 @@ _GIGATRANSFERS: Final = 8
 """Of each lane of PCIe Gen3 [GT/s]; each later generation has twice that."""
 _PCIE_EFFICIENCY: Final = 128 / 130 * 0.8
 """Headers of 24 to 28 B for each 128 B of a write leave 82 %, for each 256 B 90 % (PCI Express Base
-Specification), acknowledgements and credits a little less. Assumption: 80 %, with slots named from 66 to 90 %.
-"""
+Specification), acknowledgements and credits a little less. Assumption: 80 %, and slots from 66 to 90 %."""
 
 
 def _slots() -> tuple[tuple[str, float], ...]:
@@ -242,7 +242,7 @@ class Examined:
         kind, ranks = point.kind, point.ranks
         if self.is_perftest or kind not in (*_BY_PAIRS, *_WITHOUT_LAW):
             return 1.0
-        local = self.ranks_of_a_host(ranks)
+        local = self.ranks_of_a_host(point)
         if local is None or kind in _WITHOUT_LAW or ranks <= local:
             return None
         if kind == "alltoall":
@@ -253,17 +253,32 @@ class Examined:
         of_a_rank = max(1, adapters // local) / adapters
         return of_a_rank if kind == "sendrecv" else of_a_rank * (ranks - 1) / (ranks - local)
 
-    def ranks_of_a_host(self, ranks: int) -> int | None:
-        """Return how many of some ranks are on each host; none if that is not known, or is not the same."""
-        nodes = self.nodes or (2 if ranks == 2 else None)
+    def ranks_of_a_host(self, point: Point) -> int | None:
+        """Return how many ranks of a result are on each host; none if not known, or not the same on all."""
+        ranks = point.ranks
+        nodes = self.nodes_of(point) or (2 if ranks == 2 else None)
         return ranks // nodes if nodes and ranks % nodes == 0 else None
 
     @property
     def nodes(self) -> int | None:
-        """Hosts that take part."""
+        """Hosts that take part in the result that is judged."""
+        return self.nodes_of(self.best)
+
+    def nodes_of(self, point: Point | None) -> int | None:
+        """Return how many hosts take part in a result, or in all of the file; none if not known."""
         if self.is_perftest:
             return 2
+        own = point.settings.get("host", "") if point and point.differs else ""
+        if own and not own.endswith("..."):
+            return len(own.split(", "))
         return len(self.facts.hosts) or self.facts.nodes
+
+    @property
+    def local_ranks(self) -> int | None:
+        """Ranks of a host, of the run that is judged; of hosts that differ the most."""
+        of_best = self.ranks_of_a_host(self.best) if self.best and self.facts.devices else None
+        listed = Counter(host for _, host in {(rank, host) for rank, _, host, _ in self.facts.devices})
+        return self.facts.local_ranks or of_best or max(listed.values(), default=None)
 
     @property
     def crosses(self) -> bool:

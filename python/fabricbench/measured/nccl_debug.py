@@ -19,6 +19,7 @@ _CHANNEL_NET = re.compile(
     r"\[(?:send|receive)\] via NET/([A-Za-z_0-9 ]{1,40})/(\d{1,4})(?:\(\d+\))?((?:/[A-Za-z]+)*)"
 )
 _SOCKET = re.compile(r"NET/Socket ?: Using ")
+_PROVIDER = re.compile(r"NET/OFI .{0,40}[Pp]rovider is (?:tcp|sockets)\b")
 _SPEED = re.compile(r"\[\d+\] ?([\w.+-]{1,64}):(\d{1,3})/\w+ provider=\S{1,40} speed=(\d{1,9})\b")
 _PROCESS = re.compile(r"([^\s:\[\]]{1,255}:\d+):\d+ ")
 _LOG = re.compile(r"\b[NR]CCL (?:INFO|WARN|TRACE|ERROR)\b|\bNCCL version ")
@@ -39,6 +40,7 @@ _SEARCH = re.compile(
     r"Pattern \d+, crossNic (\d+), nChannels (\d+), (?:bw|speed) ([\d.]+)/([\d.]+), type (\w+)/(\w+)"
 )
 _RANK = re.compile(r"Rank\s+(\d{1,7})(?: Group\s+\d+)? Pid\s+(\d+) on\s+(\S+) device\s+\d+ \[[^\]]*\] (.*)")
+_HEAD = re.compile(r"[\s#]*size\s+count\s+type\b")
 _RUN = re.compile(r"nThread:? (\d{1,6}) nGpus:? (\d{1,6})\b")
 _FAILURES = (
     "No device found",
@@ -105,6 +107,7 @@ class DebugFacts:
         mtu_bytes: Path MTU.
         paths: How far graph search found an adapter from its GPU, such as `PHB`, and what bandwidth it takes.
         devices: Rank, process, host and GPU of each device listed.
+        heads: How many heads of tables of nccl-tests there are.
         average: Average bus bandwidths that nccl-tests prints [GB/s].
         firsts: Processes (host and number) that hold rank 0 of a communicator.
         acs: Lines of lspci with ACS on.
@@ -136,6 +139,7 @@ class DebugFacts:
     paths: dict[str, float] = field(default_factory=dict)
     devices: list[tuple[int, int, str, str]] = field(default_factory=list)
     threads: int | None = None
+    heads: int = 0
     average: list[float] = field(default_factory=list)
     firsts: set[str] = field(default_factory=set)
     acs: list[Seen] = field(default_factory=list)
@@ -194,6 +198,7 @@ def _take(facts: DebugFacts, number: int, text: str) -> None:
 
 def _take_result(facts: DebugFacts, number: int, text: str) -> None:
     """Read a line of nccl-tests or of lspci."""
+    facts.heads += bool(_HEAD.match(text))
     if run := _RUN.search(text):
         facts.threads = int(run[1]) * int(run[2])
     if average := _AVERAGE.search(text):
@@ -227,7 +232,7 @@ def _take_network(facts: DebugFacts, seen: Seen, text: str) -> None:
     if network := _NETWORK.search(text):
         facts.networks[network[1]] += 1
         _note(facts, "network", seen)
-    if _SOCKET.search(text):
+    if _SOCKET.search(text) or _PROVIDER.search(text):
         facts.networks["Socket"] += 1
         _note(facts, "network", seen)
     _take_adapters(facts, seen, text)

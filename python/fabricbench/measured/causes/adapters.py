@@ -60,7 +60,7 @@ def _by_list(case: Examined) -> tuple[int, list[str]] | None:
     has = case.hardware.adapters
     count = used or len(named)
     confidence, evidence = 0, list[str]()
-    local = facts.local_ranks or (_most_of_a_host(facts) if facts.devices else None)
+    local = case.local_ranks
     ranks = max((point.ranks for point in case.points), default=0)
     if has and count and count < has:
         confidence, evidence = CERTAIN, [f"{count} of {has} adapters ({case.hardware.source})"]
@@ -84,7 +84,7 @@ def _by_channels(case: Examined) -> tuple[int, list[str]] | None:
     used = sorted(facts.net_devices)
     if not used or len(used) >= listed or (case.ratio is not None and case.ratio >= GOOD):
         return None
-    local = facts.local_ranks or (_most_of_a_host(facts) if facts.devices else None)
+    local = case.local_ranks
     is_whole = bool(local) and _processes_of_a_host(facts) >= (local or 0)
     numbers = ", ".join(f"{name}/{number}" for name, number in used[:8])
     first = facts.where.get("net device")
@@ -101,7 +101,7 @@ def _by_ratio(case: Examined) -> tuple[int, list[str]] | None:
     count = adapters_that_fit(case)
     if count is None or case.adapters is None:
         return None
-    local = case.ranks_of_a_host(case.best.ranks) if case.best else None
+    local = case.ranks_of_a_host(case.best) if case.best else None
     of_ranks = f", with {local} rank{'s' if local > 1 else ''} on each host" if local else ""
     return POSSIBLE, [f"{count} of {case.adapters} adapters carry that{of_ranks}", *reached(case)]
 
@@ -125,11 +125,6 @@ def _named(value: str) -> list[str]:
     names = [each for each in value.removeprefix("=").split(",") if each]
     is_whole = value[:1] == "=" or all(_NUMBERED.search(name) for name in names)
     return names if is_whole and value[:1] != "^" else []
-
-
-def _most_of_a_host(facts: DebugFacts) -> int:
-    hosts = Counter(host for _, _, host, _ in facts.devices)
-    return max(hosts.values())
 
 
 def mixed_adapters(case: Examined) -> Iterator[Suspect]:

@@ -20,12 +20,12 @@ def sockets(case: Examined) -> Iterator[Suspect]:
     by_others = facts.adapters or any(name != "Socket" for name in facts.networks)
     if not case.crosses or others or (by_others and not facts.ways["NET/Socket"]):
         return
-    if not uses:
+    why = [facts.failures[name] for name in facts.failures if name != "could not read /sys"]
+    if not uses and not why:
         yield from _sockets_by_ratio(case)
         return
     seen = facts.where.get("via NET/Socket") or facts.where.get("network")
     evidence = [str(seen)] if seen else []
-    why = [facts.failures[name] for name in facts.failures if name != "could not read /sys"]
     evidence += [str(each) for each in why]
     evidence += [str(forbidden[2])] if forbidden else []
     yield Suspect(
@@ -33,7 +33,7 @@ def sockets(case: Examined) -> Iterator[Suspect]:
         "MPI moves data by TCP: its options or variables say so"
         if is_mpi(case)
         else "NCCL moves data by TCP sockets: no RDMA adapter was found or it may not be used",
-        CERTAIN,
+        CERTAIN if uses else LIKELY,
         [*evidence, *reached(case)],
         _RDMA_TELLS if is_mpi(case) else _ADAPTERS_TELL,
     )
