@@ -25,7 +25,6 @@ from fabricbench.measured.examining import Look as Look  # noqa: PLC0414
 from fabricbench.measured.model import Given as Given  # noqa: PLC0414 -- callers say what a file does not
 from fabricbench.measured.nccl import COLLECTIVES
 from fabricbench.measured.runs import described as described  # noqa: PLC0414
-from fabricbench.measured.runs import is_reference, label
 from fabricbench.measured.suspects import suspects as suspects  # noqa: PLC0414
 from fabricbench.measured.switch_causes import uplink_load as uplink_load  # noqa: PLC0414
 from fabricbench.measured.switches.model import Change as Change  # noqa: PLC0414
@@ -167,9 +166,8 @@ def import_results(
 def _run_warnings(source: Source, reading: Reading) -> Iterator[str]:
     """Yield the settings in which runs of a benchmark differ, where their names do not say them."""
     for table in reading.tables:
-        name = _run_name(table, [each for each in reading.tables if each.benchmark == table.benchmark])
-        if name.startswith("run"):
-            yield f"{source.name}:{table.line}: {name} of {table.benchmark}: {described(table.differs)}"
+        if table.run.startswith("run"):
+            yield f"{source.name}:{table.line}: {table.run} of {table.benchmark}: {described(table.differs)}"
 
 
 def _label(option: str, text: str) -> str:
@@ -392,7 +390,7 @@ def _trials(source: Source, reading: Reading, options: Options) -> Iterator[_Mad
     positions: Counter[str] = Counter()
     digest = hashlib.sha256(source.data).hexdigest()
     for table in reading.tables:
-        port = _port(source, table, options.plan if _is_judged(table, reading.tables) else None)
+        port = _port(source, table, options.plan if table.is_judged else None)
         name = _name(table, reading.tables, options)
         differs = described(table.differs)
         run = (table.benchmark, table.ranks, table.part, differs)
@@ -416,31 +414,14 @@ def _name(table: Table, tables: Sequence[Table], options: Options) -> str:
     """Return what stands for the name of a plan, different for tests that cannot be set side by side."""
     alike = [each for each in tables if each.benchmark == table.benchmark]
     if options.plan is not None and not options.name:
-        others = [] if _is_judged(table, tables) else [_run_name(table, alike)]
-        return "-".join([options.plan.plan.name, *others])
+        return "-".join([options.plan.plan.name, *([] if table.is_judged else [table.run])])
     benchmarks = {each.benchmark for each in tables}
     parts = [options.name] if options.name else []
     parts += [table.benchmark] if not options.name or len(benchmarks) > 1 else []
     parts += [str(table.ranks)] if len({each.ranks for each in alike}) > 1 else []
     parts += [table.part] if table.part and len({each.part for each in alike}) > 1 else []
-    parts += [run] if (run := _run_name(table, alike)) else []
+    parts += [table.run] if table.run else []
     return "-".join(parts)
-
-
-def _is_judged(table: Table, tables: Sequence[Table]) -> bool:
-    """Whether the type and operation of a run are those by which the network is judged."""
-    alike = [each for each in tables if (each.benchmark, each.ranks) == (table.benchmark, table.ranks)]
-    return is_reference(table.settings, [each.settings for each in alike])
-
-
-def _run_name(table: Table, alike: Sequence[Table]) -> str:
-    """Return a name of a run among others that differ from it in a setting; empty where none does."""
-    runs = list(dict.fromkeys(described(each.differs) for each in alike if each.ranks == table.ranks))
-    if not table.differs or len(runs) < 2:
-        return ""
-    labels = {label(each.differs) for each in alike if each.ranks == table.ranks}
-    is_named = "" not in labels and len(labels) == len(runs)
-    return label(table.differs) if is_named else f"run{runs.index(described(table.differs)) + 1}"
 
 
 @dataclass(frozen=True)

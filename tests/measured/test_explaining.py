@@ -32,6 +32,7 @@ from fabricbench.plan.load import load_plan
 
 FILES = Path(__file__).parent / "explained"
 IMPORTED = sorted(path for path in (FILES.parent / "samples").iterdir() if path.suffix != ".md")
+DIAGNOSED = sorted(path for path in (FILES.parent / "diagnosed").iterdir() if path.suffix != ".yaml")
 NOTHING = Hardware()
 FOUR_200G = Hardware(4, 200.0, "the issue")
 FOUND = [
@@ -392,7 +393,9 @@ def test_a_row_that_is_cut_off_is_refused_with_its_line() -> None:
         look_into(Source("file", data[: data.rindex(b" ") - 12]))
 
 
-@pytest.mark.parametrize("path", [*sorted(FILES.iterdir()), *IMPORTED], ids=lambda path: path.name)
+@pytest.mark.parametrize(
+    "path", [*sorted(FILES.iterdir()), *IMPORTED, *DIAGNOSED], ids=lambda path: path.name
+)
 def test_a_damaged_file_is_explained_or_refused(path: Path) -> None:
     text, draws = path.read_bytes()[:40_000], random.Random(path.name)
     start = time.process_time()

@@ -15,7 +15,7 @@ from typing import Final
 
 from fabricbench.measured.nccl_check import KINDS, factor_of
 from fabricbench.measured.nccl_debug import DebugFacts, Seen, setting
-from fabricbench.measured.runs import COMPUTED, described, is_reference
+from fabricbench.measured.runs import described
 from fabricbench.measured.switches.model import SwitchCounters
 
 CERTAIN, LIKELY, POSSIBLE = 3, 2, 1
@@ -97,6 +97,7 @@ class Point:
         line: Its line.
         settings: How it was measured, as far as the file says.
         differs: Of these the ones in which runs of the file differ.
+        is_judged: Whether its type and operation are those by which the network is judged.
     """
 
     benchmark: str
@@ -110,8 +111,9 @@ class Point:
     line: int
     settings: Mapping[str, str] = field(default_factory=dict)
     differs: Mapping[str, str] = field(default_factory=dict)
+    is_judged: bool = True
 
-    @property
+    @cached_property
     def run(self) -> tuple[str, int, str]:
         """What the results of one run have in common."""
         return self.benchmark, self.ranks, described(self.differs)
@@ -168,15 +170,7 @@ class Examined:
     @cached_property
     def judged(self) -> list[Point]:
         """Results by which the network is judged: of several types and operations those of one."""
-        kinds: dict[tuple[str, int], dict[tuple[str, ...], Mapping[str, str]]] = {}
-        for point in self.points:
-            of_benchmark = kinds.setdefault((point.benchmark, point.ranks), {})
-            of_benchmark.setdefault(tuple(point.settings.get(name, "") for name in COMPUTED), point.settings)
-        return [
-            point
-            for point in self.points
-            if is_reference(point.settings, [*kinds[point.benchmark, point.ranks].values()])
-        ]
+        return [point for point in self.points if point.is_judged]
 
     @cached_property
     def large(self) -> list[Point]:

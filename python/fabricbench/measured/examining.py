@@ -132,6 +132,7 @@ def _point(table: Table, row: Row) -> Point:
         row.line,
         table.settings,
         table.differs,
+        table.is_judged,
     )
 
 

@@ -13,7 +13,7 @@ from fabricbench.measured.json_text import documents_and_lines
 from fabricbench.measured.model import Given, Reading, Table
 from fabricbench.measured.nccl_log import has_choices
 from fabricbench.measured.runs import separated
-from fabricbench.measured.text import ELIDED, FORMATS_HINT, Document
+from fabricbench.measured.text import FORMATS_HINT, Document, is_elided
 
 _TEXT: Mapping[str, ModuleType] = {module.NAME: module for module in (nccl, perftest, osu, imb)}
 FORMATS = (*_TEXT, nccl_inspector.NAME)
@@ -76,9 +76,7 @@ def _elided(document: Document, reading: Reading) -> Iterator[str]:
     """Yield a warning for each table in which a line of dots stands for rows that were left out."""
     if document.text.lstrip().startswith("{"):
         return
-    dots = [
-        line.number for line in document.lines if line.text.strip() and ELIDED.fullmatch(line.text.strip())
-    ]
+    dots = [line.number for line in document.lines if is_elided(line.text)]
     starts = [table.line for table in reading.tables]
     for table, end in zip(reading.tables, [*starts[1:], len(document.lines) + 1], strict=True):
         last = max((row.line for row in table.rows), default=table.line)

@@ -21,6 +21,8 @@ _OF_A_ROW = (*COMPUTED, "root")
 _NO_SETTINGS = ("communicator", "measured at", "nodes", "hosts")
 _LABEL = re.compile(r"[A-Za-z0-9][\w.]{0,15}")
 _LABELS_MAX = 3
+_COMPARED_MAX = 64
+"""Runs of a benchmark that differ; each further one is separate where a setting is not said as well."""
 _SHOWN_MAX = 80
 _VARIABLE = re.compile(r"[A-Z][A-Z0-9_]{2,60}")
 _ASSIGNED = re.compile(r"([A-Z][A-Z0-9_]{2,60})=(.*)", re.DOTALL)
@@ -62,37 +64,52 @@ def separated(document: Document, tables: Sequence[Table]) -> list[Table]:
         document: The file.
         tables: Its tables, in their order.
     """
-    parts = [part for table, settings in _with_settings(document, tables) for part in _parts(table, settings)]
+    found = [part for table in _with_settings(document, tables) for part in _parts(table)]
     alike: dict[tuple[object, ...], list[int]] = {}
-    for index, (table, _) in enumerate(parts):
+    for index, table in enumerate(found):
         alike.setdefault((table.benchmark, table.ranks, table.part), []).append(index)
-    found = [table for table, _ in parts]
     for places in alike.values():
-        for place, differs in zip(places, _differences([parts[each][1] for each in places]), strict=True):
-            found[place] = replace(found[place], differs=differs)
+        settings = [found[place].settings for place in places]
+        differences = _differences(settings)
+        names, judged = _run_names(differences), _judged(settings)
+        for place, differs in zip(places, differences, strict=True):
+            is_judged = _computed(found[place].settings) == judged
+            found[place] = replace(
+                found[place], differs=differs, run=names[described(differs)], is_judged=is_judged
+            )
     return found
 
 
-def is_reference(settings: Mapping[str, str], others: Sequence[Mapping[str, str]]) -> bool:
-    """Tell whether a run's type and operation are those by which the network is judged.
+def _computed(settings: Mapping[str, str]) -> tuple[str, ...]:
+    return tuple(settings.get(name, "") for name in COMPUTED)
+
+
+def _judged(runs: Sequence[Mapping[str, str]]) -> tuple[str, ...]:
+    """Return the type and operation by which the network is judged.
 
     Bytes on the network do not depend on them, so of several one is enough: the sum of floats, the default of
     nccl-tests, if it was measured, else what was measured first.
-
-    Args:
-        settings: Those of the run.
-        others: Those of the runs of the same benchmark and ranks, in their order.
     """
-    computed = [tuple(each.get(name, "") for name in COMPUTED) for each in others]
+    computed = list(dict.fromkeys(map(_computed, runs)))
     default = [each for each in computed if each[0] == "float" and each[1] in ("", "sum", "none")]
-    chosen = next(iter(default or computed), None)
-    return chosen is None or tuple(settings.get(name, "") for name in COMPUTED) == chosen
+    return next(iter(default or computed))
 
 
-def label(differs: Mapping[str, str]) -> str:
+def _run_names(differences: Sequence[Mapping[str, str]]) -> dict[str, str]:
+    """Return a name of each run by what it differs in: its settings where they are short, else a number."""
+    runs = {described(each): each for each in differences}
+    if len(runs) < 2:
+        return dict.fromkeys(runs, "")
+    labels = [_label(each) for each in runs.values()]
+    is_named = "" not in labels and len(set(labels)) == len(runs)
+    numbers = [f"run{place}" for place in range(1, len(runs) + 1)]
+    return dict(zip(runs, labels if is_named else numbers, strict=True))
+
+
+def _label(differs: Mapping[str, str]) -> str:
     """Return a short name of the settings in which a run differs; empty where there is none."""
-    values = [value for value in differs.values() if value]
-    is_short = 0 < len(values) == len(differs) <= _LABELS_MAX
+    values = list(differs.values())
+    is_short = 0 < len(values) <= _LABELS_MAX
     return "-".join(values) if is_short and all(_LABEL.fullmatch(value) for value in values) else ""
 
 
@@ -108,7 +125,7 @@ def _described(name: str, value: str) -> str:
     return f"{name} {value or 'not said'}"[:_SHOWN_MAX]
 
 
-def _with_settings(document: Document, tables: Sequence[Table]) -> Iterator[tuple[Table, dict[str, str]]]:
+def _with_settings(document: Document, tables: Sequence[Table]) -> Iterator[Table]:
     """Yield each table with what the lines from the table before to its last row say of its settings."""
     is_text = not document.text.lstrip().startswith("{")
     raw = document.text.split("\n") if is_text else []
@@ -130,7 +147,8 @@ def _with_settings(document: Document, tables: Sequence[Table]) -> Iterator[tupl
         if date := settings.get("date") or day or date:
             settings["date"] = date
         start = end if is_text else start
-        yield table, {name: value for name, value in settings.items() if not _SILENT.fullmatch(name)}
+        kept = {name: value for name, value in settings.items() if not _SILENT.fullmatch(name)}
+        yield replace(table, settings=kept)
 
 
 def _of_region(
@@ -199,22 +217,27 @@ def _words(command: str) -> list[str]:
     return words[:end]
 
 
-def _parts(table: Table, settings: Mapping[str, str]) -> Iterator[tuple[Table, dict[str, str]]]:
+def _parts(table: Table) -> Iterator[Table]:
     """Yield the rows of each type, operation and root as a table of their own."""
     groups: dict[tuple[str, ...], list[Row]] = {}
     for row in table.rows:
         groups.setdefault(tuple(str(row.values.get(name, "")) for name in _OF_A_ROW), []).append(row)
     for key, rows in groups.items():
         own = {name: value for name, value in zip(_OF_A_ROW, key, strict=True) if value}
-        yield replace(table, rows=rows, settings={**settings, **own}), {**settings, **own}
+        yield replace(table, rows=rows, settings={**table.settings, **own})
 
 
 def _differences(runs: Sequence[Mapping[str, str]]) -> list[dict[str, str]]:
     """Return for each run the settings that differ among all of them; nothing where all may be the same."""
     groups: list[dict[str, str]] = []
     of_run: list[int] = []
+    seen: dict[tuple[tuple[str, str], ...], int] = {}
     for settings in runs:
-        place = next((index for index, each in enumerate(groups) if _may_be_same(each, settings)), None)
+        key = tuple(sorted(settings.items()))
+        place = seen.get(key)
+        if place is None and len(groups) < _COMPARED_MAX:
+            place = next((index for index, each in enumerate(groups) if _may_be_same(each, settings)), None)
+        seen[key] = len(groups) if place is None else place
         if place is None:
             groups.append(dict(settings))
         else:

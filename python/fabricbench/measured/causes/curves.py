@@ -66,17 +66,16 @@ def is_uneven(values: Sequence[float]) -> bool:
 def different_settings(case: Examined) -> Iterator[Suspect]:
     """Runs of a file that differ in a setting and in bandwidth."""
     runs = _runs(case)
-    pairs = [
-        (high.get(key, 0.0) / low[key], key, low_name, high_name)
-        for low_name, low in runs.items()
-        for high_name, high in runs.items()
-        for key in low
-        if high.get(key, 0.0) > _UNEVEN * low[key]
-    ]
-    if not pairs:
+    by_key: dict[tuple[int, str], list[tuple[float, str]]] = {}
+    for name, values in runs.items():
+        for key, value in values.items():
+            by_key.setdefault(key, []).append((value, name))
+    ends = {key: (min(values), max(values)) for key, values in by_key.items()}
+    apart = {key: high[0] / low[0] for key, (low, high) in ends.items() if high[0] > _UNEVEN * low[0]}
+    if not apart:
         return
-    _, (size, placement), low_name, high_name = max(pairs)
-    low, high = runs[low_name][size, placement], runs[high_name][size, placement]
+    size, placement = max(apart, key=lambda key: apart[key])
+    (low, low_name), (high, high_name) = ends[size, placement]
     names = {name for point in case.judged for name in point.differs if name not in (*COMPUTED, "options")}
     where = f"{size} B{f', {placement}' if placement else ''}"
     other = max(
