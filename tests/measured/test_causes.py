@@ -443,6 +443,27 @@ def test_several_runs_are_no_processes_that_measured_alone() -> None:
         assert (case.nodes, case.local_ranks) == (2, 8)
 
 
+def test_the_log_of_another_run_says_nothing_of_the_judged_one() -> None:
+    by_sockets = IB.format(1000) + "Channel 00/0 : 0[0] -> 8[0] [send] via NET/Socket/0"
+    by_rdma = IB.format(1000) + "Channel 00/0 : 0[0] -> 8[0] [send] via NET/IB/0/GDRDMA"
+    command = "$ mpirun -np 16 -x NCCL_IB_DISABLE={} ./all_reduce_perf"
+    slow = nccl(flat(4.0), before=command.format(1), log=by_sockets)
+    fast = nccl(flat(190.0), before=command.format(0), log=by_rdma)
+    for text in (slow + fast, fast + slow):
+        found = explained(text, hardware(8, 400.0))
+        assert (found[0].cause, found[0].confidence) == ("sockets", 3)
+        assert "different-settings" in {each.cause for each in found}
+    # The run by sockets is the faster one here, so its log is not that of the run that is judged.
+    odd = nccl(flat(96.0), before=command.format(1), log=by_sockets)
+    odd += nccl(flat(50.0), before=command.format(0))
+    assert "sockets" not in {each.cause for each in explained(odd, hardware(8, 400.0))}
+
+
+def test_small_messages_are_no_slower_port() -> None:
+    found = explained(perftest([(8, 0.1), (64, 0.9), (512, 7.0)]), hardware(None, 100.0))
+    assert [each.cause for each in found] == ["sizes-too-small", "one-queue-pair"]
+
+
 def test_sockets_are_not_named_where_the_log_has_rdma() -> None:
     log = IB.format(1) + "NET/Socket : Using [0]eth0:198.18.0.1<0>\n" + IB.format(1) + EIGHT
     assert "sockets" not in {each.cause for each in explained(nccl(flat(6.0), log=log), hardware(8, 400.0))}

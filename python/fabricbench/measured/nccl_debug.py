@@ -50,7 +50,10 @@ _FAILURES = (
     "could not read /sys",
 )
 _COMPLETION = re.compile(r"Got completion (?:from peer \S+ )?with (?:status|error)[ =](?:\w+\()?(\d{1,3})\b")
-_ERROR = re.compile(r"NCCL WARN (?:Call to (ibv_reg_mr|ibv_modify_qp)\w* failed|(socket)\w+: [Cc]onnect to )")
+_ERROR = re.compile(
+    r"NCCL WARN (?:Call to (ibv_reg_mr|ibv_modify_qp)\w* failed"
+    r"|socket\w+: [Cc]onnect to |Call to connect\b)"
+)
 _PORT_EVENT = re.compile(r"Got (?:async|non-fatal async)(?: error)? event ?: (?:port|link) ?(?:error|down)\b")
 _STATUS = re.compile(r"\s*Failed status (\d{1,3}): wr_id\b")
 FAILED = re.compile(
@@ -164,11 +167,32 @@ class DebugFacts:
         return any(says) or any(events) or self.mtu_bytes is not None
 
 
-def debug_facts(texts: Sequence[str]) -> DebugFacts:
-    """Read what the lines of a text say."""
+def debug_facts(texts: Sequence[str], runs: Sequence[tuple[int, int]] = ()) -> DebugFacts:
+    """Read what the lines of a text say.
+
+    Args:
+        texts: The lines.
+        runs: First and last line of the runs to read; none for all lines.
+    """
     facts = DebugFacts()
-    for number, text in enumerate(texts[:_LINES_MAX], 1):
-        _take(facts, number, text)
+    for first, last in runs or ((1, len(texts)),):
+        for number, text in enumerate(texts[first - 1 : min(last, _LINES_MAX)], first):
+            _take(facts, number, text)
+    return facts
+
+
+def facts_of_runs(texts: Sequence[str], runs: Sequence[tuple[int, int]], whole: DebugFacts) -> DebugFacts:
+    """Return what the lines of some runs say, with the errors of the whole text.
+
+    Args:
+        texts: The lines of the text.
+        runs: First and last line of each run.
+        whole: What all lines say.
+    """
+    facts = debug_facts(texts, runs)
+    facts.completions, facts.errors, facts.failed = whole.completions, whole.errors, whole.failed
+    facts.port_events, facts.acs, facts.heads = whole.port_events, whole.acs, whole.heads
+    facts.nodes = facts.nodes or whole.nodes
     return facts
 
 
@@ -266,7 +290,7 @@ def _take_error(facts: DebugFacts, seen: Seen, text: str) -> None:
     if "Got " in text and _PORT_EVENT.search(text):
         facts.port_events.append(seen)
     if error := _ERROR.search(text):
-        facts.errors.setdefault(error[1] or error[2], seen)
+        facts.errors.setdefault(error[1] or "socket", seen)
 
 
 def _take_channel(facts: DebugFacts, seen: Seen, text: str) -> None:

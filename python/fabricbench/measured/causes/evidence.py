@@ -18,6 +18,8 @@ _LARGER: Final[Mapping[str, str]] = {
 }
 FALL_MIN: Final = 1 << 20
 """Size from which on a fall of bandwidth is no change of algorithm or protocol [B]."""
+_RATE_MIN: Final = 64 << 10
+"""Size below which the cost of each message decides, not a rate [B]."""
 _FALLEN: Final = 0.8
 
 
@@ -63,7 +65,8 @@ def each_adapter_at_most(case: Examined) -> float | None:
 
 
 def _of_each(case: Examined, carried: float | None) -> float | None:
-    return carried / case.adapters if carried and case.adapters and case.crosses else None
+    is_small = case.best is not None and case.best.size_bytes < _RATE_MIN
+    return carried / case.adapters if carried and case.adapters and case.crosses and not is_small else None
 
 
 def curve(case: Examined) -> list[tuple[int, float]]:
