@@ -230,10 +230,10 @@ class Fabric:
 
 
 def switch_counters(paths: Sequence[Path], before: Sequence[Path] = ()) -> list[SwitchCounters]:
-    """Read what switches counted, from a file of each.
+    """Read what switches and hosts counted, from a file of each.
 
     Args:
-        paths: Tables of SONiC, dumps of its COUNTERS_DB, or JSON of OpenConfig.
+        paths: Tables of SONiC, dumps of its COUNTERS_DB, OpenConfig, or counters of a host.
         before: For each the file of an earlier moment, from which differences are taken; none for none.
 
     Raises:

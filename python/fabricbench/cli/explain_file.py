@@ -187,7 +187,7 @@ def _switch_lines(case: Examined) -> Iterator[str]:
         )
         yield f"counters of {each.switch}: {', '.join(each.forms)}, {since}"
         yield from (f"  {note}" for note in each.notes)
-    if case.switches and not case.uplinks:
+    if any(each.kind == "switch" for each in case.switches) and not case.uplinks:
         yield "missing: which ports are uplinks, to see how evenly they were used: --uplinks PORT"
 
 
@@ -221,6 +221,7 @@ def _json(path: Path, found: Look, case: Examined, fabric: Fabric, causes: Seque
         "switches": [
             {
                 "switch": each.switch,
+                "kind": each.kind,
                 "file": each.file,
                 "before": each.before or None,
                 "forms": list(each.forms),

@@ -23,12 +23,15 @@ from fabricbench.measured.examined import (
     Examined,
     Suspect,
 )
+from fabricbench.measured.host_causes import lost_packets, not_ready, slow_receiver
 from fabricbench.measured.nccl_debug import DebugFacts, Seen, adapter_names, setting
 from fabricbench.measured.switch_causes import (
+    LOSSLESS_DROPS,
     READS_THEM,
     congestion_denied,
     congestion_evidence,
     link_errors,
+    lossless_drops,
     uplink_spread,
 )
 
@@ -52,7 +55,15 @@ def suspects(case: Examined) -> list[Suspect]:
         found = [each for each in found if each.confidence == CERTAIN or each.cause in _AT_THE_TARGET]
     certain = any(each.confidence >= LIKELY for each in found)
     kept = [each for each in found if not (certain and each.cause in _ONLY_WITHOUT_OTHERS)]
-    return sorted(kept, key=lambda each: -each.confidence)
+    return sorted(kept, key=_rank)
+
+
+def _rank(cause: Suspect) -> tuple[int, int]:
+    """Return the order of a cause: drops of a lossless queue after those that spoil the measurement alone."""
+    if cause.cause == LOSSLESS_DROPS and cause.confidence == LIKELY:
+        return 1, 0
+    spoils = cause.cause in _SPOILING and cause.confidence == CERTAIN
+    return 0 if spoils else 2, -cause.confidence
 
 
 def _has_reached(case: Examined) -> bool:
@@ -747,6 +758,18 @@ def host_software(case: Examined) -> Iterator[Suspect]:
     )
 
 
+_SPOILING: Final = (
+    *(
+        "run-failed",
+        "separate-processes",
+        "one-rank",
+        "wrong-values",
+        "inside-a-host",
+        "sockets",
+        AS_EXPECTED,
+    ),
+)
+"""Certain causes by which a measurement says nothing of RDMA over the network, or nothing is missing."""
 _AT_THE_TARGET: Final = (AS_EXPECTED, "above-line-rate")
 _ONLY_WITHOUT_OTHERS: Final = ("unexplained",)
 _RULES: Final[Sequence[Callable[[Examined], Iterator[Suspect]]]] = (
@@ -754,6 +777,7 @@ _RULES: Final[Sequence[Callable[[Examined], Iterator[Suspect]]]] = (
     separate_processes,
     wrong_values,
     as_expected,
+    lossless_drops,
     sockets,
     no_peer_to_peer,
     few_adapters,
@@ -762,6 +786,9 @@ _RULES: Final[Sequence[Callable[[Examined], Iterator[Suspect]]]] = (
     small_mtu,
     path_to_adapter,
     hidden_topology,
+    slow_receiver,
+    lost_packets,
+    not_ready,
     too_small,
     slower_port,
     slot,
