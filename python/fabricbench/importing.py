@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from fabricbench.store.tables import TableFolder
     from fabricbench.store.writer import ReadyTrial
 
-FORMATS = ("nccl-tests", "perftest", "osu", "imb", "nccl-inspector")
+FORMATS = ("nccl-tests", "perftest", "osu", "imb", "nccom-test", "nccl-inspector")
 """Names of the formats; `fabricbench.measured` reads them."""
 PROGRAMS: dict[str, str] = {each: f"{name}_perf" for name, each in COLLECTIVES.items()}
 """For each collective of a plan that nccl-tests has, its program."""

@@ -79,7 +79,7 @@ def _text(path: Path, found: Look, case: Examined, fabric: Fabric, causes: Seque
     colour = has_colour()
     parts = [styled(_heading(path, found), Style.BOLD, colour=colour), *found.warnings]
     parts += [_table(case, colour=colour)] if case.points else []
-    parts.append("\n".join(_fabric_lines(found, case, fabric)))
+    parts += ["\n".join(_fabric_lines(found, case, fabric))] if case.ras is None else []
     lines = [styled("causes, the likeliest first", Style.BOLD, colour=colour)]
     for number, each in enumerate(causes[:_SHOWN], 1):
         lines.append(f"{number}. {each.cause} ({CONFIDENCE[each.confidence]}): {each.sentence}")

@@ -13,6 +13,7 @@ from typing import Final
 
 from fabricbench.measured.nccl_check import KINDS, factor_of
 from fabricbench.measured.nccl_debug import DebugFacts
+from fabricbench.measured.ras import RasReport
 from fabricbench.measured.switches.model import SwitchCounters
 
 CERTAIN, LIKELY, POSSIBLE = 3, 2, 1
@@ -113,6 +114,7 @@ class Examined:
         expected: For sizes, bandwidths of a model: least and most [GB/s].
         switches: What switches counted.
         uplinks: Names of their ports towards the next tier, or patterns of them.
+        ras: NCCL's RAS report; none if the file is no such report.
     """
 
     points: Sequence[Point]
@@ -122,6 +124,7 @@ class Examined:
     expected: Mapping[int, tuple[float, float]]
     switches: Sequence[SwitchCounters] = ()
     uplinks: Sequence[str] = ()
+    ras: RasReport | None = None
 
     @property
     def is_perftest(self) -> bool:

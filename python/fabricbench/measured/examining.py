@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from fabricbench.measured import perftest
+from fabricbench.measured import perftest, ras
 from fabricbench.measured.errors import MeasuredError
 from fabricbench.measured.examined import Examined, Hardware, Point, bus_bandwidth
 from fabricbench.measured.model import Given, Reading, Row, Table
 from fabricbench.measured.nccl_check import plain_name
 from fabricbench.measured.nccl_debug import DebugFacts, debug_facts
+from fabricbench.measured.ras import RasReport
 from fabricbench.measured.reading import read
 from fabricbench.measured.switches.model import SwitchCounters
 from fabricbench.measured.text import Document
@@ -33,12 +34,14 @@ class Look:
         tables: Its tables; none of a log alone.
         facts: What its lines say beside.
         warnings: What was left out, and why a table could not be read where a log could.
+        ras: NCCL's RAS report; none of other formats.
     """
 
     format: str
     tables: Sequence[Table]
     facts: DebugFacts
     warnings: Sequence[str]
+    ras: RasReport | None = None
 
     @property
     def points(self) -> list[Point]:
@@ -63,7 +66,9 @@ class Look:
         uplinks: Sequence[str] = (),
     ) -> Examined:
         """Return everything that is known, to be judged."""
-        return Examined(self.points, self.facts, hardware, self.perftest, expected, switches, uplinks)
+        return Examined(
+            self.points, self.facts, hardware, self.perftest, expected, switches, uplinks, self.ras
+        )
 
 
 def look(name: str, data: bytes, format_name: str | None = None, given: Given | None = None) -> Look:
@@ -76,6 +81,8 @@ def look(name: str, data: bytes, format_name: str | None = None, given: Given | 
     """
     document = Document.decoded(name, data)
     facts = debug_facts([line.text for line in document.lines])
+    if (report := ras.read(document)) is not None:
+        return Look(ras.NAME, [], facts, [], report)
     try:
         reading = read(name, data, format_name, given)
     except MeasuredError as error:

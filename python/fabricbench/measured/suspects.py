@@ -25,6 +25,7 @@ from fabricbench.measured.examined import (
 )
 from fabricbench.measured.host_causes import lost_packets, not_ready, slow_receiver
 from fabricbench.measured.nccl_debug import DebugFacts, Seen, adapter_names, setting
+from fabricbench.measured.ras_causes import lost_processes, ranks_behind
 from fabricbench.measured.switch_causes import (
     LOSSLESS_DROPS,
     READS_THEM,
@@ -773,6 +774,8 @@ _SPOILING: Final = (
 _AT_THE_TARGET: Final = (AS_EXPECTED, "above-line-rate")
 _ONLY_WITHOUT_OTHERS: Final = ("unexplained",)
 _RULES: Final[Sequence[Callable[[Examined], Iterator[Suspect]]]] = (
+    lost_processes,
+    ranks_behind,
     failed,
     separate_processes,
     wrong_values,
