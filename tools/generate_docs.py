@@ -87,7 +87,8 @@ it counts, and the [metric](metrics.md) that counts the same. `explain` takes it
 - **A counter that fell** has no growth: the switch restarted, the counter was cleared, or it wrapped. Nor
   has one that was cleared in between, as SONiC's `Last cached time` or OpenConfig's `last-clear` tells.
   SONiC's tables print 0 for what fell since `sonic-clear`, which leaves COUNTERS_DB as it is.
-- **Watermarks and rates** are those of the later file. `N/A`, and all ones in 64 bits, are *not counted*.
+- **Watermarks and rates** are those of the later file. `N/A`, `-`, and all ones in 64 bits are *not
+  counted*.
 - **What is not known** is listed under its vendor's name, without a meaning. Nothing is added up over
   switches.
 - **One file is of one switch or host.** Two names in it, a row that is cut off or a number that is none are

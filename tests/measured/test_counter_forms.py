@@ -126,6 +126,24 @@ def test_what_is_not_read_is_refused_by_its_name(text: str, found: str) -> None:
     assert raised.value.hint
 
 
+def test_a_cell_that_is_a_dash_is_not_counted_and_a_name_twice_is_refused() -> None:
+    assert (
+        values(queues(5).replace("  2000", "     -"))["Ethernet0:3", "SAI_QUEUE_STAT_DROPPED_BYTES"] is None
+    )
+    twice = '{"Ethernet0": {"RX_OK": "1"}, "Ethernet0": {"RX_OK": "2"}}'
+    with pytest.raises(MeasuredError, match="twice in one object"):
+        values(twice)
+    assert values(twice.replace("2", "1")) == {("Ethernet0", "RX_OK"): 1}
+
+
+def test_tables_below_the_line_of_a_namespace_have_its_name() -> None:
+    text = (
+        f"For namespace asic0:\n{queues(5)}\nFor namespace asic1:\n{queues(6)}\nFor namespace :\n{queues(7)}"
+    )
+    drops = {place: value for (place, name), value in values(text).items() if "DROPPED_PACKETS" in name}
+    assert drops == {"asic0:Ethernet0:3": 5, "asic1:Ethernet0:3": 6, "Ethernet0:3": 7}
+
+
 def test_queues_of_a_dump_have_their_kind() -> None:
     dump = {
         "COUNTERS_QUEUE_NAME_MAP": {"Ethernet0:3": "oid:0x1", "Ethernet0:13": "oid:0x2"},

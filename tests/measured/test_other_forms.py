@@ -274,6 +274,24 @@ def test_processes_that_do_not_answer_are_likely_and_dead_ones_certain() -> None
     assert (dead.cause, dead.confidence) == ("process-lost", 3)
 
 
+def test_errors_states_and_events_of_ras_are_said() -> None:
+    (error,) = causes("#0-0 (cf264af53edbe986) ERROR\n  Asynchronous error on 1 rank\n")
+    assert (error.cause, error.evidence) == ("communicator-error", ["line 1: #0-0 (cf264af53edbe986) ERROR"])
+    failed = ras("status.json").replace('"async_error": 0', '"async_error": 6', 1)
+    assert [each.cause for each in causes(failed)] == ["process-lost", "communicator-error", "ranks-behind"]
+    (differ,) = causes(
+        "#0-0 (9e17999afaa87dbb) MISMATCH\n  Communicator ranks have different status\n"
+        "  30 ranks have status RUNNING\n  2 ranks have status INIT\n"
+        "  Rank 4 -- GPU 4 managed by process 507289 on node n1\n"
+    )
+    assert (differ.cause, differ.confidence) == ("ranks-differ", 1)
+    assert "30 RUNNING, 2 INIT: rank 4 (GPU 4, process 507289 on n1), 1 more" in differ.evidence[0]
+    (dead,) = causes("[2026-11-19 13:07:07] PEER_DEAD: Process 1524345 on node n1 managing GPU 1\n")
+    assert dead.confidence == 3
+    event = {"timestamp": "t", "group": "LIFECYCLE", "event": "PEER_DEAD", "peer": {"host": "n1", "pid": 7}}
+    assert "process 7 on n1" in causes(json.dumps(event))[0].evidence[0]
+
+
 def test_ras_as_json() -> None:
     lost, behind = causes(ras("status.json"))
     assert (lost.cause, lost.confidence) == ("process-lost", 2)

@@ -20,10 +20,10 @@ _START: Final = re.compile(r"Job summary")
 _IS_RAS: Final = re.compile(
     r"\d+ ranks have launched up to operation \d+|Communicator ranks have different .*"
     r"|#\d+-\d+ \([0-9a-f]+\) [A-Z, ]+|Communicators\.\.\. \(\d.*|Missing communicator data from \d+ .*"
-    r"|\d+ job process(?:es)? (?:is|are) considered dead.*"
+    r"|\d+ job process(?:es)? (?:is|are) considered dead.*|\[[\d :.-]+\] PEER_\w+: .+"
 )
 _COMMUNICATOR: Final = re.compile(r"#(\d+-\d+) \((?:0x)?([0-9a-f]+)\)(?: (.*))?")
-_DIFFERENT: Final = re.compile(r"Communicator ranks have different (.+?)(?: operation)? (?:counts|status)")
+_DIFFERENT: Final = re.compile(r"Communicator ranks have different (?:(.+?)(?: operation)? counts|status)")
 _GROUP: Final = re.compile(
     r"(\d+) ranks? (?:has|have) (?:launched up to operation (\d+)|not launched any operations?|status (\w+))"
 )
@@ -37,6 +37,12 @@ _DEAD: Final = re.compile(r"(\d+) job process(?:es)? (?:is|are) considered dead.
 _UNRESPONSIVE: Final = re.compile(r"Missing communicator data from (\d+) job process(?:es)?.*")
 _NO_COMMA: Final = re.compile(r'([\d"el\]}])([ \t]*\n\s*)("[^"\n]*"\s*:)')
 """Where NCCL 2.28.9 leaves a comma out in its JSON."""
+_EVENT: Final = re.compile(r"\[[\d :.-]+\] (PEER_\w+): (.+)")
+"""A line of the monitoring mode."""
+_PEER_DEAD: Final = "PEER_DEAD"
+_ERRORS: Final = ("ERROR", "ABORT")
+_NO_ERRORS: Final = (0, 7)
+"""`ncclSuccess` and `ncclInProgress`."""
 _STATUS: Final = "status"
 
 
@@ -90,6 +96,11 @@ class Difference:
     groups: list[Group] = field(default_factory=list)
 
     @property
+    def statuses(self) -> set[str]:
+        """Statuses of its groups; none of groups by operations."""
+        return {each.status for each in self.groups} - {""}
+
+    @property
     def most(self) -> int:
         """What the ranks that are ahead have launched."""
         return max((each.launched for each in self.groups if each.launched is not None), default=0)
@@ -131,12 +142,14 @@ class RasReport:
         reports: How many there are.
         differences: Communicators whose ranks differ.
         lost: Processes and ranks that did not answer.
+        errors: Communicators that report errors.
         communicators: How many communicators are listed; of text those of the groups.
     """
 
     reports: int = 0
     differences: list[Difference] = field(default_factory=list)
     lost: list[Lost] = field(default_factory=list)
+    errors: list[Lost] = field(default_factory=list)
     communicators: int = 0
 
 
@@ -146,12 +159,15 @@ def is_output(document: Document) -> bool:
 
 
 def is_json(content: Any) -> bool:
-    """Tell whether a JSON document is a report of RAS."""
-    return (
-        isinstance(content, dict)
-        and isinstance(content.get("communicators"), list)
-        and "nccl_version" in content
-    )
+    """Tell whether a JSON document is a report of RAS, or an event of its monitoring mode."""
+    if not isinstance(content, dict):
+        return False
+    is_listed = isinstance(content.get("communicators"), list) and "nccl_version" in content
+    return is_listed or _is_event(content)
+
+
+def _is_event(content: Mapping[str, Any]) -> bool:
+    return isinstance(content.get("peer"), dict) and str(content.get("event", "")).startswith("PEER_")
 
 
 def read(document: Document) -> RasReport | None:
@@ -161,7 +177,7 @@ def read(document: Document) -> RasReport | None:
         MeasuredError: It is JSON that is cut off.
     """
     if document.text.lstrip().startswith("{"):
-        if '"communicators"' not in document.text:
+        if '"communicators"' not in document.text and '"PEER_' not in document.text:
             return None
         mended = Document(document.name, _NO_COMMA.sub(r"\1,\2\3", document.text))
         contents = documents_and_lines(mended)
@@ -193,9 +209,11 @@ class _Text:
             self._difference, self._communicator = None, ""
         elif match := _COMMUNICATOR.fullmatch(text):
             self._communicator, self._difference = match[2], None
+            if any(word in (match[3] or "") for word in _ERRORS):
+                self.found.errors.append(Lost(line, text, False, report))
             self.found.communicators += 1
         elif match := _DIFFERENT.fullmatch(text):
-            name = _STATUS if text.endswith(_STATUS) else match[1].removesuffix(" operation")
+            name = (match[1] or _STATUS).removesuffix(" operation")
             self._difference = Difference(self._communicator, name, line, report)
             self.found.differences.append(self._difference)
         elif self._difference is not None and (match := _GROUP.fullmatch(text)):
@@ -216,7 +234,9 @@ class _Text:
             difference.groups[-1].named.append(rank)
 
     def _take_lost(self, text: str, line: int, report: int) -> None:
-        if _DEAD.fullmatch(text):
+        if event := _EVENT.fullmatch(text):
+            self.found.lost.append(Lost(line, text, event[1] == _PEER_DEAD, report))
+        elif _DEAD.fullmatch(text):
             self._is_dead = True
             self.found.lost.append(Lost(line, text, True, report))
         elif _UNRESPONSIVE.fullmatch(text):
@@ -230,11 +250,17 @@ class _Text:
 def _of_json(contents: Sequence[tuple[int, Any]]) -> RasReport:
     found = RasReport(reports=len(contents))
     for number, (line, content) in enumerate(contents):
+        if _is_event(content):
+            peer, event = content["peer"], content["event"]
+            text = f"{event}: process {peer.get('pid', '?')} on {peer.get('host', '?')}"
+            found.lost.append(Lost(line, text, event == _PEER_DEAD, number))
+            continue
         for each in content["communicators"]:
             if isinstance(each, dict):
                 found.communicators += 1
                 found.differences += _differences(each, line, number)
                 found.lost += _lost(each, line, number)
+                found.errors += _errors(each, line, number)
     return found
 
 
@@ -260,6 +286,17 @@ def _rank(entry: Mapping[str, Any]) -> RankOf:
     gpu, pid, host = texts
     number = entry.get("rank")
     return RankOf(number if isinstance(number, int) else -1, gpu, pid, host)
+
+
+def _errors(communicator: Mapping[str, Any], line: int, report: int) -> Iterator[Lost]:
+    """Yield the ranks whose initialisation or operations ended with an error: `ncclResult_t` but 0 and 7."""
+    for each in communicator.get("ranks", ()):
+        status = each.get("status") if isinstance(each, dict) else None
+        values = status if isinstance(status, dict) else {}
+        for name in ("init_state", "async_error"):
+            if values.get(name) not in (None, *_NO_ERRORS):
+                text = f"{_rank(each)} of {communicator.get('hash', '?')}: {name} {values[name]}"
+                yield Lost(line, text, False, report)
 
 
 def _lost(communicator: Mapping[str, Any], line: int, report: int) -> Iterator[Lost]:

@@ -36,6 +36,43 @@ def lost_processes(case: Examined) -> Iterator[Suspect]:
     )
 
 
+def communicator_errors(case: Examined) -> Iterator[Suspect]:
+    """Communicators that report errors."""
+    report = case.ras
+    if report is not None and report.errors:
+        yield Suspect(
+            "communicator-error",
+            "NCCL reports an error in a communicator: its operations fail or never end",
+            LIKELY,
+            [f"line {each.line}: {each.text}" for each in report.errors[:_LINES_MAX]],
+            "NCCL_DEBUG=WARN of these ranks: the first `NCCL WARN` says why; `dmesg` (Xid) of their nodes",
+        )
+
+
+def ranks_differ(case: Examined) -> Iterator[Suspect]:
+    """Ranks of a communicator that are in different states, as while it is set up or ends."""
+    report = case.ras
+    differing = [each for each in report.differences if len(each.statuses) > 1] if report is not None else []
+    if differing:
+        yield Suspect(
+            "ranks-differ",
+            "ranks of a communicator are in different states, as while it is set up or ends",
+            POSSIBLE,
+            [
+                f"line {each.line}: communicator {each.communicator}: {_states(each)}"
+                for each in differing[:_LINES_MAX]
+            ],
+            "`ncclras` again after 10 s: states that stay mean ranks that wait in ncclCommInitRank or "
+            "ncclCommFinalize for those that are missing",
+        )
+
+
+def _states(difference: Difference) -> str:
+    return ", ".join(
+        f"{each.count} {each.status}{_named(each) if each.named else ''}" for each in difference.groups
+    )
+
+
 def ranks_behind(case: Examined) -> Iterator[Suspect]:
     """Ranks that have launched fewer operations than others of their communicator."""
     report = case.ras

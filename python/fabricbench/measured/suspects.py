@@ -25,7 +25,7 @@ from fabricbench.measured.examined import (
 )
 from fabricbench.measured.host_causes import lost_packets, not_ready, slow_receiver
 from fabricbench.measured.nccl_debug import DebugFacts, Seen, adapter_names, setting
-from fabricbench.measured.ras_causes import lost_processes, ranks_behind
+from fabricbench.measured.ras_causes import communicator_errors, lost_processes, ranks_behind, ranks_differ
 from fabricbench.measured.switch_causes import (
     LOSSLESS_DROPS,
     READS_THEM,
@@ -775,7 +775,9 @@ _AT_THE_TARGET: Final = (AS_EXPECTED, "above-line-rate")
 _ONLY_WITHOUT_OTHERS: Final = ("unexplained",)
 _RULES: Final[Sequence[Callable[[Examined], Iterator[Suspect]]]] = (
     lost_processes,
+    communicator_errors,
     ranks_behind,
+    ranks_differ,
     failed,
     separate_processes,
     wrong_values,

@@ -27,13 +27,14 @@ _SCALES: Final = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 """Of `utilities_common/netstat.py` of sonic-utilities."""
 _NOT_COUNTED: Final = ((1 << 64) - 1, -1)
 """What chips give in place of a counter that they do not have."""
+_NO_VALUE: Final = ("", "N/A", "-", "--", "---")
 _GAUGES: Final = ("depth", "rate")
 _GAUGE: Final = re.compile(r"WATERMARK|OCCUPANCY|_BER|UTIL|[BP]PS$|per-second|FLR")
 """Names of unknown ones that do not only grow."""
 
 
 def parsed(cell: object) -> Value:
-    """Read a cell: `1,210`, `204.80 KB/s` [bytes/s], `12.5%`, `4e-10`; none for `N/A`, nothing and all ones.
+    """Read a cell: `1,210`, `204.80 KB/s` [bytes/s], `12.5%`, `4e-10`; none for `N/A`, `-` and all ones.
 
     Raises:
         ValueError: It is no number.
@@ -41,7 +42,7 @@ def parsed(cell: object) -> Value:
     if isinstance(cell, int | float) and not isinstance(cell, bool):
         return None if cell in _NOT_COUNTED else cell
     text = "" if cell is None else str(cell).strip()
-    if text in ("", "N/A"):
+    if text.upper() in _NO_VALUE:
         return None
     if _INTEGER.fullmatch(text):
         number = int(text.replace(",", ""))

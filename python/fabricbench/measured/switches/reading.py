@@ -80,6 +80,6 @@ def _documents(document: Document, start: int) -> tuple[Document, list[Any]]:
     text = "\n" * document.text.count("\n", 0, start) + document.text[start:end]
     inner = Document(document.name, text)
     try:
-        return inner, documents(inner)
+        return inner, documents(inner, has_names_once=True)
     except MeasuredError as error:
         raise document.error(error.line, error.found, error.expected, HINT) from error
