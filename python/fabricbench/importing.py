@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from fabricbench.store.tables import TableFolder
     from fabricbench.store.writer import ReadyTrial
 
-FORMATS = ("nccl-tests", "perftest", "osu", "imb", "nccl-inspector")
+FORMATS = ("nccl-tests", "perftest", "osu", "imb", "nccom-test", "nccl-inspector")
 """Names of the formats; `fabricbench.measured` reads them."""
 PROGRAMS: dict[str, str] = {each: f"{name}_perf" for name, each in COLLECTIVES.items()}
 """For each collective of a plan that nccl-tests has, its program."""
@@ -252,10 +252,10 @@ class Fabric:
 
 
 def switch_counters(paths: Sequence[Path], before: Sequence[Path] = ()) -> list[SwitchCounters]:
-    """Read what switches counted, from a file of each.
+    """Read what switches and hosts counted, from a file of each.
 
     Args:
-        paths: Tables of SONiC, dumps of its COUNTERS_DB, or JSON of OpenConfig.
+        paths: Tables of SONiC, dumps of its COUNTERS_DB, OpenConfig, or counters of a host.
         before: For each the file of an earlier moment, from which differences are taken; none for none.
 
     Raises:

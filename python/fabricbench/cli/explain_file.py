@@ -81,7 +81,8 @@ def _text(path: Path, found: Look, case: Examined, fabric: Fabric, causes: Seque
     colour = has_colour()
     parts = [styled(_heading(path, found), Style.BOLD, colour=colour), *found.warnings]
     parts += [_table(case, colour=colour)] if case.points else []
-    parts.append("\n".join([*_run_lines(case), *_fabric_lines(found, case, fabric)]))
+    if case.ras is None:
+        parts.append("\n".join([*_run_lines(case), *_fabric_lines(found, case, fabric)]))
     lines = [styled("causes, the likeliest first", Style.BOLD, colour=colour)]
     for number, each in enumerate(causes[:_SHOWN], 1):
         lines.append(f"{number}. {each.cause} ({CONFIDENCE[each.confidence]}): {each.sentence}")
@@ -219,7 +220,7 @@ def _switch_lines(case: Examined) -> Iterator[str]:
         )
         yield f"counters of {each.switch}: {', '.join(each.forms)}, {since}"
         yield from (f"  {note}" for note in each.notes)
-    if case.switches and not case.uplinks:
+    if any(each.kind == "switch" for each in case.switches) and not case.uplinks:
         yield "missing: which ports are uplinks, to see how evenly they were used: --uplinks PORT"
 
 
@@ -254,6 +255,7 @@ def _json(path: Path, found: Look, case: Examined, fabric: Fabric, causes: Seque
         "switches": [
             {
                 "switch": each.switch,
+                "kind": each.kind,
                 "file": each.file,
                 "before": each.before or None,
                 "forms": list(each.forms),

@@ -15,6 +15,7 @@ from typing import Final
 
 from fabricbench.measured.nccl_check import KINDS, factor_of
 from fabricbench.measured.nccl_debug import DebugFacts, Seen, setting
+from fabricbench.measured.ras import RasReport
 from fabricbench.measured.runs import described
 from fabricbench.measured.switches.model import SwitchCounters
 
@@ -146,6 +147,7 @@ class Examined:
         expected: For sizes, bandwidths of a model: least and most [GB/s].
         switches: What switches counted.
         uplinks: Names of their ports towards the next tier, or patterns of them.
+        ras: NCCL's RAS report; none if the file is no such report.
     """
 
     points: Sequence[Point]
@@ -155,6 +157,7 @@ class Examined:
     expected: Mapping[int, tuple[float, float]]
     switches: Sequence[SwitchCounters] = ()
     uplinks: Sequence[str] = ()
+    ras: RasReport | None = None
 
     @property
     def is_perftest(self) -> bool:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from fabricbench.measured import perftest
+from fabricbench.measured import perftest, ras
 from fabricbench.measured.errors import MeasuredError
 from fabricbench.measured.examined import Examined, Hardware, Point, bus_bandwidth
 from fabricbench.measured.model import Given, Reading, Row, Table
 from fabricbench.measured.nccl_check import plain_name
 from fabricbench.measured.nccl_debug import DebugFacts, debug_facts, facts_of_runs
+from fabricbench.measured.ras import RasReport
 from fabricbench.measured.reading import read
 from fabricbench.measured.switches.model import SwitchCounters
 from fabricbench.measured.text import Document
@@ -33,6 +34,7 @@ class Look:
         tables: Its tables; none of a log alone.
         facts: What its lines say beside.
         warnings: What was left out, and why a table could not be read where a log could.
+        ras: NCCL's RAS report; none of other formats.
         texts: Its lines.
     """
 
@@ -40,6 +42,7 @@ class Look:
     tables: Sequence[Table]
     facts: DebugFacts
     warnings: Sequence[str]
+    ras: RasReport | None = None
     texts: Sequence[str] = ()
 
     @property
@@ -65,7 +68,9 @@ class Look:
         uplinks: Sequence[str] = (),
     ) -> Examined:
         """Return everything that is known, to be judged; of runs that differ the log of the judged one."""
-        whole = Examined(self.points, self.facts, hardware, self.perftest, expected, switches, uplinks)
+        whole = Examined(
+            self.points, self.facts, hardware, self.perftest, expected, switches, uplinks, self.ras
+        )
         if whole.best is None or not whole.best.differs or not self.texts:
             return whole
         facts = facts_of_runs(self.texts, self._lines_of(whole.best), self.facts)
@@ -99,6 +104,8 @@ def look(name: str, data: bytes, format_name: str | None = None, given: Given | 
     document = Document.decoded(name, data)
     texts = [line.text for line in document.lines]
     facts = debug_facts(texts)
+    if (report := ras.read(document)) is not None:
+        return Look(ras.NAME, [], facts, [], report)
     try:
         reading = read(name, data, format_name, given)
     except MeasuredError as error:
@@ -118,7 +125,7 @@ def look(name: str, data: bytes, format_name: str | None = None, given: Given | 
     if reading.format == perftest.NAME:
         reading = _with_perftest_lines(document, reading)
     is_text = not document.text.lstrip().startswith("{")
-    return Look(reading.format, reading.tables, facts, reading.warnings, texts if is_text else ())
+    return Look(reading.format, reading.tables, facts, reading.warnings, texts=texts if is_text else ())
 
 
 def _with_perftest_lines(document: Document, reading: Reading) -> Reading:

@@ -11,17 +11,29 @@ from typing import Final
 
 from fabricbench.measured.causes import adapters, curves, expected, hosts, libraries, runs
 from fabricbench.measured.examined import AS_EXPECTED, CERTAIN, LIKELY, Examined, Suspect
-from fabricbench.measured.switch_causes import link_errors
+from fabricbench.measured.host_causes import lost_packets, not_ready, slow_receiver
+from fabricbench.measured.ras_causes import communicator_errors, lost_processes, ranks_behind, ranks_differ
+from fabricbench.measured.switch_causes import LOSSLESS_DROPS, link_errors, lossless_drops
 
 _AT_THE_TARGET: Final = (AS_EXPECTED, "above-line-rate")
 _ONLY_WITHOUT_OTHERS: Final = ("unexplained",)
+_SPOILING: Final = (
+    *("run-failed", "separate-processes", "one-rank", "wrong-values", "inside-a-host", "sockets"),
+    AS_EXPECTED,
+)
+"""Certain causes by which a measurement says nothing of RDMA over the network, or nothing is missing."""
 _LITTLE: Final = 0.5
 """Part of what is missing that a cause explains, from which on it comes before those that explain less."""
 _RULES: Final[Sequence[Callable[[Examined], Iterator[Suspect]]]] = (
+    lost_processes,
+    communicator_errors,
+    ranks_behind,
+    ranks_differ,
     runs.failed,
     runs.separate_processes,
     runs.wrong_values,
     expected.as_expected,
+    lossless_drops,
     libraries.sockets,
     libraries.no_peer_to_peer,
     adapters.mixed_adapters,
@@ -34,6 +46,9 @@ _RULES: Final[Sequence[Callable[[Examined], Iterator[Suspect]]]] = (
     libraries.hidden_topology,
     libraries.cross_rail,
     libraries.forced_choice,
+    slow_receiver,
+    lost_packets,
+    not_ready,
     curves.too_small,
     adapters.slower_port,
     hosts.slot,
@@ -67,9 +82,13 @@ def suspects(case: Examined) -> list[Suspect]:
     return sorted(kept, key=_order)
 
 
-def _order(each: Suspect) -> tuple[bool, bool, bool, int]:
+def _order(each: Suspect) -> tuple[bool, int, bool, bool, int]:
+    """Return the order of a cause: drops of a lossless queue after those that spoil the measurement alone."""
     is_last = each.cause in _ONLY_WITHOUT_OTHERS
-    return is_last, each.confidence < CERTAIN, _explains_little(each), -each.confidence
+    spoils = each.cause in _SPOILING and each.confidence == CERTAIN
+    is_lossless = each.cause == LOSSLESS_DROPS and each.confidence == LIKELY
+    rank = 0 if spoils else 1 if is_lossless else 2
+    return is_last, rank, each.confidence < CERTAIN, _explains_little(each), -each.confidence
 
 
 def _explains_little(each: Suspect) -> bool:
