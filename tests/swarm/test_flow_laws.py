@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tools.swarm.differences import flow_violations
 from tools.swarm.generate import plan_of
+from tools.swarm.record import run_trial
 
 from fabricbench.backend.protocol import RefusedError
 from fabricbench.backend.registry import get_backend
@@ -84,3 +87,16 @@ def test_the_same_plan_gives_the_same_rows(place: int) -> None:
     for chunks in (first, again):
         get_backend("flow").run(planned, chunks, threads=1)
     assert first.rows_ == again.rows_
+
+
+def test_packets_that_take_a_multiple_of_what_flows_take_are_told() -> None:
+    topology = {"kind": "single-switch", "hosts": 4}
+    job = {"name": "test", "collective": "all-reduce", "data_size": 1 << 20}
+    plan = {"fabricbench": 1, "name": "idle", "fabric": {"topology": topology}, "jobs": [job]}
+    (planned,) = loading.load_fields(plan).trials
+    record = run_trial(planned)
+    assert not list(flow_violations(planned, record))
+    (outcome,) = record.summary["jobs"]
+    slow = {**record.summary, "jobs": [{**outcome, "end_ps": 3 * outcome["end_ps"]}]}
+    (violation,) = flow_violations(planned, dataclasses.replace(record, summary=slow))
+    assert "idle fabric" in violation.rule

@@ -13,11 +13,15 @@ from tools.swarm.record import MACHINE_FACTS, Record, Violation, run_trial
 
 import fabricbench as fb
 from fabricbench.analysis.wire import OF_ALL_ROWS
+from fabricbench.backend.protocol import RefusedError
+from fabricbench.backend.registry import get_backend
 from fabricbench.runner import loading
 
 if TYPE_CHECKING:
     import polars as pl
+    import pyarrow as pa
 
+    from fabricbench.backend.protocol import Progress
     from fabricbench.plan._run_spec import RunSpec
     from fabricbench.plan.expand import PlannedTrial
 
@@ -32,6 +36,10 @@ _OF_CHUNKS = frozenset({"chunks", "chunk_steps", "chunk_times"})
 SLOWER = 1.05
 """A run with doubled rates may take so many times the time of the other."""
 
+IDLE_FRAMES = 4
+"""No queue of an idle fabric is deeper."""
+FLOW_RATIO = 2
+"""Flows take less than so many times what packets take there, and more than one of so many parts."""
 
 _TIME = re.compile(r"^(\d+)(us|ns)$")
 _SMALLER = {"us": "ns", "ns": "ps"}
@@ -80,6 +88,41 @@ def violations(planned: PlannedTrial, record: Record) -> Iterator[Violation]:
     yield from _unobserved(planned, record)
     yield from _counted(planned, record)
     yield from _faster(planned, record)
+    yield from flow_violations(planned, record)
+
+
+def flow_violations(planned: PlannedTrial, record: Record) -> Iterator[Violation]:
+    """Yield jobs whose flows take a multiple of what their packets take, though nothing waits for long."""
+    if not _is_idle(record):
+        return
+    try:
+        flows = get_backend("flow", {}).run(planned, _Nothing(), threads=1).summary
+    except RefusedError:
+        return
+    for job, other in zip(record.summary["jobs"], flows["jobs"], strict=True):
+        took, theirs = (each["end_ps"] and each["end_ps"] - each["start_ps"] for each in (job, other))
+        if took and theirs and not 1 / FLOW_RATIO < theirs / took < FLOW_RATIO:
+            rule = "flows take about as long as packets on an idle fabric"
+            yield Violation(rule, f"{job['name']}: packets {took} ps, flows {theirs} ps")
+
+
+def _is_idle(record: Record) -> bool:
+    """Tell whether everything was delivered at once and no queue was deep."""
+    resent = any(row["retransmits"] for row in record.results)
+    frame_bytes = record.spec["transport"]["mtu_bytes"] + 82
+    deepest = max((port["queue_max_bytes"] for port in record.ports), default=0)
+    is_short = deepest <= IDLE_FRAMES * frame_bytes
+    return record.is_complete and record.is_lossless and not resent and is_short
+
+
+class _Nothing:
+    """Observes a run for its summary alone."""
+
+    def rows(self, table: str, batch: pa.RecordBatch) -> None:
+        """Do nothing."""
+
+    def progressed(self, progress: Progress) -> None:
+        """Do nothing."""
 
 
 def _different(
