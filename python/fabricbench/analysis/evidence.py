@@ -11,6 +11,8 @@ from fabricbench.analysis.bandwidth import bus_factor, compute_ps, ideal_goodput
 from fabricbench.analysis.by_step import PREAMBLE_AND_GAP_BYTES, Chunks
 from fabricbench.analysis.job_links import EgressPort, JobLinks, LinksOfJobs
 from fabricbench.analysis.round_sizes import bytes_of_rounds
+from fabricbench.plan.rails import KINDS as RAIL_TOPOLOGIES
+from fabricbench.plan.rails import Crossing, crossing_of
 
 if TYPE_CHECKING:
     from fabricbench.analysis.summary import Tables
@@ -216,6 +218,14 @@ class Case:
         between += [port for port in self.fabric.towards(switch) if port.tier > port.peer_tier]
         return not self._own.data.isdisjoint(port.ends[0] for port in between)
 
+    @cached_property
+    def crossing(self) -> Crossing | None:
+        """How the job crosses rails although it could run on each by itself; none where it does not."""
+        if self.record.run_spec["fabric"]["topology"]["kind"] not in RAIL_TOPOLOGIES:
+            return None
+        name = self.job["name"]
+        return crossing_of(self.record.run_spec, self.job, _transfers(self.record.tables, name))
+
     def is_only_user(self, port: Port) -> bool:
         """Whether no other job, and no TCP traffic, has frames on the cable of a port."""
         if self.record.run_spec.get("tcp"):
@@ -319,6 +329,18 @@ class Case:
     def resend_ps(self) -> float:
         """Return the line time of the frames sent again by the host that lost most by it."""
         return wire_ps(self.chunks.most_resent_bytes, self.host_rate_bps)
+
+
+def _transfers(tables: Tables, job: str) -> list[tuple[int, int, float]]:
+    """Return the payload of a job from host to host."""
+    import polars as pl
+
+    names, columns = ["src_host", "dst_host"], ["job", "src_host", "dst_host", "payload_bytes"]
+    parts = [
+        pl.DataFrame(batch).filter(pl.col("job") == job).group_by(names).agg(pl.col("payload_bytes").sum())
+        for batch in tables.batches("chunks", columns)
+    ]
+    return [(source, target, float(size)) for part in parts for source, target, size in part.iter_rows()]
 
 
 def is_alone(run_spec: Mapping[str, Any]) -> bool:

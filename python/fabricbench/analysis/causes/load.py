@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from fabricbench.analysis.causes.finding import Finding, listed, percent, time_words
+from fabricbench.analysis.causes.finding import ACROSS_RAILS, Finding, listed, percent, time_words
 from fabricbench.analysis.evidence import Case, Port
 from fabricbench.analysis.sharing import Occupancy, occupancies
 from fabricbench.words import counted
@@ -211,6 +211,20 @@ def _mtu(case: Case) -> int:
     return int(case.record.run_spec["transport"]["mtu_bytes"])
 
 
+def across_rails(case: Case) -> Iterator[Finding]:
+    """Find a collective over all ranks of a fabric with rails whose data between servers changes the rail."""
+    crossing = case.crossing
+    if crossing is None:
+        return
+    evidence = {
+        "hops": crossing.hops,
+        "hops_across_rails": crossing.crossing,
+        "data_across_rails": crossing.share,
+        "advice": crossing.hint,
+    }
+    yield Finding(ACROSS_RAILS, case.job["name"], None, crossing.text, evidence)
+
+
 def oversubscription(case: Case) -> Iterator[Finding]:
     """Find switches all of whose uplinks together cannot carry their load in the ideal run's time."""
     for group, ports in _groups(case):
@@ -218,8 +232,9 @@ def oversubscription(case: Case) -> Iterator[Finding]:
         mean_ps, window_ps = sum(needed) / len(needed), case.window_ps(ports)
         if mean_ps <= _OVERLOAD * window_ps or not ports[0].is_uplink:
             continue
+        which = "carry what crosses rails" if case.crossing else "are too few"
         sentence = (
-            f"the {len(ports)} {group} are too few: spread evenly, their load takes {time_words(mean_ps)} "
+            f"the {len(ports)} {group} {which}: spread evenly, their load takes {time_words(mean_ps)} "
             f"at line rate, the ideal run {time_words(window_ps)}"
         )
         evidence = {"switch": ports[0].node, "uplinks": len(ports), "mean_needed_ps": round(mean_ps)}
