@@ -23,6 +23,7 @@ from fabricbench.report.terminal.tenants import seeds_text, tenants_table
 from fabricbench.report.terminal.variants import variant_table, versus_text
 from fabricbench.report.text_table import Column, Row, Style, render, split_head, styled
 from fabricbench.results.axes import axes_label, axis_names, axis_values
+from fabricbench.results.several import concern
 from fabricbench.results.sizes import size_title
 from fabricbench.results.variants import is_compared
 from fabricbench.words import data_size
@@ -118,14 +119,21 @@ def _suite(job: JobReport) -> str:
 
 
 def _in_order(jobs: Sequence[JobReport]) -> list[JobReport]:
-    """Put the jobs of a table together; tables of one plan come in the order of their first trials."""
+    """Put the jobs of a table together; tables of one plan come in the order of their first trials.
+
+    Of the jobs of a plan the one comes first of which a trial failed, then that with the least share of its
+    ideal.
+    """
     first: dict[tuple[str, str, str], int] = {}
+    worst: dict[tuple[str, ...], tuple[bool, bool, float]] = {}
     for job in sorted(jobs, key=_position):
-        first.setdefault(_group(job)[:3], _position(job))
+        group = _group(job)
+        first.setdefault(group[:3], _position(job))
+        worst[group] = min(worst.get(group, concern(job)), concern(job))
 
     def order(job: JobReport) -> tuple[object, ...]:
-        plan, tag, variant, name = _group(job)
-        return plan, tag, first[plan, tag, variant], variant, name, _position(job)
+        plan, tag, variant, name = group = _group(job)
+        return plan, tag, first[plan, tag, variant], variant, worst[group], name, _position(job)
 
     return sorted(jobs, key=order)
 
