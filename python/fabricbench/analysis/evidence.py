@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 from fabricbench.analysis.bandwidth import bus_factor, compute_ps, ideal_goodput_gb_per_s
 from fabricbench.analysis.by_step import PREAMBLE_AND_GAP_BYTES, Chunks
 from fabricbench.analysis.job_links import EgressPort, JobLinks, LinksOfJobs
+from fabricbench.analysis.kinds import is_alone
 from fabricbench.analysis.round_sizes import bytes_of_rounds
-from fabricbench.plan.rails import KINDS as RAIL_TOPOLOGIES
-from fabricbench.plan.rails import Crossing, crossing_of
 
 if TYPE_CHECKING:
     from fabricbench.analysis.summary import Tables
     from fabricbench.plan.again import PlanOfTrial
+    from fabricbench.plan.rails import Crossing
 
 _PS_PER_S = 10**12
 _BYTES_PER_GB = 1e9
@@ -221,7 +221,9 @@ class Case:
     @cached_property
     def crossing(self) -> Crossing | None:
         """How the job crosses rails although it could run on each by itself; none where it does not."""
-        if self.record.run_spec["fabric"]["topology"]["kind"] not in RAIL_TOPOLOGIES:
+        from fabricbench.plan.rails import KINDS, crossing_of
+
+        if self.record.run_spec["fabric"]["topology"]["kind"] not in KINDS:
             return None
         name = self.job["name"]
         return crossing_of(self.record.run_spec, self.job, _transfers(self.record.tables, name))
@@ -341,11 +343,6 @@ def _transfers(tables: Tables, job: str) -> list[tuple[int, int, float]]:
         for batch in tables.batches("chunks", columns)
     ]
     return [(source, target, float(size)) for part in parts for source, target, size in part.iter_rows()]
-
-
-def is_alone(run_spec: Mapping[str, Any]) -> bool:
-    """Tell whether a trial has one job and no TCP traffic, so that counters of the fabric are of that job."""
-    return len(run_spec["jobs"]) == 1 and not run_spec.get("tcp")
 
 
 def _host_rate_bps(record: Record) -> int:

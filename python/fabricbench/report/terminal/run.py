@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from fabricbench.metrics import ROUNDS, View
 from fabricbench.report.columns import has_chunks, held, run_columns
 from fabricbench.report.criteria import ALL_MET, judgement_text
+from fabricbench.report.fabric import columns_of, per_trial
 from fabricbench.report.terminal.cells import (
     axis_columns,
     full_label,
@@ -60,6 +61,7 @@ def run_table(jobs: Sequence[JobReport], *, colour: bool = False) -> str:
         for _, group in groupby(sorted(beside, key=lambda job: (first[_run(job)], _position(job))), key=_run)
     ]
     tables += [seeds_text(jobs, colour=colour)] if beside else []
+    tables.append(_fabric_text(shown, colour=colour))
     tables.append(_tcp_text(jobs, colour=colour))
     tables.append(_unreached_text(jobs, colour=colour))
     return "\n\n".join(table for table in tables if table)
@@ -72,6 +74,27 @@ def _swept_text(jobs: Sequence[JobReport], *, colour: bool) -> str:
     from fabricbench.report.terminal.sweep import sweep_text
 
     return sweep_text(jobs, colour=colour)
+
+
+def _fabric_text(jobs: Sequence[JobReport], *, colour: bool) -> str:
+    """Write what is of the whole fabric, a line for each trial that shares it; empty if there is none."""
+    rows = sorted(per_trial(jobs), key=_position)
+    metrics = columns_of(rows)
+    if not metrics:
+        return ""
+    names = dict(zip((trial.attempt for _, trial in _named_trials(rows)), _named_trials(rows), strict=True))
+    lines = [
+        Row(
+            [
+                names[row.trial.attempt][0],
+                *(value_text(row.trial, row.summary, metric) for metric in metrics),
+            ]
+        )
+        for row in rows
+    ]
+    columns = [Column(("trial",), is_text=True), *map(Column, heads(metrics))]
+    title = styled("whole fabric, all jobs together", Style.BOLD, colour=colour)
+    return f"{title}\n{render(columns, lines, colour=colour)}"
 
 
 def _tcp_text(jobs: Sequence[JobReport], *, colour: bool) -> str:

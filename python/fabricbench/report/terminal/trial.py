@@ -8,8 +8,9 @@ from itertools import groupby
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from fabricbench.metrics import METRICS, Metric, View, in_views
+from fabricbench.metrics import METRICS, Metric, Scope, View, in_views
 from fabricbench.report.criteria import judgement_text, not_met_text
+from fabricbench.report.fabric import held, per_trial, shares_fabric
 from fabricbench.report.measured import NO_CHUNKS, measured_facts, printed_values
 from fabricbench.report.tcp import connection_table, tcp_table
 from fabricbench.report.terminal.cells import deviation_text, heading, sized, value_text
@@ -45,10 +46,23 @@ def trial_text(jobs: Sequence[JobReport], tags: Sequence[str] = (), *, colour: b
     tenants = [tenants_table(beside, colour=colour)] if beside else []
     if trial.is_printed:
         return "\n\n".join([facts, *(_job_text(job, colour=colour) for job in jobs), *_printed(trial)])
+    fabric = [table for table in [_fabric_text(jobs, colour=colour)] if table]
     tcp_tables = (tcp_table([("this", trial)], colour=colour), connection_table(trial, colour=colour))
     tcp = [table for table in tcp_tables if table]
     hosts = [table for table in [hosts_table(trial, colour=colour)] if table]
-    return "\n\n".join([facts, *(_job_text(job, colour=colour) for job in jobs), *tenants, *tcp, *hosts])
+    return "\n\n".join(
+        [facts, *(_job_text(job, colour=colour) for job in jobs), *fabric, *tenants, *tcp, *hosts]
+    )
+
+
+def _fabric_text(jobs: Sequence[JobReport], *, colour: bool) -> str:
+    """Write the metrics of the whole fabric of a trial whose jobs share it; empty for any other."""
+    rows = [_metric_row(row, metric, None) for row in per_trial(jobs) for metric in held(row)]
+    if not rows:
+        return ""
+    heads = [Column((name,), is_text=name != "value") for name in ("metric", "value", "unit")]
+    title = styled("whole fabric, all jobs together", Style.BOLD, colour=colour)
+    return "\n".join([title, render(heads, [Row(row.cells[:3]) for row in rows], colour=colour)])
 
 
 def _trial_facts(trial: Trial) -> list[tuple[str, str]]:
@@ -118,7 +132,9 @@ def _job_text(job: JobReport, *, colour: bool) -> str:
 
 def _is_shown(job: JobReport, metric: Metric) -> bool:
     """Whether a job has a metric; one that is missing since the job did not complete is shown as missing."""
-    if metric.is_on_demand:
+    if metric.is_on_demand or ((metric.scope is Scope.RUN) and shares_fabric(job.trial)):
+        return False
+    if View.SHARED in metric.views and not shares_fabric(job.trial):
         return False
     if job.summary.value(metric.name) is not None:
         return True
