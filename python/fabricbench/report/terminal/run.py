@@ -52,7 +52,7 @@ def run_table(jobs: Sequence[JobReport], *, colour: bool = False) -> str:
     first = {_run(job): job.trial.facts.position for job in sorted(beside, key=_position, reverse=True)}
     shown = _in_order([job for job in jobs if job.trial.attempt not in known])
     tables = [_group_table(list(group), colour=colour) for _, group in groupby(shown, key=_group)]
-    tables += [_swept_text(jobs, colour=colour)]
+    tables += [_fabric_text(shown, colour=colour), _swept_text(jobs, colour=colour)]
     tables += [
         versus_text(list(group), colour=colour) for _, group in groupby(sorted(jobs, key=_suite), key=_suite)
     ]
@@ -61,7 +61,6 @@ def run_table(jobs: Sequence[JobReport], *, colour: bool = False) -> str:
         for _, group in groupby(sorted(beside, key=lambda job: (first[_run(job)], _position(job))), key=_run)
     ]
     tables += [seeds_text(jobs, colour=colour)] if beside else []
-    tables.append(_fabric_text(shown, colour=colour))
     tables.append(_tcp_text(jobs, colour=colour))
     tables.append(_unreached_text(jobs, colour=colour))
     return "\n\n".join(table for table in tables if table)
