@@ -64,6 +64,7 @@ class View(StrEnum):
         TRIALS_PAGE: The same in the web application.
         TILES: What stands above all others of a trial there.
         ADAPTERS: What is of hosts as they are, where a plan has adapters or clocks of its own.
+        SHARED: What is of a job where others use the fabric, too, in place of what is of the whole fabric.
         BMWG: The KPIs of the BMWG drafts on AI training fabrics, shown where somebody asks for them.
     """
 
@@ -78,6 +79,7 @@ class View(StrEnum):
     TRIALS_PAGE = "trials-page"
     TILES = "tiles"
     ADAPTERS = "adapters"
+    SHARED = "shared"
     BMWG = "bmwg"
 
 
@@ -709,6 +711,21 @@ _COLUMNS = (
         scope=Scope.RUN,
         is_trouble=True,
     ),
+    replace(
+        _frames(
+            "data_frames_lost",
+            "Data frames lost",
+            "lost",
+            ("lost", ""),
+            "sum of tx_frames - sum of rx_frames over the job's chunks, less frames that came after their "
+            "chunk had been delivered; 0 at least",
+            "loss_percent as a count; frames_lost has answers and the frames of other jobs as well",
+            is_trouble=True,
+        ),
+        views=[View.SHARED],
+        published="",
+        point=Point.FABRIC,
+    ),
     Metric(
         "out_of_order_percent",
         "Out of order, ahead of turn",
@@ -729,6 +746,8 @@ _COLUMNS = (
         "imbalance of load balancing; 1 is even",
         scope=Scope.RUN,
         point=Point.DEVICE,
+        label="link load",
+        head=("link load", "max/mean"),
         least=1,
         absent="without links between switches or traffic on them",
     ),

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from tests.support.samples import PLAN, PROGRAM
 
-from fabricbench.cli.progress import beyond_text, display, progress_text
+from fabricbench.cli.progress import ProgressLines, beyond_text, display, progress_text
 from fabricbench.runner.loading import load
 
 
@@ -68,6 +68,32 @@ def test_without_a_terminal_that_is_all_that_is_told_and_once(
     told = capsys.readouterr()
     assert told.out == ""
     assert re.fullmatch(r"warning: trial 1 of 2, 1 MB: 1G packet-hops so far, \d+ times its .*\n", told.err)
+
+
+def test_without_a_terminal_a_line_is_written_each_thirty_seconds(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    now_s = [0.0]
+    lines = ProgressLines(lambda: now_s[0])
+    facts: Any = SimpleNamespace(variant="base", data_size_bytes=1 << 20, run_spec={})
+    progress: Any = {
+        "delivered_bytes": 25,
+        "total_bytes": 100,
+        "sim_ps": 10**9,
+        "packet_hops": 0,
+        "wall_s": 2.0,
+    }
+    lines.trial_started(facts, 1, 3)
+    lines.trial_started(facts, 2, 3)
+    for now_s[0] in (1.0, 29.9, 30.0, 31.0, 59.0, 61.0):
+        lines.trial_progressed(progress, 2)
+    lines.trial_finished(facts, 1, resumed=False)
+    now_s[0] = 95.0
+    lines.trial_progressed(progress, 2)
+    first, second, third = capsys.readouterr().err.splitlines()
+    text = "trial 2 of 3, 1 MB: 25 %, 1.000 ms simulated, 0 packet-hops/s, 0:06 left"
+    assert first == second == f"progress: 0 of 3 trials finished; {text}"
+    assert third == f"progress: 1 of 3 trials finished; {text}"
 
 
 def test_a_terminal_sees_progress_and_standard_output_does_not(tmp_path: Path) -> None:

@@ -8,10 +8,21 @@ from pathlib import Path
 import pytest
 from tests.integration.real import run_plan
 
+from fabricbench.analysis.verdict import Judgement
+from fabricbench.report.criteria import verdict_line
 from fabricbench.report.html.build import build_page
 from fabricbench.report.terminal import run_table, trial_list, trial_text
 from fabricbench.results.jobs import Beside, JobReport, stored_reports
-from fabricbench.results.several import jobs_text, kept_of, total_ranks, worst_job, worst_text
+from fabricbench.results.several import (
+    by_concern,
+    jobs_text,
+    kept_of,
+    leading_job,
+    leading_text,
+    total_ranks,
+    worst_job,
+    worst_text,
+)
 from fabricbench.store import Trial
 
 PLAN = """
@@ -73,7 +84,7 @@ def test_the_terminal_names_the_jobs_and_the_worst(trials: list[Trial]) -> None:
     heads, units, *rows = trial_list([trials[-1]], jobs).splitlines()
     assert "ranks" in heads
     assert "of all" in units
-    assert [row.split()[3:6] for row in rows] == [["noisy", "4/8", "86.1"], ["ring", "4/8", "worst"]]
+    assert [row.split()[3:6] for row in rows] == [["ring", "4/8", "worst"], ["noisy", "4/8", "86.1"]]
 
 
 def test_a_list_of_single_jobs_has_no_columns_for_several(trials: list[Trial]) -> None:
@@ -93,3 +104,53 @@ def test_the_banner_names_the_worst_and_is_green_by_criteria_alone(
         (tmp_path / tone).mkdir()
         judged = run(tmp_path / tone, f"criteria: [{limit}]\n")
         assert build_page(judged, judged[-1]).tone == tone
+
+
+def changed(
+    job: JobReport, *, ideal: float | None, status: str = "complete", fails: bool = False
+) -> JobReport:
+    """Return a job with another share of its ideal, status and verdict."""
+    metrics = {**job.summary.metrics, "ideal_percent": ideal}
+    judged = [Judgement("busbw_gb_per_s", 30, None, 19.4253, passed=False)] if fails else []
+    summary = replace(job.summary, status=status, metrics=metrics)
+    return replace(job, summary=summary, judgements=judged, alone=None)
+
+
+def test_failed_jobs_come_first_then_the_least_share_of_the_ideal(trials: list[Trial]) -> None:
+    job = reports(trials)[0]
+    healthy, slow = changed(job, ideal=97.9), changed(job, ideal=39.6)
+    stuck, missed = changed(job, ideal=None, status="incomplete"), changed(job, ideal=99.0, fails=True)
+    unknown = changed(job, ideal=None)
+    assert by_concern([unknown, healthy, slow, missed, stuck]) == [stuck, missed, slow, healthy, unknown]
+    assert leading_job([healthy, stuck]) is stuck
+    assert leading_text(stuck, [healthy, stuck]) == "is incomplete"
+    assert leading_text(missed, [healthy, missed]) == "does not meet busbw_gb_per_s"
+    assert leading_text(slow, [healthy, slow]) == "reaches 39.6 % of its ideal, the least"
+    assert leading_job([]) is None
+
+
+def test_the_headline_names_the_job_that_failed_not_one_that_lost_nothing(trials: list[Trial]) -> None:
+    noisy, ring = reports(trials)
+    assert noisy.alone is not None
+    lossless = replace(noisy, alone=replace(noisy.alone, kept_percent=100.0))
+    missed = replace(changed(ring, ideal=39.6, fails=True), alone=None)
+    assert jobs_text([lossless, missed]).endswith("; worst: job ring does not meet busbw_gb_per_s")
+    assert "not met" in trial_list([trials[-1]], [lossless, missed])
+
+
+def test_the_verdict_counts_criteria_and_names_the_one_that_is_missed_by_most(trials: list[Trial]) -> None:
+    noisy, ring = reports(trials)
+    missed = changed(ring, ideal=39.6, fails=True)
+    assert verdict_line([noisy, missed]) == "1 of 1 criteria not met: busbw of ring 19.4 for 30 GB/s (4 MB)"
+    near = replace(missed, judgements=[Judgement("busbw_gb_per_s", 30, None, 29.9996, passed=False)])
+    assert verdict_line([near, missed]).startswith("2 of 2 criteria not met: busbw of ring 19.4 for 30")
+    assert "busbw of ring 29.9996 for 30 GB/s" in verdict_line([near])
+    kept = replace(missed, judgements=[Judgement("frames_lost", None, 0, 0, passed=True)])
+    assert verdict_line([kept, noisy]) == "1 of 1 criteria met"
+    unmeasured = replace(
+        missed, judgements=[Judgement("completion_time_ratio", None, 1.5, None, passed=False)]
+    )
+    assert "completion_time_ratio of ring not measured for 1.5" in verdict_line([unmeasured])
+    stuck = changed(noisy, ideal=None, status="incomplete")
+    assert verdict_line([stuck, ring]) == "1 of 1 trial not complete: job noisy is incomplete (16 MB)"
+    assert verdict_line([noisy, ring]) == ""

@@ -1,29 +1,38 @@
 import { expect, test } from 'vitest';
 
 import type { Finding } from '../src/api/types';
-import { firstCauses, jobsText, shownJob, shownText, worstText } from '../src/format/jobs';
+import { firstCauses, jobsText, shownFirst, shownJob, shownText, worstText } from '../src/format/jobs';
 
 const jobs = [{ job: 'ring' }, { job: 'noisy' }];
 
-test('the job that fares worst against its run alone stands for a trial', () => {
-  const trial = { ranks: 24, worst: { job: 'noisy', kept_percent: 62.13 } };
+const noisy = { job: 'noisy', data_size_bytes: 1, why: 'reaches 39.6 % of its ideal, the least' };
+
+test('the job that the server names stands for a trial', () => {
+  const trial = { ranks: 24, worst: { job: 'noisy', kept_percent: 62.13 }, leading: noisy };
   expect(shownJob(trial, jobs)).toEqual({ job: 'noisy' });
   expect(worstText(trial)).toBe('noisy 62.1 %');
   expect(shownText(trial, jobs)).toBe(
-    'Figures of job noisy, which fares worst: it keeps 62.1 % of its bus bandwidth alone; 2 jobs, 24 ranks in all',
+    'Figures of job noisy, which reaches 39.6 % of its ideal, the least and keeps 62.1 % of its bus bandwidth alone; ' +
+      '2 jobs, 24 ranks in all',
   );
+  const other = { ...trial, worst: { job: 'ring', kept_percent: 100 } };
+  expect(shownJob(other, jobs)).toEqual({ job: 'noisy' });
+  expect(shownText(other, jobs)).toContain(
+    '; job ring keeps least of its bus bandwidth alone, 100.0 %; 2 jobs',
+  );
+  expect(shownFirst(other, jobs)).toEqual([{ job: 'noisy' }, { job: 'ring' }]);
 });
 
-test('where no job was run alone the first is shown, and named', () => {
-  const trial = { ranks: 24, worst: null };
+test('where no job leads the first is shown, and named', () => {
+  const trial = { ranks: 24, worst: null, leading: null };
   expect(shownJob(trial, jobs)).toEqual({ job: 'ring' });
   expect(worstText(trial)).toBe('');
   expect(shownText(trial, jobs)).toBe('Figures of job ring, the first; 2 jobs, 24 ranks in all');
 });
 
 test('a single job needs no name', () => {
-  expect(shownText({ ranks: 8, worst: null }, jobs.slice(0, 1))).toBe('');
-  expect(shownText({ ranks: 0, worst: null }, [])).toBe('');
+  expect(shownText({ ranks: 8, worst: null, leading: null }, jobs.slice(0, 1))).toBe('');
+  expect(shownText({ ranks: 0, worst: null, leading: null }, [])).toBe('');
 });
 
 test('a cause that several jobs share is told once', () => {

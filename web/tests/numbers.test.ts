@@ -38,6 +38,7 @@ describe('numbers', () => {
 describe('metrics', () => {
   const base = {
     direction: 'lower' as const,
+    scope: 'job' as const,
     point: 'endpoint' as const,
     digits: null,
     decimals: 0,

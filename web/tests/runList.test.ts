@@ -29,10 +29,12 @@ test('the worst job of a metric depends on which value is better', () => {
   const jobs = [
     { job: 'a', x: 1 },
     { job: 'b', x: 5 },
-    { job: 'c', x: null },
+    { job: 'c', x: null, status: 'complete' },
+    { job: 'd', x: null, status: 'incomplete' },
   ] as never[];
   const metric = { name: 'x', group: '' };
-  expect(worstBy(jobs, { ...metric, direction: 'higher' } as never)).toMatchObject({ job: 'a' });
-  expect(worstBy(jobs, { ...metric, direction: 'lower' } as never)).toMatchObject({ job: 'b' });
-  expect(worstBy(jobs.slice(2), { ...metric, direction: 'lower' } as never)).toMatchObject({ job: 'c' });
+  expect(worstBy(jobs.slice(0, 3), { ...metric, direction: 'higher' } as never)).toMatchObject({ job: 'a' });
+  expect(worstBy(jobs.slice(0, 3), { ...metric, direction: 'lower' } as never)).toMatchObject({ job: 'b' });
+  expect(worstBy(jobs, { ...metric, direction: 'lower' } as never)).toMatchObject({ job: 'd' });
+  expect(worstBy(jobs.slice(2, 3), { ...metric, direction: 'lower' } as never)).toMatchObject({ job: 'c' });
 });

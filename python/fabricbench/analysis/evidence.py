@@ -9,11 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 from fabricbench.analysis.bandwidth import bus_factor, compute_ps, ideal_goodput_gb_per_s
 from fabricbench.analysis.by_step import PREAMBLE_AND_GAP_BYTES, Chunks
+from fabricbench.analysis.job_links import EgressPort, JobLinks, LinksOfJobs
+from fabricbench.analysis.kinds import is_alone
 from fabricbench.analysis.round_sizes import bytes_of_rounds
 
 if TYPE_CHECKING:
     from fabricbench.analysis.summary import Tables
     from fabricbench.plan.again import PlanOfTrial
+    from fabricbench.plan.rails import Crossing
 
 _PS_PER_S = 10**12
 _BYTES_PER_GB = 1e9
@@ -36,25 +39,41 @@ class Record:
     tables: Tables
     plan: PlanOfTrial | None = None
 
+    @cached_property
+    def links(self) -> LinksOfJobs:
+        """The links of each job."""
+        return LinksOfJobs(self.run_spec, self.tables)
+
+    def concerns(self, job: str, name: str) -> bool:
+        """Tell whether a job may have frames on a link or at a node, by its name.
+
+        With nothing else on the fabric, whatever happens to it concerns the job.
+        """
+        return is_alone(self.run_spec) or self.links.concerns(job, name)
+
 
 @dataclass(frozen=True)
 class Port:
     """A row of `ports` with the link that leaves there. Names and units are those of the tables.
 
     Attributes:
-        peer_tier: Tier of the node at the other end.
+        peer_port: Port of the node at the other end.
+        peer_tier: Its tier.
         rate_bps: Line rate of the link.
         busy_ps: Time for which the link was occupied.
         dropped_tail: Frames that found the buffer full bound for this port.
         dropped_headroom: Lossless frames bound for this port beyond the headroom.
         dropped_wred: Frames bound for this port that WRED dropped.
         dropped_watchdog: Frames that the PFC watchdog dropped.
+        lost_link_down: Frames sent on the link while it was down, or that arrived here without a path left.
+        fcs_errors: Frames that arrived corrupted.
     """
 
     node: str
     tier: int
     port: int
     peer: str
+    peer_port: int
     peer_tier: int
     rate_bps: int
     busy_ps: int
@@ -65,6 +84,8 @@ class Port:
     dropped_headroom: int
     dropped_wred: int
     dropped_watchdog: int
+    lost_link_down: int
+    fcs_errors: int
     queue_max_bytes: int
     pfc_tx: int
     pfc_rx: int
@@ -82,6 +103,11 @@ class Port:
     def is_uplink(self) -> bool:
         """Whether it leads from a switch to a higher tier."""
         return 0 < self.tier < self.peer_tier
+
+    @property
+    def ends(self) -> tuple[EgressPort, EgressPort]:
+        """The egress ports of both directions of its cable, its own first."""
+        return (self.node, self.port), (self.peer, self.peer_port)
 
     @property
     def name(self) -> str:
@@ -138,6 +164,7 @@ def _port(
     values |= {name: row[name] or 0 for name in counters}
     return Port(
         **values,
+        peer_port=link.get("to_port", 0),
         peer_tier=tiers.get(row["peer"], 0),
         rate_bps=link.get("rate_bps", 0),
         busy_ps=link.get("busy_ps", 0),
@@ -145,6 +172,8 @@ def _port(
         dropped_headroom=row["dropped_headroom_frames"],
         dropped_wred=row["dropped_wred_frames"],
         dropped_watchdog=row["dropped_watchdog_frames"],
+        lost_link_down=row["lost_link_down_frames"] or 0,
+        fcs_errors=row["fcs_error_frames"] or 0,
     )
 
 
@@ -166,6 +195,69 @@ class Case:
     fabric: Fabric
     chunks: Chunks
 
+    @cached_property
+    def is_alone(self) -> bool:
+        """Whether nothing else used the fabric, so that all its counters are of this job."""
+        return is_alone(self.record.run_spec)
+
+    def sends_by(self, *ends: EgressPort) -> bool:
+        """Whether data of the job leave, or may leave, by one of some ports."""
+        return self.is_alone or not self._own.data.isdisjoint(ends)
+
+    def is_sent_by(self, port: Port) -> bool:
+        """Whether data of the job leave, or may leave, by a port."""
+        return self.sends_by(port.ends[0])
+
+    def has_frames_on(self, *ends: EgressPort) -> bool:
+        """Whether data of the job, or answers to them, leave or may leave by one of some ports."""
+        return self.sends_by(*ends) or not self._own.answers.isdisjoint(ends)
+
+    def goes_up_from(self, switch: str) -> bool:
+        """Tell whether data of the job leave a switch for a higher tier, or come down to it."""
+        between = [port for port in self.fabric.of(switch) if port.is_uplink]
+        between += [port for port in self.fabric.towards(switch) if port.tier > port.peer_tier]
+        return not self._own.data.isdisjoint(port.ends[0] for port in between)
+
+    @cached_property
+    def crossing(self) -> Crossing | None:
+        """How the job crosses rails although it could run on each by itself; none where it does not."""
+        from fabricbench.plan.rails import KINDS, crossing_of
+
+        if self.record.run_spec["fabric"]["topology"]["kind"] not in KINDS:
+            return None
+        name = self.job["name"]
+        return crossing_of(self.record.run_spec, self.job, _transfers(self.record.tables, name))
+
+    def is_only_user(self, port: Port) -> bool:
+        """Whether no other job, and no TCP traffic, has frames on the cable of a port."""
+        if self.record.run_spec.get("tcp"):
+            return False
+        others = (links for name, links in self.record.links.by_job.items() if name != self.job["name"])
+        return self.is_alone or all(each.are_apart_from(port.ends) for each in others)
+
+    @cached_property
+    def ports(self) -> list[Port]:
+        """The ports by which data of the job leave or may leave."""
+        return [port for port in self.fabric.ports if self.is_sent_by(port)]
+
+    @cached_property
+    def _own(self) -> JobLinks:
+        return self.record.links.by_job[self.job["name"]]
+
+    @cached_property
+    def lost_frames(self) -> int:
+        """Data frames of the job that never arrived; without other traffic all frames that were lost."""
+        if self.is_alone:
+            return sum(self.record.summary["frames_lost"].values())
+        late = int(self.outcome.get("late", {}).get("frames", 0))
+        return max(0, self.chunks.total("tx_frames") - self.chunks.total("rx_frames") - late)
+
+    @cached_property
+    def is_hit(self) -> bool:
+        """Whether the job noticed a loss: it sent again, waited for a timeout, or never completed."""
+        noticed = self.chunks.total("retransmits") + self.chunks.total("timeouts")
+        return bool(noticed) or not self.is_complete
+
     @property
     def is_complete(self) -> bool:
         """Whether every chunk completed."""
@@ -182,15 +274,20 @@ class Case:
         """How long the job takes if its busiest port never idles: see `ideal_job_ps`."""
         return ideal_job_ps(self.record.run_spec, self.job, self.outcome)
 
-    @cached_property
-    def window_ps(self) -> float:
-        """From the first start to the last end of all jobs of the trial if each were ideal."""
+    def window_ps(self, ports: Iterable[Port]) -> float:
+        """Return the time from the first start to the last end of the jobs at some ports if each were ideal.
+
+        The job itself counts in any case.
+        """
+        ends = [port.ends[0] for port in ports]
         spec, outcomes = self.record.run_spec, self.record.summary["jobs"]
-        ends = [
-            int(job["start_ps"]) + ideal_job_ps(spec, job, outcome)
+        links = {} if len(spec["jobs"]) == 1 else self.record.links.by_job
+        spans = [
+            (int(job["start_ps"]), int(job["start_ps"]) + ideal_job_ps(spec, job, outcome))
             for job, outcome in zip(spec["jobs"], outcomes, strict=True)
+            if job["name"] == self.job["name"] or not links[job["name"]].data.isdisjoint(ends)
         ]
-        return max(ends) - min(int(job["start_ps"]) for job in spec["jobs"])
+        return max(end for _, end in spans) - min(start for start, _ in spans)
 
     @property
     def lost_ps(self) -> float:
@@ -236,6 +333,18 @@ class Case:
         return wire_ps(self.chunks.most_resent_bytes, self.host_rate_bps)
 
 
+def _transfers(tables: Tables, job: str) -> list[tuple[int, int, float]]:
+    """Return the payload of a job from host to host."""
+    import polars as pl
+
+    names, columns = ["src_host", "dst_host"], ["job", "src_host", "dst_host", "payload_bytes"]
+    parts = [
+        pl.DataFrame(batch).filter(pl.col("job") == job).group_by(names).agg(pl.col("payload_bytes").sum())
+        for batch in tables.batches("chunks", columns)
+    ]
+    return [(source, target, float(size)) for part in parts for source, target, size in part.iter_rows()]
+
+
 def _host_rate_bps(record: Record) -> int:
     return int(record.run_spec["fabric"]["topology"]["host_link"]["rate_bps"])
 
@@ -278,8 +387,8 @@ def cases(record: Record, jobs: Iterable[str]) -> Iterator[Case]:
     """Read the counters of some jobs of a trial, one job after the other."""
     fabric, line_ps = Fabric(record.tables), wire_ps(1, _host_rate_bps(record))
     wanted = set(jobs)
-    is_alone = len(record.run_spec["jobs"]) == 1
+    is_only_job = len(record.run_spec["jobs"]) == 1
     for job, outcome in zip(record.run_spec["jobs"], record.summary["jobs"], strict=True):
         if job["name"] in wanted:
-            chunks = Chunks(record.tables, None if is_alone else job["name"], line_ps)
+            chunks = Chunks(record.tables, None if is_only_job else job["name"], line_ps)
             yield Case(record, job, outcome, fabric, chunks)

@@ -170,7 +170,8 @@ def steps(record: Record) -> list[Step]:
 def recoveries(record: Record, only: str | None = None) -> list[Recovery]:
     """Return how each job, or `only` one, went through each step, job by job in the order of the spec.
 
-    A job that was not under way well before the first step, or whose rate was not sampled, is left out.
+    A job that was not under way well before the first step, or whose rate was not sampled, is left out, and
+    so are steps that change nothing that the job uses.
     """
     happened = steps(record)
     if not happened:
@@ -187,9 +188,15 @@ def recoveries(record: Record, only: str | None = None) -> list[Recovery]:
             found += [
                 course.through(job["name"], step, lost, rounds, last_ps)
                 for step in happened
-                if step.at_ps < end_ps
+                if step.at_ps < end_ps and _concerns(record, job["name"], step)
             ]
     return found
+
+
+def _concerns(record: Record, job: str, step: Step) -> bool:
+    """Tell whether something that fails or is repaired in a step is used by a job."""
+    names = (what.partition(": ")[2].split(",")[0] for what in step.what)
+    return any(record.concerns(job, name) for name in names)
 
 
 def _curves(record: Record) -> tuple[dict[str, Curve], Curve | None]:

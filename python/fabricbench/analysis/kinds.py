@@ -13,3 +13,8 @@ def job_kind(spec: Mapping[str, Any]) -> JobKind:
     if spec.get("arrivals"):
         return JobKind.OPEN_LOOP
     return JobKind.STORAGE if spec.get("storage") else JobKind.COLLECTIVE
+
+
+def is_alone(run_spec: Mapping[str, Any]) -> bool:
+    """Tell whether a trial has one job and no TCP traffic, so that counters of the fabric are of that job."""
+    return len(run_spec.get("jobs", ())) <= 1 and not run_spec.get("tcp")

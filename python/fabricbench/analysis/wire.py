@@ -118,7 +118,8 @@ class WireFacts:
         if not self.tx_frames or rx_frames is None:
             return {}
         lost = self.tx_frames - rx_frames - late
-        return {"loss_percent": round(100 * max(0, lost) / self.tx_frames, _DIGITS)}
+        lost = max(0, lost)
+        return {"loss_percent": round(100 * lost / self.tx_frames, _DIGITS), "data_frames_lost": lost}
 
     def _shares(self) -> dict[str, float]:
         rates = [each.rate(self.until_ps) for each in (self.senders or {}).values()]

@@ -1,9 +1,10 @@
-"""The progress of a run, on standard error, while it is a terminal."""
+"""The progress of a run, on standard error: bars on a terminal, elsewhere a line each 30 seconds."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -21,15 +22,20 @@ _PS_PER_MS = 1e9
 
 _BEYOND = 10
 """A trial with so many times the packet-hops of its estimate is said to be far beyond it."""
+EVERY_S = 30.0
+"""Time between two lines of progress where there is no terminal."""
+LONG_MS = 10_000
+"""A run that is estimated to take longer says so before it begins, where there is no terminal."""
+_MOST_SHOWN = 3
 _LEAST_HOPS = 20_000_000
 """And no sooner: about a second."""
 
 
 @contextmanager
 def display() -> Iterator[Listener]:
-    """Show progress until the block ends; on no terminal only say what is far beyond its estimate."""
+    """Show progress until the block ends: bars on a terminal, lines elsewhere."""
     if not sys.stderr.isatty():
-        yield _Warning()
+        yield ProgressLines()
         return
     with bar() as shown:
         yield _Display(shown)
@@ -51,12 +57,13 @@ def bar() -> Bar:
 
 @dataclass
 class _Running:
-    """A trial that runs: its name, its run spec, and once that was asked the packet-hops of its estimate."""
+    """A trial that runs: name, run spec, packet-hops of its estimate once needed, progress."""
 
     name: str
     spec: Mapping[str, Any]
     hops: int | None = None
     is_told: bool = False
+    progress: Progress | None = None
     task: TaskID | None = None
 
 
@@ -94,6 +101,57 @@ class _Warning:
     def _tell(self, text: str) -> None:
         sys.stderr.write(f"{text}\n")
         sys.stderr.flush()
+
+
+class ProgressLines(_Warning):
+    """Writes a line each 30 seconds: how many trials have finished, and how far those are that run."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        """Start to count the time.
+
+        Args:
+            clock: Returns a time that only grows [s].
+        """
+        super().__init__()
+        self._clock = clock
+        self._last_s = clock()
+        self._finished = 0
+        self._count = 0
+
+    def trial_started(self, facts: TrialFacts, number: int, count: int) -> None:
+        """Take how many trials there are."""
+        super().trial_started(facts, number, count)
+        self._count = count
+
+    def trial_progressed(self, progress: Progress, number: int) -> None:
+        """Write a line if it is time."""
+        super().trial_progressed(progress, number)
+        self._running[number].progress = progress
+        now_s = self._clock()
+        if now_s - self._last_s >= EVERY_S:
+            self._last_s = now_s
+            self._tell(self._line())
+
+    def trial_finished(self, trial: Trial, number: int, *, resumed: bool) -> None:
+        """Count it."""
+        self._finished += 1
+        super().trial_finished(trial, number, resumed=resumed)
+
+    def _line(self) -> str:
+        """Write how far everything is; of many trials at once the first few."""
+        texts = [
+            f"{each.name}: {_percent(each.progress)}, {progress_text(each.progress)}"
+            for each in self._running.values()
+            if each.progress is not None
+        ]
+        more = [f"and {len(texts) - _MOST_SHOWN} more"] if len(texts) > _MOST_SHOWN else []
+        done = f"progress: {self._finished} of {self._count} trials finished"
+        return "; ".join([done, *texts[:_MOST_SHOWN], *more])
+
+
+def _percent(progress: Progress) -> str:
+    total = progress["total_bytes"]
+    return f"{100 * progress['delivered_bytes'] / total:.0f} %" if total else "- %"
 
 
 class _Display(_Warning):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -144,7 +145,9 @@ def run_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
     Exit status: 0 when every trial ran and met the plan's criteria, an incomplete one included where there
     are none, since that is a result; 2 for an error in the plan or the workspace, or a trial that is beyond
     this machine; 3 when every trial ran and a criterion is not met; 130 when stopped by Ctrl-C; 143 by
-    SIGTERM. Finished trials stay in any case.
+    SIGTERM. Finished trials stay in any case. The last line of standard error is the verdict: how many
+    criteria are met, or which trial is not complete. Where that is no terminal, a long run writes its
+    estimate first and how far it is each 30 seconds.
     """
     from fabricbench.cli.lab_run import LabPlan, fitting_scale, lab_plan
     from fabricbench.cli.progress import display
@@ -168,7 +171,7 @@ def run_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
             return loading.load(plan, given, limits, variants or (), quick=quick)
 
     loaded = load(scale or (fitting_scale(load(1)) if in_lab else None))
-    warn(loaded)
+    _announce(loaded)
     settings = _settings(path, fast_forward=fast_forward)
     authorities = {"hosts_authority": str(authority_folder(workspace, authority))}
 
@@ -206,6 +209,15 @@ def run_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
     _tell(store, loaded.plan.name, outcome, output, twin=twin)
 
 
+def _announce(loaded: LoadedPlan) -> None:
+    """Write what is odd about a plan, and the estimate of a long run where no terminal shows its progress."""
+    from fabricbench.cli.progress import LONG_MS
+
+    warn(loaded)
+    if not sys.stderr.isatty() and sum(each["time_ms"] for each in loaded.bounds) >= LONG_MS:
+        note(loaded.cost)
+
+
 def _tell(store: Workspace, plan: str, outcome: Outcome, output: Format, *, twin: bool) -> None:
     """Write what came of a run, and end the program as the run ended."""
     from fabricbench.results.jobs import reports_of_run
@@ -229,16 +241,22 @@ def _tell(store: Workspace, plan: str, outcome: Outcome, output: Format, *, twin
         raise typer.Exit(128 + outcome.stopped_by)
     if found:  # values that do not hold are what a search is about
         _end_search(found)
-    elif any(job.is_rejected for job in reports):
-        if twin or output is not Format.TABLE:
-            from fabricbench.report.criteria import verdict_line
+    else:
+        from fabricbench.report.criteria import verdict_line
 
-            note(verdict_line(reports))
-        raise typer.Exit(NOT_MET)
+        if verdict := verdict_line(reports):
+            note(verdict)
+        if any(job.is_rejected for job in reports):
+            raise typer.Exit(NOT_MET)
 
 
 def _end_search(found: Sequence[Searched]) -> None:
-    if any(each.holds is None for each in found):
+    nothing = [each for each in found if each.holds is None]
+    worst = (nothing or found)[0]
+    where = f" ({worst.label})" if worst.label else ""
+    count = len(found) - len(nothing)
+    note(f"{worst.field} found in {count} of {counted(len(found), 'case')}: {worst.text}{where}")
+    if nothing:
         raise typer.Exit(NOT_MET)
 
 

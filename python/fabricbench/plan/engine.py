@@ -4,7 +4,7 @@ This is the only module of the plan that knows the compiled core, and it loads i
 engine's list of algorithms is the only one; the plan keeps none.
 """
 
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Final
 
 from fabricbench.plan.jobs import STORAGE
@@ -79,6 +79,17 @@ def describe(spec_json: str) -> "Description":
     from fabricbench import _core
 
     return _core.describe(spec_json)
+
+
+@lru_cache(maxsize=64)
+def rank_pairs(spec_json: str) -> tuple[tuple[int, int], ...]:
+    """Return the pairs of ranks between which there are queue pairs; none if the engine refuses the spec."""
+    from fabricbench import _core
+
+    try:
+        return tuple((qp["src_rank"], qp["dst_rank"]) for qp in _core.describe(spec_json)["qps"])
+    except _core.SpecError:
+        return ()
 
 
 def port_map(spec_json: str) -> "list[PortDescription] | None":

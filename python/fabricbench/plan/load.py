@@ -30,6 +30,7 @@ from fabricbench.plan.fields.spec_fields import number_text, plan_path, range_te
 from fabricbench.plan.loaded import LoadedPlan, LoadedVariant
 from fabricbench.plan.model import PLAN_VERSION, Plan
 from fabricbench.plan.profile import profile_of, with_nic
+from fabricbench.plan.rails import rail_warnings
 from fabricbench.plan.search import range_of
 from fabricbench.plan.sweep.labels import BASE_VARIANT, shared_variant
 from fabricbench.plan.sweep.resolve import VariantDocument, check_differences, told_once, variant_documents
@@ -173,6 +174,8 @@ def _load(
         if not chosen or one.label in chosen
         for warning in each.warnings
     ]
+    specs = {trial.case: trial.run_spec for trial in reversed(trials) if not trial.is_solo}
+    warnings += [(one, each) for one in wanted for each in rail_warnings(specs[one.case], one.document)]
     labels = {one.label for one in wanted}
     loaded = LoadedPlan(
         plan,

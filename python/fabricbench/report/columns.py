@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-from fabricbench.metrics import JobKind, Metric, View, in_views
+from fabricbench.metrics import JobKind, Metric, Scope, View, in_views
+from fabricbench.report.fabric import shares_fabric
 
 if TYPE_CHECKING:
     from fabricbench.analysis.summary import Summary
@@ -45,13 +46,18 @@ def run_columns(rows: Sequence[Shown], *views: View) -> list[Metric]:
 
     Args:
         rows: The jobs.
-        views: What is to be shown; what is of rounds or of barriers is left out where there are none. What
-            has a published value is shown anyway.
+        views: What is to be shown; what is of rounds or of barriers is left out where there are none, and
+            what is of the whole fabric where several jobs share it. What has a published value is shown
+            anyway.
     """
     kinds = {row.summary.kind for row in rows}
     published = {name for row in rows for name in row.published_metrics}
-    chosen = in_views(*_that_apply(rows, views), besides=published)
+    is_shared = any(shares_fabric(row.trial) for row in rows)
+    own = (View.SHARED,) if is_shared else ()
+    chosen = in_views(*_that_apply(rows, views), *own, besides=published)
     found = [each for each in chosen if any(map(each.concerns, kinds))]
+    if is_shared:
+        found = [each for each in found if each.scope is Scope.JOB or each.name in published]
     if not has_chunks(rows):
         found = [each for each in found if View.SIZES in each.views]
     elif kinds == {JobKind.STORAGE}:

@@ -5,10 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from fabricbench.metrics import BY_NAME
+from fabricbench.results.axes import axes_label
+from fabricbench.words import counted
+
 if TYPE_CHECKING:
     from fabricbench.analysis.verdict import Judgement
+    from fabricbench.metrics import Metric
     from fabricbench.results.jobs import JobReport
 
+_PLAIN = 1_000
+"""Values from here on are written as whole numbers."""
 ALL_MET = "criteria: all met"
 
 
@@ -23,16 +30,80 @@ def judgement_text(judgement: Judgement) -> str:
     return f"{asked}: {met}, it is {_number(judgement.value)}{_incomplete(judgement)}"
 
 
+def not_met_text(jobs: Sequence[JobReport]) -> str:
+    """Say how many criteria jobs do not meet, to follow their status; empty if they meet all."""
+    judged = [each for job in jobs for each in job.judgements]
+    failed = sum(not each.passed for each in judged)
+    return f", {failed} of {len(judged)} criteria not met" if failed else ""
+
+
 def verdict_line(jobs: Sequence[JobReport]) -> str:
-    """Say in one line how many criteria are not met, and which is the first; for output that is data."""
+    """Say in one line how a run ended: `6 of 6 criteria not met: busbw of moe 19.4 for 30 GB/s (16 MB)`.
+
+    Of several criteria that are not met the one is named that is missed by most. Empty where there are no
+    criteria and everything is complete: that is no verdict.
+    """
     judged = [(job, each) for job in jobs for each in job.judgements]
     failed = [(job, each) for job, each in judged if not each.passed]
-    if not failed:
-        return ALL_MET
-    job, first = failed[0]
-    place = f"{job.size}, {job.trial.facts.variant}, job {job.summary.job}"
-    more = "" if len(failed) == 1 else ", the first"
-    return f"criteria: {len(failed)} of {len(judged)} not met{more} at {place}: {judgement_text(first)}"
+    broken = [job for job in jobs if job.summary.status != "complete"]
+    if failed:
+        job, worst = max(failed, key=lambda one: _missed_by(one[1]))
+        which = f"{missed_text(job, worst)} ({_place(job, jobs)})"
+        return f"{len(failed)} of {len(judged)} criteria not met: {which}"
+    if broken:
+        trials = {job.trial.attempt for job in jobs}
+        stuck = {job.trial.attempt for job in broken}
+        first = broken[0]
+        what = f"job {first.summary.job} is {first.summary.status} ({_place(first, jobs)})"
+        return f"{len(stuck)} of {counted(len(trials), 'trial')} not complete: {what}"
+    return f"{len(judged)} of {len(judged)} criteria met" if judged else ""
+
+
+def missed_text(job: JobReport, judgement: Judgement) -> str:
+    """Say what a criterion found for what it asks: `busbw of moe 19.4 for 30 GB/s`."""
+    metric = BY_NAME.get(judgement.metric)
+    name = _name(metric) if metric else judgement.metric
+    unit = f" {metric.unit}" if metric and metric.unit else ""
+    limits = [judgement.min, judgement.max]
+    asked = " to ".join(_number(limit) for limit in limits if limit is not None)
+    if judgement.value is None:
+        status = job.summary.status
+        found = "not measured" if status == "complete" else f"not measured, {status},"
+    else:
+        found = _near(judgement.value, limits) + (" incomplete" if _incomplete(judgement) else "")
+    return f"{name} of {job.summary.job} {found} for {asked}{unit}"
+
+
+def _name(metric: Metric) -> str:
+    """Return a short name that can be followed by that of a job."""
+    has_short_name = metric.label and not metric.label.startswith("of ")
+    return metric.label if has_short_name else metric.phrase
+
+
+def _place(job: JobReport, jobs: Sequence[JobReport]) -> str:
+    """Name the trial of a job by its size, and by variant, swept values and iteration if needed."""
+    facts = job.trial.facts
+    several = {each.trial.facts.variant for each in jobs}
+    parts = [job.size, *([facts.variant] if len(several) > 1 else []), axes_label(job.trial)]
+    parts += [f"#{facts.iteration}"] if any(each.trial.facts.iteration for each in jobs) else []
+    return ", ".join(part for part in parts if part)
+
+
+def _missed_by(judgement: Judgement) -> float:
+    """Return by which share of its limit a value misses it; what was not measured misses it by most."""
+    if judgement.value is None:
+        return float("inf")
+    limit = judgement.min if judgement.min is not None and judgement.value < judgement.min else judgement.max
+    return abs(judgement.value - limit) / (abs(limit) or 1.0) if limit is not None else 0.0
+
+
+def _near(value: float, limits: Sequence[float | None]) -> str:
+    """Write a value with three digits, or so many that it does not look like a limit."""
+    for digits in range(3, 10):
+        text = f"{value:,.{digits}g}" if abs(value) < _PLAIN else f"{value:,.0f}"
+        if float(text.replace(",", "")) not in limits:
+            return text
+    return _number(value)
 
 
 def _incomplete(judgement: Judgement) -> str:

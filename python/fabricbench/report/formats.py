@@ -15,6 +15,7 @@ from fabricbench.analysis.results import COLUMNS, result_row
 from fabricbench.analysis.unreached import unreached
 from fabricbench.metrics import ALONE_RATIOS, BY_NAME, METRICS, RATIOS, Scope
 from fabricbench.report import spreadsheet
+from fabricbench.report.fabric import OF_FABRIC, shares_fabric
 from fabricbench.report.measured import measured_object
 from fabricbench.report.tcp import results_of
 from fabricbench.results.axes import axis_names
@@ -41,6 +42,8 @@ _ENGINE_SUMS = (
     "cpu_s",
 )
 """What the engine did and cost, that trials add up."""
+_FABRIC = {f"fabric_{metric.name}": metric.name for metric in OF_FABRIC}
+"""Columns of CSV for the whole fabric, each with its metric."""
 _ALONE = tuple(metric.name for metric in METRICS if metric.scope is Scope.JOB)
 """Metrics of a job alone that CSV has beside those with its neighbours."""
 
@@ -100,7 +103,8 @@ def _trials_content(jobs: Sequence[JobReport]) -> dict[str, Any]:
 def trial_object(job: JobReport) -> dict[str, Any]:
     """Return a job of a trial as its JSON object."""
     content = _identity(job.trial) | {"axes": dict(job.trial.facts.axes)}
-    content |= _nested(job.summary) | _sizes(job.summary)
+    content |= _nested(_own_row(job)) | _sizes(job.summary)
+    content["fabric_metrics"] = {metric.name: job.summary.value(metric.name) for metric in OF_FABRIC}
     content["published"] = {
         deviation.metric: {"value": deviation.published, "deviation_percent": deviation.deviation_percent}
         for deviation in job.deviations
@@ -123,7 +127,7 @@ def _unreached_objects(trial: Trial) -> list[dict[str, Any]]:
 def _alone_object(alone: Alone) -> dict[str, Any]:
     """Return how a job did without its neighbours, and what it keeps beside them."""
     found = {"trial": alone.trial.id, "kept_percent": alone.kept_percent} | dict(alone.ratios)
-    return found | _nested(alone.summary)
+    return found | _nested(result_row(alone.summary))
 
 
 def _reference_object(against: Against) -> dict[str, Any]:
@@ -131,9 +135,15 @@ def _reference_object(against: Against) -> dict[str, Any]:
     return {"variant": against.trial.facts.variant, "trial": against.trial.id, "ratios": dict(against.ratios)}
 
 
-def _nested(summary: Summary) -> dict[str, Any]:
+def _own_row(job: JobReport) -> dict[str, Any]:
+    """Return the summary of a job as a flat row, without what is of a fabric that it shares with others."""
+    row = result_row(job.summary)
+    return row | dict.fromkeys(metric.name for metric in OF_FABRIC) if shares_fabric(job.trial) else row
+
+
+def _nested(row: Mapping[str, Any]) -> dict[str, Any]:
     content: dict[str, Any] = {}
-    for name, value in result_row(summary).items():
+    for name, value in row.items():
         if name in BY_NAME and (group := BY_NAME[name].group):
             content.setdefault(group, {})[name.removeprefix(f"{group}_")] = value
         else:
@@ -182,7 +192,8 @@ def flat_columns(jobs: Sequence[JobReport]) -> list[str]:
     for metric in PUBLISHED:
         names += [f"published_{metric.name}", f"deviation_percent_{metric.name}"]
     names += ["alone_trial", "kept_percent", *ALONE_RATIOS, *(f"alone_{name}" for name in _ALONE), "verdict"]
-    return [*names, "message_size_bytes", "reference_trial", *RATIOS, *axis_names(_trials(jobs))]
+    names += ["message_size_bytes", "reference_trial", *RATIOS, *_FABRIC]
+    return [*names, *axis_names(_trials(jobs))]
 
 
 def _trials(jobs: Sequence[JobReport]) -> list[Trial]:
@@ -196,7 +207,8 @@ def _axes(trial: Trial) -> dict[str, str]:
 
 def flat_row(job: JobReport) -> dict[str, Any]:
     """Return a job of a trial as one flat row; columns without a value are left out."""
-    row = _identity(job.trial) | result_row(job.summary) | _sizes(job.summary)
+    row = _identity(job.trial) | _own_row(job) | _sizes(job.summary)
+    row |= {name: job.summary.value(metric) for name, metric in _FABRIC.items()}
     row["verdict"] = job.verdict
     for deviation in job.deviations:
         row[f"published_{deviation.metric}"] = deviation.published

@@ -1,15 +1,20 @@
-"""Several jobs of one trial: their ranks together, and which fares worst against its run alone."""
+"""Several jobs of one trial: their order, their ranks together, and which fares worst next to others."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from fabricbench.metrics import IDEAL_SHARE
 from fabricbench.words import counted
 
 if TYPE_CHECKING:
     from fabricbench.results.jobs import JobReport
     from fabricbench.store import Trial
+
+
+_KEPT_ALL = 99.5
+"""A job that keeps so much of its bus bandwidth alone [%] lost nothing by the others."""
 
 
 def total_ranks(trial: Trial) -> int:
@@ -35,6 +40,45 @@ def kept_of(job: JobReport) -> float | None:
     return 0.0 if is_broken else job.alone.kept_percent
 
 
+def concern(job: JobReport) -> tuple[bool, bool, float]:
+    """Return the place of a job among others: failed ones first, then the least share of the ideal.
+
+    A job that is not complete comes before one that misses a criterion. Jobs without an ideal come last.
+    """
+    ideal = job.summary.value(IDEAL_SHARE.name)
+    is_complete = job.summary.status == "complete"
+    return is_complete, not job.is_rejected, float("inf") if ideal is None else ideal
+
+
+def by_concern(jobs: Iterable[JobReport]) -> list[JobReport]:
+    """Return jobs in the order in which they are shown: failed first, then the least share of the ideal."""
+    return sorted(jobs, key=concern)
+
+
+def leading_job(jobs: Sequence[JobReport]) -> JobReport | None:
+    """Return the job whose figures stand for a trial; none without jobs."""
+    return min(jobs, key=concern, default=None)
+
+
+def leading_text(job: JobReport, jobs: Sequence[JobReport]) -> str:
+    """Say why a job stands for its trial, such as `does not meet busbw_gb_per_s`.
+
+    Args:
+        job: The leading job.
+        jobs: All jobs of the trial.
+    """
+    if job.summary.status != "complete":
+        alone = job.alone is not None and job.alone.summary.status == "complete"
+        return f"is {job.summary.status}{', and completes alone' if alone else ''}"
+    if job.is_rejected:
+        missed = dict.fromkeys(each.metric for each in job.judgements if not each.passed)
+        return f"does not meet {', '.join(missed)}"
+    ideal = job.summary.value(IDEAL_SHARE.name)
+    if ideal is None:
+        return "is the first"
+    return f"reaches {ideal:.1f} % of its ideal" + (", the least" if len(jobs) > 1 else "")
+
+
 def worst_text(job: JobReport) -> str:
     """Say how the job that fares worst does against its run alone."""
     if job.summary.status != "complete":
@@ -43,9 +87,30 @@ def worst_text(job: JobReport) -> str:
 
 
 def jobs_text(jobs: Sequence[JobReport]) -> str:
-    """Say how many jobs and ranks a trial has, and which fares worst alone; empty for a single job."""
+    """Say how many jobs and ranks a trial has, and which fares worst; empty for a single job.
+
+    That is one that failed, or else, where jobs ran alone, the one with the least share of its ideal; the one
+    that keeps least of its bandwidth alone is named as well.
+    """
     if len(jobs) < 2:
         return ""
-    worst = worst_job(jobs)
     text = f"{counted(len(jobs), 'job')}, {counted(total_ranks(jobs[0].trial), 'rank')} in all"
-    return f"{text}; worst: {worst_text(worst)}" if worst else text
+    worst = worst_of(jobs)
+    return f"{text}; worst: {worst}" if worst else text
+
+
+def worst_of(jobs: Sequence[JobReport]) -> str:
+    """Say which job of a trial fares worst, and which keeps least of its bandwidth alone; may be empty."""
+    leading, kept = leading_job(jobs), worst_job(jobs)
+    if leading is None:
+        return ""
+    is_complete, is_met, _ = concern(leading)
+    if kept is None and is_complete and is_met:
+        return ""
+    is_loser = kept is not None and (kept_of(kept) or 0.0) < _KEPT_ALL
+    if kept is leading and is_loser and is_complete and is_met:
+        return worst_text(kept)
+    told = [f"job {leading.summary.job} {leading_text(leading, jobs)}"]
+    if kept is not None and is_loser and (kept is not leading or is_complete):
+        told.append(worst_text(kept))
+    return "; ".join(told)

@@ -9,7 +9,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 from pydantic import BaseModel, Field
 
-from fabricbench.metrics import BY_NAME, METRICS, Direction, JobKind, Metric, Point, View
+from fabricbench.metrics import BY_NAME, METRICS, Direction, JobKind, Metric, Point, Scope, View
 from fabricbench.server.errors import ERRORS
 
 router = APIRouter(prefix="/api/v1", tags=["metrics"], responses=ERRORS)
@@ -37,6 +37,9 @@ class MetricInfo(BaseModel):
     label: str = Field(description="A short title, for the head of a column; empty if no table needs one.")
     unit: str = Field(description="Empty for a pure number.")
     direction: Direction = Field(description="Which of two values is the better one.")
+    scope: Scope = Field(
+        description="`job` if each job has its own value, `run` if it is of the whole fabric."
+    )
     point: Point = Field(description="Where it is seen.")
     decimals: int | None = Field(description="Decimals to show; null where digits tell more.")
     digits: int | None = Field(description="Significant digits to show; null where decimals tell more.")

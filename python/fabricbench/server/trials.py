@@ -25,7 +25,7 @@ from fabricbench.report.port_map import (
 from fabricbench.results.hosts import hosts_of
 from fabricbench.results.jobs import Beside, JobReport, current_reports, stored_reports
 from fabricbench.results.runs import RunOutcome, outcomes_of
-from fabricbench.results.several import kept_of, total_ranks, worst_job
+from fabricbench.results.several import kept_of, leading_job, leading_text, total_ranks, worst_job
 from fabricbench.server.errors import ERRORS, ApiError, not_found
 from fabricbench.server.state import ServerState, state_of
 from fabricbench.store import Trial
@@ -78,6 +78,14 @@ class WorstJob(BaseModel):
     kept_percent: float = Field(description="What it keeps; 0 if it completes alone and here does not.")
 
 
+class LeadingJob(BaseModel):
+    """The job of a trial that failed, or that has the least share of its ideal."""
+
+    job: str
+    data_size_bytes: int = Field(description="Its data size, which tells several of one job apart.")
+    why: str = Field(description="Why it is this one, such as `is incomplete`.")
+
+
 class TrialRow(BaseModel):
     """A trial in a list: what was run, how it ended, and the metrics of each job."""
 
@@ -106,6 +114,9 @@ class TrialRow(BaseModel):
     ranks: int = Field(description="Ranks of all jobs together.")
     worst: WorstJob | None = Field(
         description="The job that fares worst against its run alone; null if unknown."
+    )
+    leading: LeadingJob | None = Field(
+        description="The job whose figures stand for the trial; null if none has any."
     )
     jobs: list[dict[str, Any]] = Field(description="Each job's metrics, as `trials --format json` has them.")
 
@@ -305,8 +316,17 @@ def _row(trial: Trial, jobs: list[JobReport], tags: list[str]) -> dict[str, Any]
         "verdict": "fail" if "fail" in verdicts else "pass" if verdicts else None,
         "ranks": total_ranks(trial),
         "worst": _worst(jobs),
+        "leading": _leading(jobs),
         "jobs": [trial_object(job) for job in jobs],
     }
+
+
+def _leading(jobs: list[JobReport]) -> dict[str, Any] | None:
+    job = leading_job(jobs)
+    if job is None:
+        return None
+    why = leading_text(job, jobs)
+    return {"job": job.summary.job, "data_size_bytes": job.summary.data_size_bytes, "why": why}
 
 
 def _worst(jobs: list[JobReport]) -> dict[str, Any] | None:

@@ -1304,6 +1304,24 @@ export interface components {
          */
         JobKind: "collective" | "open-loop" | "storage";
         /**
+         * LeadingJob
+         * @description The job of a trial that failed, or that has the least share of its ideal.
+         */
+        LeadingJob: {
+            /** Job */
+            job: string;
+            /**
+             * Data Size Bytes
+             * @description Its data size, which tells several of one job apart.
+             */
+            data_size_bytes: number;
+            /**
+             * Why
+             * @description Why it is this one, such as `is incomplete`.
+             */
+            why: string;
+        };
+        /**
          * Login
          * @description A token.
          */
@@ -1339,6 +1357,8 @@ export interface components {
              */
             unit: string;
             direction: components["schemas"]["Direction"];
+            /** @description `job` if each job has its own value, `run` if it is of the whole fabric. */
+            scope: components["schemas"]["Scope"];
             /** @description Where it is seen. */
             point: components["schemas"]["Point"];
             /**
@@ -1368,7 +1388,7 @@ export interface components {
          * MetricName
          * @enum {string}
          */
-        MetricName: "completion_time_ms" | "round_ms_min" | "round_ms_max" | "rank_ms_min" | "rank_ms_mean" | "rank_ms_max" | "algbw_gb_per_s" | "busbw_gb_per_s" | "busbw_gb_per_s_min" | "busbw_gb_per_s_max" | "ideal_percent" | "offered_gb_per_s" | "delivered_gb_per_s" | "out_of_service_us" | "delivered_percent" | "goodput_gbps" | "wire_gbps" | "loss_percent" | "sender_share_percent_min" | "sender_share_percent_max" | "slowdown_mean" | "slowdown_p50" | "slowdown_p95" | "slowdown_p99" | "slowdown_max" | "iops" | "storage_gb_per_s" | "operation_us_min" | "operation_us_p50" | "operation_us_p95" | "operation_us_p99" | "operation_us_p999" | "operation_us_max" | "operation_us_mean" | "operations_outstanding" | "fct_ms_min" | "fct_ms_p50" | "fct_ms_p95" | "fct_ms_p99" | "fct_ms_p999" | "fct_ms_max" | "fct_mean_ms" | "chunk_busbw_gb_per_s_min" | "chunk_busbw_gb_per_s_mean" | "chunk_busbw_gb_per_s_max" | "jain_fairness" | "latency_us_min" | "latency_us_mean" | "latency_us_max" | "pfc_rx" | "ecn_ce_rx" | "cnp_tx" | "retransmits" | "frames_lost" | "out_of_order_percent" | "link_load_max_to_mean" | "queue_max_bytes" | "jct_ratio" | "busbw_percent" | "ecmp_mmr" | "ecmp_jain" | "link_tx_mmr" | "link_tx_jain" | "pfc_pause_count" | "pfc_pause_us" | "ecn_marking_percent" | "drop_ppm" | "retransmission_percent" | "queue_p95_bytes" | "convergence_us";
+        MetricName: "completion_time_ms" | "round_ms_min" | "round_ms_max" | "rank_ms_min" | "rank_ms_mean" | "rank_ms_max" | "algbw_gb_per_s" | "busbw_gb_per_s" | "busbw_gb_per_s_min" | "busbw_gb_per_s_max" | "ideal_percent" | "offered_gb_per_s" | "delivered_gb_per_s" | "out_of_service_us" | "delivered_percent" | "goodput_gbps" | "wire_gbps" | "loss_percent" | "sender_share_percent_min" | "sender_share_percent_max" | "slowdown_mean" | "slowdown_p50" | "slowdown_p95" | "slowdown_p99" | "slowdown_max" | "iops" | "storage_gb_per_s" | "operation_us_min" | "operation_us_p50" | "operation_us_p95" | "operation_us_p99" | "operation_us_p999" | "operation_us_max" | "operation_us_mean" | "operations_outstanding" | "fct_ms_min" | "fct_ms_p50" | "fct_ms_p95" | "fct_ms_p99" | "fct_ms_p999" | "fct_ms_max" | "fct_mean_ms" | "chunk_busbw_gb_per_s_min" | "chunk_busbw_gb_per_s_mean" | "chunk_busbw_gb_per_s_max" | "jain_fairness" | "latency_us_min" | "latency_us_mean" | "latency_us_max" | "pfc_rx" | "ecn_ce_rx" | "cnp_tx" | "retransmits" | "frames_lost" | "data_frames_lost" | "out_of_order_percent" | "link_load_max_to_mean" | "queue_max_bytes" | "jct_ratio" | "busbw_percent" | "ecmp_mmr" | "ecmp_jain" | "link_tx_mmr" | "link_tx_jain" | "pfc_pause_count" | "pfc_pause_us" | "ecn_marking_percent" | "drop_ppm" | "retransmission_percent" | "queue_p95_bytes" | "convergence_us";
         /**
          * NewRun
          * @description A plan that is to be run.
@@ -2003,6 +2023,12 @@ export interface components {
             views: components["schemas"]["SavedView"][];
         };
         /**
+         * Scope
+         * @description What a metric is measured on.
+         * @enum {string}
+         */
+        Scope: "job" | "run";
+        /**
          * SearchedCase
          * @description What a search found in one case: a variant, at a size and values of swept fields.
          */
@@ -2099,7 +2125,7 @@ export interface components {
          * SortKey
          * @enum {string}
          */
-        SortKey: "attempt" | "started_at" | "ended_at" | "plan" | "title" | "variant" | "backend" | "status" | "data_size_bytes" | "tag" | "id" | "completion_time_ms" | "round_ms_min" | "round_ms_max" | "rank_ms_min" | "rank_ms_mean" | "rank_ms_max" | "algbw_gb_per_s" | "busbw_gb_per_s" | "busbw_gb_per_s_min" | "busbw_gb_per_s_max" | "ideal_percent" | "offered_gb_per_s" | "delivered_gb_per_s" | "out_of_service_us" | "delivered_percent" | "goodput_gbps" | "wire_gbps" | "loss_percent" | "sender_share_percent_min" | "sender_share_percent_max" | "slowdown_mean" | "slowdown_p50" | "slowdown_p95" | "slowdown_p99" | "slowdown_max" | "iops" | "storage_gb_per_s" | "operation_us_min" | "operation_us_p50" | "operation_us_p95" | "operation_us_p99" | "operation_us_p999" | "operation_us_max" | "operation_us_mean" | "operations_outstanding" | "fct_ms_min" | "fct_ms_p50" | "fct_ms_p95" | "fct_ms_p99" | "fct_ms_p999" | "fct_ms_max" | "fct_mean_ms" | "chunk_busbw_gb_per_s_min" | "chunk_busbw_gb_per_s_mean" | "chunk_busbw_gb_per_s_max" | "jain_fairness" | "latency_us_min" | "latency_us_mean" | "latency_us_max" | "pfc_rx" | "ecn_ce_rx" | "cnp_tx" | "retransmits" | "frames_lost" | "out_of_order_percent" | "link_load_max_to_mean" | "queue_max_bytes" | "jct_ratio" | "busbw_percent" | "ecmp_mmr" | "ecmp_jain" | "link_tx_mmr" | "link_tx_jain" | "pfc_pause_count" | "pfc_pause_us" | "ecn_marking_percent" | "drop_ppm" | "retransmission_percent" | "queue_p95_bytes" | "convergence_us";
+        SortKey: "attempt" | "started_at" | "ended_at" | "plan" | "title" | "variant" | "backend" | "status" | "data_size_bytes" | "tag" | "id" | "completion_time_ms" | "round_ms_min" | "round_ms_max" | "rank_ms_min" | "rank_ms_mean" | "rank_ms_max" | "algbw_gb_per_s" | "busbw_gb_per_s" | "busbw_gb_per_s_min" | "busbw_gb_per_s_max" | "ideal_percent" | "offered_gb_per_s" | "delivered_gb_per_s" | "out_of_service_us" | "delivered_percent" | "goodput_gbps" | "wire_gbps" | "loss_percent" | "sender_share_percent_min" | "sender_share_percent_max" | "slowdown_mean" | "slowdown_p50" | "slowdown_p95" | "slowdown_p99" | "slowdown_max" | "iops" | "storage_gb_per_s" | "operation_us_min" | "operation_us_p50" | "operation_us_p95" | "operation_us_p99" | "operation_us_p999" | "operation_us_max" | "operation_us_mean" | "operations_outstanding" | "fct_ms_min" | "fct_ms_p50" | "fct_ms_p95" | "fct_ms_p99" | "fct_ms_p999" | "fct_ms_max" | "fct_mean_ms" | "chunk_busbw_gb_per_s_min" | "chunk_busbw_gb_per_s_mean" | "chunk_busbw_gb_per_s_max" | "jain_fairness" | "latency_us_min" | "latency_us_mean" | "latency_us_max" | "pfc_rx" | "ecn_ce_rx" | "cnp_tx" | "retransmits" | "frames_lost" | "data_frames_lost" | "out_of_order_percent" | "link_load_max_to_mean" | "queue_max_bytes" | "jct_ratio" | "busbw_percent" | "ecmp_mmr" | "ecmp_jain" | "link_tx_mmr" | "link_tx_jain" | "pfc_pause_count" | "pfc_pause_us" | "ecn_marking_percent" | "drop_ppm" | "retransmission_percent" | "queue_p95_bytes" | "convergence_us";
         /**
          * TableName
          * @enum {string}
@@ -2210,6 +2236,8 @@ export interface components {
             ranks: number;
             /** @description The job that fares worst against its run alone; null if unknown. */
             worst: components["schemas"]["WorstJob"] | null;
+            /** @description The job whose figures stand for the trial; null if none has any. */
+            leading: components["schemas"]["LeadingJob"] | null;
             /**
              * Jobs
              * @description Each job's metrics, as `trials --format json` has them.
@@ -2264,10 +2292,11 @@ export interface components {
          *         TRIALS_PAGE: The same in the web application.
          *         TILES: What stands above all others of a trial there.
          *         ADAPTERS: What is of hosts as they are, where a plan has adapters or clocks of its own.
+         *         SHARED: What is of a job where others use the fabric, too, in place of what is of the whole fabric.
          *         BMWG: The KPIs of the BMWG drafts on AI training fabrics, shown where somebody asks for them.
          * @enum {string}
          */
-        View: "run" | "repeats" | "rounds" | "ranks" | "variants" | "tenants" | "sizes" | "trials" | "trials-page" | "tiles" | "adapters" | "bmwg";
+        View: "run" | "repeats" | "rounds" | "ranks" | "variants" | "tenants" | "sizes" | "trials" | "trials-page" | "tiles" | "adapters" | "shared" | "bmwg";
         /**
          * ViewContent
          * @description What a view is to ask for.

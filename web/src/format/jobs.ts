@@ -1,14 +1,24 @@
 import type { Finding, JobDetail, JobMetrics, Trial } from '../api/types';
 import { dataSize, fixed, whole } from './numbers';
 
-type Several = Pick<Trial, 'ranks' | 'worst'>;
+type Several = Pick<Trial, 'ranks' | 'worst' | 'leading'>;
+type Named = Pick<JobMetrics, 'job'> & { data_size_bytes?: number | null };
 
-/** The job whose figures stand for a trial: the one that fares worst against its run alone, or the first. */
-export function shownJob<Job extends Pick<JobMetrics, 'job'>>(
-  trial: Several,
+/** The job whose figures stand for a trial: one that failed, or that with the least share of its ideal. */
+export function shownJob<Job extends Named>(
+  { leading }: Pick<Several, 'leading'>,
   jobs: readonly Job[],
 ): Job | undefined {
-  return jobs.find(({ job }) => job === trial.worst?.job) ?? jobs[0];
+  const named = jobs.filter(({ job }) => job === leading?.job);
+  return (
+    named.find(({ data_size_bytes }) => data_size_bytes === leading?.data_size_bytes) ?? named[0] ?? jobs[0]
+  );
+}
+
+/** The jobs of a trial, the one whose figures stand for it first. */
+export function shownFirst<Job extends Named>(trial: Pick<Several, 'leading'>, jobs: readonly Job[]): Job[] {
+  const first = shownJob(trial, jobs);
+  return first === undefined ? [] : [first, ...jobs.filter((job) => job !== first)];
 }
 
 /** The name of a job, with its data size where the trial has results of several sizes of it. */
@@ -29,13 +39,17 @@ export function worstText({ worst }: Pick<Several, 'worst'>): string {
 export function shownText(trial: Several, jobs: readonly Pick<JobMetrics, 'job'>[]): string {
   const shown = shownJob(trial, jobs);
   if (shown === undefined || jobs.length < 2) return '';
-  const why = trial.worst
-    ? `, which fares worst: it keeps ${fixed(trial.worst.kept_percent, 1)} % of its `
-    : '';
-  const alone = trial.worst ? 'bus bandwidth alone' : ', the first';
+  const why = trial.leading ? `, which ${trial.leading.why}` : ', the first';
+  const { worst } = trial;
+  const kept =
+    worst?.job === shown.job
+      ? ` and keeps ${fixed(worst.kept_percent, 1)} % of its bus bandwidth alone`
+      : worst
+        ? `; job ${worst.job} keeps least of its bus bandwidth alone, ${fixed(worst.kept_percent, 1)} %`
+        : '';
   const count = new Set(jobs.map(({ job }) => job)).size;
   const all = count === 1 ? '1 job' : `${count} jobs`;
-  return `Figures of job ${jobName(jobs, shown)}${why}${alone}; ${all}, ${whole(trial.ranks)} ranks in all`;
+  return `Figures of job ${jobName(jobs, shown)}${why}${kept}; ${all}, ${whole(trial.ranks)} ranks in all`;
 }
 
 /** The first cause of each job that is slow; jobs that share one stand together, in the order of the jobs. */

@@ -3,18 +3,28 @@ import type { JobMetrics, Metric } from '../api/types';
 import { fixed, significant } from './numbers';
 
 /** The value of a metric of a job: by its name, or in its group by the rest of the name. */
-export function metricOf(job: Record<string, unknown>, { name, group }: Metric): number | null {
+export function metricOf(
+  job: Record<string, unknown>,
+  { name, group }: Pick<Metric, 'name' | 'group'>,
+): number | null {
   const place = group === '' ? job : (job[group] as Record<string, unknown> | null | undefined);
   const value = place?.[group === '' ? name : name.slice(group.length + 1)];
   return typeof value === 'number' ? value : null;
 }
 
-/** The job that fares worst by a metric; the first where none has a value. */
+/** The value of a metric of the whole fabric, which a job that shares it does not have itself. */
+export function fabricMetricOf(job: Record<string, unknown>, metric: Metric): number | null {
+  const shared = job.fabric_metrics as Record<string, unknown> | null | undefined;
+  return shared ? metricOf(shared, { name: metric.name, group: '' }) : metricOf(job, metric);
+}
+
+/** The job that fares worst by a metric, before all one that is not complete; the first where none has a value. */
 export function worstBy(jobs: readonly JobMetrics[], metric: Metric): JobMetrics | undefined {
   const sign = metric.direction === 'lower' ? 1 : -1;
   const badness = (job: JobMetrics) => {
     const value = metricOf(job, metric);
-    return value === null ? -Infinity : sign * value;
+    if (value === null) return job.status === 'complete' ? -Infinity : Infinity;
+    return sign * value;
   };
   return jobs.reduce<JobMetrics | undefined>(
     (worst, job) => (worst === undefined || badness(job) > badness(worst) ? job : worst),

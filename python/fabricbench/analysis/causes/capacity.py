@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+from fabricbench.analysis.capacity import UplinksLeft
 from fabricbench.analysis.causes.finding import Finding, percent, time_words
 from fabricbench.analysis.evidence import Case
 from fabricbench.analysis.failures import Recovery, recoveries
@@ -13,23 +14,23 @@ _SLOWER = 0.98
 
 
 def lost_uplinks(case: Case) -> Iterator[Finding]:
-    """Find the time in which a job went on with fewer uplinks, at a lower rate than before the failure.
+    """Find the time in which a job went on more slowly, with fewer of the uplinks that it uses.
 
     The explained effect is what that time would have been shorter at the rate before.
     """
     for recovery in recoveries(case.record, case.job["name"]):
         after = recovery.rate_after_gb_per_s
-        if not recovery.step.uplinks or after is None or after >= _SLOWER * recovery.rate_before_gb_per_s:
-            continue
-        yield _finding(case, recovery, after / recovery.rate_before_gb_per_s)
+        own = [uplinks for uplinks in recovery.step.uplinks if case.goes_up_from(uplinks.switch)]
+        if own and after is not None and after < _SLOWER * recovery.rate_before_gb_per_s:
+            yield _finding(case, recovery, own, after / recovery.rate_before_gb_per_s)
 
 
-def _finding(case: Case, recovery: Recovery, kept: float) -> Finding:
+def _finding(case: Case, recovery: Recovery, own: Sequence[UplinksLeft], kept: float) -> Finding:
     step = recovery.step
-    worst = min(step.uplinks, key=lambda uplinks: (uplinks.rate_percent, uplinks.switch))
+    worst = min(own, key=lambda uplinks: (uplinks.rate_percent, uplinks.switch))
     begin_ps = recovery.settled_ps
     lasted_ps = min(step.until_ps, int(case.outcome["start_ps"]) + case.duration_ps) - begin_ps
-    rest = len(step.uplinks) - 1
+    rest = len(own) - 1
     more = f", and {rest} more switch{'es have' if rest > 1 else ' has'} fewer" if rest else ""
     sentence = (
         f"from {time_words(begin_ps)} on, for {time_words(lasted_ps)}, {worst.switch} had {worst.up} of "
@@ -39,7 +40,7 @@ def _finding(case: Case, recovery: Recovery, kept: float) -> Finding:
     evidence = {
         "at_ps": step.at_ps,
         "switch": worst.switch,
-        "switches": sorted(each.switch for each in step.uplinks),
+        "switches": sorted(each.switch for each in own),
         "uplinks_up": worst.up,
         "uplinks": worst.all,
         "rate_percent": worst.rate_percent,

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from fabricbench.analysis.causes.finding import Finding, listed, percent, time_words
+from fabricbench.analysis.causes.finding import ACROSS_RAILS, Finding, listed, percent, time_words
 from fabricbench.analysis.evidence import Case, Port
 from fabricbench.analysis.sharing import Occupancy, occupancies
 from fabricbench.words import counted
@@ -19,6 +19,10 @@ _BURST_FRAMES = 16
 """A queue of so many full frames shows that more arrived than could leave."""
 _STRETCHED = 0.1
 """Share of the lost time that waiting on shared paths must explain to be named."""
+_PAUSED_LONG = 0.05
+_BUSY_WHILE_SHARED = 0.5
+"""An uplink that was paused for the one share of the job's time, and busy for less than the other share of
+the time in which queue pairs shared it, waited for what paused it, not for its queue pairs (assumption)."""
 _BUSY = 0.9
 _IDLE = 0.75
 _INHERENT = ("gather", "incast")
@@ -30,21 +34,22 @@ _Group = tuple[str, list[Port]]
 def hash_collisions(case: Case) -> Iterator[Finding]:
     """Find uplinks, and links back down, that were given more than they can carry in the ideal run's time.
 
-    The explained effect is the time that the busiest of them needs beyond the ideal run. What steps wait for
-    each other may be far more than that, and is then told as well.
+    Only links that the job uses count; they may be full of others' data. The explained effect is the time
+    that the busiest of them needs beyond the ideal run. What steps wait for each other may be far more than
+    that, and is then told as well.
     """
     found = [
         (worst, group)
         for group in _groups(case)
-        for worst in [max(group[1], key=case.needed_ps)]
-        if _excess(case, worst) > 0 and _max_to_mean(case, group[1]) >= _UNEVEN
+        for worst in [max(filter(case.is_sent_by, group[1]), key=case.needed_ps)]
+        if _excess(case, worst) > 0 and _max_to_mean(case, worst, group[1]) >= _UNEVEN
     ]
     found.sort(key=lambda one: -round(case.needed_ps(one[0])))
     # Links down are overloaded by what came up on overloaded links; they are named where that is not so.
     told = [one for one in found if one[0].is_uplink] or found
     users = occupancies(case.record.tables, [(worst.node, worst.port) for worst, _ in told])
     for worst, group in told:
-        explained = _explained(case, _excess(case, worst))
+        explained = _explained(case, _excess(case, worst), [worst])
         words = _words(case, group, worst, users.get((worst.node, worst.port)))
         yield Finding("hash-collision", case.job["name"], explained, *words, (worst.name,))
     if not found or (not _is_held_up(case) and _steps_waited(case) > 2 * _excess(case, found[0][0])):
@@ -53,26 +58,28 @@ def hash_collisions(case: Case) -> Iterator[Finding]:
 
 def _is_held_up(case: Case) -> bool:
     """Tell whether steps may have waited for what was lost, or for senders that slowed down."""
-    lost = sum(case.record.summary["frames_lost"].values())
-    return bool(lost or case.chunks.total("timeouts") or case.chunks.total("cnp_rx"))
+    return bool(case.lost_frames or case.chunks.total("timeouts") or case.chunks.total("cnp_rx"))
 
 
 def _steps_waited(case: Case) -> float:
     return case.chunks.stretched_ps if case.is_complete else 0.0
 
 
-def _explained(case: Case, excess_ps: float) -> float | None:
-    """Return what an overload explains; of several jobs, only for the one whose ideal ends last."""
-    return case.explained(excess_ps) if case.ideal_ps >= case.window_ps else None
+def _explained(case: Case, excess_ps: float, ports: Iterable[Port]) -> float | None:
+    """Return what an overload explains; of jobs that share ports, only for the one whose ideal ends last."""
+    return case.explained(excess_ps) if case.ideal_ps >= case.window_ps(ports) else None
 
 
 def _excess(case: Case, port: Port) -> float:
-    needed = case.needed_ps(port)
-    return needed - case.window_ps if needed > _OVERLOAD * case.window_ps else 0.0
+    needed, window_ps = case.needed_ps(port), case.window_ps([port])
+    return needed - window_ps if needed > _OVERLOAD * window_ps else 0.0
 
 
 def _groups(case: Case) -> Iterator[_Group]:
-    """Yield the choices of load balancing: the uplinks of a switch, and all links down to a switch."""
+    """Yield the choices of load balancing: the uplinks of a switch, and all links down to a switch.
+
+    Groups by which the job sends nothing are left out.
+    """
     up: dict[str, list[Port]] = defaultdict(list)
     down: dict[str, list[Port]] = defaultdict(list)
     for port in case.fabric.ports:
@@ -80,25 +87,25 @@ def _groups(case: Case) -> Iterator[_Group]:
             up[port.node].append(port)
         elif port.tier > port.peer_tier > 0:
             down[port.peer].append(port)
-    yield from ((f"uplinks of {node}", ports) for node, ports in up.items() if len(ports) > 1)
-    yield from ((f"links down to {node}", ports) for node, ports in down.items() if len(ports) > 1)
+    groups = [(f"uplinks of {node}", ports) for node, ports in up.items()]
+    groups += [(f"links down to {node}", ports) for node, ports in down.items()]
+    yield from (group for group in groups if len(group[1]) > 1 and any(map(case.is_sent_by, group[1])))
 
 
-def _max_to_mean(case: Case, ports: list[Port]) -> float:
-    needed = [case.needed_ps(port) for port in ports]
-    return max(needed) * len(needed) / sum(needed)
+def _max_to_mean(case: Case, worst: Port, ports: list[Port]) -> float:
+    return case.needed_ps(worst) * len(ports) / sum(map(case.needed_ps, ports))
 
 
 def _words(case: Case, group: _Group, worst: Port, users: Occupancy | None) -> tuple[str, Mapping[str, Any]]:
     name, ports = group
-    qps = [port.egress_qps for port in ports]
+    qps, window_ps = [port.egress_qps for port in ports], case.window_ps([worst])
     flows = list(users.flows) if users else []
-    needed_ps, ratio = case.needed_ps(worst), _max_to_mean(case, ports)
+    needed_ps, ratio = case.needed_ps(worst), _max_to_mean(case, worst, ports)
     carried = f" carries {worst.egress_qps} of {counted(sum(qps), 'queue pair')} ({'+'.join(map(str, qps))})"
     sentence = (
         f"{worst.name}{carried if any(qps) else ' is the fullest'} and {ratio:.2f} times the mean load "
         f"of the {name}: at line rate its frames take {time_words(needed_ps)}, "
-        f"the ideal run {time_words(case.window_ps)}"
+        f"the ideal run {time_words(window_ps)}"
     )
     if users:
         sentence += f"; {_users(worst, users)}"
@@ -112,7 +119,7 @@ def _words(case: Case, group: _Group, worst: Port, users: Occupancy | None) -> t
         "bytes": worst.tx_bytes,
         "max_to_mean": ratio,
         "needed_ps": round(needed_ps),
-        "ideal_ps": round(case.window_ps),
+        "ideal_ps": round(window_ps),
         "flows": flows,
     } | _overlap(users)
 
@@ -141,14 +148,19 @@ def _step_collisions(case: Case) -> Iterator[Finding]:
     """Find uplinks that queue pairs of one step share although no uplink is overloaded over the whole run.
 
     The evidence is a step that takes longer than its hosts' ports need, and a queue at an uplink with several
-    queue pairs. The explained effect is what all steps of the slowest host take beyond that.
+    queue pairs, unless that was paused and idle while they shared it: then it waits for something further on.
+    The explained effect is what all steps of the slowest host take beyond that.
     """
-    shared = [
+    if not case.is_complete:
+        return
+    queued = [
         port
-        for port in case.fabric.ports
+        for port in case.ports
         if port.is_uplink and port.egress_qps > 1 and port.queue_max_bytes >= _BURST_FRAMES * _mtu(case)
     ]
-    if not shared or not case.is_complete:
+    users_of = occupancies(case.record.tables, [port.ends[0] for port in queued])
+    shared = [port for port in queued if not _is_held_back(case, port, users_of.get(port.ends[0]))]
+    if not shared:
         return
     stretch_ps = case.chunks.stretched_ps
     explained = case.explained(stretch_ps)
@@ -161,8 +173,7 @@ def _step_collisions(case: Case) -> Iterator[Finding]:
         f"needed, and {worst.name}, which {counted(worst.egress_qps, 'queue pair')} share, had a queue of "
         f"{worst.queue_max_bytes:,} bytes"
     )
-    link = (worst.node, worst.port)
-    users = occupancies(case.record.tables, [link]).get(link)
+    users = users_of.get(worst.ends[0])
     if users and users.most_at_once > 1:
         sentence += (
             f": {listed(users.at_once, 12)} at once, and two or more for {time_words(users.shared_ps)} in all"
@@ -189,28 +200,50 @@ def _step_collisions(case: Case) -> Iterator[Finding]:
     )
 
 
+def _is_held_back(case: Case, port: Port, users: Occupancy | None) -> bool:
+    """Tell whether the queue of an uplink is due to pauses: it was paused, and idle for most of its use."""
+    shared_ps = case.duration_ps if users is None else min(users.shared_ps, case.duration_ps)
+    is_idle = port.busy_ps < _BUSY_WHILE_SHARED * shared_ps
+    return is_idle and port.paused_ps >= _PAUSED_LONG * case.duration_ps
+
+
 def _mtu(case: Case) -> int:
     return int(case.record.run_spec["transport"]["mtu_bytes"])
+
+
+def across_rails(case: Case) -> Iterator[Finding]:
+    """Find a collective over all ranks of a fabric with rails whose data between servers changes the rail."""
+    crossing = case.crossing
+    if crossing is None:
+        return
+    evidence = {
+        "hops": crossing.hops,
+        "hops_across_rails": crossing.crossing,
+        "data_across_rails": crossing.share,
+        "advice": crossing.hint,
+    }
+    yield Finding(ACROSS_RAILS, case.job["name"], None, crossing.text, evidence)
 
 
 def oversubscription(case: Case) -> Iterator[Finding]:
     """Find switches all of whose uplinks together cannot carry their load in the ideal run's time."""
     for group, ports in _groups(case):
         needed = [case.needed_ps(port) for port in ports]
-        mean_ps = sum(needed) / len(needed)
-        if mean_ps <= _OVERLOAD * case.window_ps or not ports[0].is_uplink:
+        mean_ps, window_ps = sum(needed) / len(needed), case.window_ps(ports)
+        if mean_ps <= _OVERLOAD * window_ps or not ports[0].is_uplink:
             continue
+        which = "carry what crosses rails" if case.crossing else "are too few"
         sentence = (
-            f"the {len(ports)} {group} are too few: spread evenly, their load takes {time_words(mean_ps)} "
-            f"at line rate, the ideal run {time_words(case.window_ps)}"
+            f"the {len(ports)} {group} {which}: spread evenly, their load takes {time_words(mean_ps)} "
+            f"at line rate, the ideal run {time_words(window_ps)}"
         )
         evidence = {"switch": ports[0].node, "uplinks": len(ports), "mean_needed_ps": round(mean_ps)}
         yield Finding(
             "oversubscription",
             case.job["name"],
-            _explained(case, mean_ps - case.window_ps),
+            _explained(case, mean_ps - window_ps, ports),
             sentence,
-            evidence | {"ideal_ps": round(case.window_ps)},
+            evidence | {"ideal_ps": round(window_ps)},
             (ports[0].node,),
         )
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from fabricbench.analysis.causes.finding import Finding, listed, percent
@@ -16,12 +17,14 @@ _FULL_QUEUE = 0.5
 """A port holds the buffer when its queue grew to this share of the deepest one of its switch."""
 _BYSTANDERS = 0.05
 """Share of the traffic held back that must be bound elsewhere."""
+_PORT = re.compile(r"port (\d+) ")
+"""The port that a detail of an event begins with."""
 _SPEC_PPM = 1_000_000
 _EXCESS = 1.05
 
 
 def head_of_line_blocking(case: Case) -> Iterator[Finding]:
-    """Find switches whose pauses held traffic back that was not bound for the port that was full.
+    """Find switches whose pauses held traffic of the job back, some of it not bound for the full port.
 
     Of the bytes that came in by the paused cables, at most those that the full ports sent were bound for
     them; the rest is held back for nothing. That is a lower bound.
@@ -29,7 +32,11 @@ def head_of_line_blocking(case: Case) -> Iterator[Finding]:
     found = []
     for switch in dict.fromkeys(port.node for port in case.fabric.ports if port.tier and port.pfc_tx):
         paused = [port for port in case.fabric.of(switch) if port.pfc_tx]
-        held = [port for port in case.fabric.towards(switch) if _is_paused_long(case, port)]
+        held = [
+            port
+            for port in case.fabric.towards(switch)
+            if case.is_sent_by(port) and _is_paused_long(case, port)
+        ]
         full = _full_ports(case.fabric.of(switch))
         arrived = sum(port.rx_bytes for port in paused)
         elsewhere = 1 - sum(port.tx_bytes for port in full) / arrived if arrived else 0.0
@@ -131,14 +138,23 @@ def stall(case: Case) -> Iterator[Finding]:
     if case.record.summary.get("status") != "stalled" or case.is_complete:
         return
     events = [row for batch in case.record.tables.batches("events") for row in batch.to_pylist()]
-    paused = [f"{event['node']} {event['detail']}" for event in events if event["kind"] == "stalled"]
+    stalled = [event for event in events if event["kind"] == "stalled"]
     found = circles(events)
-    if found:
+    own = [event for event in stalled if _is_of_job(case, event)]
+    paused = [f"{event['node']} {event['detail']}" for event in own]
+    held = [(queue.switch, queue.port) for circle in found for queue in circle]
+    if found and (paused or case.sends_by(*held)):
         yield from (_deadlock(case, circle, paused) for circle in found)
         return
     if paused:
         sentence = f"nothing was delivered any more while pauses were renewed; {listed(paused, 4)}"
         yield Finding("pfc-stall", case.job["name"], None, sentence, {"paused": paused}, tuple(paused))
+
+
+def _is_of_job(case: Case, event: Mapping[str, Any]) -> bool:
+    """Tell whether the port that an event names is one by which the job sends, as far as it names one."""
+    match = _PORT.match(event["detail"])
+    return match is None or case.sends_by((event["node"], int(match.group(1))))
 
 
 def _deadlock(case: Case, circle: Circle, paused: list[str]) -> Finding:
@@ -163,12 +179,15 @@ def _deadlock(case: Case, circle: Circle, paused: list[str]) -> Finding:
 
 
 def storms(case: Case) -> Iterator[Finding]:
-    """Find storms that the PFC watchdog detected, and what it dropped in them."""
-    places = {port.name: port.pfc_storms for port in case.fabric.ports if port.pfc_storms}
-    if not places:
+    """Find storms that the PFC watchdog detected at ports of the job, and what it dropped in them."""
+    ports = [port for port in case.fabric.ports if port.pfc_storms and case.has_frames_on(port.ends[0])]
+    if not ports:
         return
+    places = {port.name: port.pfc_storms for port in ports}
     count = sum(places.values())
-    frames = case.record.summary["frames_lost"].get("pfc_watchdog", 0)
+    frames = sum(port.dropped_watchdog for port in ports)
+    if case.is_alone:
+        frames = case.record.summary["frames_lost"].get("pfc_watchdog", 0)
     sentence = (
         f"the PFC watchdog detected {counted(count, 'storm')}, at {listed(list(places), 4)}: queues that "
         f"were paused and sent nothing for its detection time. It dropped {counted(frames, 'frame')}"

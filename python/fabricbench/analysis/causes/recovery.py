@@ -32,39 +32,79 @@ _LOSSES = {
 }
 _EVENTS = {"link_down": ("link_down", "switch_down"), "bit_error": ("bit_errors", "frame_loss")}
 """Events that lose frames for a cause; their detail begins with the place."""
+_COUNTERS = {
+    "buffer_full": "dropped_tail",
+    "headroom_overrun": "dropped_headroom",
+    "wred": "dropped_wred",
+    "link_down": "lost_link_down",
+    "bit_error": "fcs_errors",
+}
+"""For causes of loss the counter of a port."""
+_EFFECT = 0.005
+"""Share of the lost time below which a failure had no effect on a job that completed."""
 
 
 def overruns(case: Case) -> Iterator[Finding]:
-    """Find frames lost, by cause, and where.
+    """Find frames lost on links that the job uses, by cause, and where.
 
-    What found the buffer of a switch full is told of a lossy fabric where PFC does not hold for data and the
-    job noticed: it sent again, waited for a timeout, or never completed.
+    A job that noticed no loss has none of its own where others use the fabric, too. A failure that took next
+    to nothing of the time of a job is no cause of it. What found the buffer of a switch full is told of a
+    lossy fabric where PFC does not hold for data and the job noticed: it sent again, waited for a timeout, or
+    never completed.
     """
-    lost = case.record.summary["frames_lost"]
     lossy = lossy_setting(case.record.run_spec)
     for name, known in _LOSSES.items():
-        frames = lost.get(name, 0)
-        if not frames:
+        frames = _frames_lost(case, name)
+        if not frames or (name in _EVENTS and not _took_time(case)):
             continue
-        places = _drop_places(case.fabric.ports, name)
+        places = _drop_places(case, name)
         where = list(places) or _failed(case, name)
         cause, sentence = known[0], f"{counted(frames, 'frame')} {known[1]}"
-        if name == "buffer_full" and lossy and _was_hit(case):
+        if name == "buffer_full" and lossy and case.is_hit:
             cause, sentence = "lossy-fabric", _lossy_sentence(case, lossy, frames)
         if places:
             sentence += f"; most bound for {listed(where, 3)}"
         elif where:
             sentence += f"; at {listed(where, 3)}"
-        if name == "link_down" and (down := links_down(case.record.tables)):
+        if name == "link_down" and (down := _links_down(case)):
             since = [f"{link}, down from {time_words(at_ps)} on" for link, at_ps in down.items()]
             sentence += f"; never repaired: {listed(since, 3)}"
         evidence = {"frames": frames, "ports": places}
         yield Finding(cause, case.job["name"], None, sentence, evidence, tuple(where))
 
 
-def _was_hit(case: Case) -> bool:
-    noticed = case.chunks.total("retransmits") + case.chunks.total("timeouts")
-    return bool(noticed) or not case.is_complete
+def _frames_lost(case: Case, cause: str) -> int:
+    """Return the frames lost for a cause, of the job as far as counters tell.
+
+    Next to other jobs those at ports that it uses; where others use these, too, at most its own data frames
+    that never arrived.
+    """
+    lost = int(case.record.summary["frames_lost"].get(cause, 0))
+    if case.is_alone or not lost:
+        return lost
+    if not (case.is_hit or case.lost_frames):
+        return 0
+    counter = _COUNTERS.get(cause)
+    if counter is None:
+        return min(lost, case.lost_frames)
+    ports = [port for port in case.fabric.ports if getattr(port, counter) and _may_lose_at(case, port, cause)]
+    at_ports = sum(int(getattr(port, counter)) for port in ports)
+    if all(map(case.is_only_user, ports)):
+        return at_ports
+    return min(at_ports, case.lost_frames or case.chunks.total("retransmits") or at_ports)
+
+
+def _may_lose_at(case: Case, port: Port, cause: str) -> bool:
+    """Tell whether frames that a port counts as lost may be the job's: failures lose in both directions."""
+    return case.has_frames_on(*(port.ends if cause in _EVENTS else port.ends[:1]))
+
+
+def _took_time(case: Case) -> bool:
+    """Tell whether a failure had an effect: what was sent again and waited for explains some of the time."""
+    if not case.is_complete:
+        return True
+    waited_ps = _timeouts_of_one_chunk(case) * int(case.record.run_spec["transport"].get("timeout_ps", 0))
+    return (case.explained(case.resend_ps() + waited_ps) or 0.0) >= _EFFECT
 
 
 def _lossy_sentence(case: Case, setting: str, frames: int) -> str:
@@ -77,17 +117,25 @@ def _lossy_sentence(case: Case, setting: str, frames: int) -> str:
 
 
 def _failed(case: Case, cause: str) -> list[str]:
-    """Return the links and switches of the events that lose frames for a cause."""
+    """Return the links and switches on the job's paths of the events that lose frames for a cause."""
     kinds = _EVENTS.get(cause, ())
     events = [row for batch in case.record.tables.batches("events") for row in batch.to_pylist()]
-    return list(dict.fromkeys(event["detail"].split(",")[0] for event in events if event["kind"] in kinds))
+    names = dict.fromkeys(event["detail"].split(",")[0] for event in events if event["kind"] in kinds)
+    return [name for name in names if case.record.concerns(case.job["name"], name)]
 
 
-def _drop_places(ports: list[Port], cause: str) -> dict[str, int]:
-    counters = {"buffer_full": "dropped_tail", "headroom_overrun": "dropped_headroom", "wred": "dropped_wred"}
-    if cause not in counters:
+def _links_down(case: Case) -> dict[str, int]:
+    """Return the links on the job's paths that were down when the run ended, and since when [ps]."""
+    down = links_down(case.record.tables)
+    return {name: at_ps for name, at_ps in down.items() if case.record.concerns(case.job["name"], name)}
+
+
+def _drop_places(case: Case, cause: str) -> dict[str, int]:
+    """Return the ports of the job that dropped frames for which a buffer had no room, most first."""
+    if cause in _EVENTS or cause not in _COUNTERS:
         return {}
-    dropped = [(port.name, int(getattr(port, counters[cause]))) for port in ports]
+    ports = [port for port in case.fabric.ports if _may_lose_at(case, port, cause)]
+    dropped = [(port.name, int(getattr(port, _COUNTERS[cause]))) for port in ports]
     return dict(sorted(((name, count) for name, count in dropped if count), key=lambda each: -each[1])[:8])
 
 
@@ -101,7 +149,7 @@ def resending(case: Case) -> Iterator[Finding]:
     resent, naks = case.chunks.total("retransmits"), case.chunks.total("naks")
     if case.record.run_spec["transport"].get("recovery", "go_back_n") != "go_back_n" or not resent:
         return
-    lost = sum(case.record.summary["frames_lost"].values())
+    lost = case.lost_frames
     reordered = max(0, naks - lost) / naks if naks else 0.0
     resend_ps = case.resend_ps()
     if case.chunks.total("out_of_order") and (reordered or is_per_packet(case.record.run_spec)):
@@ -157,7 +205,7 @@ def timeouts(case: Case) -> Iterator[Finding]:
     count = case.chunks.total("timeouts")
     if not count:
         return
-    if not sum(case.record.summary["frames_lost"].values()) and not case.chunks.total("out_of_order"):
+    if not _may_have_lost(case) and not case.chunks.total("out_of_order"):
         yield _too_short(case, count)
         return
     timeout_ps = int(case.record.run_spec["transport"]["timeout_ps"])
@@ -179,6 +227,11 @@ def timeouts(case: Case) -> Iterator[Finding]:
         "chunks_failed": failed,
     }
     yield Finding("retransmission-timeout", case.job["name"], case.explained(waited), sentence, evidence)
+
+
+def _may_have_lost(case: Case) -> bool:
+    """Tell whether frames of the job, answers included, were lost, or may have been."""
+    return bool(case.lost_frames) or any(_frames_lost(case, cause) for cause in _COUNTERS)
 
 
 def _too_short(case: Case, count: int) -> Finding:
@@ -210,7 +263,7 @@ def eager_marking(case: Case) -> Iterator[Finding]:
 
     The explained effect is what the job took beyond the time for which its busiest marking link was occupied.
     """
-    marking = [port for port in case.fabric.ports if port.ecn_marked]
+    marking = [port for port in case.ports if port.ecn_marked]
     cnps = case.chunks.total("cnp_rx")
     if not marking or not cnps:
         return

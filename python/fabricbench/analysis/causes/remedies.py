@@ -121,7 +121,7 @@ class _Known:
 
     def of(self, finding: Finding) -> list[Remedy]:
         """Return the remedies of a cause, at most `_MOST`."""
-        advice = _ADVICE.get(finding.cause)
+        advice = finding.evidence.get("advice", _ADVICE.get(finding.cause))
         told = [Remedy(advice)] if advice and not finding.evidence.get("inherent") else []
         told += [Remedy(_INHERENT)] if finding.evidence.get("inherent") else []
         makers = [_OF_CAUSE[finding.cause]] if finding.cause in _OF_CAUSE else []

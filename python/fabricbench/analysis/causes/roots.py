@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from fabricbench.analysis.causes.finding import Finding
+from fabricbench.analysis.causes.finding import ACROSS_RAILS, Finding
 
 LOSSES = (
     "lossy-fabric",
@@ -24,6 +24,8 @@ _MANY_PLACES = ("hash-collision", "oversubscription", "straggling-nic", "pfc-hea
 _LOADS = ("hash-collision", "oversubscription", "incast", "straggling-nic")
 """Causes whose cost is what a port needs beyond the ideal: ports work beside each other, so the largest
 counts."""
+_OF_CROSSING = ("oversubscription", "hash-collision", "pfc-head-of-line-blocking", "ecn-too-eager")
+"""What the load of uplinks brings about, where a job crosses rails."""
 _RESIDUAL_SHARE = 0.02
 """Share of the lost time below which what is measured as a rest is not named."""
 
@@ -33,7 +35,7 @@ def roots(found: Sequence[Finding]) -> list[Finding]:
 
     The largest share comes first; causes without one follow in the order in which they were found.
     """
-    told = _parted(_with_symptoms(_once(found)))
+    told = _parted(_with_symptoms(_under_crossing(_once(found))))
     return sorted(told, key=lambda each: (each.explained is None, -(each.explained or 0.0)))
 
 
@@ -51,6 +53,21 @@ def _joined(worst: Finding, group: Sequence[Finding]) -> Finding:
     others = [each for each in group if each is not worst]
     where = dict.fromkeys([*worst.where, *(place for each in others for place in each.where)])
     return replace(worst, where=tuple(where), under=(*worst.under, *others))
+
+
+def _under_crossing(found: Sequence[Finding]) -> list[Finding]:
+    """Put the load of uplinks under the order of ranks that makes data cross rails.
+
+    What it explains is the largest of their shares, which overlap.
+    """
+    root = next((each for each in found if each.cause == ACROSS_RAILS), None)
+    if root is None:
+        return list(found)
+    loads = [each for each in found if each.cause in _OF_CROSSING]
+    explained = max((each.explained for each in loads if each.explained is not None), default=None)
+    under = tuple(below for each in loads for below in (replace(each, under=()), *each.under))
+    root = replace(root, explained=explained, where=loads[0].where if loads else (), under=under)
+    return [root, *(each for each in found if each.cause not in (ACROSS_RAILS, *_OF_CROSSING))]
 
 
 def _with_symptoms(found: Sequence[Finding]) -> list[Finding]:

@@ -9,7 +9,7 @@ from fabricbench.analysis.diagnosis import CAUSES, HEALTHY_PERCENT
 from fabricbench.metrics import BY_NAME, HEADLINES
 from fabricbench.report.html.model import Answer, Tone
 from fabricbench.report.terminal.cells import value_text
-from fabricbench.results.several import worst_job, worst_text
+from fabricbench.results.several import worst_of
 
 if TYPE_CHECKING:
     from fabricbench.analysis.causes.finding import Finding
@@ -58,13 +58,13 @@ def _how_long(own: Sequence[ResultRow], run: Sequence[ResultRow]) -> Answer | No
 def _how_far(own: Sequence[ResultRow], run: Sequence[ResultRow]) -> Answer | None:
     """Tell the least share of the ideal, and what the worst of several jobs keeps of its run alone."""
     known = [row for row in own if row.summary.value(_IDEAL.name) is not None]
-    worst = worst_job([row.report for row in own]) if len(own) > 1 else None
-    beside = "" if worst is None else f"; worst: {worst_text(worst)}"
+    worst = worst_of([row.report for row in own]) if len(own) > 1 else ""
+    beside = f"; worst: {worst}" if worst else ""
     if not known:
         return Answer("How far from ideal", "–", f"no ideal is known{beside}") if own else None
     least = min(known, key=lambda row: row.summary.value(_IDEAL.name) or 0.0)
     percent = least.summary.value(_IDEAL.name) or 0.0
-    tone: Tone = "good" if percent >= HEALTHY_PERCENT and worst is None else ""
+    tone: Tone = "good" if percent >= HEALTHY_PERCENT and not worst else ""
     about = f"of ideal, {least.label}{_range(run, _IDEAL)}{beside}"
     return Answer("How far from ideal", _text(least, _IDEAL), about, tone)
 
@@ -93,7 +93,11 @@ def _why(own: Sequence[ResultRow], found: Insight) -> list[Answer]:
 def _first_finding(own: Sequence[ResultRow], found: Insight) -> Finding:
     """Return the first finding of the job with the least share of its ideal, or the first of all."""
     shares = {row.summary.job: row.summary.value(_IDEAL.name) for row in own}
-    order = sorted(found.unhealthy, key=lambda job: (job not in found.unfinished, shares.get(job) or 0.0))
+    failed = {row.summary.job for row in own if row.report.is_rejected}
+    order = sorted(
+        found.unhealthy,
+        key=lambda job: (job not in found.unfinished, job not in failed, shares.get(job) or 0.0),
+    )
     return next(iter([each for job in order for each in found.of_job(job)]), found.findings[0])
 
 

@@ -13,6 +13,7 @@ from fabricbench.figures.subject import Subject
 from fabricbench.metrics import METRICS, JobKind, Metric, View
 from fabricbench.report.columns import has_barriers, run_columns
 from fabricbench.report.criteria import judgement_text
+from fabricbench.report.fabric import columns_of, per_trial
 from fabricbench.report.html.figures import figure_section
 from fabricbench.report.html.model import (
     Cell,
@@ -51,8 +52,28 @@ def summary_section(rows: Sequence[ResultRow]) -> Section:
     columns.append(Column("trial", numeric=False))
     cells = [_row(row, metrics, names, has_parts) for row in rows[:MAX_TABLE_ROWS]]
     table = TablePart(columns, cells, _caption(rows))
-    parts = [table, *_notes(rows), *_published_notes(rows), *_reasons(rows), *_criteria(rows)]
+    parts = [table, *_fabric(rows), *_notes(rows), *_published_notes(rows), *_reasons(rows), *_criteria(rows)]
     return Section("summary", "Summary", parts)
+
+
+def _fabric(rows: Sequence[ResultRow]) -> list[Part]:
+    """Give what is of the whole fabric, a line for each trial whose jobs share it; nothing without one."""
+    shown = per_trial(rows)
+    metrics = columns_of(shown)
+    if not metrics:
+        return []
+    columns = [
+        Column("trial", numeric=False),
+        *(Column(each.label or each.title, each.unit) for each in metrics),
+    ]
+    lines = [
+        Row(
+            [Cell(f"{row.trial.id} {row.size}"), *(_metric_cell(row, each) for each in metrics)],
+            focus=row.is_focus,
+        )
+        for row in shown[:MAX_TABLE_ROWS]
+    ]
+    return [TablePart(columns, lines, "The whole fabric, all jobs together.")]
 
 
 def _row(row: ResultRow, metrics: Iterable[Metric], names: Sequence[str], has_parts: bool) -> Row:

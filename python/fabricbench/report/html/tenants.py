@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 MAX_TENANT_ROWS = 200
 MAX_PLACEMENT_ROWS = 100
-_METRICS = [metric for metric in in_views(View.TENANTS) if metric.scope is Scope.JOB]
+_METRICS = [metric for metric in in_views(View.TENANTS, View.SHARED) if metric.scope is Scope.JOB]
 
 
 def tenants_section(rows: Sequence[ResultRow], focus: Trial) -> Section | None:

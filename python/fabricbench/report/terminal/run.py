@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from fabricbench.metrics import ROUNDS, View
 from fabricbench.report.columns import has_chunks, held, run_columns
 from fabricbench.report.criteria import ALL_MET, judgement_text
+from fabricbench.report.fabric import columns_of, per_trial
 from fabricbench.report.terminal.cells import (
     axis_columns,
     full_label,
@@ -23,6 +24,7 @@ from fabricbench.report.terminal.tenants import seeds_text, tenants_table
 from fabricbench.report.terminal.variants import variant_table, versus_text
 from fabricbench.report.text_table import Column, Row, Style, render, split_head, styled
 from fabricbench.results.axes import axes_label, axis_names, axis_values
+from fabricbench.results.several import concern
 from fabricbench.results.sizes import size_title
 from fabricbench.results.variants import is_compared
 from fabricbench.words import data_size
@@ -50,7 +52,7 @@ def run_table(jobs: Sequence[JobReport], *, colour: bool = False) -> str:
     first = {_run(job): job.trial.facts.position for job in sorted(beside, key=_position, reverse=True)}
     shown = _in_order([job for job in jobs if job.trial.attempt not in known])
     tables = [_group_table(list(group), colour=colour) for _, group in groupby(shown, key=_group)]
-    tables += [_swept_text(jobs, colour=colour)]
+    tables += [_fabric_text(shown, colour=colour), _swept_text(jobs, colour=colour)]
     tables += [
         versus_text(list(group), colour=colour) for _, group in groupby(sorted(jobs, key=_suite), key=_suite)
     ]
@@ -71,6 +73,27 @@ def _swept_text(jobs: Sequence[JobReport], *, colour: bool) -> str:
     from fabricbench.report.terminal.sweep import sweep_text
 
     return sweep_text(jobs, colour=colour)
+
+
+def _fabric_text(jobs: Sequence[JobReport], *, colour: bool) -> str:
+    """Write what is of the whole fabric, a line for each trial that shares it; empty if there is none."""
+    rows = sorted(per_trial(jobs), key=_position)
+    metrics = columns_of(rows)
+    if not metrics:
+        return ""
+    names = dict(zip((trial.attempt for _, trial in _named_trials(rows)), _named_trials(rows), strict=True))
+    lines = [
+        Row(
+            [
+                names[row.trial.attempt][0],
+                *(value_text(row.trial, row.summary, metric) for metric in metrics),
+            ]
+        )
+        for row in rows
+    ]
+    columns = [Column(("trial",), is_text=True), *map(Column, heads(metrics))]
+    title = styled("whole fabric, all jobs together", Style.BOLD, colour=colour)
+    return f"{title}\n{render(columns, lines, colour=colour)}"
 
 
 def _tcp_text(jobs: Sequence[JobReport], *, colour: bool) -> str:
@@ -118,14 +141,21 @@ def _suite(job: JobReport) -> str:
 
 
 def _in_order(jobs: Sequence[JobReport]) -> list[JobReport]:
-    """Put the jobs of a table together; tables of one plan come in the order of their first trials."""
+    """Put the jobs of a table together; tables of one plan come in the order of their first trials.
+
+    Of the jobs of a plan the one comes first of which a trial failed, then that with the least share of its
+    ideal.
+    """
     first: dict[tuple[str, str, str], int] = {}
+    worst: dict[tuple[str, ...], tuple[bool, bool, float]] = {}
     for job in sorted(jobs, key=_position):
-        first.setdefault(_group(job)[:3], _position(job))
+        group = _group(job)
+        first.setdefault(group[:3], _position(job))
+        worst[group] = min(worst.get(group, concern(job)), concern(job))
 
     def order(job: JobReport) -> tuple[object, ...]:
-        plan, tag, variant, name = _group(job)
-        return plan, tag, first[plan, tag, variant], variant, name, _position(job)
+        plan, tag, variant, name = group = _group(job)
+        return plan, tag, first[plan, tag, variant], variant, worst[group], name, _position(job)
 
     return sorted(jobs, key=order)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from fabricbench.metrics import PAUSES, View, in_views
+from fabricbench.metrics import PAUSES, Scope, View, in_views
 from fabricbench.report.terminal.cells import heads, label, metric_text
 from fabricbench.report.text_table import Column, Row, Style, fixed, render, styled
 from fabricbench.results.several import total_ranks, worst_job, worst_text
@@ -15,7 +15,11 @@ if TYPE_CHECKING:
     from fabricbench.results.jobs import JobReport
 
 _OF_ROUNDS = [metric for metric in in_views(View.TENANTS) if View.SIZES in metric.views]
-_OF_CHUNKS = [metric for metric in in_views(View.TENANTS) if View.SIZES not in metric.views]
+_OF_CHUNKS = [
+    metric
+    for metric in in_views(View.TENANTS, View.SHARED)
+    if View.SIZES not in metric.views and metric.scope is Scope.JOB
+]
 """What a job beside others and alone are compared by: what is kept of the bandwidth stands between these."""
 _COLUMNS = [
     Column(("", "size"), is_text=True),

@@ -8,8 +8,9 @@ from itertools import groupby
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from fabricbench.metrics import METRICS, Metric, View, in_views
-from fabricbench.report.criteria import judgement_text
+from fabricbench.metrics import METRICS, Metric, Scope, View, in_views
+from fabricbench.report.criteria import judgement_text, not_met_text
+from fabricbench.report.fabric import held, per_trial, shares_fabric
 from fabricbench.report.measured import NO_CHUNKS, measured_facts, printed_values
 from fabricbench.report.tcp import connection_table, tcp_table
 from fabricbench.report.terminal.cells import deviation_text, heading, sized, value_text
@@ -17,7 +18,7 @@ from fabricbench.report.terminal.hosts import hosts_table
 from fabricbench.report.terminal.tenants import tenants_table
 from fabricbench.report.text_table import Column, Row, Style, render, styled
 from fabricbench.results.axes import axes_label
-from fabricbench.results.several import jobs_text, kept_of, total_ranks, worst_job
+from fabricbench.results.several import by_concern, jobs_text, kept_of, total_ranks, worst_job
 from fabricbench.words import data_size, plan_value
 
 if TYPE_CHECKING:
@@ -36,17 +37,32 @@ def trial_text(jobs: Sequence[JobReport], tags: Sequence[str] = (), *, colour: b
     """
     trial = jobs[0].trial
     told = [(name, _tags_text(trial, tags) if name == "tag" else text) for name, text in _trial_facts(trial)]
+    told = [(name, f"{text}{not_met_text(jobs)}" if name == "status" else text) for name, text in told]
     told += [("jobs", text)] if (text := jobs_text(jobs)) else []
     facts = render([Column((), is_text=True)] * 2, [Row(pair) for pair in told], colour=False)
     facts = "\n".join([facts, *(f"note: {note}" for note in trial.notes)])
+    jobs = by_concern(jobs)
     beside = [job for job in jobs if job.alone]
     tenants = [tenants_table(beside, colour=colour)] if beside else []
     if trial.is_printed:
         return "\n\n".join([facts, *(_job_text(job, colour=colour) for job in jobs), *_printed(trial)])
+    fabric = [table for table in [_fabric_text(jobs, colour=colour)] if table]
     tcp_tables = (tcp_table([("this", trial)], colour=colour), connection_table(trial, colour=colour))
     tcp = [table for table in tcp_tables if table]
     hosts = [table for table in [hosts_table(trial, colour=colour)] if table]
-    return "\n\n".join([facts, *(_job_text(job, colour=colour) for job in jobs), *tenants, *tcp, *hosts])
+    return "\n\n".join(
+        [facts, *(_job_text(job, colour=colour) for job in jobs), *fabric, *tenants, *tcp, *hosts]
+    )
+
+
+def _fabric_text(jobs: Sequence[JobReport], *, colour: bool) -> str:
+    """Write the metrics of the whole fabric of a trial whose jobs share it; empty for any other."""
+    rows = [_metric_row(row, metric, None) for row in per_trial(jobs) for metric in held(row)]
+    if not rows:
+        return ""
+    heads = [Column((name,), is_text=name != "value") for name in ("metric", "value", "unit")]
+    title = styled("whole fabric, all jobs together", Style.BOLD, colour=colour)
+    return "\n".join([title, render(heads, [Row(row.cells[:3]) for row in rows], colour=colour)])
 
 
 def _trial_facts(trial: Trial) -> list[tuple[str, str]]:
@@ -116,7 +132,9 @@ def _job_text(job: JobReport, *, colour: bool) -> str:
 
 def _is_shown(job: JobReport, metric: Metric) -> bool:
     """Whether a job has a metric; one that is missing since the job did not complete is shown as missing."""
-    if metric.is_on_demand:
+    if metric.is_on_demand or ((metric.scope is Scope.RUN) and shares_fabric(job.trial)):
+        return False
+    if View.SHARED in metric.views and not shares_fabric(job.trial):
         return False
     if job.summary.value(metric.name) is not None:
         return True
@@ -176,7 +194,7 @@ def trial_list(
     rows: list[Row] = []
     for trial in trials:
         tagged = _tags_text(trial, tags.get(trial.id, ()))
-        finished: Sequence[JobReport | None] = jobs_of.get(trial.attempt) or [None]
+        finished: Sequence[JobReport | None] = by_concern(jobs_of.get(trial.attempt, ())) or [None]
         worst = worst_job(jobs_of.get(trial.attempt, []))
         for job in finished:
             row = _list_row(trial, job, tagged)
@@ -200,7 +218,7 @@ def _list_row(trial: Trial, job: JobReport | None, tagged: str) -> Row:
     values = [value_text(trial, job.summary, metric) if job else "-" for metric in in_views(View.TRIALS)]
     started = trial.started_at[:16].replace("T", " ")
     size = job.size if job else data_size(facts.data_size_bytes)
-    status = job.summary.status if job else trial.status
+    status = status_text(job) if job else trial.status
     variant = "" if facts.variant in ("", "base") else facts.variant
     told = ", ".join(part for part in (variant, axes_label(trial)) if part)
     plan = f"{facts.plan} ({told})" if told else facts.plan
@@ -215,3 +233,9 @@ def _list_row(trial: Trial, job: JobReport | None, tagged: str) -> Row:
         status,
     ]
     return Row([*cells, *values, started], Style.PLAIN if status == "complete" else Style.RED)
+
+
+def status_text(job: JobReport) -> str:
+    """Return how a job ended; of a complete one that misses a criterion that."""
+    is_not_met = job.summary.status == "complete" and job.is_rejected
+    return "not met" if is_not_met else job.summary.status

@@ -19,7 +19,7 @@ export function Header({ trial, view }: { trial: TrialDetail; view: string }) {
       <div>
         <Group gap="xs">
           <Title order={1}>{trial.plan}</Title>
-          <StatusBadge status={trial.status} />
+          <StatusBadge status={trial.status} verdict={trial.verdict} />
           {isPrinted(trial) ? <Badge color="grape">measured</Badge> : null}
           {trial.tags.map((tag) => (
             <Badge key={tag} color="gray">

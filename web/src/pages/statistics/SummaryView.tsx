@@ -3,8 +3,8 @@ import { Link } from 'react-router';
 
 import { useMetrics } from '../../api/queries';
 import type { JobDetail, Measured, Metric, TrialDetail } from '../../api/types';
-import { metricOf, metricsOf, metricText } from '../../format/metrics';
-import { firstCauses, jobsText, shownJob, shownText } from '../../format/jobs';
+import { fabricMetricOf, metricOf, metricsOf, metricText } from '../../format/metrics';
+import { firstCauses, jobsText, shownFirst, shownJob, shownText } from '../../format/jobs';
 import { dataSize, MISSING, significant, whole } from '../../format/numbers';
 import { NoteList } from '../../components/NoteList';
 import { Criteria } from './Criteria';
@@ -22,7 +22,7 @@ interface Tile {
 
 /** The figures that are looked at first, then every metric of every job. */
 export function SummaryView({ trial }: { trial: TrialDetail }) {
-  const jobs = jobsOf(trial);
+  const jobs = shownFirst(trial, jobsOf(trial));
   const metrics = useMetrics();
   const job = shownJob(trial, jobs);
   if (job === undefined) return <Text size="sm">{trial.message || 'This trial has no results.'}</Text>;
@@ -102,8 +102,13 @@ function tiles(metrics: readonly Metric[], trial: TrialDetail, job: JobDetail): 
         .join('; '),
     },
     ...shown.map((metric) => {
-      const { title, unit } = metric;
-      return { label: title, value: metricText(metricOf(job, metric), metric), unit };
+      const { title, unit, scope } = metric;
+      const label = scope === 'run' && jobsOf(trial).length > 1 ? `${title}, whole fabric` : title;
+      return {
+        label,
+        value: metricText(scope === 'run' ? fabricMetricOf(job, metric) : metricOf(job, metric), metric),
+        unit,
+      };
     }),
     ...(job.measured ? printedTiles(job.measured) : []),
   ];

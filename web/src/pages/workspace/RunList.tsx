@@ -11,8 +11,8 @@ import { ariaSort, SortButton } from '../../components/SortButton';
 import { StatusBadge } from '../../components/StatusBadge';
 import type { useSearch } from '../../components/useSearch';
 import { caseText } from '../../format/axes';
-import { worstText } from '../../format/jobs';
-import { metricOf, metricText, worstBy } from '../../format/metrics';
+import { shownJob, worstText } from '../../format/jobs';
+import { metricOf, metricText } from '../../format/metrics';
 import { counted, dataSize, MISSING, moment } from '../../format/numbers';
 import { Tags, Verdict } from './columns';
 import { sortingOf } from './filters';
@@ -39,10 +39,10 @@ const HEADS: readonly HeadOf[] = [
   {
     title: 'Of ideal, %',
     sort: 'ideal_percent',
-    hint: 'Share of the ideal, least and largest: of several jobs the worst',
+    hint: 'Share of the ideal, least and largest: of several jobs that of the one with the least',
     right: true,
   },
-  { title: 'Worst job', hint: 'The job that fares worst: what it keeps of its bus bandwidth alone' },
+  { title: 'Kept alone', hint: 'The job that keeps least of its bus bandwidth alone, and how much' },
   { title: 'Tags' },
   { title: 'Backend', sort: 'backend' },
   { title: 'Ran' },
@@ -148,7 +148,7 @@ function Run({ run, isOpen, onToggle, filter, selection }: RunProps) {
         </Table.Td>
         <Table.Td title={run.title}>{run.plan}</Table.Td>
         <Table.Td>
-          <States states={run.states} />
+          <States states={run.states} verdict={run.verdict} />
         </Table.Td>
         <Table.Td>
           <Verdict verdict={run.verdict} />
@@ -172,14 +172,14 @@ function Run({ run, isOpen, onToggle, filter, selection }: RunProps) {
   );
 }
 
-function States({ states }: { states: RunListRow['states'] }) {
+function States({ states, verdict }: Pick<RunListRow, 'states' | 'verdict'>) {
   const several = Object.keys(states).length > 1;
   return (
     <Group gap={4} wrap="nowrap">
       {Object.entries(states).map(([status, count]) => (
         <Group key={status} gap={2} wrap="nowrap">
           {several ? <Text size="sm">{counted(count)}</Text> : null}
-          <StatusBadge status={status as Trial['status']} />
+          <StatusBadge status={status as Trial['status']} verdict={verdict} />
         </Group>
       ))}
     </Group>
@@ -197,6 +197,13 @@ function Same({ run }: { run: RunListRow }) {
       {label}
     </Link>
   );
+}
+
+/** The job whose figures a row has, and of how many. */
+function jobText(trial: Trial): string {
+  const job = shownJob(trial, trial.jobs);
+  if (job === undefined) return MISSING;
+  return trial.jobs.length === 1 ? job.job : `${job.job} (1 of ${trial.jobs.length})`;
 }
 
 function took({ started_at, ended_at }: RunListRow): string {
@@ -225,6 +232,7 @@ function Trials({ run, filter, selection }: Omit<RunProps, 'isOpen' | 'onToggle'
                 <Table.Th w={34} aria-label="Choose" />
                 <Table.Th>Trial</Table.Th>
                 <Table.Th>Variant</Table.Th>
+                <Table.Th>Job</Table.Th>
                 <Table.Th className="right">Data size</Table.Th>
                 {shown.map((metric) => (
                   <Table.Th key={metric.name} className="right" title={metric.title}>
@@ -252,9 +260,10 @@ function Trials({ run, filter, selection }: Omit<RunProps, 'isOpen' | 'onToggle'
                     {caseText(trial) || 'base'}
                     {trial.iteration > 0 ? ` #${trial.iteration}` : ''}
                   </Table.Td>
+                  <Table.Td>{jobText(trial)}</Table.Td>
                   <Table.Td className="right">{dataSize(trial.data_size_bytes)}</Table.Td>
                   {shown.map((metric) => {
-                    const job = worstBy(trial.jobs, metric);
+                    const job = shownJob(trial, trial.jobs);
                     return (
                       <Table.Td key={metric.name} className="right">
                         {job === undefined ? MISSING : metricText(metricOf(job, metric), metric)}
@@ -262,7 +271,11 @@ function Trials({ run, filter, selection }: Omit<RunProps, 'isOpen' | 'onToggle'
                     );
                   })}
                   <Table.Td>
-                    <StatusBadge status={trial.status} title={trial.message || undefined} />
+                    <StatusBadge
+                      status={trial.status}
+                      verdict={trial.verdict}
+                      title={trial.message || undefined}
+                    />
                   </Table.Td>
                 </Table.Tr>
               ))}

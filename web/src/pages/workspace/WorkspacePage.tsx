@@ -90,7 +90,8 @@ interface ListProps extends ReturnType<typeof useSearch> {
 function List({ pages, selection, search, change }: ListProps) {
   const navigate = useNavigate();
   const metrics = useMetrics();
-  const columns = useMemo(() => trialColumns(selection, metrics), [selection, metrics]);
+  const { key } = sortingOf(search);
+  const columns = useMemo(() => trialColumns(selection, metrics, key), [selection, metrics, key]);
   if (pages.error !== null)
     return <Failure error={pages.error} what="The list of trials" retry={pages.refetch} />;
   if (pages.total === undefined) return <Loading what="Loading trials" />;

@@ -2,10 +2,10 @@ import { Badge, Checkbox, Group, Text } from '@mantine/core';
 import { IconRuler2 } from '@tabler/icons-react';
 import { Link } from 'react-router';
 
-import type { Metric, Trial } from '../../api/types';
+import type { JobMetrics, Metric, Trial } from '../../api/types';
 import type { GridColumn } from '../../components/Grid';
 import { StatusBadge } from '../../components/StatusBadge';
-import { worstText } from '../../format/jobs';
+import { shownJob, worstText } from '../../format/jobs';
 import { caseText } from '../../format/axes';
 import { metricOf, metricText, worstBy } from '../../format/metrics';
 import { dataSize, MISSING, moment, significant } from '../../format/numbers';
@@ -15,7 +15,12 @@ interface Selection {
   toggle: (id: string) => void;
 }
 
-function metricColumn(metric: Metric): GridColumn<Trial> {
+/** The job whose figures a row has: the worst by the metric that sorts the list, or the one shown of the trial. */
+function jobOf(trial: Trial, sortedBy: Metric | undefined): JobMetrics | undefined {
+  return sortedBy === undefined ? shownJob(trial, trial.jobs) : worstBy(trial.jobs, sortedBy);
+}
+
+function metricColumn(metric: Metric, sortedBy: Metric | undefined): GridColumn<Trial> {
   return {
     key: metric.name,
     title: `${metric.label.slice(0, 1).toUpperCase()}${metric.label.slice(1)}`,
@@ -24,21 +29,32 @@ function metricColumn(metric: Metric): GridColumn<Trial> {
     width: 84,
     right: true,
     sortable: true,
-    cell: (trial) => <Figure trial={trial} metric={metric} />,
+    cell: (trial) => <Figure trial={trial} metric={metric} sortedBy={sortedBy} />,
   };
 }
 
-/** A figure of the job that fares worst by it, by which the server sorts; of several jobs it says whose it is. */
-function Figure({ trial, metric }: { trial: Trial; metric: Metric }) {
-  const job = worstBy(trial.jobs, metric);
+interface FigureProps {
+  trial: Trial;
+  metric: Metric;
+  sortedBy: Metric | undefined;
+}
+
+/** A figure of the job of the row; of several jobs it says whose it is. */
+function Figure({ trial, metric, sortedBy }: FigureProps) {
+  const job = jobOf(trial, sortedBy);
   if (job === undefined) return MISSING;
   const text = metricText(metricOf(job, metric), metric);
   if (trial.jobs.length === 1) return text;
-  return <span title={`${metric.title} of job ${job.job}, the worst of ${trial.jobs.length}`}>{text}</span>;
+  return <span title={`${metric.title} of job ${job.job}, one of ${trial.jobs.length}`}>{text}</span>;
 }
 
-/** Columns of the list of trials; figures are those of the job that fares worst by each. */
-export function trialColumns(selection: Selection, metrics: readonly Metric[]): GridColumn<Trial>[] {
+/** Columns of the list of trials; all figures of a row are those of one job, which it names. */
+export function trialColumns(
+  selection: Selection,
+  metrics: readonly Metric[],
+  sortKey?: string,
+): GridColumn<Trial>[] {
+  const sortedBy = metrics.find(({ name }) => name === sortKey);
   return [
     {
       key: 'select',
@@ -46,13 +62,7 @@ export function trialColumns(selection: Selection, metrics: readonly Metric[]): 
       width: 34,
       cell: (trial) => <Choice trial={trial} selection={selection} />,
     },
-    {
-      key: 'status',
-      title: 'Status',
-      width: 92,
-      sortable: true,
-      cell: (trial) => <StatusBadge status={trial.status} title={trial.message || undefined} />,
-    },
+    { key: 'status', title: 'Status', width: 92, sortable: true, cell: statusBadge },
     {
       key: 'plan',
       title: 'Plan',
@@ -81,9 +91,9 @@ export function trialColumns(selection: Selection, metrics: readonly Metric[]): 
     {
       key: 'collective',
       title: 'Collective',
-      hint: 'That of the first job, which is named where there are several',
+      hint: 'Of several jobs the one whose figures the row has, which is named',
       width: 'minmax(130px, 1fr)',
-      cell: collectiveText,
+      cell: (trial) => collectiveText(trial, jobOf(trial, sortedBy)),
     },
     {
       key: 'ranks',
@@ -93,11 +103,13 @@ export function trialColumns(selection: Selection, metrics: readonly Metric[]): 
       right: true,
       cell: ({ ranks }) => significant(ranks),
     },
-    ...metrics.filter(({ views }) => views.includes('trials-page')).map(metricColumn),
+    ...metrics
+      .filter(({ views }) => views.includes('trials-page'))
+      .map((metric) => metricColumn(metric, sortedBy)),
     {
       key: 'worst',
-      title: 'Worst job',
-      hint: 'The job that fares worst beside the others: what it keeps of its bus bandwidth alone',
+      title: 'Kept alone',
+      hint: 'The job that keeps least of its bus bandwidth alone next to the others, and how much',
       width: 'minmax(90px, 0.6fr)',
       cell: (trial) => <Worst trial={trial} />,
     },
@@ -121,6 +133,10 @@ export function trialColumns(selection: Selection, metrics: readonly Metric[]): 
       cell: (trial) => moment(trial.started_at, false),
     },
   ];
+}
+
+function statusBadge({ status, verdict, message }: Trial) {
+  return <StatusBadge status={status} verdict={verdict} title={message || undefined} />;
 }
 
 function Choice({ trial, selection }: { trial: Trial; selection: Selection }) {
@@ -167,8 +183,7 @@ function variantText(trial: Trial) {
   );
 }
 
-function collectiveText({ jobs }: Trial) {
-  const [job] = jobs;
+function collectiveText({ jobs }: Trial, job: JobMetrics | undefined) {
   if (job === undefined) return MISSING;
   const what = `${job.collective ?? MISSING}${job.algorithm ? `, ${job.algorithm}` : ''}`;
   if (jobs.length === 1) return <span title={what}>{what}</span>;

@@ -1,0 +1,257 @@
+"""Links of each job of a trial: egress ports that its data, or the answers to it, use or may use.
+
+A queue pair whose path is in table `paths` uses that path. Any other one, such as one whose packets are
+sprayed, may use every shortest path between its hosts, as does one that may have been rerouted: `paths` has
+the paths before any failure. Answers (ACK, NAK, CNP) have a hash of their own and may use every shortest path
+back.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from fabricbench.analysis.summary import Tables
+
+EgressPort = tuple[str, int]
+"""A node and the number of its port."""
+_CUTS = ("link-down", "link-rate", "switch-down")
+"""Failures after which data may take other paths."""
+
+
+@dataclass(frozen=True)
+class JobLinks:
+    """Egress ports that one job uses or may use.
+
+    Attributes:
+        data: Ports that its data frames leave by, those of hosts included.
+        answers: Ports that answers to them leave by.
+    """
+
+    data: frozenset[EgressPort]
+    answers: frozenset[EgressPort]
+
+    def are_apart_from(self, ends: Iterable[EgressPort]) -> bool:
+        """Whether neither data nor answers leave by any of some ports."""
+        return all(end not in self.data and end not in self.answers for end in ends)
+
+
+class Wiring:
+    """Every link of the fabric, as the table `links` has them, for shortest paths."""
+
+    def __init__(self, links: Iterable[Mapping[str, Any]]) -> None:
+        """Take the rows of `links` with at least `from`, `from_port` and `to`."""
+        self._ports: dict[str, list[tuple[int, str]]] = defaultdict(list)
+        self._back: dict[str, set[str]] = defaultdict(set)
+        self._hops_to: dict[frozenset[str], dict[str, int]] = {}
+        for row in links:
+            self._ports[row["from"]].append((row["from_port"], row["to"]))
+            self._back[row["to"]].add(row["from"])
+
+    def without(self, cut: Collection[EgressPort]) -> Wiring:
+        """Return the fabric without some egress ports."""
+        rows = (
+            {"from": node, "from_port": port, "to": peer}
+            for node, ports in self._ports.items()
+            for port, peer in ports
+            if (node, port) not in cut
+        )
+        return Wiring(rows)
+
+    def named(self, names: Collection[str]) -> set[EgressPort]:
+        """Return the egress ports of both directions of links, or of all links of nodes, by their names.
+
+        A link is called by both nodes, `leaf0-spine1`, one of several parallel ones `leaf0-spine1:0`.
+        """
+        pairs = {name.partition(":")[0] for name in names}
+        return {
+            (node, port)
+            for node, ports in self._ports.items()
+            for port, peer in ports
+            if not pairs.isdisjoint((node, peer, f"{node}-{peer}", f"{peer}-{node}"))
+        }
+
+    def between(self, node: str, peer: str) -> list[EgressPort]:
+        """Return the ports of a node that lead to a neighbour."""
+        return [(node, port) for port, other in self._ports[node] if other == peer]
+
+    def grouped(self, pairs: Iterable[tuple[str, str]]) -> Iterable[Sequence[tuple[str, str]]]:
+        """Group pairs of hosts by the switches at both ends: those of a group have the same paths between."""
+        groups: dict[tuple[frozenset[str], frozenset[str]], list[tuple[str, str]]] = defaultdict(list)
+        for source, target in pairs:
+            groups[frozenset(self._back[source]), frozenset(self._back[target])].append((source, target))
+        return groups.values()
+
+    def paths(self, pairs: Iterable[tuple[str, str]]) -> set[EgressPort]:
+        """Return the egress ports on all shortest paths between pairs of a source and a target host.
+
+        Targets at the same switches are searched together.
+        """
+        targets: dict[frozenset[str], tuple[set[str], set[str]]] = {}
+        for source, target in pairs:
+            sources, own = targets.setdefault(frozenset(self._back[target]), (set(), set()))
+            sources.add(source)
+            own.add(target)
+        found: set[EgressPort] = set()
+        for last, (sources, own) in targets.items():
+            found |= self._to(last, sources, own)
+        return found
+
+    def _to(self, last: frozenset[str], sources: set[str], targets: set[str]) -> set[EgressPort]:
+        """Return the ports on the way from some hosts to targets that are all at the switches `last`."""
+        if last not in self._hops_to:
+            self._hops_to[last] = self._hops(last)
+        hops = self._hops_to[last]
+        found: set[EgressPort] = set()
+        reached, seen = deque(sorted(sources)), set(sources)
+        while reached:
+            node = reached.popleft()
+            if node in last:
+                found |= {(node, port) for port, peer in self._ports[node] if peer in targets}
+                continue
+            ahead = [(hops[peer], port, peer) for port, peer in self._ports[node] if peer in hops]
+            least = min((count for count, _, _ in ahead), default=0)
+            for count, port, peer in ahead:
+                if count == least:
+                    found.add((node, port))
+                    if peer not in seen:
+                        seen.add(peer)
+                        reached.append(peer)
+        return found
+
+    def _hops(self, last: Iterable[str]) -> dict[str, int]:
+        """Return how many links each switch is away from the nearest of some; hosts pass nothing on."""
+        hops = dict.fromkeys(last, 0)
+        open_nodes = deque(hops)
+        while open_nodes:
+            node = open_nodes.popleft()
+            for before in self._back[node]:
+                if before not in hops and not _is_host(before):
+                    hops[before] = hops[node] + 1
+                    open_nodes.append(before)
+        return hops
+
+
+@dataclass(frozen=True)
+class _QueuePair:
+    """A queue pair of a job, by its number, and its hosts; no number where only the hosts are known."""
+
+    number: int | None
+    source: str
+    target: str
+
+
+class LinksOfJobs:
+    """The links of each job of a trial, computed when they are first needed."""
+
+    def __init__(self, run_spec: Mapping[str, Any], tables: Tables) -> None:
+        """Take a trial; nothing is read yet."""
+        self._spec, self._tables = run_spec, tables
+
+    @cached_property
+    def by_job(self) -> Mapping[str, JobLinks]:
+        """The links of every job, by its name."""
+        pairs, paths = _queue_pairs(self._tables), _recorded_paths(self._tables)
+        return {
+            job["name"]: self._of(job, pairs.get(job["name"]) or _all_pairs(job), paths)
+            for job in self._spec["jobs"]
+        }
+
+    def concerns(self, job: str, name: str) -> bool:
+        """Tell whether a job may have frames on a link or at a node, by its name; of an unknown one, too."""
+        ends = self._wiring.named({name})
+        return not ends or not self.by_job[job].are_apart_from(ends)
+
+    def _of(
+        self, job: Mapping[str, Any], pairs: Collection[_QueuePair], paths: Mapping[int, Sequence[_Hop]]
+    ) -> JobLinks:
+        data: set[EgressPort] = set()
+        free: set[tuple[str, str]] = set()
+        for pair in pairs:
+            hops = paths.get(pair.number) if pair.number is not None else None
+            if not hops:
+                free.add((pair.source, pair.target))
+                continue
+            data.update((hop.node, hop.port) for hop in hops)
+            data.update(self._wiring.between(pair.source, hops[0].node))
+            data.update(self._wiring.between(hops[-1].peer, pair.target))
+        there = {(pair.source, pair.target) for pair in pairs}
+        back = {(target, source) for source, target in there}
+        data |= self._wiring.paths(free) | self._rerouted(there)
+        answers = self._wiring.paths(back) | self._rerouted(back)
+        return JobLinks(frozenset(data | answers if job.get("storage") else data), frozenset(answers))
+
+    def _rerouted(self, pairs: Collection[tuple[str, str]]) -> set[EgressPort]:
+        """Return the ports that pairs of hosts may use some of whose shortest paths fail."""
+        found: set[EgressPort] = set()
+        if not self._failed:
+            return found
+        for alike in self._wiring.grouped(pairs):
+            usual = self._wiring.paths(alike)
+            if not self._failed.isdisjoint(usual):
+                found |= usual | self._left.paths(alike)
+        return found
+
+    @cached_property
+    def _wiring(self) -> Wiring:
+        columns = ["from", "from_port", "to"]
+        return Wiring(row for batch in self._tables.batches("links", columns) for row in batch.to_pylist())
+
+    @cached_property
+    def _failed(self) -> set[EgressPort]:
+        failures = [one for one in self._spec["fabric"].get("failures") or [] if one["kind"] in _CUTS]
+        return self._wiring.named({str(one.get("link") or one.get("switch")) for one in failures})
+
+    @cached_property
+    def _left(self) -> Wiring:
+        return self._wiring.without(self._failed)
+
+
+@dataclass(frozen=True)
+class _Hop:
+    """A link between switches on the path of a queue pair."""
+
+    node: str
+    port: int
+    peer: str
+
+
+def _recorded_paths(tables: Tables) -> dict[int, list[_Hop]]:
+    """Return the path of each queue pair that table `paths` has, in order."""
+    rows: dict[int, list[tuple[int, _Hop]]] = defaultdict(list)
+    for batch in tables.batches("paths", ["qp", "hop", "node", "port", "peer"]):
+        for qp, hop, node, port, peer in zip(*(each.to_pylist() for each in batch.columns), strict=True):
+            rows[qp].append((hop, _Hop(node, port, peer)))
+    return {qp: [hop for _, hop in sorted(hops, key=lambda each: each[0])] for qp, hops in rows.items()}
+
+
+def _queue_pairs(tables: Tables) -> dict[str, set[_QueuePair]]:
+    """Return the queue pairs of each job whose chunks have rows."""
+    import polars as pl
+
+    found: dict[str, set[_QueuePair]] = defaultdict(set)
+    columns = ["job", "qp", "src_host", "dst_host"]
+    for batch in tables.batches("chunks", columns):
+        for job, qp, source, target in pl.DataFrame(batch).unique().iter_rows():
+            if source != target:
+                found[job].add(_QueuePair(qp, f"host{source}", f"host{target}"))
+    return found
+
+
+def _all_pairs(job: Mapping[str, Any]) -> set[_QueuePair]:
+    """Return every pair of hosts of a job: what is known without rows of its chunks."""
+    hosts = dict.fromkeys(job["hosts"])
+    return {
+        _QueuePair(None, f"host{source}", f"host{target}")
+        for source in hosts
+        for target in hosts
+        if source != target
+    }
+
+
+def _is_host(node: str) -> bool:
+    return node.startswith("host") and node.removeprefix("host").isdigit()

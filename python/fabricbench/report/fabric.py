@@ -1,0 +1,42 @@
+"""Metrics of the whole fabric: shown of a trial, in no column of a job that shares the fabric with others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from fabricbench.analysis.kinds import is_alone
+from fabricbench.metrics import METRICS, Metric, Scope
+
+if TYPE_CHECKING:
+    from fabricbench.report.columns import Shown
+    from fabricbench.store import Trial
+
+_Row = TypeVar("_Row", bound="Shown")
+OF_FABRIC: Final = tuple(metric for metric in METRICS if metric.scope is Scope.RUN)
+"""Every metric of the whole fabric."""
+SHOWN: Final = tuple(
+    metric for metric in OF_FABRIC if not metric.is_on_demand or metric.name == "pfc_pause_count"
+)
+"""Those that tables for people show."""
+
+
+def shares_fabric(trial: Trial) -> bool:
+    """Tell whether several jobs, or TCP traffic, use the fabric of a trial."""
+    return not is_alone(trial.facts.run_spec)
+
+
+def per_trial(rows: Iterable[_Row]) -> list[_Row]:
+    """Return a row for each trial whose fabric is shared and that has something of it, in their order."""
+    first = {row.trial.attempt: row for row in rows if shares_fabric(row.trial)}
+    return [row for row in first.values() if held(row)]
+
+
+def held(row: Shown) -> list[Metric]:
+    """Return the metrics of the whole fabric that a row has."""
+    return [metric for metric in SHOWN if row.summary.value(metric.name) is not None]
+
+
+def columns_of(rows: Sequence[Shown]) -> list[Metric]:
+    """Return the metrics of the whole fabric that any of some rows has."""
+    return [metric for metric in SHOWN if any(metric in held(row) for row in rows)]
