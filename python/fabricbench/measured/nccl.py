@@ -293,7 +293,14 @@ def _table(
         header.version,
         command,
         facts,
+        settings=_settings(header, hosts),
     )
+
+
+def _settings(header: Header, hosts: Sequence[str]) -> dict[str, str]:
+    """Return options, hosts and devices of a run, all of them where facts show the first ones."""
+    lists = {"host": ", ".join(hosts), "device": ", ".join(header.slots)}
+    return header.settings | {name: text for name, text in lists.items() if text}
 
 
 def _with_choice(row: Row, chosen: Choices, benchmark: str) -> Row:

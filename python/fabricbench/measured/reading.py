@@ -25,7 +25,8 @@ from fabricbench.measured.errors import MeasuredError
 from fabricbench.measured.json_text import documents_and_lines
 from fabricbench.measured.model import Given, Reading, Table
 from fabricbench.measured.nccl_log import has_choices
-from fabricbench.measured.text import FORMATS_HINT, Document
+from fabricbench.measured.runs import separated
+from fabricbench.measured.text import FORMATS_HINT, Document, is_elided
 
 _TEXT: Mapping[str, ModuleType] = {module.NAME: module for module in (nccl, perftest, osu, imb, nccom)}
 FORMATS = (*_TEXT, nccl_inspector.NAME)
@@ -70,8 +71,13 @@ def read(name: str, data: bytes, format_name: str | None = None, given: Given | 
             "rows of a table",
             _format_hint(document, reading.format),
         )
-    warnings = [*reading.warnings, *_unused_ranks(document, reading.tables, known)]
-    return replace(reading, warnings=_first(document, warnings))
+    warnings = [
+        *reading.warnings,
+        *_elided(document, reading),
+        *_unused_ranks(document, reading.tables, known),
+    ]
+    tables = separated(document, reading.tables)
+    return replace(reading, tables=tables, warnings=_first(document, warnings))
 
 
 def _first(document: Document, warnings: Sequence[str]) -> list[str]:
@@ -79,6 +85,19 @@ def _first(document: Document, warnings: Sequence[str]) -> list[str]:
     more = len(warnings) - _WARNINGS_MAX
     told = [f"{document.name}: and {more:,} warnings like these"] if more > 0 else []
     return [*warnings[:_WARNINGS_MAX], *told]
+
+
+def _elided(document: Document, reading: Reading) -> Iterator[str]:
+    """Yield a warning for each table in which a line of dots stands for rows that were left out."""
+    if document.text.lstrip().startswith("{"):
+        return
+    dots = [line.number for line in document.lines if is_elided(line.text)]
+    starts = [table.line for table in reading.tables]
+    for table, end in zip(reading.tables, [*starts[1:], len(document.lines) + 1], strict=True):
+        last = max((row.line for row in table.rows), default=table.line)
+        gaps = [number for number in dots if table.line < number < end and number <= last + 1]
+        if gaps:
+            yield f"{document.name}:{gaps[0]}: rows of the table are left out here; the others are read"
 
 
 def _looks_like(document: Document) -> list[str]:
