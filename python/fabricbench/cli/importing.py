@@ -27,6 +27,7 @@ class ResultFormat(StrEnum):
     PERFTEST = "perftest"
     OSU = "osu"
     IMB = "imb"
+    NCCOM = "nccom-test"
     NCCL_INSPECTOR = "nccl-inspector"
 
 

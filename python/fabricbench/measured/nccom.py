@@ -43,7 +43,7 @@ _AGREES: Final = 0.02
 
 @dataclass(frozen=True)
 class _Run:
-    """What a command line says: the operation, as nccl-tests calls it, and the ranks."""
+    """Operation, by the name of nccl-tests, and ranks of a command line."""
 
     kind: Kind
     ranks: int

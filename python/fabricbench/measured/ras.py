@@ -84,7 +84,7 @@ class Difference:
     Attributes:
         communicator: Its hash.
         operation: The collective, `collective` for all of them, or `status`.
-        line: Where the report says so.
+        line: Line of the report.
         groups: Ranks by what they launched.
         report: Number of the report, from 0.
     """
@@ -102,7 +102,7 @@ class Difference:
 
     @property
     def most(self) -> int:
-        """What the ranks that are ahead have launched."""
+        """Operations launched by the ranks that are ahead."""
         return max((each.launched for each in self.groups if each.launched is not None), default=0)
 
     @property
@@ -122,8 +122,8 @@ class Lost:
     """Processes or ranks that did not answer.
 
     Attributes:
-        line: Where the report says so.
-        text: What it says.
+        line: Line of the report.
+        text: Text of the report.
         is_dead: It considers them dead, not just unresponsive.
         report: Number of the report.
     """
@@ -136,7 +136,7 @@ class Lost:
 
 @dataclass
 class RasReport:
-    """What the reports of a file say.
+    """Facts of all reports of a file.
 
     Attributes:
         reports: How many there are.

@@ -81,21 +81,21 @@ def ranks_behind(case: Examined) -> Iterator[Suspect]:
     last = [each for each in report.differences if each.report == report.reports - 1 and each.behind]
     if not last:
         return
-    stuck = [each for each in last if _stands_still(each, report)]
+    stuck = [each for each in last if _is_unchanged(each, report)]
     lines = [line for each in (stuck or last) for line in _lines(each)]
     worst = max(stuck or last, key=lambda each: each.most - (each.behind[0].launched or 0))
     yield Suspect(
         "ranks-behind",
-        f"{_told(worst)}; the counts are the same in an earlier report: a hang"
+        f"{_summary(worst)}; the counts are the same in an earlier report: a hang"
         if stuck
-        else f"{_told(worst)}; of one moment, which may be chance while a job runs",
+        else f"{_summary(worst)}; of one moment, which may be chance while a job runs",
         LIKELY if stuck else POSSIBLE,
         lines[:_LINES_MAX],
         _AGAIN,
     )
 
 
-def _told(difference: Difference) -> str:
+def _summary(difference: Difference) -> str:
     behind = difference.behind
     gap = difference.most - (behind[0].launched or 0)
     count = sum(each.count for each in behind)
@@ -108,8 +108,8 @@ def _told(difference: Difference) -> str:
 def _lines(difference: Difference) -> Iterator[str]:
     kind = "" if difference.operation == "collective" else f" of {difference.operation}"
     for group in difference.behind:
-        told = f"{group.count} at operation {group.launched}{kind}, others at {difference.most}"
-        yield f"line {difference.line}: communicator {difference.communicator}: {told}{_named(group)}"
+        counts = f"{group.count} at operation {group.launched}{kind}, others at {difference.most}"
+        yield f"line {difference.line}: communicator {difference.communicator}: {counts}{_named(group)}"
 
 
 def _named(group: Group) -> str:
@@ -119,7 +119,7 @@ def _named(group: Group) -> str:
     return f": {shown}{more}" if shown else more
 
 
-def _stands_still(difference: Difference, report: RasReport) -> bool:
+def _is_unchanged(difference: Difference, report: RasReport) -> bool:
     """Tell whether an earlier report has the same communicator with the same counts."""
 
     def counts(each: Difference) -> Sequence[tuple[int | None, int]]:

@@ -42,7 +42,7 @@ async def import_results(  # noqa: PLR0913, PLR0917 -- one parameter for each op
     content: Annotated[bytes, Body(media_type="application/octet-stream", description="The output itself.")],
     file: Annotated[_Name, Query(description="Its name, for errors.")] = "upload",
     format: Annotated[  # noqa: A002 -- the name of the command line's option
-        Literal["nccl-tests", "perftest", "osu", "imb", "nccl-inspector"] | None,
+        Literal["nccl-tests", "perftest", "osu", "imb", "nccom-test", "nccl-inspector"] | None,
         Query(description="Detected by default."),
     ] = None,
     name: Annotated[_Name, Query(description="What to call the trials.")] = "",

@@ -4993,7 +4993,7 @@ export interface operations {
                 /** @description Its name, for errors. */
                 file?: string;
                 /** @description Detected by default. */
-                format?: ("nccl-tests" | "perftest" | "osu" | "imb" | "nccl-inspector") | null;
+                format?: ("nccl-tests" | "perftest" | "osu" | "imb" | "nccom-test" | "nccl-inspector") | null;
                 /** @description What to call the trials. */
                 name?: string;
                 /** @description Labels, to find them again. */

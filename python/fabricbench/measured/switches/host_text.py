@@ -1,6 +1,6 @@
 """Reads counters of hosts: `ethtool -S`, `rdma statistic` and files of `hw_counters` below /sys.
 
-Their names are those of a driver, so the driver whose names a section has most of says what they count. An
+Names are those of a driver: a section is read as of the driver that has most of its names. An
 interface is named by the command line or the line above its section, a port by `mlx5_0/1` or its path.
 """
 
@@ -122,12 +122,12 @@ _TAGS: Final = (
 def _port(device: str, port: object, tags: Mapping[str, object]) -> str:
     """Return the name of a port, or of a counter bound to queue pairs of it."""
     name = device if port in (None, "") else f"{device}/{port}"
-    kept = [
+    parts = [
         f"{tag} {value}"
         for tag, value in tags.items()
         if tag in ("cntn", "lqpn", "pid", "qp-type", "qp_type")
     ]
-    return " ".join([name, *kept])
+    return " ".join([name, *parts])
 
 
 class _Sections:

@@ -11,6 +11,7 @@ const FORMATS = [
   { value: 'perftest', label: 'perftest' },
   { value: 'osu', label: 'OSU micro-benchmarks' },
   { value: 'imb', label: 'Intel MPI Benchmarks' },
+  { value: 'nccom-test', label: 'nccom-test' },
   { value: 'nccl-inspector', label: 'NCCL Inspector' },
 ];
 
