@@ -2381,6 +2381,15 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
+            /** @description Too many sign-ins from this address. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
             /** @description Too much to do at the moment, or the catalog is out of reach. */
             503: {
                 headers: {
@@ -2476,6 +2485,15 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
+            /** @description Too many sign-ins from this address. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
             /** @description Too much to do at the moment, or the catalog is out of reach. */
             503: {
                 headers: {
@@ -2563,6 +2581,15 @@ export interface operations {
             };
             /** @description A value is wrong. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Too many sign-ins from this address. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -2666,6 +2693,15 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
+            /** @description Too many sign-ins from this address. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
             /** @description Too much to do at the moment, or the catalog is out of reach. */
             503: {
                 headers: {
@@ -2755,6 +2791,15 @@ export interface operations {
             };
             /** @description A value is wrong. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Too many sign-ins from this address. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -2858,6 +2903,15 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
+            /** @description Too many sign-ins from this address. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
             /** @description Too much to do at the moment, or the catalog is out of reach. */
             503: {
                 headers: {
@@ -2946,6 +3000,15 @@ export interface operations {
             };
             /** @description A value is wrong. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Too many sign-ins from this address. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -3048,6 +3111,15 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
+            /** @description Too many sign-ins from this address. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
             /** @description Too much to do at the moment, or the catalog is out of reach. */
             503: {
                 headers: {
@@ -3136,6 +3208,15 @@ export interface operations {
             };
             /** @description A value is wrong. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Too many sign-ins from this address. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -3240,6 +3321,15 @@ export interface operations {
             };
             /** @description A value is wrong. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Too many sign-ins from this address. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -3358,6 +3448,15 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
+            /** @description Too many sign-ins from this address. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
             /** @description Too much to do at the moment, or the catalog is out of reach. */
             503: {
                 headers: {
@@ -3469,6 +3568,15 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
+            /** @description Too many sign-ins from this address. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
             /** @description Too much to do at the moment, or the catalog is out of reach. */
             503: {
                 headers: {
@@ -3556,6 +3664,15 @@ export interface operations {
             };
             /** @description A value is wrong. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Too many sign-ins from this address. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -3658,6 +3775,15 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
+            /** @description Too many sign-ins from this address. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
             /** @description Too much to do at the moment, or the catalog is out of reach. */
             503: {
                 headers: {
@@ -3746,6 +3872,15 @@ export interface operations {
             };
             /** @description A value is wrong. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Too many sign-ins from this address. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -3852,6 +3987,15 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
+            /** @description Too many sign-ins from this address. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
             /** @description Too much to do at the moment, or the catalog is out of reach. */
             503: {
                 headers: {
@@ -3943,6 +4087,15 @@ export interface operations {
             };
             /** @description A value is wrong. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Too many sign-ins from this address. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -4044,6 +4197,15 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
+            /** @description Too many sign-ins from this address. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
             /** @description Too much to do at the moment, or the catalog is out of reach. */
             503: {
                 headers: {
@@ -4129,6 +4291,15 @@ export interface operations {
             };
             /** @description A value is wrong. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Too many sign-ins from this address. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -4235,6 +4406,15 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
+            /** @description Too many sign-ins from this address. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
             /** @description Too much to do at the moment, or the catalog is out of reach. */
             503: {
                 headers: {
@@ -4323,6 +4503,15 @@ export interface operations {
             };
             /** @description A value is wrong. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Too many sign-ins from this address. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -4439,6 +4628,15 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
+            /** @description Too many sign-ins from this address. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
             /** @description Too much to do at the moment, or the catalog is out of reach. */
             503: {
                 headers: {
@@ -4527,6 +4725,15 @@ export interface operations {
             };
             /** @description A value is wrong. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Too many sign-ins from this address. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -4641,6 +4848,15 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
+            /** @description Too many sign-ins from this address. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
             /** @description Too much to do at the moment, or the catalog is out of reach. */
             503: {
                 headers: {
@@ -4740,6 +4956,15 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
+            /** @description Too many sign-ins from this address. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
             /** @description Too much to do at the moment, or the catalog is out of reach. */
             503: {
                 headers: {
@@ -4832,6 +5057,15 @@ export interface operations {
             };
             /** @description A value is wrong. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Too many sign-ins from this address. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -4940,6 +5174,15 @@ export interface operations {
             };
             /** @description A value is wrong. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Too many sign-ins from this address. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -5058,6 +5301,15 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
+            /** @description Too many sign-ins from this address. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
             /** @description Too much to do at the moment, or the catalog is out of reach. */
             503: {
                 headers: {
@@ -5143,6 +5395,15 @@ export interface operations {
             };
             /** @description A value is wrong. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Too many sign-ins from this address. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -5238,6 +5499,15 @@ export interface operations {
             };
             /** @description A value is wrong. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Too many sign-ins from this address. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -5347,6 +5617,15 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
+            /** @description Too many sign-ins from this address. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
             /** @description Too much to do at the moment, or the catalog is out of reach. */
             503: {
                 headers: {
@@ -5449,6 +5728,15 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
+            /** @description Too many sign-ins from this address. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
             /** @description Too much to do at the moment, or the catalog is out of reach. */
             503: {
                 headers: {
@@ -5534,6 +5822,15 @@ export interface operations {
             };
             /** @description A value is wrong. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Too many sign-ins from this address. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -5638,6 +5935,15 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
+            /** @description Too many sign-ins from this address. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
             /** @description Too much to do at the moment, or the catalog is out of reach. */
             503: {
                 headers: {
@@ -5730,6 +6036,15 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
+            /** @description Too many sign-ins from this address. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
             /** @description Too much to do at the moment, or the catalog is out of reach. */
             503: {
                 headers: {
@@ -5815,6 +6130,15 @@ export interface operations {
             };
             /** @description A value is wrong. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Too many sign-ins from this address. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -5915,6 +6239,15 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
+            /** @description Too many sign-ins from this address. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
             /** @description Too much to do at the moment, or the catalog is out of reach. */
             503: {
                 headers: {
@@ -6007,6 +6340,15 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
+            /** @description Too many sign-ins from this address. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
             /** @description Too much to do at the moment, or the catalog is out of reach. */
             503: {
                 headers: {
@@ -6092,6 +6434,15 @@ export interface operations {
             };
             /** @description A value is wrong. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Too many sign-ins from this address. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -6193,6 +6544,15 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
+            /** @description Too many sign-ins from this address. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
             /** @description Too much to do at the moment, or the catalog is out of reach. */
             503: {
                 headers: {
@@ -6276,6 +6636,15 @@ export interface operations {
             };
             /** @description A value is wrong. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Too many sign-ins from this address. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
