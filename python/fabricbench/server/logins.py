@@ -17,12 +17,13 @@ import os
 import re
 import secrets
 import time
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
-from fabricbench.inputs import read_input
+from fabricbench.inputs import open_regular
 from fabricbench.server.settings import Settings
 from fabricbench.store import StoreError
 
@@ -47,7 +48,7 @@ class Logins:
         self._folder = folder
         self._file = folder / _FILE
         self._settings = settings
-        self._read: tuple[tuple[int, ...], Sessions] = ((), {})
+        self._read: _Read | None = None
 
     def begin(self, user: str) -> str:
         """Log a user in and return the secret of the login.
@@ -64,7 +65,7 @@ class Logins:
         with self._changing() as sessions:
             own = [name for name, each in sessions.items() if each["user"] == user]
             ended = [name for name, each in sessions.items() if each["ends_at"] <= now]
-            for name in {*own[: len(own) + 1 - SESSIONS_MAX], *ended}:
+            for name in {*own[: max(0, len(own) + 1 - SESSIONS_MAX)], *ended}:
                 del sessions[name]
             sessions[_name(secret)] = {"user": user, "proof": proof, "ends_at": now + LOGIN_S}
         return secret
@@ -90,14 +91,13 @@ class Logins:
 
     def _sessions(self) -> Sessions:
         """Return the sessions, read again if their file is another."""
+        known = self._read
         try:
-            status = self._file.stat()
-            state = (status.st_ino, status.st_mtime_ns, status.st_size)
-            if state != self._read[0]:
-                self._read = (state, _sessions_in(read_input(self._file)))
+            if known is None or _state(self._file.stat()) != known.state:
+                known = self._read = _Read(self._file)
         except OSError:
             return {}
-        return self._read[1]
+        return known.sessions
 
     @contextmanager
     def _changing(self) -> Iterator[Sessions]:
@@ -134,6 +134,21 @@ class Logins:
             if file != self._file:
                 with suppress(OSError):  # another server may be doing the same
                     file.unlink()
+
+
+class _Read:
+    """Sessions that have been read, with their file: as long as it is open, no other one has its inode."""
+
+    def __init__(self, path: Path) -> None:
+        with open_regular(path) as file:
+            descriptor = os.dup(file.fileno())
+            weakref.finalize(self, os.close, descriptor)
+            self.state = _state(os.fstat(descriptor))
+            self.sessions = _sessions_in(file.read())
+
+
+def _state(status: os.stat_result) -> tuple[int, ...]:
+    return status.st_dev, status.st_ino, status.st_mtime_ns, status.st_size
 
 
 def _sessions_in(content: bytes) -> Sessions:
