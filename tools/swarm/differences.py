@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 from tools.swarm.record import MACHINE_FACTS, Record, Violation, run_trial
 
 import fabricbench as fb
-from fabricbench.analysis.wire import OF_ALL_ROWS
+from fabricbench.metrics import OF_ALL_ROWS
 from fabricbench.runner import loading
 
 if TYPE_CHECKING:

@@ -13,6 +13,7 @@ import typer
 from fabricbench.cli.hosts import AuthorityOption, require_libraries
 from fabricbench.cli.options import WorkspaceOption
 from fabricbench.cli.output import note
+from fabricbench.words import install_hint
 
 if TYPE_CHECKING:
     from fabricbench.server.settings import Settings
@@ -82,7 +83,7 @@ def serve_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
     except ModuleNotFoundError as error:
         if error.name and error.name.startswith("fabricbench"):
             raise
-        hint = "pip install 'fabricbench[server]'"
+        hint = install_hint("server")
         note(f"error: the server needs {error.name}, which is not installed\nhint: {hint}")
         raise typer.Exit(2) from error
     import os
