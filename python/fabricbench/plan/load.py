@@ -63,8 +63,26 @@ def load_plan(
     """
     path, source = find_plan(name)
     document = read_file(path, source)
-    first = _quick_overrides(document) if quick else []
-    return _load(document, path, (*first, *overrides), limits, chosen)
+    if not quick:
+        return _load(document, path, tuple(overrides), limits, chosen)
+    without = _without_criteria(document)
+    loaded = _load(document, path, (*_quick_overrides(document), *without, *overrides), limits, chosen)
+    if without and not loaded.plan.criteria:
+        found = "limits of the plan as written, which are not judged with --quick"
+        left_out = document.problem(("criteria",), found)
+        loaded = replace(loaded, warnings=(*loaded.warnings, left_out))
+    return loaded
+
+
+def _without_criteria(document: Document) -> list[str]:
+    """Return the override that leaves the criteria out: they are about the plan as written.
+
+    Those that `quick` has itself, or by which a search judges, stay.
+    """
+    quick = document.data.get("quick")
+    changed = quick if isinstance(quick, dict) else {}
+    stays = "search" in document.data or any(name.partition(".")[0] == "criteria" for name in changed)
+    return [] if stays or not document.data.get("criteria") else ["criteria=[]"]
 
 
 def _quick_overrides(document: Document) -> list[str]:

@@ -161,7 +161,7 @@ class Plan(PlanModel):
         default={},
         description=(
             "Fields and values that `run --quick` changes for a look that takes seconds, as with `-s "
-            "FIELD=VALUE`. Criteria need not hold then."
+            "FIELD=VALUE`. Criteria of the plan are not judged then, unless it has `criteria` of its own."
         ),
     )
     scale: int = Field(
