@@ -16,10 +16,13 @@ import shlex
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import median
 from typing import Any
+
+from fabricbench.plan import engine
+from fabricbench.runner import loading
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "validation.md"
@@ -33,13 +36,10 @@ HEAD = (
 )
 CLOSE_PERCENT = 3.0
 """Below this deviation no cause is listed."""
-TIMEOUT_S = 1_200
+TIMEOUT_S = 2_400
 _SCALE = re.compile(r"--scale (\d+), at which")
-TINY_BYTES = 64
-_TINY = (
-    "frames of 84 bytes: switches of the twin forward after 72 bytes, ports of a lab at once; and programs "
-    "are up to 1 ms late"
-)
+SHORT_BYTES = 1_500
+"""Chunks up to this size are as long as the deviations of programs and token buckets."""
 _NONE = "none that the records have"
 _EXCLUDED = "not run in a lab: "
 _REFUSED = re.compile(r"no lab can run [^:]+: (.*)")
@@ -66,6 +66,33 @@ def run_once(plan: str, scale: int | None, seed: int | None = None) -> tuple[lis
     return found, done.stderr
 
 
+def chunk_sizes(plan: str) -> dict[tuple[str, str, int], int]:
+    """Return the mean size of a chunk [bytes] by variant, swept values and data size, as `--quick` has it."""
+    found = {}
+    for trial in loading.load(plan, quick=True).trials:
+        estimate = engine.estimate(trial.spec_json)
+        if estimate is not None:
+            job = trial.run_spec["jobs"][0]
+            rounds = job["repeat"].get("rounds", 1) + job["warm_up_rounds"]
+            key = (trial.variant, _swept(dict(trial.case.axes)), job["data_bytes"])
+            found[key] = estimate["payload_bytes"] // max(1, estimate["chunks"] * rounds)
+    return found
+
+
+def _swept(axes: Mapping[str, Any]) -> str:
+    return ", ".join(str(value) for value in axes.values())
+
+
+def _short(chunk_bytes: int | None) -> str:
+    """Return the cause of what chunks of up to a frame take otherwise than predicted; empty for others."""
+    if chunk_bytes is None or chunk_bytes > SHORT_BYTES:
+        return ""
+    return (
+        f"chunks of {chunk_bytes:,} bytes: programs are up to 1 ms late at each step, token buckets pass "
+        "8 KB at once, and ports of a lab forward at once what switches of the twin store"
+    )
+
+
 def rows(plan: str, repeats: int, given_scale: int | None) -> list[str]:
     """Return the lines of the table about a plan."""
     load = os.getloadavg()[0]
@@ -76,10 +103,11 @@ def rows(plan: str, repeats: int, given_scale: int | None) -> list[str]:
     scale = match[1] if (match := _SCALE.search(messages)) else str(given_scale or 1000)
     cores = len(os.sched_getaffinity(0))
     busy = f"the machine was busy: load {load:.0f} on {cores} processors" if load > cores else ""
-    lines = []
-    for place, _ in enumerate(runs[0][0]):
+    lines, sizes = [], chunk_sizes(plan)
+    for place, first in enumerate(runs[0][0]):
         repeated = [twins[place] for twins, _ in runs if place < len(twins)]
-        lines.append(_measured(plan, scale, repeated, busy))
+        short = _short(sizes.get((first["variant"], _swept(first["axes"]), first["data_size_bytes"])))
+        lines.append(_measured(plan, scale, repeated, (short, busy)))
     for line in messages.splitlines():
         if line.startswith(_EXCLUDED):
             names, _, reason = line.removeprefix(_EXCLUDED).partition(": ")
@@ -97,14 +125,16 @@ def _reason(messages: str) -> str:
     return errors[0] if errors else "no reason told"
 
 
-def _measured(plan: str, scale: str, repeats: Sequence[dict[str, Any]], busy: str) -> str:
+def _measured(plan: str, scale: str, repeats: Sequence[dict[str, Any]], known_causes: tuple[str, str]) -> str:
     """Return the line of a job at a size, over the repeats of its run: the median, with the range.
 
-    `busy` is the cause where the records have none.
+    `known_causes` are that of short chunks, and that of a busy machine where the records have none.
     """
+    short, busy = known_causes
     first = repeats[0]
     variant = [] if first["variant"] in {"", "base"} else [first["variant"]]
-    label = ", ".join([*variant, first["job"], first["size"]])
+    swept = [text] if (text := _swept(first["axes"])) else []
+    label = ", ".join([*variant, *swept, first["job"], first["size"]])
     known = sorted(each["deviation_percent"] for each in repeats if each["deviation_percent"] is not None)
     predicted = (first["predicted"] or {}).get("completion_time_ms")
     if not known or predicted is None:
@@ -116,8 +146,7 @@ def _measured(plan: str, scale: str, repeats: Sequence[dict[str, Any]], busy: st
     measured = typical["measured"]["completion_time_ms"]
     told = ""
     if abs(middle) > CLOSE_PERCENT:
-        tiny = _TINY if typical["data_size_bytes"] <= TINY_BYTES else ""
-        told = _spread(repeats) or tiny or _causes(typical) or (busy if middle > 0 else "") or _NONE
+        told = _spread(repeats) or short or _causes(typical) or (busy if middle > 0 else "") or _NONE
     cells = (plan, label, scale, _number(measured), _number(predicted), shown, told)
     return f"| {' | '.join(cells)} |\n"
 

@@ -224,6 +224,15 @@ def test_what_was_cut_off_is_in_the_counters_alone() -> None:
     )
 
 
+def test_open_loop_traffic_of_endpoints_has_rates_and_no_slowdowns() -> None:
+    arrivals = {"process": "constant", "rate_bps": 10**9, "duration_ps": 10**9}
+    rows = [chunk_row(start_ps=10**6, fct_ps=10**8, unloaded_ps=None)]
+    spec = run_spec(job_spec(collective="incast", arrivals=arrivals))
+    ours = summarise(spec, run_summary(job_summary(end_ps=2 * 10**8)), MemoryTables(chunks=rows))[0]
+    assert ours.value("delivered_gb_per_s") == pytest.approx(4096 / 1e-3 / 1e9)
+    assert ours.value("slowdown_mean") is None
+
+
 def test_open_loop_traffic_has_rates_and_slowdowns_in_place_of_bandwidths() -> None:
     arrivals = {"process": "poisson", "rate_bps": 10**9, "duration_ps": 10**9}
     rows = [chunk_row(start_ps=10**6, fct_ps=fct * 10**8, unloaded_ps=10**8) for fct in (1, 2, 3, 14)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from collections.abc import Callable
@@ -11,6 +12,7 @@ import pytest
 from tests.hosts.conftest import LOOPBACK, SPEC, Lab
 
 from fabricbench.hosts.agent.session import Policy
+from fabricbench.hosts.control import run as control
 from fabricbench.hosts.control.hosts_file import Hosts, load_hosts
 from fabricbench.hosts.control.remote import RemoteAgent
 from fabricbench.hosts.control.run import HostsRun, Step
@@ -45,6 +47,18 @@ def test_hosts_start_together(lab: Lab, two: Two) -> None:
     HostsRun(two().hosts, None).carry_out(SPEC, ignore)
     first, second = (plane.runs[0].started_ns for plane in lab.planes)
     assert abs(first - second) < 50_000_000
+
+
+@pytest.mark.parametrize(("start_ps", "said"), [(0, "nothing was delivered"), (60 * 10**12, "")])
+def test_nothing_has_to_be_delivered_before_the_last_job_starts(
+    two: Two, monkeypatch: pytest.MonkeyPatch, start_ps: int, said: str
+) -> None:
+    monkeypatch.setattr(control, "PATIENCE_S", -1.0)
+    spec = json.dumps({"transport": {"mtu_bytes": 4096}, "jobs": [{"start_ps": 0}, {"start_ps": start_ps}]})
+    run = HostsRun(two().hosts, None)
+    run.carry_out(spec, ignore)
+    assert run.ended_early.startswith(said)
+    assert bool(run.ended_early) == bool(said)
 
 
 def test_a_second_controller_is_told_who_runs_what(two: Two) -> None:

@@ -219,3 +219,49 @@ def test_the_report_of_a_slow_job_of_flows_says_that_no_cause_was_looked_for(tmp
     assert ([finding.cause for finding in found.findings], found.losses) == (["not-recorded"], {})
     finished = call("report", "--workspace", "workspace", "-o", "report.html", cwd=tmp_path)
     assert finished.returncode == 0, finished.stderr
+
+
+ONE_KM = "{kind: single-switch, hosts: 4, host_link: {rate: 100Gbps, length: 1km}}"
+
+
+@pytest.mark.parametrize(
+    ("transport", "job", "field", "said"),
+    [
+        # 4,178 bytes and an acknowledgement over two links of 1 km, 5 us each way.
+        ("rate_control: {swift: {base_target: 5us}}", "send-receive", "rate_control", "a target of"),
+        ("rate_control: {swift: {base_target: 15us}}", "all-reduce", "rate_control", "a target of"),
+        (
+            "rate_control: {timely: {rtt_low: 5us, rtt_high: 15us}}",
+            "send-receive",
+            "rate_control",
+            "a target of 15 us",
+        ),
+        ("timeout: 20us", "send-receive", "timeout", "20 us, and 2"),
+        ("timeout: 20us, ack_every: 1", "all-reduce", "timeout", "20 us, and 2"),
+        # Three senders of 1 MB each before the last hop.
+        ("timeout: 40us", "incast", "timeout", "40 us, and acknowledgements that may"),
+    ],
+)
+def test_delays_that_senders_react_to_on_an_idle_path_are_refused(
+    tmp_path: Path, transport: str, job: str, field: str, said: str
+) -> None:
+    ranks = "0-1" if job == "send-receive" else "0-3"
+    text = plan(f'ranks: "{ranks}", collective: {job}', ONE_KM, size="4MB")
+    (tmp_path / "flows.yaml").write_text(text.replace("recovery: go-back-n", transport) + "backend: flow\n")
+    checked = call("plan", "check", "flows.yaml", cwd=tmp_path)
+    assert checked.returncode == 2, checked.stderr
+    assert f"flows.yaml:4: transport.{field}: found {said}" in checked.stderr
+    assert call("run", "flows.yaml", cwd=tmp_path).returncode == 2
+
+
+def test_targets_and_timeouts_above_the_delays_are_run(tmp_path: Path) -> None:
+    for transport in ("rate_control: {swift: {base_target: 25us}}", "timeout: 30us"):
+        text = plan('ranks: "0-3", collective: all-reduce', ONE_KM, size="4MB")
+        assert error(tmp_path, text.replace("recovery: go-back-n", transport)) < 0.02, transport
+
+
+def test_chunks_as_long_as_the_window_follow_each_other_as_packets_do(tmp_path: Path) -> None:
+    text = plan('ranks: "0-3", collective: all-reduce', ONE_KM, size="4MB")
+    for window in (200, 256, 300, 500):
+        own = f"qp_mode: per_pair, window: {window}"
+        assert error(tmp_path, text.replace("recovery: go-back-n", own)) < 0.05, window

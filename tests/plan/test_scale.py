@@ -148,6 +148,20 @@ def test_timers_of_tcp_end_at_the_longest_that_is_allowed_with_a_warning() -> No
     assert not any("rto" in str(each) for each in load_text(f"{text}scale: 10\n", "plan.yaml").warnings)
 
 
+def test_the_interval_of_dynamic_ecn_ends_at_the_longest_with_a_warning() -> None:
+    ecn = "{preset: sonic, dynamic: {interval: 100us}}"
+    text = SMALL.replace("fabric:\n", f"fabric:\n  switch: {{ecn: {ecn}}}\n")
+
+    def interval_ps(scale: int) -> int:
+        ecn_spec = spec_of(f"{text}scale: {scale}\n")["fabric"]["switch"]["ecn"]
+        return int(ecn_spec["dynamic"]["interval_ps"])
+
+    assert interval_ps(1_000) == 10**11
+    assert interval_ps(80_000) == 10**12
+    told = [str(each) for each in load_text(f"{text}scale: 80000\n", "plan.yaml").warnings]
+    assert any("fabric.switch.ecn.dynamic.interval: found 8s at a scale of 80000" in each for each in told)
+
+
 def test_latencies_too_short_for_links_so_slow_are_raised_with_a_warning(tmp_path: Path) -> None:
     path = tmp_path / "close.yaml"
     path.write_text(CLOSE)

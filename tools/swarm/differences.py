@@ -7,6 +7,7 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
+from zlib import crc32
 
 from tools.swarm.record import MACHINE_FACTS, Record, Violation, run_trial
 
@@ -25,6 +26,8 @@ _WAYS: tuple[tuple[str, Mapping[str, Any]], ...] = (
     ("the exact path", {"path": "exact"}),
     ("no fast-forward", {"fast_forward": False}),
 )
+_THREADS = (3, 6, 8, 12)
+"""Each trial runs on one of these numbers of threads as well."""
 _OF_CHUNKS = frozenset({"chunks", "chunk_steps", "chunk_times"})
 SLOWER = 1.05
 """A run with doubled rates may take so many times the time of the other."""
@@ -70,7 +73,8 @@ def _in_smaller_units(value: Any) -> Any:
 
 def violations(planned: PlannedTrial, record: Record) -> Iterator[Violation]:
     """Yield ways of running a trial that give another record."""
-    for name, options in _WAYS:
+    threads = _THREADS[crc32(planned.spec_json.encode()) % len(_THREADS)]
+    for name, options in (*_WAYS, (f"{threads} threads", {"threads": threads})):
         other = run_trial(planned, **options)
         yield from _different(f"{name} give the same tables", record, other)
     yield from _unobserved(planned, record)

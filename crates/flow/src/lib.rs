@@ -2,7 +2,7 @@
 //!
 //! In the order in which a run passes them:
 //!
-//! 1. `check`, `circles`: what of a spec this model does not cover, refused by field;
+//! 1. `check`, `circles`, `delays`: what of a spec this model does not cover, refused by field;
 //! 2. `network`, `path`: directed links, the path of each queue pair by the hash of the packet simulator, or an
 //!    even split over all paths;
 //! 3. `train`: what a chunk is on the wire, and what it takes on an idle path;
@@ -26,6 +26,7 @@
 
 mod check;
 mod circles;
+mod delays;
 mod ends;
 mod estimate;
 mod events;

@@ -235,6 +235,14 @@ impl Paths {
         number
     }
 
+    /// What a packet of a chunk takes on the slowest link of its path.
+    pub(crate) fn packet_time(&self, jobs: &Jobs, chunk: u32) -> Span {
+        let path = self.of(jobs, chunk);
+        let slowest = path.legs.iter().map(|leg| self.network.capacity(leg.link)).min().unwrap_or(u64::MAX);
+        let [frames, _, wire_bytes] = self.frames.of(jobs.chunk(chunk).bytes);
+        time_for(of_bytes(wire_bytes) / u128::from(frames), slowest)
+    }
+
     /// What has a number.
     #[inline]
     pub(crate) fn idle(&self, number: u32) -> &Idle {

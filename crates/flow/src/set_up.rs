@@ -2,6 +2,7 @@
 
 use crate::check::{check as check_coverage, is_sprayed};
 use crate::circles;
+use crate::delays;
 use crate::path::Paths;
 use crate::relay::Relays;
 use jobs::{Jobs, check_jobs};
@@ -21,11 +22,12 @@ pub fn check(spec: &RunSpec) -> Result<(), SpecError> {
     check_spraying(spec, &graph)?;
     let is_joined = graph.is_joined_by_switches();
     match check_jobs(spec) {
-        Ok(()) if is_joined && !circles::may_have_any(spec) => Ok(()),
+        Ok(()) if is_joined && !circles::may_have_any(spec) && !delays::may_be_long(spec, &graph) => Ok(()),
         Ok(()) => jobs_of(spec, &Paths::new(spec)?).map(drop),
         // Nothing numbers the transfers of rings of which only counts are wanted.
         Err(error) if spec.observe.chunks == ChunksObserved::Summary => {
-            Relays::find(spec, &mut Paths::new(spec)?).map(drop).ok_or(error)
+            let mut paths = Paths::new(spec)?;
+            Relays::find(spec, &mut paths).ok_or(error)?.check_delays(spec, &paths)
         }
         Err(error) => Err(error),
     }
@@ -54,6 +56,7 @@ pub(crate) fn jobs_of(spec: &RunSpec, paths: &Paths) -> Result<Jobs, SpecError> 
     }
     paths.check(&jobs)?;
     circles::check(spec, paths, &jobs)?;
+    delays::check(spec, paths, &jobs)?;
     Ok(jobs)
 }
 

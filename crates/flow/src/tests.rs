@@ -299,9 +299,14 @@ mod ends {
 
 mod windows {
     use crate::windows::{Connection, Next};
-    use units::Instant;
+    use units::{Instant, Span};
 
     const NOW: Instant = Instant(1_000);
+
+    /// What a packet takes.
+    const fn time(_slot: u32) -> Span {
+        Span(100)
+    }
 
     const fn burst(slot: u32, packets: u64, is_last: bool) -> Next {
         Next::Burst { slot, packets, is_last, is_paced: false }
@@ -312,17 +317,21 @@ mod windows {
         let mut connection = Connection::default();
         connection.post(1, 3);
         connection.post(2, 3);
-        assert_eq!(connection.next(NOW, 4), burst(1, 3, true));
-        assert_eq!(connection.next(NOW, 4), Next::Nothing, "one after the other");
+        assert_eq!(connection.next(NOW, 4, time), burst(1, 3, true));
+        assert_eq!(connection.next(NOW, 4, time), Next::Nothing, "one after the other");
         connection.has_sent();
-        assert_eq!(connection.next(NOW, 4), burst(2, 1, false));
+        assert_eq!(connection.next(NOW, 4, time), burst(2, 1, false));
         connection.moved(7);
         connection.has_sent();
-        assert_eq!(connection.next(NOW, 4), Next::Closed(None), "the first is still on its way");
+        assert_eq!(connection.next(NOW, 4, time), Next::Closed(None), "the first is still on its way");
         connection.acknowledged(1, Instant(5_000));
-        assert_eq!(connection.next(NOW, 4), Next::Closed(Some(Instant(5_000))));
-        assert_eq!(connection.next(NOW, 4), Next::Closed(None), "said once");
-        assert_eq!(connection.next(Instant(5_000), 4), burst(2, 2, true));
+        assert_eq!(
+            connection.next(NOW, 4, time),
+            Next::Closed(Some(Instant(4_800))),
+            "the first packet of three"
+        );
+        assert_eq!(connection.next(NOW, 4, time), Next::Closed(None), "said once");
+        assert_eq!(connection.next(Instant(4_800), 4, time), burst(2, 2, true));
         connection.has_sent();
         connection.acknowledged(7, Instant(6_000));
         connection.acknowledged(2, Instant(7_000));
@@ -331,14 +340,29 @@ mod windows {
     }
 
     #[test]
+    fn a_chunk_goes_as_soon_as_none_of_its_packets_has_to_wait() {
+        let mut connection = Connection::default();
+        let next = |connection: &mut Connection, now| connection.next(Instant(now), 4, time);
+        connection.post(1, 4);
+        connection.post(2, 4);
+        assert_eq!(next(&mut connection, 1_000), burst(1, 4, true));
+        connection.has_sent();
+        assert_eq!(next(&mut connection, 1_400), Next::Closed(None), "the first is still on its way");
+        connection.acknowledged(1, Instant(2_000));
+        // Four packets are acknowledged 100 apart.
+        assert_eq!(next(&mut connection, 1_400), Next::Closed(Some(Instant(1_700))));
+        assert_eq!(next(&mut connection, 1_700), burst(2, 4, true));
+    }
+
+    #[test]
     fn what_follows_a_chunk_longer_than_the_window_is_paced() {
         let mut connection = Connection::default();
         connection.post(1, 9);
         connection.post(2, 2);
-        assert_eq!(connection.next(NOW, 4), burst(1, 9, true));
+        assert_eq!(connection.next(NOW, 4, time), burst(1, 9, true));
         connection.has_sent();
         let paced = Next::Burst { slot: 2, packets: 2, is_last: true, is_paced: true };
-        assert_eq!(connection.next(NOW, 4), paced);
+        assert_eq!(connection.next(NOW, 4, time), paced);
     }
 }
 

@@ -2,10 +2,12 @@
 //!
 //! What is sent of a chunk at a time is a burst: as much as the window has room for. A burst is acknowledged as
 //! one, when the last of its packets is; a chunk that is longer than the window is one burst, whose packets wait
-//! for each other (see [`crate::train::Frames::windowed`]), and what follows it goes at the rate of the window.
+//! for each other (see [`crate::train::Frames::windowed`]), and what follows it goes at the rate of the window. Of one
+//! that is not, packets are acknowledged one after the other, no slower than packets that follow are sent: these go as
+//! soon as none of them has to wait for another acknowledgement.
 
 use std::collections::VecDeque;
-use units::Instant;
+use units::{Instant, Span};
 
 /// What a queue pair may send next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,6 +45,8 @@ pub(crate) struct Connection {
     outstanding: u64,
     is_sending: bool,
     has_failed: bool,
+    /// See [`Self::next`]; none before it mattered.
+    packet_time: Option<Span>,
     /// When it was said to open.
     opens: Option<Instant>,
 }
@@ -52,15 +56,26 @@ impl Connection {
         self.waiting.push_back((slot, packets));
     }
 
-    /// What it may send at `now`, with a window of so many packets; a burst is taken for being sent.
-    pub(crate) fn next(&mut self, now: Instant, window: u64) -> Next {
+    /// What it may send at `now`, with a window of so many packets; a burst is taken for being sent. `packet_time`
+    /// says what a packet of a chunk takes on its slowest link.
+    pub(crate) fn next(&mut self, now: Instant, window: u64, packet_time: impl FnOnce(u32) -> Span) -> Next {
         self.forget(now);
         let Some(&mut (slot, ref mut left)) = self.waiting.front_mut().filter(|_| !self.is_sending) else {
             return Next::Nothing;
         };
-        let room = window.saturating_sub(self.outstanding);
+        let mut room = window.saturating_sub(self.outstanding);
+        let mut opens = self.sent.front().and_then(|burst| burst.acknowledged);
+        if room < *left
+            && *left <= window
+            && let Some(burst) = self.sent.front()
+            && let Some(at) = burst.acknowledged
+        {
+            let time = *self.packet_time.get_or_insert_with(|| packet_time(slot));
+            let gapless = Instant(at.0.saturating_sub(time.0 * (burst.packets - 1 + room)));
+            opens = Some(gapless);
+            room = if gapless <= now { *left } else { room };
+        }
         if room == 0 {
-            let opens = self.sent.front().and_then(|burst| burst.acknowledged);
             let is_told = std::mem::replace(&mut self.opens, opens) == opens;
             return Next::Closed(opens.filter(|_| !is_told));
         }

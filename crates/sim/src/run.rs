@@ -94,8 +94,10 @@ pub fn run(
     // Where others went on, a failed chunk says why the rest never came.
     let has_failed = has_background && assembler.jobs.iter().any(JobProgress::has_failed);
     let stalled_since = stalled_since.filter(|_| !has_failed);
+    // Each source lists its events by time and place, so that the order does not depend on the partitions.
+    let mut events = assembler.failure_events(&world.fabric.host_names());
     if let Some(since) = stalled_since {
-        assembler.events.extend(summary::stall_evidence(&world, &partitions, since));
+        events.extend(summary::stall_evidence(&world, &partitions, since));
     }
     let deadlock = if assembler.is_complete() {
         Vec::new()
@@ -103,18 +105,18 @@ pub fn run(
         deadlock_events(&world, &partitions, progress_at, outcome.last.end)
     };
     let is_stalled = stalled_since.is_some() || !deadlock.is_empty();
-    assembler.events.extend(deadlock);
-    assembler.events.extend(summary::storm_events(&world, &partitions));
+    events.extend(deadlock);
+    events.extend(summary::storm_events(&world, &partitions));
     let happened = world.fabric.failures.events(&world.fabric.graph, outcome.last.end);
-    assembler.events.extend(happened.into_iter().map(|event| EventRow {
+    events.extend(happened.into_iter().map(|event| EventRow {
         time_ps: event.at.0,
         kind: event.kind,
         node: event.node,
         detail: event.detail,
     }));
-    assembler.events.extend(summary::threshold_events(&world, &partitions));
-    assembler.events.sort_by_key(|event| event.time_ps);
-    let Assembler { rows, tally, mut events, jobs, .. } = assembler;
+    events.extend(summary::threshold_events(&world, &partitions));
+    events.sort_by_key(|event| event.time_ps);
+    let Assembler { rows, tally, jobs, .. } = assembler;
     world.partitions = partitions;
     let mut summary = summary::summarise(spec, &world, &counts, &jobs, outcome.last, is_stalled);
     summary.fast_forward_ps = fast_forward.skipped.0;
@@ -196,7 +198,6 @@ fn total_bytes(world: &World, spec: &RunSpec) -> u64 {
 struct Driver<'a> {
     assembler: Assembler<'a>,
     observer: &'a mut dyn Observer<Progress>,
-    host_names: Vec<&'a str>,
     total_bytes: u64,
     windows_until_look: u32,
     last_report: WallInstant,
@@ -234,7 +235,6 @@ impl<'a> Driver<'a> {
         Self {
             assembler,
             observer,
-            host_names: world.fabric.host_names(),
             total_bytes,
             windows_until_look: WINDOWS_PER_LOOK,
             last_report: WallInstant::now(),
@@ -302,7 +302,7 @@ impl<'a> Driver<'a> {
     fn step(&mut self, window: Window, records: &mut Vec<Record>, totals: Totals) -> Result<(), Stopped> {
         if !records.is_empty() {
             let hand_out = |rows| self.observer.batch(Batch::Chunks(rows));
-            self.assembler.take(records, &self.host_names, hand_out)?;
+            self.assembler.take(records, hand_out)?;
         }
         self.windows_until_look -= 1;
         if self.windows_until_look == 0 { self.report(window, totals) } else { Ok(()) }
@@ -321,7 +321,7 @@ impl Hooks<FabricNode, SeriesProbe> for Driver<'_> {
 
     #[inline]
     fn apart_until(&self, totals: Totals) -> Instant {
-        let has_failed = !self.assembler.events.is_empty();
+        let has_failed = !self.assembler.failed_queue_pairs.is_empty();
         if !has_failed && self.apart.allows(totals, self.assembler.open, self.now) {
             self.fast_forward.rests_until()
         } else {

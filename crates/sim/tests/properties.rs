@@ -132,6 +132,32 @@ proptest! {
         }
     }
 
+    /// Short frames take more cells for their bytes than long ones.
+    #[test]
+    fn frames_of_any_size_in_cells_fit_the_computed_headroom(
+        (message_bytes, messages) in (1_u32..700, 500_u64..3_000),
+        cell_bytes in prop::sample::select(vec![1_u64, 48, 80, 144, 208, 256, 512, 1_024]),
+        (hosts, length_m) in (3_u32..7, 1_u64..2_000),
+        xoff_kib in 1_u64..60,
+        ack_every in 1_u32..8,
+        acks_are_lossless: bool,
+    ) {
+        let bytes = u64::from(message_bytes) * messages * u64::from(hosts - 1);
+        let mut spec = collective(common::single_switch(hosts), hosts, "incast", "parallel", bytes);
+        if let TopologySpec::SingleSwitch { host_link, .. } = &mut spec.fabric.topology {
+            *host_link = link(length_m);
+        }
+        (spec.transport.message_bytes, spec.transport.ack_every) = (message_bytes.into(), ack_every);
+        if acks_are_lossless {
+            spec.transport.priorities.ack = spec.transport.priorities.data;
+        }
+        let buffer = &mut spec.fabric.switch.buffer;
+        (buffer.size_bytes, buffer.cell_bytes) = (512 << 20, cell_bytes);
+        spec.fabric.switch.pfc = Some(PfcSpec { xoff: XoffSpec::Static { bytes: xoff_kib << 10 }, ..dynamic_pfc() });
+        let (summary, _) = run(&spec);
+        prop_assert_eq!((summary.status, summary.frames_lost.total()), (RunStatus::Complete, 0));
+    }
+
     #[test]
     fn whatever_is_lost_is_counted_once_and_sent_again_until_each_byte_has_come(
         mut spec in any_run(),

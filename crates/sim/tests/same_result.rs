@@ -337,10 +337,13 @@ proptest! {
 
     // Conservation of frames is checked inside every run.
     #[test]
-    fn paths_and_threads_agree_on_every_table(spec in any_spec()) {
+    fn paths_and_threads_agree_on_every_table(
+        spec in any_spec(),
+        threads in prop::sample::select(vec![3, 6, 8, 12]),
+    ) {
         let (summary, recorder) = run(&spec);
         let expected = tables(&recorder);
-        for (threads, path) in [(1, Path::Exact), (2, Path::Auto), (3, Path::Exact)] {
+        for (threads, path) in [(1, Path::Exact), (2, Path::Auto), (threads, Path::Exact)] {
             let (other_summary, other) = run_with(&spec, threads, path);
             prop_assert_eq!(&summary.jobs, &other_summary.jobs);
             prop_assert_eq!(summary.packet_hops, other_summary.packet_hops);
@@ -496,6 +499,28 @@ fn queue_pairs_that_are_made_when_needed_answer_what_comes_late() {
         }
     }
     assert!(late_frames > 1_000, "{late_frames} frames came late");
+}
+
+/// Queue pairs of all hosts fail at the same picosecond, handshakes of some among them.
+#[test]
+fn events_at_the_same_time_have_one_order_on_any_number_of_threads() {
+    for is_announced in [false, true] {
+        let mut spec = collective(rails(), 12, "all-to-all", "parallel", 12 * 600);
+        spec.fabric.switch.pipeline_latency_ps = 3_000_000;
+        spec.transport.qp_mode = if is_announced { QpMode::PerPair } else { QpMode::PerChunk };
+        (spec.transport.timeout_ps, spec.transport.retry_count) = (2_000_000, 0);
+        if is_announced {
+            spec.jobs[0].rendezvous = Some(RendezvousSpec { threshold_bytes: 1, control_bytes: 64 });
+        }
+        let (summary, recorder) = run(&spec);
+        let times: Vec<u64> = recorder.events.iter().map(|event| event.time_ps).collect();
+        assert!(times.windows(2).any(|two| two[0] == two[1]), "{times:?}");
+        for threads in 2..13 {
+            let (other_summary, other) = run_with(&spec, threads, Path::Auto);
+            assert_eq!(summary.jobs, other_summary.jobs, "{threads} threads");
+            assert!(tables(&recorder) == tables(&other), "tables differ with {threads} threads");
+        }
+    }
 }
 
 #[test]

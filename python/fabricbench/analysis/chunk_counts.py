@@ -86,7 +86,7 @@ def _add_times(facts: ChunkFacts, row: Mapping[str, Any]) -> None:
     if facts.until_ps:
         facts.offered_bytes += chunks * size
         facts.delivered_bytes += chunks * size * row["is_ended_in_time"]
-        if is_complete:
+        if is_complete and row["unloaded_ps"]:
             facts.slowdown_counts[fct_ps / row["unloaded_ps"]] += chunks
     if facts.operations is not None and row["in_time_ps"] is not None:
         _add_operations(facts.operations, row)

@@ -185,7 +185,9 @@ class ChunkFacts:
         self.delivered_bytes += total(kernels.filtered(payload_bytes, is_in_time))
         complete = kernels.filtered(rows, kernels.equal(rows.column("status"), "complete"))
         fct_ps = kernels.as_float(complete.column("fct_ps"))
-        self.slowdowns.append(kernels.divide(fct_ps, kernels.as_float(complete.column("unloaded_ps"))))
+        # Endpoints do not know what a message takes on an idle path.
+        slowdowns = kernels.divide(fct_ps, kernels.as_float(complete.column("unloaded_ps")))
+        self.slowdowns.append(slowdowns.drop_null())
 
     def _add_ends(self, rows: pa.RecordBatch) -> None:
         for index, end_ps in _last_ends(rows):

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from fabricbench.backend.protocol import Observation, Observer, RunResult, RunSummary
     from fabricbench.plan.expand import PlannedTrial
 
-RESULTS: Final = "2"
+RESULTS: Final = "3"
 """Version of the results: one more whenever a RunSpec gives other tables than before, and only then."""
 
 ENGINE_FACTS: Final = ("rate_changes", "events", "wall_s", "cpu_s", "peak_rss_bytes")

@@ -144,7 +144,7 @@ class HostsBackend:
 
         from fabricbench import _core
         from fabricbench.backend.host_counters import counter_rows
-        from fabricbench.backend.outcomes import run_summary
+        from fabricbench.backend.outcomes import run_summary, wrong_bytes_text
 
         batches: list[pa.RecordBatch] = _core.chunk_rows(
             planned.spec_json,
@@ -163,7 +163,14 @@ class HostsBackend:
         observer.rows("counters", counter_rows(results))
         failures = "; ".join(f"host {each.host.name}: {each.failure}" for each in results if each.failure)
         chunks = pa.Table.from_batches(batches) if batches else _no_chunks()
-        summary = run_summary(planned.run_spec, chunks, failures or why)
+        wrong = {
+            each.host.name: int(count)
+            for each in results
+            if (count := each.collected.counters.endpoint.get("wrong_bytes", 0))
+        }
+        summary = run_summary(planned.run_spec, chunks, failures or why, wrong)
+        if wrong:
+            summary["notes"] = [f"`verify`: {wrong_bytes_text(wrong)}"]
         return RunResult(summary, {"hosts": [_host_facts(each) for each in results]})
 
 

@@ -21,15 +21,23 @@ COMPLETE = "complete"
 INCOMPLETE = "incomplete"
 
 
-def run_summary(run_spec: Mapping[str, Any], chunks: pa.Table, why: str) -> RunSummary:
+def run_summary(
+    run_spec: Mapping[str, Any], chunks: pa.Table, why: str, wrong: Mapping[str, int] | None = None
+) -> RunSummary:
     """Return the summary of a run.
 
     Args:
         run_spec: The RunSpec.
         chunks: All rows of the table `chunks`.
         why: Why the run ended early; empty if it did not.
+        wrong: Bytes that arrived and were not those sent, by host: no job is complete with any.
     """
     jobs = [_job_summary(job, _rows_of(chunks, job["name"]), why) for job in run_spec["jobs"]]
+    if wrong:
+        reason = wrong_bytes_text(wrong)
+        for job in jobs:
+            job |= {"status": INCOMPLETE, "end_ps": None, "rank_times": None}
+            job["reason"] = f"{reason}; {job['reason']}" if job["reason"] else reason
     is_complete = all(job["status"] == COMPLETE for job in jobs)
     ends = [*chunks["completed_ps"].drop_null().to_pylist(), *chunks["delivered_ps"].drop_null().to_pylist()]
     return {
@@ -37,6 +45,11 @@ def run_summary(run_spec: Mapping[str, Any], chunks: pa.Table, why: str) -> RunS
         "end_ps": max(ends, default=0),
         "jobs": jobs,
     }
+
+
+def wrong_bytes_text(wrong: Mapping[str, int]) -> str:
+    """Say how many bytes arrived at hosts that were not those sent."""
+    return f"wrong bytes arrived: {', '.join(f'{count:,} at {host}' for host, count in wrong.items())}"
 
 
 def _rows_of(chunks: pa.Table, job: str) -> pa.Table:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from fabricbench.backend.wiring import Wiring
     from fabricbench.plan.expand import PlannedTrial
 
-RESULTS: Final = "4"
+RESULTS: Final = "5"
 """Version of the results: one more whenever a RunSpec gives other tables than before, and only then.
 
 `tests/integration/golden/results.txt` holds what it gives; it is part of the identity of each trial.

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from fabricbench import units
 from fabricbench.plan._run_spec import LIMITS
-from fabricbench.plan.errors import Problem
+from fabricbench.plan.errors import FieldPath, Problem
 
 if TYPE_CHECKING:
     from fabricbench.plan._run_spec import FabricSpec, RunSpec
@@ -45,7 +45,11 @@ DELAYS: Final = frozenset(
 """Times of a run spec that do not depend on the rate of a link."""
 TCP_TIMERS: Final = ("rto_initial", "rto_min", "rto_max")
 """Retransmission timers of TCP in a plan: as limits of a wait they may end at the longest that is allowed."""
-_LIMITED: Final[Mapping[str, int]] = {f"{name}_ps": LIMITS[f"TcpSpec.{name}_ps"][1] for name in TCP_TIMERS}
+_LIMITED: Final[Mapping[str, int]] = {
+    **{f"{name}_ps": LIMITS[f"TcpSpec.{name}_ps"][1] for name in TCP_TIMERS},
+    "interval_ps": LIMITS["DynamicEcnSpec.interval_ps"][1],
+}
+"""Times that end at the longest that the engine allows [ps]."""
 _LONGEST_FRAME_BITS: Final = 8 * 65_535
 _FRAME_IN_HOPS_MAX: Final = 31_000
 """The longest frame takes so many times the shortest hop at most: the engine's inboxes hold 32,768 windows of
@@ -56,9 +60,9 @@ _FRAME_IN_RAISED_HOPS: Final = 16_000
 def scaled(run_spec: RunSpec, scale: int) -> RunSpec:
     """Return a run spec at rates divided by `scale`, rounded to whole bit/s; the same one for 1.
 
-    Retransmission timers of TCP end at the longest that the engine allows, and latencies that are too short
-    for the slowest link are raised as `hop_latency_min_ps` says, reactions to pause frames with them, as
-    these take a latency at least.
+    Retransmission timers of TCP and the interval of dynamic ECN end at the longest that the engine allows.
+    Latencies that are too short for the slowest link are raised as `hop_latency_min_ps` says, reactions to
+    pause frames with them, as these take a latency at least.
     """
     if scale == 1:
         return run_spec
@@ -137,15 +141,24 @@ def scale_warnings(plan: Plan, document: Document) -> Iterator[Problem]:
         )
 
 
-def _limited(plan: Plan, document: Document) -> Iterator[Problem]:
-    """Yield the timers and latencies that are not what the scale alone would make of them."""
+def _limited_times(plan: Plan) -> Iterator[tuple[FieldPath, str, int]]:
+    """Yield the place, the name and the value [ps] of each time of a plan that has a limit when scaled."""
     for index, tcp in enumerate(plan.tcp):
         for name in TCP_TIMERS:
-            scaled_ps, longest_ps = getattr(tcp, f"{name}_ps") * plan.scale, _LIMITED[f"{name}_ps"]
-            if scaled_ps > longest_ps:
-                found = f"{units.format_time(scaled_ps)} at a scale of {plan.scale}"
-                found += f", in whose place the longest timer is, {units.format_time(longest_ps)}"
-                yield document.problem(("tcp", index, name), found)
+            yield ("tcp", index), name, getattr(tcp, f"{name}_ps")
+    for path, sections in plan.fabric.set_ups:
+        if sections.ecn is not None and sections.ecn.dynamic is not None:
+            yield (*path, "ecn", "dynamic"), "interval", sections.ecn.dynamic.interval_ps
+
+
+def _limited(plan: Plan, document: Document) -> Iterator[Problem]:
+    """Yield the timers and latencies that are not what the scale alone would make of them."""
+    for path, name, time_ps in _limited_times(plan):
+        scaled_ps, longest_ps = time_ps * plan.scale, _LIMITED[f"{name}_ps"]
+        if scaled_ps > longest_ps:
+            found = f"{units.format_time(scaled_ps)} at a scale of {plan.scale}"
+            found += f", in whose place the longest timer is, {units.format_time(longest_ps)}"
+            yield document.problem((*path, name), found)
     written = plan.fabric.run_spec(plan.transport.priorities.data, [])
     if least_ps := hop_latency_min_ps(cast("FabricSpec", _scaled("", written, plan.scale))):
         found = f"latencies too short for links at a scale of {plan.scale}; adapters and switches take "

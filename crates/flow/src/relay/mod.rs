@@ -20,11 +20,12 @@ mod carry;
 #[cfg(test)]
 mod tests;
 
+use crate::delays;
 use crate::path::{Path, Paths};
 use crate::sharing;
 use crate::work::{of_bytes, time_for};
 use jobs::shape;
-use spec::{JobSpec, QpMode, RunSpec};
+use spec::{JobSpec, QpMode, RunSpec, SpecError};
 use std::collections::HashMap;
 use units::{AttachmentId, HostId, Rate, Span};
 use workload::{Relay, WorkloadError};
@@ -99,6 +100,12 @@ impl Relays {
         let rings: Vec<Ring> = rings.collect::<Option<_>>()?;
         let is_apart = |ring: &Ring| ring.keeps_apart() && ring.has_room(spec, paths.window_packets);
         (demand.fits(paths) && rings.iter().all(is_apart)).then_some(Self { rings })
+    }
+
+    /// See [`delays::check_rings`].
+    pub(crate) fn check_delays(&self, spec: &RunSpec, paths: &Paths) -> Result<(), SpecError> {
+        let rings = self.rings.iter().map(|ring| &ring.relay);
+        delays::check_rings(spec, paths, spec.jobs.iter().zip(rings))
     }
 
     /// Ranks of all of them, and how many times of blocks are worked out to count all of them.

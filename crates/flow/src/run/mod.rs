@@ -111,6 +111,7 @@ pub fn run(spec: &RunSpec, observer: &mut dyn Observer<Progress>) -> Result<Flow
     let mut paths = paths_of(spec)?;
     let relays = Relays::find(spec, &mut paths);
     if let Some(relays) = relays.as_ref().filter(|_| spec.observe.chunks == ChunksObserved::Summary) {
+        relays.check_delays(spec, &paths)?;
         return relays.counts(spec, observer);
     }
     let jobs = jobs_of(spec, &paths)?;
@@ -274,7 +275,9 @@ impl<'a> Run<'a> {
     /// A queue pair sends what its window has room for.
     fn send_next(&mut self, number: u32, now: Instant) {
         let Some(connection) = self.connections.get_mut(&number) else { return };
-        match connection.next(now, self.paths.window_packets) {
+        let (paths, jobs, active) = (&self.paths, &self.jobs, &self.active);
+        let packet_time = |slot: u32| paths.packet_time(jobs, active[slot as usize].chunk);
+        match connection.next(now, paths.window_packets, packet_time) {
             Next::Burst { slot, packets, is_last, is_paced } => {
                 let mut burst = slot;
                 if !is_last {

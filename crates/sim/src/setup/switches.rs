@@ -22,9 +22,9 @@ use spec::{
 };
 use std::sync::Arc;
 use topology::{Graph, Node, NodeKind};
-use units::{NodeId, Seed, Span, Stream};
+use units::{LINK_OVERHEAD_BYTES, NodeId, Seed, Span, Stream};
 use wire::Opcode;
-use wire::size::data_frame_bytes;
+use wire::size::{MIN_FRAME_BYTES, data_frame_bytes};
 
 /// The load balancer of each switch, in order.
 pub(crate) fn balancers(spec: &RunSpec, fabric: &Fabric, flows: &Flows) -> Vec<Balancer> {
@@ -214,10 +214,24 @@ fn default_headroom(spec: &RunSpec, fabric: &Fabric, node: NodeId, port: u16) ->
     let own_response = fabric.settings.of(node).pfc.as_ref().map_or(0, |pfc| pfc.response_ps);
     let response = Span(there_and_back.0 - 2 * link.delay.0 + own_response + peer_reaction);
     let frame_bytes = data_frame_bytes(Opcode::WriteFirst, spec.transport.mtu_bytes);
-    let cells = frame_bytes.next_multiple_of(fabric.settings.of(node).buffer.cell_bytes as u32);
-    let exact = default_headroom_bytes(link.rate, link.delay, response, frame_bytes);
-    // Frames are stored in whole cells: what fits in bytes may need more in cells.
-    (exact * u64::from(cells)).div_ceil(u64::from(frame_bytes)) + u64::from(cells)
+    let cell_bytes = fabric.settings.of(node).buffer.cell_bytes;
+    let on_link = default_headroom_bytes(link.rate, link.delay, response, frame_bytes);
+    in_cells(on_link, cell_bytes, frame_bytes) + u64::from(frame_bytes).next_multiple_of(cell_bytes)
+}
+
+/// The most buffer that `on_link` bytes of frames take in whole cells, of frames up to `frame_bytes` long: of
+/// the shortest ones, or of those with one byte in their last cell. SONiC's formula has the same factor for
+/// its share of small packets, 100 % by default.
+fn in_cells(on_link: u64, cell_bytes: u64, frame_bytes: u32) -> u64 {
+    let shortest = u64::from(MIN_FRAME_BYTES);
+    let one_byte_over = shortest.next_multiple_of(cell_bytes) + 1;
+    let of_frames = |frame: u64| {
+        let on_link_each = frame + u64::from(LINK_OVERHEAD_BYTES);
+        (on_link * frame.next_multiple_of(cell_bytes)).div_ceil(on_link_each)
+    };
+    let frames = [shortest, one_byte_over, u64::from(frame_bytes)];
+    let sizes = frames.into_iter().filter(|&frame| frame <= u64::from(frame_bytes));
+    sizes.map(of_frames).fold(on_link, u64::max)
 }
 
 /// The buffer of a scheduled leaf: its first `hosts` ports alone take in frames.

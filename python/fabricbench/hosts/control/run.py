@@ -6,6 +6,7 @@ Whatever goes wrong at one host ends the run at all of them, with the reason; Ct
 from __future__ import annotations
 
 import getpass
+import json
 import os
 import secrets
 import socket
@@ -74,6 +75,12 @@ class HostResult:
     failure: str
 
 
+def _last_start_s(spec_json: str) -> float:
+    """Return when the last job of a RunSpec starts, after the start of the run [s]."""
+    starts_ps = (job.get("start_ps", 0) for job in json.loads(spec_json).get("jobs", []))
+    return max(starts_ps, default=0) / 1e12
+
+
 class HostsRun:
     """Leads one run.
 
@@ -105,7 +112,8 @@ class HostsRun:
             before = self._timed("clocks", self._clocks)
             self._timed("arm", lambda: self._each(RemoteAgent.arm))
             start_ns = self._timed("start", lambda: self._start(before))
-            self._timed("run", lambda: self._wait(progressed))
+            starts_at_s = time.monotonic() + _last_start_s(spec_json)
+            self._timed("run", lambda: self._wait(progressed, starts_at_s))
             after = self._clocks()
             collected = self._timed("collect", lambda: self._each(RemoteAgent.collect))
             both = [ClockRun(first, last, start_ns) for first, last in zip(before, after, strict=True)]
@@ -144,8 +152,11 @@ class HostsRun:
         self._each(lambda agent: agent.start(at_ns + offsets[id(agent)]))
         return at_ns
 
-    def _wait(self, progressed: Callable[[Step], None]) -> None:
-        """Wait until every host has ended, or one has failed, or nothing moves any more."""
+    def _wait(self, progressed: Callable[[Step], None], starts_at_s: float) -> None:
+        """Wait until every host has ended, or one has failed, or nothing moves any more.
+
+        Before `starts_at_s`, by the monotonic clock, a job is still to start.
+        """
         delivered_bytes, moved = -1, time.monotonic()
         while True:
             states = self._states()
@@ -155,7 +166,7 @@ class HostsRun:
                 return
             if step.delivered_bytes != delivered_bytes:
                 delivered_bytes, moved = step.delivered_bytes, time.monotonic()
-            if State.FAILED in states or time.monotonic() - moved > PATIENCE_S:
+            if State.FAILED in states or time.monotonic() - max(moved, starts_at_s) > PATIENCE_S:
                 is_stalled = State.FAILED not in states
                 self.stalled_after_s = PATIENCE_S if is_stalled else None
                 reason = (

@@ -115,7 +115,7 @@ class Pfc(PlanModel):
         description=(
             "Buffer for what still arrives after a pause was requested, for each (ingress port, lossless "
             "priority) [size]. `auto`: 2 x cable delay x rate + 2 x MTU + response time of the peer, in "
-            "whole cells. Source: SONiC."
+            "whole cells of the frames that fill them least. Source: SONiC, with 100 % small packets."
         ),
         json_schema_extra={"default": "auto"},
     )

@@ -206,7 +206,7 @@ impl Ends {
             step: transfer.step,
             channel: pair.channel,
             block: transfer.block,
-            status: status(sent),
+            status: status(sent, arrived.is_verified),
             payload_bytes: bytes,
             start_ps: sent.map(|half| time(half.start_ps)),
             delivered_ps: received.map(|half| time(half.delivered_ps)),
@@ -231,11 +231,12 @@ impl Ends {
     }
 }
 
-const fn status(sent: Option<&SentHalf>) -> ChunkStatus {
-    match sent {
-        Some(SentHalf { status: SentStatus::Complete, .. }) => ChunkStatus::Complete,
-        Some(SentHalf { status: SentStatus::Failed, .. }) => ChunkStatus::Failed,
-        Some(SentHalf { status: SentStatus::Unfinished, .. }) | None => ChunkStatus::Unfinished,
+/// What became of a chunk whose payload was what was sent, if that was checked: wrong payload makes it fail.
+const fn status(sent: Option<&SentHalf>, is_verified: Option<bool>) -> ChunkStatus {
+    match (sent, is_verified) {
+        (Some(SentHalf { status: SentStatus::Failed, .. }), _) | (_, Some(false)) => ChunkStatus::Failed,
+        (Some(SentHalf { status: SentStatus::Complete, .. }), _) => ChunkStatus::Complete,
+        (Some(SentHalf { status: SentStatus::Unfinished, .. }) | None, _) => ChunkStatus::Unfinished,
     }
 }
 

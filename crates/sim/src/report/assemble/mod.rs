@@ -90,7 +90,8 @@ pub(crate) struct Assembler<'a> {
     chosen: Chosen,
     /// What is counted of all of them, where not all have a row.
     pub(crate) tally: Option<Tally>,
-    pub(crate) events: Vec<EventRow>,
+    /// Queue pairs that used up their retries, in the order of the reports.
+    pub(crate) failed_queue_pairs: Vec<(Instant, u32)>,
     pub(crate) frames: Vec<crate::record::Frame>,
     pub(crate) tcp_frames: Vec<crate::record::TcpFrame>,
 }
@@ -127,7 +128,7 @@ impl<'a> Assembler<'a> {
             rows: Vec::new(),
             chosen: Chosen::All,
             tally: None,
-            events: Vec::new(),
+            failed_queue_pairs: Vec::new(),
             frames: Vec::new(),
             tcp_frames: Vec::new(),
         }
@@ -145,7 +146,6 @@ impl<'a> Assembler<'a> {
     pub(crate) fn take(
         &mut self,
         records: &mut Vec<Record>,
-        host_names: &[&str],
         hand_out: impl FnMut(Vec<ChunkRow>) -> Result<(), Stopped>,
     ) -> Result<(), Stopped> {
         let mut order = std::mem::take(&mut self.order);
@@ -169,13 +169,15 @@ impl<'a> Assembler<'a> {
                     order.push(order_key(report.key().0, Some(report.completed), failed, index as u32));
                 }
                 Record::Sent(report) => self.note_control(&report.report()),
-                Record::SentOtherwise(report) if self.is_payload(report.chunk) => {
+                Record::SentOtherwise(report)
+                    if self.is_payload(report.chunk) || report.completed().is_none() =>
+                {
                     order.push(order_key(report.chunk, report.completed(), failed, index as u32));
                 }
                 Record::SentOtherwise(report) => self.note_control(report),
                 Record::QueuePairFailed { queue_pair, at } => {
                     failed = Instant(at.0 - at.0 % self.span.0);
-                    self.note_failure(*queue_pair, *at, host_names);
+                    self.failed_queue_pairs.push((*at, *queue_pair));
                 }
                 other => self.note(other),
             }
@@ -241,7 +243,8 @@ impl<'a> Assembler<'a> {
                     Some(received) => self.finish_plain(sent, &received),
                     None => self.finish_other(&sent.report()),
                 },
-                Some(Record::SentOtherwise(sent)) => self.finish_other(sent),
+                Some(Record::SentOtherwise(sent)) if self.is_payload(sent.chunk) => self.finish_other(sent),
+                Some(Record::SentOtherwise(sent)) => self.note_control(sent),
                 _ => {}
             }
             if self.rows.len() >= CHUNK_BATCH_ROWS {
@@ -261,17 +264,22 @@ impl<'a> Assembler<'a> {
         std::mem::take(&mut self.rows)
     }
 
-    fn note_failure(&mut self, queue_pair: u32, at: Instant, host_names: &[&str]) {
-        let pair = self.flows.queue_pair(queue_pair);
-        self.events.push(EventRow {
-            time_ps: at.0,
-            kind: "qp_failed",
-            node: host_names[pair.src_host.index()].to_owned(),
-            detail: format!(
-                "queue pair {queue_pair} (rank {} to {}) used up its retries",
-                pair.src, pair.dst
-            ),
+    /// Events of the queue pairs that failed, in the order (time, queue pair).
+    pub(crate) fn failure_events(&mut self, host_names: &[&str]) -> Vec<EventRow> {
+        self.failed_queue_pairs.sort_unstable();
+        let events = self.failed_queue_pairs.iter().map(|&(at, queue_pair)| {
+            let pair = self.flows.queue_pair(queue_pair);
+            EventRow {
+                time_ps: at.0,
+                kind: "qp_failed",
+                node: host_names[pair.src_host.index()].to_owned(),
+                detail: format!(
+                    "queue pair {queue_pair} (rank {} to {}) used up its retries",
+                    pair.src, pair.dst
+                ),
+            }
         });
+        events.collect()
     }
 
     /// A message of a handshake or a barrier has ended: it makes no row, but payload counts from its

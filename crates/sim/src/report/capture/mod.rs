@@ -69,7 +69,6 @@ pub fn capture(spec: &RunSpec, queue_pairs: &[u32], count: usize) -> Result<Vec<
         });
     }
     let mut partitions = std::mem::take(&mut world.partitions);
-    let host_names = world.fabric.host_names();
     let open_tcp = open_connections(spec, &world.connections);
     let mut taker = Taker {
         assembler: Assembler::new(
@@ -78,7 +77,6 @@ pub fn capture(spec: &RunSpec, queue_pairs: &[u32], count: usize) -> Result<Vec<
             world.fabric.span,
             world.fabric.byte_ps_of_hosts(spec),
         ),
-        host_names,
         count,
     };
     taker.assembler.open_tcp = open_tcp;
@@ -95,13 +93,12 @@ pub fn capture(spec: &RunSpec, queue_pairs: &[u32], count: usize) -> Result<Vec<
 /// Ends the run once enough frames were seen.
 struct Taker<'a> {
     assembler: Assembler<'a>,
-    host_names: Vec<&'a str>,
     count: usize,
 }
 
 impl<N: Node<Record = Record, Totals = Totals>, P> Hooks<N, P> for Taker<'_> {
     fn after_window(&mut self, _: Window, records: &mut Vec<Record>, _: Totals) -> ControlFlow<()> {
-        let outcome = self.assembler.take(records, &self.host_names, |_| Ok(()));
+        let outcome = self.assembler.take(records, |_| Ok(()));
         self.assembler.rows.clear();
         let frames = self.assembler.frames.len() + self.assembler.tcp_frames.len();
         let done =

@@ -69,6 +69,29 @@ fn rows(
     made.map(|row| ((row.qp, row.transfer), row)).collect()
 }
 
+#[test]
+fn a_chunk_with_wrong_payload_has_failed_though_it_was_acknowledged() {
+    let spec = spec();
+    let jobs = crate::run::host_run::jobs_of(&spec).unwrap();
+    let found = [Some(false), Some(true), None].map(|is_verified| {
+        let sent = SentHalf {
+            chunk: 0,
+            pass: 0,
+            status: SentStatus::Complete,
+            start_ps: 1,
+            completed_ps: Some(9),
+            seen: SentCounts::default(),
+        };
+        let seen = ReceivedCounts { is_verified, ..ReceivedCounts::default() };
+        let received = ReceivedHalf { chunk: 0, pass: 0, delivered_ps: 5, seen };
+        let streams = ([write_sent(&[sent], &jobs).unwrap()], [write_received(&[received], &jobs).unwrap()]);
+        let known = BTreeMap::new();
+        let halves = Halves { sent: &streams.0, received: &streams.1, clocks: &known };
+        Ends::read(&jobs, halves).unwrap().rows(&spec, &jobs)[0].status
+    });
+    assert_eq!(found, [ChunkStatus::Failed, ChunkStatus::Complete, ChunkStatus::Complete]);
+}
+
 fn chunk_count() -> usize {
     crate::run::host_run::jobs_of(&spec()).unwrap().chunk_count() as usize
 }

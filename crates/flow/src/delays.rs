@@ -1,0 +1,204 @@
+//! Delays that the model takes for short: those on idle paths for a rate control, those behind other queue pairs
+//! for a timeout.
+//!
+//! Flows have no delays for senders to react to: Swift keeps its largest window, TIMELY its rate, and no timer
+//! expires. Where an idle path alone has packets come back later than the target of Swift or the upper limit of
+//! TIMELY, senders slow down to nothing. Where an acknowledgement may come after the timeout, packets are sent
+//! again that were not lost. Both make a run of packets many times as long, so a spec with one is refused.
+
+use crate::path::{Path, Paths};
+use crate::work::{of_bytes, time_for};
+use jobs::Jobs;
+use spec::{JobSpec, RateControl, RunSpec, SpecError, TransportSpec};
+use std::collections::HashMap;
+use topology::Graph;
+use units::{HostId, Rate, Span};
+use workload::Relay;
+
+/// Links of the longest path there and back, for a bound that needs no look at paths.
+const LINKS_MAX: u64 = 24;
+/// A frame with the most payload, for the same.
+const FRAME_BYTES_MAX: u64 = 4_300;
+
+/// That no delay is too long.
+///
+/// # Errors
+/// When one is, with the hosts.
+pub(crate) fn check(spec: &RunSpec, paths: &Paths, jobs: &Jobs) -> Result<(), SpecError> {
+    if !may_be_long(spec, &paths.network.graph) {
+        return Ok(());
+    }
+    let (mut delays, mut loads) = (Delays::new(spec), Loads::default());
+    for pair in jobs.queue_pairs().filter(|pair| !pair.is_local()) {
+        let mut chunks = jobs.chunks_of(pair.number).peekable();
+        let Some(&first) = chunks.peek() else { continue };
+        let mut path = paths.of(jobs, first);
+        paths.find_back(&mut path);
+        if path.legs.is_empty() || path.back.is_empty() {
+            continue;
+        }
+        let bytes = jobs.chunk(first).bytes;
+        delays.add(paths, &path, [pair.src_host, pair.dst_host], bytes);
+        let mut steps: Vec<u32> = chunks.map(|chunk| jobs.place(chunk).1.step).collect();
+        steps.dedup();
+        steps.into_iter().for_each(|step| loads.add(&path, step, delays.outstanding(paths, bytes)));
+    }
+    delays.check(loads.longest_wait(spec, paths))
+}
+
+/// The same of rings whose blocks never wait for each other.
+///
+/// # Errors
+/// As of [`check`].
+pub(crate) fn check_rings<'a>(
+    spec: &RunSpec,
+    paths: &Paths,
+    rings: impl Iterator<Item = (&'a JobSpec, &'a Relay)>,
+) -> Result<(), SpecError> {
+    if !may_be_long(spec, &paths.network.graph) {
+        return Ok(());
+    }
+    let mut delays = Delays::new(spec);
+    let parts = u64::from(spec.transport.qps_per_rank_pair);
+    for (job, ring) in rings {
+        for rank in 0..ring.ranks {
+            let hosts = [rank, (rank + 1) % ring.ranks].map(|rank| HostId(job.hosts[rank as usize]));
+            if hosts[0] == hosts[1] {
+                continue;
+            }
+            let (from, to) = paths.network.graph.attachments_between(hosts[0], hosts[1], 0);
+            let bytes = ring.bytes(rank).div_ceil(parts);
+            if let Some(path) = paths.between([from, to], bytes) {
+                delays.add(paths, &path, hosts, bytes);
+            }
+        }
+    }
+    delays.check(Span::ZERO)
+}
+
+/// Whether a look at the paths is worth it.
+pub(crate) fn may_be_long(spec: &RunSpec, graph: &Graph) -> bool {
+    let slowest = graph.links.iter().map(|link| link.rate.bps()).min().unwrap_or(1);
+    let cable = graph.links.iter().map(|link| link.delay).max().unwrap_or_default();
+    let latency = spec.fabric.nic.latency_ps.max(spec.fabric.switch.pipeline_latency_ps);
+    let packets = u64::from(spec.transport.ack_every) + LINKS_MAX;
+    let bytes = packets * FRAME_BYTES_MAX + spec.fabric.switch.buffer.size_bytes;
+    let wait = Rate::from_bps(slowest).span_of(bytes);
+    let longest = LINKS_MAX * (cable.0 + latency) + wait.0;
+    !matches!(spec.transport.rate_control, RateControl::LineRate { .. } | RateControl::Dcqcn { .. })
+        || spec.transport.timeout_ps <= longest
+}
+
+/// The longest delays on idle paths.
+struct Delays<'a> {
+    transport: &'a TransportSpec,
+    /// By which a packet is furthest beyond the target of its path, with the hosts.
+    late: Option<(Span, Span, [HostId; 2])>,
+    /// The longest from a post to its first acknowledgement, with the hosts.
+    acknowledged: (Span, [HostId; 2]),
+    known: HashMap<(Vec<u32>, [u64; 2]), [Span; 2]>,
+}
+
+impl<'a> Delays<'a> {
+    fn new(spec: &'a RunSpec) -> Self {
+        let acknowledged = (Span::ZERO, [HostId(0); 2]);
+        Self { transport: &spec.transport, late: None, acknowledged, known: HashMap::new() }
+    }
+
+    /// Bytes that go out before the first acknowledgement, of a chunk.
+    fn first_flight(&self, paths: &Paths, bytes: u64) -> u64 {
+        let packets = u64::from(self.transport.ack_every).min(paths.window_packets);
+        (packets * paths.frames.mtu_bytes()).min(self.transport.message_bytes).min(bytes)
+    }
+
+    /// What a chunk occupies of a link before its first acknowledgement, and before its window is closed [bytes].
+    fn outstanding(&self, paths: &Paths, bytes: u64) -> [u64; 2] {
+        let [frames, _, wire_bytes] = paths.frames.of(bytes);
+        let window = (wire_bytes / frames.max(1)).saturating_mul(paths.window_packets).min(wire_bytes);
+        let [_, _, flight] = paths.frames.of(self.first_flight(paths, bytes));
+        [flight, window]
+    }
+
+    /// Adds what a chunk takes on its path.
+    fn add(&mut self, paths: &Paths, path: &Path, hosts: [HostId; 2], bytes: u64) {
+        let sizes = [paths.frames.mtu_bytes().min(bytes), self.first_flight(paths, bytes)];
+        let links: Vec<u32> =
+            path.legs.iter().chain(&path.back).map(|leg| paths.network.hop_number(leg.link)).collect();
+        let [packet, acknowledged] = *self.known.entry((links, sizes)).or_insert_with(|| {
+            let back = paths.frames.acknowledged(&paths.network.hops(&path.back));
+            let there = paths.network.hops(&path.legs);
+            sizes.map(|bytes| paths.frames.unloaded(&there, bytes) + back)
+        });
+        if acknowledged > self.acknowledged.0 {
+            self.acknowledged = (acknowledged, hosts);
+        }
+        let target = match self.transport.rate_control {
+            RateControl::Swift { base_target_ps, hop_target_ps, .. } => {
+                Span(base_target_ps + hop_target_ps * path.legs.len() as u64)
+            }
+            RateControl::Timely { rtt_high_ps, .. } => Span(rtt_high_ps),
+            RateControl::LineRate { .. } | RateControl::Dcqcn { .. } => return,
+        };
+        let excess = |(packet, target, _): (Span, Span, _)| packet.0.saturating_sub(target.0);
+        if packet > target && self.late.is_none_or(|late| packet.0 - target.0 > excess(late)) {
+            self.late = Some((packet, target, hosts));
+        }
+    }
+
+    /// That none is too long, where acknowledgements wait so long behind others at the most.
+    fn check(&self, wait: Span) -> Result<(), SpecError> {
+        let refused = |field: &str, found: String, allowed: &str| {
+            Err(SpecError::Value { field: field.into(), found, allowed: allowed.into() })
+        };
+        if let Some((packet, target, [from, to])) = self.late {
+            let found = format!(
+                "a target of {target}, and {packet} from host {from} to host {to} and back with nothing in the way"
+            );
+            let allowed = "a longer target (flows have no delay to react to)";
+            return refused("transport.rate_control", found, allowed);
+        }
+        let (acknowledged, [from, to]) = self.acknowledged;
+        let timeout = Span(self.transport.timeout_ps);
+        if timeout > acknowledged + wait {
+            return Ok(());
+        }
+        let found = match timeout > acknowledged {
+            true => format!(
+                "{timeout}, and acknowledgements that may come after {} behind other queue pairs",
+                acknowledged + wait
+            ),
+            false => format!(
+                "{timeout}, and {acknowledged} until host {to} has acknowledged the first packets of host {from}"
+            ),
+        };
+        refused("transport.timeout_ps", found, "a longer timeout (flows send nothing again after a timeout)")
+    }
+}
+
+/// What queue pairs may have on a link at once, by step.
+#[derive(Default)]
+struct Loads {
+    /// Bytes of all of them, and of the one that has least.
+    of: HashMap<(u32, u32), [u64; 2]>,
+}
+
+impl Loads {
+    fn add(&mut self, path: &Path, step: u32, [flight, window]: [u64; 2]) {
+        for (place, leg) in path.legs.iter().enumerate() {
+            // A host serves its queue pairs in turn, so that the first packets of each wait for those of others.
+            let own = if place == 0 { flight } else { window };
+            let [all, least] = self.of.entry((step, leg.link)).or_insert([0, u64::MAX]);
+            *all = all.saturating_add(own);
+            *least = own.min(*least);
+        }
+    }
+
+    /// The longest that one waits for the others, in a queue of one buffer at the most.
+    fn longest_wait(&self, spec: &RunSpec, paths: &Paths) -> Span {
+        let waits = self.of.iter().map(|(&(_, link), &[all, least])| {
+            let bytes = (all - least).min(spec.fabric.switch.buffer.size_bytes);
+            time_for(of_bytes(bytes), paths.network.capacity(link))
+        });
+        waits.max().unwrap_or_default()
+    }
+}
