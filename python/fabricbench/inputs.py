@@ -27,7 +27,7 @@ _NULL: Final = (1, 3)
 """Major and minor number of /dev/null (Linux, devices.txt)."""
 _DESCRIPTORS: Final = ("/dev/fd/", "/dev/stdin", "/proc/self/fd/")
 _KINDS: Final = (
-    (stat.S_ISDIR, errno.EISDIR, "a directory"),
+    (stat.S_ISDIR, errno.EISDIR, ""),
     (stat.S_ISSOCK, errno.ENXIO, "a socket"),
     (stat.S_ISBLK, errno.EINVAL, "a block device"),
     (stat.S_ISCHR, errno.EINVAL, "a device or terminal"),
@@ -95,7 +95,8 @@ def _check_kind(status: os.stat_result, path: Path) -> None:
     is_null = (os.major(status.st_rdev), os.minor(status.st_rdev)) == _NULL
     for is_kind, number, name in _KINDS:
         if is_kind(status.st_mode) and not (is_null and is_kind is stat.S_ISCHR):
-            raise OSError(number, f"{name}, not a regular file", str(path))
+            reason = f"{name}, not a regular file" if name else os.strerror(number)
+            raise OSError(number, reason, str(path))
 
 
 def _content(descriptor: int, limit: int) -> bytes:
