@@ -179,6 +179,7 @@ def is_compared(*overrides: str) -> bool:
         "seed=7",
         "iterations=3",
         "tag=mine",
+        "jobs.0.repeat=10",
         "observe.chunks=summary",
         'jobs.0.ranks="0-7"',
         "fabric.topology.leaves=2",

@@ -375,7 +375,7 @@ _REPORTED: Final = frozenset(
 
 
 def _is_as_published(written: Document, changed: Document) -> bool:
-    """Check that overrides changed nothing but sizes of what was measured."""
+    """Check that overrides changed nothing but sizes and rounds of what was measured."""
     try:
         return _measured(_read(written.data, written)) == _measured(_read(changed.data, changed))
     except PlanError:
@@ -383,11 +383,12 @@ def _is_as_published(written: Document, changed: Document) -> bool:
 
 
 def _measured(plan: Plan) -> list[Any]:
-    """Return what decides the results of a plan, without sizes."""
+    """Return what decides the results of a plan, without sizes and the number of rounds."""
     sweep = plan.sweep
     zipped = sweep.zipped if sweep else None
     swept = [dict(group.fields) if group else {} for group in (sweep, zipped)]
-    jobs = [job.model_copy(update={"data_bytes": None, "message_bytes": None}) for job in plan.jobs]
+    free = {"data_bytes": None, "message_bytes": None, "repeat": 1, "warm_up_rounds": 0}
+    jobs = [job.model_copy(update=free) for job in plan.jobs]
     others = {name: getattr(plan, name) for name in Plan.model_fields if name not in _REPORTED}
     return [swept, jobs, others | {"sweep": None, "jobs": None}]
 
