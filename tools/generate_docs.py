@@ -66,18 +66,19 @@ A neutral name says that vendors mean alike, not that they count alike: the colu
 packets, and packets that were marked from those that were selected to be. `{p}` stands for a priority.
 """
 _SWITCHES = """
-## Read what switches counted
+## Read what switches and hosts counted
 
 ```
 fabricbench counters leaf1-after.txt --before leaf1-before.txt
 fabricbench counters COUNTERS_DB.json --format csv
 fabricbench explain nccl.txt --counters leaf1-after.txt --before leaf1-before.txt --uplinks 'Ethernet9?'
+fabricbench explain nccl.txt --counters host1-ethtool-after.txt --before host1-ethtool-before.txt
 ```
-Write what a switch says into a file, once before and once after a run. `counters` shows the growth of each
-counter by port (`Ethernet0`), queue (`Ethernet0:3`), priority group (`Ethernet0:PG3`) or pool, what it
-counts, and the [metric](metrics.md) that counts the same. `explain` takes it as evidence for
-[`congestion`, `collisions` and `link-errors`](expect.md#why-a-measurement-is-low); `--uplinks` says whose
-bytes to compare.
+Write what a switch or host says into a file, once before and once after a run. `counters` shows the growth of
+each counter by port (`Ethernet0`, `eth0`, `mlx5_0/1`), queue (`Ethernet0:3`, multicast `Ethernet0:MC3`),
+priority group (`Ethernet0:PG3`) or pool, with its namespace on a switch of several chips (`asic0:...`), what
+it counts, and the [metric](metrics.md) that counts the same. `explain` takes it as evidence for
+[causes](expect.md#why-a-measurement-is-low); `--uplinks` says whose bytes to compare.
 
 | form | how to get it |
 |---|---|
@@ -86,11 +87,16 @@ bytes to compare.
 - **A counter that fell** has no growth: the switch restarted, the counter was cleared, or it wrapped. Nor
   has one that was cleared in between, as SONiC's `Last cached time` or OpenConfig's `last-clear` tells.
   SONiC's tables print 0 for what fell since `sonic-clear`, which leaves COUNTERS_DB as it is.
-- **Watermarks and rates** are those of the later file. `N/A`, and all ones in 64 bits, are *not counted*.
+- **Watermarks and rates** are those of the later file. `N/A`, `-`, and all ones in 64 bits are *not
+  counted*.
 - **What is not known** is listed under its vendor's name, without a meaning. Nothing is added up over
   switches.
-- **One file is of one switch.** Two names in it, a row that is cut off or a number that is none are refused
-  with the line.
+- **One file is of one switch or host.** Two names in it, a row that is cut off or a number that is none are
+  refused with the line.
+- **Names of hosts are those of a driver**: a section is read as of the driver that has most of its names. Of
+  no driver that is known, all are listed without a meaning.
+- **Not read, and refused by name**: tables and JSON of NX-OS, Arista EOS, NVUE, Junos and Klish. Most of
+  these devices answer OpenConfig by gNMI.
 - **Bytes of ports** are in COUNTERS_DB and OpenConfig. SONiC's tables count packets, and `--uplinks` then
   compares these.
 """
@@ -108,7 +114,13 @@ _FORMS = (
     ),
     (
         "JSON of OpenConfig, names with or without module",
-        "`gnmic get --path /interfaces/interface/state/counters --path /qos`, pygnmi, RESTCONF",
+        "`gnmic get --path /interfaces/interface/state/counters --path /qos`, also `--format event` and "
+        "`flat`; pygnmi, RESTCONF",
+    ),
+    (
+        "counters of hosts; several may be in one file, each interface named by its command line",
+        "`ethtool -S eth0`, `rdma statistic show` (also `-j`), `grep . "
+        "/sys/class/infiniband/*/ports/*/hw_counters/*`",
     ),
 )
 _FAMILIES = {
@@ -116,6 +128,7 @@ _FAMILIES = {
     "bnxt_re": "Broadcom, RDMA (bnxt_re)",
     "bnxt_en": "Broadcom, Ethernet (bnxt_en)",
     "ice": "Intel (ice)",
+    "irdma": "Intel, RDMA (irdma)",
     "rxe": "Soft-RoCE (rxe)",
     "ib-port": "Every RDMA device (`ports/*/counters`)",
     "sonic": "SONiC (COUNTERS_DB, names of SAI; columns of `portstat`)",

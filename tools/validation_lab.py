@@ -19,7 +19,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, cast
 
 from fabricbench.plan import engine
 from fabricbench.runner import loading
@@ -73,14 +73,15 @@ def chunk_sizes(plan: str) -> dict[tuple[str, str, int], int]:
         estimate = engine.estimate(trial.spec_json)
         if estimate is not None:
             job = trial.run_spec["jobs"][0]
-            rounds = job["repeat"].get("rounds", 1) + job["warm_up_rounds"]
+            rounds = cast("int", job["repeat"].get("rounds", 1)) + job["warm_up_rounds"]
             key = (trial.variant, _swept(dict(trial.case.axes)), job["data_bytes"])
             found[key] = estimate["payload_bytes"] // max(1, estimate["chunks"] * rounds)
     return found
 
 
 def _swept(axes: Mapping[str, Any]) -> str:
-    return ", ".join(str(value) for value in axes.values())
+    """Return the value of the first swept field, which names the point; empty without one."""
+    return str(next(iter(axes.values()), ""))
 
 
 def _short(chunk_bytes: int | None) -> str:

@@ -20,10 +20,12 @@ from fabricbench.measured.examined import AS_EXPECTED as AS_EXPECTED  # noqa: PL
 from fabricbench.measured.examined import CONFIDENCE as CONFIDENCE  # noqa: PLC0414
 from fabricbench.measured.examined import Examined as Examined  # noqa: PLC0414
 from fabricbench.measured.examined import Hardware as Hardware  # noqa: PLC0414
+from fabricbench.measured.examined import Point as Point  # noqa: PLC0414
 from fabricbench.measured.examined import Suspect as Suspect  # noqa: PLC0414
 from fabricbench.measured.examining import Look as Look  # noqa: PLC0414
 from fabricbench.measured.model import Given as Given  # noqa: PLC0414 -- callers say what a file does not
 from fabricbench.measured.nccl import COLLECTIVES
+from fabricbench.measured.runs import described as described  # noqa: PLC0414
 from fabricbench.measured.suspects import suspects as suspects  # noqa: PLC0414
 from fabricbench.measured.switch_causes import uplink_load as uplink_load  # noqa: PLC0414
 from fabricbench.measured.switches.model import Change as Change  # noqa: PLC0414
@@ -42,7 +44,7 @@ if TYPE_CHECKING:
     from fabricbench.store.tables import TableFolder
     from fabricbench.store.writer import ReadyTrial
 
-FORMATS = ("nccl-tests", "perftest", "osu", "imb", "nccl-inspector")
+FORMATS = ("nccl-tests", "perftest", "osu", "imb", "nccom-test", "nccl-inspector")
 """Names of the formats; `fabricbench.measured` reads them."""
 PROGRAMS: dict[str, str] = {each: f"{name}_perf" for name, each in COLLECTIVES.items()}
 """For each collective of a plan that nccl-tests has, its program."""
@@ -62,6 +64,8 @@ _KEPT = (
 )
 """What a record keeps of a row."""
 _RANKS_MAX = 1 << 24
+_ABOVE_IDEAL = 101.0
+"""Percent of the ideal from which on it is not rounding: benchmarks print three digits or more."""
 
 Results = Callable[["TrialFacts", Mapping[str, Any], "TableFolder"], "pa.Table"]
 """Computes the rows of the table `trials`, as for the runner."""
@@ -154,7 +158,16 @@ def import_results(
     reading = read(source.name, source.data, wanted.format, wanted.given)
     made = list(_trials(source, reading, wanted))
     _store(workspace, made, results)
-    return Imported(reading.format, _stored(workspace, [facts for facts, _, _ in made]), reading.warnings)
+    trials = _stored(workspace, [facts for facts, _, _ in made])
+    notes = dict.fromkeys(f"{source.name}: {note}" for trial in trials for note in trial.notes)
+    return Imported(reading.format, trials, [*reading.warnings, *_run_warnings(source, reading), *notes])
+
+
+def _run_warnings(source: Source, reading: Reading) -> Iterator[str]:
+    """Yield the settings in which runs of a benchmark differ, where their names do not say them."""
+    for table in reading.tables:
+        if table.run.startswith("run"):
+            yield f"{source.name}:{table.line}: {table.run} of {table.benchmark}: {described(table.differs)}"
 
 
 def _label(option: str, text: str) -> str:
@@ -192,10 +205,19 @@ def plan_sizes(loaded: LoadedPlan, trials: Sequence[Trial]) -> tuple[str, list[i
     from fabricbench.plan.engine import shares
 
     kind = loaded.trials[0].size_kind
-    rows = [trial.results[0] for trial in trials]
-    each = {row["data_size_bytes"]: shares(row["collective"], row["ranks"]) for row in rows}
+    each = {
+        trial.results[0]["data_size_bytes"] // pooled_jobs(trial): shares(
+            trial.results[0]["collective"], trial.results[0]["ranks"] // pooled_jobs(trial)
+        )
+        for trial in trials
+    }
     sizes = (size // share if kind == "message" else size for size, share in each.items())
     return kind, sorted({size for size in sizes if size})
+
+
+def pooled_jobs(trial: Trial) -> int:
+    """Return how many jobs of its plan do together what a trial measured."""
+    return int(trial.facts.run_spec["jobs"][0].get("pooled_jobs", 1))
 
 
 def look(source: Source, options: Options) -> int:
@@ -230,10 +252,10 @@ class Fabric:
 
 
 def switch_counters(paths: Sequence[Path], before: Sequence[Path] = ()) -> list[SwitchCounters]:
-    """Read what switches counted, from a file of each.
+    """Read what switches and hosts counted, from a file of each.
 
     Args:
-        paths: Tables of SONiC, dumps of its COUNTERS_DB, or JSON of OpenConfig.
+        paths: Tables of SONiC, dumps of its COUNTERS_DB, OpenConfig, or counters of a host.
         before: For each the file of an earlier moment, from which differences are taken; none for none.
 
     Raises:
@@ -345,8 +367,21 @@ def _store(workspace: Workspace, made: Sequence[_Made], results: Results) -> Non
         for facts, summary, machine in made:
             writer = stack.enter_context(workspace.begin(facts, machine))
             tables = writer.close()
-            ready.append(writer.ready(summary, {}, writer.written(results(facts, summary, tables))))
+            rows = results(facts, summary, tables)
+            notes = [*summary.get("notes", ()), *_notes(facts, rows)]
+            known = summary | {"notes": notes} if notes else summary
+            ready.append(writer.ready(known, {}, writer.written(rows)))
         finish_together(workspace, ready)
+
+
+def _notes(facts: TrialFacts, rows: pa.Table) -> Iterator[str]:
+    """Yield that more was measured than the plan's ports carry, where that is so."""
+    (percent,) = rows.column("ideal_percent").to_pylist() or (None,)
+    if percent is not None and percent > _ABOVE_IDEAL:
+        yield (
+            f"{percent:.0f} % of the ideal of plan {facts.plan}: it has fewer or slower ports than what "
+            "was measured, or leaves out links within servers; a job for each rail counts all adapters"
+        )
 
 
 def _trials(source: Source, reading: Reading, options: Options) -> Iterator[_Made]:
@@ -355,11 +390,15 @@ def _trials(source: Source, reading: Reading, options: Options) -> Iterator[_Mad
     positions: Counter[str] = Counter()
     digest = hashlib.sha256(source.data).hexdigest()
     for table in reading.tables:
-        port = _port(source, table, options.plan)
+        port = _port(source, table, options.plan if table.is_judged else None)
         name = _name(table, reading.tables, options)
-        suite = _short_hash(f"{digest}\n{table.benchmark}\n{table.ranks}\n{name}\n{options.tag}{table.part}")
+        differs = described(table.differs)
+        run = (table.benchmark, table.ranks, table.part, differs)
+        suite = _short_hash(
+            f"{digest}\n{table.benchmark}\n{table.ranks}\n{name}\n{options.tag}{table.part}{differs}"
+        )
         for row in table.rows:
-            key = (table.benchmark, table.ranks, table.part, row.size_bytes, row.placement)
+            key = (*run, row.size_bytes, row.placement)
             spec = _spec(source, digest, reading, table, row, port)
             facts = _facts(reading, table, row, spec, (name, suite, options.tag), seen[key], positions[suite])
             seen[key] += 1
@@ -373,14 +412,15 @@ def _short_hash(text: str) -> str:
 
 def _name(table: Table, tables: Sequence[Table], options: Options) -> str:
     """Return what stands for the name of a plan, different for tests that cannot be set side by side."""
+    alike = [each for each in tables if each.benchmark == table.benchmark]
     if options.plan is not None and not options.name:
-        return options.plan.plan.name
+        return "-".join([options.plan.plan.name, *([] if table.is_judged else [table.run])])
     benchmarks = {each.benchmark for each in tables}
     parts = [options.name] if options.name else []
     parts += [table.benchmark] if not options.name or len(benchmarks) > 1 else []
-    alike = [each for each in tables if each.benchmark == table.benchmark]
     parts += [str(table.ranks)] if len({each.ranks for each in alike}) > 1 else []
     parts += [table.part] if table.part and len({each.part for each in alike}) > 1 else []
+    parts += [table.run] if table.run else []
     return "-".join(parts)
 
 
@@ -389,19 +429,27 @@ class _Port:
     """The port of a rank, as a plan has it.
 
     Attributes:
-        shares: Whether several ranks share one.
+        shares: Whether there is no one ideal: several ranks share one, or have a link between them as well.
+        jobs: How many jobs of the plan, each on ports of its own, do together what was measured.
         spec: The parts of a RunSpec that say what it carries at best; empty without a plan.
     """
 
     shares: bool = False
+    jobs: int = 1
     spec: Mapping[str, Any] = field(default_factory=dict)
+
+
+_BY_RINGS = ("all-reduce", "all-gather", "reduce-scatter", "broadcast", "reduce")
+"""Collectives whose bus bandwidth is what a ring sends through each port, whatever the number of ranks."""
 
 
 def _port(source: Source, table: Table, loaded: LoadedPlan | None) -> _Port:
     """Return what the ideal needs of the plan's fabric.
 
+    A job of the plan does what was measured, or all of them do together, as one ring for each rail.
+
     Raises:
-        MeasuredError: No job of the plan does what was measured.
+        MeasuredError: Neither does.
     """
     if loaded is None:
         return _Port()
@@ -409,13 +457,40 @@ def _port(source: Source, table: Table, loaded: LoadedPlan | None) -> _Port:
     for trial in trials:
         for job in trial.run_spec["jobs"]:
             if job["collective"] == table.collective and len(job["hosts"]) == table.ranks:
-                return _Port(len(set(job["hosts"])) < len(job["hosts"]), _port_spec(trial))
-    jobs = [(job["collective"], len(job["hosts"])) for job in trials[0].run_spec["jobs"]]
-    texts = dict.fromkeys(f"{collective} of {ranks} ranks" for collective, ranks in jobs)
+                return _Port(_shares_ports(trial, job["hosts"]), 1, _port_spec(trial))
+    for trial in trials:
+        jobs = trial.run_spec["jobs"]
+        if _is_whole(jobs, table):
+            hosts = [host for job in jobs for host in job["hosts"]]
+            is_one = table.collective in _BY_RINGS and len(set(hosts)) == len(hosts)
+            shares = not is_one or any(_shares_ports(trial, job["hosts"]) for job in jobs)
+            return _Port(shares, len(jobs), _port_spec(trial))
+    described_jobs = [(job["collective"], len(job["hosts"])) for job in trials[0].run_spec["jobs"]]
+    texts = list(dict.fromkeys(f"{collective} of {ranks} ranks" for collective, ranks in described_jobs))
+    if len(described_jobs) > 1 and len({collective for collective, _ in described_jobs}) == 1:
+        ranks = sum(ranks for _, ranks in described_jobs)
+        texts.append(f"{described_jobs[0][0]} of {ranks} ranks, all jobs together")
     found = f"{table.collective} of {table.ranks} ranks"
     expected = f"what plan {loaded.plan.name} has: {', '.join(texts)}"
-    hint = "name another plan, or change it: -s jobs.0.ranks=0-15"
+    hint = (
+        f"name a plan with a job of {table.ranks} ranks, or with several that have as many together, such as "
+        "one for each rail"
+    )
     raise MeasuredError(source.name, table.line, found, expected, hint)
+
+
+def _is_whole(jobs: Sequence[Mapping[str, Any]], table: Table) -> bool:
+    """Whether the jobs of a trial, which start at once, do together what was measured."""
+    kinds = {(job["collective"], job.get("start_ps", 0)) for job in jobs}
+    ranks = sum(len(job["hosts"]) for job in jobs)
+    return len(kinds) == 1 and ranks == table.ranks and jobs[0]["collective"] == table.collective
+
+
+def _shares_ports(trial: PlannedTrial, hosts: Sequence[int]) -> bool:
+    """Whether ranks of a job share a host port, or a server with a link that scales up."""
+    topology: Mapping[str, Any] = trial.run_spec["fabric"]["topology"]
+    servers = [host // topology["rails"] for host in hosts] if topology.get("scale_up_link") else hosts
+    return len(set(hosts)) < len(hosts) or len(set(servers)) < len(servers)
 
 
 def _port_spec(trial: PlannedTrial) -> dict[str, Any]:
@@ -449,7 +524,7 @@ def _spec(
         "ranks": table.ranks,
         "data_bytes": _data_bytes(source, table, row),
         "shares_ports": port.shares,
-    }
+    } | ({"pooled_jobs": port.jobs} if port.jobs > 1 else {})
     return {"measured": measured, "jobs": [job], **port.spec}
 
 
@@ -484,10 +559,11 @@ def _facts(
 
     name, suite, tag = named
     program = f"{reading.format} {table.version}".strip()
+    of_run = f", {described(table.differs)}" if table.differs else ""
     return TrialFacts(
-        id=_short_hash(f"{to_json(spec)}\n{table.line}\n{position}"),
+        id=_short_hash(f"{to_json(spec)}\n{table.line}\n{position}{of_run}"),
         plan=name,
-        title=f"{table.benchmark}, {table.ranks} ranks, measured",
+        title=f"{table.benchmark}, {table.ranks} ranks, measured{of_run}",
         plan_source=_kept_text(reading),
         overrides=(),
         suite=suite,

@@ -318,7 +318,7 @@ def test_data_of_a_lossy_class_is_told() -> None:
             ("DSCP_TO_TC_MAP/roce", {"64": "3"}),
             'DSCP_TO_TC_MAP|roce: 64: found the DSCP "64"; allowed: 0 to 63',
         ),
-        (("DSCP_TO_TC_MAP/roce", {"26": "8"}), 'DSCP_TO_TC_MAP|roce: 26: found "8"; allowed: 0 to 7'),
+        (("DSCP_TO_TC_MAP/roce", {"26": "16"}), 'DSCP_TO_TC_MAP|roce: 26: found "16"; allowed: 0 to 15'),
         (
             ("SCHEDULER/slow", {"type": "DWRR", "weight": "0"}),
             'SCHEDULER|slow: weight: found "0"; allowed: a whole number from 1 to 100',

@@ -59,7 +59,7 @@ EXPECTED: dict[str, Values] = {
     "queues.txt": {
         ("Ethernet0:0", "SAI_QUEUE_STAT_DROPPED_PACKETS"): 39,
         ("Ethernet0:3", "SAI_QUEUE_STAT_BYTES"): 505_678_901_234,
-        ("Ethernet0:10", "SAI_QUEUE_STAT_DROPPED_BYTES"): 9,
+        ("Ethernet0:MC10", "SAI_QUEUE_STAT_DROPPED_BYTES"): 9,
         ("Ethernet4:3", "SAI_QUEUE_STAT_PACKETS"): None,
         ("Ethernet0:3", "SAI_QUEUE_STAT_WRED_ECN_MARKED_PACKETS"): 1_234_567,
     },
@@ -95,6 +95,59 @@ EXPECTED: dict[str, Values] = {
         ("Ethernet1/1", "/interfaces/interface/ethernet/state/counters/in-crc-errors"): 5,
         ("Ethernet1/1:3", f"{QUEUE}ecn-marked-pkts"): 90,
         ("Ethernet1/1:3", f"{QUEUE}max-queue-len"): 2_057_328,
+    },
+    # Two queues of one number; what both chips have bears their names.
+    "queues_uc_mc.txt": {
+        ("Ethernet0:3", "SAI_QUEUE_STAT_DROPPED_PACKETS"): 5,
+        ("Ethernet0:MC3", "SAI_QUEUE_STAT_DROPPED_PACKETS"): 1,
+        ("Ethernet0:0", "SAI_QUEUE_STAT_PACKETS"): 0,
+        ("Ethernet0:MC0", "SAI_QUEUE_STAT_PACKETS"): 3,
+    },
+    "pools_two_chips.txt": {
+        ("asic0:ingress_lossless_pool", "SAI_BUFFER_POOL_STAT_XOFF_ROOM_WATERMARK_BYTES"): 0,
+        ("asic1:ingress_lossless_pool", "SAI_BUFFER_POOL_STAT_XOFF_ROOM_WATERMARK_BYTES"): 432_640,
+    },
+    "gnmic_event.json": {
+        ("Ethernet1", f"{OC}in-octets"): 1_234_567_890,
+        ("Ethernet1", f"{OC}out-discards"): 34,
+    },
+    "gnmic_event_queues.json": {
+        ("Ethernet1:UC3", f"{QUEUE}dropped-pkts"): 12,
+        ("Ethernet1:MC3", f"{QUEUE}dropped-pkts"): 12,
+    },
+    "gnmic_flat.txt": {
+        ("Ethernet1/1", f"{OC}out-discards"): 34,
+        ("Ethernet1/1:3", f"{QUEUE}dropped-pkts"): 7,
+        ("Ethernet1/1:4", f"{QUEUE}dropped-pkts"): 0,
+    },
+    "ethtool_mlx5.txt": {
+        ("adapter", "rx_discards_phy"): 1520,
+        ("adapter", "tx_prio3_pause"): 91_234,
+        ("adapter", "rx_packets"): 8_123_456,
+    },
+    "ethtool_two.txt": {
+        ("ens1f0np0", "[0]: rx_ucast_packets"): 512,
+        ("ens1f0np0", "rx_fcs_err_frames"): 3,
+        ("ens2", "rx_fcs_err_frames"): 1,
+        ("ens2", "rx_priority_3_xoff.nic"): 5,
+    },
+    "rdma_statistic.txt": {
+        ("mlx5_0/1", "out_of_sequence"): 15_234,
+        ("mlx5_0/1", "packet_seq_err"): 15_001,
+        ("mlx5_0/1", "local_ack_timeout_err"): 12,
+    },
+    "rdma_statistic.json": {
+        ("mlx5_0/1", "out_of_sequence"): 15_234,
+        ("mlx5_1/1", "rx_write_requests"): 77,
+    },
+    "hw_counters.txt": {
+        ("mlx5_0/1", "out_of_sequence"): 42,
+        ("mlx5_1/1", "out_of_sequence"): 0,
+        ("mlx5_1/1", "port_xmit_data"): 1000,
+    },
+    "hw_heads.txt": {
+        ("bnxt_re0/1", "rx_roce_discard_pkts"): 31,
+        ("bnxt_re0/1", "watchdog_of_tomorrow"): 8,
     },
     "gnmic.json": {
         ("Ethernet1/1", f"{OC}out-octets"): 1_508_632,

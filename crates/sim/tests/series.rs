@@ -124,3 +124,26 @@ fn what_a_job_was_delivered_counts_each_host_once_however_many_ranks_it_has() {
     let last = delivered.max().expect("sampled");
     assert!(last <= payload && last * 10 > payload * 6, "{last} of {payload}");
 }
+
+/// Sixteen hosts send to the last one: where not all ports are sampled, uplinks and the busiest ports are.
+#[test]
+fn uplinks_and_the_ports_with_most_queue_pairs_are_sampled_first() {
+    let mut spec = collective(leaf_spine(16), 32, "incast", "parallel", 4 << 20);
+    spec.observe.series_ports = 4;
+    let (_, recorder) = run(&spec);
+    let sampled: BTreeSet<(String, u32)> = recorder
+        .series
+        .iter()
+        .filter(|row| row.metric == "queue_bytes")
+        .map(|row| (row.node.to_string(), row.port))
+        .collect();
+    let ports = recorder.ports.iter().filter(|port| port.tier > 0);
+    let peers: Vec<&str> = ports
+        .filter(|port| sampled.contains(&(port.node.clone(), port.port)))
+        .map(|port| port.peer.as_str())
+        .collect();
+    assert_eq!(peers.len(), 4);
+    assert_eq!(peers.iter().filter(|peer| peer.starts_with("host")).count(), 2, "{peers:?}");
+    let root = recorder.chunks[0].dst_host;
+    assert!(peers.contains(&format!("host{root}").as_str()), "{peers:?}");
+}

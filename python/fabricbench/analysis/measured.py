@@ -91,6 +91,8 @@ def _rates(
         if result["time_us"] and result[key]:
             rates[name] = busbw * result["time_us"] / result[key]
     if has_fabric(run_spec) and not job["shares_ports"]:
-        rates["ideal_percent"] = 100 * busbw / ideal_goodput_gb_per_s(run_spec)
-        rates |= of_bandwidth(run_spec, busbw) if busbw else {}
+        # Jobs that did it together have their own ports.
+        of_a_port = busbw / job.get("pooled_jobs", 1)
+        rates["ideal_percent"] = 100 * of_a_port / ideal_goodput_gb_per_s(run_spec)
+        rates |= of_bandwidth(run_spec, of_a_port) if busbw else {}
     return rates

@@ -29,19 +29,20 @@ def counters_command(
         list[str] | None,
         typer.Argument(
             metavar="[NAME|FILE]...",
-            help="Names as a device tells them; all that are known by default. Or files with what switches "
-            "counted: tables of SONiC, dumps of its COUNTERS_DB, or JSON of OpenConfig.",
+            help="Names as a device tells them; all that are known by default. Or files with counters of "
+            "switches or hosts: tables of SONiC, dumps of its COUNTERS_DB, OpenConfig, `ethtool -S`, "
+            "`rdma statistic`.",
         ),
     ] = None,
     before: BeforeOption = None,
     output: FormatOption = Format.TABLE,
 ) -> None:
-    """Say what counters of adapters and switches count, by their vendor's name, and read those of switches.
+    """Say what counters of adapters and switches count, by their vendor's name, and read files.
 
     Of a FILE each counter is shown with its value, or its growth since the file of `--before`, with what it
     counts by its vendor's definition, and the metric of ours that counts the same.
 
-    Names are those of mlx5, bnxt, ice, rxe, SONiC (SAI) and OpenConfig, with their priority, such as
+    Names are those of mlx5, bnxt, ice, irdma, rxe, SONiC (SAI) and OpenConfig, with their priority, such as
     `rx_prio3_pause`. Exit status 2 if one is not known. docs/counters.md lists all, and what can be read.
     """
     if _are_files(names or (), before):

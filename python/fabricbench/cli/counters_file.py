@@ -1,4 +1,4 @@
-"""What `counters FILE` shows: each counter of a switch, what it counts, and ours that counts the same."""
+"""What `counters FILE` shows: each counter, what it counts, and ours that counts the same."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ def counters_text(switches: Sequence[SwitchCounters], output: Format) -> str:
     content = [
         {
             "switch": each.switch,
+            "kind": each.kind,
             "file": each.file,
             "before": each.before or None,
             "forms": list(each.forms),

@@ -72,7 +72,7 @@ def explain_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
         list[Path] | None,
         typer.Option(
             metavar="FILE",
-            help="Of a file: what a switch counted, as `counters` reads it; may be given again.",
+            help="Of a file: what a switch or host counted, as `counters` reads it; may be given again.",
         ),
     ] = None,
     before: BeforeOption = None,
@@ -95,8 +95,8 @@ def explain_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
     with their gain, the best first. They stay in the workspace, where `compare` finds them.
 
     A FILE is set beside what is expected of its fabric, and each cause says which test or counter tells it
-    apart from others. `--counters` sets what switches counted beside it, the growth since `--before` if that
-    is given.
+    apart from others. `--counters` adds counters of switches and hosts as evidence, their growth since
+    `--before` if that is given.
 
     Exit status: 0, 130 when stopped by Ctrl-C, 143 by SIGTERM; what finished before is printed.
     """

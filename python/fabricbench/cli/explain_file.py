@@ -16,14 +16,16 @@ from fabricbench.importing import (
     Given,
     Hardware,
     Look,
+    Point,
     Source,
     Suspect,
     SwitchCounters,
+    described,
 )
 from fabricbench.report.text_table import Column, Row, Style, render, styled
 from fabricbench.words import counted, data_size
 
-_ROWS_MAX = 24
+_ROWS_MAX, _RUNS_MAX = 24, 8
 _SHOWN = 6
 
 
@@ -79,7 +81,8 @@ def _text(path: Path, found: Look, case: Examined, fabric: Fabric, causes: Seque
     colour = has_colour()
     parts = [styled(_heading(path, found), Style.BOLD, colour=colour), *found.warnings]
     parts += [_table(case, colour=colour)] if case.points else []
-    parts.append("\n".join(_fabric_lines(found, case, fabric)))
+    if case.ras is None:
+        parts.append("\n".join([*_run_lines(case), *_fabric_lines(found, case, fabric)]))
     lines = [styled("causes, the likeliest first", Style.BOLD, colour=colour)]
     for number, each in enumerate(causes[:_SHOWN], 1):
         lines.append(f"{number}. {each.cause} ({CONFIDENCE[each.confidence]}): {each.sentence}")
@@ -163,12 +166,42 @@ def _fabric_lines(found: Look, case: Examined, fabric: Fabric) -> list[str]:
     return [*lines, *_switch_lines(case)] or ["nothing crosses a network"]
 
 
+def _run_lines(case: Examined) -> Iterator[str]:
+    """Say in which settings the runs of a file differ, what each reached, and which are not judged."""
+    runs: dict[tuple[str, int], dict[str, list[Point]]] = {}
+    for point in case.points:
+        if point.differs and point.busbw:
+            name = described(point.differs)
+            runs.setdefault((point.benchmark, point.ranks), {}).setdefault(name, []).append(point)
+    judged = {id(point) for point in case.judged}
+    for (benchmark, ranks), each in runs.items():
+        yield f"{benchmark}, {ranks} ranks, {len(each)} runs that differ, none a repetition of another:"
+        for name, points in list(each.items())[:_RUNS_MAX]:
+            most = max(point.busbw or 0.0 for point in points)
+            other = "" if id(points[0]) in judged else "; not judged: GPUs compute another type or operation"
+            yield f"  {name}: {most:.4g} GB/s at most{other}"
+        if len(each) > _RUNS_MAX:
+            yield f"  and {len(each) - _RUNS_MAX} more"
+        by_nic = {
+            point.differs["nic"]: point
+            for points in each.values()
+            for point in points
+            if "nic" in point.differs
+        }
+        if case.is_perftest and len(by_nic) > 1:
+            rates = [
+                max(point.busbw or 0.0 for point in case.points if point.settings.get("nic") == name)
+                for name in by_nic
+            ]
+            yield f"  {8 * sum(rates):.4g} Gb/s together, if they ran at the same time"
+
+
 def _bound_lines(case: Examined) -> Iterator[str]:
     """Say what bus bandwidth the line rate is, where they differ, or why that is not known."""
     best = case.best
     if best is None or case.expected:
         return
-    local = case.ranks_of_a_host(best.ranks)
+    local = case.ranks_of_a_host(best)
     if case.bound is None and local is None:
         yield (
             f"missing: how many ranks of {best.benchmark} are on a host: the list of ranks that nccl-tests "
@@ -187,7 +220,7 @@ def _switch_lines(case: Examined) -> Iterator[str]:
         )
         yield f"counters of {each.switch}: {', '.join(each.forms)}, {since}"
         yield from (f"  {note}" for note in each.notes)
-    if case.switches and not case.uplinks:
+    if any(each.kind == "switch" for each in case.switches) and not case.uplinks:
         yield "missing: which ports are uplinks, to see how evenly they were used: --uplinks PORT"
 
 
@@ -208,6 +241,7 @@ def _json(path: Path, found: Look, case: Examined, fabric: Fabric, causes: Seque
                 if point.size_bytes in case.expected
                 else None,
                 "line": point.line,
+                "differs": dict(point.differs),
             }
             for point in case.points
         ],
@@ -221,6 +255,7 @@ def _json(path: Path, found: Look, case: Examined, fabric: Fabric, causes: Seque
         "switches": [
             {
                 "switch": each.switch,
+                "kind": each.kind,
                 "file": each.file,
                 "before": each.before or None,
                 "forms": list(each.forms),

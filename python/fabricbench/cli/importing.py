@@ -87,17 +87,20 @@ def import_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
         note(f'warning: "{benchmark}" is no benchmark that is known, so there is no bus bandwidth')
     write(render(reports_of_run(trials), output))
     if loaded is not None:
-        note(_simulate_hint(str(plan), loaded, trials))
+        note(_simulate_hint(str(plan), loaded, trials, sources[0].name))
 
 
-def _simulate_hint(plan: str, loaded: LoadedPlan, trials: Sequence[Trial]) -> str:
+def _simulate_hint(plan: str, loaded: LoadedPlan, trials: Sequence[Trial], file: str) -> str:
     """Return the commands that simulate the same sizes and set both side by side."""
-    from fabricbench.importing import plan_sizes
+    from fabricbench.importing import plan_sizes, pooled_jobs
 
     kind, sizes = plan_sizes(loaded, trials)
     changes = "".join(f" -s '{each}'" for each in loaded.overrides)
     swept = ", ".join(map(str, sizes))
+    compare = f"compare --by size {trials[0].id} latest"
+    if pooled_jobs(trials[0]) > 1:
+        compare = f"explain {file} --plan {plan}{changes}"  # adds up the jobs of the plan
     return (
         f"hint: simulate the same: fabricbench run {plan}{changes} -s 'sweep.{kind}_size=[{swept}]'\n"
-        f"hint: then compare: fabricbench compare --by size {trials[0].id} latest"
+        f"hint: then compare: fabricbench {compare}"
     )

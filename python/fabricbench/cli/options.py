@@ -54,7 +54,7 @@ BeforeOption = Annotated[
     typer.Option(
         "--before",
         metavar="FILE",
-        help="The counters of a switch at an earlier moment; again for each file of counters, in order.",
+        help="The counters of a switch or host at an earlier moment; again for each file of counters.",
     ),
 ]
 FormatOption = Annotated[Format, typer.Option("--format", help="How to write the results.")]

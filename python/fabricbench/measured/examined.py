@@ -6,13 +6,17 @@ alone does not exclude.
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final
 
 from fabricbench.measured.nccl_check import KINDS, factor_of
-from fabricbench.measured.nccl_debug import DebugFacts
+from fabricbench.measured.nccl_debug import DebugFacts, Seen, setting
+from fabricbench.measured.ras import RasReport
+from fabricbench.measured.runs import described
 from fabricbench.measured.switches.model import SwitchCounters
 
 CERTAIN, LIKELY, POSSIBLE = 3, 2, 1
@@ -28,16 +32,33 @@ LINE_RATES: Final = (1, 10, 25, 40, 50, 100, 200, 400, 800)
 _BY_PAIRS: Final = ("alltoall", "sendrecv", "gather")
 _WITHOUT_LAW: Final = ("scatter", "hypercube")
 """What a scatter's root sends may take the adapters of its neighbours (PXN), or its own alone."""
-PCIE: Final = (
-    ("Gen3 x4", 3.15),
-    ("Gen3 x8", 6.3),
-    ("Gen3 x16 or Gen4 x8", 12.6),
-    ("Gen4 x16 or Gen5 x8", 25.2),
-    ("Gen5 x16", 50.4),
-)
-"""What a slot carries each way [GB/s]: 80 % of lanes * 8, 16 or 32 GT/s * 128 / 130. Headers of 24 to 28 B
-for each 128 B of a write leave 82 % (PCI Express Base Specification), acknowledgements and credits a little
-less."""
+_GENERATIONS: Final = (3, 4, 5, 6)
+_WIDTHS: Final = (1, 2, 4, 8, 16)
+_GIGATRANSFERS: Final = 8
+"""Of each lane of PCIe Gen3 [GT/s]; each later generation has twice that."""
+_PCIE_EFFICIENCY: Final = 128 / 130 * 0.8
+"""Headers of 24 to 28 B for each 128 B of a write leave 82 %, for each 256 B 90 % (PCI Express Base
+Specification), acknowledgements and credits a little less. Assumption: 80 %, and slots from 66 to 90 %."""
+
+
+def _slots() -> tuple[tuple[str, float], ...]:
+    """Return the slots of PCIe that carry the same each way, with that rate [GB/s]."""
+    names: dict[int, list[str]] = {}
+    for generation in _GENERATIONS:
+        for width in _WIDTHS:
+            transfers = (_GIGATRANSFERS << (generation - 3)) * width
+            names.setdefault(transfers, []).append(f"Gen{generation} x{width}")
+    return tuple((" or ".join(names[each]), each / 8 * _PCIE_EFFICIENCY) for each in sorted(names))
+
+
+PCIE: Final = _slots()
+_PAIRS: Final = ("osu_bw", "osu_bibw", "imb-pingpong", "imb-pingping", "imb-uniband", "imb-biband")
+"""Benchmarks of a pair of processes, which use an adapter each unless the library stripes over several."""
+_LATENCIES: Final = re.compile(r"_lat\b|_lat$|latency|multi_lat")
+ETHERNET_HEADERS: Final = 82
+"""Of each RoCE frame, with preamble and gap [B]."""
+_INFINIBAND_HEADERS: Final = 30
+"""Of each packet of InfiniBand, local and base transport header and both CRCs, at least [B]."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +71,7 @@ class Suspect:
         confidence: `CERTAIN`, `LIKELY` or `POSSIBLE`.
         evidence: What says so, each with its line or its numbers.
         tells: The test or counter that tells it apart from others.
+        explains: Which part of what is missing to the target it explains, 0 to 1; none if that is not known.
     """
 
     cause: str
@@ -57,6 +79,7 @@ class Suspect:
     confidence: int
     evidence: Sequence[str]
     tells: str
+    explains: float | None = None
 
 
 @dataclass(frozen=True)
@@ -73,6 +96,9 @@ class Point:
         busbw: Bus bandwidth; of perftest the rate of one direction [GB/s].
         wrong: Values that the benchmark's check found wrong.
         line: Its line.
+        settings: How it was measured, as far as the file says.
+        differs: Of these the ones in which runs of the file differ.
+        is_judged: Whether its type and operation are those by which the network is judged.
     """
 
     benchmark: str
@@ -84,6 +110,14 @@ class Point:
     busbw: float | None
     wrong: int
     line: int
+    settings: Mapping[str, str] = field(default_factory=dict)
+    differs: Mapping[str, str] = field(default_factory=dict)
+    is_judged: bool = True
+
+    @cached_property
+    def run(self) -> tuple[str, int, str]:
+        """What the results of one run have in common."""
+        return self.benchmark, self.ranks, described(self.differs)
 
 
 @dataclass(frozen=True)
@@ -113,6 +147,7 @@ class Examined:
         expected: For sizes, bandwidths of a model: least and most [GB/s].
         switches: What switches counted.
         uplinks: Names of their ports towards the next tier, or patterns of them.
+        ras: NCCL's RAS report; none if the file is no such report.
     """
 
     points: Sequence[Point]
@@ -122,6 +157,7 @@ class Examined:
     expected: Mapping[int, tuple[float, float]]
     switches: Sequence[SwitchCounters] = ()
     uplinks: Sequence[str] = ()
+    ras: RasReport | None = None
 
     @property
     def is_perftest(self) -> bool:
@@ -129,10 +165,21 @@ class Examined:
         return bool(self.perftest)
 
     @cached_property
+    def is_pair(self) -> bool:
+        """Whether two processes measure with many messages on their way, so that small sizes are enough."""
+        names = {point.benchmark for point in self.points}
+        return self.is_perftest or (bool(names) and all(name in _PAIRS for name in names))
+
+    @cached_property
+    def judged(self) -> list[Point]:
+        """Results by which the network is judged: of several types and operations those of one."""
+        return [point for point in self.points if point.is_judged]
+
+    @cached_property
     def large(self) -> list[Point]:
-        """Results that bandwidth decides: of 64 MiB or more, else of the largest size; of perftest 64 KiB."""
-        known = [point for point in self.points if point.busbw]
-        least = 64 << 10 if self.is_perftest else LARGE_BYTES
+        """Results that bandwidth decides: of 64 MiB or more, else of the largest size; of a pair 64 KiB."""
+        known = [point for point in self.judged if point.busbw]
+        least = 64 << 10 if self.is_pair else LARGE_BYTES
         biggest = max((point.size_bytes for point in known), default=0)
         return [point for point in known if point.size_bytes >= min(least, biggest)]
 
@@ -143,11 +190,11 @@ class Examined:
         Where a model says what to expect, of the best of each of its sizes and placements the farthest from
         that. Latencies only where there is nothing else.
         """
-        rates = [point for point in self.large if not point.benchmark.endswith("_lat")] or self.large
+        rates = [point for point in self.large if not _LATENCIES.search(point.benchmark)] or self.large
         modelled = [point for point in rates if point.size_bytes in self.expected]
         groups: dict[tuple[object, ...], Point] = {}
         for point in modelled or rates:
-            key = (point.benchmark, point.ranks, *((point.size_bytes, point.placement) if modelled else ()))
+            key = (*point.run, *((point.size_bytes, point.placement) if modelled else ()))
             former = groups.setdefault(key, point)
             if (point.busbw or 0.0) > (former.busbw or 0.0):
                 groups[key] = point
@@ -163,6 +210,17 @@ class Examined:
     def plateau(self) -> float | None:
         """The bandwidth of the result that is judged [GB/s]."""
         return self.best.busbw if self.best else None
+
+    @cached_property
+    def of_run(self) -> list[Point]:
+        """The results of the run that is judged, of all sizes."""
+        return [point for point in self.judged if point.busbw and self.best and point.run == self.best.run]
+
+    @property
+    def peak(self) -> float | None:
+        """The most that a host's adapters carried each way at any size of that run [GB/s], if known."""
+        shares = ((point.busbw or 0.0, self.share(point)) for point in self.of_run)
+        return max((bus / share for bus, share in shares if share), default=None)
 
     @property
     def carried(self) -> float | None:
@@ -181,7 +239,7 @@ class Examined:
         kind, ranks = point.kind, point.ranks
         if self.is_perftest or kind not in (*_BY_PAIRS, *_WITHOUT_LAW):
             return 1.0
-        local = self.ranks_of_a_host(ranks)
+        local = self.ranks_of_a_host(point)
         if local is None or kind in _WITHOUT_LAW or ranks <= local:
             return None
         if kind == "alltoall":
@@ -192,17 +250,32 @@ class Examined:
         of_a_rank = max(1, adapters // local) / adapters
         return of_a_rank if kind == "sendrecv" else of_a_rank * (ranks - 1) / (ranks - local)
 
-    def ranks_of_a_host(self, ranks: int) -> int | None:
-        """Return how many of some ranks are on each host; none if that is not known, or is not the same."""
-        nodes = self.nodes or (2 if ranks == 2 else None)
+    def ranks_of_a_host(self, point: Point) -> int | None:
+        """Return how many ranks of a result are on each host; none if not known, or not the same on all."""
+        ranks = point.ranks
+        nodes = self.nodes_of(point) or (2 if ranks == 2 else None)
         return ranks // nodes if nodes and ranks % nodes == 0 else None
 
     @property
     def nodes(self) -> int | None:
-        """Hosts that take part."""
+        """Hosts that take part in the result that is judged."""
+        return self.nodes_of(self.best)
+
+    def nodes_of(self, point: Point | None) -> int | None:
+        """Return how many hosts take part in a result, or in all of the file; none if not known."""
         if self.is_perftest:
             return 2
+        own = point.settings.get("host", "") if point and point.differs else ""
+        if own and not own.endswith("..."):
+            return len(own.split(", "))
         return len(self.facts.hosts) or self.facts.nodes
+
+    @property
+    def local_ranks(self) -> int | None:
+        """Ranks of a host, of the run that is judged; of hosts that differ the most."""
+        of_best = self.ranks_of_a_host(self.best) if self.best and self.facts.devices else None
+        listed = Counter(host for _, host in {(rank, host) for rank, _, host, _ in self.facts.devices})
+        return self.facts.local_ranks or of_best or max(listed.values(), default=None)
 
     @property
     def crosses(self) -> bool:
@@ -212,9 +285,42 @@ class Examined:
     @property
     def adapters(self) -> int | None:
         """Adapters that should be used."""
-        if self.is_perftest:
+        if self.is_pair:
             return 1
         return self.hardware.adapters or (len(self.facts.adapters) or None)
+
+    @property
+    def payload_share(self) -> float:
+        """Share of a line rate that is payload, at the MTU that the file says, else at 4096 B."""
+        mtu = self.mtu_bytes or 4096
+        kinds = {*self.facts.adapters.values(), self.says("link type")}
+        is_ethernet = bool(kinds & {"RoCE", "Ethernet"}) and not kinds & {"IB", "InfiniBand"}
+        return mtu / (mtu + (ETHERNET_HEADERS if is_ethernet or not self.mtu_bytes else _INFINIBAND_HEADERS))
+
+    @property
+    def mtu_bytes(self) -> int | None:
+        """Path MTU that the file says."""
+        said = self.says("mtu").split("[")[0]
+        return int(said) if said.isdecimal() and int(said) else self.facts.mtu_bytes
+
+    def says(self, name: str) -> str:
+        """Return a setting that perftest prints, of the run that is judged; empty if it does not."""
+        own = self.best.settings.get(name, "") if self.best else ""
+        return own or self.perftest.get(name, "")
+
+    def setting(self, *names: str) -> tuple[str, str, Seen] | None:
+        """Return the first of some variables that is set in the run that is judged, with its line."""
+        differs = self.best.differs if self.best else {}
+        for name in names:
+            if name not in differs:
+                found = setting(self.facts, name)
+            elif differs[name] and self.best:
+                found = name, differs[name], Seen(self.best.line, f"{name}={differs[name]}")
+            else:
+                found = None
+            if found:
+                return found
+        return None
 
     @property
     def line_rate(self) -> float | None:
@@ -239,10 +345,16 @@ class Examined:
     @property
     def ratio(self) -> float | None:
         """Share of the target that was reached; none where one is not known, or latency was measured."""
-        is_latency = self.best is not None and self.best.benchmark.endswith("_lat")
+        is_latency = self.best is not None and bool(_LATENCIES.search(self.best.benchmark))
         if not self.crosses or self.plateau is None or not self.target or is_latency:
             return None
         return self.plateau / self.target
+
+    def explained_by(self, bandwidth: float | None) -> float | None:
+        """Return which part of what is missing a cause explains that leaves so much bandwidth [GB/s]."""
+        if bandwidth is None or self.plateau is None or not self.target or self.target <= self.plateau:
+            return None
+        return min(1.0, max(0.0, (self.target - bandwidth) / (self.target - self.plateau)))
 
     @property
     def is_above(self) -> bool:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from fabricbench.measured import perftest
+from fabricbench.measured import perftest, ras
 from fabricbench.measured.errors import MeasuredError
 from fabricbench.measured.examined import Examined, Hardware, Point, bus_bandwidth
 from fabricbench.measured.model import Given, Reading, Row, Table
 from fabricbench.measured.nccl_check import plain_name
-from fabricbench.measured.nccl_debug import DebugFacts, debug_facts
+from fabricbench.measured.nccl_debug import DebugFacts, debug_facts, facts_of_runs
+from fabricbench.measured.ras import RasReport
 from fabricbench.measured.reading import read
 from fabricbench.measured.switches.model import SwitchCounters
 from fabricbench.measured.text import Document
@@ -33,12 +34,16 @@ class Look:
         tables: Its tables; none of a log alone.
         facts: What its lines say beside.
         warnings: What was left out, and why a table could not be read where a log could.
+        ras: NCCL's RAS report; none of other formats.
+        texts: Its lines.
     """
 
     format: str
     tables: Sequence[Table]
     facts: DebugFacts
     warnings: Sequence[str]
+    ras: RasReport | None = None
+    texts: Sequence[str] = ()
 
     @property
     def points(self) -> list[Point]:
@@ -62,8 +67,30 @@ class Look:
         switches: Sequence[SwitchCounters] = (),
         uplinks: Sequence[str] = (),
     ) -> Examined:
-        """Return everything that is known, to be judged."""
-        return Examined(self.points, self.facts, hardware, self.perftest, expected, switches, uplinks)
+        """Return everything that is known, to be judged; of runs that differ the log of the judged one."""
+        whole = Examined(
+            self.points, self.facts, hardware, self.perftest, expected, switches, uplinks, self.ras
+        )
+        if whole.best is None or not whole.best.differs or not self.texts:
+            return whole
+        facts = facts_of_runs(self.texts, self._lines_of(whole.best), self.facts)
+        return replace(whole, facts=facts)
+
+    def _lines_of(self, best: Point) -> list[tuple[int, int]]:
+        """Return the lines of the runs that a result is of: after the table before, to the last row."""
+        ends = {table.line: 0 for table in self.tables}
+        for table in self.tables:  # several of one line are parts of one table
+            ends[table.line] = max(ends[table.line], *(row.line for row in table.rows))
+        starts = dict(zip(ends, [1, *(end + 1 for end in ends.values())], strict=False))
+        last = max(ends)
+        return [
+            (starts[line], len(self.texts) if line == last else ends[line])
+            for line in ends
+            if any(
+                table.line == line and table.benchmark == best.benchmark and table.differs == best.differs
+                for table in self.tables
+            )
+        ]
 
 
 def look(name: str, data: bytes, format_name: str | None = None, given: Given | None = None) -> Look:
@@ -75,25 +102,30 @@ def look(name: str, data: bytes, format_name: str | None = None, given: Given | 
         MeasuredError: It is neither a benchmark's output nor NCCL's log, or a row of it is malformed.
     """
     document = Document.decoded(name, data)
-    facts = debug_facts([line.text for line in document.lines])
+    texts = [line.text for line in document.lines]
+    facts = debug_facts(texts)
+    if (report := ras.read(document)) is not None:
+        return Look(ras.NAME, [], facts, [], report)
     try:
         reading = read(name, data, format_name, given)
     except MeasuredError as error:
         alone = facts.first_ranks > 1 or len(facts.devices) == 1
-        has_no_table = error.line is None or alone
-        if not (has_no_table and (facts.is_log or alone)):
+        is_log = error.line is None and facts.lines > 0
+        if not (facts.is_log or alone or is_log):
             raise
+        where = "" if error.line is None else f", line {error.line}"
         return Look(
             LOG if facts.lines else FAILED,
             [],
             facts,
-            [f"{name}: no table that can be read ({error.found}): what its log says is explained"],
+            [f"{name}{where}: no table that can be read ({error.found}): what its log says is explained"],
         )
     nodes = [count for table in reading.tables if isinstance(count := table.facts.get("nodes"), int)]
     facts.nodes = facts.nodes or max(nodes, default=None)
     if reading.format == perftest.NAME:
         reading = _with_perftest_lines(document, reading)
-    return Look(reading.format, reading.tables, facts, reading.warnings)
+    is_text = not document.text.lstrip().startswith("{")
+    return Look(reading.format, reading.tables, facts, reading.warnings, texts=texts if is_text else ())
 
 
 def _with_perftest_lines(document: Document, reading: Reading) -> Reading:
@@ -129,6 +161,9 @@ def _point(table: Table, row: Row) -> Point:
         bus if bus and bus > 0 else None,
         row.wrong or 0,
         row.line,
+        table.settings,
+        table.differs,
+        table.is_judged,
     )
 
 

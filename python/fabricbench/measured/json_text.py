@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from fabricbench.measured.errors import MeasuredError
@@ -19,22 +19,45 @@ _NO_SPACE = re.compile(r"\S")
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
-def documents(document: Document) -> list[Any]:
+def documents(document: Document, *, has_names_once: bool = False) -> list[Any]:
     """Parse the JSON documents of a file, one after another: perftest appends to its file.
 
+    Args:
+        document: The file.
+        has_names_once: An object that has a name twice, with other contents, is refused.
+
     Raises:
         MeasuredError: It is no JSON; the error names the line.
     """
-    return [value for _, value in documents_and_lines(document)]
+    hook = _once if has_names_once else None
+    return [value for _, value in documents_and_lines(document, hook)]
 
 
-def documents_and_lines(document: Document) -> list[tuple[int, Any]]:
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in pairs:
+        if found.setdefault(name, value) != value:
+            raise ValueError(f"{shown(name)} twice in one object, with other contents")
+    return found
+
+
+def documents_and_lines(
+    document: Document, hook: Callable[[list[tuple[str, Any]]], dict[str, Any]] | None = None
+) -> list[tuple[int, Any]]:
     """Parse the JSON documents of a file, each with the number of the line where it begins.
 
+    Args:
+        document: The file.
+        hook: Makes an object of its names and values; a ValueError of it refuses the file.
+
     Raises:
         MeasuredError: It is no JSON; the error names the line.
     """
-    decoder, text, index = json.JSONDecoder(parse_constant=_refuse), document.text, _skipped(document.text, 0)
+    decoder, text, index = (
+        json.JSONDecoder(parse_constant=_refuse, object_pairs_hook=hook),
+        document.text,
+        _skipped(document.text, 0),
+    )
     found, line, counted = [], 1, 0
     try:
         while index < len(text):

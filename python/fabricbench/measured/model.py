@@ -67,6 +67,11 @@ class Table:
         rows: Its results, in their order.
         part: What tells it from others of the same benchmark and ranks that are no repetition of it, such as
             its communicator; empty where there is no such thing.
+        settings: How it was measured, as far as its output says, by the name of the setting.
+        differs: Of these the ones in which the file's tables of the same benchmark and ranks differ; empty
+            where they are repetitions of each other.
+        run: A name of the run among these; empty where it differs from none.
+        is_judged: Whether its type and operation are those by which the network is judged.
     """
 
     benchmark: str
@@ -79,6 +84,10 @@ class Table:
     command: str = ""
     facts: Mapping[str, Value] = field(default_factory=dict)
     part: str = ""
+    settings: Mapping[str, str] = field(default_factory=dict)
+    differs: Mapping[str, str] = field(default_factory=dict)
+    run: str = ""
+    is_judged: bool = True
 
 
 @dataclass(frozen=True)

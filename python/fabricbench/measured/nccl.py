@@ -74,7 +74,8 @@ def read(document: Document, given: Given) -> tuple[list[Table], list[str]]:
             header.take(line.text)
         header.heads += 1
         line = document.lines[head]
-        found = _Found(document, line, _columns(document, line), header.iterations)
+        placements = _placements(document, head)
+        found = _Found(document, line, _columns(document, line), header.iterations, placements)
         lines, index = table_lines(document, head + 1, _UNITS)
         if failed := failure(document, index):
             warnings += failed
@@ -103,11 +104,32 @@ def _columns(document: Document, line: Line) -> list[str]:
     columns = line.text.strip().removeprefix("#").split()
     measured = [name for name in columns[3:] if name not in ("redop", "root", "timestamp")]
     half = len(measured) // 2
+    if measured.count("algbw") == 1:  # of one placement, as rccl-tests prints with `-O 0`
+        measured, half = [*measured, *measured], len(measured)
     is_whole = {"algbw", "busbw"} <= set(measured) and len(set(measured)) == half
     if measured[:half] != measured[half:] or measured[:1] not in (["time"], ["cputime"]) or not is_whole:
-        expected = "columns size, count, type and then time, algbw, busbw and #wrong twice"
+        expected = "columns size, count, type and then time, algbw, busbw and #wrong, once or twice"
         raise document.error(line.number, shown(line.text), expected, ROW_HINT)
     return columns
+
+
+def _placements(document: Document, head: int) -> Sequence[str]:
+    """Return the placements of a table, of which the line above its head names one where there is one.
+
+    Raises:
+        MeasuredError: There is one and nothing names it.
+    """
+    line = document.lines[head]
+    if line.text.split().count("algbw") > 1:
+        return _PLACEMENTS
+    above = document.lines[head - 1].text if head else ""
+    named = [each for each in _PLACEMENTS if re.search(rf"\b{each}\b", above)]
+    if len(named) == 1:
+        return named
+    expected = "a line above that says in-place or out-of-place"
+    raise document.error(
+        line.number, f"columns of one placement, {shown(line.text.strip())}", expected, ROW_HINT
+    )
 
 
 @dataclass
@@ -118,6 +140,7 @@ class _Found:
     head: Line
     columns: Sequence[str]
     iterations: int | None
+    placements: Sequence[str] = _PLACEMENTS
     rows: list[Row] = field(default_factory=list)
     prints: list[Print] = field(default_factory=list)
     leads: list[Lead] = field(default_factory=list)
@@ -134,15 +157,19 @@ class _Found:
         size = self.document.integer(line.number, "size", common.pop("size"))
         count = self.document.integer(line.number, "count", common["count"])
         measured = list(zip(kept[start:], cells[start:], strict=True))
-        half = len(measured) // 2
-        parts = [dict(measured[:half]), dict(measured[half:])]
-        for part, placement in zip(parts, _PLACEMENTS, strict=True):
-            if placement == _PLACEMENTS[1] and set(part.values()) == {"N/A"}:
+        half = len(measured) // len(self.placements)
+        parts = [dict(measured[:half]), dict(measured[half:])][: len(self.placements)]
+        for part, placement in zip(parts, self.placements, strict=True):
+            if set(part.values()) == {"N/A"}:
                 continue  # not measured
             self.rows.append(self._result(line.number, size, part, common, placement))
             self.prints.append(_print(line.number, size, part, placement))
         redop = common.get("redop", "" if "redop" in self.columns else None)
-        checked = [part.get("#wrong", part.get("error", "N/A")) != "N/A" for part in parts]
+        parts_of = dict(zip(self.placements, parts, strict=True))
+        checked = [
+            parts_of.get(each, {}).get("#wrong", parts_of.get(each, {}).get("error", "N/A")) != "N/A"
+            for each in _PLACEMENTS
+        ]
         self.leads.append(
             Lead(
                 line.number, size, count, common["type"], redop, common.get("root"), (checked[0], checked[1])
@@ -266,7 +293,14 @@ def _table(
         header.version,
         command,
         facts,
+        settings=_settings(header, hosts),
     )
+
+
+def _settings(header: Header, hosts: Sequence[str]) -> dict[str, str]:
+    """Return options, hosts and devices of a run, all of them where facts show the first ones."""
+    lists = {"host": ", ".join(hosts), "device": ", ".join(header.slots)}
+    return header.settings | {name: text for name, text in lists.items() if text}
 
 
 def _with_choice(row: Row, chosen: Choices, benchmark: str) -> Row:

@@ -16,8 +16,13 @@ _CHANNEL = re.compile(
     r"\bChannel \d+(?:/\d+)? ?: (\d+)\S{0,20} (?:-> (\d+)\S{0,20}.{0,40}?)?\bvia ([A-Za-z0-9_/]+)"
 )
 _CHANNEL_NET = re.compile(
-    r"\[(?:send|receive)\] via NET/([A-Za-z_0-9 ]{1,40})/\d+(?:\(\d+\))?((?:/[A-Za-z]+)*)"
+    r"\[(?:send|receive)\] via NET/([A-Za-z_0-9 ]{1,40})/(\d{1,4})(?:\(\d+\))?((?:/[A-Za-z]+)*)"
 )
+_SOCKET = re.compile(r"NET/Socket ?: Using ")
+_PROVIDER = re.compile(r"NET/OFI .{0,40}[Pp]rovider is (?:tcp|sockets)\b")
+_SPEED = re.compile(r"\[\d+\] ?([\w.+-]{1,64}):(\d{1,3})/\w+ provider=\S{1,40} speed=(\d{1,9})\b")
+_PROCESS = re.compile(r"([^\s:\[\]]{1,255}:\d+):\d+ ")
+_LOG = re.compile(r"\b[NR]CCL (?:INFO|WARN|TRACE|ERROR)\b|\bNCCL version ")
 _NETWORK = re.compile(r"Using network (\w+)")
 _USING_IB = re.compile(r"NET/IB(?:ext\S*)? ?: Using (.+)")
 _HCA = re.compile(r"\[\d+\] ?([\w.+-]{1,64}):(\d{1,3})/(\w+)")
@@ -35,6 +40,7 @@ _SEARCH = re.compile(
     r"Pattern \d+, crossNic (\d+), nChannels (\d+), (?:bw|speed) ([\d.]+)/([\d.]+), type (\w+)/(\w+)"
 )
 _RANK = re.compile(r"Rank\s+(\d{1,7})(?: Group\s+\d+)? Pid\s+(\d+) on\s+(\S+) device\s+\d+ \[[^\]]*\] (.*)")
+_HEAD = re.compile(r"[\s#]*size\s+count\s+type\b")
 _RUN = re.compile(r"nThread:? (\d{1,6}) nGpus:? (\d{1,6})\b")
 _FAILURES = (
     "No device found",
@@ -44,12 +50,16 @@ _FAILURES = (
     "could not read /sys",
 )
 _COMPLETION = re.compile(r"Got completion (?:from peer \S+ )?with (?:status|error)[ =](?:\w+\()?(\d{1,3})\b")
-_ERROR = re.compile(r"NCCL WARN (?:Call to (ibv_reg_mr|ibv_modify_qp)\w* failed|(socket)\w+: [Cc]onnect to )")
+_ERROR = re.compile(
+    r"NCCL WARN (?:Call to (ibv_reg_mr|ibv_modify_qp)\w* failed"
+    r"|socket\w+: [Cc]onnect to |Call to connect\b)"
+)
 _PORT_EVENT = re.compile(r"Got (?:async|non-fatal async)(?: error)? event ?: (?:port|link) ?(?:error|down)\b")
 _STATUS = re.compile(r"\s*Failed status (\d{1,3}): wr_id\b")
 FAILED = re.compile(
     r"\s*\S+: Test (?:NCCL|CUDA) failure\b|\s*\.\. ?\S+ pid \d+: Test failure\b"
-    r"|\s*Completion with error at |\s*Failed status \d+: wr_id\b|\s*Failed to complete run_\w+ function\b"
+    r"|\s*mlx\d: \S+: got completion with error\b|\s*Completion with error at "
+    r"|\s*Failed status \d+: wr_id\b|\s*Failed to complete run_\w+ function\b"
 )
 """What benchmarks print where they fail: nccl-tests (`NCCLCHECK`, `CUDACHECK`, `TESTCHECK` of src/common.h),
 perftest (`NOTIFY_COMP_ERROR_SEND` of src/perftest_resources.h)."""
@@ -86,6 +96,9 @@ class DebugFacts:
         gdr: Whether channels between hosts go by GPU Direct RDMA: how many do (`True`), how many do not.
         gdr_off: Lines that say that GPU Direct RDMA is off.
         ways: How many channels go each way: `P2P`, `SHM`, `NET/IB`, `NET/Socket`.
+        net_devices: Network and number of the adapters that channels between hosts use.
+        processes: Host and number of the processes that logged.
+        speeds: Rates of adapters where the log has them [Mb/s].
         settings: Variables, by log or command line.
         completions: Lines with completions in error, by their status.
         errors: Lines with calls that failed, by the call.
@@ -97,6 +110,7 @@ class DebugFacts:
         mtu_bytes: Path MTU.
         paths: How far graph search found an adapter from its GPU, such as `PHB`, and what bandwidth it takes.
         devices: Rank, process, host and GPU of each device listed.
+        heads: How many heads of tables of nccl-tests there are.
         average: Average bus bandwidths that nccl-tests prints [GB/s].
         firsts: Processes (host and number) that hold rank 0 of a communicator.
         acs: Lines of lspci with ACS on.
@@ -110,6 +124,9 @@ class DebugFacts:
     gdr: Counter[bool] = field(default_factory=Counter)
     gdr_off: list[Seen] = field(default_factory=list)
     ways: Counter[str] = field(default_factory=Counter)
+    net_devices: set[tuple[str, int]] = field(default_factory=set)
+    processes: set[str] = field(default_factory=set)
+    speeds: dict[str, int] = field(default_factory=dict)
     settings: dict[str, str] = field(default_factory=dict)
     completions: dict[int, Seen] = field(default_factory=dict)
     errors: dict[str, Seen] = field(default_factory=dict)
@@ -125,6 +142,7 @@ class DebugFacts:
     paths: dict[str, float] = field(default_factory=dict)
     devices: list[tuple[int, int, str, str]] = field(default_factory=list)
     threads: int | None = None
+    heads: int = 0
     average: list[float] = field(default_factory=list)
     firsts: set[str] = field(default_factory=set)
     acs: list[Seen] = field(default_factory=list)
@@ -144,23 +162,47 @@ class DebugFacts:
     @property
     def is_log(self) -> bool:
         """Whether the text holds anything of NCCL's log that tells how it ran."""
-        says = (self.networks, self.adapters, self.ways, self.gdr_off, self.failures)
-        return any(says) or bool(self.completions or self.errors or self.failed)
+        says = (self.networks, self.adapters, self.ways, self.gdr_off, self.failures, self.paths)
+        events = (self.completions, self.errors, self.failed, self.port_events)
+        return any(says) or any(events) or self.mtu_bytes is not None
 
 
-def debug_facts(texts: Sequence[str]) -> DebugFacts:
-    """Read what the lines of a text say."""
+def debug_facts(texts: Sequence[str], runs: Sequence[tuple[int, int]] = ()) -> DebugFacts:
+    """Read what the lines of a text say.
+
+    Args:
+        texts: The lines.
+        runs: First and last line of the runs to read; none for all lines.
+    """
     facts = DebugFacts()
-    for number, text in enumerate(texts[:_LINES_MAX], 1):
-        _take(facts, number, text)
+    for first, last in runs or ((1, len(texts)),):
+        for number, text in enumerate(texts[first - 1 : min(last, _LINES_MAX)], first):
+            _take(facts, number, text)
+    return facts
+
+
+def facts_of_runs(texts: Sequence[str], runs: Sequence[tuple[int, int]], whole: DebugFacts) -> DebugFacts:
+    """Return what the lines of some runs say, with the errors of the whole text.
+
+    Args:
+        texts: The lines of the text.
+        runs: First and last line of each run.
+        whole: What all lines say.
+    """
+    facts = debug_facts(texts, runs)
+    facts.completions, facts.errors, facts.failed = whole.completions, whole.errors, whole.failed
+    facts.port_events, facts.acs, facts.heads = whole.port_events, whole.acs, whole.heads
+    facts.nodes = facts.nodes or whole.nodes
     return facts
 
 
 def _take(facts: DebugFacts, number: int, text: str) -> None:
     """Read a line; of a fact that is said again the first line is kept."""
-    if "NCCL " in text:
-        facts.lines += 1
+    if "CCL " in text:
+        facts.lines += bool(_LOG.search(text))
         whole = _whole(text)
+        if process := _PROCESS.search(text, 0, max(text.find("CCL "), 0)):
+            facts.processes.add(process[1])
         seen = Seen(number, whole[:_SHOWN_MAX])
         for take in (_take_network, _take_error, _take_channel, _take_communicator):
             take(facts, seen, whole)
@@ -180,6 +222,7 @@ def _take(facts: DebugFacts, number: int, text: str) -> None:
 
 def _take_result(facts: DebugFacts, number: int, text: str) -> None:
     """Read a line of nccl-tests or of lspci."""
+    facts.heads += bool(_HEAD.match(text))
     if run := _RUN.search(text):
         facts.threads = int(run[1]) * int(run[2])
     if average := _AVERAGE.search(text):
@@ -213,11 +256,10 @@ def _take_network(facts: DebugFacts, seen: Seen, text: str) -> None:
     if network := _NETWORK.search(text):
         facts.networks[network[1]] += 1
         _note(facts, "network", seen)
-    if using := _USING_IB.search(text):
-        for name, port, kind in _HCA.findall(using[1]):
-            facts.adapters.setdefault(f"{name}:{port}", kind)
-        facts.relaxed = "[RO]" in text or bool(facts.relaxed)
-        _note(facts, "adapters", seen)
+    if _SOCKET.search(text) or _PROVIDER.search(text):
+        facts.networks["Socket"] += 1
+        _note(facts, "network", seen)
+    _take_adapters(facts, seen, text)
     if (gdr := _GDR.search(text)) and gdr[1] == "Disabled":
         facts.gdr_off.append(seen)
     if (flag := _GDR_FLAG.search(text)) and flag[1] == "0":
@@ -230,13 +272,25 @@ def _take_network(facts: DebugFacts, seen: Seen, text: str) -> None:
         _note(facts, "mtu", seen)
 
 
+def _take_adapters(facts: DebugFacts, seen: Seen, text: str) -> None:
+    """Read the list of adapters, newer versions with the rate of each."""
+    if not (using := _USING_IB.search(text)):
+        return
+    for name, port, speed in _SPEED.findall(using[1]):
+        facts.speeds.setdefault(f"{name}:{port}", int(speed))
+    for name, port, kind in _HCA.findall(using[1]):
+        facts.adapters.setdefault(f"{name}:{port}", kind)
+    facts.relaxed = "[RO]" in text or bool(facts.relaxed)
+    _note(facts, "adapters", seen)
+
+
 def _take_error(facts: DebugFacts, seen: Seen, text: str) -> None:
     if completion := _COMPLETION.search(text):
         facts.completions.setdefault(int(completion[1]), seen)
     if "Got " in text and _PORT_EVENT.search(text):
         facts.port_events.append(seen)
     if error := _ERROR.search(text):
-        facts.errors.setdefault(error[1] or error[2], seen)
+        facts.errors.setdefault(error[1] or "socket", seen)
 
 
 def _take_channel(facts: DebugFacts, seen: Seen, text: str) -> None:
@@ -244,9 +298,11 @@ def _take_channel(facts: DebugFacts, seen: Seen, text: str) -> None:
         return
     if net := _CHANNEL_NET.search(text):
         facts.ways[f"NET/{net[1]}"] += 1
-        facts.gdr["GDRDMA" in net[2]] += 1
+        facts.net_devices.add((f"NET/{net[1]}", int(net[2])))
+        facts.gdr["GDRDMA" in net[3]] += 1
         _note(facts, f"via NET/{net[1]}", seen)
-        _note(facts, "gdr" if "GDRDMA" in net[2] else "no gdr", seen)
+        _note(facts, "net device", seen)
+        _note(facts, "gdr" if "GDRDMA" in net[3] else "no gdr", seen)
     elif channel := _CHANNEL.search(text):
         way = channel[3].split("/")[0]
         facts.ways[way] += 1

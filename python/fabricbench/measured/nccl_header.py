@@ -14,8 +14,13 @@ _VERSION = re.compile(r"^#?\s*nccl-tests version (\S+)(?:.*nccl-library=(\d{1,9}
 _STARTING = re.compile(r"^#?\s*Collective test starting: (\S+)")
 _RUN = re.compile(r"^#?\s*nThread:? (\d{1,6}) nGpus:? (\d{1,6})\b")
 _RANK = re.compile(
-    r"^#?\s*Rank\s+(\d{1,8})(?: Group\s+(\d{1,8}))? Pid\s+\d+ on\s+(\S+) device\s+\d+ \[[^\]]*\] (.*)"
+    r"^#?\s*Rank\s+(\d{1,8})(?: Group\s+(\d{1,8}))? Pid\s+\d+ on\s+(\S+) device\s+(\d+) \[([^\]]*)\] (.*)"
 )
+_OPTION = re.compile(
+    r"\b(nThread|nGpus|warmup iters|agg iters|iters|validation|graph|unalign|blocking|parallel init)"
+    r":? (\d{1,9})\b"
+)
+"""Settings of a run that the line with `nThread` has, without those of its sizes."""
 _ITERATIONS = re.compile(r"(?<!warmup )(?<!agg )\biters: (\d{1,9})(?: agg iters: (\d{1,9}))?")
 _LIBRARY = re.compile(r"^NCCL version (\S+)")
 Device = tuple[int, str, str, str]
@@ -32,6 +37,8 @@ class Header:
         each: Ranks of one process, as threads and devices.
         lists: The devices that are listed, one list for each run that began since the last table.
         heads: Heads of tables since the last row.
+        settings: Options of the run, as it prints them.
+        slots: Device and bus address of each rank that is listed, of the last list.
     """
 
     benchmark: str = ""
@@ -43,6 +50,8 @@ class Header:
     lists: list[list[Device]] = field(default_factory=list)
     heads: int = 0
     is_read: bool = False
+    settings: dict[str, str] = field(default_factory=dict)
+    slots: list[str] = field(default_factory=list)
 
     def take(self, text: str) -> None:
         """Read a line before the table."""
@@ -57,13 +66,16 @@ class Header:
         if run := _RUN.match(text):
             self._begin()
             self.lists.append([])
+            self.slots = []
+            self.settings = dict(_OPTION.findall(text))
             self.each = max(int(run[1]) * int(run[2]), 1)
             found = _ITERATIONS.search(text)
             self.iterations = int(found[1]) * int(found[2] or 1) if found else None
         if rank := _RANK.match(text):
             self._begin()
             self.lists = self.lists or [[]]
-            self.lists[-1].append((int(rank[1]), rank[2] or "0", rank[3], rank[4].strip()))
+            self.lists[-1].append((int(rank[1]), rank[2] or "0", rank[3], rank[6].strip()))
+            self.slots.append(f"{rank[4]} [{rank[5]}]")
 
     def _begin(self) -> None:
         """Forget what belongs to the table that was read last."""
@@ -71,6 +83,7 @@ class Header:
             self.earlier, self.benchmark = self.benchmark or self.earlier, ""
             self.version, self.library, self.iterations, self.each = "", "", None, 1
             self.lists, self.heads, self.is_read = [], 0, False
+            self.settings, self.slots = {}, []
 
     @property
     def devices(self) -> Sequence[Device]:

@@ -4,7 +4,8 @@ Times are whole microseconds and GB/s 1e9 bytes/s. `coll_msg_size_bytes` is what
 AllGather and ReduceScatter the data size is that times the ranks (`inspectorComputeCollBw` of the plugin).
 What has the same communicator, collective and size is one result, the mean over its operations, as nccl-tests
 measures. The files of several ranks may stand one after another, and then it is the mean over the ranks too.
-Records of single sends and receives are left out: they are parts of an operation.
+Records of single sends and receives are left out: they are parts of an operation. From version 4.3 on a
+record with header and metadata alone, or with `dump_stats`, holds for those that follow.
 """
 
 from __future__ import annotations
@@ -32,14 +33,23 @@ _KINDS = {
     "Reduce": "reduce",
 }
 """The collectives of which Inspector knows the bandwidth, by their names in NCCL."""
+_OF_HEAD = ("header", "metadata")
 _TIMES_RANKS = ("all_gather", "reduce_scatter")
-_BODIES = ("coll_perf", "p2p_perf", "dump_stats")
+_VERSION = "inspector_output_format_version"
+_OPERATIONS = ("coll_perf", "p2p_perf")
+_BODIES = (*_OPERATIONS, "dump_stats")
+_VERSIONS = ("v4.0", "v4.1", "v4.2", "v4.3")
+"""Versions of the format that are known."""
 _HINT = "the line may be cut off or edited: take the file that the plugin wrote, or remove the line"
 
 
 def is_output(content: Any) -> bool:
     """Tell whether a JSON document is a record of NCCL Inspector."""
-    return isinstance(content, dict) and "header" in content and any(name in content for name in _BODIES)
+    if not isinstance(content, dict) or "header" not in content:
+        return False
+    metadata = content.get("metadata")
+    is_head = isinstance(metadata, dict) and _VERSION in metadata
+    return is_head or any(name in content for name in _BODIES)
 
 
 @dataclass(frozen=True)
@@ -78,8 +88,15 @@ def read(document: Document, given: Given) -> tuple[list[Table], list[str]]:
     groups: dict[_Key, _Group] = {}
     left_out: Counter[str] = Counter()
     dropped: dict[tuple[str, int], int] = {}
-    for line, content in documents_and_lines(document):
+    head: dict[str, Any] = {}
+    versions: dict[str, None] = {}
+    for line, record in documents_and_lines(document):
+        content = record
+        if isinstance(record, dict):
+            head = _head_of(record, head)
+            content = head | record
         fields = Fields(document, content, "", line)
+        versions[_version(fields)] = None
         if "coll_perf" in fields.value:
             _take(document, line, fields, groups, left_out)
         elif "dump_stats" in fields.value:
@@ -87,12 +104,35 @@ def read(document: Document, given: Given) -> tuple[list[Table], list[str]]:
             counts = [value for name, value in stats.value.items() if name.endswith("dropped_total")]
             known = [value for value in counts if isinstance(value, int)]
             dropped[header.text("id"), int(header.number("rank"))] = sum(known)
-        else:
+        elif fields.value.keys() - {*_OF_HEAD}:
             left_out["single sends and receives" if "p2p_perf" in fields.value else "other records"] += 1
     warnings = [f"{document.name}: {count:,} {what} are not imported" for what, count in left_out.items()]
+    if unknown := [each for each in versions if each and each not in _VERSIONS]:
+        warnings.append(
+            f"{document.name}: version {', '.join(map(shown, unknown))} of the format is not known: read as "
+            f"{_VERSIONS[-1]}"
+        )
     if any(dropped.values()):
         warnings.append(f"{document.name}: the plugin dropped {sum(dropped.values()):,} records itself")
     return _tables(groups), warnings
+
+
+def _head_of(record: dict[str, Any], former: dict[str, Any]) -> dict[str, Any]:
+    """Return header and metadata that hold for the records that follow; before version 4.3 none do."""
+    if any(name in record for name in _OPERATIONS):
+        return former
+    metadata = record.get("metadata")
+    version = metadata.get(_VERSION) if isinstance(metadata, dict) else None
+    if version is None or version in _VERSIONS[:-1]:
+        return {}
+    return {name: record[name] for name in _OF_HEAD if name in record}
+
+
+def _version(fields: Fields) -> str:
+    """Return the version of the format that a record says; empty if it says none."""
+    metadata = fields.value.get("metadata")
+    version = metadata.get(_VERSION) if isinstance(metadata, dict) else None
+    return version if isinstance(version, str) else ""
 
 
 def _take(

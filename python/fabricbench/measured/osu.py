@@ -71,6 +71,8 @@ _KINDS: Mapping[str, _Kind] = {
 _LIBRARIES = ("mpi", "nccl", "rccl")
 _TWO_RANKS = ("osu_latency", "osu_latency_mt", "osu_latency_mp", "osu_bw", "osu_bibw")
 _PAIRS = re.compile(r"\[ pairs: (\d+) \]")
+_WINDOW = re.compile(r"\[ window size: (\w{1,20}) \]")
+_BUFFERS = re.compile(r"Send Buffer on (\w{1,20}) .{0,20}Receive Buffer on (\w{1,20})")
 _TIMES = ("latency (us)", "avg latency(us)", "latency(us)", "avg lat(us)")
 _OF_RANKS = ("min latency(us)", "max latency(us)")
 _RATES = ("bandwidth (mb/s)", "mb/s")
@@ -120,6 +122,7 @@ def read(document: Document, given: Given) -> tuple[list[Table], list[str]]:
                     title["version"],
                     command,
                     facts,
+                    settings={"library": title["what"].split()[0], **_settings(document, place, start)},
                 )
             )
             document.require_rows([table.rows for table in tables])
@@ -192,6 +195,16 @@ def _require_message_rate(document: Document, line: int, size: int, values: Mapp
     if not Interval.written(rate, 2).meets(Interval(counted.low * 0.99, counted.high * 1.01)):
         expected = f"{counted.high:.2f}, which {messages:.2f} messages of {size} bytes make"
         raise document.error(line, f"{rate:.2f} MB/s", expected, ROW_HINT)
+
+
+def _settings(document: Document, place: int, start: int) -> dict[str, str]:
+    """Return the window and the memory of buffers that a head names."""
+    texts = [line.text for line in document.lines[place:start]]
+    windows = (_WINDOW.search(text) for text in texts)
+    buffers = (_BUFFERS.search(text) for text in texts)
+    found = {"window size": next((match[1] for match in windows if match), "")}
+    found["buffers"] = next((f"{match[1]} to {match[2]}" for match in buffers if match), "")
+    return {name: value for name, value in found.items() if value}
 
 
 def _pairs(document: Document, place: int, start: int) -> int | None:

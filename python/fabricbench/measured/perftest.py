@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from fabricbench.measured.digits import Interval
 from fabricbench.measured.line import Line
@@ -35,6 +35,12 @@ _TITLE = re.compile(r"^\s+(\S.*\b(?:BW|Latency)\b.*Test.*?)\s*$")
 _HEAD = re.compile(r"^\s*#?bytes\s+#?iterations\b")
 _COLUMN = re.compile(r"#\w+|[\w%.]+(?: \w+)?\[[^\]]*\]|tps average")
 _FACT = re.compile(r"([A-Za-z][^:]*?)\s*:\s+(\S+(?: \S+)*)(?:\s{2,}|\t|$)")
+_ADDRESS = re.compile(r"\s*(local|remote) address: ")
+_NUMBERED = re.compile(r"\b(LID|QPN|PSN) (\w{1,20})")
+_GID = re.compile(r"\s*GID: ([\w:.]{2,64})")
+_MEMORY = re.compile(r"\b(?:CUDA_MEM\w*|ROCM_MEM\w*|HL_MEM\w*|cuMemAlloc|hipMalloc|GPU buffer|CUDA device)\b")
+_DEFAULTS = {"end": "client", "memory": "host"}
+"""Settings of a test whose output says nothing else."""
 _FACT_NAMES = {
     "Device": "nic",
     "Mtu": "mtu",
@@ -64,14 +70,38 @@ class _Header:
 
     title: str = ""
     facts: dict[str, Value] = field(default_factory=dict)
+    settings: dict[str, str] = field(default_factory=dict)
+    pending: dict[str, str] = field(default_factory=dict)
 
     def take(self, text: str) -> None:
-        """Read a line before the table."""
+        """Read a line before the table; some stand before the title of their test."""
         if title := _TITLE.match(text):
             self.title, self.facts = title[1], {}
-        for name, value in _FACT.findall(text):
-            if name.strip() in _FACT_NAMES:
-                self.facts[_FACT_NAMES[name.strip()]] = value[:200]
+            self.settings, self.pending = {"test": title[1], **_DEFAULTS, **self.pending}, {}
+        elif _is_header(text):
+            self.settings, self.pending = {**self.settings, **self.pending}, {}
+        if "Waiting for client" in text:
+            self.pending["end"] = "server"
+        if memory := _MEMORY.search(text):
+            self.pending["memory"] = f"GPU ({memory[0]})"
+        if address := _ADDRESS.match(text):
+            self._take_address(address[1], text)
+        elif gid := _GID.match(text):
+            side = "remote" if "remote gid" not in self.settings and "remote" in self.settings else "local"
+            self.settings[f"{side} gid"] = gid[1]
+        else:
+            for name, value in _FACT.findall(text):
+                known = _FACT_NAMES.get(name.strip(), "")
+                self.settings[known or name.strip().lower()[:40]] = value[:200]
+                if known:
+                    self.facts[known] = value[:200]
+
+    def _take_address(self, side: str, text: str) -> None:
+        """Keep queue pair and first PSN, which tell the two ends of a test, and the LID of InfiniBand."""
+        numbers = dict(_NUMBERED.findall(text))
+        self.settings.setdefault(side, f"{numbers.get('QPN', '')} {numbers.get('PSN', '')}".strip())
+        if numbers.get("LID", "0000").strip("0x"):
+            self.settings[f"{side} lid"] = numbers["LID"]
 
 
 def is_output(document: Document) -> bool:
@@ -112,12 +142,39 @@ def read(document: Document, given: Given) -> tuple[list[Table], list[str]]:
             warnings += failure(document, index)
             rows = [_row(document, each, columns, 2 if both else 1) for each in lines]
             if rows:
-                table = Table(
-                    benchmark, COLLECTIVE, RANKS, "message", line.number, rows, "", command, header.facts
+                tables.append(
+                    Table(
+                        benchmark,
+                        COLLECTIVE,
+                        RANKS,
+                        "message",
+                        line.number,
+                        rows,
+                        "",
+                        command,
+                        header.facts,
+                        settings=header.settings,
+                    )
                 )
-                tables.append(table)
                 document.require_rows([each.rows for each in tables])
-    return tables, warnings
+    return _with_ends(document, tables, warnings), warnings
+
+
+def _with_ends(document: Document, tables: Sequence[Table], warnings: list[str]) -> list[Table]:
+    """Return the tables without their queue pairs, those of the second end of a test marked as such."""
+    lines: dict[tuple[str, str], int] = {}
+    found: list[Table] = []
+    for table in tables:
+        settings = dict(table.settings)
+        local, remote = settings.pop("local", ""), settings.pop("remote", "")
+        if first := lines.get((remote, local)) if local and remote else None:
+            settings["end"] = f"other of line {first}"
+            warnings.append(
+                f"{document.name}:{table.line}: the other end of the test at line {first}, not another test"
+            )
+        lines.setdefault((local, remote), table.line)
+        found.append(replace(table, settings=settings))
+    return found
 
 
 def _benchmark(

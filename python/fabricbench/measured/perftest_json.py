@@ -97,7 +97,14 @@ def _table(document: Document, fields: Fields, given: Given) -> Table:
     facts = {name: known[key] for key, name in _INFO_NAMES.items() if key in known}
     rows = [_row(document, part, directions) for part in parts]
     return Table(
-        benchmark or given.benchmark, perftest.COLLECTIVE, perftest.RANKS, "message", 1, rows, facts=facts
+        benchmark or given.benchmark,
+        perftest.COLLECTIVE,
+        perftest.RANKS,
+        "message",
+        1,
+        rows,
+        facts=facts,
+        settings={_INFO_NAMES.get(key, key.lower().replace("_", " ")): str(known[key]) for key in known},
     )
 
 

@@ -3,23 +3,39 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import ModuleType
 
-from fabricbench.measured import imb, nccl, nccl_inspector, nccl_json, osu, perftest, perftest_json
+from fabricbench.measured import (
+    imb,
+    nccl,
+    nccl_inspector,
+    nccl_json,
+    nccom,
+    osu,
+    perftest,
+    perftest_json,
+    ras,
+    rccl_records,
+    unread_tools,
+)
 from fabricbench.measured.errors import MeasuredError
 from fabricbench.measured.json_text import documents_and_lines
 from fabricbench.measured.model import Given, Reading, Table
 from fabricbench.measured.nccl_log import has_choices
-from fabricbench.measured.text import FORMATS_HINT, Document
+from fabricbench.measured.runs import separated
+from fabricbench.measured.text import FORMATS_HINT, Document, is_elided
 
-_TEXT: Mapping[str, ModuleType] = {module.NAME: module for module in (nccl, perftest, osu, imb)}
+_TEXT: Mapping[str, ModuleType] = {module.NAME: module for module in (nccl, perftest, osu, imb, nccom)}
 FORMATS = (*_TEXT, nccl_inspector.NAME)
 """The formats by their names; nccl-tests and perftest have a text and a JSON form, NCCL Inspector JSON."""
 NAMES = (
     "nccl-tests (nccl_version, results), perftest (test_info, results) or NCCL Inspector (header, coll_perf)"
 )
+_JSON = re.compile(r"\s*(?:\{|\[\s*\{)")
+_RAS = "NCCL's RAS report, in which there are no times"
 _WARNINGS_MAX = 50
 _LOG_HINT = "import the output of nccl-tests, where such lines may stand, or of NCCL Inspector, with times"
 
@@ -43,7 +59,7 @@ def read(name: str, data: bytes, format_name: str | None = None, given: Given | 
             name, None, f'format "{format_name}"', expected, "leave --format out to detect it"
         )
     known = given or Given()
-    read_as = _json if document.text.lstrip().startswith("{") else _text
+    read_as = _json if _JSON.match(document.text) else _text
     reading = read_as(document, format_name, known)
     rows = sum(len(table.rows) for table in reading.tables)
     document.require_rows([table.rows for table in reading.tables])
@@ -55,8 +71,13 @@ def read(name: str, data: bytes, format_name: str | None = None, given: Given | 
             "rows of a table",
             _format_hint(document, reading.format),
         )
-    warnings = [*reading.warnings, *_unused_ranks(document, reading.tables, known)]
-    return replace(reading, warnings=_first(document, warnings))
+    warnings = [
+        *reading.warnings,
+        *_elided(document, reading),
+        *_unused_ranks(document, reading.tables, known),
+    ]
+    tables = separated(document, reading.tables)
+    return replace(reading, tables=tables, warnings=_first(document, warnings))
 
 
 def _first(document: Document, warnings: Sequence[str]) -> list[str]:
@@ -64,6 +85,19 @@ def _first(document: Document, warnings: Sequence[str]) -> list[str]:
     more = len(warnings) - _WARNINGS_MAX
     told = [f"{document.name}: and {more:,} warnings like these"] if more > 0 else []
     return [*warnings[:_WARNINGS_MAX], *told]
+
+
+def _elided(document: Document, reading: Reading) -> Iterator[str]:
+    """Yield a warning for each table in which a line of dots stands for rows that were left out."""
+    if document.text.lstrip().startswith("{"):
+        return
+    dots = [line.number for line in document.lines if is_elided(line.text)]
+    starts = [table.line for table in reading.tables]
+    for table, end in zip(reading.tables, [*starts[1:], len(document.lines) + 1], strict=True):
+        last = max((row.line for row in table.rows), default=table.line)
+        gaps = [number for number in dots if table.line < number < end and number <= last + 1]
+        if gaps:
+            yield f"{document.name}:{gaps[0]}: rows of the table are left out here; the others are read"
 
 
 def _looks_like(document: Document) -> list[str]:
@@ -88,6 +122,11 @@ def _unused_ranks(document: Document, tables: Sequence[Table], given: Given) -> 
 
 def _text(document: Document, format_name: str | None, given: Given) -> Reading:
     formats = _looks_like(document)
+    if format_name in (None, nccl.NAME) and rccl_records.is_csv(document):
+        tables, warnings = rccl_records.read(document, given)
+        return Reading(nccl.NAME, tables, warnings, document.text)
+    if not formats:
+        _refuse_by_name(document)
     if not formats and has_choices(document.lines):
         raise document.error(
             None,
@@ -111,6 +150,18 @@ def _text(document: Document, format_name: str | None, given: Given) -> Reading:
     return Reading(found, tables, warnings, document.text)
 
 
+def _refuse_by_name(document: Document) -> None:
+    """Refuse the output of a tool that is known and not imported.
+
+    Raises:
+        MeasuredError: It is such an output.
+    """
+    if ras.is_output(document):
+        raise document.error(None, _RAS, "the output of a benchmark", unread_tools.RAS_HINT)
+    if tool := unread_tools.tool_of(document):
+        raise document.error(None, f"the output of {tool}", ", ".join(_TEXT), unread_tools.hint(tool))
+
+
 def _json(document: Document, format_name: str | None, given: Given) -> Reading:
     try:
         (_, first), *_ = documents_and_lines(document)
@@ -128,6 +179,13 @@ def _json(document: Document, format_name: str | None, given: Given) -> Reading:
     if nccl_inspector.is_output(first) and format_name in (None, nccl_inspector.NAME):
         tables, warnings = nccl_inspector.read(document, given)
         return Reading(nccl_inspector.NAME, tables, warnings, document.text)
+    if rccl_records.is_output(first) and format_name in (None, nccl.NAME):
+        tables, warnings = rccl_records.read(document, given)
+        return Reading(nccl.NAME, tables, warnings, document.text)
+    if ras.is_json(first):
+        raise document.error(1, _RAS, f"the JSON of {NAMES}", unread_tools.RAS_HINT)
+    if tool := unread_tools.tool_of_json(first):
+        raise document.error(1, f"the JSON of {tool}", f"the JSON of {NAMES}", unread_tools.hint(tool))
     keys = (
         ", ".join(str(key)[:40] for key in list(first)[:5])
         if isinstance(first, dict)

@@ -1,4 +1,4 @@
-"""Causes that counters of switches speak for: congestion, links in error, uplinks that are loaded unevenly.
+"""Causes that counters of switches speak for: drops of lossless queues, congestion, links in error, uplinks.
 
 Counters of one vendor are not those of another, so none are added up over switches: each line of evidence is
 one counter of one switch, with the place where it is largest and what it counts.
@@ -6,7 +6,7 @@ one counter of one switch, with the place where it is largest and what it counts
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from fnmatch import fnmatchcase
 from statistics import mean
 from typing import Final
@@ -19,14 +19,37 @@ _LOSSES: Final = (
     *("ingress_buffer_drops", "tx_discards", "watchdog_drops", "watchdog_rx_drops"),
     "queue_credit_watchdog_drops",
 )
+_QUEUE_LOSSES: Final = (
+    "queue_drops",
+    "group_drops",
+    "queue_wred_drops",
+    "watchdog_drops",
+    "watchdog_rx_drops",
+)
+LOSSLESS_DROPS: Final = "lossless-drops"
 _PAUSES: Final = (
     *("pfc_storms", "pfc_rx_paused_priority_{p}", "pfc_rx_paused_ms_priority_{p}", "pfc_rx_priority_{p}"),
     *("pfc_tx_priority_{p}", "pause_rx", "pause_tx"),
 )
+_OF_HOSTS: Final = ("pfc_rx_paused_priority_{p}", "pfc_rx_priority_{p}", "pause_rx", "global_pause_rx")
+"""Pauses that the network sent to a host. Those that a host sends speak for the host (`host_causes`)."""
+_PFC_FRAMES: Final = ("pfc_rx_priority_", "pfc_tx_priority_")
+_LOSSLESS_USE: Final = ("headroom_max_bytes", "pfc_storms")
+_SONIC_LOSSLESS: Final = ("3", "4")
 _MARKS: Final = ("queue_ecn_marked", "ecn_marked", "queue_ecn_selected")
 _WEAK: Final = ("rx_discards",)
 """On some chips with what access lists drop: it never makes a cause likely."""
-_ERRORS: Final = ("fec_uncorrectable", "fcs_errors", "rx_errors", "tx_errors", "link_changes")
+_ERRORS: Final = (
+    *(
+        "fec_uncorrectable",
+        "symbol_errors_uncorrected",
+        "fcs_errors",
+        "icrc_errors",
+        "rx_errors",
+        "tx_errors",
+    ),
+    *("link_changes", "link_downs"),
+)
 _LINES_MAX: Final = 6
 _UNEVEN: Final = 1.2
 """Most of an uplink over their mean from which on the hash is named: 17 % less than an even load."""
@@ -40,28 +63,107 @@ def congestion_evidence(case: Examined) -> tuple[list[str], int]:
     Drops or pauses while the run went on, of a run that reached less than it should, make it likely. Marks
     alone do not, as rate control works by them. 0 without any.
     """
-    strong = list(_lines(case.switches, (*_LOSSES, *_PAUSES)))
-    lines = strong + list(_lines(case.switches, (*_MARKS, *_WEAK)))
+    switches = of_kind(case.switches, "switch")
+    strong = list(counted_lines(switches, (*_LOSSES, *_PAUSES)))
+    strong += counted_lines(of_kind(case.switches, "host"), _OF_HOSTS)
+    lines = strong + list(counted_lines(switches, (*_MARKS, *_WEAK)))
     more = [f"{len(lines) - _LINES_MAX} more of such counters"] if len(lines) > _LINES_MAX else []
-    return lines[:_LINES_MAX] + more, _confidence(case, is_strong=bool(strong)) if lines else 0
+    return lines[:_LINES_MAX] + more, confidence_of(case, is_strong=bool(strong)) if lines else 0
 
 
 def congestion_denied(case: Examined) -> list[str]:
     """Return that switches counted neither pauses nor drops, where they count both."""
     return [
         f"against it: {each.switch} counted neither pauses nor drops"
-        for each in case.switches
+        for each in of_kind(case.switches, "switch")
         if each.named(*_PAUSES) and each.named(*_LOSSES)
         if not any(change.value for change in each.named(*_LOSSES, *_PAUSES))
     ]
 
 
-def _confidence(case: Examined, *, is_strong: bool) -> int:
+def of_kind(counters: Sequence[SwitchCounters], kind: str) -> list[SwitchCounters]:
+    """Return the counters of switches, or those of hosts."""
+    return [each for each in counters if each.kind == kind]
+
+
+def lossless_drops(case: Examined) -> Iterator[Suspect]:
+    """Frames that a switch dropped in a queue or priority group that flow control should keep free of loss.
+
+    A priority is lossless where PFC frames or the use of headroom were counted. Queues and priority groups
+    are of the priority of their number, as SONiC maps them by default. Without counters of PFC it is possible
+    of those that are lossless in SONiC's defaults.
+    """
+    switches = of_kind(case.switches, "switch")
+    lossless = _lossless(case.switches)
+    lines = _queue_drops(switches, lossless)
+    is_low = case.ratio is None or case.ratio < GOOD
+    reason = f"priority {', '.join(sorted(lossless))}: PFC frames or headroom were counted, so it is lossless"
+    confidence = LIKELY if is_low else POSSIBLE
+    if not lines and not _counts_pfc(case.switches):
+        lines = _queue_drops([each for each in switches if _is_sonic(each)], _SONIC_LOSSLESS)
+        reason = (
+            "queues 3 and 4 are lossless in SONiC's defaults; `show pfc counters` in the file says whether"
+        )
+        confidence = POSSIBLE
+    if lines:
+        yield Suspect(
+            LOSSLESS_DROPS,
+            "a lossless queue dropped frames, which must not happen: headroom too small, PFC not on at both "
+            "ends, or another mapping of priorities",
+            confidence,
+            [*lines[:_LINES_MAX], reason],
+            "`show priority-group drop counters` and `show pfc counters` twice during a run; pfc_enable and "
+            "the headroom (xoff) of both ends of the cable, DSCP to queue on all switches: `fabricbench "
+            "convert config_db.json`",
+        )
+
+
+def _queue_drops(switches: Sequence[SwitchCounters], priorities: Collection[str]) -> list[str]:
+    """Return lines about frames dropped in queues and priority groups of some priorities."""
+    lines = []
+    for switch in switches:
+        by_vendor: dict[str, list[Change]] = {}
+        for change in switch.named(*_QUEUE_LOSSES):
+            if change.value and _priority(change) in priorities:
+                by_vendor.setdefault(change.vendor_name, []).append(change)
+        lines += [_line(switch, each) for each in by_vendor.values()]
+    return lines
+
+
+def _is_sonic(counters: SwitchCounters) -> bool:
+    return any(each.counter is not None and each.counter.family == "sonic" for each in counters.changes)
+
+
+def _counts_pfc(counters: Sequence[SwitchCounters]) -> bool:
+    """Tell whether a file has counters of PFC at all."""
+    return any(change.name[:-1] in _PFC_FRAMES for each in counters for change in each.changes)
+
+
+def _lossless(counters: Sequence[SwitchCounters]) -> set[str]:
+    """Return the priorities of which PFC frames, storms or the use of headroom were counted."""
+    found = set()
+    for each in counters:
+        for change in each.changes:
+            if change.counter is not None and change.after and change.name[:-1] in _PFC_FRAMES:
+                found.add(change.name[-1])
+            elif change.after and change.name in _LOSSLESS_USE:
+                found.add(_priority(change))
+    return found - {""}
+
+
+def _priority(change: Change) -> str:
+    """Return the number of a unicast queue or priority group; empty of others."""
+    number = change.place.rpartition(":")[2].removeprefix("PG").removeprefix("UC")
+    return number if number.isdecimal() else ""
+
+
+def confidence_of(case: Examined, *, is_strong: bool) -> int:
+    """Return how sure counters make a cause: growth during a run that reached too little is likely."""
     is_low = case.ratio is not None and case.ratio < GOOD
     return LIKELY if is_strong and is_low and any(each.before for each in case.switches) else POSSIBLE
 
 
-def _lines(switches: Sequence[SwitchCounters], names: Sequence[str]) -> Iterator[str]:
+def counted_lines(switches: Sequence[SwitchCounters], names: Sequence[str]) -> Iterator[str]:
     """Yield a line for each counter that is not 0, in the order of the names."""
     for name in names:
         for switch in switches:
@@ -85,7 +187,7 @@ def _line(switch: SwitchCounters, changes: Sequence[Change]) -> str:
 def link_errors(case: Examined) -> Iterator[Suspect]:
     """Links that lose frames, by the counters of switches, or go down, by NCCL's log."""
     events = case.facts.port_events
-    lines = list(_lines(case.switches, _ERRORS))
+    lines = list(counted_lines(case.switches, _ERRORS))
     if events:
         more = f" ({len(events)} of such lines)" if len(events) > 1 else ""
         lines.insert(0, f"{events[0]}{more}")
@@ -95,7 +197,7 @@ def link_errors(case: Examined) -> Iterator[Suspect]:
             "a link went down: queue pairs wait, and fail once their retries are over"
             if events
             else "a link loses frames: each costs a retransmission, of a whole window with go-back-N",
-            LIKELY if events else _confidence(case, is_strong=True),
+            LIKELY if events else confidence_of(case, is_strong=True),
             lines[:_LINES_MAX],
             "the same counters once more while nothing runs; `show interfaces counters fec-stats`, optical "
             "power of both ends (`show interfaces transceiver pm`, `ethtool -m`); another cable or port",

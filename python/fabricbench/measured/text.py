@@ -38,6 +38,8 @@ _AFTER = re.compile(
     r"|Collective test|nThread:? \d|nccl-tests version|size\s+count\s+type"
 )
 """What ends a table without an empty line: a rule, the next prompt of a shell, a foot without its `#`."""
+_DOTS, _AROUND_DOTS = frozenset(".:\u2026\u00b7\u22ee"), frozenset(" \t[](){}<>#")
+_SNIPPED = re.compile(r"\W{0,20}(?:snip|cut|truncated|omitted)(?:ped)?\W{0,20}", re.IGNORECASE)
 _RANK_OPTIONS = ("-n", "-np", "--np", "-ntasks", "--ntasks")
 
 
@@ -181,6 +183,13 @@ def shown(text: str) -> str:
     return '"' + "".join(each if each.isprintable() else "?" for each in cut) + '"'
 
 
+def is_elided(text: str) -> bool:
+    """Tell whether a line is in place of rows that somebody left out: only dots, or a word for it."""
+    characters = set(text)
+    is_dots = bool(characters & _DOTS) and characters <= _DOTS | _AROUND_DOTS
+    return is_dots or bool(_SNIPPED.fullmatch(text.strip()))
+
+
 def starts_with_number(text: str) -> bool:
     """Tell whether a line begins like a row of a table."""
     return text.lstrip()[:1].isdigit()
@@ -211,7 +220,7 @@ def table_lines(
             is_apart = False
         elif not text:
             is_apart = True
-        elif below is not None and not rows and below.match(text):
+        elif is_elided(text) or (below is not None and not rows and below.match(text)):
             pass
         elif text.startswith("#"):
             break

@@ -43,7 +43,11 @@ class Observe(PlanModel):
         default=64,
         ge=0,
         le=65_536,
-        description="Sampled ports; the rest are left out, hosts first. Source: 64,000 rows for each metric.",
+        description=(
+            "Sampled ports: all of switches and then of hosts, or, where switches have more, half of them to "
+            "other switches and half to hosts, those with most queue pairs. Source: 64,000 rows for each "
+            "metric."
+        ),
     )
     series_qps: int = Field(
         default=64,

@@ -87,6 +87,19 @@ pub(crate) fn paths(spec: &RunSpec, fabric: &Fabric, flows: &Flows) -> Paths {
     Paths { egress_qps, rows }
 }
 
+/// How many queue pairs send their data out of each port of each node; see [`Paths::egress_qps`].
+pub(crate) fn queue_pairs_of_ports(spec: &RunSpec, fabric: &Fabric, flows: &Flows) -> Vec<Vec<u32>> {
+    let mut walk = Walk::new(spec, fabric, flows);
+    if choice(spec) == Choice::PerFlow {
+        flows.each_queue_pair(|pair| {
+            if is_shown(&pair) {
+                walk.count(&pair);
+            }
+        });
+    }
+    walk.queue_pairs_of_nodes()
+}
+
 /// Whether data of the collective takes a way through the network.
 fn is_shown(pair: &QueuePair) -> bool {
     !pair.is_local() && pair.carries_payload

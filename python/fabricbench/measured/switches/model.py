@@ -27,13 +27,14 @@ _SCALES: Final = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 """Of `utilities_common/netstat.py` of sonic-utilities."""
 _NOT_COUNTED: Final = ((1 << 64) - 1, -1)
 """What chips give in place of a counter that they do not have."""
+_NO_VALUE: Final = ("", "N/A", "-", "--", "---")
 _GAUGES: Final = ("depth", "rate")
 _GAUGE: Final = re.compile(r"WATERMARK|OCCUPANCY|_BER|UTIL|[BP]PS$|per-second|FLR")
 """Names of unknown ones that do not only grow."""
 
 
 def parsed(cell: object) -> Value:
-    """Read a cell: `1,210`, `204.80 KB/s` [bytes/s], `12.5%`, `4e-10`; none for `N/A`, nothing and all ones.
+    """Read a cell: `1,210`, `204.80 KB/s` [bytes/s], `12.5%`, `4e-10`; none for `N/A`, `-` and all ones.
 
     Raises:
         ValueError: It is no number.
@@ -41,7 +42,7 @@ def parsed(cell: object) -> Value:
     if isinstance(cell, int | float) and not isinstance(cell, bool):
         return None if cell in _NOT_COUNTED else cell
     text = "" if cell is None else str(cell).strip()
-    if text in ("", "N/A"):
+    if text.upper() in _NO_VALUE:
         return None
     if _INTEGER.fullmatch(text):
         number = int(text.replace(",", ""))
@@ -67,11 +68,13 @@ class Count:
         value: Its value.
         since: What the device says of when it was cleared; empty if it says nothing.
         line: Its line; none where that is not known.
+        family: Whose name it is; empty for the family of its file.
     """
 
     value: Value
     since: str = ""
     line: int | None = None
+    family: str = ""
 
 
 _Key = tuple[str, str]
@@ -80,15 +83,16 @@ _Key = tuple[str, str]
 
 @dataclass
 class Reading:
-    """What a file holds: the counters of one switch.
+    """Counters of one switch or one host, as a file has them.
 
     Attributes:
         document: The file.
-        family: Whose names they are: `sonic` or `openconfig`.
+        family: Whose names they are: `sonic`, `openconfig`, or `host` where each counter has its driver.
         forms: What was read, such as `show pfc counters`.
-        host: Name of the switch; empty if the file does not have it.
+        host: Name of the switch or host; empty if the file does not have it.
         counts: The counters.
         notes: What was left out.
+        kind: `switch` or `host`.
     """
 
     document: Document
@@ -97,6 +101,7 @@ class Reading:
     host: str = ""
     counts: dict[_Key, Count] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    kind: str = "switch"
 
     @property
     def switch(self) -> str:
@@ -111,8 +116,8 @@ class Reading:
         """
         if self.host and one_line(host, _NAME_MAX) != self.host:
             found = f"{shown(host)} after {shown(self.host)}"
-            hint = "split the file: one for each switch"
-            raise self.document.error(line, found, "the counters of one switch", hint)
+            hint = f"split the file: one for each {self.kind}"
+            raise self.document.error(line, found, f"the counters of one {self.kind}", hint)
         self.host = one_line(host, _NAME_MAX)
 
     def read_as(self, form: str) -> None:
@@ -120,21 +125,24 @@ class Reading:
         if form not in self.forms:
             self.forms.append(form)
 
-    def add(self, place: str, vendor_name: str, cell: object, line: int | None, since: str = "") -> None:
+    def add(
+        self, place: str, vendor_name: str, cell: object, line: int | None, since: str = "", family: str = ""
+    ) -> None:
         """Take a counter; of one that is not known a text or nothing is none.
 
         Raises:
             MeasuredError: It is no number, or there was another one.
         """
         place, vendor_name = one_line(place, _NAME_MAX), one_line(vendor_name, _NAME_MAX)
+        known = definition(family or self.family, vendor_name)
         try:
             value = parsed(cell)
         except ValueError:
-            if definition(self.family, vendor_name) is None:
+            if known is None:
                 return
             found = f"{shown(str(cell))} for {shown(vendor_name)} of {shown(place)}"
             raise self.document.error(line, found, "a number or N/A", HINT) from None
-        if value is None and definition(self.family, vendor_name) is None:
+        if value is None and known is None:
             return
         key = (place, vendor_name)
         former = self.counts.get(key)
@@ -142,7 +150,7 @@ class Reading:
             where = "" if former.line is None else f" in line {former.line}"
             found = f"{value} for {shown(vendor_name)} of {shown(place)}, which is {former.value}{where}"
             raise self.document.error(line, found, "each counter once", _TWICE_HINT)
-        self.counts[key] = Count(value, one_line(since, _NAME_MAX), line)
+        self.counts[key] = Count(value, one_line(since, _NAME_MAX), line, family)
 
     def take(self, place: str, vendor_name: str, cell: object, names: Sequence[str], since: str = "") -> None:
         """Take a counter of a JSON document, which stands below some names.
@@ -176,8 +184,8 @@ class Change:
         counter: What it counts; none if that is not known.
         before: Value of the earlier file; none without one.
         after: Value of the file.
-        value: Its growth; without an earlier file, and of what does not only grow, the value of the file.
-            None where it is not known.
+        value: Its growth in units; without an earlier file, and of what does not only grow, the value of the
+            file. None where it is not known.
         note: Why it is not.
     """
 
@@ -206,6 +214,7 @@ class SwitchCounters:
         forms: What was read.
         changes: Its counters, in the order of the file.
         notes: What was left out or cannot be said.
+        kind: `switch` or `host`.
     """
 
     switch: str
@@ -214,6 +223,7 @@ class SwitchCounters:
     forms: Sequence[str]
     changes: Sequence[Change]
     notes: Sequence[str]
+    kind: str = "switch"
 
     def named(self, *names: str) -> list[Change]:
         """Return the counters of neutral names whose value is known; of `name_{p}` every priority."""
@@ -244,19 +254,22 @@ def compared(after: Reading, before: Reading | None) -> SwitchCounters:
     changes = [_change(after.family, key, count, before) for key, count in after.counts.items()]
     fallen = sum(1 for each in changes if each.note == _FALLEN)
     if fallen:
-        notes.append(f"{fallen:,} of {len(changes):,} counters fell: the switch restarted, or was cleared")
+        notes.append(
+            f"{fallen:,} of {len(changes):,} counters fell: the {after.kind} restarted, or was cleared"
+        )
     earlier = "" if before is None else before.document.name
-    return SwitchCounters(after.switch, after.document.name, earlier, after.forms, changes, notes)
+    return SwitchCounters(after.switch, after.document.name, earlier, after.forms, changes, notes, after.kind)
 
 
 def _require_same(after: Reading, before: Reading) -> None:
-    name, hint = after.document.name, "give two files of one switch, written by the same command"
+    name = after.document.name
+    one, hint = f"two files of one {after.kind}", f"give two files of one {after.kind}, by the same command"
     if after.host and before.host and after.host != before.host:
         found = f"counters of {shown(after.host)}, and of {shown(before.host)} in {before.document.name}"
-        raise MeasuredError(name, None, found, "two files of one switch", hint)
+        raise MeasuredError(name, None, found, one, hint)
     if not after.counts.keys() & before.counts.keys():
         found = f"no counter that is in {before.document.name} as well"
-        raise MeasuredError(name, None, found, "two files of one switch", hint)
+        raise MeasuredError(name, None, found, one, hint)
 
 
 _FALLEN: Final = "less than before: cleared, restarted or wrapped"
@@ -264,7 +277,7 @@ _FALLEN: Final = "less than before: cleared, restarted or wrapped"
 
 def _change(family: str, key: _Key, count: Count, before: Reading | None) -> Change:
     place, vendor_name = key
-    counter = definition(family, vendor_name)
+    counter = definition(count.family or family, vendor_name)
     former = None if before is None else before.counts.get(key)
     earlier = None if former is None else former.value
     value, note = count.value, ""
@@ -275,6 +288,8 @@ def _change(family: str, key: _Key, count: Count, before: Reading | None) -> Cha
         value, note = _growth(value, count.since, former)
     elif value < 0:
         value, note = None, "less than 0: cleared by another command, or restarted"
+    if value is not None and counter is not None:
+        value *= counter.scale
     return Change(place, vendor_name, counter, earlier, count.value, value, note)
 
 

@@ -3,13 +3,14 @@
 Read are `state/counters` and `statistics` of openconfig-interfaces and what augments it, and `queue/state` of
 openconfig-qos. The tree may begin anywhere: at the root, at `openconfig-interfaces:interfaces`, as RESTCONF
 answers (RFC 8040, 4.3), or at the path that goes with it, as `gnmic get` writes it (`source`, `updates` with
-`Path` and `values`) and pygnmi (`notification`, `update` with `path` and `val`).
+`Path` and `values`) and pygnmi (`notification`, `update` with `path` and `val`). Of gnmic the formats `event`
+(a list of `tags` and `values`) and `flat` (lines of `PATH: VALUE`) are read too.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, Final
 
@@ -23,6 +24,12 @@ _STEP: Final = re.compile(r"([^/\[]+)((?:\[(?:[^\]\\]|\\.)*\])*)")
 _KEY: Final = re.compile(r"\[[^=\]]*=((?:[^\]\\]|\\.)*)\]")
 _KEYS: Final = ("name", "interface-id", "index", "priority", "id")
 """Leaves that tell the entries of a list apart."""
+_META: Final = ("source", "subscription-name", "subscription_name", "target", "target_name")
+"""Tags of gnmic that are no keys of a path."""
+_FLAT: Final = re.compile(
+    r"\s*(?:\[([^\[\]\s]{1,100})\]\s*)?(/?[A-Za-z][\w.:-]*(?:\[[^\]]*\])*(?:/[A-Za-z][\w.:-]*(?:\[(?:[^\]\\]|\\.)*\])*)+)"
+    r"\s*:\s+(.*)"
+)
 _NO_COUNTERS: Final = (*_KEYS, "last-clear", "timestamp")
 _ROOTS: Final = (
     *("", "/interfaces", "/interfaces/interface", "/interfaces/interface/state"),
@@ -44,7 +51,87 @@ def read(document: Document, values: Sequence[Any]) -> Reading:
     """
     reading = Reading(document, "openconfig")
     for value in values:
-        _walk(reading, value, (), "")
+        if _is_events(value):
+            _read_events(reading, value if isinstance(value, list) else [value])
+        else:
+            _walk(reading, value, (), "")
+    if reading.counts:
+        reading.read_as("OpenConfig")
+    return reading
+
+
+def _is_events(value: Any) -> bool:
+    first = value[0] if isinstance(value, list) and value else value
+    return isinstance(first, dict) and isinstance(first.get("values"), dict) and "tags" in first
+
+
+def _read_events(reading: Reading, events: Sequence[Any]) -> None:
+    """Read events of gnmic: each has tags, keys of paths among them, and values by their path.
+
+    Raises:
+        MeasuredError: They are of several switches or several moments, or a known counter has no number.
+    """
+    for event in events:
+        tags = event.get("tags") if isinstance(event, dict) else None
+        held = event.get("values") if isinstance(event, dict) else None
+        tags = {str(name): str(value) for name, value in tags.items()} if isinstance(tags, dict) else {}
+        if source := tags.get("source"):
+            reading.at(_host(source), line_of(reading.document, (source,)))
+        for path, value in held.items() if isinstance(held, dict) else ():
+            names = [name for name, _ in _steps(str(path))]
+            steps = tuple((name, key) for name, key in _tagged(names, tags))
+            if _is_counter(steps):
+                reading.take(_place(steps, tags), _name(steps), value, (*tags.values(), str(path)))
+
+
+def _tagged(names: Sequence[str], tags: Mapping[str, str]) -> Iterator[_Step]:
+    """Yield the steps of a path with the keys that tags have: `interface_name` is `name` of `interface`."""
+    for name in names:
+        keys = [value for tag, value in tags.items() if tag.startswith(f"{name}_") and tag not in _META]
+        yield name, ":".join(keys)
+
+
+def _place(steps: Sequence[_Step], tags: Mapping[str, str]) -> str:
+    """Return the name of an object by its keys, and by tags that are no key of its path."""
+    keys = [key for _, key in steps if key]
+    begun = tuple(f"{name}_" for name, _ in steps)
+    others = [
+        f"{tag}={value}" for tag, value in tags.items() if tag not in _META and not tag.startswith(begun)
+    ]
+    return ":".join((*keys, *others)) or "-"
+
+
+def _host(source: str) -> str:
+    """Return the host of an address of gNMI, without its port."""
+    host, colon, port = source.rpartition(":")
+    return host if colon and port.isdecimal() and host else source
+
+
+def has_flat(document: Document) -> bool:
+    """Tell whether a text has a line of gnmic's format `flat`."""
+    return any(_FLAT.fullmatch(line.text) for line in document.lines)
+
+
+def read_flat(document: Document) -> Reading:
+    """Read lines of `PATH: VALUE`, each of several targets with `[TARGET]` before it.
+
+    Raises:
+        MeasuredError: A known counter has no number, or there are several switches.
+    """
+    reading = Reading(document, "openconfig")
+    for line in document.lines:
+        match = _FLAT.fullmatch(line.text)
+        if match is None:
+            continue
+        if line.number == len(document.lines):
+            reading.notes.append(f"line {line.number}: the last line has no end and may be cut off: left out")
+            continue
+        if match[1]:
+            reading.at(_host(match[1]), line.number)
+        steps = tuple(_steps(match[2]))
+        if _is_counter(steps):
+            place = ":".join(key for _, key in steps if key) or "-"
+            reading.add(place, _name(steps), match[3].strip().strip('"'), line.number)
     if reading.counts:
         reading.read_as("OpenConfig")
     return reading
@@ -67,8 +154,7 @@ def _walk(reading: Reading, value: Any, path: tuple[_Step, ...], since: str) -> 
 
 def _walk_object(reading: Reading, value: dict[str, Any], path: tuple[_Step, ...], since: str) -> None:
     if isinstance(source := value.get("source"), str) and "updates" in value:
-        host = source.rpartition(":")[0] or source
-        reading.at(host, line_of(reading.document, (source,)))
+        reading.at(_host(source), line_of(reading.document, (source,)))
     told = value.get("Path", value.get("path"))
     if isinstance(told, str):
         before = value.get("prefix")

@@ -1,4 +1,4 @@
-"""A file of a switch's counters, read by the reader of its form."""
+"""A file of counters of a switch or a host, read by the reader of its form."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from typing import Any, Final
 
 from fabricbench.measured.errors import MeasuredError
 from fabricbench.measured.json_text import documents
-from fabricbench.measured.switches import openconfig, sonic_json, sonic_text
+from fabricbench.measured.switches import foreign, host_text, openconfig, sonic_json, sonic_text
 from fabricbench.measured.switches.model import HINT, Reading
 from fabricbench.measured.text import Document
 
 MAX_FILE_BYTES: Final = 64 << 20
 """A dump of COUNTERS_DB has some 2 KB for each queue."""
 FORMS: Final = (
-    "tables of SONiC (show interfaces counters, pfc counters, queue counters), its COUNTERS_DB, or JSON of "
-    "OpenConfig"
+    "tables of SONiC (show interfaces counters, pfc counters, queue counters), its COUNTERS_DB, JSON of "
+    "OpenConfig, or of a host `ethtool -S`, `rdma statistic` and hw_counters"
 )
 _FORMS_HINT: Final = (
     "docs/counters.md says what can be read and how to get it; what a counter of an adapter counts, "
@@ -37,17 +37,38 @@ def read(name: str, data: bytes) -> Reading:
     """
     document = Document.decoded(name, data, FORMS, _FORMS_HINT, MAX_FILE_BYTES)
     begin = _JSON.search(document.text)
-    is_json = document.text.lstrip()[:1] in ("{", "[")
-    if begin is None or (not is_json and sonic_text.has_table(document)):
-        reading: Reading | None = sonic_text.read(document)
+    is_json = document.text.lstrip()[:1] in ("{", "[") and not openconfig.has_flat(document)
+    has_table = not is_json and sonic_text.has_table(document)
+    if begin is None or has_table or openconfig.has_flat(document):
+        reading = _text(document)
+        known = foreign.of_text(document)
     else:
         above = document.text[: begin.start()].strip().rpartition("\n")[2]
         document, values = _documents(document, begin.start())
-        reading = sonic_json.read(document, values, above) or openconfig.read(document, values)
+        known = foreign.of_json(values)
+        reading = (
+            sonic_json.read(document, values, above)
+            or host_text.read_json(document, values)
+            or (None if known else openconfig.read(document, values))
+        )
+    if known is not None and (reading is None or not reading.counts or reading.kind == "switch"):
+        raise document.error(None, known.name, FORMS, known.hint)
     if reading is None or not reading.counts:
         left_out = f" ({reading.notes[0]})" if reading and reading.notes else ""
         raise document.error(None, f"no counters{left_out}", FORMS, _FORMS_HINT)
     return reading
+
+
+def _text(document: Document) -> Reading | None:
+    """Read a text by the reader of its form: tables of SONiC, counters of a host, or lines of gnmic."""
+    if openconfig.has_flat(document):
+        return openconfig.read_flat(document)
+    if sonic_text.has_table(document):
+        reading = sonic_text.read(document)
+        if reading.counts:
+            return reading
+        return host_text.read(document) or reading
+    return host_text.read(document)
 
 
 def _documents(document: Document, start: int) -> tuple[Document, list[Any]]:
@@ -59,6 +80,6 @@ def _documents(document: Document, start: int) -> tuple[Document, list[Any]]:
     text = "\n" * document.text.count("\n", 0, start) + document.text[start:end]
     inner = Document(document.name, text)
     try:
-        return inner, documents(inner)
+        return inner, documents(inner, has_names_once=True)
     except MeasuredError as error:
         raise document.error(error.line, error.found, error.expected, HINT) from error

@@ -15,9 +15,14 @@ from typing import Any, Final
 
 from fabricbench.measured.switches.model import Reading
 from fabricbench.measured.switches.sonic_text import cleared_at, port_counter, queue_place
-from fabricbench.measured.text import Document
+from fabricbench.measured.text import Document, shown
 
 _MAP: Final = re.compile(r"COUNTERS_(\w+)_NAME_MAP")
+_TYPES: Final = "COUNTERS_QUEUE_TYPE_MAP"
+_QUEUE_KINDS: Final = {"SAI_QUEUE_TYPE_MULTICAST": "MC", "SAI_QUEUE_TYPE_UNICAST_VOQ": "VOQ"}
+"""Kinds of queues that `show queue counters` names beside their number (sonic-utilities, `queuestat`)."""
+_NUMBERED: Final = ("PG", "QUEUE")
+"""Kinds of objects that are called by their port and a number."""
 _COUNTERS: Final = "COUNTERS:"
 _WATERMARKS: Final = "USER_WATERMARKS:"
 """Watermarks as `show` prints them; those below `COUNTERS:` are since the last poll."""
@@ -51,7 +56,7 @@ def read(document: Document, values: Sequence[Any], above: str) -> Reading | Non
     if isinstance(first, list) and first and isinstance(first[0], dict) and "Port" in first[0]:
         expected = "JSON that says which watermark it is of"
         raise document.error(1, "watermarks by -j", expected, _WATERMARK_HINT)
-    hashes = dict(_hashes(values))
+    hashes = _once(document, _hashes(values))
     if any(key.startswith((_COUNTERS, _WATERMARKS)) or _MAP.fullmatch(key) for key in hashes):
         return _dump(document, hashes)
     tables = [each for value in values if isinstance(value, dict) for each in value.values()]
@@ -78,12 +83,32 @@ def _hashes(values: Sequence[Any]) -> Iterator[tuple[str, dict[str, Any]]]:
                 yield key, inner if isinstance(inner, dict) else content
 
 
+def _once(document: Document, hashes: Iterator[tuple[str, dict[str, Any]]]) -> dict[str, dict[str, Any]]:
+    """Return hashes by their keys.
+
+    Raises:
+        MeasuredError: A key occurs twice with other fields, as in dumps of two chips in one file.
+    """
+    found: dict[str, dict[str, Any]] = {}
+    for key, content in hashes:
+        if found.setdefault(key, content) != content:
+            line = document.text.count("\n", 0, document.text.rfind(f'{key}"')) + 1
+            hint = "one file for each chip (`sonic-db-dump -n COUNTERS_DB` of a namespace) and each moment"
+            raise document.error(
+                line, f"{shown(key)} a second time, with other fields", "each key once", hint
+            )
+    return found
+
+
 def _dump(document: Document, hashes: Mapping[str, Mapping[str, Any]]) -> Reading:
     reading = Reading(document, "sonic", ["COUNTERS_DB"])
     names: dict[str, str] = {}
+    kinds = {oid: _QUEUE_KINDS.get(str(kind), "") for oid, kind in hashes.get(_TYPES, {}).items()}
     for key, content in hashes.items():
         if match := _MAP.fullmatch(key):
-            names |= {str(oid): _place(match[1], name) for name, oid in content.items()}
+            names |= {
+                str(oid): _place(match[1], name, kinds.get(str(oid), "")) for name, oid in content.items()
+            }
     marked = {key.removeprefix(_WATERMARKS) for key in hashes if key.startswith(_WATERMARKS)}
     nameless = 0
     for key, content in hashes.items():
@@ -102,10 +127,10 @@ def _dump(document: Document, hashes: Mapping[str, Mapping[str, Any]]) -> Readin
     return reading
 
 
-def _place(kind: str, name: str) -> str:
-    """Return what an object is called: queues by port and number, priority groups by `PG` and theirs."""
+def _place(kind: str, name: str, queue_kind: str) -> str:
+    """Return the name of an object: queues by port, kind and number, priority groups by `PG` and number."""
     port, colon, number = name.rpartition(":")
-    return f"{port}:PG{number}" if kind == "PG" and colon else name
+    return f"{port}:{'PG' if kind == 'PG' else queue_kind}{number}" if colon and kind in _NUMBERED else name
 
 
 def _kind(content: Mapping[str, Any]) -> str:

@@ -24,6 +24,9 @@ _SINCE: Final = re.compile(
 )
 _TITLES_BETWEEN: Final = re.compile(r"For namespace|Reminder:|.+:(?: \(Namespace \S+\))?$|Warning:")
 _INDEX: Final = re.compile(r"(PG|UC|MC|ALL|VOQ)(\d{1,5})")
+_BY_NUMBER: Final = ("UC", "ALL")
+_NAMESPACE: Final = re.compile(r"\(Namespace (\S{1,40})\)|For namespace ([\w-]{1,40})\s*:?$")
+"""A chip of several, whose objects have names of their own: `asic0`."""
 
 _FIRST_COLUMNS: Final = ("IFACE", "Port Rx", "Port Tx", "Port", "Pool", "QUEUE")
 _PORT: Final = {
@@ -91,9 +94,12 @@ def port_counter(column: str) -> str:
 
 
 def queue_place(port: str, queue: str) -> str:
-    """Return what a queue or priority group is called: `Ethernet0:3`, `Ethernet0:PG3`."""
+    """Return what a queue or priority group is called: `Ethernet0:3`, `Ethernet0:MC3`, `Ethernet0:PG3`.
+
+    Queues of unicast and those of all kinds have their number alone, as in COUNTERS_DB.
+    """
     match = _INDEX.fullmatch(queue)
-    return f"{port}:{match[2] if match and match[1] != 'PG' else queue}"
+    return f"{port}:{match[2] if match and match[1] in _BY_NUMBER else queue}"
 
 
 @dataclass(frozen=True)
@@ -202,6 +208,7 @@ def _table(reading: Reading, lines: Sequence[Line], index: int) -> int:
         found = f"a head that does not fit the rule below it: {shown(text)}"
         raise document.error(lines[index].number, found, "a head and a rule for each column", HINT)
     title, since = _above(lines, index)
+    namespace = _namespace(lines, index)
     form = _form(title, head)
     number = lines[index].number
     rows, index = _rows(document, lines, index, columns, is_known=form is not None)
@@ -212,8 +219,18 @@ def _table(reading: Reading, lines: Sequence[Line], index: int) -> int:
     reading.read_as(form.command)
     for line, cells in rows:
         for place, name, cell in form.told(cells):
-            reading.add(place, name, cell, line.number, since)
+            reading.add(f"{namespace}{place}", name, cell, line.number, since)
     return index
+
+
+def _namespace(lines: Sequence[Line], index: int) -> str:
+    """Return the namespace that the lines above a head name, as the beginning of a name; empty without."""
+    for line in reversed(lines[max(0, index - 3) : index]):
+        if _RULE.fullmatch(line.text):
+            break
+        if match := _NAMESPACE.search(line.text.strip()):
+            return f"{match[1] or match[2]}:"
+    return ""
 
 
 def _above(lines: Sequence[Line], index: int) -> tuple[str, str]:

@@ -39,12 +39,12 @@ class JsonText:
     def place(self, path: Sequence[str]) -> Place:
         """Return where a key stands, or else the nearest one around it."""
         for end in range(len(path), 0, -1):
-            if (line := self._lines.get(tuple(path[:end]))) is not None:
+            if (line := self.lines.get(tuple(path[:end]))) is not None:
                 return Place(self.source, line, 1)
         return Place(self.source)
 
     @cached_property
-    def _lines(self) -> dict[tuple[str, ...], int]:
+    def lines(self) -> dict[tuple[str, ...], int]:
         """The line of each key, by the keys from the top to it; lists have none."""
         lines: dict[tuple[str, ...], int] = {}
         for key, line in _keys(self.text):

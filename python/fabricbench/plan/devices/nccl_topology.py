@@ -1,14 +1,15 @@
 """Hosts as NCCL sees them (`NCCL_TOPO_DUMP_FILE`): GPUs, adapters with their speeds, NVLink, PCIe.
 
-A host becomes a server of a rail-optimised fabric with a rail for each adapter; how many servers there are,
-and what is behind the rails, the file does not know.
+Files that clouds give for `NCCL_TOPO_FILE` have GPUs and adapters as slots of PCIe with a class, without
+names and speeds. A host becomes a server of a rail-optimised fabric with a rail for each adapter; how many
+servers there are, and what is behind the rails, the file does not know.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 from xml.parsers import expat
@@ -31,9 +32,12 @@ _NVLINK: Final = ((100, 40_100), (90, 20_600), (87, 20_000), (86, 12_000), (70, 
 """Rate of one NVLink one way [MB/s], from the compute capability on: NCCL, `src/graph/topo.h`."""
 _PCI: Final = re.compile(r"([0-9]{1,3}(?:\.[0-9])?) ?GT/s(?: PCIe)?")
 _DUMP_HINT: Final = (
-    "NCCL writes its GPUs and adapters once it has found them: set NCCL_TOPO_DUMP_FILE for a job of two "
-    "hosts; files for NCCL_TOPO_FILE do not have them"
+    "NCCL writes its GPUs and adapters once it has found them: set NCCL_TOPO_DUMP_FILE for a job of two hosts"
 )
+_GPU_CLASSES: Final = ("0x0302", "0x1200", "0x0300")
+_ADAPTER_CLASSES: Final = ("0x0207", "0x0280", "0x0200")
+"""Classes of PCI by their first digits (PCI Code and ID Assignment), the likelier of two first: 3D
+controllers, processing accelerators and VGA; InfiniBand, other network controllers and Ethernet."""
 _KNOWN: Final = frozenset(
     {"system", "cpu", "pci", "gpu", "nic", "net", "nvlink", "pcilink", "c2c", "xgmi", "gin"}
 )
@@ -114,13 +118,13 @@ class _Net:
 
     Attributes:
         name: Its name.
-        rate_bps: Its rate [bit/s].
+        rate_bps: Its rate [bit/s]; none where the file does not have it.
         slot: Its slot of PCIe; none where the file has none.
         pci_bps: What the slowest PCIe on its way carries one way [bit/s]; none where NCCL does not know.
     """
 
     name: str
-    rate_bps: int
+    rate_bps: int | None
     slot: _Element | None
     pci_bps: int | None
 
@@ -140,8 +144,12 @@ class _Host:
             self._refuse(system, "cpu", f"{len(hosts)} hosts by their host_hash", "one host", hint)
             raise PlanError(self.problems)
         self.system = system
-        self.gpus = list(system.all("gpu"))
-        self.nets = [self._net(each) for each in system.all("net") if each.values.get("coll") != "1"]
+        self.by_class: list[str] = []
+        self.gpus = [*system.all("gpu"), *self._of_class("gpu", _GPU_CLASSES)]
+        found = [each for each in system.all("net") if each.values.get("coll") != "1"]
+        bare = [each for each in system.all("nic") if not any(each.all("net"))]
+        slots = self._of_class("net", _ADAPTER_CLASSES) if not bare else []
+        self.nets = [self._net(each) for each in (*found, *bare, *slots)]
         self.nvlinks = self._scale_up()
         if not self.gpus:
             self._refuse(system, "gpu", "no GPU", "a host of 1 GPU or more", _DUMP_HINT)
@@ -155,6 +163,24 @@ class _Host:
     def _refuse(self, element: _Element, name: str, found: str, allowed: str, hint: str = "") -> None:
         where = ".".join(part for part in (element.tag, name) if part)
         self.problems.append(Problem(Place(self.source, element.line, 1), where, found, allowed, hint))
+
+    def _of_class(self, tag: str, classes: Sequence[str]) -> list[_Element]:
+        """Return the slots of PCI whose class says what is in them, of the likeliest class that there is.
+
+        A host whose GPUs, or adapters, are elements of their own has no others.
+        """
+        if any(self.system.all(tag)):
+            return []
+        for begin in classes:
+            slots = [
+                each
+                for each in self.system.all("pci")
+                if each.values.get("class", "").lower().startswith(begin)
+            ]
+            if slots:
+                self.by_class.append(tag)
+                return slots
+        return []
 
     def _number(self, element: _Element, name: str, most: int, default: int | None = None) -> int:
         text = element.values.get(name)
@@ -173,10 +199,12 @@ class _Host:
         return 1
 
     def _net(self, element: _Element) -> _Net:
-        name = element.values.get("name") or element.values.get("dev") or "?"
-        rate = self._number(element, "speed", 3_200_000) * _MBPS
+        values = element.values
+        name = values.get("name") or values.get("dev") or values.get("busid") or "?"
+        has_rate = element.tag == "net"
+        rate = self._number(element, "speed", 3_200_000) * _MBPS if has_rate else None
         slots: list[_Element] = []
-        around = element.around
+        around: _Element | None = element if element.tag == "pci" else element.around
         while around is not None:
             if around.tag == "pci":
                 slots.append(around)
@@ -210,8 +238,8 @@ class _Host:
         return min(rates) if rates and len(rates) == len(self.gpus) else None
 
     def fragment(self, servers: int | None) -> Fragment:
-        rates = Counter(each.rate_bps for each in self.nets)
-        rate = rates.most_common(1)[0][0]
+        rates = Counter(each.rate_bps for each in self.nets if each.rate_bps is not None)
+        rate = rates.most_common(1)[0][0] if rates else None
         rails, count = len(self.nets), servers or SERVERS
         topology: dict[str, Any] = (
             {"kind": "single-switch", "hosts": count}
@@ -224,7 +252,8 @@ class _Host:
                 "links_per_spine": -(-count // _SPINES_MAX),
             }
         )
-        topology["host_link"] = units.format_rate(rate)
+        if rate is not None:
+            topology["host_link"] = units.format_rate(rate)
         if rails > 1 and self.nvlinks is not None and rails == len(self.gpus):
             topology["scale_up_link"] = units.format_rate(self.nvlinks)
         names = ", ".join(each.name for each in self.nets)
@@ -246,11 +275,12 @@ class _Host:
             tuple(self._left_out()),
         )
 
-    def _warnings(self, rates: Counter[int], rate: int, servers: int | None) -> Iterator[str]:
+    def _warnings(self, rates: Counter[int], rate: int | None, servers: int | None) -> Iterator[str]:
+        yield from self._told_by_class(rate)
         if servers is None:
             yield f"the file is of one host: {SERVERS} servers here, or as many as `--servers` says"
         yield "what joins the adapters is not in the file: a switch for each rail, full bandwidth between"
-        if len(rates) > 1:
+        if rate is not None and len(rates) > 1:
             told = ", ".join(f"{units.human_rate(each)} of {count}" for each, count in sorted(rates.items()))
             yield f"adapters differ: {told}; the plan has one rate for all: {units.human_rate(rate)}"
         yield from self._narrow_slots()
@@ -261,6 +291,17 @@ class _Host:
         elif rails != gpus:
             yield f"{gpus} GPUs and {counted(rails, 'adapter')}: a rank for each adapter here"
 
+    def _told_by_class(self, rate: int | None) -> Iterator[str]:
+        """Say which devices go by their class of PCI, and what the file then does not have."""
+        if "gpu" in self.by_class:
+            yield "GPUs are those by their class of PCI, as in a file for NCCL_TOPO_FILE: NVLink is not in it"
+        if "net" in self.by_class:
+            yield "adapters are those by their class of PCI, as in a file for NCCL_TOPO_FILE"
+        if rate is None:
+            most = min((each.pci_bps for each in self.nets if each.pci_bps is not None), default=None)
+            bound = f"; PCIe carries {units.human_rate(most)} at the most" if most else ""
+            yield f"the rate of adapters is not in the file: give `fabric.topology.host_link`{bound}"
+
     def _narrow_slots(self) -> Iterator[str]:
         """Tell of slots that carry less than the ports of their adapter together."""
         ports: dict[int, list[_Net]] = {}
@@ -268,7 +309,7 @@ class _Host:
             ports.setdefault(id(each.slot or each), []).append(each)
         alike: dict[tuple[int, int], list[str]] = {}
         for nets in ports.values():
-            rate, pci = sum(each.rate_bps for each in nets), nets[0].pci_bps
+            rate, pci = sum(each.rate_bps or 0 for each in nets), nets[0].pci_bps
             if pci is not None and pci < rate:
                 alike.setdefault((pci, rate), []).append(" and ".join(each.name for each in nets))
         for (pci, rate), names in alike.items():

@@ -8,7 +8,8 @@ from typing import Final
 
 from fabricbench.plan.devices import containerlab, nccl_topology, sonic
 from fabricbench.plan.devices.fragment import Fragment
-from fabricbench.plan.devices.json_text import json_of, text_of
+from fabricbench.plan.devices.json_text import text_of
+from fabricbench.plan.devices.redis_dump import configuration_of
 from fabricbench.plan.devices.sonic import Carried
 from fabricbench.plan.devices.sonic_ports import Sonic
 
@@ -48,7 +49,7 @@ def read_device(content: bytes, source: str, asked: Asked) -> Fragment:
     kind = asked.format or _kind(content)
     if kind == SONIC:
         carried = Carried(asked.priority, asked.data_dscp, asked.cnp_dscp)
-        return sonic.fragment_of(Sonic(json_of(content, source)), carried)
+        return sonic.fragment_of(Sonic(configuration_of(content, source)), carried)
     text = text_of(content, source)
     if kind == CONTAINERLAB:
         return containerlab.fragment_of(text, source)

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from fabricbench import units
 from fabricbench.plan.devices.fragment import PLAN_HOLDS_ONE, Fragment, Value, names_text, value_text
-from fabricbench.plan.devices.sonic_pools import Pools, pools_of
+from fabricbench.plan.devices.sonic_pools import Pools, overcommitted, pools_of
 from fabricbench.plan.devices.sonic_port import Curve, Entry, Port
 from fabricbench.plan.devices.sonic_ports import FORMAT, Sonic
 from fabricbench.plan.devices.sonic_rules import (
@@ -131,6 +131,13 @@ class _Made:
     def _class_of(self, dscp: int, name: str) -> Found:
         classes = Counter(port.class_of(dscp) for port in self.sonic.ports)
         found, count = classes.most_common(1)[0] if classes else (None, 0)
+        if found is not None and found >= PRIORITIES:
+            place = self.sonic.file.place(("DSCP_TO_TC_MAP",))
+            allowed = (
+                f"a DSCP of class 0 to {PRIORITIES - 1}, as classes from {PRIORITIES} on have no priority"
+            )
+            told = f"DSCP {dscp}, which has traffic class {found}"
+            raise PlanError([Problem(place, f"fabric.switch.config.{name}", told, allowed)])
         if found is None:
             place = self.sonic.file.place(("DSCP_TO_TC_MAP",))
             allowed = "a DSCP that DSCP_TO_TC_MAP has, in a map that PORT_QOS_MAP names for the ports"
@@ -162,6 +169,7 @@ class _Made:
     def _pools(self, lossless: list[int]) -> Pools:
         """Take the pools, if the file has them."""
         pools = pools_of(self.sonic, lossless)
+        self.warnings += overcommitted(self.sonic)
         if pools.value is not None:
             self.values.append(Value(POOLS, pools.value, pools.origin))
             self.warnings += pools.warnings
@@ -233,6 +241,16 @@ class _Made:
                 others.setdefault(text, []).append(port.name)
         self._tell_others(_ECN, f"{_told(chosen)} of {counts[chosen]}", others)
 
+    def _high_classes(self) -> Iterator[str]:
+        """Yield the traffic classes from 8 on, with the DSCPs, queues and groups of them."""
+        told: dict[str, None] = {}
+        for port in self.sonic.ports:
+            for each, dscps in _high_classes_of(port).items():
+                where = f"queue {port.queue_of(each)}, priority group {port.group_of(each)}"
+                text = f"DSCP_TO_TC_MAP: traffic class {each} (DSCP {_list(set(dscps))}, {where})"
+                told[f"{text}, which carries nothing in the plan"] = None
+        yield from told
+
     def _marks_alike(self, traffic_class: int, curves: _Curves) -> bool:
         profiles = [wred_of(self.sonic, port, traffic_class) for port in self.sonic.ports]
         return any(each is not None and curves_of(each) == curves for each in profiles)
@@ -245,6 +263,7 @@ class _Made:
         } - used
         if unused:
             yield f"PORT_QOS_MAP: pfc_enable: priority {_list(unused)}, which carries nothing in the plan"
+        yield from self._high_classes()
         idle = {
             group
             for port in self.sonic.ports
@@ -265,6 +284,15 @@ class _Made:
         }
         if marked:
             yield f"QUEUE: wred_profile: priority {_list(marked)}, which carries nothing in the plan"
+
+
+def _high_classes_of(port: Port) -> dict[int, list[int]]:
+    """Return the DSCPs of each traffic class that is no priority of a plan."""
+    found: dict[int, list[int]] = {}
+    for dscp, traffic_class in port.maps.get("dscp_to_tc_map", {}).items():
+        if traffic_class >= PRIORITIES:
+            found.setdefault(traffic_class, []).append(dscp)
+    return found
 
 
 def _needs_colours(curves: _Curves) -> bool:

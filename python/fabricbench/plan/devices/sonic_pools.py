@@ -87,6 +87,27 @@ def size_text(size_bytes: int) -> str | int:
     return units.format_size(size_bytes) if size_bytes else 0
 
 
+def overcommitted(sonic: Sonic) -> Iterator[str]:
+    """Yield the pools whose size the reserves of all ports of the file exceed.
+
+    Reserves are the sizes of the profiles of priority groups and queues; a profile without a pool has none.
+    """
+    for side, (table, what) in _TABLES.items():
+        reserves: Counter[str] = Counter()
+        for port in sonic.ports:
+            for profile in (port.groups if side == INGRESS else port.buffers).values():
+                if profile is not None and profile.get("pool"):
+                    reserves[profile.get("pool")] += profile.get("size") or 0
+        for name, reserved in reserves.items():
+            size = sonic.tables["BUFFER_POOL"][name].get("size")
+            if size is not None and reserved > size:
+                yield (
+                    f"BUFFER_POOL|{name}: {reserved:,} bytes are reserved for each {what} of "
+                    f"{len(sonic.ports)} ports ({table}), more than its size, {size:,}: a plan with switches "
+                    "of as many ports is refused"
+                )
+
+
 class _Made:
     """The pools, as they are found."""
 

@@ -44,6 +44,7 @@ class Port:
         buffers: Profile of each queue.
         maps: Entry of each map by the field of PORT_QOS_MAP that names it, as numbers.
         watchdog: Entry of PFC_WD.
+        watched: PFC priorities that the watchdog watches (`pfcwd_sw_enable`); none for all that are paused.
     """
 
     name: str
@@ -55,6 +56,7 @@ class Port:
     buffers: Mapping[int, Entry | None] = field(default_factory=dict)
     maps: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
     watchdog: Entry | None = None
+    watched: tuple[int, ...] | None = None
 
     def class_of(self, dscp: int) -> int | None:
         """Return the traffic class of a DSCP; none where the port has no map for it."""

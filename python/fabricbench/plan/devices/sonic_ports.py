@@ -262,6 +262,7 @@ class Sonic:
             port.buffers,
             maps,
             port.watchdog,
+            found.get("pfcwd_sw_enable"),
         )
 
     def _profile(self, entry: Entry) -> Entry | None:

@@ -169,6 +169,9 @@ def _watchdog(subject: Subject) -> Found | None:
     entry = subject.port.watchdog
     if entry is None or not subject.port.is_lossless(subject.data) or "detection_time" not in entry.values:
         return None
+    watched = subject.port.watched
+    if watched is not None and not set(watched) & set(subject.port.pausing(subject.data)):
+        return None
     if entry.get("action") == "alert":
         return None
     value = {"detection": f"{entry.get('detection_time')}ms", "action": entry.get("action") or "drop"}

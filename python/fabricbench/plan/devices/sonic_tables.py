@@ -14,6 +14,8 @@ from typing import Any, Final
 BYTES_MAX: Final = 2**40
 """Largest buffer or threshold that is taken for one [bytes]."""
 PRIORITIES: Final = 8
+TRAFFIC_CLASSES: Final = 16
+"""Traffic classes of SAI; SONiC's own maps of dual ToR use 8. Those from 8 on are no priority of a plan."""
 QUEUES_MAX: Final = 32
 """Queues of a port, those of multicast included."""
 DSCP_MAX: Final = 63
@@ -181,7 +183,10 @@ TABLES: Final[Mapping[str, Mapping[str, Field]]] = {
         "tc_to_pg_map": _read(reference("TC_TO_PRIORITY_GROUP_MAP")),
         "pfc_to_pg_map": _read(reference("PFC_PRIORITY_TO_PRIORITY_GROUP_MAP")),
         "pfc_to_queue_map": _read(reference("MAP_PFC_PRIORITY_TO_QUEUE")),
-        "pfcwd_sw_enable": _ANY,
+        "pfcwd_sw_enable": _not(
+            "priorities that the PFC watchdog watches; its times and action are those of PFC_WD",
+            PRIORITY_LIST,
+        ),
         "scheduler": _not("a scheduler of the whole port"),
         "dot1p_to_tc_map": _not("RoCEv2 is sorted by its DSCP"),
     }
@@ -200,9 +205,9 @@ TABLES: Final[Mapping[str, Mapping[str, Field]]] = {
 """Every field of these tables."""
 
 MAPS: Final[Mapping[str, tuple[str, int, int]]] = {
-    "DSCP_TO_TC_MAP": ("DSCP", DSCP_MAX, PRIORITIES - 1),
-    "TC_TO_QUEUE_MAP": ("traffic class", PRIORITIES - 1, QUEUES_MAX - 1),
-    "TC_TO_PRIORITY_GROUP_MAP": ("traffic class", PRIORITIES - 1, PRIORITIES - 1),
+    "DSCP_TO_TC_MAP": ("DSCP", DSCP_MAX, TRAFFIC_CLASSES - 1),
+    "TC_TO_QUEUE_MAP": ("traffic class", TRAFFIC_CLASSES - 1, QUEUES_MAX - 1),
+    "TC_TO_PRIORITY_GROUP_MAP": ("traffic class", TRAFFIC_CLASSES - 1, PRIORITIES - 1),
     "PFC_PRIORITY_TO_PRIORITY_GROUP_MAP": ("PFC priority", PRIORITIES - 1, PRIORITIES - 1),
     "MAP_PFC_PRIORITY_TO_QUEUE": ("PFC priority", PRIORITIES - 1, QUEUES_MAX - 1),
 }

@@ -14,7 +14,8 @@ from typing import Annotated, Any, Final
 
 from fabricbench import units
 from fabricbench.plan.devices.fragment import Fragment, value_text
-from fabricbench.plan.devices.json_text import content_of, json_of
+from fabricbench.plan.devices.json_text import content_of
+from fabricbench.plan.devices.redis_dump import configuration_of
 from fabricbench.plan.devices.sonic import FIELDS, Carried, fragment_of
 from fabricbench.plan.devices.sonic_ports import Sonic
 from fabricbench.plan.devices.sonic_tables import DSCP_MAX, PRIORITIES
@@ -243,7 +244,7 @@ class Configurations:
                 raise PlanError(
                     [document.problem(CONFIG, f'no file "{shown}"', "a file next to the plan", hint)]
                 )
-            self._read[name] = Sonic(json_of(content_of(path, str(path)), str(path)))
+            self._read[name] = Sonic(configuration_of(content_of(path, str(path)), str(path)))
         return self._read[name]
 
 

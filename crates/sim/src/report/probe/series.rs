@@ -3,7 +3,7 @@
 //! A sample is taken before the first window at or after each multiple of the interval; while nothing happens
 //! nothing is sampled. When a series is full every second point is dropped and the interval doubles, so that
 //! it always covers the whole run. Cumulative values lose nothing by that. What is sampled is bounded as
-//! well: so many ports, switches first, and so many queue pairs, every k-th.
+//! well: so many ports, those with most queue pairs if not all, and so many queue pairs, every k-th.
 
 use super::live::{Counts, LiveSamples, Seen};
 use super::times::SampleTimes;
@@ -11,6 +11,7 @@ use super::totals::SampledTotals;
 use super::values::sample_alike;
 use crate::packet::Priority;
 use crate::record::Totals;
+use crate::report::paths::queue_pairs_of_ports;
 use crate::setup::{Connection, Direction, Fabric, FabricNode, Flows};
 use crate::switch::EgressPort;
 use crate::switch::scheduled::Scheduled;
@@ -18,6 +19,7 @@ use engine::{Probe, Window};
 use jobs::Stopped;
 use record::SeriesRow;
 use spec::RunSpec;
+use std::cmp::Reverse;
 use std::ops::Range;
 use std::sync::Arc;
 use topology::{Graph, NodeKind};
@@ -122,7 +124,7 @@ impl SeriesProbe {
                 probe.totals = totals;
             }
             let graph = &fabric.graph;
-            let places = port_metrics(spec, fabric)
+            let places = port_metrics(spec, fabric, flows)
                 .into_iter()
                 .chain(rates(spec, graph, flows))
                 .chain(tcp_deliveries(spec, graph, connections));
@@ -305,17 +307,36 @@ impl Watched {
 
 type Place = (NodeId, u16, Metric);
 
-/// Queue, bytes sent, pauses and moving thresholds of each watched port: switches first, hosts if there is
-/// room.
-fn port_metrics(spec: &RunSpec, fabric: &Fabric) -> Vec<Place> {
+/// The sampled ports, each as node and port: those of switches first, hosts if there is room. Where there is
+/// none for all switches, half of them join switches and half lead to hosts, those with most queue pairs, and
+/// of ports with as many the first of each switch.
+fn sampled_ports(spec: &RunSpec, fabric: &Fabric, flows: &Flows) -> Vec<(usize, usize)> {
+    let (graph, most) = (&fabric.graph, spec.observe.series_ports as usize);
+    let of_kind = |kind| (0..graph.nodes.len()).filter(move |&node| graph.nodes[node].kind == kind);
+    let ports_of = |node: usize| (0..graph.nodes[node].ports.len()).map(move |port| (node, port));
+    let mut of_switches: Vec<_> = of_kind(NodeKind::Switch).flat_map(ports_of).collect();
+    if of_switches.len() <= most {
+        let of_hosts = of_kind(NodeKind::Host).flat_map(ports_of);
+        return of_switches.into_iter().chain(of_hosts).take(most).collect();
+    }
+    let queue_pairs = queue_pairs_of_ports(spec, fabric, flows);
+    of_switches.sort_by_key(|&(node, port)| (Reverse(queue_pairs[node][port]), port, node));
+    let joins_switches = |&(node, port): &(usize, usize)| {
+        graph.node(graph.nodes[node].ports[port].peer).kind == NodeKind::Switch
+    };
+    let (between, to_hosts): (Vec<_>, Vec<_>) = of_switches.into_iter().partition(joins_switches);
+    let half = (most / 2).max(most.saturating_sub(to_hosts.len()));
+    let chosen = between.iter().take(half).copied();
+    let rest = most - chosen.len();
+    chosen.chain(to_hosts.iter().take(rest).copied()).collect()
+}
+
+/// Queue, bytes sent, pauses and moving thresholds of each sampled port.
+fn port_metrics(spec: &RunSpec, fabric: &Fabric, flows: &Flows) -> Vec<Place> {
     let graph = &fabric.graph;
     let lossless = spec.fabric.switch.pfc.as_ref().map_or(&[][..], |pfc| &pfc.priorities);
-    let of_kind = |kind| (0..graph.nodes.len()).filter(move |&node| graph.nodes[node].kind == kind);
-    let ports = of_kind(NodeKind::Switch)
-        .chain(of_kind(NodeKind::Host))
-        .flat_map(|node| (0..graph.nodes[node].ports.len()).map(move |port| (node, port)));
     let mut places = Vec::new();
-    for (node, port) in ports.take(spec.observe.series_ports as usize) {
+    for (node, port) in sampled_ports(spec, fabric, flows) {
         let pauses = lossless.iter().map(|&priority| Metric::Paused(Priority(priority)));
         let is_switch = graph.nodes[node].kind == NodeKind::Switch;
         let ecn = fabric.settings.of(NodeId(node as u32)).ecn.as_ref();

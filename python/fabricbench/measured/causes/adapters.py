@@ -1,0 +1,218 @@
+"""Causes by the adapters that are used: too few, of two kinds, a bond, ports of a lower rate."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from typing import Final
+
+from fabricbench.measured.causes.evidence import each_adapter, each_adapter_at_most, fallen, reached
+from fabricbench.measured.examined import (
+    CERTAIN,
+    GOOD,
+    LIKELY,
+    LINE_RATES,
+    POSSIBLE,
+    Examined,
+    Suspect,
+)
+from fabricbench.measured.nccl_debug import DebugFacts, adapter_names
+
+_NUMBERED: Final = re.compile(r"_\d+(?::\d+)?$")
+"""How the name of an adapter ends, and that of its kind does not: `mlx5_0`, `mlx5_0:1`, not `mlx5`."""
+_ONE, _SEVERAL = 0.8, 0.93
+"""Part of the payload rate of one adapter, or of several, from which on it is theirs."""
+
+
+def few_adapters(case: Examined) -> Iterator[Suspect]:
+    """Fewer adapters than there are, by lists, by the channels of the log, or by the bandwidth."""
+    if case.is_pair or not case.crosses:
+        return
+    of_list = _by_list(case)
+    found = [each for each in (of_list, _by_channels(case), _by_ratio(case)) if each]
+    if not found:
+        return
+    confidence = max(each[0] for each in found)
+    evidence = [text for each in found for text in each[1]]
+    rate = case.hardware.rate_gbps
+    if rate and case.carried:
+        evidence.append(
+            f"{case.plateau:.4g} GB/s are {case.carried / (rate / 8):.2f} adapters of {rate:g} Gb/s"
+        )
+    has = case.hardware.adapters or of_list is None
+    yield Suspect(
+        "few-adapters",
+        "NCCL uses fewer adapters than the host has" if has else "few adapters serve many GPUs",
+        confidence,
+        list(dict.fromkeys(evidence)),
+        "leave NCCL_IB_HCA out or name all, `ibstat` must say Active and LinkUp for each, the log must have "
+        "channels via NET/.../n for each n (more ranks on a host, NCCL_CROSS_NIC, NCCL_NETDEVS_POLICY); "
+        "bandwidth must rise by one adapter's with each that is added",
+    )
+
+
+def _by_list(case: Examined) -> tuple[int, list[str]] | None:
+    """Return how sure the adapters that the log or a variable lists make it, with the evidence."""
+    facts, used = case.facts, len(case.facts.adapters)
+    chosen = case.setting("NCCL_IB_HCA")
+    named = _named(chosen[1]) if chosen else []
+    has = case.hardware.adapters
+    count = used or len(named)
+    confidence, evidence = 0, list[str]()
+    local = case.local_ranks
+    ranks = max((point.ranks for point in case.points), default=0)
+    if has and count and count < has:
+        confidence, evidence = CERTAIN, [f"{count} of {has} adapters ({case.hardware.source})"]
+    elif not has and count and (local or ranks) >= 4 * count:
+        whose = f"{local} GPUs of a host" if local else f"{ranks} ranks on one host or more"
+        confidence, evidence = LIKELY if local and not used else POSSIBLE, [f"{count} for {whose}"]
+    if not confidence:
+        return None
+    evidence += [str(chosen[2])] if chosen else []
+    evidence += [str(facts.where["adapters"])] if used else []
+    return confidence, evidence
+
+
+def _by_channels(case: Examined) -> tuple[int, list[str]] | None:
+    """Return that all channels between hosts that the log has use the same few of the adapters.
+
+    It is likely if every process of a host logged, as each may use an adapter of its own.
+    """
+    facts = case.facts
+    listed = case.adapters or 0
+    used = sorted(facts.net_devices)
+    if not used or len(used) >= listed or (case.ratio is not None and case.ratio >= GOOD):
+        return None
+    local = case.local_ranks
+    is_whole = bool(local) and _processes_of_a_host(facts) >= (local or 0)
+    numbers = ", ".join(f"{name}/{number}" for name, number in used[:8])
+    first = facts.where.get("net device")
+    count = f"{len(used)} of {listed} adapters in all channels between hosts: via {numbers}"
+    return LIKELY if is_whole else POSSIBLE, [count, *([str(first)] if first else [])]
+
+
+def _processes_of_a_host(facts: DebugFacts) -> int:
+    return max(Counter(process.split(":")[0] for process in facts.processes).values(), default=0)
+
+
+def _by_ratio(case: Examined) -> tuple[int, list[str]] | None:
+    """Return that the bandwidth is what a whole number of adapters carries."""
+    count = adapters_that_fit(case)
+    if count is None or case.adapters is None:
+        return None
+    local = case.ranks_of_a_host(case.best) if case.best else None
+    of_ranks = f", with {local} rank{'s' if local > 1 else ''} on each host" if local else ""
+    return POSSIBLE, [f"{count} of {case.adapters} adapters carry that{of_ranks}", *reached(case)]
+
+
+def adapters_that_fit(case: Examined) -> int | None:
+    """Return how many adapters carry what was measured, if it is a whole number below all; none if not."""
+    rate, has, carried, peak = case.hardware.rate_gbps, case.adapters, case.carried, case.peak
+    is_low = case.ratio is not None and case.ratio < GOOD
+    if not (is_low and rate and has and carried and peak) or case.is_pair or fallen(case):
+        return None
+    of_one = rate / 8
+    for count in range(1, has):
+        least = (_ONE if count == 1 else _SEVERAL) * case.payload_share
+        if least * count * of_one <= carried <= count * of_one:
+            return count if peak <= count * of_one else None
+    return None
+
+
+def _named(value: str) -> list[str]:
+    """Return the adapters that NCCL_IB_HCA names; none if it leaves some out, or has beginnings of names."""
+    names = [each for each in value.removeprefix("=").split(",") if each]
+    is_whole = value[:1] == "=" or all(_NUMBERED.search(name) for name in names)
+    return names if is_whole and value[:1] != "^" else []
+
+
+def mixed_adapters(case: Examined) -> Iterator[Suspect]:
+    """Adapters of two link layers or rates in one list: NCCL spreads data evenly over all of them."""
+    facts = case.facts
+    odd = odd_adapters(facts)
+    if not odd or not case.crosses:
+        return
+    others = [name for name in facts.adapters if name.split(":")[0] not in odd]
+    both = [f"{name}/{kind}" for name, kind in facts.adapters.items()]
+    speeds = [f"{name} {speed / 1000:g} Gb/s" for name, speed in facts.speeds.items()]
+    names = ",".join(odd)
+    yield Suspect(
+        "mixed-adapters",
+        f"NCCL lists adapters of different kind or rate: {names} is most likely for management or storage"
+        if len(others) > len(odd)
+        else "NCCL lists adapters of different kind or rate, and spreads data over all of them",
+        LIKELY if len(others) > len(odd) else POSSIBLE,
+        [str(facts.where["adapters"]), f"listed: {', '.join(speeds or both)}", *reached(case)],
+        f"NCCL_IB_HCA=^{names} leaves {'it' if len(odd) == 1 else 'them'} out; bandwidth with and without",
+    )
+
+
+def odd_adapters(facts: DebugFacts) -> list[str]:
+    """Return the adapters whose link layer or rate is not that of most, else not that of the first."""
+    kinds = {name.split(":")[0]: kind for name, kind in facts.adapters.items()}
+    for values in (kinds, {name.split(":")[0]: str(speed) for name, speed in facts.speeds.items()}):
+        counts = Counter(values.values())
+        if len(counts) > 1:
+            usual = counts.most_common(1)[0][0]
+            return [name for name, value in values.items() if value != usual]
+    return []
+
+
+def bonded(case: Examined) -> Iterator[Suspect]:
+    """One queue pair on a bond takes one of its ports."""
+    odd = odd_adapters(case.facts)
+    names = [name for name in adapter_names(case.facts) if "bond" in name and name not in odd]
+    chosen = case.setting("NCCL_IB_HCA")
+    is_named = chosen and "bond" in chosen[1] and not names and chosen[1][:1] != "^"
+    names += [chosen[1]] if chosen and is_named else []
+    names += [name for name in [case.says("nic")] if "bond" in name]
+    if not names:
+        return
+    pairs = case.setting("NCCL_IB_QPS_PER_CONNECTION")
+    said = pairs[1] if pairs else case.says("queue pairs")
+    count = int(said) if said.isdecimal() and len(said) < 6 else 1
+    half = case.ratio is not None and case.ratio <= 0.65
+    if (count > 1 and not half) or (case.ratio is not None and case.ratio >= GOOD):
+        return
+    known = f"adapter {names[0]}, {count} queue pair{'s' if count > 1 else ''} for a connection"
+    yield Suspect(
+        "bond-one-port",
+        "the hash of the bond puts the queue pairs of a connection on one of its ports",
+        LIKELY if half or count == 1 else POSSIBLE,
+        [
+            known,
+            *([str(pairs[2])] if pairs else ["NCCL_IB_QPS_PER_CONNECTION is not set: 1"]),
+            *reached(case),
+        ],
+        "NCCL_IB_QPS_PER_CONNECTION=4 with NCCL_IB_SPLIT_DATA_ON_QPS=0; tx bytes of both ports (`ethtool "
+        "-S`), or give "
+        "NCCL the ports without a bond",
+    )
+
+
+def slower_port(case: Examined) -> Iterator[Suspect]:
+    """A port at a lower rate than was said; none that carries less than was measured at any size."""
+    rate, each, most = case.hardware.rate_gbps, each_adapter(case), each_adapter_at_most(case)
+    is_low = case.ratio is not None and case.ratio < GOOD
+    if rate is None or each is None or most is None or not is_low or fallen(case):
+        return
+    gbps, share = 8 * each, case.payload_share
+    fitting = [
+        lower
+        for lower in LINE_RATES
+        if lower < rate and 0.9 * lower * share <= gbps and 8 * most <= 1.01 * lower * share
+    ]
+    if fitting:
+        yield Suspect(
+            "slower-port",
+            f"an adapter carries what a port of {fitting[0]} Gb/s carries, not one of {rate:g} Gb/s",
+            POSSIBLE,
+            [
+                f"{gbps:.4g} Gb/s for each adapter: {100 * gbps / fitting[0]:.0f} % of {fitting[0]} Gb/s",
+                *reached(case),
+            ],
+            "`ibstat` (Rate) or `ethtool` (Speed) of both ends and of the switch; a splitter cable or a "
+            "second host "
+            "port that is not used; tx bytes of each port",
+        )

@@ -1,0 +1,265 @@
+"""Causes by sizes and repetitions: latency, settings, collisions, reordering, congestion, placement."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from fabricbench.measured.causes.evidence import FALL_MIN, curve, fallen, measure_larger, reached, tool
+from fabricbench.measured.examined import GOOD, LARGE_BYTES, LIKELY, POSSIBLE, Examined, Point, Suspect
+from fabricbench.measured.runs import COMPUTED, described
+from fabricbench.measured.switch_causes import (
+    READS_THEM,
+    congestion_denied,
+    congestion_evidence,
+    uplink_spread,
+)
+
+_UNEVEN = 1.2
+"""Most over least of one size from which on results differ: 1.2 is a sixth of the bandwidth."""
+_SCATTERED, _SCATTERED_MOST = 1.3, 1.5
+"""Ratio of both placements at two sizes or more, and at one of them, from which on they scatter."""
+_PLACED = 1.15
+_BEST = 0.95
+_TIME = re.compile(r"[T ]?\d{1,2}:\d\d(?::\d\d(?:[.,]\d+)?)?")
+_PLACEMENTS = ("out-of-place", "in-place")
+
+
+@dataclass(frozen=True)
+class Repetition:
+    """Bandwidths of one size, measured several times.
+
+    Attributes:
+        values: The bandwidths [GB/s].
+        dates: When they were measured, where a file says it.
+    """
+
+    values: Sequence[float] = ()
+    dates: Sequence[str] = ()
+
+
+def repeated(case: Examined) -> Repetition:
+    """Return the size whose repetitions differ most: of one run, or of equal runs at times of one day."""
+    groups: dict[tuple[object, ...], list[Point]] = {}
+    for point in case.large:
+        same = {name: value for name, value in point.differs.items() if name != "date"}
+        day = " ".join(_TIME.sub(" ", point.differs.get("date", "")).split())
+        key = (point.benchmark, point.ranks, described(same), day, point.size_bytes, point.placement)
+        groups.setdefault(key, []).append(point)
+    found = [
+        Repetition(
+            [point.busbw or 0.0 for point in points],
+            [date for point in points if (date := point.differs.get("date", ""))],
+        )
+        for points in groups.values()
+    ]
+    return max(found, key=lambda each: max(each.values) / min(each.values), default=Repetition())
+
+
+def is_uneven(values: Sequence[float]) -> bool:
+    """Tell whether repetitions differ by more than noise does."""
+    return len(values) > 1 and max(values) > _UNEVEN * min(values)
+
+
+def different_settings(case: Examined) -> Iterator[Suspect]:
+    """Runs of a file that differ in a setting and in bandwidth."""
+    runs = _runs(case)
+    by_key: dict[tuple[int, str], list[tuple[float, str]]] = {}
+    for name, values in runs.items():
+        for key, value in values.items():
+            by_key.setdefault(key, []).append((value, name))
+    ends = {key: (min(values), max(values)) for key, values in by_key.items()}
+    apart = {key: high[0] / low[0] for key, (low, high) in ends.items() if high[0] > _UNEVEN * low[0]}
+    if not apart:
+        return
+    size, placement = max(apart, key=lambda key: apart[key])
+    (low, low_name), (high, high_name) = ends[size, placement]
+    names = {name for point in case.judged for name in point.differs if name not in (*COMPUTED, "options")}
+    where = f"{size} B{f', {placement}' if placement else ''}"
+    other = max(
+        (runs[high_name].get((point.size_bytes, point.placement), 0.0) for point in case.large), default=0.0
+    )
+    lost = None
+    if case.target and case.plateau and case.target > case.plateau:
+        lost = min(1.0, max(0.0, (other - case.plateau) / (case.target - case.plateau)))
+    yield Suspect(
+        "different-settings",
+        "runs of this file differ in a setting, and so does their bandwidth: they are no repetitions",
+        LIKELY if len(names) < 2 else POSSIBLE,
+        [f"{where}: {low:.4g} GB/s with {low_name}", f"{where}: {high:.4g} GB/s with {high_name}"],
+        "the same run again, with only one of these settings changed at a time",
+        lost,
+    )
+
+
+def _runs(case: Examined) -> dict[str, dict[tuple[int, str], float]]:
+    """Return bandwidth by size and placement of the judged runs that differ in more than their date."""
+    runs: dict[str, dict[tuple[int, str], list[float]]] = {}
+    for point in case.judged:
+        same_run = case.best and (point.benchmark, point.ranks) == (case.best.benchmark, case.best.ranks)
+        differs = {name: value for name, value in point.differs.items() if name not in (*COMPUTED, "date")}
+        if same_run and differs and point.busbw and point.size_bytes >= FALL_MIN:
+            sizes = runs.setdefault(described(differs), {})
+            sizes.setdefault((point.size_bytes, point.placement), []).append(point.busbw)
+    return {name: {key: median(values) for key, values in sizes.items()} for name, sizes in runs.items()}
+
+
+def scattered(case: Examined) -> list[str]:
+    """Say at which sizes both placements differ, if neither is the faster one throughout; else nothing."""
+    both = [each for each in _placed(case).items() if each[0] >= FALL_MIN]
+    ratios = {size: rates["in-place"] / rates["out-of-place"] for size, rates in both}
+    apart = {size: ratio for size, ratio in ratios.items() if max(ratio, 1 / ratio) > _SCATTERED}
+    signs = {ratio > 1 for ratio in ratios.values() if max(ratio, 1 / ratio) > 1.1}
+    most = max((max(ratio, 1 / ratio) for ratio in apart.values()), default=0.0)
+    if len(apart) < 2 or len(signs) < 2 or most < _SCATTERED_MOST:
+        return []
+    worst = sorted(apart, key=lambda size: -max(apart[size], 1 / apart[size]))[:3]
+    placed = _placed(case)
+    return [
+        f"{size} B: {', '.join(f'{name} {placed[size][name]:.4g}' for name in _PLACEMENTS)} GB/s"
+        for size in sorted(worst)
+    ]
+
+
+def _placed(case: Examined) -> Mapping[int, Mapping[str, float]]:
+    """Return the bandwidths of both placements by size, of the run that is judged."""
+    sizes: dict[int, dict[str, list[float]]] = {}
+    for point in case.of_run:
+        sizes.setdefault(point.size_bytes, {}).setdefault(point.placement, []).append(point.busbw or 0.0)
+    return {
+        size: {name: median(values) for name, values in rates.items()}
+        for size, rates in sizes.items()
+        if set(_PLACEMENTS) <= rates.keys()
+    }
+
+
+def _scatter_explains(case: Examined) -> float | None:
+    """Return 0 if both placements agree at the size that is judged: their scatter explains nothing there."""
+    rates = _placed(case).get(case.best.size_bytes) if case.best else None
+    agree = rates is not None and max(rates.values()) < _PLACED * min(rates.values())
+    return 0.0 if agree else None
+
+
+def reordered(case: Examined) -> Iterator[Suspect]:
+    """Packets that adaptive routing or spraying puts out of order, and go-back-N sends again."""
+    spray = case.setting("NCCL_IB_ADAPTIVE_ROUTING")
+    out_of_order = case.setting("NCCL_IB_OOO_RQ")
+    scatter = scattered(case)
+    if not scatter or not spray or spray[1] == "0" or (out_of_order and out_of_order[1] == "1"):
+        return
+    evidence = [str(spray[2]), *([str(out_of_order[2])] if out_of_order else [])]
+    yield Suspect(
+        "reordering",
+        "packets arrive out of order, as paths change within a message, and go-back-N sends windows again; "
+        "or flows collide",
+        LIKELY if out_of_order else POSSIBLE,
+        [*dict.fromkeys(evidence), *scatter],
+        "out_of_sequence, packet_seq_err and roce_adp_retrans of hosts during the run; "
+        "NCCL_IB_ADAPTIVE_ROUTING=0 against 1 with NCCL_IB_OOO_RQ=1, if the adapter receives out of order",
+        _scatter_explains(case),
+    )
+
+
+def uneven(case: Examined) -> Iterator[Suspect]:
+    """The same size now fast, now slow, or uplinks of which some carry more than others."""
+    worst = repeated(case)
+    evidence, confidence = uplink_spread(case)
+    explains = None
+    if is_uneven(worst.values):
+        span = f"{min(worst.values):.4g} to {max(worst.values):.4g} GB/s"
+        when = f", at {', '.join(dict.fromkeys(worst.dates))}" if worst.dates else ""
+        evidence = [f"{len(worst.values)} runs of one size: {span}{when}", *evidence]
+        is_strong = len(worst.values) > 3 and not worst.dates
+        confidence = max(confidence, LIKELY if is_strong else POSSIBLE)
+    elif (scatter := scattered(case)) and not case.setting("NCCL_IB_ADAPTIVE_ROUTING"):
+        evidence, confidence = [*scatter, *evidence], max(confidence, POSSIBLE)
+        explains = _scatter_explains(case)
+    if confidence:
+        yield Suspect(
+            "collisions",
+            "queue pairs share an uplink while others idle (ECMP): the same size is fast and slow in turn, "
+            "or neighbours load some uplinks",
+            confidence,
+            [*evidence, *reached(case)] if case.switches else evidence,
+            "bytes and queue pairs of each uplink of the leaves during a slow and a fast run (`--counters` "
+            "with `--uplinks`); NCCL_IB_QPS_PER_CONNECTION=4; adaptive routing; `fabricbench expect PLAN` "
+            "gives the range that hashing makes",
+            explains,
+        )
+
+
+def congested(case: Examined) -> Iterator[Suspect]:
+    """Bandwidth that falls beyond a size, or drops, pauses and marks that switches counted."""
+    evidence, confidence = congestion_evidence(case)
+    fall = fallen(case)
+    if fall:
+        evidence = [fall, *evidence, *congestion_denied(case)]
+    if not evidence:
+        return
+    yield Suspect(
+        "congestion",
+        "buffers fill, pauses spread, or marks cut rates for long: bandwidth falls beyond a size"
+        if fall
+        else "switches dropped, paused or marked: buffers fill, pauses spread, or marks cut rates for long",
+        max(confidence, POSSIBLE),
+        [*evidence, *reached(case)] if case.switches else evidence,
+        "rx_prio3_pause and tx_prio3_pause, np_cnp_sent, out_of_sequence, rx_discards_phy of hosts, "
+        f"pause and drop counters of switches, before and after one large run: {READS_THEM}",
+    )
+
+
+def too_small(case: Examined) -> Iterator[Suspect]:
+    """Sizes at which latency decides."""
+    sizes = curve(case)
+    if not sizes or case.plateau is None or (case.ratio is not None and case.ratio >= GOOD):
+        return
+    if case.is_pair:
+        if sizes[-1][0] < 64 << 10 and case.ratio is not None:
+            yield Suspect(
+                "sizes-too-small",
+                "small messages: the cost of each decides, not the rate",
+                LIKELY,
+                [
+                    f"{sizes[-1][0]} B is the largest message, and 64 KiB are 1.3 us at 400 Gb/s",
+                    *reached(case),
+                ],
+                measure_larger(case),
+            )
+        return
+    if len(sizes) < 2:
+        return
+    (before, slower), (last, faster) = sizes[-2:]
+    is_rising = faster > 1.1 * slower and last <= 4 * before
+    if is_rising and faster >= _BEST * max(value for _, value in sizes):
+        yield Suspect(
+            "sizes-too-small",
+            "bandwidth still rises at the largest size: latency decides, not the rate",
+            LIKELY if last < LARGE_BYTES else POSSIBLE,
+            [f"{slower:.4g} GB/s at {before} B, {faster:.4g} GB/s at {last} B"],
+            measure_larger(case),
+        )
+
+
+def placements(case: Examined) -> Iterator[Suspect]:
+    """In-place and out-of-place that differ steadily, the same one faster at every large size."""
+    large = {point.size_bytes for point in case.large}
+    rates = [each for size, each in _placed(case).items() if size in large]
+    ratios = [each["in-place"] / each["out-of-place"] for each in rates]
+    apart = [ratio for ratio in ratios if max(ratio, 1 / ratio) > _PLACED]
+    if not apart or 2 * len(apart) < len(ratios) or len({ratio > 1 for ratio in apart}) > 1:
+        return
+    if scattered(case):
+        return
+    both = {name: median(each[name] for each in rates) for name in _PLACEMENTS}
+    yield Suspect(
+        "placement",
+        "in-place and out-of-place differ: the treatment of buffers decides, not the network",
+        POSSIBLE,
+        [f"in-place {both['in-place']:.4g} GB/s, out-of-place {both['out-of-place']:.4g} GB/s"],
+        "`-w 20 -n 100`: if both agree then, registration and first touch of buffers were measured"
+        if tool(case) == "nccl"
+        else "more rounds to warm up: if both agree then, registration of buffers was measured",
+        0.0,
+    )

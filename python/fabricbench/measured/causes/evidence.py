@@ -1,0 +1,88 @@
+"""Evidence that several rules use: how much was reached, bandwidth by size, options of the tool."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from statistics import median
+from typing import Final
+
+from fabricbench.measured.examined import Examined
+
+_TOOLS: Final = (("osu_", "osu"), ("imb-", "imb"), ("inspector-", "inspector"))
+_LARGER: Final[Mapping[str, str]] = {
+    "nccl": "`-e 8G`: at the plateau a doubled size takes twice the time",
+    "osu": "`-m 67108864`: at the plateau a doubled size takes twice the time",
+    "imb": "`-msglog 26`: at the plateau a doubled size takes twice the time",
+    "inspector": "larger operations of the application, such as larger buckets of gradients",
+    "perftest": "`-s 1048576`, or `-a` for all sizes: from some 64 KiB on the rate decides",
+}
+FALL_MIN: Final = 1 << 20
+"""Size from which on a fall of bandwidth is no change of algorithm or protocol [B]."""
+_RATE_MIN: Final = 64 << 10
+"""Size below which the cost of each message decides, not a rate [B]."""
+_FALLEN: Final = 0.8
+
+
+def tool(case: Examined) -> str:
+    """Return which tool measured: `nccl`, `osu`, `imb`, `inspector` or `perftest`."""
+    if case.is_perftest:
+        return "perftest"
+    name = case.best.benchmark if case.best else ""
+    return next((tool for start, tool in _TOOLS if name.startswith(start)), "nccl")
+
+
+def is_mpi(case: Examined) -> bool:
+    """Tell whether MPI moved the data."""
+    return tool(case) in ("osu", "imb")
+
+
+def measure_larger(case: Examined) -> str:
+    """Return how larger sizes are measured with the tool that measured."""
+    return _LARGER[tool(case)]
+
+
+def reached(case: Examined) -> list[str]:
+    """Return how much was reached of what, if that is known."""
+    if case.ratio is None or case.plateau is None or case.target is None:
+        return []
+    limit = (
+        "the model expects" if case.expected else f"{case.adapters} x {case.hardware.rate_gbps:g} Gb/s carry"
+    )
+    several = case.best is not None and len({point.benchmark for point in case.large}) > 1
+    name = f"{case.best.benchmark}: " if several and case.best is not None else ""
+    percent = f"{100 * case.ratio:.0f} %"
+    return [f"{name}{case.plateau:.4g} GB/s reached, {case.target:.4g} GB/s {limit}: {percent}"]
+
+
+def each_adapter(case: Examined) -> float | None:
+    """Return what each adapter of a host carried each way at the result that is judged [GB/s]."""
+    return _of_each(case, case.carried)
+
+
+def each_adapter_at_most(case: Examined) -> float | None:
+    """Return the most that each adapter carried at any size of the run [GB/s]: no limit is below it."""
+    return _of_each(case, case.peak)
+
+
+def _of_each(case: Examined, carried: float | None) -> float | None:
+    is_small = case.best is not None and case.best.size_bytes < _RATE_MIN
+    return carried / case.adapters if carried and case.adapters and case.crosses and not is_small else None
+
+
+def curve(case: Examined) -> list[tuple[int, float]]:
+    """Return sizes with the median bandwidth of their results, of the run that is judged."""
+    sizes: dict[int, list[float]] = {}
+    for point in case.of_run:
+        sizes.setdefault(point.size_bytes, []).append(point.busbw or 0.0)
+    return [(size, median(values)) for size, values in sorted(sizes.items())]
+
+
+def fallen(case: Examined) -> str:
+    """Say from where to where bandwidth falls beyond a size; nothing where it does not."""
+    values = curve(case)
+    if len(values) < 3:
+        return ""
+    best, last = max(values, key=lambda each: each[1]), values[-1]
+    if last[0] > best[0] >= FALL_MIN and last[1] < _FALLEN * best[1]:
+        return f"{best[1]:.4g} GB/s at {best[0]} B, {last[1]:.4g} GB/s at {last[0]} B"
+    return ""

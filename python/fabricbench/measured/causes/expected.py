@@ -1,0 +1,76 @@
+"""Whether anything is missing: as expected, more than the network carries, or no cause known."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fabricbench.measured.causes.curves import is_uneven, repeated, scattered
+from fabricbench.measured.causes.evidence import fallen, is_mpi, reached
+from fabricbench.measured.examined import AS_EXPECTED, CERTAIN, GOOD, LIKELY, POSSIBLE, Examined, Suspect
+
+_MPI_TELLS = (
+    "`ib_write_bw` between the same hosts: line rate there means MPI (`ucx_info -d`, UCX_LOG_LEVEL=info, "
+    "`fi_info` say which transport), less means port, PCIe or fabric; two hosts on one leaf against two on "
+    "different leaves"
+)
+
+
+def has_reached(case: Examined) -> bool:
+    """Whether all large results are what is expected, not the best alone: a model's range is of each size."""
+    if case.ratio is None or case.ratio < GOOD:
+        return False
+    is_modelled = case.best is not None and case.best.size_bytes in case.expected
+    return is_modelled or not (fallen(case) or is_uneven(repeated(case).values) or scattered(case))
+
+
+def faster_than_network(case: Examined) -> Iterator[Suspect]:
+    """Bandwidth above what the adapters carry, or the model gives."""
+    if not case.is_above or case.plateau is None or case.target is None:
+        return
+    is_reduction = case.best is not None and case.best.kind == "all_reduce"
+    why = "more than the network carries: ranks share hosts, or adapters are more or faster than said"
+    if is_reduction and case.nodes == 2:
+        why = (
+            "a tree of two hosts may print up to twice the network's rate, as busbw counts what a ring moves"
+        )
+    elif is_reduction:
+        why += ", or switches reduce (SHARP), which takes half of what a ring sends"
+    yield Suspect(
+        "above-line-rate",
+        why,
+        LIKELY,
+        reached(case),
+        "NCCL_ALGO=RING prints what the adapters carry; tx bytes of the ports over the time",
+    )
+
+
+def as_expected(case: Examined) -> Iterator[Suspect]:
+    """Nothing is missing."""
+    if has_reached(case) and not case.is_above and not any(point.wrong for point in case.points):
+        yield Suspect(
+            AS_EXPECTED,
+            "it is what such a network gives",
+            CERTAIN,
+            reached(case),
+            "nothing to tell apart; `fabricbench expect` gives limits to accept",
+        )
+
+
+def host_software(case: Examined) -> Iterator[Suspect]:
+    """What is left when nothing else was found."""
+    if case.ratio is None or case.ratio >= GOOD or case.is_perftest:
+        return
+    yield Suspect(
+        "unexplained",
+        "the file holds nothing that says why: fabric (collisions, pauses) or host (channels, cost of each "
+        "step)",
+        POSSIBLE,
+        reached(case),
+        _MPI_TELLS
+        if is_mpi(case)
+        else "NCCL_DEBUG=INFO in the same file; `ib_write_bw -q 4` by adapter: line rate there means NCCL's "
+        "channels, buffers "
+        "(NCCL_BUFFSIZE, NCCL_MIN_NCHANNELS) or collisions, less means port, PCIe or fabric; two hosts on "
+        "one leaf against two "
+        "on different leaves",
+    )

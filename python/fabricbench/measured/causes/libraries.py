@@ -1,0 +1,240 @@
+"""Causes in choices of NCCL and MPI: TCP, GPU Direct RDMA, peer-to-peer, rails, slowing variables."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from fabricbench.measured.causes.evidence import is_mpi, reached
+from fabricbench.measured.examined import CERTAIN, GOOD, LIKELY, POSSIBLE, Examined, Suspect
+from fabricbench.measured.nccl_debug import Seen
+
+
+def sockets(case: Examined) -> Iterator[Suspect]:
+    """TCP in place of RDMA, by the log or by variables."""
+    facts = case.facts
+    forbidden = _forbidden(case)
+    uses = facts.networks["Socket"] + facts.ways["NET/Socket"] + bool(forbidden)
+    others = [way for way in facts.ways if way.startswith("NET/") and way != "NET/Socket"]
+    by_others = facts.adapters or any(name != "Socket" for name in facts.networks)
+    if not case.crosses or others or (by_others and not facts.ways["NET/Socket"]):
+        return
+    why = [facts.failures[name] for name in facts.failures if name != "could not read /sys"]
+    if not uses and not why:
+        yield from _sockets_by_ratio(case)
+        return
+    seen = facts.where.get("via NET/Socket") or facts.where.get("network")
+    evidence = [str(seen)] if seen else []
+    evidence += [str(each) for each in why]
+    evidence += [str(forbidden[2])] if forbidden else []
+    yield Suspect(
+        "sockets",
+        "MPI moves data by TCP: its options or variables say so"
+        if is_mpi(case)
+        else "NCCL moves data by TCP sockets: no RDMA adapter was found or it may not be used",
+        CERTAIN if uses else LIKELY,
+        [*evidence, *reached(case)],
+        _RDMA_TELLS if is_mpi(case) else _ADAPTERS_TELL,
+    )
+
+
+_RDMA_TELLS: Final = (
+    "`ucx_info -d`, `fi_info` or UCX_LOG_LEVEL=info must name an RDMA transport (rc_mlx5, dc_mlx5, verbs); "
+    "`ib_write_bw` between the same hosts"
+)
+_ADAPTERS_TELL: Final = (
+    "`ibv_devinfo` inside the same container or job must list the adapters (/dev/infiniband, libibverbs, "
+    "memlock unlimited); then the log says `NET/IB : Using` and `via NET/IB`"
+)
+_TCP_ONLY: Final[Mapping[str, re.Pattern[str]]] = {
+    "NCCL_IB_DISABLE": re.compile(r"(?!0$).+"),
+    "NCCL_NET": re.compile(r"Socket", re.IGNORECASE),
+    "UCX_TLS": re.compile(r"(?!.*\b(?:rc|dc|ud|ib|all)).*\btcp\b.*"),
+    "FI_PROVIDER": re.compile(r"(?:tcp|sockets)\b.*"),
+    "I_MPI_OFI_PROVIDER": re.compile(r"(?:tcp|sockets)\b.*"),
+    "I_MPI_FABRICS": re.compile(r".*\btcp\b.*"),
+    "btl": re.compile(r"(?!.*(?:openib|uct|ofi)).*\btcp\b.*"),
+}
+"""Variables, and the parameter of Open MPI, with the values that leave TCP alone."""
+
+
+def _forbidden(case: Examined) -> tuple[str, str, Seen] | None:
+    """Return the setting that leaves only TCP."""
+    for name, pattern in _TCP_ONLY.items():
+        found = case.setting(name)
+        if found is None and case.best and (value := case.best.settings.get(name)):
+            found = name, value, Seen(case.best.line, f"{name} {value}")
+        if found and pattern.fullmatch(found[1]):
+            return found
+    return None
+
+
+def _sockets_by_ratio(case: Examined) -> Iterator[Suspect]:
+    """So little bandwidth, after so long a latency, as TCP gives."""
+    rate, carried, peak = case.hardware.rate_gbps, case.carried, case.peak
+    if case.is_perftest or case.ratio is None or not (rate and carried and peak):
+        return
+    if case.ratio >= _SOCKETS_MOST or peak >= _SOCKETS_OF_ONE * rate / 8 or case.facts.networks:
+        return
+    small = [point for point in case.of_run if point.time_us and point.size_bytes <= _SMALL]
+    fastest = min(small, key=lambda point: point.time_us or 0.0, default=None)
+    if fastest is not None and (fastest.time_us or 0.0) < _RDMA_LATENCY_US:
+        return
+    network, allowed = case.setting("NCCL_NET"), case.setting("NCCL_IB_DISABLE")
+    if network or (allowed and fastest is None):
+        return  # RDMA is asked for: the ratio alone is no evidence against it
+    latency = [f"{fastest.time_us:.4g} us for {fastest.size_bytes} B"] if fastest else []
+    yield Suspect(
+        "sockets",
+        "so little, and long latency, as TCP gives: RDMA may not be used",
+        POSSIBLE,
+        [*latency, *reached(case)],
+        _RDMA_TELLS
+        if is_mpi(case)
+        else f"NCCL_DEBUG=INFO: `via NET/Socket` or `NET/Socket : Using` is it; {_ADAPTERS_TELL}",
+    )
+
+
+_SOCKETS_MOST: Final = 0.15
+"""Part of the line rate of a host below which TCP may be used. Assumption: 10 to 50 Gb/s of some streams."""
+_SOCKETS_OF_ONE: Final = 0.6
+"""Part of one adapter's rate that nothing but RDMA reaches at any size. Assumption."""
+_SMALL: Final = 1024
+_RDMA_LATENCY_US: Final = 15.0
+"""Time of a small operation that TCP between hosts does not reach [us]: a message takes 10 us or more."""
+
+
+def no_gpu_direct(case: Examined) -> Iterator[Suspect]:
+    """RDMA by way of host memory."""
+    facts = case.facts
+    by_rdma = [way for way in facts.ways if way.startswith("NET/") and way != "NET/Socket"]
+    without = facts.gdr[False] if by_rdma else 0
+    off = case.setting("NCCL_NET_GDR_LEVEL", "NCCL_IB_CUDA_SUPPORT")
+    is_set_off = off is not None and off[1] in ("0", "LOC")
+    if facts.ways["NET/Socket"] and not by_rdma:
+        return
+    if facts.gdr[True] and not facts.gdr_off and not without:
+        return
+    if not (without or facts.gdr_off or is_set_off):
+        return
+    evidence = [str(each) for each in facts.gdr_off[:2]]
+    if without:
+        count = f"{without} of {without + facts.gdr[True]} channels between hosts without /GDRDMA"
+        evidence.append(f"{count}, first {facts.where['no gdr']}")
+    if off and is_set_off:
+        evidence.append(str(off[2]))
+    yield Suspect(
+        "gpu-direct-off",
+        "data between GPU and adapter take the way through host memory: GPU Direct RDMA is off",
+        CERTAIN if facts.gdr_off or is_set_off else LIKELY,
+        [*evidence, *reached(case)],
+        "`lsmod | grep nvidia_peermem` (or DMA-BUF), then the log has `via NET/IB/0/GDRDMA`; `ib_write_bw "
+        "--use_cuda=0` against the same without it is the test of one pair",
+    )
+
+
+def no_peer_to_peer(case: Examined) -> Iterator[Suspect]:
+    """Shared memory in place of NVLink or PCIe between the GPUs of a host."""
+    facts = case.facts
+    off = case.setting("NCCL_P2P_DISABLE", "NCCL_P2P_LEVEL")
+    is_set_off = off is not None and off[1] in ("1", "LOC", "0" if off[0] == "NCCL_P2P_LEVEL" else "LOC")
+    by_memory = facts.ways["SHM"] and not facts.ways["P2P"]
+    if not (is_set_off or by_memory):
+        return
+    evidence = [str(off[2])] if off and is_set_off else []
+    if facts.ways["SHM"]:
+        evidence.append(f"{facts.ways['SHM']} channels by shared memory, first {facts.where['via SHM']}")
+    yield Suspect(
+        "peer-to-peer-off",
+        "GPUs of a host exchange data by shared memory, not by NVLink or PCIe",
+        CERTAIN if is_set_off and not case.crosses else LIKELY,
+        evidence,
+        "unset NCCL_P2P_DISABLE and NCCL_P2P_LEVEL; `nvidia-smi topo -m` and `nvidia-smi nvlink -s` show "
+        "links, and the "
+        "log then has `via P2P`; without it in a virtual machine, see ACS and fabric manager",
+    )
+
+
+_SLOWING: Final[Mapping[str, re.Pattern[str]]] = {
+    "NCCL_PROTO": re.compile(r"LL|LL128,LL|LL,LL128", re.IGNORECASE),
+    "NCCL_MAX_NCHANNELS": re.compile(r"[1-4]"),
+    "NCCL_MAX_NRINGS": re.compile(r"[1-4]"),
+    "NCCL_MAX_CTAS": re.compile(r"[1-4]"),
+    "NCCL_MAX_P2P_NCHANNELS": re.compile(r"[1-4]"),
+    "NCCL_BUFFSIZE": re.compile(r"\d{1,6}"),
+    "NCCL_NTHREADS": re.compile(r"64|128"),
+    "NCCL_PXN_DISABLE": re.compile(r"1"),
+    "NCCL_SHM_DISABLE": re.compile(r"1"),
+    "NCCL_NVLS_ENABLE": re.compile(r"0"),
+    "NCCL_IB_SPLIT_DATA_ON_QPS": re.compile(r"1"),
+    "NCCL_IB_PCI_RELAXED_ORDERING": re.compile(r"0"),
+}
+"""Variables with values below NCCL's own choice, such as few channels or a buffer below 1 of 4 MiB."""
+
+
+_HALVING: Final[Mapping[str, tuple[str, ...]]] = {
+    "NCCL_PROTO": ("LL", "ll"),
+    "NCCL_MAX_NCHANNELS": ("1", "2"),
+    "NCCL_MAX_NRINGS": ("1", "2"),
+    "NCCL_MAX_CTAS": ("1", "2"),
+}
+"""Of these the ones that cost half or more: LL sends a flag with each 4 B, a channel is a thread block."""
+_HALVED: Final = 0.65
+
+
+def forced_choice(case: Examined) -> Iterator[Suspect]:
+    """Variables that hold NCCL back."""
+    forced = [
+        found
+        for name, pattern in _SLOWING.items()
+        if (found := case.setting(name)) and pattern.fullmatch(found[1])
+    ]
+    if not forced or (case.ratio is not None and case.ratio >= GOOD):
+        return
+    is_half = case.ratio is not None and case.ratio <= _HALVED
+    yield Suspect(
+        "forced-choice",
+        "variables hold NCCL to a slower choice than its own",
+        LIKELY
+        if is_half and any(name in _HALVING and value in _HALVING[name] for name, value, _ in forced)
+        else POSSIBLE,
+        list(dict.fromkeys(str(each[2]) for each in forced)),
+        "the same without them",
+    )
+
+
+def cross_rail(case: Examined) -> Iterator[Suspect]:
+    """Traffic between rails."""
+    facts = case.facts
+    cross = case.setting("NCCL_CROSS_NIC")
+    seen = facts.where.get("crossNic")
+    several = (case.adapters or 0) > 1
+    if not several or not case.crosses or not ((cross and cross[1] != "0") or seen):
+        return
+    if case.ratio is not None and case.ratio >= GOOD:
+        return
+    evidence = [str(cross[2])] if cross else []
+    evidence += [str(seen)] if seen else []
+    yield Suspect(
+        "cross-rail",
+        "rings change rails between hosts: their traffic crosses the spines, where ECMP may collide",
+        POSSIBLE,
+        [*evidence, *reached(case)],
+        "NCCL_CROSS_NIC=0 against 1; tx bytes of each uplink of a rail switch; `fabricbench expect` with "
+        "both",
+    )
+
+
+def hidden_topology(case: Examined) -> Iterator[Suspect]:
+    """NCCL cannot see PCIe, as in a virtual machine."""
+    seen = case.facts.failures.get("could not read /sys")
+    if seen is None:
+        return
+    yield Suspect(
+        "hidden-topology",
+        "NCCL cannot read the PCIe topology, as in virtual machines, and takes defaults for its paths",
+        LIKELY if case.ratio is None or case.ratio < GOOD else POSSIBLE,
+        [str(seen), *reached(case)],
+        "NCCL_TOPO_FILE of the provider, ATS and ACS as it says; NCCL_TOPO_DUMP_FILE shows what NCCL takes",
+    )

@@ -1,0 +1,73 @@
+"""Causes that counters of hosts speak for: a slow receiver, lost packets, missing receive requests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from fabricbench.measured.examined import Examined, Suspect
+from fabricbench.measured.switch_causes import confidence_of, counted_lines, of_kind
+
+_RECEIVER_DROPS: Final = (
+    *(
+        "rx_discards",
+        "pci_buffer_drops",
+        "rx_buffer_discards_priority_{p}",
+        "rx_congestion_discards_priority_{p}",
+    ),
+    *("roce_discards", "pause_storms"),
+)
+_RECEIVER_PAUSES: Final = (
+    *("pfc_tx_paused_priority_{p}", "pfc_tx_priority_{p}", "global_paused_tx", "global_pause_tx", "pause_tx"),
+    "pause_storm_warnings",
+)
+_LOSSES: Final = (
+    *("loss_bursts", "out_of_sequence_packets", "out_of_sequence_dropped", "naks_received", "timeouts"),
+    *("adaptive_retransmissions", "adaptive_timeouts", "retries_exceeded", "missing_responses"),
+)
+_NOT_READY: Final = ("receiver_not_ready", "rnr_naks", "rnr_naks_sent", "rnr_retries_exceeded")
+_LINES_MAX: Final = 6
+
+
+def slow_receiver(case: Examined) -> Iterator[Suspect]:
+    """A host whose adapter pauses the network or drops what arrives."""
+    hosts = of_kind(case.switches, "host")
+    lines = list(counted_lines(hosts, (*_RECEIVER_DROPS, *_RECEIVER_PAUSES)))
+    if lines:
+        yield Suspect(
+            "slow-receiver",
+            "an adapter takes in less than its link brings: it pauses its switch port or drops what arrives",
+            confidence_of(case, is_strong=True),
+            lines[:_LINES_MAX],
+            "the same counters of all hosts: one that pauses alone is slow (`lspci -vv` LnkSta, IOMMU, NUMA "
+            "node, memory bandwidth, outbound_pci_stalled_wr); `ib_write_bw` to it from another host",
+        )
+
+
+def lost_packets(case: Examined) -> Iterator[Suspect]:
+    """Retransmissions that the adapters of hosts counted."""
+    lines = list(counted_lines(of_kind(case.switches, "host"), _LOSSES))
+    if lines:
+        yield Suspect(
+            "packet-loss",
+            "packets were lost, or arrived out of order, between the adapters: each costs a retransmission, "
+            "with go-back-N of all that follows",
+            confidence_of(case, is_strong=True),
+            lines[:_LINES_MAX],
+            "drops of the queues and priority groups of every switch of the path, rx_discards_phy of the "
+            "receiver; without any drop it is order: adaptive routing or spraying, out-of-order receipt off",
+        )
+
+
+def not_ready(case: Examined) -> Iterator[Suspect]:
+    """Receive requests that were missing as messages arrived."""
+    lines = list(counted_lines(of_kind(case.switches, "host"), _NOT_READY))
+    if lines:
+        yield Suspect(
+            "receiver-not-ready",
+            "messages arrived before a receive request: the receiving process is late, and the sender waits",
+            confidence_of(case, is_strong=True),
+            lines[:_LINES_MAX],
+            "the same counters of each host: the one that has them runs the slow process (its CPUs, clock, "
+            "other jobs)",
+        )

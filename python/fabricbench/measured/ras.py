@@ -1,0 +1,311 @@
+"""NCCL's RAS report (`ncclras`, text or JSON): which ranks of a communicator are behind, missing or dead.
+
+Counts are operations that a rank has launched. A report is one moment: counts that differ are usual while a
+job runs, and mean a hang where they are the same in a later report. Several reports may be in one file.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from fabricbench.measured.json_text import documents_and_lines
+from fabricbench.measured.text import Document
+
+NAME: Final = "nccl-ras"
+_START: Final = re.compile(r"Job summary")
+"""The head of a report; what is cut out of one may be without it."""
+_IS_RAS: Final = re.compile(
+    r"\d+ ranks have launched up to operation \d+|Communicator ranks have different .*"
+    r"|#\d+-\d+ \([0-9a-f]+\) [A-Z, ]+|Communicators\.\.\. \(\d.*|Missing communicator data from \d+ .*"
+    r"|\d+ job process(?:es)? (?:is|are) considered dead.*|\[[\d :.-]+\] PEER_\w+: .+"
+)
+_COMMUNICATOR: Final = re.compile(r"#(\d+-\d+) \((?:0x)?([0-9a-f]+)\)(?: (.*))?")
+_DIFFERENT: Final = re.compile(r"Communicator ranks have different (?:(.+?)(?: operation)? counts|status)")
+_GROUP: Final = re.compile(
+    r"(\d+) ranks? (?:has|have) (?:launched up to operation (\d+)|not launched any operations?|status (\w+))"
+)
+_RANK: Final = re.compile(
+    r"Rank (\d+)(?: has (?:launched up to operation (\d+)|(not launched any operations?)|status (\w+)))?"
+    r" -- GPUs? (\S+(?: \S+)?) managed by process (\d+) on node (\S+)"
+)
+_MISSING: Final = re.compile(r"The missing ranks?: (.+)")
+_PROCESS: Final = re.compile(r"Process (\d+) on node (\S+) managing GPUs? (.+)")
+_DEAD: Final = re.compile(r"(\d+) job process(?:es)? (?:is|are) considered dead.*")
+_UNRESPONSIVE: Final = re.compile(r"Missing communicator data from (\d+) job process(?:es)?.*")
+_NO_COMMA: Final = re.compile(r'([\d"el\]}])([ \t]*\n\s*)("[^"\n]*"\s*:)')
+"""Where NCCL 2.28.9 leaves a comma out in its JSON."""
+_EVENT: Final = re.compile(r"\[[\d :.-]+\] (PEER_\w+): (.+)")
+"""A line of the monitoring mode."""
+_PEER_DEAD: Final = "PEER_DEAD"
+_ERRORS: Final = ("ERROR", "ABORT")
+_NO_ERRORS: Final = (0, 7)
+"""`ncclSuccess` and `ncclInProgress`."""
+_STATUS: Final = "status"
+
+
+@dataclass(frozen=True)
+class RankOf:
+    """A rank that a report names: its GPU, process and node; empty where it does not."""
+
+    rank: int
+    gpu: str = ""
+    pid: str = ""
+    host: str = ""
+
+    def __str__(self) -> str:
+        where = f" (GPU {self.gpu}, process {self.pid} on {self.host})" if self.host else ""
+        return f"rank {self.rank}{where}"
+
+
+@dataclass
+class Group:
+    """Ranks of a communicator that have launched as many operations, or have one status.
+
+    Attributes:
+        launched: Operations that they have launched; none for a group by status.
+        count: How many ranks they are.
+        named: Those that the report names.
+        status: Their status, of a group by status.
+    """
+
+    launched: int | None
+    count: int
+    named: list[RankOf] = field(default_factory=list)
+    status: str = ""
+
+
+@dataclass
+class Difference:
+    """Ranks of a communicator that differ in what they launched.
+
+    Attributes:
+        communicator: Its hash.
+        operation: The collective, `collective` for all of them, or `status`.
+        line: Where the report says so.
+        groups: Ranks by what they launched.
+        report: Number of the report, from 0.
+    """
+
+    communicator: str
+    operation: str
+    line: int
+    report: int
+    groups: list[Group] = field(default_factory=list)
+
+    @property
+    def statuses(self) -> set[str]:
+        """Statuses of its groups; none of groups by operations."""
+        return {each.status for each in self.groups} - {""}
+
+    @property
+    def most(self) -> int:
+        """What the ranks that are ahead have launched."""
+        return max((each.launched for each in self.groups if each.launched is not None), default=0)
+
+    @property
+    def behind(self) -> list[Group]:
+        """Groups that have launched less, the last first."""
+        groups = [each for each in self.groups if each.launched is not None and each.launched < self.most]
+        return sorted(groups, key=lambda each: each.launched or 0)
+
+    @property
+    def ranks(self) -> int:
+        """How many ranks there are in all."""
+        return sum(each.count for each in self.groups)
+
+
+@dataclass(frozen=True)
+class Lost:
+    """Processes or ranks that did not answer.
+
+    Attributes:
+        line: Where the report says so.
+        text: What it says.
+        is_dead: It considers them dead, not just unresponsive.
+        report: Number of the report.
+    """
+
+    line: int
+    text: str
+    is_dead: bool
+    report: int
+
+
+@dataclass
+class RasReport:
+    """What the reports of a file say.
+
+    Attributes:
+        reports: How many there are.
+        differences: Communicators whose ranks differ.
+        lost: Processes and ranks that did not answer.
+        errors: Communicators that report errors.
+        communicators: How many communicators are listed; of text those of the groups.
+    """
+
+    reports: int = 0
+    differences: list[Difference] = field(default_factory=list)
+    lost: list[Lost] = field(default_factory=list)
+    errors: list[Lost] = field(default_factory=list)
+    communicators: int = 0
+
+
+def is_output(document: Document) -> bool:
+    """Tell whether a text is a report of RAS."""
+    return any(_IS_RAS.fullmatch(line.text.strip()) for line in document.lines)
+
+
+def is_json(content: Any) -> bool:
+    """Tell whether a JSON document is a report of RAS, or an event of its monitoring mode."""
+    if not isinstance(content, dict):
+        return False
+    is_listed = isinstance(content.get("communicators"), list) and "nccl_version" in content
+    return is_listed or _is_event(content)
+
+
+def _is_event(content: Mapping[str, Any]) -> bool:
+    return isinstance(content.get("peer"), dict) and str(content.get("event", "")).startswith("PEER_")
+
+
+def read(document: Document) -> RasReport | None:
+    """Read the reports of a file, as text or JSON; none if it has none.
+
+    Raises:
+        MeasuredError: It is JSON that is cut off.
+    """
+    if document.text.lstrip().startswith("{"):
+        if '"communicators"' not in document.text and '"PEER_' not in document.text:
+            return None
+        mended = Document(document.name, _NO_COMMA.sub(r"\1,\2\3", document.text))
+        contents = documents_and_lines(mended)
+        if not all(is_json(content) for _, content in contents):
+            return None
+        return _of_json(contents)
+    return _Text().read(document) if is_output(document) else None
+
+
+class _Text:
+    """Reads the text of reports line by line."""
+
+    def __init__(self) -> None:
+        self.found = RasReport()
+        self._communicator = ""
+        self._difference: Difference | None = None
+        self._is_dead = False
+
+    def read(self, document: Document) -> RasReport:
+        for line in document.lines:
+            self._take(line.text.strip(), line.number)
+        self.found.reports = max(self.found.reports, 1)
+        return self.found
+
+    def _take(self, text: str, line: int) -> None:
+        report = max(self.found.reports - 1, 0)
+        if _START.fullmatch(text):
+            self.found.reports += 1
+            self._difference, self._communicator = None, ""
+        elif match := _COMMUNICATOR.fullmatch(text):
+            self._communicator, self._difference = match[2], None
+            if any(word in (match[3] or "") for word in _ERRORS):
+                self.found.errors.append(Lost(line, text, False, report))
+            self.found.communicators += 1
+        elif match := _DIFFERENT.fullmatch(text):
+            name = (match[1] or _STATUS).removesuffix(" operation")
+            self._difference = Difference(self._communicator, name, line, report)
+            self.found.differences.append(self._difference)
+        elif self._difference is not None and (match := _GROUP.fullmatch(text)):
+            launched = None if match[3] else int(match[2] or 0)
+            self._difference.groups.append(Group(launched, int(match[1]), status=match[3] or ""))
+        elif self._difference is not None and (match := _RANK.fullmatch(text)):
+            self._name(self._difference, match)
+        else:
+            self._take_lost(text, line, report)
+
+    def _name(self, difference: Difference, match: re.Match[str]) -> None:
+        """Take a rank that is named: of the group above it, or a group of its own."""
+        rank = RankOf(int(match[1]), match[5], match[6], match[7])
+        if match[2] or match[3] or match[4]:
+            launched = None if match[4] else int(match[2] or 0)
+            difference.groups.append(Group(launched, 1, [rank], match[4] or ""))
+        elif difference.groups:
+            difference.groups[-1].named.append(rank)
+
+    def _take_lost(self, text: str, line: int, report: int) -> None:
+        if event := _EVENT.fullmatch(text):
+            self.found.lost.append(Lost(line, text, event[1] == _PEER_DEAD, report))
+        elif _DEAD.fullmatch(text):
+            self._is_dead = True
+            self.found.lost.append(Lost(line, text, True, report))
+        elif _UNRESPONSIVE.fullmatch(text):
+            self._is_dead = False
+            self.found.lost.append(Lost(line, text, False, report))
+        elif _PROCESS.fullmatch(text) or _MISSING.fullmatch(text):
+            is_dead = self._is_dead and bool(_PROCESS.fullmatch(text))
+            self.found.lost.append(Lost(line, text, is_dead, report))
+
+
+def _of_json(contents: Sequence[tuple[int, Any]]) -> RasReport:
+    found = RasReport(reports=len(contents))
+    for number, (line, content) in enumerate(contents):
+        if _is_event(content):
+            peer, event = content["peer"], content["event"]
+            text = f"{event}: process {peer.get('pid', '?')} on {peer.get('host', '?')}"
+            found.lost.append(Lost(line, text, event == _PEER_DEAD, number))
+            continue
+        for each in content["communicators"]:
+            if isinstance(each, dict):
+                found.communicators += 1
+                found.differences += _differences(each, line, number)
+                found.lost += _lost(each, line, number)
+                found.errors += _errors(each, line, number)
+    return found
+
+
+def _differences(communicator: Mapping[str, Any], line: int, report: int) -> Iterator[Difference]:
+    """Yield the collectives of which ranks of a communicator have launched different numbers."""
+    ranks = [each for each in communicator.get("ranks", ()) if isinstance(each, dict)]
+    names = dict.fromkeys(name for each in ranks for name in each.get("collective_counts", {}))
+    for name in names:
+        groups: dict[int, Group] = {}
+        for each in ranks:
+            launched = each.get("collective_counts", {}).get(name)
+            if isinstance(launched, int):
+                group = groups.setdefault(launched, Group(launched, 0))
+                group.count += 1
+                group.named.append(_rank(each))
+        if len(groups) > 1:
+            key = str(communicator.get("hash", "")).removeprefix("0x")
+            yield Difference(key, name, line, report, list(groups.values()))
+
+
+def _rank(entry: Mapping[str, Any]) -> RankOf:
+    texts = (str(entry.get(name, "")) for name in ("cuda_dev", "pid", "host"))
+    gpu, pid, host = texts
+    number = entry.get("rank")
+    return RankOf(number if isinstance(number, int) else -1, gpu, pid, host)
+
+
+def _errors(communicator: Mapping[str, Any], line: int, report: int) -> Iterator[Lost]:
+    """Yield the ranks whose initialisation or operations ended with an error: `ncclResult_t` but 0 and 7."""
+    for each in communicator.get("ranks", ()):
+        status = each.get("status") if isinstance(each, dict) else None
+        values = status if isinstance(status, dict) else {}
+        for name in ("init_state", "async_error"):
+            if values.get(name) not in (None, *_NO_ERRORS):
+                text = f"{_rank(each)} of {communicator.get('hash', '?')}: {name} {values[name]}"
+                yield Lost(line, text, False, report)
+
+
+def _lost(communicator: Mapping[str, Any], line: int, report: int) -> Iterator[Lost]:
+    missing = communicator.get("missing_ranks")
+    for each in missing if isinstance(missing, list) else ():
+        if isinstance(each, dict):
+            status = each.get("status")
+            is_dead = isinstance(status, dict) and status.get("considered_dead") is True
+            state = "considered dead" if is_dead else "unresponsive"
+            yield Lost(
+                line, f"{_rank(each)} of {communicator.get('hash', '?')}: missing, {state}", is_dead, report
+            )

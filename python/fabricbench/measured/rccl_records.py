@@ -1,0 +1,169 @@
+"""rccl-tests, as `--output_file` writes it: a record for each result, as lines of JSON, a list, or CSV.
+
+Sizes are data sizes, times microseconds and GB/s 1e9 bytes/s, as in the table. Names of fields are read
+without their case. Ranks are `gpus`, or `ranks` times `gpusPerRank`; the bandwidths of a record have to
+follow from size, time and ranks, or it is refused.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from fabricbench.measured.digits import Interval
+from fabricbench.measured.json_text import documents_and_lines
+from fabricbench.measured.model import Given, Row, Table, Value
+from fabricbench.measured.nccl import collective_of
+from fabricbench.measured.nccl_check import KINDS, Kind, factor_of
+from fabricbench.measured.text import RANKS_HINT, Document, shown
+
+_NEEDED: Final = ("size", "time", "algbw", "busbw", "inplace")
+_NAMES: Final = ("name", "collective", "coll")
+_HEAD: Final = re.compile(r"[\w #,\"]*\bsize\b[\w #,\"]*\balgbw\b[\w #,\"]*", re.IGNORECASE)
+_PLACEMENTS: Final = {"0": "out-of-place", "1": "in-place", "false": "out-of-place", "true": "in-place"}
+_KEPT: Final = ("type", "redop", "root", "numcycle", "nodes")
+_HINT: Final = (
+    "the record may be cut off or edited: take the file that rccl-tests wrote, or remove the record"
+)
+
+_Record = tuple[int, Mapping[str, str]]
+"""A record with its line: fields by their names in small letters, as text."""
+
+
+def is_output(content: Any) -> bool:
+    """Tell whether a JSON document is a record of rccl-tests, or a list of them."""
+    first = content[0] if isinstance(content, list) and content else content
+    return isinstance(first, dict) and _is_record({str(name).lower() for name in first})
+
+
+def is_csv(document: Document) -> bool:
+    """Tell whether a text begins with the head of rccl-tests' CSV."""
+    first = next((line.text for line in document.lines if line.text.strip()), "")
+    return bool(_HEAD.fullmatch(first)) and _is_record(set(_head(first)))
+
+
+def _is_record(names: set[str]) -> bool:
+    return names.issuperset(_NEEDED) and any(name in names for name in _NAMES)
+
+
+def _head(text: str) -> list[str]:
+    return [name.strip().lower() for name in next(csv.reader([text], skipinitialspace=True))]
+
+
+def read(document: Document, given: Given) -> tuple[list[Table], list[str]]:
+    """Read every record of a file.
+
+    Raises:
+        MeasuredError: A record lacks a field, or its bandwidths do not follow from the rest.
+    """
+    is_json = document.text.lstrip()[:1] in ("{", "[")
+    records = _of_json(document) if is_json else _of_csv(document)
+    tables: dict[tuple[str, int], tuple[int, list[Row]]] = {}
+    left_out: dict[str, int] = {}
+    for line, record in records:
+        name = next((record[each] for each in _NAMES if record.get(each)), "")
+        kind = KINDS.get(_plain(name))
+        if kind is None:
+            left_out[name] = left_out.get(name, 0) + 1
+            continue
+        ranks = _ranks(document, line, record, given)
+        row = _row(document, line, record, kind, ranks)
+        tables.setdefault((kind.name, ranks), (line, []))[1].append(row)
+        document.require_rows([rows for _, rows in tables.values()])
+    warnings = [
+        f"{document.name}: {count:,} results of {shown(name)} are not imported: no bandwidth is known of it"
+        for name, count in left_out.items()
+    ]
+    return [
+        Table(f"{name}_perf", collective_of(name), ranks, "data", line, rows)
+        for (name, ranks), (line, rows) in tables.items()
+    ], warnings
+
+
+def _plain(name: str) -> str:
+    """Return a collective as nccl-tests calls it: `AllReduce` and `all_reduce_perf` are `all_reduce`."""
+    bare = re.sub(r"[^a-z]", "", name.lower().removesuffix("_perf"))
+    return next((each for each in KINDS if each.replace("_", "") == bare), bare)
+
+
+def _of_json(document: Document) -> Iterator[_Record]:
+    for line, content in documents_and_lines(document):
+        for each in content if isinstance(content, list) else [content]:
+            if not isinstance(each, dict) or not is_output(each):
+                found = shown(json.dumps(each, default=str))
+                raise document.error(line, found, "a record of rccl-tests", _HINT)
+            yield line, {str(name).lower(): _text(value) for name, value in each.items()}
+
+
+def _text(value: Any) -> str:
+    return "" if value is None else str(value).strip()
+
+
+def _of_csv(document: Document) -> Iterator[_Record]:
+    lines = [line for line in document.lines if line.text.strip()]
+    head = _head(lines[0].text)
+    for line in lines[1:]:
+        cells = [cell.strip() for cell in next(csv.reader([line.text], skipinitialspace=True))]
+        names = [cell.lower() for cell in cells]
+        if names == head:
+            continue  # a file to which a second run was appended
+        if len(cells) != len(head) or not cells[-1]:
+            found = f"{len([cell for cell in cells if cell])} cells in {shown(line.text.strip())}"
+            raise document.error(line.number, found, f"{len(head)}: {', '.join(head)}", _HINT)
+        yield line.number, dict(zip(head, cells, strict=True))
+
+
+def _ranks(document: Document, line: int, record: Mapping[str, str], given: Given) -> int:
+    gpus = _integer(document, line, record, "gpus")
+    processes, each = (_integer(document, line, record, name) for name in ("ranks", "gpusperrank"))
+    ranks = gpus or (processes * (each or 1) if processes else None) or given.ranks
+    if ranks is None:
+        raise document.error(line, "no number of GPUs", "gpus, or ranks and gpusPerRank", RANKS_HINT)
+    return ranks
+
+
+def _integer(document: Document, line: int, record: Mapping[str, str], name: str) -> int | None:
+    text = record.get(name, "")
+    return document.integer(line, name, text) if text else None
+
+
+def _row(document: Document, line: int, record: Mapping[str, str], kind: Kind, ranks: int) -> Row:
+    size = document.integer(line, "size", record["size"])
+    time, algbw, busbw = (document.number(line, name, record[name]) for name in ("time", "algbw", "busbw"))
+    rate = size / time / 1e3 * factor_of(kind.algorithm_factor, ranks) if time else None
+    if rate is not None:
+        _require(document, line, "algBw", record["algbw"], rate, f"{size:,} bytes in {time:g} us have")
+        bus = algbw * factor_of(kind.factor, ranks)
+        _require(document, line, "busBw", record["busbw"], bus, f"{kind.name} of {ranks:,} ranks has")
+    placement = _PLACEMENTS.get(record["inplace"].lower())
+    if placement is None:
+        raise document.error(line, f"{shown(record['inplace'])} at inPlace", "0 or 1", _HINT)
+    wrong = record.get("#wrong", record.get("wrong", ""))
+    values: dict[str, Value] = {name: record[name] for name in _KEPT if record.get(name)}
+    values |= {"algbw": algbw, "busbw": busbw}
+    return Row(
+        line,
+        size,
+        time_us=time,
+        placement=placement,
+        wrong=None if wrong in ("", "N/A") else round(document.number(line, "#wrong", wrong)),
+        values=values,
+    )
+
+
+_TOLERANCE: Final = 0.02
+"""Share by which a bandwidth may differ from what the rest gives: times are rounded before or after."""
+
+
+def _require(document: Document, line: int, name: str, cell: str, value: float, what: str) -> None:
+    """Refuse a bandwidth that is not what the rest of a record gives.
+
+    Raises:
+        MeasuredError: It is not.
+    """
+    near = Interval(value * (1 - _TOLERANCE), value * (1 + _TOLERANCE))
+    if not Interval.printed(cell).meets(near):
+        raise document.error(line, f"{cell} at {name}", f"{value:.6g}, as {what}", _HINT)

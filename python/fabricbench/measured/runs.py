@@ -1,0 +1,282 @@
+"""Runs of a file: tables that differ in a setting are separate measurements, never repetitions of each other.
+
+Measurements are repetitions if they have the same type, operation, root, device, hosts, library, options,
+variables and date. A setting that an output does not state is unknown and separates nothing. A variable that
+is not set has its default, so that one run sets it and another does not is a difference.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from fabricbench.measured.model import Row, Table
+from fabricbench.measured.text import Document
+
+COMPUTED = ("type", "redop")
+"""Settings that change what GPUs compute and leave the bytes on the network as they are."""
+_OF_A_ROW = (*COMPUTED, "root")
+_NO_SETTINGS = ("communicator", "measured at", "nodes", "hosts")
+_LABEL = re.compile(r"[A-Za-z0-9][\w.]{0,15}")
+_LABELS_MAX = 3
+_COMPARED_MAX = 64
+"""Runs of a benchmark that differ; each further one is separate where a setting is not said as well."""
+_SHOWN_MAX = 80
+_VARIABLE = re.compile(r"[A-Z][A-Z0-9_]{2,60}")
+_ASSIGNED = re.compile(r"([A-Z][A-Z0-9_]{2,60})=(.*)", re.DOTALL)
+_SILENT = re.compile(r"(?:N|R)CCL_DEBUG(?:_\w+)?")
+"""Variables that change what is logged, not how it runs."""
+_LOGGED = re.compile(r"\b((?:N|R)CCL_[A-Z0-9_]{2,60}) set (?:by environment )?to ([^\s;]+)")
+_EXPORT = re.compile(r"^\s*(?:[>$%+#]+ )?(?:export|setenv)\s+([A-Z][A-Z0-9_]{2,60})[= ](\S+)")
+_UNSET = re.compile(r"^\s*(?:[>$%+#]+ )?(?:unset|unsetenv)\s+([A-Z][A-Z0-9_]{2,60})")
+_LIBRARY = re.compile(r"\b(?:NCCL|RCCL) version ?:? ?v?(\d[\w.+-]{0,40})")
+_NETWORK = re.compile(r"\bUsing network ([\w .-]{1,40})")
+_DAY = re.compile(r"(?<!\d)(\d{4}-\d\d-\d\d)(?!\d)")
+_WEEKDAY = r"(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*"
+_MONTH = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*"
+_DATE = re.compile(
+    r"[\s#=*-]*(?:(?:run|test|job)\s+)?(?:date|time(?:stamp)?|start(?:ed|ing)?(?:\s+(?:at|time|date))?)?[\s:=]*"
+    r"(\d{4}[-/]\d\d[-/]\d\d(?:[T ]\d\d:\d\d\S*(?: [+\w:]{1,6})?)?"
+    rf"|(?:{_WEEKDAY},? +)?(?:\d{{1,2}} +{_MONTH}|{_MONTH} +\d{{1,2}})\b[\w :,+]{{4,40}})"
+    r"[\s#=*-]*",
+    re.IGNORECASE,
+)
+_PROGRAM = re.compile(r"(?:.*/)?(?:\w+_perf(?:_mpi)?|(?:ib|raw_ethernet)_\w+_(?:bw|lat)|osu_\w+|IMB-\w+)")
+_SIZES: Mapping[str, tuple[str, ...]] = {
+    "_perf": ("-b", "--minbytes", "-e", "--maxbytes", "-f", "--stepfactor", "-i", "--stepbytes", "-J"),
+    "ib_": ("-s", "--size", "-p", "--port", "--out_json_file"),
+    "osu_": ("-m", "--message-size"),
+    "IMB-": ("-msglog", "-msglen"),
+}
+"""Options with a value that say which sizes are measured and where to write, by a part of the program."""
+_ALONE = ("-a", "--all", "--out_json", "-J")
+_NAME_AND_VALUE = ("-genv", "-env", "--mca", "-mca", "--gmca")
+
+
+def separated(document: Document, tables: Sequence[Table]) -> list[Table]:
+    """Return the tables with their settings, those of several types, operations or roots in parts.
+
+    Each has in `differs` the settings in which the tables of its benchmark and ranks differ, if they do.
+
+    Args:
+        document: The file.
+        tables: Its tables, in their order.
+    """
+    found = [part for table in _with_settings(document, tables) for part in _parts(table)]
+    alike: dict[tuple[object, ...], list[int]] = {}
+    for index, table in enumerate(found):
+        alike.setdefault((table.benchmark, table.ranks, table.part), []).append(index)
+    for places in alike.values():
+        settings = [found[place].settings for place in places]
+        differences = _differences(settings)
+        names, judged = _run_names(differences), _judged(settings)
+        for place, differs in zip(places, differences, strict=True):
+            is_judged = _computed(found[place].settings) == judged
+            found[place] = replace(
+                found[place], differs=differs, run=names[described(differs)], is_judged=is_judged
+            )
+    return found
+
+
+def _computed(settings: Mapping[str, str]) -> tuple[str, ...]:
+    return tuple(settings.get(name, "") for name in COMPUTED)
+
+
+def _judged(runs: Sequence[Mapping[str, str]]) -> tuple[str, ...]:
+    """Return the type and operation by which the network is judged.
+
+    Bytes on the network do not depend on them, so of several one is enough: the sum of floats, the default of
+    nccl-tests, if it was measured, else what was measured first.
+    """
+    computed = list(dict.fromkeys(map(_computed, runs)))
+    default = [each for each in computed if each[0] == "float" and each[1] in ("", "sum", "none")]
+    return next(iter(default or computed))
+
+
+def _run_names(differences: Sequence[Mapping[str, str]]) -> dict[str, str]:
+    """Return a name of each run by what it differs in: its settings where they are short, else a number."""
+    runs = {described(each): each for each in differences}
+    if len(runs) < 2:
+        return dict.fromkeys(runs, "")
+    labels = [_label(each) for each in runs.values()]
+    is_named = "" not in labels and len(set(labels)) == len(runs)
+    numbers = [f"run{place}" for place in range(1, len(runs) + 1)]
+    return dict(zip(runs, labels if is_named else numbers, strict=True))
+
+
+def _label(differs: Mapping[str, str]) -> str:
+    """Return a short name of the settings in which a run differs; empty where there is none."""
+    values = list(differs.values())
+    is_short = 0 < len(values) <= _LABELS_MAX
+    return "-".join(values) if is_short and all(_LABEL.fullmatch(value) for value in values) else ""
+
+
+def described(differs: Mapping[str, str]) -> str:
+    """Say the settings in which a run differs."""
+    texts = [_described(name, value) for name, value in differs.items()]
+    return ", ".join(texts)
+
+
+def _described(name: str, value: str) -> str:
+    if _VARIABLE.fullmatch(name):
+        return f"{name}={value}" if value else f"{name} not set"
+    return f"{name} {value or 'not said'}"[:_SHOWN_MAX]
+
+
+def _with_settings(document: Document, tables: Sequence[Table]) -> Iterator[Table]:
+    """Yield each table with what the lines from the table before to its last row say of its settings."""
+    is_text = not document.text.lstrip().startswith("{")
+    raw = document.text.split("\n") if is_text else []
+    texts = [line.text for line in document.lines] if is_text else []
+    days = [_day(raw, table) for table in tables]
+    days = days if len(set(days)) > 1 else [""] * len(tables)
+    start, exported, date = 0, dict[str, str](), ""
+    for table, day in zip(tables, days, strict=True):
+        settings = {name: str(value) for name, value in table.facts.items() if name not in _NO_SETTINGS}
+        settings |= {"version": table.version} if table.version else {}
+        settings |= {"date": str(table.facts["measured at"])} if "measured at" in table.facts else {}
+        settings |= table.settings
+        variables, options = _command(table.command)
+        settings |= {"options": options} if options else {}
+        end = max((row.line for row in table.rows), default=table.line)
+        region = texts[start:end] if is_text else []
+        logged = _of_region(region, table.line - start, settings, exported)
+        settings |= exported | logged | variables
+        if date := settings.get("date") or day or date:
+            settings["date"] = date
+        start = end if is_text else start
+        kept = {name: value for name, value in settings.items() if not _SILENT.fullmatch(name)}
+        yield replace(table, settings=kept)
+
+
+def _of_region(
+    region: Sequence[str], head: int, settings: dict[str, str], exported: dict[str, str]
+) -> dict[str, str]:
+    """Take library, network and date from the lines of a run; return the variables that its log names."""
+    logged: dict[str, str] = {}
+    for place, text in enumerate(region):
+        if exporting := _EXPORT.match(text):
+            exported[exporting[1]] = exporting[2].strip("'\"")
+        elif unsetting := _UNSET.match(text):
+            exported.pop(unsetting[1], None)
+        if "CCL" in text:
+            logged |= {name: value.rstrip(",.") for name, value in _LOGGED.findall(text)}
+            for name, pattern in (("nccl", _LIBRARY), ("network", _NETWORK)):
+                if found := pattern.search(text):
+                    settings.setdefault(name, found[1].strip())
+        elif place < head and len(text) < 120 and (date := _DATE.fullmatch(text)):
+            settings["date"] = " ".join(date[1].split())
+    return logged
+
+
+def _day(raw: Sequence[str], table: Table) -> str:
+    """Return the day that a launcher or option `-T` of nccl-tests puts on the lines of a table."""
+    lines = (table.line, *(row.line for row in table.rows[:1]))
+    days = (_DAY.search(raw[line - 1][:400]) for line in lines if 0 < line <= len(raw))
+    return next((day[1] for day in days if day), "")
+
+
+def _command(command: str) -> tuple[dict[str, str], str]:
+    """Return the variables of a command line, and its other words without sizes and files of output."""
+    words = _words(command)
+    variables: dict[str, str] = {}
+    options: list[str] = []
+    sizes: tuple[str, ...] = ()
+    index = 0
+    while index < len(words):
+        word, index = words[index], index + 1
+        name, _, value = word.partition("=")
+        if sizes and (name in sizes or word in _ALONE):
+            index += 1 if name in sizes and not value else 0
+        elif word in _NAME_AND_VALUE and index + 1 < len(words):
+            variables[words[index]] = words[index + 1]
+            index += 2
+        elif word.startswith("--export="):
+            given = (_ASSIGNED.fullmatch(each) for each in value.split(","))
+            variables |= {each[1]: each[2] for each in given if each}
+            variables |= {value.split(",")[0]: word.split("=", 2)[2]} if word.count("=") == 2 else {}
+        elif assigned := _ASSIGNED.fullmatch(word):
+            variables[assigned[1]] = assigned[2]
+            options = options[:-1] if options and options[-1] in ("-x", "-env", "-E") else options
+        else:
+            options.append(word)
+            if not sizes and _PROGRAM.fullmatch(word):
+                sizes = next(each for part, each in _SIZES.items() if part in word or part == "IMB-")
+    return variables, " ".join(options)
+
+
+def _words(command: str) -> list[str]:
+    """Return the words of a command line up to where its output is sent."""
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        words = command.split()
+    end = next((place for place, word in enumerate(words) if re.match(r"\||(?:\d|&)?>", word)), len(words))
+    return words[:end]
+
+
+def _parts(table: Table) -> Iterator[Table]:
+    """Yield the rows of each type, operation and root as a table of their own."""
+    groups: dict[tuple[str, ...], list[Row]] = {}
+    for row in table.rows:
+        groups.setdefault(tuple(str(row.values.get(name, "")) for name in _OF_A_ROW), []).append(row)
+    for key, rows in groups.items():
+        own = {name: value for name, value in zip(_OF_A_ROW, key, strict=True) if value}
+        yield replace(table, rows=rows, settings={**table.settings, **own})
+
+
+def _differences(runs: Sequence[Mapping[str, str]]) -> list[dict[str, str]]:
+    """Return for each run the settings that differ among all of them; nothing where all may be the same."""
+    groups: list[dict[str, str]] = []
+    of_run: list[int] = []
+    seen: dict[tuple[tuple[str, str], ...], int] = {}
+    for settings in runs:
+        key = tuple(sorted(settings.items()))
+        place = seen.get(key)
+        if place is None and len(groups) < _COMPARED_MAX:
+            place = next((index for index, each in enumerate(groups) if _may_be_same(each, settings)), None)
+        seen[key] = len(groups) if place is None else place
+        if place is None:
+            groups.append(dict(settings))
+        else:
+            groups[place] = {**settings, **groups[place]}
+        of_run.append(len(groups) - 1 if place is None else place)
+    if len(groups) < 2:
+        return [{} for _ in runs]
+    names = dict.fromkeys(name for each in groups for name in each)
+    differing = [name for name in names if _differs(name, groups)]
+    of_group = [{name: each.get(name, "") for name in differing} for each in groups]
+    if "options" in differing:
+        of_group = _without_common_words(of_group)
+    return [of_group[place] for place in of_run]
+
+
+def _differs(name: str, groups: Sequence[Mapping[str, str]]) -> bool:
+    known = {each.get(name, "") for each in _knowing(name, groups)}
+    return len(known) > 1
+
+
+def _knowing(name: str, groups: Sequence[Mapping[str, str]]) -> list[Mapping[str, str]]:
+    """Return the runs that state a setting: of a variable also those that state others and not it."""
+    if _VARIABLE.fullmatch(name):
+        return [each for each in groups if _states_variables(each)]
+    return [each for each in groups if name in each]
+
+
+def _states_variables(settings: Mapping[str, str]) -> bool:
+    return "options" in settings or any(_VARIABLE.fullmatch(name) for name in settings)
+
+
+def _may_be_same(first: Mapping[str, str], second: Mapping[str, str]) -> bool:
+    return not any(_differs(name, (first, second)) for name in {**first, **second})
+
+
+def _without_common_words(groups: Sequence[Mapping[str, str]]) -> list[dict[str, str]]:
+    """Return the settings with only those words of the command lines that not all have."""
+    words = [dict.fromkeys(each["options"].split()) for each in groups]
+    return [
+        {**each, "options": " ".join(word for word in own if not all(word in other for other in words))}
+        for each, own in zip(groups, words, strict=True)
+    ]
