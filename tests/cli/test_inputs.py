@@ -21,10 +21,10 @@ TIME_MAX_S = 40
 
 COMMANDS = {
     "plan check": ("plan", "check", "{}"),
-    "plan show": ("plan", "show", "{}"),
+    "plan ports": ("plan", "ports", "{}"),
     "run": ("run", "{}"),
     "expect": ("expect", "{}"),
-    "tune": ("tune", "{}", "--search", "seed=1..2", "--minimize", "job_time_us"),
+    "tune": ("tune", "{}", "--search", "seed=1..2", "--minimize", "completion_time_ms"),
     "import": ("import", "{}"),
     "explain": ("explain", "{}"),
     "explain counters": ("explain", "{plain}", "--counters", "{}"),
@@ -75,7 +75,7 @@ def ended(arguments: tuple[str, ...], path: Path, folder: Path) -> subprocess.Co
 def test_a_pipe_that_nobody_writes_to_is_refused(name: str, tmp_path: Path) -> None:
     done = ended(COMMANDS[name], made("pipe", tmp_path), tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
-    assert name in UNREAD or "a pipe that nobody writes to" in done.stderr, done.stderr
+    assert name in UNREAD or "a pipe" in done.stderr, done.stderr
     assert "Traceback" not in done.stderr
 
 
