@@ -230,7 +230,8 @@ audit: $(STAMPS)/venv ## Check licences, sources, known vulnerabilities (needs c
 
 .PHONY: faults
 faults: $(STAMPS)/extension $(STAMPS)/requirements-dev ## Fail every write, sync, rename (takes an hour)
-	FABRICBENCH_FAULTS=0 $(BIN)/pytest -s tests/store/test_faults.py
+	FABRICBENCH_FAULTS=0 FABRICBENCH_KILLS=500 FABRICBENCH_FLIPS=1000 FABRICBENCH_DISKS=100 \
+	$(BIN)/pytest -s tests/store/test_faults.py tests/store/test_import_transaction.py
 
 .PHONY: claims
 claims: $(STAMPS)/extension $(STAMPS)/requirements-dev ## Disturb servers on one PostgreSQL (CLAIMS_SECONDS=)

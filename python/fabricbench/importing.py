@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fabricbench.inputs import read_input
 from fabricbench.measured.errors import MeasuredError as MeasuredError  # noqa: PLC0414 -- callers catch it
 from fabricbench.measured.examined import AS_EXPECTED as AS_EXPECTED  # noqa: PLC0414 -- what callers show
 from fabricbench.measured.examined import CONFIDENCE as CONFIDENCE  # noqa: PLC0414
@@ -92,8 +93,7 @@ class Source:
         from fabricbench.measured.text import MAX_FILE_BYTES
 
         try:
-            with path.open("rb") as stream:
-                return cls(str(path), stream.read((bytes_max or MAX_FILE_BYTES) + 1))
+            return cls(str(path), read_input(path, bytes_max or MAX_FILE_BYTES))
         except OSError as error:
             hint = f"name a file with {holds}"
             raise MeasuredError(str(path), None, error.strerror or str(error), "a file", hint) from error

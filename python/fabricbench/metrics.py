@@ -979,3 +979,9 @@ def in_views(*views: View, besides: Collection[str] = ()) -> list[Metric]:
         return first[metric.group] if metric.group else shown.index(metric), not is_mean
 
     return sorted(shown, key=place)
+
+
+OF_ALL_ROWS = frozenset(
+    {"sender_share_percent_min", "sender_share_percent_max", "convergence_us", "out_of_service_us"}
+)
+"""Metrics that are measured only where every chunk has a row (`observe.chunks: all`)."""

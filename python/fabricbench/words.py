@@ -2,8 +2,11 @@
 
 import json
 import re
+import sys
 from collections.abc import Iterable
+from contextlib import suppress
 from difflib import get_close_matches
+from pathlib import Path
 from typing import Final
 
 _JOINT: Final = re.compile("[-_ ]")
@@ -90,3 +93,31 @@ def plan_value(value: object) -> str:
 def axes_text(axes: Iterable[tuple[str, object]]) -> str:
     """Write the values of swept fields: `fabric.switch.ecn.kmin 100KB, transport.window 64`."""
     return ", ".join(f"{name} {plan_value(value)}" for name, value in axes)
+
+
+def install_hint(extra: str, package: str = "") -> str:
+    """Return a command that installs what an extra of fabricbench needs, into the Python that runs.
+
+    It names the libraries, so that it works wherever fabricbench itself came from.
+
+    Args:
+        extra: Name of the extra.
+        package: Library to name where fabricbench is not installed as a package.
+    """
+    from importlib.metadata import PackageNotFoundError, requires
+
+    mark = re.compile(rf"\s*;.*extra == ['\"]{re.escape(extra)}['\"].*")
+    try:
+        found = [mark.sub("", each) for each in requires("fabricbench") or () if mark.search(each)]
+    except PackageNotFoundError:
+        found = []
+    libraries = " ".join(f"'{each}'" for each in found or [package or extra])
+    return f"{_python()} -m pip install {libraries}"
+
+
+def _python() -> str:
+    """Return how a shell in this folder calls the Python that runs."""
+    python = sys.executable or "python3"
+    with suppress(OSError):  # a folder that is gone
+        return python.removeprefix(f"{Path.cwd()}/")
+    return python

@@ -201,7 +201,7 @@ def test_a_processor_that_polars_is_not_built_for_is_named_before_it_dies(folder
     assert finished.returncode == 2
     assert finished.stderr == (
         "error: polars is built for processors with more than this one has: avx, avx2\n"
-        "hint: pip install 'fabricbench[old-cpu]' brings a build for older ones\n"
+        f"hint: `{sys.executable} -m pip install 'polars[rtcompat]>=1.36'` brings a build for older ones\n"
     )
 
 

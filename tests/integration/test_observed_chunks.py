@@ -9,10 +9,10 @@ from tests.integration.real import run_plan
 from fabricbench.analysis.diagnosis import diagnose
 from fabricbench.analysis.evidence import Record
 from fabricbench.analysis.summary import summarise
-from fabricbench.analysis.wire import OF_ALL_ROWS
 from fabricbench.figures.figure import SAMPLE_NOTE
 from fabricbench.figures.registry import FIGURES
 from fabricbench.figures.subject import subject_of
+from fabricbench.metrics import OF_ALL_ROWS
 from fabricbench.store import Trial
 
 FABRIC = "fabric: {topology: {kind: leaf-spine, leaves: 2, hosts_per_leaf: 4, spines: 2}}"

@@ -30,7 +30,7 @@ def test_without_pyroute2_the_extra_is_named(
     monkeypatch.setattr("os.geteuid", lambda: 0)
     monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)
     assert run(["lab", "up", "jct-alltoall"]) == 2
-    assert "hint: pip install 'fabricbench[lab]'" in capsys.readouterr().err
+    assert " -m pip install 'pyroute2" in capsys.readouterr().err
 
 
 def test_a_name_is_checked(capsys: pytest.CaptureFixture[str]) -> None:

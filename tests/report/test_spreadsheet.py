@@ -6,6 +6,7 @@ import csv
 import io
 from pathlib import Path
 from typing import Any
+from unicodedata import normalize
 
 import polars as pl
 import pyarrow as pa
@@ -18,7 +19,12 @@ from fabricbench.report.export import export_table
 from fabricbench.report.formats import rows_csv
 
 FORMULAS = ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "'=1"]
-PLAIN = ["a=b", " =1", "leaf0", "", "1", "\u00b5s"]
+COMPATIBLE = [
+    chr(code) for code in range(0x80, 0x11_0000) if normalize("NFKC", chr(code))[:1] in tuple("=+-@")
+]
+FORMULAS += [f"{sign}1+1" for sign in COMPATIBLE]
+FORMULAS += ["\N{MINUS SIGN}1", "\ufeff=1", "\u200b\u200e\uff1d1", "\x00=1", "\x1f\uff0b1", "\u2060@SUM(A1)"]
+PLAIN = ["a=b", " =1", "leaf0", "", "1", "\u00b5s", "1\uff1d2", "\u200bleaf", "\u2014"]
 
 
 def back(text: str) -> str:

@@ -144,7 +144,7 @@ def rename(members: Members, index: int, name: str) -> None:
     members[index][0].name = name
 
 
-def test_a_damaged_trial_is_not_taken_and_those_before_it_are(archive: Path, tmp_path: Path) -> None:
+def test_a_damaged_trial_is_not_taken_nor_are_those_before_it(archive: Path, tmp_path: Path) -> None:
     def damage(members: Members) -> None:
         member, content = members[-1]
         members[-1] = (member, content[:50] + bytes(50) + content[100:])
@@ -152,8 +152,8 @@ def test_a_damaged_trial_is_not_taken_and_those_before_it_are(archive: Path, tmp
     other = Workspace.open(tmp_path / "other", create=True)
     with pytest.raises(StoreError, match=f"trial {SECOND}: table"):
         read_archive(other, rewritten(archive, damage))
-    assert [trial.id for trial in other.trials()] == [FIRST]
-    assert [path.name for path in other.records.iterdir()] == [FIRST]
+    assert other.trials() == []
+    assert list(other.records.iterdir()) == []
 
 
 @pytest.mark.parametrize(
@@ -215,4 +215,4 @@ def test_a_file_that_is_missing_or_cut_off_is_refused(archive: Path, tmp_path: P
     cut.write_bytes(archive.read_bytes()[:-20_000])
     with pytest.raises(StoreError):
         read_archive(other, cut)
-    assert len(other.trials()) < 2
+    assert other.trials() == []

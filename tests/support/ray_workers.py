@@ -1,4 +1,4 @@
-"""Processes of Ray on this machine that carry out trials."""
+"""Processes on this machine that carry out trials: of Ray, or of the local pool of a campaign."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ def workers_at(folder: Path) -> Iterator[int]:
     """Yield the processes that carry out trials of a workspace in, or at, this folder."""
     for process in Path("/proc").iterdir():
         try:
-            is_busy = (process / "cmdline").read_bytes().startswith(b"ray::carry_out")
+            command = (process / "cmdline").read_bytes()
+            is_busy = command.startswith(b"ray::carry_out") or b"fabricbench.runner.worker import" in command
             is_here = is_busy and any(
                 str(folder) in str(file.readlink()) for file in (process / "fd").iterdir()
             )

@@ -77,3 +77,18 @@ def test_the_part_of_a_plan_keeps_what_a_name_stood_for_and_lists_whole() -> Non
         'fabric.switch.ecn={"preset": "sonic", "kmin": "64KB"}',
         "jobs.test.repeat=2",
     ]
+
+
+@pytest.mark.parametrize(
+    ("written", "kept"),
+    [
+        ("{preset: sonic, pmax: 20%}", {"preset": "sonic", "pmax": "20%"}),
+        ("{preset: alibaba, kmax: 900KB}", {"preset": "alibaba", "kmax": "900KB"}),
+        ("{kmin: 20KB, kmax: 900KB, pmax: 10%}", {"kmax": "900KB", "pmax": "10%"}),
+        ("alibaba", {"preset": "alibaba"}),
+    ],
+)
+def test_the_part_of_a_plan_keeps_the_other_fields_of_a_preset(written: str, kept: dict[str, str]) -> None:
+    plan = loaded(INCAST.replace("{kmin: 20KB, kmax: 80KB, pmax: 10%}", written))
+    space = space_of([plan], [f"{KMIN}=20KB..600KB"])
+    assert fragment(space, {KMIN: "64KB"})["fabric"]["switch"]["ecn"] == kept | {"kmin": "64KB"}

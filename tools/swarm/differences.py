@@ -12,9 +12,9 @@ from zlib import crc32
 from tools.swarm.record import MACHINE_FACTS, Record, Violation, run_trial
 
 import fabricbench as fb
-from fabricbench.analysis.wire import OF_ALL_ROWS
 from fabricbench.backend.protocol import RefusedError
 from fabricbench.backend.registry import get_backend
+from fabricbench.metrics import OF_ALL_ROWS
 from fabricbench.runner import loading
 
 if TYPE_CHECKING:

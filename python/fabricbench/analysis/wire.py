@@ -14,10 +14,6 @@ from fabricbench.analysis.distribution import measured_total, sum_of, total
 
 COLUMNS: Final = ("src_rank", "start_ps", "delivered_ps", "tx_frames", "rx_bytes")
 """Columns of `chunks` that are read besides those of every summary."""
-OF_ALL_ROWS: Final = frozenset(
-    {"sender_share_percent_min", "sender_share_percent_max", "convergence_us", "out_of_service_us"}
-)
-"""Metrics that are measured only where every chunk has a row."""
 _LINK_OVERHEAD_BYTES: Final = {"ethernet": 20, "infiniband": 2}
 _PS_PER_S: Final = 1e12
 _BITS_PER_GB: Final = 8e-9

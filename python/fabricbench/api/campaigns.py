@@ -7,6 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fabricbench.inputs import read_input_text
 from fabricbench.metrics import BY_NAME
 from fabricbench.report.campaign import CampaignReport, effect_rows, setting_rows, shares
 from fabricbench.results.campaign import campaign_table, main_metric
@@ -42,7 +43,7 @@ class Campaign:
         self.name = loaded.name
         self.metric = main_metric(members.jobs).name
         table = campaign_table(store, members.frame, members.factors, None, job)
-        text = file.read_text(encoding="utf-8")
+        text = read_input_text(file)
         self._report = CampaignReport(loaded.name, loaded.title, text, table, (), alone=members.alone)
         self._relative = relative
         self._responses: dict[str, Response] = {}

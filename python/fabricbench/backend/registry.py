@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from fabricbench.words import close_match_hint
+from fabricbench.words import close_match_hint, install_hint
 
 if TYPE_CHECKING:
     from fabricbench.backend.protocol import Backend, Capturing
@@ -67,7 +67,7 @@ def _hosts(**settings: Any) -> Backend:
     from importlib.util import find_spec
 
     if missing := [name for name in ("grpc", "cryptography") if find_spec(name) is None]:
-        raise BackendError(f"no library {missing[0]}", hint="pip install 'fabricbench[hosts]' brings it")
+        raise BackendError(f"no library {missing[0]}", hint=f"`{install_hint('hosts')}` brings it")
     from fabricbench.backend.hosts import HostsBackend
 
     return HostsBackend(**settings)

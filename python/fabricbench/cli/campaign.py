@@ -16,6 +16,7 @@ from fabricbench.cli.errors import USER_ERROR
 from fabricbench.cli.options import DryRunOption, TimeLimitOption, WorkspaceOption
 from fabricbench.cli.output import Format, note, write
 from fabricbench.cli.progress import bar
+from fabricbench.inputs import read_input_text
 from fabricbench.words import counted
 
 if TYPE_CHECKING:
@@ -114,7 +115,7 @@ def keep_known(store: Workspace, campaign: Campaign, file: Path) -> None:
     members = members_of(campaign)
     told = CampaignTrials(
         title=campaign.title,
-        source=file.read_text(encoding="utf-8"),
+        source=read_input_text(file),
         factors=members.factors,
         metric=main_metric(members.jobs).name,
         jobs=members.job_names,

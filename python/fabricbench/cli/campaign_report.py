@@ -13,6 +13,7 @@ from fabricbench.cli import completion
 from fabricbench.cli.errors import USER_ERROR
 from fabricbench.cli.options import WorkspaceOption
 from fabricbench.cli.output import has_colour, note, write
+from fabricbench.inputs import read_input_text
 from fabricbench.words import counted
 
 if TYPE_CHECKING:
@@ -165,7 +166,7 @@ def _report(
     report = CampaignReport(
         campaign.name,
         campaign.title,
-        file.read_text(encoding="utf-8"),
+        read_input_text(file),
         table,
         [] if with_all else [table.response(BY_NAME[name], relative=relative) for name in chosen],
         (table.response(BY_NAME[both[0]]), table.response(BY_NAME[both[1]])) if both else None,

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from fabricbench.inputs import read_input_text
 from fabricbench.runner.limits import JOBS_MAX, THREADS_MAX
 from fabricbench.store.names import CATALOG_URL_VARIABLE, TABLES_URL_VARIABLE, WORKSPACE_VARIABLE
 
@@ -110,7 +111,7 @@ def read_config() -> dict[str, Value]:
     """
     path = config_path()
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_input_text(path)
     except (FileNotFoundError, NotADirectoryError):
         return {}
     except UnicodeDecodeError as error:

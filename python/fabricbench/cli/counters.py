@@ -60,7 +60,8 @@ def counters_command(
         found += known
         if not known:
             unknown.append(name)
-    write(_text(found, output))
+    if found or not unknown:
+        write(_text(found, output))
     for name in unknown:
         hint = close_match_hint(name, (each.vendor_name for each in counters()))
         note(f'error: "{one_line(name, _SHOWN_MAX)}": found no counter of that name that is known')
@@ -76,7 +77,7 @@ def _are_files(names: Sequence[str], before: Sequence[Path] | None) -> bool:
             "found no FILE beside it; name the file of the later moment", param_hint="--before"
         )
     return bool(before) or any(
-        path.is_file() or path.is_fifo() or path.suffix in _SUFFIXES for path in map(Path, names)
+        (path.exists() and not path.is_dir()) or path.suffix in _SUFFIXES for path in map(Path, names)
     )
 
 

@@ -14,7 +14,7 @@ import typer
 
 from fabricbench.cli.options import WorkspaceOption
 from fabricbench.cli.output import Format, has_colour, write
-from fabricbench.words import counted
+from fabricbench.words import counted, install_hint
 
 _PYTHON_MIN = (3, 11)
 _DISK_FREE_MIN_BYTES = 1 << 30
@@ -104,7 +104,8 @@ def _processor() -> Iterator[Check]:
         return
     missing = ", ".join(sorted(_POLARS_FLAGS - flags))
     if missing and find_spec("_polars_runtime_compat") is None:
-        hint = "pip install 'fabricbench[old-cpu]' brings a build of polars for older processors"
+        command = install_hint("old-cpu", "polars[rtcompat]")
+        hint = f"`{command}` brings a build of polars for older processors"
         yield Check("processor", False, True, f"polars needs {missing}", hint)
     else:
         yield Check("processor", True, True, f"without {missing}" if missing else "has what polars needs")

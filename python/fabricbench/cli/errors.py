@@ -13,7 +13,7 @@ from typing import Final
 import typer
 
 from fabricbench.cli.output import note
-from fabricbench.words import one_line
+from fabricbench.words import install_hint, one_line
 
 OUR_BUG = 1
 USER_ERROR = 2
@@ -99,7 +99,7 @@ def _about_processor(error: Exception) -> str | None:
     missing = str(error).partition("not detected:")[2].strip().partition("\n")[0]
     return (
         f"error: polars is built for processors with more than this one has: {missing}\n"
-        "hint: pip install 'fabricbench[old-cpu]' brings a build for older ones"
+        f"hint: `{install_hint('old-cpu', 'polars[rtcompat]')}` brings a build for older ones"
     )
 
 

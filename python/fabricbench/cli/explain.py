@@ -109,7 +109,7 @@ def explain_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
 
     if output is Format.CSV:
         raise typer.BadParameter("found --format csv; allowed: table, json", param_hint="--format")
-    if Path(trial).is_file() or Path(trial).is_fifo():
+    if Path(trial).exists() and not Path(trial).is_dir():
         if tries:
             raise typer.BadParameter("--try runs remedies of a trial, and this is a file; leave it out")
         hardware = _hardware(adapters, rate)

@@ -13,6 +13,7 @@ import typer
 
 from fabricbench.cli.options import WorkspaceOption
 from fabricbench.cli.output import Format, has_colour, note, write
+from fabricbench.words import install_hint
 
 if TYPE_CHECKING:
     from fabricbench.hosts.control.survey import HostReport
@@ -47,7 +48,7 @@ def require_libraries() -> None:
         except ModuleNotFoundError:
             is_there = False
         if not is_there:
-            raise RefusedError("", f"no library {name}", "", "pip install 'fabricbench[hosts]' brings it")
+            raise RefusedError("", f"no library {name}", "", f"`{install_hint('hosts')}` brings it")
 
 
 def token_command(

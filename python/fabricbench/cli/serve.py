@@ -13,6 +13,7 @@ import typer
 from fabricbench.cli.hosts import AuthorityOption, require_libraries
 from fabricbench.cli.options import WorkspaceOption
 from fabricbench.cli.output import note
+from fabricbench.words import install_hint
 
 if TYPE_CHECKING:
     from fabricbench.server.settings import Settings
@@ -78,19 +79,22 @@ def serve_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
     Only this machine can reach it unless --host says otherwise, and only with the token that it prints.
     """
     try:
-        from fabricbench.server.serve import AddressError, serve
+        from fabricbench.server.serve import AddressError, CertificateError, serve
     except ModuleNotFoundError as error:
         if error.name and error.name.startswith("fabricbench"):
             raise
-        hint = "pip install 'fabricbench[server]'"
+        hint = install_hint("server")
         note(f"error: the server needs {error.name}, which is not installed\nhint: {hint}")
         raise typer.Exit(2) from error
     import os
 
     from fabricbench.store import Workspace
 
-    os.environ.pop("FABRICBENCH_TOKEN", None)  # no process that is started from here needs it
+    # No process that is started from here needs it, and a secret of the user is never printed.
+    is_from_environment = token is not None and token == os.environ.pop("FABRICBENCH_TOKEN", None)
     settings = _settings(host, port, token, users, tls_cert, tls_key)
+    if token is not None:
+        settings = replace(settings, token_shown="$FABRICBENCH_TOKEN" if is_from_environment else "TOKEN")
     settings = replace(
         settings,
         workers=workers or settings.workers,
@@ -103,6 +107,8 @@ def serve_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
         serve(store, settings, note, on)
     except AddressError as error:
         raise typer.BadParameter(f"{error}; --port 0 takes any port that is free") from error
+    except CertificateError as error:
+        raise typer.BadParameter(str(error)) from error
 
 
 def _hosts_files(given: Sequence[str]) -> dict[str, Path]:

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from fabricbench.hosts.protocol import RefusedError
+from fabricbench.inputs import read_input
 
 if TYPE_CHECKING:
     from cryptography import x509
@@ -100,8 +101,8 @@ class Authority:
         if not (folder / _KEY).exists() and not (folder / _CERTIFICATE).exists():
             _make_authority(folder)
         try:
-            self._key = _key_of((folder / _KEY).read_bytes())
-            self.certificate = (folder / _CERTIFICATE).read_bytes()
+            self._key = _key_of(read_input(folder / _KEY))
+            self.certificate = read_input(folder / _CERTIFICATE)
             self._own = _loaded(self.certificate)
         except (OSError, ValueError) as error:
             hint = "remove the folder to make a new authority; every host must join again then"
@@ -112,7 +113,7 @@ class Authority:
     @property
     def identity(self) -> Identity:
         """The authority itself, as the server at which hosts join."""
-        return Identity((self.folder / _KEY).read_bytes(), self.certificate, self.certificate)
+        return Identity(read_input(self.folder / _KEY), self.certificate, self.certificate)
 
     @property
     def fingerprint(self) -> str:
@@ -236,7 +237,7 @@ class AgentFolder:
         files = [self.folder / name for name in (_KEY, _CERTIFICATE, _AUTHORITY)]
         if not all(file.exists() for file in files):
             return None
-        identity = Identity(*(file.read_bytes() for file in files))
+        identity = Identity(*(read_input(file) for file in files))
         hint = "join again: `fabricbench hosts token NAME` at the controller makes a token"
         try:
             own, expires = _loaded(identity.certificate), identity.expires

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from fabricbench.lab import marking, namespaces, ports, priorities, removal, state, steering
 from fabricbench.lab.blueprint import ETHERNET_HEADER_BYTES
 from fabricbench.lab.errors import LabError
+from fabricbench.words import install_hint
 
 if TYPE_CHECKING:
     from fabricbench.lab.blueprint import Blueprint, Node
@@ -26,7 +27,7 @@ def check_rights() -> None:
     if os.geteuid() != 0:
         raise LabError("a lab needs the rights of root: it makes network namespaces", "use sudo")
     if importlib.util.find_spec("pyroute2") is None:
-        raise LabError("pyroute2 is not installed", "pip install 'fabricbench[lab]'")
+        raise LabError("pyroute2 is not installed", install_hint("lab", "pyroute2"))
 
 
 def up(blueprint: Blueprint, check: Callable[[], None] = lambda: None) -> state.Lab:

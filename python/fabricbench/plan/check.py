@@ -12,7 +12,7 @@ from fabricbench.plan.jobs.tcp import check_tcp
 from fabricbench.plan.model import Plan
 from fabricbench.plan.scale import scale_warnings
 from fabricbench.plan.search import check_search
-from fabricbench.plan.sweep.check import check_shares, check_sizes
+from fabricbench.plan.sweep.check import check_shares, check_sizes, size_warnings
 from fabricbench.plan.sweep.fields import check_fields
 from fabricbench.plan.sweep.labels import BASE_VARIANT
 from fabricbench.plan.sweep.variants import check_variants
@@ -41,6 +41,7 @@ def check_plan(plan: Plan, document: Document, variant: str = BASE_VARIANT) -> I
 def plan_warnings(plan: Plan, document: Document) -> Iterator[Problem]:
     """Yield what can be carried out, but is hardly meant."""
     yield from scale_warnings(plan, document)
+    yield from size_warnings(plan, document)
     for index, job in enumerate(plan.jobs):
         if job.algorithm == "double-binary-tree" and plan.transport.qp_mode == "per_chunk":
             found = "a pipeline of chunks with queue pairs of their own, which arrive late and together"

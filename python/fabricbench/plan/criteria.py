@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from fabricbench.metrics import ALONE_RATIOS, BY_NAME, IDEAL_SHARE, RATIOS
+from fabricbench.metrics import ALONE_RATIOS, BY_NAME, IDEAL_SHARE, OF_ALL_ROWS, RATIOS
 from fabricbench.plan.document.document import Document
 from fabricbench.plan.errors import FieldPath, Problem
 from fabricbench.plan.fields.base import PlanModel
@@ -73,6 +73,11 @@ def check_criteria(plan: "Plan", document: Document, variant: str = BASE_VARIANT
             yield from _check_alone(criterion, plan, path, document)
             yield from _check_variant(criterion, plan, path, document)
         judged = criterion.concerns(variant, reference_variant(plan.variants))
+        if judged and criterion.metric in OF_ALL_ROWS and plan.observe.chunks != "all":
+            found = (
+                f"{criterion.metric} with `observe.chunks: {plan.observe.chunks}`, which does not measure it"
+            )
+            yield document.problem((*path, "metric"), found, "`observe.chunks: all`, or another metric")
         if criterion.job is not None and judged and criterion.job not in names:
             hint = close_match_hint(criterion.job, names)
             yield document.problem((*path, "job"), f'"{criterion.job}"', ", ".join(names), hint)

@@ -22,6 +22,7 @@ from fabricbench.plan.jobs.expand import job_specs, tcp_specs
 from fabricbench.plan.model import Plan
 from fabricbench.plan.scale import scaled
 from fabricbench.plan.sweep.cases import AS_IT_STANDS, Case
+from fabricbench.plan.sweep.check import rounding_notes
 from fabricbench.plan.sweep.labels import solo_job, solo_variant
 from fabricbench.plan.sweep.sizes import shown_size, size_kind, trial_sizes
 
@@ -93,7 +94,8 @@ def expand_variants(plans: Mapping[Case, Plan]) -> list[PlannedTrial]:
     for each in found:
         cast = each.cast
         sized = (each.size, each.size_kind)
-        trial = PlannedTrial(len(trials), cast.variant, cast.iteration, *sized, each.run_spec, each.case)
+        names = (cast.variant, cast.iteration)
+        trial = PlannedTrial(len(trials), *names, *sized, each.run_spec, each.case, notes=each.notes)
         if not cast.is_solo or trial.spec_json not in known:
             trials.append(trial)
             known.add(trial.spec_json)
@@ -110,6 +112,7 @@ class _Found:
     size: int
     size_kind: str
     run_spec: RunSpec
+    notes: tuple[str, ...] = ()
 
     def order(self) -> tuple[int, int, int]:
         """Return what trials are ordered by; those of one key stay in the order of the variants."""
@@ -133,7 +136,8 @@ def _found(plan: Plan, case: Case) -> Iterator[_Found]:
                 "observe": observe,
             }
             own_size = shown_size(plan, plan.jobs[cast.jobs[0]], size) if cast.is_solo else size
-            yield _Found(case, step, cast, own_size, size_kind(plan), scaled(spec, plan.scale))
+            notes = rounding_notes(plan, size, cast.jobs)
+            yield _Found(case, step, cast, own_size, size_kind(plan), scaled(spec, plan.scale), notes)
 
 
 @dataclass(frozen=True)

@@ -64,8 +64,26 @@ def load_plan(
     """
     path, source = find_plan(name)
     document = read_file(path, source)
-    first = _quick_overrides(document) if quick else []
-    return _load(document, path, (*first, *overrides), limits, chosen)
+    if not quick:
+        return _load(document, path, tuple(overrides), limits, chosen)
+    without = _without_criteria(document)
+    loaded = _load(document, path, (*_quick_overrides(document), *without, *overrides), limits, chosen)
+    if without and not loaded.plan.criteria:
+        found = "limits of the plan as written, which are not judged with --quick"
+        left_out = document.problem(("criteria",), found)
+        loaded = replace(loaded, warnings=(*loaded.warnings, left_out))
+    return loaded
+
+
+def _without_criteria(document: Document) -> list[str]:
+    """Return the override that leaves the criteria out: they are about the plan as written.
+
+    Those that `quick` has itself, or by which a search judges, stay.
+    """
+    quick = document.data.get("quick")
+    changed = quick if isinstance(quick, dict) else {}
+    stays = "search" in document.data or any(name.partition(".")[0] == "criteria" for name in changed)
+    return [] if stays or not document.data.get("criteria") else ["criteria=[]"]
 
 
 def _quick_overrides(document: Document) -> list[str]:
@@ -147,7 +165,7 @@ def _load(
     limits: Limits | None = None,
     chosen: Sequence[str] = (),
 ) -> LoadedPlan:
-    document = apply_overrides(document, overrides)
+    written, document = document, apply_overrides(document, overrides)
     profile, configurations = profile_of(document, path), Configurations(path)
 
     def completed(one: Document) -> Configured:
@@ -161,13 +179,18 @@ def _load(
         replace(one, document=each.document) for one, each in zip(documents, configured, strict=True)
     ]
     _check_chosen(chosen, plan)
+    is_published = not overrides or _is_as_published(written, document)
     variants = _each(documents, lambda one: _loaded(one, plan, path))
+    if not is_published:
+        variants = [replace(variant, published=None) for variant in variants]
     wanted = [one for one in documents if not chosen or one.label in chosen]
     plans = {variant.case: variant.plan for variant in variants}
     _each(wanted, lambda one: _check_runnable(one, plans[one.case], limits))
     trials = expand_variants(plans)
     _check_differences(documents, trials)
     warnings = [(one, each) for one in wanted for each in plan_warnings(plans[one.case], one.document)]
+    if plan.published is not None and not is_published and documents:
+        warnings.append((documents[0], _other_than_published(document)))
     warnings += [
         (one, warning)
         for one, each in zip(documents, configured, strict=True)
@@ -343,6 +366,39 @@ def _check_version(document: Document) -> None:
     shown = str(found) if isinstance(found, int | float | str) else kind_name(found)
     hint = "a newer fabricbench may know it" if type(found) is int and found > PLAN_VERSION else ""
     raise PlanError([document.problem(("fabricbench",), f"version {shown[:40]}", f"{PLAN_VERSION}", hint)])
+
+
+_REPORTED: Final = frozenset(
+    {
+        *("name", "title", "description", "tag", "seed", "iterations", "observe", "criteria"),
+        *("search", "quick", "published", "published_note", "solo", "backend"),
+    }
+)
+"""Fields that leave open what is measured: how often, by which backend, and how it is reported."""
+
+
+def _is_as_published(written: Document, changed: Document) -> bool:
+    """Check that overrides changed nothing but sizes and rounds of what was measured."""
+    try:
+        return _measured(_read(written.data, written)) == _measured(_read(changed.data, changed))
+    except PlanError:
+        return False
+
+
+def _measured(plan: Plan) -> list[Any]:
+    """Return what decides the results of a plan, without sizes and the number of rounds."""
+    sweep = plan.sweep
+    zipped = sweep.zipped if sweep else None
+    swept = [dict(group.fields) if group else {} for group in (sweep, zipped)]
+    free = {"data_bytes": None, "message_bytes": None, "repeat": 1, "warm_up_rounds": 0}
+    jobs = [job.model_copy(update=free) for job in plan.jobs]
+    others = {name: getattr(plan, name) for name in Plan.model_fields if name not in _REPORTED}
+    return [swept, jobs, others | {"sweep": None, "jobs": None}]
+
+
+def _other_than_published(document: Document) -> Problem:
+    found = "results of the plan as written, left out since more than sizes is changed"
+    return document.problem(("published",), found)
 
 
 def _published(plan: Plan, path: Path, one: VariantDocument) -> PublishedTable | None:

@@ -73,7 +73,8 @@ class Observe(PlanModel):
         description=(
             "Which chunks have a row in the table `chunks`: each; one in k, drawn by the seed; or none. With "
             "`sample` and `summary` the tables `chunk_steps` and `chunk_times` count every chunk, and each "
-            "metric is what it is with `all`."
+            "metric is what it is with `all` but those that need a row of each: `sender_share_percent_*`, "
+            "`convergence_us` and `out_of_service_us` are not measured then."
         ),
     )
     chunk_rows: int = Field(
@@ -164,7 +165,7 @@ class Plan(PlanModel):
         default={},
         description=(
             "Fields and values that `run --quick` changes for a look that takes seconds, as with `-s "
-            "FIELD=VALUE`. Criteria need not hold then."
+            "FIELD=VALUE`. Criteria of the plan are not judged then, unless it has `criteria` of its own."
         ),
     )
     scale: int = Field(

@@ -6,16 +6,17 @@ The scale follows from how the field is declared, so that a search takes the uni
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Literal, get_args, get_origin
+from typing import TYPE_CHECKING, Any, Final
 
 from fabricbench import units
 from fabricbench.plan.document.document import Document
 from fabricbench.plan.document.overrides import apply_overrides, resolved
-from fabricbench.plan.document.validate import field_paths, models_at
+from fabricbench.plan.document.validate import field_paths
 from fabricbench.plan.errors import FieldPath, Place, PlanError, Problem, dotted
-from fabricbench.plan.fields.base import Named, PlanModel, ShortModel
+from fabricbench.plan.fields.base import PlanModel
 from fabricbench.plan.fields.declared import FieldInfo, WithJsonSchema
 from fabricbench.plan.fields.quantities import parse_ratio
+from fabricbench.plan.meanings import declared_at, meanings, parts_of
 from fabricbench.plan.sweep.fields import SWEPT_FIELDS
 from fabricbench.units import UnitError, describe
 from fabricbench.words import close_match_hint
@@ -63,7 +64,7 @@ def scale_of(document: Document, field: str, place: Place) -> Scale | None:
     if path[0] not in SWEPT_FIELDS:
         allowed = f"a field in {', '.join(SWEPT_FIELDS)}"
         raise PlanError([Problem(place, field, "a field that no search can change", allowed, _near(field))])
-    declared = _declared(path)
+    declared = declared_at(path)
     if not declared:
         raise PlanError([Problem(place, field, "no such field", "a field of a plan", _near(field))])
     return next((scale for each in declared if (scale := _scale(each))), None)
@@ -118,39 +119,11 @@ def _opened(document: Document, parts: list[str]) -> Any:
     value = document.value(path)
     if value is None or isinstance(value, dict | list):
         return None
-    return next((meant for each in _declared(path) for meant in _meanings(each, value)), None)
-
-
-def _declared(path: FieldPath) -> list[FieldInfo]:
-    """Return what is declared of the field at a path, by each model that may stand around it."""
-    return [
-        field
-        for model in models_at(path[:-1])
-        for name, field in model.model_fields.items()
-        if (field.alias or name) == path[-1]
-    ]
-
-
-def _parts(annotation: Any) -> Iterator[Any]:
-    """Yield a type, everything that it is made of, and its marks."""
-    yield annotation
-    for each in getattr(annotation, "__metadata__", ()):
-        yield each
-    if get_origin(annotation) is not Literal:
-        for each in get_args(annotation):
-            yield from _parts(each)
-
-
-def _meanings(declared: FieldInfo, value: object) -> Iterator[dict[str, Any]]:
-    for part in _parts(declared.annotation):
-        if isinstance(part, Named) and isinstance(value, str) and isinstance(part.names.get(value), dict):
-            yield part.names[value]
-        if isinstance(part, type) and issubclass(part, ShortModel):
-            yield {part.short_key: value}
+    return next((meant for each in declared_at(path) for meant in meanings(each, value)), None)
 
 
 def _scale(declared: FieldInfo) -> Scale | None:
-    parts = list(_parts(declared.annotation))
+    parts = list(parts_of(declared.annotation))
     for part in parts:
         if isinstance(part, WithJsonSchema):
             forms = part.schema.get("anyOf", [part.schema])

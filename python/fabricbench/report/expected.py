@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -13,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fabricbench.analysis.diagnosis import CAUSES
 from fabricbench.metrics import BUS_BANDWIDTH, BY_NAME, IDEAL_SHARE
+from fabricbench.report.formats import rows_csv
 from fabricbench.report.insight import insight_of
 from fabricbench.report.text_table import Column, Row, Style, render, styled
 from fabricbench.results.expected import (
@@ -332,11 +331,7 @@ def rows_of(told: Expectation) -> list[dict[str, Any]]:
 def expectation_csv(told: Expectation) -> str:
     """Return the same rows as CSV."""
     rows = rows_of(told)
-    stream = io.StringIO()
-    writer = csv.DictWriter(stream, list(rows[0]) if rows else ["variant"], lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return stream.getvalue().rstrip("\n")
+    return rows_csv(list(rows[0]) if rows else ["variant"], rows).rstrip("\n")
 
 
 def criteria(told: Expectation) -> list[dict[str, Any]]:

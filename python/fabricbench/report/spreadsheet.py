@@ -1,12 +1,14 @@
 """Text in CSV that a spreadsheet shows and never runs.
 
-Spreadsheets take a cell for a formula that begins with `=`, `+`, `-` or `@`, tabs and line ends before it
+Spreadsheets take a cell for a formula that begins with `=`, `+`, `-` or `@`, also in their full-width, small,
+superscript and other compatible forms (Unicode, NFKC), with control and invisible characters before it
 skipped. Text that begins so gets an apostrophe in front, and so does text that begins with one: taking one
 apostrophe from the front of each text gives every text back. Numbers stay as they are, negative ones as well.
 """
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -14,14 +16,21 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _MARK: Final = "'"
-_MARKED: Final = ("=", "+", "-", "@", "\t", "\r", "\n", _MARK)
-"""What text begins with that is marked."""
-_PATTERN: Final = r"^[=+\-@\t\r\n']"
+_SIGNS: Final = "=+@⁺⁻⁼₊₋₌−⩵⩶﬩﹢﹣﹦﹫＋－＝＠"  # noqa: RUF001 -- all that NFKC makes =, +, - or @ of, and the minus
+_SKIPPED: Final = (
+    r"\x00-\x1f\x7f-\x9f"
+    "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f"
+    "\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb"
+)
+"""Control and invisible characters."""
+_PATTERN: Final = rf"^(?:[\t\r\n{_MARK}]|[{_SKIPPED}]*[-{_SIGNS}])"
+"""The beginning of text that is marked; it has the same meaning to Python, Polars and Arrow."""
+_MARKED: Final = re.compile(_PATTERN)
 
 
 def cell(value: object) -> object:
     """Return the value of a cell, marked where it is text that a spreadsheet might run."""
-    return f"{_MARK}{value}" if isinstance(value, str) and value.startswith(_MARKED) else value
+    return f"{_MARK}{value}" if isinstance(value, str) and _MARKED.match(value) else value
 
 
 def frame(table: pl.DataFrame) -> pl.DataFrame:

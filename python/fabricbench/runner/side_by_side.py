@@ -73,14 +73,15 @@ class Worker(Peer):
     def __init__(self, setup: Setup) -> None:
         super().__init__("fabricbench.runner.worker")
         self.task: Task | None = None
-        self._tell(setup)
+        self.tell(setup)
 
     def begin(self, task: Task, order: Order) -> None:
         """Have it carry out a trial."""
         self.task = task
-        self._tell(order)
+        self.tell(order)
 
-    def _tell(self, message: object) -> None:
+    def tell(self, message: object) -> None:
+        """Send it a `Setup` or an `Order`."""
         try:
             self.connection.send(message)
         except OSError:  # it is gone, and what it was to do fails when it is heard

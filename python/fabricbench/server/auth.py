@@ -19,6 +19,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from fabricbench.inputs import read_input_text
 from fabricbench.server.errors import answer
 from fabricbench.server.logins import Logins
 from fabricbench.server.settings import LOOPBACK, Settings, digest
@@ -49,7 +50,7 @@ def read_users(path: Path) -> dict[str, str]:
         UsersFileError: It cannot be read, or a line has another form.
     """
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = read_input_text(path).splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise UsersFileError(f"{path}: cannot be read: {error}") from error
     users: dict[str, str] = {}

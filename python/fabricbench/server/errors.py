@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Self
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -45,12 +45,19 @@ class ApiError(Exception):
     Attributes:
         status: HTTP status.
         body: Content of the answer.
+        headers: Headers of the answer.
     """
 
     def __init__(self, status: int, message: str, hint: str = "", **more: Any) -> None:
         super().__init__(message)
         self.status = status
         self.body: dict[str, Any] = {"error": fault(message, hint, **more)}
+        self.headers: dict[str, str] = {}
+
+    def retry_after(self, seconds: int) -> Self:
+        """Add when the request may be sent again (RFC 9110, 10.2.3)."""
+        self.headers["Retry-After"] = str(seconds)
+        return self
 
 
 def fault(message: str, hint: str = "", **more: Any) -> dict[str, Any]:
@@ -78,6 +85,7 @@ ERRORS: dict[int | str, dict[str, Any]] = {
     409: {"model": ErrorBody, "description": "Its state does not allow that."},
     413: {"model": ErrorBody, "description": "The body is too large."},
     422: {"model": ErrorBody, "description": "A value is wrong."},
+    429: {"model": ErrorBody, "description": "Too many sign-ins from this address."},
     503: {"model": ErrorBody, "description": "Too much to do at the moment, or the catalog is out of reach."},
 }
 """The errors that any operation may answer with."""
@@ -109,7 +117,7 @@ def answer(status: int, message: str, hint: str = "", **headers: str) -> JSONRes
 def _api_error(_request: Request, error: Exception) -> JSONResponse:
     if not isinstance(error, ApiError):
         raise error
-    return _ErrorResponse(error.body, error.status)
+    return _ErrorResponse(error.body, error.status, headers=error.headers)
 
 
 def _store_error(_request: Request, error: Exception) -> JSONResponse:

@@ -13,6 +13,8 @@ from typing import Any, Final
 _EVENTS_MAX: Final = 2000
 _BYTES_MAX: Final = 2 << 20
 _RUNS_MAX: Final = 64
+STREAMS_MAX: Final = 128
+"""Event streams open at once: far fewer than connections, which they occupy for as long as a run takes."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,19 @@ class Events:
         self._number = time.time_ns() // 1_000_000
         self._lock = Lock()
         self.is_closed = False
+        self._streams = 0
+
+    def open_stream(self) -> bool:
+        """Count a stream as open; return whether there may be one more."""
+        with self._lock:
+            is_allowed = self._streams < STREAMS_MAX
+            self._streams += is_allowed
+        return is_allowed
+
+    def close_stream(self) -> None:
+        """Count a stream as ended."""
+        with self._lock:
+            self._streams -= 1
 
     def add(self, run_id: str, kind: str, content: Mapping[str, Any]) -> None:
         """Note an event of a run."""

@@ -1,23 +1,29 @@
-"""Logins: what the cookie of a browser stands for, until it logs out.
+"""Logins: the sessions of browsers, each known by the secret in a cookie, until it ends.
 
-A cookie holds a random secret of its own and never a token. The workspace has a file for each login, named by
-the SHA-256 of its secret, so that a login outlives the server and is one for every server of the workspace. A
-file holds who logged in and, keyed with the secret, a digest of the token that was shown: a login ends with
-its token, and from the files alone nobody can log in or try tokens.
+A cookie has a random secret of its own and never a token. One file of the workspace, `logins/sessions.json`,
+has a session for each login, so that a login outlives the server and is one for every server of the
+workspace: by the SHA-256 of its secret, the user and a digest of the token that was shown, keyed with the
+secret. A login ends with its token, and from the file alone nobody can log in or try tokens. The number of
+sessions is bounded: a new one ends the oldest of its user.
 """
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import hmac
 import json
+import os
 import re
 import secrets
 import time
-from contextlib import suppress
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
+from fabricbench.inputs import open_regular
 from fabricbench.server.settings import Settings
 from fabricbench.store import StoreError
 
@@ -25,16 +31,24 @@ FOLDER: Final = "logins"
 """Where they are in a workspace."""
 LOGIN_S: Final = 30 * 24 * 3600
 """How long a login lasts."""
+SESSIONS_MAX: Final = 64
+"""Sessions of one user."""
+_FILE: Final = "sessions.json"
 _SECRET: Final = re.compile(r"[0-9a-f]{64}")
+
+Sessions = dict[str, dict[str, Any]]
+"""Sessions by the SHA-256 of their secrets, the oldest first: `user`, `proof`, `ends_at`."""
 
 
 class Logins:
     """The logins of a workspace."""
 
     def __init__(self, folder: Path, settings: Settings) -> None:
-        """Take the folder of their files, made with the first, and whose tokens there are."""
+        """Take the folder of their file, made with the first, and whose tokens there are."""
         self._folder = folder
+        self._file = folder / _FILE
         self._settings = settings
+        self._read: _Read | None = None
 
     def begin(self, user: str) -> str:
         """Log a user in and return the secret of the login.
@@ -47,43 +61,112 @@ class Logins:
         """
         secret = secrets.token_hex(32)
         proof = _proof(secret, self._settings.digest_of(user))
-        content = {"user": user, "proof": proof, "ends_at": time.time() + LOGIN_S}
-        try:
-            self._folder.mkdir(mode=0o700, exist_ok=True)
-            self._forget_old()
-            file = self._file(secret)
-            file.touch(mode=0o600, exist_ok=False)
-            file.write_text(json.dumps(content), encoding="utf-8")
-        except OSError as error:
-            raise StoreError(self._folder, f"cannot be written: {error.strerror}", "make room") from error
+        now = time.time()
+        with self._changing() as sessions:
+            own = [name for name, each in sessions.items() if each["user"] == user]
+            ended = [name for name, each in sessions.items() if each["ends_at"] <= now]
+            for name in {*own[: max(0, len(own) + 1 - SESSIONS_MAX)], *ended}:
+                del sessions[name]
+            sessions[_name(secret)] = {"user": user, "proof": proof, "ends_at": now + LOGIN_S}
         return secret
 
     def user_of(self, secret: str) -> str | None:
         """Return the user of a login, empty for the server's own token; none if it has ended or never was."""
-        if not _SECRET.fullmatch(secret):
+        session = self._sessions().get(_name(secret)) if _SECRET.fullmatch(secret) else None
+        if session is None:
             return None
-        try:
-            login = json.loads(self._file(secret).read_bytes())
-            user, proof, ends_at = login["user"], login["proof"], login["ends_at"]
-        except (OSError, ValueError, KeyError, TypeError):
-            return None
-        digest = self._settings.digest_of(user)
-        is_valid = bool(digest) and hmac.compare_digest(proof, _proof(secret, digest))
-        return user if is_valid and time.time() < ends_at else None
+        digest = self._settings.digest_of(session["user"])
+        is_valid = bool(digest) and hmac.compare_digest(session["proof"], _proof(secret, digest))
+        return str(session["user"]) if is_valid and time.time() < session["ends_at"] else None
 
     def end(self, secret: str) -> None:
-        """Log out."""
-        if _SECRET.fullmatch(secret):
-            self._file(secret).unlink(missing_ok=True)
+        """Log out.
 
-    def _file(self, secret: str) -> Path:
-        return self._folder / hashlib.sha256(secret.encode()).hexdigest()
+        Raises:
+            StoreError: The workspace cannot be written.
+        """
+        if _SECRET.fullmatch(secret) and _name(secret) in self._sessions():
+            with self._changing() as sessions:
+                sessions.pop(_name(secret), None)
 
-    def _forget_old(self) -> None:
+    def _sessions(self) -> Sessions:
+        """Return the sessions, read again if their file is another."""
+        known = self._read
+        try:
+            if known is None or _state(self._file.stat()) != known.state:
+                known = self._read = _Read(self._file)
+        except OSError:
+            return {}
+        return known.sessions
+
+    @contextmanager
+    def _changing(self) -> Iterator[Sessions]:
+        """Lock out other servers, and write what becomes of the sessions.
+
+        Raises:
+            StoreError: The workspace cannot be written.
+        """
+        try:
+            self._folder.mkdir(mode=0o700, exist_ok=True)
+            folder = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            try:
+                with suppress(OSError):  # a file system without locks
+                    fcntl.flock(folder, fcntl.LOCK_EX)
+                sessions = dict(self._sessions())
+                yield sessions
+                self._write(sessions)
+            finally:
+                os.close(folder)
+        except OSError as error:
+            raise StoreError(self._folder, f"cannot be written: {error.strerror}", "make room") from error
+
+    def _write(self, sessions: Sessions) -> None:
+        """Replace the file, and remove those of earlier versions, which had one for each login."""
+        partial = self._file.with_suffix(".partial")
+        partial.unlink(missing_ok=True)
+        try:
+            partial.touch(mode=0o600, exist_ok=False)
+            partial.write_text(json.dumps(sessions), encoding="utf-8")
+            partial.replace(self._file)
+        finally:
+            partial.unlink(missing_ok=True)
         for file in self._folder.iterdir():
-            with suppress(OSError):  # another server may be doing the same
-                if file.stat().st_mtime < time.time() - LOGIN_S:
+            if file != self._file:
+                with suppress(OSError):  # another server may be doing the same
                     file.unlink()
+
+
+class _Read:
+    """Sessions that have been read, with their file: as long as it is open, no other one has its inode."""
+
+    def __init__(self, path: Path) -> None:
+        with open_regular(path) as file:
+            descriptor = os.dup(file.fileno())
+            weakref.finalize(self, os.close, descriptor)
+            self.state = _state(os.fstat(descriptor))
+            self.sessions = _sessions_in(file.read())
+
+
+def _state(status: os.stat_result) -> tuple[int, ...]:
+    return status.st_dev, status.st_ino, status.st_mtime_ns, status.st_size
+
+
+def _sessions_in(content: bytes) -> Sessions:
+    """Read sessions; what has another form is none."""
+    try:
+        found = json.loads(content).items()
+    except (ValueError, AttributeError, RecursionError):
+        return {}
+    return {name: each for name, each in found if _is_session(each)}
+
+
+def _is_session(value: object) -> bool:
+    kinds = {"user": str, "proof": str, "ends_at": float}
+    return isinstance(value, dict) and all(isinstance(value.get(key), kind) for key, kind in kinds.items())
+
+
+def _name(secret: str) -> str:
+    return hashlib.sha256(secret.encode()).hexdigest()
 
 
 def _proof(secret: str, digest: str) -> str:

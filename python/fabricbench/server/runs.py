@@ -11,9 +11,11 @@ from fastapi import APIRouter, Header, Path, Query, Request, Response
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, Field
 from starlette.concurrency import run_in_threadpool
+from starlette.types import Receive, Scope, Send
 
 from fabricbench.runner.limits import THREADS_MAX
 from fabricbench.server.errors import ERRORS, ApiError, not_found, plan_error
+from fabricbench.server.events import STREAMS_MAX, Events
 from fabricbench.server.plans import PlanText, checked
 from fabricbench.server.state import ServerState, user_of
 from fabricbench.server.trials import State, Tag
@@ -212,8 +214,28 @@ async def watch_run(
     seen = int(last_event_id) if last_event_id.isdecimal() else 0
     if seen and run.has_ended and not state.events.since(run_id, seen):
         return Response(status_code=204)
+    if not state.events.open_stream():
+        message = f"{STREAMS_MAX} event streams are open, as many as there may be"
+        raise ApiError(503, message, "close some pages; `GET /runs/ID` needs no stream").retry_after(5)
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-    return StreamingResponse(_stream(state, run_id, seen), media_type="text/event-stream", headers=headers)
+    return _EventStream(
+        _stream(state, run_id, seen), media_type="text/event-stream", headers=headers, events=state.events
+    )
+
+
+class _EventStream(StreamingResponse):
+    """A stream that counts as open until it ends, however that happens."""
+
+    def __init__(self, *given: Any, events: Events, **options: Any) -> None:
+        super().__init__(*given, **options)
+        self._events = events
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the events."""
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._events.close_stream()
 
 
 async def _stream(state: ServerState, run_id: str, seen: int) -> AsyncIterator[str]:

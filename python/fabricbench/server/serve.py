@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import socket
+import ssl
 from collections.abc import Callable
 from contextlib import closing, nullcontext
 from dataclasses import replace
@@ -14,6 +15,7 @@ from urllib.parse import quote
 
 import uvicorn
 
+from fabricbench.inputs import read_input
 from fabricbench.runner import loading
 from fabricbench.server.app import create_app
 from fabricbench.server.cluster import cluster_at
@@ -33,6 +35,10 @@ class AddressError(Exception):
     """An address that cannot be listened at; its text says why."""
 
 
+class CertificateError(Exception):
+    """A certificate or key for TLS that cannot be used; its text says which and why."""
+
+
 def serve(
     workspace: Workspace, settings: Settings, note: Callable[[str], None], on: str | None = None
 ) -> None:
@@ -46,8 +52,10 @@ def serve(
 
     Raises:
         AddressError: The address is in use, or not of this machine.
+        CertificateError: The certificate or its key cannot be used.
         ClusterError: The cluster cannot be used.
     """
+    check_certificate(settings)
     listening = _listen(settings)
     with closing(listening), cluster_at(on) if on is not None else nullcontext() as cluster:
         _serve(workspace, replace(settings, cluster=cluster), note, listening)
@@ -59,7 +67,7 @@ def _serve(
     settings = replace(
         settings, port=listening.getsockname()[1], worker_memory_bytes=_memory_of_run(settings)
     )
-    note(_greeting(workspace, settings))
+    greeting = _greeting(workspace, settings)
     # The program as a whole collects seldom, since a command soon ends; what requests leave behind is to go.
     gc.set_threshold(*_COLLECTING)
     app = create_app(workspace, settings)
@@ -76,14 +84,19 @@ def _serve(
         timeout_keep_alive=int(PATIENCE.keep_alive_s),
         h11_max_incomplete_event_size=64 << 10,
     )
-    _Server(config, app.state.server.events, room_for_connections(settings.workers)).run(sockets=[listening])
+    connections_max = room_for_connections(settings.workers)
+    server = _Server(config, app.state.server.events, connections_max, lambda: note(greeting))
+    server.run(sockets=[listening])
 
 
 class _Server(uvicorn.Server):
     """Asks for connections itself, and ends its event streams first: they would keep it waiting."""
 
-    def __init__(self, config: uvicorn.Config, events: Events, connections_max: int) -> None:
+    def __init__(
+        self, config: uvicorn.Config, events: Events, connections_max: int, greet: Callable[[], None]
+    ) -> None:
         super().__init__(config)
+        self._greet = greet
         self._events = events
         self._connections = Connections(config, self.server_state, connections_max)
         self._accepting: list[asyncio.Task[None]] = []
@@ -94,6 +107,8 @@ class _Server(uvicorn.Server):
         self._accepting = [
             asyncio.create_task(self._connections.accept(each, self.lifespan.state)) for each in sockets or []
         ]
+        if self.started and not self.should_exit:
+            self._greet()
 
     async def on_tick(self, counter: int) -> bool:
         """Look after the connections once a second."""
@@ -120,6 +135,48 @@ def _memory_of_run(settings: Settings) -> int:
     return settings.worker_memory_bytes or free_bytes // settings.workers
 
 
+def check_certificate(settings: Settings) -> None:
+    """Check the certificate and the key for TLS before anything is served.
+
+    Raises:
+        CertificateError: One cannot be read, is no PEM, needs a passphrase, or they do not belong together.
+    """
+    certificate, key = settings.tls_certificate, settings.tls_key
+    if certificate is None or key is None:
+        return
+    blocks = {
+        "--tls-cert": (certificate, b"-----BEGIN CERTIFICATE-----", "a certificate"),
+        "--tls-key": (key, b"PRIVATE KEY-----", "a private key"),
+    }
+    for option, (file, block, name) in blocks.items():
+        try:
+            content = read_input(file)
+        except OSError as error:
+            raise CertificateError(f"{option} {file}: cannot be read: {error.strerror}") from error
+        if block not in content:
+            raise CertificateError(f"{option} {file}: found no {block.decode()}; expected {name} in PEM")
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    try:
+        context.load_cert_chain(certificate, key, password=_no_passphrase)
+    except _PassphraseError as error:
+        found = "the key is encrypted; `openssl pkey -in KEY -out FILE` writes it without a passphrase"
+        raise CertificateError(f"--tls-key {key}: {found}") from error
+    except (OSError, ValueError) as error:
+        if getattr(error, "reason", "") == "KEY_VALUES_MISMATCH":
+            found = f"--tls-key {key}: it is not the key of the certificate {certificate}"
+        else:
+            found = f"--tls-cert {certificate}, --tls-key {key}: one is damaged or not supported: {error}"
+        raise CertificateError(found) from error
+
+
+class _PassphraseError(Exception):
+    """A key that needs a passphrase: the server has nobody to ask."""
+
+
+def _no_passphrase() -> str:
+    raise _PassphraseError
+
+
 def _listen(settings: Settings) -> socket.socket:
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     # With the protocol named, asyncio has connections send at once what they have (TCP_NODELAY).
@@ -138,5 +195,6 @@ def _listen(settings: Settings) -> socket.socket:
 def _greeting(workspace: Workspace, settings: Settings) -> str:
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
     address = f"{settings.scheme}://{host}:{settings.port}/"
-    shown = f"{address}?token={quote(settings.token)}" if settings.token else address
+    token = settings.token_shown or quote(settings.token)
+    shown = f"{address}?token={token}" if settings.token else address
     return f"serving {workspace.root}; Ctrl-C ends it\n\n    {shown}\n"

@@ -47,6 +47,7 @@ class Settings:
         hosts: Files of hosts, each by the name that requests know it by.
         authority: Folder of the authority that their agents have joined; none for that of the workspace.
         cluster: The Ray cluster on which runs are carried out; none for this machine alone.
+        token_shown: A name for a token that the user chose, which is never printed; empty for one made here.
         static: Folder of the web application's built files.
     """
 
@@ -66,6 +67,7 @@ class Settings:
     hosts: Mapping[str, Path] = field(default_factory=dict)
     authority: Path | None = None
     cluster: Cluster | None = None
+    token_shown: str = ""
     static: Path = Path(__file__).parent / "static"
 
     def digest_of(self, user: str) -> str:

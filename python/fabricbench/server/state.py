@@ -15,6 +15,7 @@ from fabricbench.server.sandbox import Sandbox
 from fabricbench.server.scheduler import Scheduler
 from fabricbench.server.settings import Settings
 from fabricbench.server.surveys import Surveys
+from fabricbench.server.throttle import Throttle
 
 if TYPE_CHECKING:
     from fabricbench.store import Workspace
@@ -32,6 +33,7 @@ class ServerState:
         scheduler: Has runs carried out.
         logins: What cookies stand for.
         surveys: What the agents of hosts say.
+        throttle: How often each address signs in.
         requests: How many requests there were, and how long they took.
         cache: Answers that take long to compute, and stay the same as long as their trial does.
     """
@@ -43,6 +45,7 @@ class ServerState:
     scheduler: Scheduler
     logins: Logins
     surveys: Surveys
+    throttle: Throttle = field(default_factory=Throttle)
     requests: Requests = field(default_factory=Requests)
     cache: Cache = field(default_factory=Cache)
 

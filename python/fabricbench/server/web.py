@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import math
 import os
 import re
 from pathlib import Path
@@ -93,6 +94,7 @@ def about(request: Request, state: State) -> About:
 @router.post("/api/v1/login", tags=["server"], status_code=204)
 def login(given: Login, request: Request, state: State) -> Response:
     """Take a token and answer with the cookie that stands for it."""
+    _throttle(request, state)
     user = user_of(given.token, state.settings)
     if user is None:
         raise ApiError(401, "the token is wrong", "the server printed it when it started")
@@ -106,6 +108,15 @@ def logout(request: Request, state: State) -> Response:
     response = Response(status_code=204)
     response.delete_cookie(cookie_name(state.settings))
     return response
+
+
+def _throttle(request: Request, state: ServerState) -> None:
+    """Refuse a sign-in of an address that has tried too often."""
+    wait_s = state.throttle.wait_s(request.client.host if request.client else "")
+    if wait_s:
+        seconds = math.ceil(wait_s)
+        error = ApiError(429, "too many sign-ins from this address", f"try again in {seconds} s")
+        raise error.retry_after(seconds)
 
 
 def _logged_in(response: Response, user: str, request: Request, state: ServerState) -> Response:
@@ -128,6 +139,7 @@ def start_page(
 ) -> Response:
     """Serve the web application; with a token in the address, log in and take it out of there."""
     if token is not None:
+        _throttle(request, state)
         user = user_of(token, state.settings)
         if user is None:
             return RedirectResponse("/?denied", 303)

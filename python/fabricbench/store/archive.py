@@ -12,31 +12,33 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import os
 import re
-import shutil
 import tarfile
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
 
+from fabricbench.inputs import open_regular
 from fabricbench.store.catalog_schema import FINISHED, OF_RUN, memberships, trash, trials
+from fabricbench.store.columns import SCHEMA_VERSION
 from fabricbench.store.errors import StoreError, write_error
-from fabricbench.store.identity import Identity, digest_of, digests_of
+from fabricbench.store.identity import Identity, digest_of, digests_of, opened_table
 from fabricbench.store.inspection import identity_of, table_problem
 from fabricbench.store.members import MemberError, Members
 from fabricbench.store.memberships import NEWEST_FIRST, add_place, places
-from fabricbench.store.observed import LATER_TABLES, OF_THE_SIMULATOR
+from fabricbench.store.observed import LATER_TABLES, OF_THE_SIMULATOR, with_later
 from fabricbench.store.rows import RowError, checked_row
-from fabricbench.store.schema import TABLES
+from fabricbench.store.schema import TABLES, TRIALS, schema_of
 from fabricbench.store.sql.statement import delete, select
 from fabricbench.store.sql.table import Column
+from fabricbench.store.staging import Staging
 from fabricbench.store.tables import damaged, sync
 from fabricbench.store.trial import IMPORTED, Trial, to_json
 from fabricbench.store.workspace import Workspace
 
 if TYPE_CHECKING:
-    from fabricbench.store.sql.connection import Connection
     from fabricbench.store.swap import RecordSwap
 
 VERSION: Final = 3
@@ -146,41 +148,56 @@ def _member(name: str, size_bytes: int) -> tarfile.TarInfo:
 
 
 def read_archive(workspace: Workspace, path: Path) -> tuple[list[str], list[str]]:
-    """Take the trials of an archive into a workspace; those that are there already keep their records.
+    """Take the trials of an archive into a workspace, all of them or none.
 
-    Those become a part of the runs that the archive names, too. A trial is taken as a whole or not at all.
+    Every record is unpacked and checked before the first is taken. Trials that are there already keep their
+    records; those become a part of the runs that the archive names, too.
 
     Returns:
         The ids of the trials that were taken, and of those that were there.
 
     Raises:
-        StoreError: The file is no such archive, holds something else, or is damaged (the trials before the
-            damage are taken); or the workspace cannot be written.
+        StoreError: The file is no such archive, contains something else, or is damaged; or the workspace
+            cannot be written.
     """
-    taken: list[str] = []
-    present: list[str] = []
     with _opened(path) as archive:
         rows, earlier = _rows(archive, path)
-        for trial_id, row in rows.items():
-            folder, url = workspace.new_record(trial_id)
-            try:
-                digests = _extract(archive, path, row, folder)
-                sealed = {**row, "digests": to_json(digests)}
-                is_taken = _put_in_place(workspace, sealed, earlier.get(trial_id, []), folder, url)
-                (taken if is_taken else present).append(trial_id)
-            finally:
-                shutil.rmtree(folder, ignore_errors=True)
-    return taken, present
+        staging = Staging(workspace.database, workspace.records)
+        in_doubt = False
+        try:
+            for trial_id, row in rows.items():
+                digests = _extract(archive, path, row, staging.folder / trial_id)
+                rows[trial_id] = {**row, "digests": to_json(digests)}
+            if not archive.is_at_end():
+                raise _damaged(path, "it has more than its trials: something follows the last table")
+            taken = _take_all(workspace, staging, rows, earlier)
+        except _InDoubtError as error:
+            in_doubt = True
+            raise error.cause from None
+        finally:
+            if in_doubt:
+                staging.leave()
+            else:
+                staging.close()
+    return taken, [trial_id for trial_id in rows if trial_id not in taken]
+
+
+class _InDoubtError(Exception):
+    """A commit without an answer, and a catalog that cannot be read now."""
+
+    def __init__(self, cause: BaseException) -> None:
+        super().__init__()
+        self.cause = cause
 
 
 @contextmanager
 def _opened(path: Path) -> Iterator[Members]:
     try:
-        with path.open("rb") as file:
-            yield Members(file, path.stat().st_size)
+        with open_regular(path) as file:
+            yield Members(file, os.fstat(file.fileno()).st_size)
     except MemberError as error:
         raise _damaged(path, f"no archive of trials, or a damaged one: {error}") from error
-    except (FileNotFoundError, IsADirectoryError, PermissionError) as error:
+    except OSError as error:
         raise StoreError(
             path, f"cannot be read: {error.strerror}", "name a file that export wrote"
         ) from error
@@ -216,7 +233,12 @@ def _rows(archive: Members, path: Path) -> tuple[dict[str, Row], dict[str, list[
     for row in noted["memberships"]:
         _check(row, _MEMBERSHIP, path)
         earlier.setdefault(row["trial_id"], []).append(row)
-    return {row["id"]: row for row in noted["trials"]}, earlier
+    rows: dict[str, Row] = {row["id"]: row for row in noted["trials"]}
+    if len(rows) != len(noted["trials"]):
+        raise _damaged(path, f"{_ROWS} names a trial twice")
+    if not earlier.keys() <= rows.keys():
+        raise _damaged(path, f"{_ROWS} has runs of a trial that it does not have")
+    return rows, earlier
 
 
 def _check(row: dict[str, Any], columns: Mapping[str, Column], path: Path) -> None:
@@ -278,66 +300,76 @@ def _extract_table(archive: Members, path: Path, row: Row, target: Path) -> str:
     if digests_of(row.get("digests")).get(table, digest) != digest:
         raise _damaged(path, f"trial {trial_id}: table {table} is not what was exported")
     problem = table_problem(target, table, Identity(trial_id, row["backend"], row["run_spec"]))
+    problem = problem or _misfit(target, table, row)
     if problem:
         raise _damaged(path, f"trial {trial_id}: {problem}")
     return digest
 
 
-def _put_in_place(
-    workspace: Workspace, row: Row, earlier: Sequence[Row], folder: Path, url: str | None
-) -> bool:
-    """Move a record to its place and note it in the catalog, both or neither; false if there is one.
+def _misfit(path: Path, table: str, row: Row) -> str:
+    """Return how a table that can be read differs from what its row declares; empty if it does not."""
+    with opened_table(path) as file:
+        if table == TRIALS:
+            same = file.read().to_pylist() == json.loads(row["results"])
+            return "" if same else "table trials has other results than its row"
+        if row["record_version"] != SCHEMA_VERSION:
+            return ""
+        columns = {field.name: field.type for field in with_later(table, file.schema_arrow)}
+        declared = {field.name: field.type for field in schema_of(table)}
+    wrong = sorted(name for name in columns.keys() | declared if columns.get(name) != declared.get(name))
+    return (
+        f"table {table}: its columns {', '.join(wrong)[:_SHOWN]} are not those of a record" if wrong else ""
+    )
 
-    The row says `running` meanwhile: what a process that is killed leaves is cleared away by that.
-    """
-    runs = [*earlier, {**row, "placed_at": row["ended_at"]}]
-    with workspace.database.writing() as connection:
-        if _is_there(workspace, connection, row["id"], runs):
-            return False
-        attempt = workspace.catalog.add_coming(connection, row, folder.name, url)
-    swap, is_taken = None, False
+
+def _take_all(
+    workspace: Workspace, staging: Staging, rows: Mapping[str, Row], earlier: Mapping[str, Sequence[Row]]
+) -> list[str]:
+    """Move the records to their places and add them to the catalog, all or none; return those taken."""
+    urls = {trial_id: workspace.new_record(trial_id)[1] for trial_id in rows}
+    staging.note(urls)
+    swaps: dict[str, RecordSwap] = {}
+    taken: list[str] = []
+    is_committing = False
     try:
-        swap = workspace.swap(row["id"], folder, url)
+        for trial_id in _missing(workspace, rows):
+            swaps[trial_id] = workspace.swap(trial_id, staging.folder / trial_id, urls[trial_id])
         with workspace.database.writing() as connection:
-            if _is_there(workspace, connection, row["id"], runs):
-                workspace.catalog.remove(connection, trials.c.attempt == attempt)
-            else:
-                workspace.catalog.take(connection, attempt, row)
-                swap.apply()
-                is_taken = True
-                _add_places(connection, row["id"], runs)
-    except BaseException:
+            for trial_id, row in rows.items():
+                runs = [*earlier.get(trial_id, ()), {**row, "placed_at": row["ended_at"]}]
+                if trial_id in swaps and not workspace.catalog.has_record(connection, trial_id):
+                    workspace.catalog.take(connection, row, staging.folder.name, urls[trial_id])
+                    swaps[trial_id].apply()
+                    taken.append(trial_id)
+                connection.execute(delete(trash).where(trash.c.trial_id == trial_id))
+                for run in runs:
+                    add_place(connection, trial_id, run)
+            is_committing = True
+    except BaseException as error:
         # An error of the commit itself leaves open whether it took place.
-        has_ended = workspace.has_ended([attempt])
-        if has_ended is False:
-            _give_up(workspace, attempt, swap, url)
-        if not has_ended:
+        is_noted = _are_noted(workspace, taken) if is_committing else False
+        if is_noted is None:
+            raise _InDoubtError(error) from error
+        if not is_noted:
+            for swap in reversed(swaps.values()):
+                swap.undo()
+            workspace.remove_records(urls[trial_id] for trial_id in swaps)
             raise
-    if is_taken and swap is not None:
-        swap.discard()
-    else:
-        workspace.remove_records([url])
-    return is_taken
+    for trial_id in taken:
+        swaps[trial_id].discard()
+    workspace.remove_records(urls[trial_id] for trial_id in swaps.keys() - set(taken))
+    return taken
 
 
-def _is_there(workspace: Workspace, connection: Connection, trial_id: str, runs: Sequence[Row]) -> bool:
-    """Tell whether a trial has a record here, which then is a part of the runs of the archive, too."""
-    if not workspace.catalog.has_record(connection, trial_id):
-        return False
-    connection.execute(delete(trash).where(trash.c.trial_id == trial_id))
-    _add_places(connection, trial_id, runs)
-    return True
+def _missing(workspace: Workspace, trial_ids: Iterable[str]) -> list[str]:
+    """Return the trials that have no record here."""
+    with workspace.database.reading() as connection:
+        return [each for each in trial_ids if not workspace.catalog.has_record(connection, each)]
 
 
-def _add_places(connection: Connection, trial_id: str, runs: Sequence[Row]) -> None:
-    for run in runs:
-        add_place(connection, trial_id, run)
-
-
-def _give_up(workspace: Workspace, attempt: int, swap: RecordSwap | None, url: str | None) -> None:
-    """Put everything back; what the catalog does not take now, the next start notes."""
-    if swap is not None:
-        swap.undo()
-    workspace.remove_records([url])
-    with suppress(StoreError), workspace.database.writing() as connection:
-        workspace.catalog.remove(connection, trials.c.attempt == attempt)
+def _are_noted(workspace: Workspace, trial_ids: Sequence[str]) -> bool | None:
+    """Check whether the catalog has records of trials; none if it cannot be read."""
+    try:
+        return not _missing(workspace, trial_ids)
+    except StoreError:
+        return None

@@ -23,6 +23,7 @@ from fabricbench.store.catalog_schema import (
 )
 from fabricbench.store.columns import SCHEMA_VERSION
 from fabricbench.store.identity import Identity
+from fabricbench.store.lease import is_leased
 from fabricbench.store.memberships import NEWEST_FIRST, Place, forget, keep_place, places
 from fabricbench.store.outcomes import forget_outcomes, keep_outcome, outcome_of
 from fabricbench.store.process import ProcessIdentity
@@ -209,28 +210,20 @@ class Catalog:
         }
         return connection.added(insert(trials, row_of(facts) | values))
 
-    def add_coming(
-        self, connection: Connection, row: Mapping[str, Any], folder: str, tables: str | None
-    ) -> int:
-        """Note that this process takes a trial that ran elsewhere; until it has, it counts as running.
+    def take(self, connection: Connection, row: Mapping[str, Any], folder: str, tables: str | None) -> None:
+        """Add a trial that ran elsewhere, in place of attempts here that left no record.
 
-        Returns:
-            The number of the attempt.
+        Args:
+            connection: Open for writing.
+            row: Its row in the other catalog.
+            folder: Name of the folder in which its record was written.
+            tables: URL of its record; none for a folder of the workspace.
         """
-        process = ProcessIdentity.current()
-        values: dict[str, Any] = {"status": RUNNING, "message": "", "folder": folder, "tables": tables}
-        values |= {"host": process.host, "pid": process.pid, "process_start": process.start}
-        values |= dict.fromkeys(("ended_at", "summary", "results", "engine", "digests"))
-        return connection.added(insert(trials, {**row, **values}))
-
-    def take(self, connection: Connection, attempt: int, row: Mapping[str, Any]) -> None:
-        """Note that a trial that ran elsewhere is there, in place of attempts here that left no record."""
         self.remove(connection, trials.c.id == row["id"], trials.c.status.in_((INTERRUPTED, FAILED)))
         forget(connection, row["id"], row["suite"])
+        attempt = connection.added(insert(trials, {**row, "folder": folder, "tables": tables}))
         forget_outcomes(connection, select(trials.c.attempt).where(trials.c.attempt == attempt))
         keep_outcome(connection, attempt, row["run_spec"], row["results"])
-        kept = {name: value for name, value in row.items() if name not in {"folder", "tables"}}
-        connection.execute(update(trials).where(trials.c.attempt == attempt).values(kept))
 
     def remove(self, connection: Connection, *conditions: Condition) -> None:
         """Remove attempts, and what the trash has of them: their numbers may be given again."""
@@ -305,9 +298,10 @@ class Catalog:
         connection.execute(update(trials).where(trials.c.attempt == trial.attempt).values(values))
 
     def abandoned(self, connection: Connection) -> list[Row]:
-        """Return the running attempts whose process is gone."""
+        """Return the running attempts whose process is gone and whose folder nobody has a lease of."""
         rows = connection.execute(select(trials).where(trials.c.status == RUNNING)).all()
-        return [row for row in rows if not ProcessIdentity.of_row(row).may_be_alive()]
+        gone = [row for row in rows if not ProcessIdentity.of_row(row).may_be_alive()]
+        return [row for row in gone if not is_leased(self._records / Path(str(row.folder)).name)]
 
     def running_folders(self, connection: Connection) -> set[str]:
         """Return the names of the temporary folders that running attempts own."""

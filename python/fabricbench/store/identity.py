@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from fabricbench.inputs import open_regular
 from fabricbench.store.observed import LATER_TABLES
 
 if TYPE_CHECKING:
@@ -104,6 +105,7 @@ def opened_table(path: Path, *, checksums: bool = True) -> pq.ParquetFile:
     """
     import pyarrow.parquet as pq
 
+    open_regular(path).close()
     return pq.ParquetFile(
         path,
         page_checksum_verification=checksums,
@@ -135,7 +137,7 @@ def digest_of(path: Path) -> str:
     Raises:
         OSError: It cannot be read.
     """
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from fabricbench.store.catalog import UnreadableRow
 from fabricbench.store.catalog_schema import FINISHED, INTERRUPTED, RUNNING, memberships, trials
-from fabricbench.store.errors import write_error
+from fabricbench.store.errors import StoreError, write_error
 from fabricbench.store.identity import Identity, excess, opened_table, unreadable
 from fabricbench.store.location import ASIDE, Location, place_and_name
 from fabricbench.store.rows import RECORD_NAME, TRIAL_ID
@@ -50,7 +51,8 @@ def damages(workspace: Workspace) -> Iterator[Damage]:
     here = {path.name for path in workspace.records.iterdir()} if is_there else set[str]()
     here = {name for name in here if TRIAL_ID.fullmatch(name)}
     there = _remote_records(workspace)
-    known = workspace.trials(states=FINISHED, deleted=None)
+    # Folders first, then the catalog in a transaction of a writer: a record may just be on its way into both.
+    known = _finished(workspace)
     set_aside = {row.trial_id for row in workspace.unreadable()}
     for trial in known:
         found = _first_problem(trial)
@@ -62,6 +64,13 @@ def damages(workspace: Workspace) -> Iterator[Damage]:
         match = RECORD_NAME.fullmatch(place_and_name(url)[1])
         if match:
             yield Damage(match[1], _UNKNOWN, None, url)
+
+
+def _finished(workspace: Workspace) -> list[Trial]:
+    """Return the finished trials after every transaction that has been moving records."""
+    with suppress(StoreError), workspace.database.writing() as connection:
+        return workspace.catalog.select(connection, states=FINISHED, deleted=None)
+    return workspace.trials(states=FINISHED, deleted=None)
 
 
 def _remote_records(workspace: Workspace) -> set[str]:
@@ -149,6 +158,8 @@ def put_aside(workspace: Workspace, damage: Damage) -> Path | str | None:
         if damage.attempt is not None:
             message = f"its record was damaged: {damage.found}"
             workspace.catalog.give_up(connection, damage.attempt, INTERRUPTED, message, states=FINISHED)
+        elif damage.url is None and workspace.catalog.has_record(connection, damage.trial_id):
+            return None
         if damage.url is None:
             moved = _move(workspace.records / damage.trial_id, workspace.root / ASIDE / damage.trial_id)
     if damage.url is None:

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 from fabricbench.store.errors import StoreError, UnreachableError, is_disk_full, write_error
 from fabricbench.store.rows import RECORD_NAME
+from fabricbench.words import install_hint
 
 if TYPE_CHECKING:
     from fsspec import AbstractFileSystem
@@ -67,7 +68,7 @@ class Location:
 
     def _require_driver(self, protocol: str) -> None:
         extra = _EXTRAS.get(protocol, "tables")
-        install = f"pip install 'fabricbench[{extra}]'"
+        install = install_hint(extra, "fsspec")
         try:
             from fsspec import get_filesystem_class
         except ModuleNotFoundError as error:

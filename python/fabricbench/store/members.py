@@ -66,8 +66,29 @@ class Members:
         room = self._size_bytes - begin - _BLOCK_BYTES
         if not 0 <= header.size <= room:
             raise MemberError(f"{shown} declares {header.size:,} bytes, of which {room:,} can be there")
+        content_end = begin + _BLOCK_BYTES + header.size
         self._next = begin + _BLOCK_BYTES + -(-header.size // _BLOCK_BYTES) * _BLOCK_BYTES
+        self._check_padding(content_end)
+        self._stream.seek(begin + _BLOCK_BYTES)
         return Member(header.name, header.size)
+
+    def _check_padding(self, content_end: int) -> None:
+        """Check that a file is filled up with zeros to the next block."""
+        self._stream.seek(content_end)
+        if self._stream.read(self._next - content_end).strip(b"\0"):
+            raise MemberError(f"the bytes after byte {content_end:,} belong to no file")
+
+    def is_at_end(self) -> bool:
+        """Check that nothing but zeros follows the last file.
+
+        Raises:
+            OSError: The archive cannot be read.
+        """
+        self._stream.seek(self._next)
+        while part := self._stream.read(_COPY_BYTES):
+            if part.strip(b"\0"):
+                return False
+        return True
 
     def content(self, member: Member) -> bytes:
         """Return the content of the file that `next` has returned last.

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from fabricbench.store.database import BUSY_TIMEOUT_S, Database
 from fabricbench.store.errors import StoreError, UnreachableError
 from fabricbench.store.sql.connection import Connection
+from fabricbench.words import install_hint
 
 if TYPE_CHECKING:
     import psycopg
@@ -53,7 +54,7 @@ class PostgresqlDatabase(Database):
         try:
             import psycopg
         except ModuleNotFoundError as error:
-            hint = "pip install 'fabricbench[postgresql]'"
+            hint = install_hint("postgresql", "psycopg[binary]")
             raise StoreError(self.place, "the driver of PostgreSQL is not installed", hint) from error
         dialect = self._url.get_dialect()()
         arguments, settings = dialect.create_connect_args(self._url)

@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fabricbench.store.catalog import Catalog
-from fabricbench.store.catalog_schema import INTERRUPTED
+from fabricbench.store.catalog_schema import INTERRUPTED, trials
 from fabricbench.store.database import Database
 from fabricbench.store.errors import write_error
+from fabricbench.store.lease import is_leased
 from fabricbench.store.rows import TRIAL_ID, is_record_url
+from fabricbench.store.staging import is_staging, journal_of, take_back
 from fabricbench.store.swap import PARTIAL, REPLACED
 
 if TYPE_CHECKING:
@@ -20,7 +22,8 @@ if TYPE_CHECKING:
 def recover(database: Database, catalog: Catalog, records: Path) -> list[str]:
     """Mark the attempts whose process is gone and remove or restore the folders they left.
 
-    Attempts of processes that may still live, here or on another host, are left alone.
+    Attempts of processes that may still live, here or on another host, are left alone, as are folders whose
+    lease is held.
 
     Returns:
         The URLs of the records that the marked attempts were going to have; something may lie there.
@@ -41,7 +44,22 @@ def recover(database: Database, catalog: Catalog, records: Path) -> list[str]:
             if isinstance(attempt.id, str) and TRIAL_ID.fullmatch(attempt.id):
                 _take_back(connection, catalog, records, attempt)
         for stray in _strays(connection, catalog, records):
-            _clear(stray)
+            if is_staging(stray):
+                uploaded += _undo_import(connection, catalog, stray)
+            else:
+                _clear(stray)
+    return uploaded
+
+
+def _undo_import(connection: Connection, catalog: Catalog, staging: Path) -> list[str]:
+    """Take back the records of an import that was never committed; return the URLs where some may be."""
+    uploaded = []
+    for trial_id, url in journal_of(staging).items():
+        if url is not None and not catalog.remote_records(connection, trials.c.tables == url):
+            uploaded.append(url)
+        if not catalog.has_record(connection, trial_id):
+            take_back(staging, staging.parent, trial_id)
+    shutil.rmtree(staging, ignore_errors=True)
     return uploaded
 
 
@@ -57,8 +75,9 @@ def _take_back(connection: Connection, catalog: Catalog, records: Path, attempt:
 
 
 def _strays(connection: Connection, catalog: Catalog, records: Path) -> list[Path]:
-    """Return the temporary folders that no running attempt owns, replaced records first."""
+    """Return the temporary folders without an owner or a lease, replaced records first."""
     found = [path for path in records.glob(".*") if path.suffix in (PARTIAL, REPLACED)]
+    found = [path for path in found if not is_leased(path)]
     if not found:
         return []
     owned = catalog.running_folders(connection)

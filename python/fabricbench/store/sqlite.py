@@ -13,6 +13,7 @@ from shutil import rmtree
 from tempfile import mkdtemp
 from typing import TYPE_CHECKING, NoReturn
 
+from fabricbench.inputs import open_regular
 from fabricbench.store.database import BUSY_TIMEOUT_S, Database
 from fabricbench.store.errors import DiskFullError, StoreError, has_little_room
 from fabricbench.store.sql.connection import Connection
@@ -130,7 +131,7 @@ class SqliteDatabase(Database):
     def _header(self) -> tuple[bytes, int]:
         """Return the first bytes of the file and its size; nothing and 0 if there is no file."""
         try:
-            with self.place.open("rb") as file:
+            with open_regular(self.place) as file:
                 return file.read(100), file.seek(0, 2)
         except FileNotFoundError:
             return b"", 0

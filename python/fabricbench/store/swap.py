@@ -7,6 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from fabricbench.store.errors import write_error
+from fabricbench.store.lease import Lease
 from fabricbench.store.tables import sync
 
 PARTIAL = ".partial"
@@ -29,6 +30,7 @@ class RecordSwap:
         self._record = record
         self._replaced = partial.with_suffix(REPLACED)
         self._inode = partial.stat().st_ino
+        self._lease = Lease(partial)
 
     def apply(self) -> None:
         """Exchange the folders. The caller's transaction excludes other writers.
@@ -60,4 +62,5 @@ class RecordSwap:
 
     def discard(self) -> None:
         """Remove the old record after the transaction."""
+        self._lease.release()
         shutil.rmtree(self._replaced, ignore_errors=True)

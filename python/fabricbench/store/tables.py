@@ -19,6 +19,7 @@ from fabricbench.store.identity import (
     opened_table,
     unreadable,
 )
+from fabricbench.store.lease import Lease
 from fabricbench.store.observed import file_without_rows, filled, with_later
 from fabricbench.store.schema import RECORD_TABLES, TABLES, RecordSchemaError, conform, observed_schema
 
@@ -143,6 +144,7 @@ class RecordWriter:
         self._aside = Aside()
         try:
             folder.mkdir()
+            self._lease = Lease(folder)
             for table in RECORD_TABLES:
                 self._writers[table] = self._open(
                     table, observed_schema(table, self._unmeasured.get(table, ()))

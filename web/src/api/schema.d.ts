@@ -2410,6 +2410,15 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
+            /** @description Too many sign-ins from this address. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
             /** @description Too much to do at the moment, or the catalog is out of reach. */
             503: {
                 headers: {
@@ -2505,6 +2514,15 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
+            /** @description Too many sign-ins from this address. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
             /** @description Too much to do at the moment, or the catalog is out of reach. */
             503: {
                 headers: {
@@ -2592,6 +2610,15 @@ export interface operations {
             };
             /** @description A value is wrong. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Too many sign-ins from this address. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -2695,6 +2722,15 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
+            /** @description Too many sign-ins from this address. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
             /** @description Too much to do at the moment, or the catalog is out of reach. */
             503: {
                 headers: {
@@ -2784,6 +2820,15 @@ export interface operations {
             };
             /** @description A value is wrong. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Too many sign-ins from this address. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -2887,6 +2932,15 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
+            /** @description Too many sign-ins from this address. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
             /** @description Too much to do at the moment, or the catalog is out of reach. */
             503: {
                 headers: {
@@ -2975,6 +3029,15 @@ export interface operations {
             };
             /** @description A value is wrong. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Too many sign-ins from this address. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -3077,6 +3140,15 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
+            /** @description Too many sign-ins from this address. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
             /** @description Too much to do at the moment, or the catalog is out of reach. */
             503: {
                 headers: {
@@ -3165,6 +3237,15 @@ export interface operations {
             };
             /** @description A value is wrong. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Too many sign-ins from this address. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -3269,6 +3350,15 @@ export interface operations {
             };
             /** @description A value is wrong. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Too many sign-ins from this address. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -3387,6 +3477,15 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
+            /** @description Too many sign-ins from this address. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
             /** @description Too much to do at the moment, or the catalog is out of reach. */
             503: {
                 headers: {
@@ -3498,6 +3597,15 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
+            /** @description Too many sign-ins from this address. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
             /** @description Too much to do at the moment, or the catalog is out of reach. */
             503: {
                 headers: {
@@ -3585,6 +3693,15 @@ export interface operations {
             };
             /** @description A value is wrong. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Too many sign-ins from this address. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -3687,6 +3804,15 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
+            /** @description Too many sign-ins from this address. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
             /** @description Too much to do at the moment, or the catalog is out of reach. */
             503: {
                 headers: {
@@ -3775,6 +3901,15 @@ export interface operations {
             };
             /** @description A value is wrong. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Too many sign-ins from this address. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -3881,6 +4016,15 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
+            /** @description Too many sign-ins from this address. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
             /** @description Too much to do at the moment, or the catalog is out of reach. */
             503: {
                 headers: {
@@ -3972,6 +4116,15 @@ export interface operations {
             };
             /** @description A value is wrong. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Too many sign-ins from this address. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -4073,6 +4226,15 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
+            /** @description Too many sign-ins from this address. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
             /** @description Too much to do at the moment, or the catalog is out of reach. */
             503: {
                 headers: {
@@ -4158,6 +4320,15 @@ export interface operations {
             };
             /** @description A value is wrong. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Too many sign-ins from this address. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -4264,6 +4435,15 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
+            /** @description Too many sign-ins from this address. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
             /** @description Too much to do at the moment, or the catalog is out of reach. */
             503: {
                 headers: {
@@ -4352,6 +4532,15 @@ export interface operations {
             };
             /** @description A value is wrong. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Too many sign-ins from this address. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -4468,6 +4657,15 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
+            /** @description Too many sign-ins from this address. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
             /** @description Too much to do at the moment, or the catalog is out of reach. */
             503: {
                 headers: {
@@ -4556,6 +4754,15 @@ export interface operations {
             };
             /** @description A value is wrong. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Too many sign-ins from this address. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -4670,6 +4877,15 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
+            /** @description Too many sign-ins from this address. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
             /** @description Too much to do at the moment, or the catalog is out of reach. */
             503: {
                 headers: {
@@ -4769,6 +4985,15 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
+            /** @description Too many sign-ins from this address. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
             /** @description Too much to do at the moment, or the catalog is out of reach. */
             503: {
                 headers: {
@@ -4861,6 +5086,15 @@ export interface operations {
             };
             /** @description A value is wrong. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Too many sign-ins from this address. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -4969,6 +5203,15 @@ export interface operations {
             };
             /** @description A value is wrong. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Too many sign-ins from this address. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -5087,6 +5330,15 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
+            /** @description Too many sign-ins from this address. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
             /** @description Too much to do at the moment, or the catalog is out of reach. */
             503: {
                 headers: {
@@ -5172,6 +5424,15 @@ export interface operations {
             };
             /** @description A value is wrong. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Too many sign-ins from this address. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -5267,6 +5528,15 @@ export interface operations {
             };
             /** @description A value is wrong. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Too many sign-ins from this address. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -5376,6 +5646,15 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
+            /** @description Too many sign-ins from this address. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
             /** @description Too much to do at the moment, or the catalog is out of reach. */
             503: {
                 headers: {
@@ -5478,6 +5757,15 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
+            /** @description Too many sign-ins from this address. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
             /** @description Too much to do at the moment, or the catalog is out of reach. */
             503: {
                 headers: {
@@ -5563,6 +5851,15 @@ export interface operations {
             };
             /** @description A value is wrong. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Too many sign-ins from this address. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -5667,6 +5964,15 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
+            /** @description Too many sign-ins from this address. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
             /** @description Too much to do at the moment, or the catalog is out of reach. */
             503: {
                 headers: {
@@ -5759,6 +6065,15 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
+            /** @description Too many sign-ins from this address. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
             /** @description Too much to do at the moment, or the catalog is out of reach. */
             503: {
                 headers: {
@@ -5844,6 +6159,15 @@ export interface operations {
             };
             /** @description A value is wrong. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Too many sign-ins from this address. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -5944,6 +6268,15 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
+            /** @description Too many sign-ins from this address. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
             /** @description Too much to do at the moment, or the catalog is out of reach. */
             503: {
                 headers: {
@@ -6036,6 +6369,15 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
+            /** @description Too many sign-ins from this address. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
             /** @description Too much to do at the moment, or the catalog is out of reach. */
             503: {
                 headers: {
@@ -6121,6 +6463,15 @@ export interface operations {
             };
             /** @description A value is wrong. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Too many sign-ins from this address. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -6222,6 +6573,15 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
+            /** @description Too many sign-ins from this address. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
             /** @description Too much to do at the moment, or the catalog is out of reach. */
             503: {
                 headers: {
@@ -6305,6 +6665,15 @@ export interface operations {
             };
             /** @description A value is wrong. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Too many sign-ins from this address. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };

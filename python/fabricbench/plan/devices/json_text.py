@@ -11,6 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
+from fabricbench.inputs import read_input
 from fabricbench.plan.document.nodes import shorten
 from fabricbench.plan.errors import Place, PlanError, Problem
 
@@ -83,8 +84,7 @@ def content_of(path: Path, source: str) -> bytes:
         PlanError: It cannot be read, or is too large.
     """
     try:
-        with path.open("rb") as file:
-            content = file.read(FILE_BYTES_MAX + 1)
+        content = read_input(path, FILE_BYTES_MAX)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise PlanError([Problem(Place(source), "", f"a file that cannot be read: {reason}")]) from error

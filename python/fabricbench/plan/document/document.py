@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
+from fabricbench.inputs import read_input
 from fabricbench.plan.document.nodes import Builder, compose, kind_name
 from fabricbench.plan.errors import FieldPath, Place, PlanError, Problem, dotted
 
@@ -69,8 +70,7 @@ def read_file(path: Path, source: str) -> Document:
         PlanError: It cannot be read, is too large, is not UTF-8, or is no YAML mapping.
     """
     try:
-        with path.open("rb") as file:
-            content = file.read(FILE_BYTES_MAX + 1)
+        content = read_input(path, FILE_BYTES_MAX)
     except OSError as error:
         reason = error.strerror or str(error)
         raise PlanError([Problem(Place(source), "", f"a file that cannot be read: {reason}")]) from error

@@ -97,6 +97,11 @@ def _replaced(node: Any, parts: list[str], written: Written, done: FieldPath = (
         index = _index(node, parts[0], written, done)
         child, path = _replaced(node[index], parts[1:], written, (*done, index))
         return [*node[:index], child, *node[index + 1 :]], path
+    if isinstance(node, str) and done:
+        from fabricbench.plan.meanings import named_mapping
+
+        meant = named_mapping(done, node)
+        node = node if meant is None else meant
     if node is not None and not isinstance(node, dict):
         raise PlanError([_inside_single_value(node, parts, written, done)])
     mapping: dict[str, Any] = node or {}

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from fabricbench.inputs import read_input_text
 from fabricbench.plan.errors import Place, PlanError, Problem
 from fabricbench.units import QUANTITY_MAX
 
@@ -52,7 +53,7 @@ def read_published(path: Path, variant: str = "") -> PublishedTable:
         PlanError: It cannot be read, or a line is not of this form.
     """
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = read_input_text(path).splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise PlanError([Problem(Place(str(path)), "", f"a table that cannot be read: {error}")]) from error
     comments = [line.lstrip("# ") for line in lines if line.startswith("#")]

@@ -13,6 +13,8 @@ from fabricbench.plan.fields.quantities import Part, Rate, Size, Time, limits_of
 from fabricbench.units import UnitError
 
 _DRIFT = re.compile(r"([+-]?)([0-9]{1,4}(?:\.[0-9]{1,3})?)\s*ppm", re.ASCII)
+_ZERO = re.compile(r"[+-]?0{1,4}(?:\.0{1,3})?", re.ASCII)
+"""No drift, which needs no unit, as other quantities of 0."""
 _DRIFT_PPB_MAX: Final = 1_000_000
 _DRIFT_ALLOWED: Final = "a drift such as 20ppm or -3.5ppm, at most 1000ppm, in thousandths"
 _RIGHT_PPB: Final = 1_000_000_000
@@ -28,7 +30,10 @@ def parse_drift(value: object) -> int:
     """
     if value == 0 and not isinstance(value, bool):
         return 0
-    match = _DRIFT.fullmatch(value.strip()) if isinstance(value, str) else None
+    text = value.strip() if isinstance(value, str) else ""
+    if _ZERO.fullmatch(text):
+        return 0
+    match = _DRIFT.fullmatch(text)
     ppb = int(Fraction(match[2]) * 1000) if match else _DRIFT_PPB_MAX + 1
     if match is None or ppb > _DRIFT_PPB_MAX:
         raise UnitError(shown(value), _DRIFT_ALLOWED)
@@ -48,7 +53,8 @@ def parse_drift_max(value: object) -> int:
 
 
 def _drift_schema(sign: str) -> WithJsonSchema:
-    pattern = rf"^\s*{sign}[0-9]{{1,4}}(\.[0-9]{{1,3}})?\s*ppm\s*$"
+    number = r"[0-9]{1,4}(\.[0-9]{1,3})?\s*ppm|0{1,4}(\.0{1,3})?"
+    pattern = rf"^\s*{sign}({number})\s*$"
     text = {"type": "string", "pattern": pattern, "examples": ["20ppm"]}
     return WithJsonSchema({"anyOf": [text, {"type": "integer", "const": 0}]})
 

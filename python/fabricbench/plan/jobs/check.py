@@ -60,6 +60,10 @@ def _first_rank_problem(
     return None
 
 
+OPEN_LOOP = {"incast": "parallel", "permutation": "parallel", "uniform-random": "parallel"}
+"""The algorithm of each collective that can offer messages at given times (crates/workload, open_loop.rs)."""
+
+
 def check_jobs(plan: Plan, document: Document) -> Iterator[Problem]:
     """Check names and algorithms of the jobs, then storage, rounds and handshakes."""
     names: set[str] = set()
@@ -92,6 +96,10 @@ def _check_arrivals(job: Job, path: FieldPath, document: Document) -> Iterator[P
     arrivals, place = job.arrivals, (*path, "arrivals")
     if arrivals is None:
         return
+    own = OPEN_LOOP.get(job.collective)
+    if own is not None and job.algorithm not in {None, own}:
+        found = f"algorithm `{job.algorithm}` of {job.collective} with arrivals, a closed loop"
+        yield document.problem((*path, "algorithm"), found, f"{own}, which is the default")
     if arrivals.load_ppm is None and arrivals.rate_bps is None:
         yield document.problem((*place, "load"), "neither load nor rate", "one of them")
     if arrivals.load_ppm is not None and arrivals.rate_bps is not None:

@@ -3,30 +3,32 @@
 And of the number of trials, which swept fields multiply.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from fabricbench import units
 from fabricbench.plan import engine
 from fabricbench.plan.document.document import Document
 from fabricbench.plan.errors import FieldPath, Problem
-from fabricbench.plan.fields.sizes import SizeRange
+from fabricbench.plan.fields.sizes import SizeRange, size_list
 from fabricbench.plan.jobs.model import Job
 from fabricbench.plan.jobs.rounds import check_round_sizes
 from fabricbench.plan.model import Plan
 from fabricbench.plan.sweep.cases import combination_count
 from fabricbench.plan.sweep.sizes import (
+    MESSAGE,
     job_ranks,
     job_size,
     job_sizes,
     own_size,
     own_size_fields,
+    size_kind,
     sweep_path,
     sweep_paths,
     sweep_sizes,
     zips_sizes,
 )
-from fabricbench.words import plural
+from fabricbench.words import counted, plural
 
 TRIALS_MAX: Final = 10_000
 """Most trials of one plan."""
@@ -125,11 +127,7 @@ def check_shares(plan: Plan, document: Document) -> Iterator[Problem]:
         return  # each size belongs to one combination, which is checked with it
     for index, job in enumerate(plan.jobs):
         shares = engine.shares(job.collective, job_ranks(plan, job))
-        if own_size(job) is None:
-            sizes = [(job_size(plan, job, size), path) for size, path in sweep_sizes(plan)]
-        else:
-            paths = [path for _, path in own_size_fields(job, index)]
-            sizes = list(zip(job_sizes(plan, job, 0), paths, strict=True))
+        sizes = _run_sizes(plan, index)
         # Of a range only its start can fail to divide: each other size is a multiple of it.
         for path, size in {path: size for size, path in reversed(sizes)}.items():
             if size % shares:
@@ -138,6 +136,62 @@ def check_shares(plan: Plan, document: Document) -> Iterator[Problem]:
         if size > units.QUANTITY_MAX:
             found = f"a data size of {size} bytes for the {job.collective} of job `{job.name}`"
             yield document.problem(path, found, f"at most {units.QUANTITY_MAX} bytes")
+    yield from _check_rounded(plan, document)
+
+
+def _check_rounded(plan: Plan, document: Document) -> Iterator[Problem]:
+    """Check that no two sizes of the sweep are the same once they are rounded."""
+    seen: dict[tuple[int, ...], int] = {}
+    for size, path in sweep_sizes(plan):
+        run = tuple(job_size(plan, job, size) for job in plan.jobs)
+        if run in seen and seen[run] != size:
+            found = f"{units.format_size(size)}, which is rounded to what {units.format_size(seen[run])} is"
+            yield document.problem(path, found, "sizes that differ once they are rounded")
+        seen.setdefault(run, size)
+
+
+def _run_sizes(plan: Plan, index: int) -> list[tuple[int, FieldPath]]:
+    """Return the data sizes that job `index` runs with [bytes], each with its field."""
+    job = plan.jobs[index]
+    if own_size(job) is None:
+        return [(job_size(plan, job, size), path) for size, path in sweep_sizes(plan)]
+    paths = [path for _, path in own_size_fields(job, index)]
+    return list(zip(job_sizes(plan, job, 0), paths, strict=True))
+
+
+def size_warnings(plan: Plan, document: Document) -> Iterator[Problem]:
+    """Yield the data sizes that are rounded, once for each job."""
+    for index, job in enumerate(plan.jobs):
+        given = own_size_fields(job, index) or sweep_sizes(plan)
+        if job.message_bytes is not None or size_kind(plan) == MESSAGE:
+            continue
+        pairs = zip(given, _run_sizes(plan, index), strict=True)
+        rounded = [(size, run, path) for (size, path), (run, _) in pairs if size != run]
+        if rounded:
+            size, run, path = rounded[0]
+            more = f" ({counted(len(rounded), 'size')} of it)" if len(rounded) > 1 else ""
+            yield document.problem(path, _rounding(plan, job, size, run) + more)
+
+
+def rounding_notes(plan: Plan, trial_size_bytes: int, jobs: Sequence[int]) -> tuple[str, ...]:
+    """Return a sentence for each data size in a trial that is another than the plan gives."""
+    notes = []
+    for job in (plan.jobs[index] for index in jobs):
+        if job.message_bytes is not None or (job.data_bytes is None and size_kind(plan) == MESSAGE):
+            continue
+        given = [trial_size_bytes] if job.data_bytes is None else size_list(job.data_bytes)
+        for size, run in zip(given, job_sizes(plan, job, trial_size_bytes), strict=True):
+            if size != run:
+                notes.append(f"Data size: {_rounding(plan, job, size, run)}.")
+    return tuple(notes)
+
+
+def _rounding(plan: Plan, job: Job, size: int, run: int) -> str:
+    shares = engine.shares(job.collective, job_ranks(plan, job))
+    return (
+        f"{units.format_size(size)}, which the {job.collective} of job `{job.name}` rounds as nccl-tests do: "
+        f"to {run:,} bytes, {shares} shares of {run // shares:,}"
+    )
 
 
 def _unequal(job: Job, size: int, shares: int) -> tuple[str, str, str]:

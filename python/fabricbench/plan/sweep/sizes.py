@@ -16,6 +16,10 @@ from fabricbench.plan.sweep.model import SIZE_FIELDS
 
 DATA: Final = "data"
 """The sizes of a plan's trials are data sizes."""
+ELEMENT_BYTES: Final = 4
+"""Bytes of an element [bytes]; source: nccl-tests, float by default."""
+SHARE_BYTES: Final = 16
+"""The share of a rank in a rounded size is a multiple of it [bytes]; source: nccl-tests."""
 MESSAGE: Final = "message"
 """The sizes of a plan's trials are message sizes."""
 
@@ -108,12 +112,27 @@ def job_size(plan: Plan, job: Job, trial_size_bytes: int) -> int:
 
 def job_sizes(plan: Plan, job: Job, trial_size_bytes: int) -> list[int]:
     """Return the data sizes of a job in a trial, in the order of the plan [bytes]."""
-    if job.data_bytes is not None:
-        return size_list(job.data_bytes)
     shares = engine.shares(job.collective, job_ranks(plan, job))
+    if job.data_bytes is not None:
+        return [rounded_size(size, shares) for size in size_list(job.data_bytes)]
     if job.message_bytes is not None:
         return [size * shares for size in size_list(job.message_bytes)]
-    return [trial_size_bytes * (shares if size_kind(plan) == MESSAGE else 1)]
+    if size_kind(plan) == MESSAGE:
+        return [trial_size_bytes * shares]
+    return [rounded_size(trial_size_bytes, shares)]
+
+
+def rounded_size(size_bytes: int, shares: int) -> int:
+    """Return the data size that is run for one that is asked for: rounded down if it has no equal shares.
+
+    As nccl-tests do, whole elements are divided among ranks, in shares of a multiple of 16 bytes. A size that
+    is no number of elements of 4 bytes, or too small for such shares, is returned as it is.
+
+    Source: nccl-tests, `(count / nranks) & -(16 / element size)` in all_gather.cu and alltoall.cu.
+    """
+    if size_bytes % shares == 0 or size_bytes % ELEMENT_BYTES:
+        return size_bytes
+    return size_bytes // shares // SHARE_BYTES * SHARE_BYTES * shares or size_bytes
 
 
 def shown_size(plan: Plan, job: Job, trial_size_bytes: int) -> int:

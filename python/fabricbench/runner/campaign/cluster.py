@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from fabricbench.runner.messages import ClusterError
+from fabricbench.words import install_hint
 
 LOCAL: Final = "local"
 """The cores of this machine, without a cluster."""
@@ -148,6 +149,6 @@ def _library() -> Any:
         import ray
     except ImportError as error:
         raise ClusterError(
-            "clusters are those of Ray, which is not installed", "pip install 'fabricbench[ray]'"
+            "clusters are those of Ray, which is not installed", install_hint("ray")
         ) from error
     return ray

@@ -14,6 +14,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, cast
 
 from fabricbench.runner.campaign.batches import Batches
+from fabricbench.runner.campaign.cluster import LOCAL
+from fabricbench.runner.campaign.local import LocalPool
 from fabricbench.runner.campaign.patience import Patience
 from fabricbench.runner.campaign.pool import Pool
 from fabricbench.runner.campaign.progress import Progress, Told
@@ -59,7 +61,7 @@ def drive(
     Args:
         workspace: Where records go.
         units: What to run; see `units_of`.
-        on: `local`, or the address of a Ray cluster.
+        on: `local` for processes of this machine, or the address of a Ray cluster.
         results: Computes the rows of the table `trials`.
         told: Gets the progress a few times a second.
         listener: Told what becomes of single trials, in the order in which it comes about.
@@ -79,7 +81,12 @@ def drive(
     backends = {unit.facts.backend: cast("SharingCores", unit.backend) for unit in waiting}
     setups = {name: Setup(backend, results, threads) for name, backend in backends.items()}
     with Interrupts() as interrupts:
-        pool = Pool(on, setups, workspace.records, has_reports=listener is not None)
+        has_reports = listener is not None
+        pool: Pool | LocalPool = (
+            LocalPool(setups, has_reports=has_reports)
+            if on == LOCAL
+            else Pool(on, setups, workspace.records, has_reports=has_reports)
+        )
         progress.have(pool.nodes.cores)
         patience = Patience(interrupts, lambda waits: _tell_waiting(progress, waits, told))
         driver = _Driver(
@@ -131,7 +138,7 @@ class _Driver:
     def __init__(
         self,
         workspace: Workspace,
-        pool: Pool,
+        pool: Pool | LocalPool,
         waiting: Sequence[Unit],
         progress: Progress,
         patiently: Patience,

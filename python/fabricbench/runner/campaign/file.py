@@ -10,13 +10,15 @@ from typing import Any, Literal
 
 from fabricbench.plan.cost import Limits
 from fabricbench.plan.document.document import Document, read_file
-from fabricbench.plan.document.shipped import shipped_plans
+from fabricbench.plan.document.overrides import apply_overrides
+from fabricbench.plan.document.shipped import find_plan, shipped_plans
 from fabricbench.plan.document.validate import problems_of
 from fabricbench.plan.errors import PlanError, Problem
 from fabricbench.plan.fields.base import PlanModel, UnreadableError
 from fabricbench.plan.fields.declared import Field
 from fabricbench.plan.fields.quantities import Name
 from fabricbench.plan.loaded import LoadedPlan
+from fabricbench.plan.sweep.model import SIZE_FIELDS
 from fabricbench.runner.loading import check_no_search, load
 
 PLANS_MAX = 1_000
@@ -36,7 +38,8 @@ class PlanEntry(PlanModel):
         default={}, alias="set", description="Fields of the plan and what they are here."
     )
     sweep: dict[str, Any] | None = Field(
-        default=None, description="What is swept, in place of what the plan sweeps."
+        default=None,
+        description="What is swept in place of the plan's own sweep; its sizes stay unless there are others.",
     )
 
 
@@ -92,7 +95,8 @@ def load_campaign(path: Path, limits: Limits | None = None, trials_max: int | No
         if trials_max is not None and sum(len(each.trials) for each in loaded) > trials_max:
             break
         try:
-            loaded.append(load(_place(entry.plan, path), list(_overrides(read, entry)), limits))
+            name = _place(entry.plan, path)
+            loaded.append(load(name, list(_overrides(read, entry, name)), limits))
             check_no_search(loaded[-1], "a campaign")
         except PlanError as error:
             problems += _problems(error, document, index)
@@ -123,15 +127,34 @@ def _place(plan: str, path: Path) -> str:
     return plan if plan in shipped_plans() else str(path.parent / plan)
 
 
-def _overrides(read: CampaignFile, entry: PlanEntry) -> Iterator[str]:
+def _overrides(read: CampaignFile, entry: PlanEntry, name: str) -> Iterator[str]:
     """Yield what a plan is changed by, as `run -s` takes it."""
     changes: Mapping[str, Any] = {**read.changes, **entry.changes}
-    for field, value in changes.items():
-        yield f"{field}={json.dumps(value)}"
+    given = [f"{field}={json.dumps(value)}" for field, value in changes.items()]
+    yield from given
     if entry.sweep is not None:
-        yield f"sweep={json.dumps(entry.sweep)}"
+        sizes = {} if _has_sizes(entry.sweep) else _sizes_of(name, given)
+        yield f"sweep={json.dumps({**sizes, **entry.sweep})}"
     if (seeds := entry.seeds or read.seeds) is not None:
         yield f"iterations={seeds}"
+
+
+def _has_sizes(sweep: Mapping[str, Any]) -> bool:
+    """Check whether a sweep gives sizes, alone or with other fields."""
+    zipped = sweep.get("zip")
+    groups = (sweep, zipped if isinstance(zipped, Mapping) else {})
+    return any(name in group for group in groups for name in SIZE_FIELDS)
+
+
+def _sizes_of(name: str, changes: list[str]) -> dict[str, Any]:
+    """Return the sizes that a plan sweeps, with its changes; none if its jobs have them, or it zips them.
+
+    Raises:
+        PlanError: The plan cannot be read.
+    """
+    file, source = find_plan(name)
+    sweep = apply_overrides(read_file(file, source), changes).value(("sweep",))
+    return {field: sweep[field] for field in SIZE_FIELDS if field in sweep} if isinstance(sweep, dict) else {}
 
 
 def _problems(error: PlanError, document: Document, index: int) -> Iterator[Problem]:

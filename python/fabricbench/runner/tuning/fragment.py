@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from fabricbench.plan.document.overrides import apply_overrides, resolved
 from fabricbench.plan.errors import FieldPath, Place
 from fabricbench.plan.load import document_of
+from fabricbench.plan.meanings import may_be_named
 
 if TYPE_CHECKING:
     from fabricbench.runner.tuning.space import Point, Space
@@ -17,13 +18,20 @@ if TYPE_CHECKING:
 def fragment(space: Space, point: Point, number: int = 0) -> dict[str, Any]:
     """Return the searched fields of a plan, by its number, at a point, nested as a plan has them.
 
-    A list is whole, and so is a mapping that was a name before: each takes the place of what the plan has.
+    A list is whole, and so is a mapping that may be a name, such as that of a preset: each takes the place of
+    what the plan has, and none of its other fields is lost.
     """
     overrides = space.overrides(number, point)
     document = apply_overrides(document_of(space.plans[number]), overrides)
-    paths = {resolved(document, each.partition("=")[0], Place("")) for each in overrides}
+    paths = {_whole(resolved(document, each.partition("=")[0], Place(""))) for each in overrides}
     kept: dict[str, Any] = _kept(document.data, paths)
     return kept
+
+
+def _whole(path: FieldPath) -> FieldPath:
+    """Return the path of the outermost mapping around a field that may be a name, or its own."""
+    above = (path[:length] for length in range(1, len(path)))
+    return next((each for each in above if may_be_named(each)), path)
 
 
 def _kept(node: Any, paths: Collection[FieldPath]) -> Any:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from fabricbench.runner.messages import TuningError
 from fabricbench.store import StoreError
+from fabricbench.words import install_hint
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -25,7 +26,7 @@ def library() -> Any:
         import optuna
     except ImportError as error:
         text = "tuning searches with Optuna, which is not installed"
-        raise TuningError(text, "pip install 'fabricbench[tune]'") from error
+        raise TuningError(text, install_hint("tune", "optuna>=5")) from error
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     # Several of its parts are called experimental; the search depends on none that may go.
     warnings.filterwarnings("ignore", category=optuna.exceptions.ExperimentalWarning)

@@ -1,0 +1,147 @@
+"""The cores of this machine as a campaign has them: a pool of processes, without a cluster.
+
+Each process carries out one trial after the other and writes its record into the workspace. A trial whose
+process was killed starts again in another one, a few times.
+"""
+
+from __future__ import annotations
+
+import platform
+import shutil
+import time
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from multiprocessing.connection import wait
+from typing import Final
+
+from fabricbench.backend.machine import available_cores, available_memory_bytes
+from fabricbench.runner.campaign.board import Report
+from fabricbench.runner.campaign.tasks import Nodes
+from fabricbench.runner.campaign.worker import Answer
+from fabricbench.runner.messages import Done, Failed, Order, Setup, TrialProcessError
+from fabricbench.runner.places import Places
+from fabricbench.runner.side_by_side import Worker
+from fabricbench.runner.trials import machine_facts
+
+_RETRIES: Final = 3
+"""How often a trial is started again after its process was killed."""
+_REPORTS_MAX: Final = 4_096
+"""Reports that wait for somebody to take them; of more, the oldest are lost."""
+_UNKNOWN_BYTES: Final = 1 << 62
+"""Memory of a machine that does not tell."""
+
+
+@dataclass
+class _Trial:
+    order: Order
+    memory_bytes: int | None
+    tries: int = 0
+    begun_s: float = 0.0
+
+
+class LocalPool:
+    """Processes of this machine; see `fabricbench.runner.campaign.pool` for those of a cluster.
+
+    Attributes:
+        nodes: This machine.
+        is_cut_off: Never.
+    """
+
+    is_cut_off = False
+
+    def __init__(self, setups: Mapping[str, Setup], *, has_reports: bool = False) -> None:
+        """Begin without a process.
+
+        Args:
+            setups: What all trials of a backend have in common, by its name.
+            has_reports: Whether trials tell how far they are; see `reports`.
+        """
+        cores, memory_bytes = available_cores(), available_memory_bytes()
+        self.nodes = Nodes(cores, cores, _UNKNOWN_BYTES if memory_bytes is None else memory_bytes)
+        self._places = Places(cores, cores, memory_bytes)
+        self._setups = setups
+        self._waiting: deque[_Trial] = deque()
+        self._busy: list[tuple[Worker, _Trial]] = []
+        self._idle: dict[str, list[Worker]] = {name: [] for name in setups}
+        self._reports: deque[Report] | None = deque(maxlen=_REPORTS_MAX) if has_reports else None
+
+    @property
+    def tasks(self) -> int:
+        """How many trials run or wait for a core."""
+        return len(self._waiting) + len(self._busy)
+
+    def begin(self, orders: Sequence[Order], memory_bytes: int | None) -> None:
+        """Have trials of one backend carried out, each in this much memory."""
+        self._waiting.extend(_Trial(order, memory_bytes) for order in orders)
+        self._start()
+
+    def look(self) -> None:
+        """Do nothing: this machine stays what it is."""
+
+    def reports(self) -> Sequence[Report]:
+        """Return what trials have told since the last time, some of which may have ended."""
+        taken = list(self._reports or ())
+        if self._reports is not None:
+            self._reports.clear()
+        return taken
+
+    def answers(self, timeout_s: float) -> Sequence[tuple[str, Answer | Exception]]:
+        """Wait for a trial at most so long [s]; return what came of each that has ended, by its id."""
+        ready = wait([worker.connection for worker, _ in self._busy], timeout_s)
+        found: list[tuple[str, Answer | Exception]] = []
+        for worker, trial in [each for each in self._busy if each[0].connection in ready]:
+            answer = self._heard(worker, trial)
+            if answer is not None:
+                found.append((trial.order.facts.id, answer))
+        self._start()
+        return found
+
+    def close(self) -> None:
+        """End what runs."""
+        idle = [worker for workers in self._idle.values() for worker in workers]
+        for worker in (*(worker for worker, _ in self._busy), *idle):
+            worker.end()
+        self._busy.clear()
+        self._waiting.clear()
+        self._idle = {name: [] for name in self._setups}
+
+    def _start(self) -> None:
+        """Start trials in their order, as far as there is room."""
+        while self._waiting:
+            running = [trial.memory_bytes for _, trial in self._busy]
+            cores = sum(trial.order.cores for _, trial in self._busy) + self._waiting[0].order.cores
+            is_over = bool(running) and cores > self._places.cores
+            if is_over or not self._places.have_room(running, self._waiting[0].memory_bytes):
+                return
+            self._begin(self._waiting.popleft())
+
+    def _begin(self, trial: _Trial) -> None:
+        name = trial.order.facts.backend
+        worker = self._idle[name].pop() if self._idle[name] else Worker(self._setups[name])
+        trial.tries += 1
+        trial.begun_s = time.monotonic()
+        self._busy.append((worker, trial))
+        if self._reports is not None:
+            self._reports.append((trial.order.facts.id, None))
+        worker.tell(trial.order)
+
+    def _heard(self, worker: Worker, trial: _Trial) -> Answer | Exception | None:
+        """Return what came of a trial; none if it goes on, or begins again."""
+        told = worker.hear()
+        if isinstance(told, dict):
+            if self._reports is not None:
+                self._reports.append((trial.order.facts.id, told))  # type: ignore[arg-type]
+            return None
+        self._busy.remove((worker, trial))
+        if isinstance(told, Done | Failed):
+            self._idle[trial.order.facts.backend].append(worker)
+            busy_s = time.monotonic() - trial.begun_s
+            return Answer(told, None, busy_s, platform.node(), machine_facts())
+        lost = worker.lost(f"trial {trial.order.facts.id}")
+        worker.end()
+        if not isinstance(lost, TrialProcessError) or trial.tries > _RETRIES:
+            return lost
+        shutil.rmtree(trial.order.folder, ignore_errors=True)
+        self._waiting.appendleft(trial)
+        return None

@@ -1,0 +1,34 @@
+"""Bounds how often each client may sign in: a bucket of attempts for each address, refilled with time."""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from threading import Lock
+from typing import Final
+
+ATTEMPTS: Final = 30
+"""Attempts at once of one address."""
+ATTEMPTS_PER_S: Final = 1.0
+"""Attempts that an address regains each second."""
+_ADDRESSES_MAX: Final = 10_000
+
+
+class Throttle:
+    """Buckets of attempts by address; the one used longest ago makes room for a new one."""
+
+    def __init__(self) -> None:
+        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
+        self._lock = Lock()
+
+    def wait_s(self, address: str) -> float:
+        """Count an attempt of an address; return 0 if it may be made, or in how many seconds it may [s]."""
+        now = time.monotonic()
+        with self._lock:
+            left, since = self._buckets.pop(address, (float(ATTEMPTS), now))
+            left = min(float(ATTEMPTS), left + (now - since) * ATTEMPTS_PER_S)
+            is_allowed = left >= 1
+            self._buckets[address] = (left - is_allowed, now)
+            if len(self._buckets) > _ADDRESSES_MAX:
+                self._buckets.popitem(last=False)
+        return 0 if is_allowed else (1 - left) / ATTEMPTS_PER_S
