@@ -45,7 +45,7 @@ def test_every_metric_says_where_it_is_seen() -> None:
     of = {point: {each.name for each in METRICS if each.point is point} for point in Point}
     assert of[Point.FABRIC] == {
         *("wire_gbps", "loss_percent", "latency_us_min", "latency_us_mean", "latency_us_max"),
-        *("pfc_rx", "ecn_ce_rx", "out_of_order_percent", "ecn_marking_percent"),
+        *("pfc_rx", "ecn_ce_rx", "out_of_order_percent", "ecn_marking_percent", "data_frames_lost"),
     }
     shared = {metric.name for metric in METRICS if metric.scope is Scope.RUN}
     assert of[Point.DEVICE] == shared - {"convergence_us"}
