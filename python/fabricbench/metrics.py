@@ -718,8 +718,9 @@ _COLUMNS = (
             "lost",
             ("lost", ""),
             "sum of tx_frames - sum of rx_frames over the job's chunks, less frames that came after their "
-            "chunk had been delivered; 0 at least",
-            "loss_percent as a count; frames_lost has answers and the frames of other jobs as well",
+            "chunk had been delivered; 0 at least, frames_lost at most",
+            "loss_percent as a count, without what was on its way as a job was cut off; frames_lost has "
+            "answers and the frames of other jobs as well",
             is_trouble=True,
         ),
         views=[View.SHARED],

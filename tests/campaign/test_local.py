@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -45,7 +46,9 @@ def test_a_trial_whose_process_is_killed_runs_again(tmp_path: Path) -> None:
             time.sleep(0.1)
         time.sleep(2)
         for worker in workers:
-            os.kill(worker, signal.SIGKILL)
+            # One may have ended its trial meanwhile.
+            with suppress(ProcessLookupError):
+                os.kill(worker, signal.SIGKILL)
         _, error = driver.communicate(timeout=240)
     assert driver.returncode == 0, error.decode()
     assert sorted(states(tmp_path).values()) == ["complete"] * 6

@@ -101,4 +101,6 @@ def test_scenarios_of_failures_are_a_kind_of_their_own() -> None:
     for seed in (1, 2, 3, 4):
         (trial, *_) = loading.load_fields(failing_plan_of(seed)).trials
         assert set(kinds_of(trial.run_spec)) == {FAILING}
-        assert not engine.check(trial.spec_json, engine.FLOW)
+        # Of their short timeouts some may expire behind other queue pairs.
+        refused = {each.field for each in engine.check(trial.spec_json, engine.FLOW)}
+        assert refused <= {"transport.timeout_ps"}

@@ -140,9 +140,8 @@ def test_short_chunks_take_50_ms_unless_that_takes_too_long(monkeypatch: pytest.
 
 def test_a_scale_leaves_all_values_of_a_plan_within_their_limits() -> None:
     loaded = loading.load("imb-dynamic-ecn-allgather", quick=True)
-    # The interval of dynamic ECN, 100 us, may be 1 s at the most.
-    assert scale_of_plan(loaded) == 10 * SCALE_MIN
-    assert fitting_scale(lab_trials(loaded.trials).trials) > 10 * SCALE_MIN
+    # The interval of dynamic ECN, 100 us, may be 1 s at the most, and ends there.
+    assert scale_of_plan(loaded) == fitting_scale(lab_trials(loaded.trials).trials) > 10 * SCALE_MIN
 
 
 def test_a_fabric_that_is_too_large_is_told_for_its_trials(monkeypatch: pytest.MonkeyPatch) -> None:

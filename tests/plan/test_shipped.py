@@ -28,7 +28,9 @@ def test_every_shipped_plan_has_a_quick_form(name: str) -> None:
     quick, whole = load_plan(name, quick=True), load_plan(name)
     hops = [[each["packet_hops"] for each in one.estimates if each is not None] for one in (quick, whole)]
     assert sum(hops[0]) <= sum(hops[1])
-    assert quick.overrides == () if name == "imb-link-failure" else quick.overrides != ()
+    # Criteria are not judged at quick sizes.
+    changed = [each for each in quick.overrides if each != "criteria=[]"]
+    assert changed == [] if name == "imb-link-failure" else changed != []
 
 
 @pytest.mark.parametrize(

@@ -280,7 +280,7 @@ _numbers = itertools.count()
     [
         ("bench/lab", "the URL of the tables cannot be read", "s3://bucket/folder"),
         ("file://lab", "no absolute path", "file:///folder"),
-        ("s3://bench/lab", "its driver is not installed: Install s3fs", r"fabricbench\[s3\]"),
+        ("s3://bench/lab", "its driver is not installed: Install s3fs", r"install 's3fs>="),
         ("webdav://bench/lab", "its driver is not installed: Install webdav4", "this names"),
         ("nonsense://bench", "fsspec knows no protocol nonsense://", "s3://bucket/folder"),
         ("ftp://me:secret@bench/lab", "holds a password", "FSSPEC_FTP_PASSWORD"),

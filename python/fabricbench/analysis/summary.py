@@ -169,7 +169,7 @@ def summarise(run_spec: Mapping[str, Any], summary: Mapping[str, Any], tables: T
         Summary.of(
             job_kind(job),
             _facts(job, outcome, stalls, _cut_off(fabric_facts.names(job["hosts"]), cuts)),
-            _job_metrics(run_spec, job, outcome, facts)
+            _with_lost_at_most(_frames_lost(summary), _job_metrics(run_spec, job, outcome, facts))
             | {"pfc_rx": fabric_facts.pfc_rx(sorted(set(job["hosts"])))}
             | of_run,
         )
@@ -223,6 +223,12 @@ def _frames_lost(summary: Mapping[str, Any]) -> int | None:
     """Return the frames that were lost in the fabric; none where nobody looked."""
     lost = summary.get("frames_lost")
     return None if lost is None else sum(lost.values())
+
+
+def _with_lost_at_most(lost: int | None, metrics: dict[str, Any]) -> dict[str, Any]:
+    """Return the metrics of a job, what was on its way as it was cut off not counted as lost."""
+    own = metrics.get("data_frames_lost")
+    return metrics if lost is None or own is None else metrics | {"data_frames_lost": min(own, lost)}
 
 
 def _stalls(summary: Mapping[str, Any], tables: Tables) -> list[str] | None:

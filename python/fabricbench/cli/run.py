@@ -162,16 +162,16 @@ def run_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
         _check_lab(backend, hosts)
         backend = "hosts"
     limits = None if force else loading.machine_limits(time_limit)
-    named = None if profile is None else str(profile.absolute())
 
     def load(scale: int | None) -> LoadedPlan:
+        named = str(profile.absolute()) if profile else None
         own = _as_overrides(tag=tag, backend=backend, seed=seed, scale=scale, profile=named)
         with named_as_written(own):
             given = [*(overrides or ()), *own.values()]
             return loading.load(plan, given, limits, variants or (), quick=quick)
 
     loaded = load(scale or (fitting_scale(load(1)) if in_lab else None))
-    _announce(loaded)
+    warn(loaded)
     settings = _settings(path, fast_forward=fast_forward)
     authorities = {"hosts_authority": str(authority_folder(workspace, authority))}
 
@@ -200,20 +200,21 @@ def run_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
         def measure(one: LoadedPlan, told_hosts: Mapping[str, Any], suite: str | None = None) -> Outcome:
             return carry_out(one, carrier_of(one, told_hosts), resume=resume, suite=suite)
 
+        _tell_cost(loaded)
         outcome = carry_out(predicted, predictor, resume=True) if predicted and predictor else None
         if outcome is None or outcome.stopped_by is None:
-            if isinstance(measuring, LabPlan):
-                outcome = measuring.measure(measure)
-            else:
-                outcome = carry_out(loaded, measuring, resume=resume)
+            outcome = (
+                measuring.measure(measure)
+                if isinstance(measuring, LabPlan)
+                else carry_out(loaded, measuring, resume=resume)
+            )
     _tell(store, loaded.plan.name, outcome, output, twin=twin)
 
 
-def _announce(loaded: LoadedPlan) -> None:
-    """Write what is odd about a plan, and the estimate of a long run where no terminal shows its progress."""
+def _tell_cost(loaded: LoadedPlan) -> None:
+    """Write the estimate of a long run where no terminal shows its progress."""
     from fabricbench.cli.progress import LONG_MS
 
-    warn(loaded)
     if not sys.stderr.isatty() and sum(each["time_ms"] for each in loaded.bounds) >= LONG_MS:
         note(loaded.cost)
 
