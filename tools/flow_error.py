@@ -29,6 +29,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from tools.swarm.failing import failing_plan_of
 from tools.swarm.generate import plan_of
 from tools.swarm.long import long_plan_of
+from tools.swarm.record import FRAME_OVERHEAD_BYTES
 
 from fabricbench import units
 from fabricbench.backend.protocol import RefusedError
@@ -68,7 +69,6 @@ QUEUE_FRAMES = 25
 """A deeper egress queue of a switch is congestion."""
 EVEN = 0.9
 """Links that carry on average so much of what the busiest of them does share the load evenly."""
-FRAME_OVERHEAD_BYTES = 82
 _LOST = re.compile(r"(dropped|lost|fcs)\w*_frames")
 
 NONE, COLLISIONS, OVERSUBSCRIBED, INCAST = "none", "ECMP collisions", "oversubscribed", "incast"

@@ -74,7 +74,7 @@ fabricbench counters COUNTERS_DB.json --format csv
 fabricbench explain nccl.txt --counters leaf1-after.txt --before leaf1-before.txt --uplinks 'Ethernet9?'
 fabricbench explain nccl.txt --counters host1-ethtool-after.txt --before host1-ethtool-before.txt
 ```
-Write what a switch or host says into a file, once before and once after a run. `counters` shows the growth of
+Save the output of a switch or host in a file, before and after a run. `counters` shows the growth of
 each counter by port (`Ethernet0`, `eth0`, `mlx5_0/1`), queue (`Ethernet0:3`, multicast `Ethernet0:MC3`),
 priority group (`Ethernet0:PG3`) or pool, with its namespace on a switch of several chips (`asic0:...`), what
 it counts, and the [metric](metrics.md) that counts the same. `explain` takes it as evidence for

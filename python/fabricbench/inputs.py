@@ -100,7 +100,7 @@ def _check_kind(status: os.stat_result, path: Path) -> None:
 
 
 def _content(descriptor: int, limit: int) -> bytes:
-    with os.fdopen(os.dup(descriptor), "rb") as file:
+    with open(descriptor, "rb", closefd=False) as file:
         return file.read(limit)
 
 

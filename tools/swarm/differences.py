@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 from zlib import crc32
 
-from tools.swarm.record import MACHINE_FACTS, Record, Violation, run_trial
+from tools.swarm.record import FRAME_OVERHEAD_BYTES, MACHINE_FACTS, Record, Violation, run_trial
 
 import fabricbench as fb
 from fabricbench.backend.protocol import RefusedError
@@ -109,7 +109,7 @@ def flow_violations(planned: PlannedTrial, record: Record) -> Iterator[Violation
 def _is_idle(record: Record) -> bool:
     """Tell whether everything was delivered at once and no queue was deep."""
     resent = any(row["retransmits"] for row in record.results)
-    frame_bytes = record.spec["transport"]["mtu_bytes"] + 82
+    frame_bytes = record.spec["transport"]["mtu_bytes"] + FRAME_OVERHEAD_BYTES
     deepest = max((port["queue_max_bytes"] for port in record.ports), default=0)
     is_short = deepest <= IDLE_FRAMES * frame_bytes
     return record.is_complete and record.is_lossless and not resent and is_short

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 Row = dict[str, Any]
 
+FRAME_OVERHEAD_BYTES = 82
+"""A data frame without its payload, and what the link adds to it [bytes]."""
 PS_BITS = 8 * 10**12
 """Picoseconds that a byte takes at 1 bit/s."""
 MACHINE_FACTS = tuple(name for name in ENGINE_FACTS if name != "packet_hops")

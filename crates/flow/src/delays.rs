@@ -1,5 +1,5 @@
-//! Delays that the model takes for short: those on idle paths for a rate control, those behind other queue pairs
-//! for a timeout.
+//! Delays that the model neglects: those on idle paths for a rate control, those behind other queue pairs for a
+//! timeout.
 //!
 //! Flows have no delays for senders to react to: Swift keeps its largest window, TIMELY its rate, and no timer
 //! expires. Where an idle path alone has packets come back later than the target of Swift or the upper limit of
@@ -25,9 +25,11 @@ const FRAME_BYTES_MAX: u64 = 4_300;
 /// # Errors
 /// When one is, with the hosts.
 pub(crate) fn check(spec: &RunSpec, paths: &Paths, jobs: &Jobs) -> Result<(), SpecError> {
-    if !may_be_long(spec, &paths.network.graph) {
+    let graph = &paths.network.graph;
+    if !may_be_long(spec, graph) {
         return Ok(());
     }
+    let may_expire = may_expire(spec, graph);
     let (mut delays, mut loads) = (Delays::new(spec), Loads::default());
     for pair in jobs.queue_pairs().filter(|pair| !pair.is_local()) {
         let mut chunks = jobs.chunks_of(pair.number).peekable();
@@ -39,9 +41,13 @@ pub(crate) fn check(spec: &RunSpec, paths: &Paths, jobs: &Jobs) -> Result<(), Sp
         }
         let bytes = jobs.chunk(first).bytes;
         delays.add(paths, &path, [pair.src_host, pair.dst_host], bytes);
+        if !may_expire {
+            continue;
+        }
+        let outstanding = delays.outstanding(paths, bytes);
         let mut steps: Vec<u32> = chunks.map(|chunk| jobs.place(chunk).1.step).collect();
         steps.dedup();
-        steps.into_iter().for_each(|step| loads.add(&path, step, delays.outstanding(paths, bytes)));
+        steps.into_iter().for_each(|step| loads.add(&path, step, outstanding));
     }
     delays.check(loads.longest_wait(spec, paths))
 }
@@ -76,8 +82,14 @@ pub(crate) fn check_rings<'a>(
     delays.check(Span::ZERO)
 }
 
-/// Whether a look at the paths is worth it.
+/// Whether paths have to be examined.
 pub(crate) fn may_be_long(spec: &RunSpec, graph: &Graph) -> bool {
+    !matches!(spec.transport.rate_control, RateControl::LineRate { .. } | RateControl::Dcqcn { .. })
+        || may_expire(spec, graph)
+}
+
+/// Whether a timeout is not above a bound of all delays.
+fn may_expire(spec: &RunSpec, graph: &Graph) -> bool {
     let slowest = graph.links.iter().map(|link| link.rate.bps()).min().unwrap_or(1);
     let cable = graph.links.iter().map(|link| link.delay).max().unwrap_or_default();
     let latency = spec.fabric.nic.latency_ps.max(spec.fabric.switch.pipeline_latency_ps);
@@ -85,14 +97,13 @@ pub(crate) fn may_be_long(spec: &RunSpec, graph: &Graph) -> bool {
     let bytes = packets * FRAME_BYTES_MAX + spec.fabric.switch.buffer.size_bytes;
     let wait = Rate::from_bps(slowest).span_of(bytes);
     let longest = LINKS_MAX * (cable.0 + latency) + wait.0;
-    !matches!(spec.transport.rate_control, RateControl::LineRate { .. } | RateControl::Dcqcn { .. })
-        || spec.transport.timeout_ps <= longest
+    spec.transport.timeout_ps <= longest
 }
 
 /// The longest delays on idle paths.
 struct Delays<'a> {
     transport: &'a TransportSpec,
-    /// By which a packet is furthest beyond the target of its path, with the hosts.
+    /// Round-trip time of the packet furthest above its target, the target, and the hosts.
     late: Option<(Span, Span, [HostId; 2])>,
     /// The longest from a post to its first acknowledgement, with the hosts.
     acknowledged: (Span, [HostId; 2]),
@@ -139,8 +150,8 @@ impl<'a> Delays<'a> {
             RateControl::Timely { rtt_high_ps, .. } => Span(rtt_high_ps),
             RateControl::LineRate { .. } | RateControl::Dcqcn { .. } => return,
         };
-        let excess = |(packet, target, _): (Span, Span, _)| packet.0.saturating_sub(target.0);
-        if packet > target && self.late.is_none_or(|late| packet.0 - target.0 > excess(late)) {
+        let excess = self.late.map_or(0, |(packet, target, _)| packet.0 - target.0);
+        if packet.0.saturating_sub(target.0) > excess {
             self.late = Some((packet, target, hosts));
         }
     }

@@ -2,9 +2,9 @@
 //!
 //! What is sent of a chunk at a time is a burst: as much as the window has room for. A burst is acknowledged as
 //! one, when the last of its packets is; a chunk that is longer than the window is one burst, whose packets wait
-//! for each other (see [`crate::train::Frames::windowed`]), and what follows it goes at the rate of the window. Of one
-//! that is not, packets are acknowledged one after the other, no slower than packets that follow are sent: these go as
-//! soon as none of them has to wait for another acknowledgement.
+//! for each other (see [`crate::train::Frames::windowed`]), and what follows it goes at the rate of the window. A
+//! chunk that fits the window starts as soon as none of its packets has to wait: acknowledgements of the burst before it
+//! arrive one by one, at the rate of the slowest link.
 
 use std::collections::VecDeque;
 use units::{Instant, Span};
@@ -45,7 +45,7 @@ pub(crate) struct Connection {
     outstanding: u64,
     is_sending: bool,
     has_failed: bool,
-    /// See [`Self::next`]; none before it mattered.
+    /// Transmission time of a packet on the slowest link of the path; none until it is needed.
     packet_time: Option<Span>,
     /// When it was said to open.
     opens: Option<Instant>,
@@ -57,7 +57,7 @@ impl Connection {
     }
 
     /// What it may send at `now`, with a window of so many packets; a burst is taken for being sent. `packet_time`
-    /// says what a packet of a chunk takes on its slowest link.
+    /// returns the transmission time of a packet of a chunk on its slowest link.
     pub(crate) fn next(&mut self, now: Instant, window: u64, packet_time: impl FnOnce(u32) -> Span) -> Next {
         self.forget(now);
         let Some(&mut (slot, ref mut left)) = self.waiting.front_mut().filter(|_| !self.is_sending) else {

@@ -94,9 +94,9 @@ def explain_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
     With `--try` the remedies run in the simulator as trials of the same plan, size and seed, and are printed
     with their gain, the best first. They stay in the workspace, where `compare` finds them.
 
-    A FILE is set beside what is expected of its fabric, and each cause says which test or counter tells it
-    apart from others. `--counters` adds counters of switches and hosts as evidence, their growth since
-    `--before` if that is given.
+    A FILE is compared with the bandwidth expected of its fabric, and each cause names the test or counter
+    that separates it from others. `--counters` adds counters of switches and hosts as evidence,
+    their growth since `--before` if that is given.
 
     Exit status: 0, 130 when stopped by Ctrl-C, 143 by SIGTERM; what finished before is printed.
     """

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final
 
-from fabricbench.measured.nccl_check import KINDS, factor_of
+from fabricbench.measured.nccl_check import KINDS, bandwidths
 from fabricbench.measured.nccl_debug import DebugFacts, Seen, setting
 from fabricbench.measured.ras import RasReport
 from fabricbench.measured.runs import described
@@ -372,4 +372,4 @@ def bus_bandwidth(kind_name: str, ranks: int, size_bytes: int, time_us: float | 
     kind = KINDS.get(kind_name)
     if kind is None or not time_us or not size_bytes:
         return None
-    return size_bytes / time_us / 1e3 * factor_of(kind.factor, ranks)
+    return bandwidths(kind, ranks, size_bytes, time_us)[1]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from fabricbench.measured.examined import Examined, Suspect
@@ -31,43 +31,43 @@ _LINES_MAX: Final = 6
 
 def slow_receiver(case: Examined) -> Iterator[Suspect]:
     """A host whose adapter pauses the network or drops what arrives."""
-    hosts = of_kind(case.switches, "host")
-    lines = list(counted_lines(hosts, (*_RECEIVER_DROPS, *_RECEIVER_PAUSES)))
-    if lines:
-        yield Suspect(
-            "slow-receiver",
-            "an adapter takes in less than its link brings: it pauses its switch port or drops what arrives",
-            confidence_of(case, is_strong=True),
-            lines[:_LINES_MAX],
-            "the same counters of all hosts: one that pauses alone is slow (`lspci -vv` LnkSta, IOMMU, NUMA "
-            "node, memory bandwidth, outbound_pci_stalled_wr); `ib_write_bw` to it from another host",
-        )
+    yield from _counted(
+        case,
+        (*_RECEIVER_DROPS, *_RECEIVER_PAUSES),
+        "slow-receiver",
+        "an adapter takes in less than its link brings: it pauses its switch port or drops what arrives",
+        "the same counters of all hosts: one that pauses alone is slow (`lspci -vv` LnkSta, IOMMU, NUMA "
+        "node, memory bandwidth, outbound_pci_stalled_wr); `ib_write_bw` to it from another host",
+    )
 
 
 def lost_packets(case: Examined) -> Iterator[Suspect]:
     """Retransmissions that the adapters of hosts counted."""
-    lines = list(counted_lines(of_kind(case.switches, "host"), _LOSSES))
-    if lines:
-        yield Suspect(
-            "packet-loss",
-            "packets were lost, or arrived out of order, between the adapters: each costs a retransmission, "
-            "with go-back-N of all that follows",
-            confidence_of(case, is_strong=True),
-            lines[:_LINES_MAX],
-            "drops of the queues and priority groups of every switch of the path, rx_discards_phy of the "
-            "receiver; without any drop it is order: adaptive routing or spraying, out-of-order receipt off",
-        )
+    yield from _counted(
+        case,
+        _LOSSES,
+        "packet-loss",
+        "packets were lost, or arrived out of order, between the adapters: each costs a retransmission, "
+        "with go-back-N of all that follows",
+        "drops of the queues and priority groups of every switch of the path, rx_discards_phy of the "
+        "receiver; without any drop it is order: adaptive routing or spraying, out-of-order receipt off",
+    )
 
 
 def not_ready(case: Examined) -> Iterator[Suspect]:
     """Receive requests that were missing as messages arrived."""
-    lines = list(counted_lines(of_kind(case.switches, "host"), _NOT_READY))
+    yield from _counted(
+        case,
+        _NOT_READY,
+        "receiver-not-ready",
+        "messages arrived before a receive request: the receiving process is late, and the sender waits",
+        "the same counters of each host: the one that has them runs the slow process (its CPUs, clock, "
+        "other jobs)",
+    )
+
+
+def _counted(case: Examined, counters: Sequence[str], name: str, text: str, test: str) -> Iterator[Suspect]:
+    """Yield a cause whose evidence is counters of hosts, if any of them counted something."""
+    lines = list(counted_lines(of_kind(case.switches, "host"), counters))
     if lines:
-        yield Suspect(
-            "receiver-not-ready",
-            "messages arrived before a receive request: the receiving process is late, and the sender waits",
-            confidence_of(case, is_strong=True),
-            lines[:_LINES_MAX],
-            "the same counters of each host: the one that has them runs the slow process (its CPUs, clock, "
-            "other jobs)",
-        )
+        yield Suspect(name, text, confidence_of(case, is_strong=True), lines[:_LINES_MAX], test)

@@ -84,6 +84,12 @@ def factor_of(factor: Factor, ranks: int) -> float:
     return {"2(n-1)/n": 2 * part, "(n-1)/n": part, "1": 1.0}[factor]
 
 
+def bandwidths(kind: Kind, ranks: int, size_bytes: int, time_us: float) -> tuple[float, float]:
+    """Return size over time, and the bus bandwidth, of a result that took longer than 0 [GB/s]."""
+    rate = size_bytes / time_us / 1e3
+    return rate, rate * factor_of(kind.factor, ranks)
+
+
 @dataclass(frozen=True)
 class Print:
     """What is printed of one result.

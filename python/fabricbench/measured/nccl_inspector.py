@@ -20,7 +20,7 @@ from fabricbench.measured.digits import Interval
 from fabricbench.measured.json_text import Fields, documents_and_lines
 from fabricbench.measured.model import Given, Row, Table, Value
 from fabricbench.measured.nccl import collective_of
-from fabricbench.measured.nccl_check import KINDS, Kind, factor_of
+from fabricbench.measured.nccl_check import KINDS, Kind, bandwidths
 from fabricbench.measured.nccl_log import algorithm_name, protocol_name
 from fabricbench.measured.text import Document, shown
 
@@ -181,9 +181,8 @@ def _require_bandwidths(
     """
     if not time_us:
         return
-    rate = size / time_us / 1e3
-    bus = rate * factor_of(kind.factor, ranks)
-    for name, value in (("coll_algobw_gbs", rate), ("coll_busbw_gbs", bus)):
+    names = ("coll_algobw_gbs", "coll_busbw_gbs")
+    for name, value in zip(names, bandwidths(kind, ranks, size, time_us), strict=True):
         found = body.number(name)
         # As other writers of the format print two decimals.
         if not Interval.written(found, 2).meets(Interval.written(value, 6)):

@@ -16,7 +16,7 @@ from fabricbench.measured.digits import Interval
 from fabricbench.measured.line import Line
 from fabricbench.measured.model import Given, Row, Table, Value
 from fabricbench.measured.nccl import collective_of
-from fabricbench.measured.nccl_check import KINDS, Kind, factor_of
+from fabricbench.measured.nccl_check import KINDS, Kind, bandwidths
 from fabricbench.measured.text import RANKS_HINT, ROW_HINT, Document, command_before, command_lines, shown
 
 NAME: Final = "nccom-test"
@@ -148,9 +148,7 @@ def _require_bandwidths(
     """
     if not time_us:
         return
-    rate = size / time_us / 1e3
-    bus = rate * factor_of(run.kind.factor, run.ranks)
-    for name, value in zip(_BANDWIDTHS, (rate, bus), strict=True):
+    for name, value in zip(_BANDWIDTHS, bandwidths(run.kind, run.ranks, size, time_us), strict=True):
         near = Interval(value * (1 - _AGREES), value * (1 + _AGREES))
         if not Interval.printed(cells[name]).meets(near):
             what = f"{run.kind.name} of {size:,} bytes, {run.ranks:,} ranks and {time_us:g} us"

@@ -64,13 +64,9 @@ pub(crate) struct Paths {
 /// Walks the paths of all queue pairs.
 pub(crate) fn paths(spec: &RunSpec, fabric: &Fabric, flows: &Flows) -> Paths {
     let mut walk = Walk::new(spec, fabric, flows);
-    if choice(spec) != Choice::PerFlow {
-        return Paths { egress_qps: walk.queue_pairs_of_nodes(), rows: Vec::new() };
-    }
-    let mut links: Vec<u16> = Vec::with_capacity(flows.queue_pair_count() as usize);
-    flows.each_queue_pair(|pair| links.push(if is_shown(&pair) { walk.count(&pair) } else { 0 }));
+    let links = walk.count_all(spec);
     let egress_qps = walk.queue_pairs_of_nodes();
-    let Some(stride) = stride(&links, spec.observe.path_rows as usize) else {
+    let Some(stride) = links.and_then(|links| stride(&links, spec.observe.path_rows as usize)) else {
         return Paths { egress_qps, rows: Vec::new() };
     };
     let mut rows = Vec::new();
@@ -90,13 +86,7 @@ pub(crate) fn paths(spec: &RunSpec, fabric: &Fabric, flows: &Flows) -> Paths {
 /// How many queue pairs send their data out of each port of each node; see [`Paths::egress_qps`].
 pub(crate) fn queue_pairs_of_ports(spec: &RunSpec, fabric: &Fabric, flows: &Flows) -> Vec<Vec<u32>> {
     let mut walk = Walk::new(spec, fabric, flows);
-    if choice(spec) == Choice::PerFlow {
-        flows.each_queue_pair(|pair| {
-            if is_shown(&pair) {
-                walk.count(&pair);
-            }
-        });
-    }
+    walk.count_all(spec);
     walk.queue_pairs_of_nodes()
 }
 
@@ -155,6 +145,18 @@ impl<'a> Walk<'a> {
         });
         let hosts = hosts.iter().map(|host| vec![0; host.ports.len()]).collect();
         Self { graph, flows, hosts, switches: switches.collect() }
+    }
+
+    /// Sends every queue pair on its way; returns how many links between switches each has, 0 of those not
+    /// shown. None where queue pairs have no path of their own: none is sent then.
+    fn count_all(&mut self, spec: &RunSpec) -> Option<Vec<u16>> {
+        if choice(spec) != Choice::PerFlow {
+            return None;
+        }
+        let flows = self.flows;
+        let mut links = Vec::with_capacity(flows.queue_pair_count() as usize);
+        flows.each_queue_pair(|pair| links.push(if is_shown(&pair) { self.count(&pair) } else { 0 }));
+        Some(links)
     }
 
     /// How many queue pairs were sent out of each port, by node.

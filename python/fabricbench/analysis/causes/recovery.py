@@ -47,10 +47,9 @@ _EFFECT = 0.005
 def overruns(case: Case) -> Iterator[Finding]:
     """Find frames lost on links that the job uses, by cause, and where.
 
-    A job that noticed no loss has none of its own where others use the fabric, too. A failure that took next
-    to nothing of the time of a job is no cause of it. What found the buffer of a switch full is told of a
-    lossy fabric where PFC does not hold for data and the job noticed: it sent again, waited for a timeout, or
-    never completed.
+    Where several jobs use the fabric, a job that noticed no loss has none of its own. A failure that cost a
+    job next to no time is no cause. Frames dropped at a full buffer make a lossy fabric the cause where PFC
+    does not apply to data and the job noticed: it sent again, waited for a timeout, or never completed.
     """
     lossy = lossy_setting(case.record.run_spec)
     for name, known in _LOSSES.items():

@@ -231,7 +231,7 @@ impl Ends {
     }
 }
 
-/// What became of a chunk whose payload was what was sent, if that was checked: wrong payload makes it fail.
+/// Status of a chunk. One with wrong payload has failed, whatever its sender reports.
 const fn status(sent: Option<&SentHalf>, is_verified: Option<bool>) -> ChunkStatus {
     match (sent, is_verified) {
         (Some(SentHalf { status: SentStatus::Failed, .. }), _) | (_, Some(false)) => ChunkStatus::Failed,
