@@ -83,11 +83,21 @@ impl Schedule {
                 standing.ready_since = if deadline > standing.updated { deadline } else { now };
                 self.ready.push_back(place);
             }
-        } else if deadline < standing.timer {
-            standing.timer = deadline;
-            self.timers.push(Reverse((deadline, place)));
+            // While the limit keeps it from sending, its retransmission timer runs: all packets under way may
+            // be lost.
+            self.set_timer(place, standing, queue_pair.retransmission_deadline());
+        } else {
+            self.set_timer(place, standing, deadline);
         }
         standing.updated = now;
+    }
+
+    /// Looks at a queue pair at `at`, unless it has an earlier timer.
+    fn set_timer(&mut self, place: usize, standing: &mut Standing, at: Instant) {
+        if at < standing.timer {
+            standing.timer = at;
+            self.timers.push(Reverse((at, place)));
+        }
     }
 
     /// How many are urgent.
@@ -239,5 +249,22 @@ mod tests {
             NOW + Span::from_us(100),
             "nothing to do for those that wait"
         );
+    }
+
+    #[test]
+    fn the_limit_does_not_stop_a_retransmission_timer() {
+        let (mut schedule, mut standing, mut pair) = (Schedule::new(2), Standing::default(), queue_pair());
+        for _ in 0..2 {
+            assert!(pair.poll_transmit(NOW).is_some());
+        }
+        schedule.update(3, &mut standing, &pair, NOW);
+        assert!(schedule.is_full() && pair.deadline() <= NOW, "its window is open, the limit is reached");
+        let due = NOW + Span::from_us(100);
+        assert_eq!((schedule.next_ready(), schedule.deadline(Instant::ZERO)), (None, due));
+        assert_eq!(schedule.next_expired(due), Some((due, 3)));
+        standing.leave_timer(due);
+        pair.on_timeout(due);
+        schedule.update(3, &mut standing, &pair, due);
+        assert_eq!(schedule.next_ready(), Some(3), "it sends again");
     }
 }

@@ -100,6 +100,16 @@ fn where_everything_is_lost_the_transfer_fails_and_says_so() {
 }
 
 #[test]
+fn where_everything_is_lost_in_the_middle_of_a_window_the_transfer_fails() {
+    // More packets than all queue pairs of an endpoint may have under way, and a window that lets them out.
+    let mut all_lost = description(LossRecovery::GoBackN, 1, &[8 << 20]);
+    (all_lost.timeout_ps, all_lost.retry_count, all_lost.window_packets) = (10_000_000_000, 2, 1 << 20);
+    all_lost.limit_ps = 5_000_000_000_000;
+    let transfer = &run(&all_lost).unwrap().transfers[0];
+    assert_eq!((transfer.status, transfer.timeouts), ("retry-exceeded", 3));
+}
+
+#[test]
 fn the_limit_of_time_ends_what_has_not_ended() {
     let mut all_lost = description(LossRecovery::Selective, 1, &[10_000]);
     all_lost.limit_ps = 5_000_000_000;

@@ -393,6 +393,13 @@ impl QueuePair {
         }
     }
 
+    /// When [`Self::on_timeout`] is due, whether or not there is a packet to send before; [`Instant::NEVER`]
+    /// while nothing is under way.
+    #[must_use]
+    pub fn retransmission_deadline(&self) -> Instant {
+        if self.is_failed { Instant::NEVER } else { self.sends.retransmission_deadline() }
+    }
+
     /// Packets of posted work that are under way, as far as is known: those to be sent again are not.
     #[must_use]
     pub fn in_flight_packets(&self) -> u32 {

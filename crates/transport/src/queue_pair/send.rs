@@ -183,8 +183,13 @@ impl SendQueue {
     pub(super) fn deadline(&self, config: &Config) -> Instant {
         let may_send = self.requester.can_transmit(config, self.rate.window_packets());
         let next = if may_send { self.ready_at() } else { Instant::NEVER };
+        next.min(self.retransmission_deadline())
+    }
+
+    /// When [`Self::on_timeout`] is due.
+    pub(super) fn retransmission_deadline(&self) -> Instant {
         // A peer that is not ready is not silent.
-        next.min(self.requester.deadline().max(self.not_before))
+        self.requester.deadline().max(self.not_before)
     }
 
     pub(super) fn on_timeout(&mut self, config: &Config, now: Instant) -> TimeoutOutcome {
