@@ -9,7 +9,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -162,11 +162,13 @@ class Hosts:
             self.command(workspace, *more), check=False, capture_output=True, text=True, timeout=120
         )
 
-    def begin(self, workspace: Path, environment: Mapping[str, str] | None = None) -> subprocess.Popen[str]:
+    def begin(
+        self, workspace: Path, environment: Mapping[str, str] | None = None, more: Sequence[str] = ()
+    ) -> subprocess.Popen[str]:
         """Start a controller, and return it once data flows."""
         before = self.sent_datagrams()
         started = subprocess.Popen(
-            self.command(workspace),
+            self.command(workspace, *more),
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
