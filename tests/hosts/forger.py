@@ -2,9 +2,9 @@
 
     forger.py SECONDS SEED RATE
 
-Forged packets come from the addresses and for the queue pairs of live connections and have a right ICRC but in
-one kind: data with another payload, PSN, opcode, RETH, length or queue pair, copies of old packets, and the
-packet that comes next; ACKs, NAKs and CNPs; bytes at random. RATE packets a second at most. Prints how many of
+Forged packets have the addresses and queue pairs of live connections and, but for one kind, a right ICRC:
+data with another payload, PSN, opcode, RETH, length, partition or queue pair, copies of old packets, and the
+packet that comes next; ACKs, NAKs and CNPs; random bytes. At most RATE packets a second. Prints how many of
 each kind were sent, as JSON.
 """
 
@@ -33,6 +33,14 @@ ACKNOWLEDGE, NOTIFICATION = 0x11, 0x81
 VARIANT = (1, 8, 10, 11, 26, 27, 32)
 PSN_COUNT: Final = 1 << 24
 KEPT_PACKETS: Final = 300
+PAYLOAD_AT: Final = BTH_BYTES + 16
+"""From here on there is only payload, in the first packet of a message as well."""
+MIXED: Final = [
+    "psn", "next", "reply", "payload", "opcode", "reth", "padding", "cut", "longer", "queue_pair", "replay",
+    "partition", "cnp", "icrc", "noise",
+]  # fmt: skip
+MODES: Final = {"mixed": MIXED, "psn": ["psn"], "next": ["next"], "reply": ["reply"]}
+"""Kinds that one call forges: of everything, or a flood of one kind."""
 
 
 @dataclass(frozen=True)
@@ -42,28 +50,28 @@ class Packet:
     source: bytes
     destination: bytes
     source_port: int
-    bytes: bytes
+    data: bytes
 
     @property
     def opcode(self) -> int:
-        return self.bytes[0]
+        return self.data[0]
 
     @property
     def psn(self) -> int:
-        return int.from_bytes(self.bytes[9:12], "big")
+        return int.from_bytes(self.data[9:12], "big")
 
     def with_psn(self, psn: int) -> Packet:
         return self.edited(9, (psn % PSN_COUNT).to_bytes(3, "big"))
 
     def edited(self, at: int, value: bytes) -> Packet:
-        return replace(self, bytes=self.bytes[:at] + value + self.bytes[at + len(value) :])
+        return replace(self, data=self.data[:at] + value + self.data[at + len(value) :])
 
     def ip_packet(self, icrc: bytes | None = None) -> bytes:
         """Return it with its headers, and with the ICRC that is right unless one is given."""
-        length = 28 + len(self.bytes) + ICRC_BYTES
+        length = 28 + len(self.data) + ICRC_BYTES
         ip = struct.pack("!BBHHHBBH", 0x45, 0x6A, length, 0, 0x4000, 64, UDP, 0)
         udp = struct.pack("!HHHH", self.source_port, ROCE_PORT, length - 20, 0)
-        packet = ip + self.source + self.destination + udp + self.bytes
+        packet = ip + self.source + self.destination + udp + self.data
         if icrc is None:
             covered = bytearray(packet)
             for at in (at for at in VARIANT if at < len(covered)):
@@ -90,8 +98,7 @@ class Forger:
         self.data: deque[Packet] = deque(maxlen=KEPT_PACKETS)
         self.acks: deque[Packet] = deque(maxlen=KEPT_PACKETS)
         self.first: Packet | None = None
-        # What one stretch forges: mixed, or floods of one kind.
-        self.mode = self.draw.choice(["mixed", "mixed", "psn", "next", "replies"])
+        self.mode = self.draw.choice(["mixed", *MODES])
 
     def see(self, packet: Packet) -> None:
         if packet.opcode in REQUESTS:
@@ -105,59 +112,60 @@ class Forger:
         """Return the name of a kind and a packet of it."""
         if not self.data:
             return None
-        kinds = {"psn": "psn", "next": "next", "replies": "reply"}
-        kind = kinds.get(self.mode) or self.draw.choice(
-            "psn next reply payload opcode reth pad cut longer pair replay key cnp icrc random".split()
-        )
+        kind = self.draw.choice(MODES[self.mode])
         if kind == "reply":
             return self.reply()
         packet = self.draw.choice(self.data)
         if kind == "icrc":
             return kind, packet.ip_packet(os.urandom(4))
-        if kind == "random":
-            return kind, replace(packet, bytes=os.urandom(self.draw.randrange(1, 300))).ip_packet()
-        return kind, self.changed(kind, packet).ip_packet()
+        return kind, getattr(self, kind)(packet).ip_packet()
 
-    def changed(self, kind: str, packet: Packet) -> Packet:
-        """Return a data packet with one thing changed, or a CNP."""
-        draw, data = self.draw, packet.bytes
-        match kind:
-            case "psn":
-                shift = draw.choice([1, -1, 2, 5_000, -5_000, 1 << 22, 1 << 23, draw.randrange(PSN_COUNT)])
-                return self.spoilt(packet).with_psn(packet.psn + shift)
-            case "next":
-                newest = self.data[-1]
-                return self.spoilt(newest).with_psn(newest.psn + draw.choice([1, 1, 2, 3]))
-            case "payload":
-                return self.spoilt(packet)
-            case "opcode":
-                return packet.edited(0, draw.randbytes(1))
-            case "reth":
-                first = self.first or packet
-                return first.edited(BTH_BYTES + draw.choice([0, 4, 8, 12]), draw.randbytes(4)).with_psn(
-                    packet.psn + draw.choice([0, 1])
-                )
-            case "pad":
-                return packet.edited(1, draw.randbytes(1))
-            case "cut":
-                return replace(packet, bytes=data[: draw.randrange(1, len(data))])
-            case "longer":
-                return replace(packet, bytes=data + draw.randbytes(draw.choice([1, 4, 4_096])))
-            case "pair":
-                return packet.edited(5, draw.choice([b"\0\0\0", b"\xff\xff\xff", draw.randbytes(3)]))
-            case "key":
-                return packet.edited(2, draw.randbytes(2))
-            case "cnp":
-                return replace(packet, bytes=bytes([NOTIFICATION]) + data[1:8] + bytes(4 + 16))
-            case _:
-                return packet
+    def noise(self, packet: Packet) -> Packet:
+        return replace(packet, data=self.draw.randbytes(self.draw.randrange(1, 300)))
 
-    def spoilt(self, packet: Packet) -> Packet:
-        """Return a packet with one byte of its payload changed."""
-        if len(packet.bytes) <= BTH_BYTES + 20:
+    def replay(self, packet: Packet) -> Packet:
+        return packet
+
+    def payload(self, packet: Packet) -> Packet:
+        """Change a byte of the payload."""
+        if len(packet.data) <= PAYLOAD_AT:
             return packet
-        at = self.draw.randrange(BTH_BYTES + 16, len(packet.bytes))
-        return packet.edited(at, bytes([packet.bytes[at] ^ self.draw.randrange(1, 256)]))
+        at = self.draw.randrange(PAYLOAD_AT, len(packet.data))
+        return packet.edited(at, bytes([packet.data[at] ^ self.draw.randrange(1, 256)]))
+
+    def psn(self, packet: Packet) -> Packet:
+        shifts = [1, -1, 2, 5_000, -5_000, 1 << 22, 1 << 23, self.draw.randrange(PSN_COUNT)]
+        return self.payload(packet).with_psn(packet.psn + self.draw.choice(shifts))
+
+    def next(self, packet: Packet) -> Packet:  # noqa: ARG002 -- the newest one
+        newest = self.data[-1]
+        return self.payload(newest).with_psn(newest.psn + self.draw.choice([1, 1, 2, 3]))
+
+    def opcode(self, packet: Packet) -> Packet:
+        return packet.edited(0, self.draw.randbytes(1))
+
+    def reth(self, packet: Packet) -> Packet:
+        """Change address, key or length of the first packet of a message."""
+        first, psn = self.first or packet, packet.psn + self.draw.choice([0, 1])
+        return first.edited(BTH_BYTES + self.draw.choice([0, 4, 8, 12]), self.draw.randbytes(4)).with_psn(psn)
+
+    def padding(self, packet: Packet) -> Packet:
+        return packet.edited(1, self.draw.randbytes(1))
+
+    def cut(self, packet: Packet) -> Packet:
+        return replace(packet, data=packet.data[: self.draw.randrange(1, len(packet.data))])
+
+    def longer(self, packet: Packet) -> Packet:
+        return replace(packet, data=packet.data + self.draw.randbytes(self.draw.choice([1, 4, 4_096])))
+
+    def queue_pair(self, packet: Packet) -> Packet:
+        return packet.edited(5, self.draw.choice([b"\0\0\0", b"\xff\xff\xff", self.draw.randbytes(3)]))
+
+    def partition(self, packet: Packet) -> Packet:
+        return packet.edited(2, self.draw.randbytes(2))
+
+    def cnp(self, packet: Packet) -> Packet:
+        return replace(packet, data=bytes([NOTIFICATION]) + packet.data[1:8] + bytes(4 + 16))
 
     def reply(self) -> tuple[str, bytes] | None:
         """Return an acknowledgement of what was not sent, or a refusal of what was not refused."""
