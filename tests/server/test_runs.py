@@ -49,6 +49,17 @@ def test_a_run_gives_the_trials_of_the_command_line(server: Live, tmp_path: Path
     assert {row["id"] for row in listed} == {trial["id"] for trial in run["trials"]}
 
 
+@pytest.mark.parametrize(("limit", "verdict"), [(0.000001, "fail"), (1000, "pass")])
+def test_a_run_says_whether_the_criteria_of_its_plan_are_met(
+    server: Live, limit: float, verdict: str
+) -> None:
+    text = f"{SMALL}\ncriteria: [{{metric: completion_time_ms, max: {limit}}}]\n"
+    run = server.until_state(server.submit(text), "complete")
+    assert (run["verdict"], [trial["verdict"] for trial in run["trials"]]) == (verdict, [verdict] * 2)
+    (listed,) = [each for each in server.client.get("/api/v1/runs").json()["runs"] if each["id"] == run["id"]]
+    assert listed["verdict"] == verdict
+
+
 def test_a_run_with_auto_says_what_it_chose(server: Live) -> None:
     run = server.until_state(server.submit(backend="auto", tags=["chosen"]), "complete")
     assert run["backend"] == "auto"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -49,6 +49,22 @@ def outcomes_of(workspace: Workspace, suites: Sequence[str]) -> dict[str, RunOut
         known = outcomes.get(trial.facts.suite, RunOutcome())
         outcomes[trial.facts.suite] = _joined(known, trial, others)
     return outcomes
+
+
+def verdicts_of(workspace: Workspace, ids: Collection[str]) -> dict[str, str]:
+    """Return `pass` or `fail` of each of some finished trials that has criteria, a thousand trials at most.
+
+    Raises:
+        StoreError: The catalog cannot be read.
+    """
+    chosen = list(ids)[:TRIALS_MAX]
+    condition = places.c.id.in_(chosen) & places.c.status.in_(FINISHED) & ~is_deleted(places)
+    condition &= places.c.criteria != "[]"
+    with workspace.database.reading() as connection:
+        found = workspace.catalog.where(connection, condition) if chosen else []
+    others = Beside(beside(workspace, found))
+    outcomes = {trial.id: _joined(RunOutcome(), trial, others) for trial in found}
+    return {trial_id: outcome.verdict for trial_id, outcome in outcomes.items() if outcome.verdict}
 
 
 def _trials(workspace: Workspace, suites: Sequence[str]) -> list[Trial]:

@@ -13,6 +13,7 @@ from pydantic import BaseModel, Field
 from starlette.concurrency import run_in_threadpool
 from starlette.types import Receive, Scope, Send
 
+from fabricbench.results.runs import verdicts_of
 from fabricbench.runner.limits import THREADS_MAX
 from fabricbench.server.errors import ERRORS, ApiError, not_found, plan_error
 from fabricbench.server.events import STREAMS_MAX, Events
@@ -65,6 +66,10 @@ class Run(BaseModel):
     position: int | None = Field(description="Place in the queue, from 1; null unless queued.")
     trials_total: int = Field(description="How many trials it has; of a search at most, until it has ended.")
     trials_finished: int
+    verdict: str | None = Field(
+        description="`fail` where one of its trials fails a criterion of the plan, `pass` where all meet "
+        "them; null without criteria or finished trials, and beyond a thousand trials of a list."
+    )
     tags: list[str]
     cancel_requested: bool
     progress: dict[str, Any] | None = Field(
@@ -98,8 +103,8 @@ class RunDetail(Run):
     variants: list[str]
     trials: list[dict[str, Any]] = Field(
         description="The first thousand: `id`, `backend`, `position`, `variant`, `axes`, `iteration`, "
-        "`data_size_bytes`, `size_kind`, `status` (`waiting` until it starts). Those of a search are there "
-        "from when it has chosen them."
+        "`data_size_bytes`, `size_kind`, `status` (`waiting` until it starts), `verdict` by the plan's "
+        "criteria. Those of a search are there from when it has chosen them."
     )
     search: list[SearchedCase] | None = Field(
         description="What the search of the plan has found, once it has ended; null of a plan without one."
@@ -294,12 +299,18 @@ def rows_of(state: ServerState, found: Sequence[QueuedRun]) -> list[dict[str, An
     waiting = {run_id: place for place, run_id in enumerate(queue.waiting(), 1)}
     kept = queue.obstacles(state.scheduler.hosts_files.offered()) if _wants_hosts(found) else {}
     attempts = _attempts(found, queue)
+    verdicts = verdicts_of(state.workspace, [trial["id"] for run in found for trial in run.trials])
     return [
         _content(run, attempts, state)
+        | {"verdict": _worst([verdicts.get(trial["id"]) for trial in run.trials])}
         | {"position": waiting.get(run.id) if run.state == QUEUED else None}
         | {"waits_for": kept.get(run.id, "") if run.state == QUEUED else ""}
         for run in found
     ]
+
+
+def _worst(verdicts: Sequence[str | None]) -> str | None:
+    return next((verdict for verdict in ("fail", "pass") if verdict in verdicts), None)
 
 
 def _wants_hosts(found: Sequence[QueuedRun]) -> bool:
@@ -346,11 +357,15 @@ def _status(trial: Mapping[str, Any], run: QueuedRun, attempts: Attempts) -> str
 def detail_of(state: ServerState, run: QueuedRun) -> RunDetail:
     """Return a run with its plan and its trials."""
     attempts = _attempts([run], state.scheduler.queue)
+    verdicts = verdicts_of(state.workspace, [trial["id"] for trial in run.trials])
     content = rows_of(state, [run])[0] | {
         "plan_source": run.plan_source,
         "overrides": run.options["overrides"],
         "variants": run.options["variants"],
-        "trials": [{**trial, "status": _status(trial, run, attempts)} for trial in run.trials],
+        "trials": [
+            {**trial, "status": _status(trial, run, attempts), "verdict": verdicts.get(trial["id"])}
+            for trial in run.trials
+        ],
         "search": run.options.get("search"),
     }
     return RunDetail.model_validate(content)

@@ -1785,6 +1785,11 @@ export interface components {
             trials_total: number;
             /** Trials Finished */
             trials_finished: number;
+            /**
+             * Verdict
+             * @description `fail` where one of its trials fails a criterion of the plan, `pass` where all meet them; null without criteria or finished trials, and beyond a thousand trials of a list.
+             */
+            verdict: string | null;
             /** Tags */
             tags: string[];
             /** Cancel Requested */
@@ -1863,6 +1868,11 @@ export interface components {
             trials_total: number;
             /** Trials Finished */
             trials_finished: number;
+            /**
+             * Verdict
+             * @description `fail` where one of its trials fails a criterion of the plan, `pass` where all meet them; null without criteria or finished trials, and beyond a thousand trials of a list.
+             */
+            verdict: string | null;
             /** Tags */
             tags: string[];
             /** Cancel Requested */
@@ -1882,7 +1892,7 @@ export interface components {
             variants: string[];
             /**
              * Trials
-             * @description The first thousand: `id`, `backend`, `position`, `variant`, `axes`, `iteration`, `data_size_bytes`, `size_kind`, `status` (`waiting` until it starts). Those of a search are there from when it has chosen them.
+             * @description The first thousand: `id`, `backend`, `position`, `variant`, `axes`, `iteration`, `data_size_bytes`, `size_kind`, `status` (`waiting` until it starts), `verdict` by the plan's criteria. Those of a search are there from when it has chosen them.
              */
             trials: {
                 [key: string]: unknown;

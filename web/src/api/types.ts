@@ -67,6 +67,8 @@ export type RunState = Run['state'];
 /** A trial of a run; `waiting` until it starts. */
 export type RunTrial = Omit<Sibling, 'status'> & {
   status: Status | 'waiting';
+  /** By the plan's criteria; null without any. */
+  verdict: string | null;
   /** What carries it out; runs of earlier versions do not tell. */
   backend?: string;
 };

@@ -42,7 +42,7 @@ function RunBody({ run, live }: { run: RunDetail; live: Live }) {
         <div>
           <Group gap="xs">
             <Title order={1}>{run.plan}</Title>
-            <StatusBadge status={run.state} />
+            <StatusBadge status={run.state} verdict={run.verdict} />
           </Group>
           <Text size="sm" className="muted">
             run <span className="mono">{run.id}</span>
@@ -118,7 +118,7 @@ function RunTrials({ run }: { run: RunDetail }) {
           {run.trials.map((trial) => (
             <tr key={trial.id}>
               <td>
-                <StatusBadge status={trial.status} />
+                <StatusBadge status={trial.status} verdict={trial.verdict} />
               </td>
               <td className="mono">
                 {trial.status === 'complete' || trial.status === 'incomplete' ? (

@@ -60,7 +60,7 @@ function RunTable({ runs }: { runs: Run[] }) {
           {runs.map((run) => (
             <tr key={run.id}>
               <td>
-                <StatusBadge status={run.state} title={run.message} />
+                <StatusBadge status={run.state} verdict={run.verdict} title={run.message || undefined} />
               </td>
               <td>
                 <Link to={`/runs/${run.id}`}>{run.plan}</Link> <span className="muted">{whereText(run)}</span>
