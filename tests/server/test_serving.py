@@ -39,11 +39,12 @@ def key_pem(own: ec.EllipticCurvePrivateKey, passphrase: bytes = b"") -> bytes:
     return own.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, encryption)
 
 
-def certificate_pem(own: ec.EllipticCurvePrivateKey) -> bytes:
+def certificate_pem(own: ec.EllipticCurvePrivateKey, from_day: int = 0) -> bytes:
+    """Return a certificate that is valid for a day."""
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "here")])
-    now = datetime.now(UTC)
+    first = datetime.now(UTC) + timedelta(days=from_day, seconds=-1)
     builder = x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(own.public_key())
-    builder = builder.serial_number(1).not_valid_before(now).not_valid_after(now + timedelta(days=1))
+    builder = builder.serial_number(1).not_valid_before(first).not_valid_after(first + timedelta(days=1))
     return builder.sign(own, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
 
 
@@ -58,6 +59,8 @@ BAD: dict[str, tuple[bytes, bytes, str]] = {
     "exchanged": (key_pem(OWN), GOOD, "--tls-cert"),
     "certificate as key": (GOOD, GOOD, "--tls-key"),
     "cut key": (GOOD, key_pem(OWN)[:120], "damaged"),
+    "expired": (certificate_pem(OWN, -9), key_pem(OWN), "found one that expired on"),
+    "not valid yet": (certificate_pem(OWN, 9), key_pem(OWN), "found one that is valid from"),
 }
 
 

@@ -9,6 +9,8 @@ import ssl
 from collections.abc import Callable
 from contextlib import closing, nullcontext
 from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
@@ -167,6 +169,24 @@ def check_certificate(settings: Settings) -> None:
         else:
             found = f"--tls-cert {certificate}, --tls-key {key}: one is damaged or not supported: {error}"
         raise CertificateError(found) from error
+    _check_dates(certificate)
+
+
+def _check_dates(certificate: Path) -> None:
+    """Refuse a certificate that no browser takes today.
+
+    Raises:
+        CertificateError: It has expired or is not valid yet.
+    """
+    from cryptography import x509
+
+    found = x509.load_pem_x509_certificates(certificate.read_bytes())[0]
+    first, last, now = found.not_valid_before_utc, found.not_valid_after_utc, datetime.now(UTC)
+    if not first <= now <= last:
+        day = f"expired on {last:%Y-%m-%d}" if now > last else f"is valid from {first:%Y-%m-%d} on"
+        raise CertificateError(
+            f"--tls-cert {certificate}: found one that {day}; allowed: one that is valid now"
+        )
 
 
 class _PassphraseError(Exception):
