@@ -72,6 +72,7 @@ class _Header:
     facts: dict[str, Value] = field(default_factory=dict)
     settings: dict[str, str] = field(default_factory=dict)
     pending: dict[str, str] = field(default_factory=dict)
+    side: str = "local"
 
     def take(self, text: str) -> None:
         """Read a line before the table; some stand before the title of their test."""
@@ -87,8 +88,7 @@ class _Header:
         if address := _ADDRESS.match(text):
             self._take_address(address[1], text)
         elif gid := _GID.match(text):
-            side = "remote" if "remote gid" not in self.settings and "remote" in self.settings else "local"
-            self.settings[f"{side} gid"] = gid[1]
+            self.settings[f"{self.side} gid"] = gid[1]
         else:
             for name, value in _FACT.findall(text):
                 known = _FACT_NAMES.get(name.strip(), "")
@@ -98,6 +98,7 @@ class _Header:
 
     def _take_address(self, side: str, text: str) -> None:
         """Keep queue pair and first PSN, which tell the two ends of a test, and the LID of InfiniBand."""
+        self.side = side
         numbers = dict(_NUMBERED.findall(text))
         self.settings.setdefault(side, f"{numbers.get('QPN', '')} {numbers.get('PSN', '')}".strip())
         if numbers.get("LID", "0000").strip("0x"):

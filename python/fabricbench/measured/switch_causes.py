@@ -7,14 +7,15 @@ one counter of one switch, with the place where it is largest and what it counts
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from fnmatch import fnmatchcase
 from statistics import mean
 from typing import Final
 
-from fabricbench.measured.examined import GOOD, LIKELY, POSSIBLE, Examined, Suspect
+from fabricbench.measured.examined import GOOD, Examined
+from fabricbench.measured.suspect import LIKELY, POSSIBLE, Suspect
 from fabricbench.measured.switches.model import Change, SwitchCounters, totals
+from fabricbench.measured.switches.ports import is_among
 
-_LOSSES: Final = (
+SWITCH_LOSSES: Final = (
     *("queue_drops", "group_drops", "queue_wred_drops", "wred_drops", "egress_buffer_drops"),
     *("ingress_buffer_drops", "tx_discards", "watchdog_drops", "watchdog_rx_drops"),
     "queue_credit_watchdog_drops",
@@ -39,7 +40,7 @@ _SONIC_LOSSLESS: Final = ("3", "4")
 _MARKS: Final = ("queue_ecn_marked", "ecn_marked", "queue_ecn_selected")
 _WEAK: Final = ("rx_discards",)
 """On some chips with what access lists drop: it never makes a cause likely."""
-_ERRORS: Final = (
+LINK_ERRORS: Final = (
     *(
         "fec_uncorrectable",
         "symbol_errors_uncorrected",
@@ -64,7 +65,7 @@ def congestion_evidence(case: Examined) -> tuple[list[str], int]:
     alone do not, as rate control works by them. 0 without any.
     """
     switches = of_kind(case.switches, "switch")
-    strong = list(counted_lines(switches, (*_LOSSES, *_PAUSES)))
+    strong = list(counted_lines(switches, (*SWITCH_LOSSES, *_PAUSES)))
     strong += counted_lines(of_kind(case.switches, "host"), _OF_HOSTS)
     lines = strong + list(counted_lines(switches, (*_MARKS, *_WEAK)))
     more = [f"{len(lines) - _LINES_MAX} more of such counters"] if len(lines) > _LINES_MAX else []
@@ -76,8 +77,8 @@ def congestion_denied(case: Examined) -> list[str]:
     return [
         f"against it: {each.switch} counted neither pauses nor drops"
         for each in of_kind(case.switches, "switch")
-        if each.named(*_PAUSES) and each.named(*_LOSSES)
-        if not any(change.value for change in each.named(*_LOSSES, *_PAUSES))
+        if each.named(*_PAUSES) and each.named(*SWITCH_LOSSES)
+        if not any(change.value for change in each.named(*SWITCH_LOSSES, *_PAUSES))
     ]
 
 
@@ -187,7 +188,7 @@ def _line(switch: SwitchCounters, changes: Sequence[Change]) -> str:
 def link_errors(case: Examined) -> Iterator[Suspect]:
     """Links that lose frames, by the counters of switches, or go down, by NCCL's log."""
     events = case.facts.port_events
-    lines = list(counted_lines(case.switches, _ERRORS))
+    lines = list(counted_lines(case.switches, LINK_ERRORS))
     if events:
         more = f" ({len(events)} of such lines)" if len(events) > 1 else ""
         lines.insert(0, f"{events[0]}{more}")
@@ -233,13 +234,11 @@ def uplink_load(switch: SwitchCounters, uplinks: Sequence[str]) -> dict[str, int
 
     Args:
         switch: Its counters.
-        uplinks: Names of its ports, or patterns of them such as `Ethernet9?`.
+        uplinks: Names of its ports, or patterns of them such as `Ethernet9?` or `Ethernet{0,8}`.
     """
     for name in ("tx_bytes", "tx_packets"):
         chosen = [
-            each
-            for each in switch.named(name)
-            if any(fnmatchcase(each.place, pattern) for pattern in uplinks)
+            each for each in switch.named(name) if any(is_among(each.place, pattern) for pattern in uplinks)
         ]
         if chosen:
             return dict(totals(chosen))

@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from fabricbench.measured.causes.evidence import is_mpi, reached
-from fabricbench.measured.examined import CERTAIN, GOOD, LIKELY, POSSIBLE, Examined, Suspect
-from fabricbench.measured.nccl_debug import Seen
+from fabricbench.measured.examined import GOOD, Examined
+from fabricbench.measured.line import Seen
+from fabricbench.measured.suspect import CERTAIN, LIKELY, POSSIBLE, Suspect
 
 
 def sockets(case: Examined) -> Iterator[Suspect]:
@@ -116,8 +117,10 @@ def no_gpu_direct(case: Examined) -> Iterator[Suspect]:
         return
     if facts.gdr[True] and not facts.gdr_off and not without:
         return
-    if not (without or facts.gdr_off or is_set_off):
+    if not (without or facts.gdr_off or facts.gdr_far or is_set_off):
         return
+    # Without reads by GPU Direct RDMA, as of old versions without NVLink, senders alone go by host memory.
+    is_send_alone = facts.gdr[True] > 0 and without == facts.sent[False] and not facts.gdr_off
     evidence = [str(each) for each in facts.gdr_off[:2]]
     if without:
         count = f"{without} of {without + facts.gdr[True]} channels between hosts without /GDRDMA"
@@ -127,8 +130,8 @@ def no_gpu_direct(case: Examined) -> Iterator[Suspect]:
     yield Suspect(
         "gpu-direct-off",
         "data between GPU and adapter take the way through host memory: GPU Direct RDMA is off",
-        CERTAIN if facts.gdr_off or is_set_off else LIKELY,
-        [*evidence, *reached(case)],
+        CERTAIN if facts.gdr_off or is_set_off else POSSIBLE if is_send_alone else LIKELY,
+        [*evidence, *map(str, facts.gdr_far[:1]), *reached(case)],
         "`lsmod | grep nvidia_peermem` (or DMA-BUF), then the log has `via NET/IB/0/GDRDMA`; `ib_write_bw "
         "--use_cuda=0` against the same without it is the test of one pair",
     )
@@ -228,9 +231,10 @@ def cross_rail(case: Examined) -> Iterator[Suspect]:
 
 def hidden_topology(case: Examined) -> Iterator[Suspect]:
     """NCCL cannot see PCIe, as in a virtual machine."""
-    seen = case.facts.failures.get("could not read /sys")
-    if seen is None:
+    hidden = [*filter(None, [case.facts.failures.get("could not read /sys")]), *case.facts.hardware.hidden]
+    if not hidden:
         return
+    seen = hidden[0]
     yield Suspect(
         "hidden-topology",
         "NCCL cannot read the PCIe topology, as in virtual machines, and takes defaults for its paths",

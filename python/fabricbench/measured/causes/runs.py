@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from fabricbench.measured.examined import CERTAIN, Examined, Suspect
-from fabricbench.measured.nccl_debug import Seen
+from fabricbench.measured.examined import Examined
+from fabricbench.measured.line import Seen
+from fabricbench.measured.suspect import CERTAIN, Suspect
 
 
 def wrong_values(case: Examined) -> Iterator[Suspect]:
