@@ -25,6 +25,8 @@ _WITHOUT_LAW: Final = ("scatter", "hypercube")
 """What a scatter's root sends may take the adapters of its neighbours (PXN), or its own alone."""
 _PAIRS: Final = ("osu_bw", "osu_bibw", "imb-pingpong", "imb-pingping", "imb-uniband", "imb-biband")
 """Benchmarks of a pair of processes, which use an adapter each unless the library stripes over several."""
+_OF_TWO: Final = (("imb-sendrecv", 2),)
+"""Benchmarks of a ring of processes that are a pair with so many."""
 _OF_HARDWARE: Final = ("nic", "host", "device", "NCCL_IB_HCA", "UCX_NET_DEVICES")
 """Settings by which runs of a file are of different adapters."""
 _LATENCIES: Final = re.compile(r"_lat\b|_lat$|latency|multi_lat")
@@ -119,8 +121,8 @@ class Examined:
     @cached_property
     def is_pair(self) -> bool:
         """Whether two processes measure with many messages on their way, so that small sizes are enough."""
-        names = {point.benchmark for point in self.points}
-        return self.is_perftest or (bool(names) and all(name in _PAIRS for name in names))
+        runs = {(point.benchmark, point.ranks) for point in self.points}
+        return self.is_perftest or (bool(runs) and all(run[0] in _PAIRS or run in _OF_TWO for run in runs))
 
     @cached_property
     def judged(self) -> list[Point]:
@@ -312,10 +314,14 @@ class Examined:
         return None if self.bound is None else 0.98 * self.bound
 
     @property
+    def is_latency(self) -> bool:
+        """Whether latency was measured: its sizes and times say nothing of a rate."""
+        return self.best is not None and bool(_LATENCIES.search(self.best.benchmark))
+
+    @property
     def ratio(self) -> float | None:
         """Share of the target that was reached; none where one is not known, or latency was measured."""
-        is_latency = self.best is not None and bool(_LATENCIES.search(self.best.benchmark))
-        if not self.crosses or self.plateau is None or not self.target or is_latency:
+        if not self.crosses or self.plateau is None or not self.target or self.is_latency:
             return None
         return self.plateau / self.target
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 from fabricbench.measured.line import SHOWN_MAX, Seen
 from fabricbench.measured.nccl_hardware import HardwareFacts, HardwareReader
+from fabricbench.measured.nccl_rails import RailFacts, RailReader
 
 _CHANNEL = re.compile(
     r"\bChannel \d+(?:/\d+)? ?: (\d+)\S{0,20} (?:-> (\d+)\S{0,20}.{0,40}?)?\bvia ([A-Za-z0-9_/]+)"
@@ -107,6 +108,7 @@ class DebugFacts:
         acs: Lines of lspci with ACS on.
         acs_off: How many lines of lspci have ACS off.
         hardware: Rates of ports and PCIe links.
+        rails: Adapters at both ends of connections, and those nearest to GPUs.
         where: The first line of each fact, by its name.
     """
 
@@ -143,6 +145,7 @@ class DebugFacts:
     acs: list[Seen] = field(default_factory=list)
     acs_off: int = 0
     hardware: HardwareFacts = field(default_factory=HardwareFacts)
+    rails: RailFacts = field(default_factory=RailFacts)
     where: dict[str, Seen] = field(default_factory=dict)
 
     @property
@@ -172,14 +175,19 @@ def debug_facts(texts: Sequence[str], runs: Sequence[tuple[int, int]] = ()) -> D
         runs: First and last line of the runs to read; none for all lines.
     """
     facts = DebugFacts()
-    reader = HardwareReader()
+    reader, rails = HardwareReader(), RailReader()
     for first, last in runs or ((1, len(texts)),):
         for number, text in enumerate(texts[first - 1 : min(last, _LINES_MAX)], first):
             _take(facts, number, text)
             reader.take(number, text)
-    facts.hardware = reader.facts
+            rails.take(number, text)
+    facts.hardware, facts.rails = reader.facts, rails.facts
     if reader.facts.mtu and facts.mtu_bytes is None:
         facts.mtu_bytes, facts.where["mtu"] = reader.facts.mtu
+    kinds = {name: port.kind for (_, name), port in reader.facts.ports.items() if port.kind}
+    if kinds and not facts.adapters:
+        facts.adapters |= kinds
+        facts.where.setdefault("adapters", next(iter(reader.facts.ports.values())).seen)
     for (_, name), port in reader.facts.ports.items():
         if name in facts.adapters:
             speed = round(1000 * port.gbps)
@@ -199,6 +207,7 @@ def facts_of_runs(texts: Sequence[str], runs: Sequence[tuple[int, int]], whole: 
     facts.completions, facts.errors, facts.failed = whole.completions, whole.errors, whole.failed
     facts.port_events, facts.acs, facts.heads = whole.port_events, whole.acs, whole.heads
     facts.acs_off, facts.hardware = whole.acs_off, whole.hardware
+    facts.rails.nearest = whole.rails.nearest
     facts.nodes = facts.nodes or whole.nodes
     return facts
 
@@ -271,6 +280,8 @@ def _take_network(facts: DebugFacts, seen: Seen, text: str) -> None:
     _take_adapters(facts, seen, text)
     if (gdr := _GDR.search(text)) and gdr[1] == "Disabled":
         facts.gdr_off.append(seen)
+    if "P2P is disabled between" in text:
+        _note(facts, "P2P disabled", seen)
     if _GDR_FAR.search(text):
         facts.gdr_far.append(seen)
     if (flag := _GDR_FLAG.search(text)) and flag[1] == "0":

@@ -16,17 +16,19 @@ from typing import Final
 from fabricbench.measured.line import SHOWN_MAX, Seen
 
 _TOKENS: Final = re.compile(
-    r"speed=|ndevs=1|NET\[|NIC/|CA '|[Rr]ate:|[Ss]tate:|Infiniband device|Settings for|Speed:|hca_id|active_"
-    r"|LnkCap:|LnkSta:|^\S+ [A-Z0-9].*(?:controller|bridge)|PCIe bandwidth|<pci |<net "
+    r"speed=|ndevs=1|NET\[|NIC/|/PIX\)|/PXB\)|CA '|[Rr]ate:|[Ss]tate:|Infiniband device|Settings for|Speed:"
+    r"|hca_id|active_|LnkCap:|LnkSta:|^\S+ [A-Z0-9].*(?:controller|bridge)|PCIe bandwidth|<pci |<net "
     r"|CPU/F{8}|could not find value of ''"
 )
 _HOST: Final = re.compile(r"([^\s:\[\]]{1,255}):\d+:\d+ ")
 _PORT: Final = re.compile(
-    r"\[\d+\] ?([\w.+-]{1,64}):(?:uverbs\d{1,4}:)?(\d{1,3})/\w+ provider=\S{1,40} speed=(\d{1,9})\b"
+    r"\[\d+\] ?([\w.+-]{1,64}):(?:uverbs\d{1,4}:)?(\d{1,3})/(\w+) provider=\S{1,40} speed=(\d{1,9})\b"
 )
 _DEVICE: Final = re.compile(r"\bname=([\w.-]{1,64}) speed=(\d{1,9}) ndevs=1\b")
 _NIC_NODE: Final = re.compile(r"\+ PCI\[([\d.]{1,8})\] - NIC/([\w-]{1,24})")
 _NET_NODE: Final = re.compile(r"\+ NET\[([\d.]{1,8})\] - NET/([\w-]{1,12})")
+_PATH: Final = re.compile(r"\bNET/([\w-]{1,12}) \(\d+/([\d.]{1,12})/(?:PIX|PXB)\)")
+"""The path from a GPU to an adapter behind the same PCIe switch: its slowest link is the limit."""
 _IBSTAT: Final = re.compile(r"\s*CA '([\w.-]{1,64})'")
 _IBSTATUS: Final = re.compile(r"\s*Infiniband device '([\w.-]{1,64})' port \d+ status")
 _HCA_ID: Final = re.compile(r"\s*hca_id:\s+([\w.-]{1,64})")
@@ -61,12 +63,14 @@ class PortRate:
         adapter: The adapter or interface.
         gbps: The rate [Gb/s].
         seen: The line.
+        kind: `IB` or `RoCE`; empty if the line does not say it.
     """
 
     host: str
     adapter: str
     gbps: float
     seen: Seen
+    kind: str = ""
 
 
 @dataclass(frozen=True)
@@ -136,8 +140,8 @@ class HardwareReader:
         """Read NCCL's log: ports and topology."""
         process = _HOST.search(text)
         host = process[1] if process else ""
-        for name, port, speed in _PORT.findall(text):
-            self._add_port(host, f"{name}:{port}", int(speed) / 1e3, seen)
+        for name, port, kind, speed in _PORT.findall(text):
+            self._add_port(host, f"{name}:{port}", int(speed) / 1e3, seen, kind)
         for name, speed in _DEVICE.findall(text):
             self._add_port(host, name, int(speed) / 1e3, seen)
         if nic := _NIC_NODE.search(text):
@@ -149,6 +153,9 @@ class HardwareReader:
                 shown = Seen(of_nic.line, f"{of_nic.text}; {seen.text[seen.text.find('+ NET') :]}")
                 link = PcieLink(f"NET/{net[2]}", gb_per_s, float(net[1]), shown)
                 self.facts.links.setdefault((host, link.adapter), link)
+        for number, gb_per_s in _PATH.findall(text) if " GPU/" in text else ():
+            link = PcieLink(f"NET/{number}", float(gb_per_s), None, seen)
+            self.facts.links.setdefault((host, link.adapter), link)
         if "CPU/FFFFFFFF" in text or "could not find value of ''" in text:
             self.facts.hidden.append(seen)
 
@@ -210,8 +217,8 @@ class HardwareReader:
         )
         self.facts.links.setdefault(("", self._controller or f"line {seen.line}"), found)
 
-    def _add_port(self, host: str, adapter: str, gbps: float, seen: Seen) -> None:
-        self.facts.ports.setdefault((host, adapter), PortRate(host, adapter, gbps, seen))
+    def _add_port(self, host: str, adapter: str, gbps: float, seen: Seen, kind: str = "") -> None:
+        self.facts.ports.setdefault((host, adapter), PortRate(host, adapter, gbps, seen, kind))
 
 
 def _is_network(name: str) -> bool:

@@ -120,13 +120,14 @@ def _with_additions(found: Sequence[Suspect]) -> list[Suspect]:
     return ordered
 
 
-def _order(each: Suspect) -> tuple[bool, int, bool, bool, int]:
+def _order(each: Suspect) -> tuple[bool, int, bool, bool, int, bool]:
     """Return the order of a cause: drops of a lossless queue after those that spoil the measurement alone."""
     is_last = each.cause in _ONLY_WITHOUT_OTHERS
     spoils = each.cause in _SPOILING and each.confidence == CERTAIN
     is_lossless = each.cause == LOSSLESS_DROPS and each.confidence == LIKELY
     rank = 0 if spoils else 1 if is_lossless else 2
-    return is_last, rank, each.confidence < CERTAIN, _explains_little(each), -each.confidence
+    little = _explains_little(each)
+    return is_last, rank, each.confidence < CERTAIN, little, -each.confidence, each.is_guess
 
 
 def _explains_little(each: Suspect) -> bool:

@@ -135,12 +135,15 @@ def mixed_adapters(case: Examined) -> Iterator[Suspect]:
     both = [f"{name}/{kind}" for name, kind in facts.adapters.items()]
     speeds = [f"{name} {speed / 1000:g} Gb/s" for name, speed in facts.speeds.items()]
     names = ",".join(odd)
+    slow = _slow_ports(case)
+    is_one_host = bool(slow) and not _is_another_kind(case, slow)
+    is_odd = len(others) > len(odd) and not is_one_host
     yield Suspect(
         "mixed-adapters",
         f"NCCL lists adapters of different kind or rate: {names} is most likely for management or storage"
-        if len(others) > len(odd)
+        if is_odd
         else "NCCL lists adapters of different kind or rate, and spreads data over all of them",
-        LIKELY if len(others) > len(odd) else POSSIBLE,
+        LIKELY if is_odd else POSSIBLE,
         [str(facts.where["adapters"]), f"listed: {', '.join(speeds or both)}", *reached(case)],
         f"NCCL_IB_HCA=^{names} leaves {'it' if len(odd) == 1 else 'them'} out; bandwidth with and without",
     )
@@ -252,9 +255,7 @@ def _slow_ports(case: Examined) -> list[PortRate]:
         for each in slower_ports(case.facts.hardware, rate)
         if _may_fall_back(each.gbps, rate or fastest)
         and (most is None or 8 * most <= 1.02 * each.gbps)
-        and (
-            not used or each.adapter.startswith("NET/") or each.adapter.split(":")[0] in used or not each.host
-        )
+        and (not used or each.adapter.split(":")[0] in used or not _NUMBERED.search(each.adapter))
     ]
 
 

@@ -193,7 +193,12 @@ def _still_rising(sizes: Sequence[tuple[int, float]]) -> str:
 def too_small(case: Examined) -> Iterator[Suspect]:
     """Sizes at which latency decides."""
     sizes = curve(case)
-    if not sizes or case.plateau is None or (case.ratio is not None and case.ratio >= GOOD):
+    if (
+        not sizes
+        or case.plateau is None
+        or case.is_latency
+        or (case.ratio is not None and case.ratio >= GOOD)
+    ):
         return
     if case.is_pair:
         if (rising := _still_rising(sizes)) and case.ratio is not None and sizes[-1][0] < _PAIR_RISES:

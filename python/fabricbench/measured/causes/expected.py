@@ -52,6 +52,8 @@ def as_expected(case: Examined) -> Iterator[Suspect]:
     """Nothing is missing."""
     if case.ratio is None or case.ratio < GOOD or case.is_above or any(each.wrong for each in case.points):
         return
+    if case.facts.failed or case.facts.errors or case.facts.completions:
+        return
     if is_half_slow(case):
         yield Suspect(
             AS_EXPECTED,

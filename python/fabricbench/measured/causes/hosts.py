@@ -15,7 +15,8 @@ from fabricbench.measured.causes.evidence import (
 )
 from fabricbench.measured.causes.settings import MEMORY, MTU, QUEUE_PAIRS, RDMA_CM, comparison
 from fabricbench.measured.examined import ETHERNET_HEADERS, GOOD, Examined
-from fabricbench.measured.nccl_hardware import PcieLink
+from fabricbench.measured.nccl_hardware import PcieLink, slower_ports
+from fabricbench.measured.nccl_rails import DISTANCES
 from fabricbench.measured.rates import LINE_RATES, PCIE
 from fabricbench.measured.suspect import LIKELY, POSSIBLE, Suspect
 
@@ -26,32 +27,47 @@ _GPU_OPTION = re.compile(r"--use_(?:cuda|rocm|hl|mlu)\S*(?: \d+)?")
 
 def path_to_adapter(case: Examined) -> Iterator[Suspect]:
     """An adapter that is far from its GPU."""
-    far = [kind for kind in ("SYS", "NODE", "PHB") if kind in case.facts.paths and case.crosses]
-    if not far or (case.ratio is not None and case.ratio >= GOOD):
+    logged = [kind for kind in ("SYS", "NODE", "PHB") if kind in case.facts.paths and case.crosses]
+    listed = _nearest(case)
+    if not (logged or listed) or (case.ratio is not None and case.ratio >= GOOD):
         return
-    kind = far[0]
-    ways = {
-        "SYS": "the link between processors",
-        "NODE": "the host bridges of a NUMA node",
-        "PHB": "a host bridge",
-    }
-    rate = case.facts.paths[kind]
-    evidence = [f"{case.facts.where[f'path {kind}']} (GPU to adapter: {kind})"]
-    is_close = case.carried is not None and case.carried <= 1.1 * rate * (case.adapters or 1)
-    evidence += (
-        [f"NCCL's graph search counts on {rate:g} GB/s there, {case.plateau:.4g} were reached"]
-        if case.plateau
-        else []
-    )
+    kind, evidence, is_close = listed[0] if listed else "", [listed[1]] if listed else [], bool(listed)
+    if logged:
+        kind = logged[0]
+        rate = case.facts.paths[kind]
+        evidence = [f"{case.facts.where[f'path {kind}']} (GPU to adapter: {kind})", *evidence]
+        evidence += (
+            [f"NCCL's graph search counts on {rate:g} GB/s there, {case.plateau:.4g} were reached"]
+            if case.plateau
+            else []
+        )
+        is_close |= case.carried is not None and case.carried <= 1.1 * rate * (case.adapters or 1)
     yield Suspect(
         "far-adapter",
-        f"data between GPU and adapter cross {ways[kind]}",
+        f"data between GPU and adapter cross {_CROSSED[kind]}",
         LIKELY if kind == "SYS" or is_close else POSSIBLE,
         [*evidence, *reached(case)],
         "`nvidia-smi topo -m`: GPU and adapter should be PIX or PXB; ranks on the other NUMA node, "
         "`numactl`, BIOS NPS, "
         "relaxed ordering; `ib_write_bw --use_cuda` by GPU and adapter shows the pair that is slow",
     )
+
+
+_CROSSED = {
+    "SYS": "the link between processors",
+    "NODE": "the host bridges of a NUMA node",
+    "PHB": "a host bridge",
+}
+
+
+def _nearest(case: Examined) -> tuple[str, str] | None:
+    """Return the distance from which on every GPU has its nearest adapter, with its line, if it is far."""
+    nearest = list(case.facts.rails.nearest.values())
+    if not nearest:
+        return None
+    kind, seen = min(nearest, key=lambda each: DISTANCES.index(each[0]))
+    count = f"{len(nearest)} GPU{'s' if len(nearest) > 1 else ''} without a nearer adapter than {kind}"
+    return (kind, f"{seen} ({count})") if kind in ("NODE", "SYS") else None
 
 
 def access_control(case: Examined) -> Iterator[Suspect]:
@@ -104,8 +120,8 @@ def slot(case: Examined) -> Iterator[Suspect]:
         return
     if each is None or most is None or case.ratio is None or case.ratio >= GOOD or fallen(case):
         return
-    if case.facts.hardware.links and not _is_hidden(case):
-        return  # the links of adapters are in the file, and none is narrow
+    if slower_ports(case.facts.hardware, rate) or (case.facts.hardware.links and not _is_hidden(case)):
+        return  # a port of the file is slow, or the links of adapters are in it, and none is narrow
     fitting = [
         (name, limit)
         for name, limit in PCIE
@@ -275,6 +291,7 @@ def rdma_cm(case: Examined) -> Iterator[Suspect]:
             *reached(case),
         ],
         "the same without -R, and with -x GID and -m 4096; compare `Mtu`, `GID index` and the DSCP of both",
+        is_guess=not is_compared,
     )
 
 
@@ -306,4 +323,5 @@ def _few_queue_pairs(case: Examined, confidence: int, compared: Sequence[str]) -
             [f"perftest: Number of qps {count}", *compared, *reached(case)],
             "`-q 4`: more by much means collisions or a limit of one queue pair; the same means the port, "
             "PCIe or MTU",
+            is_guess=not compared,
         )

@@ -143,9 +143,11 @@ def no_peer_to_peer(case: Examined) -> Iterator[Suspect]:
     off = case.setting("NCCL_P2P_DISABLE", "NCCL_P2P_LEVEL")
     is_set_off = off is not None and off[1] in ("1", "LOC", "0" if off[0] == "NCCL_P2P_LEVEL" else "LOC")
     by_memory = facts.ways["SHM"] and not facts.ways["P2P"]
-    if not (is_set_off or by_memory):
+    logged = facts.where.get("P2P disabled")
+    if not (is_set_off or by_memory or logged):
         return
     evidence = [str(off[2])] if off and is_set_off else []
+    evidence += [str(logged)] if logged else []
     if facts.ways["SHM"]:
         evidence.append(f"{facts.ways['SHM']} channels by shared memory, first {facts.where['via SHM']}")
     yield Suspect(
@@ -161,6 +163,7 @@ def no_peer_to_peer(case: Examined) -> Iterator[Suspect]:
 
 _SLOWING: Final[Mapping[str, re.Pattern[str]]] = {
     "NCCL_PROTO": re.compile(r"LL|LL128,LL|LL,LL128", re.IGNORECASE),
+    "NCCL_ALGO": re.compile(r"tree|\^ring", re.IGNORECASE),
     "NCCL_MAX_NCHANNELS": re.compile(r"[1-4]"),
     "NCCL_MAX_NRINGS": re.compile(r"[1-4]"),
     "NCCL_MAX_CTAS": re.compile(r"[1-4]"),
@@ -209,20 +212,24 @@ def forced_choice(case: Examined) -> Iterator[Suspect]:
 
 def cross_rail(case: Examined) -> Iterator[Suspect]:
     """Traffic between rails."""
-    facts = case.facts
+    facts, rails = case.facts, case.facts.rails
     cross = case.setting("NCCL_CROSS_NIC")
     seen = facts.where.get("crossNic")
+    are_crossed = rails.known > 1 and 2 * rails.changed > rails.known
     several = (case.adapters or 0) > 1
-    if not several or not case.crosses or not ((cross and cross[1] != "0") or seen):
+    if not several or not case.crosses or not ((cross and cross[1] != "0") or seen or are_crossed):
         return
     if case.ratio is not None and case.ratio >= GOOD:
         return
     evidence = [str(cross[2])] if cross else []
     evidence += [str(seen)] if seen else []
+    if rails.changed and rails.where:
+        count = f"{rails.changed} of {rails.known} connections leave by one adapter and arrive at another"
+        evidence.append(f"{count}, first {rails.where}")
     yield Suspect(
         "cross-rail",
         "rings change rails between hosts: their traffic crosses the spines, where ECMP may collide",
-        POSSIBLE,
+        LIKELY if are_crossed and case.ratio is not None else POSSIBLE,
         [*evidence, *reached(case)],
         "NCCL_CROSS_NIC=0 against 1; tx bytes of each uplink of a rail switch; `fabricbench expect` with "
         "both",
