@@ -2,7 +2,7 @@
 
 NCCL logs both ends of a channel with the number of the adapter: `Channel 00/0 : 7[7] -> 8[0] [send] via
 NET/IB/7` and the same with `[receive] via NET/IB/0`. `nvidia-smi topo -m` prints the distance of each GPU to
-each adapter.
+each adapter, and so does NCCL (`GPU/17000 :... NET/0 (4/16.000000/SYS)`).
 """
 
 from __future__ import annotations
@@ -18,6 +18,9 @@ _END: Final = re.compile(
     r"\b(?:Channel|Ring) (\d{1,4})(?:/\d+)? ?: (\d{1,7})\S{0,20} -> (\d{1,7})\S{0,20} \[(send|receive)\] via "
     r"NET/[A-Za-z_0-9 ]{1,40}/(\d{1,4})"
 )
+_PATHS: Final = re.compile(r"\b(GPU/[\w-]{1,24}) :(?=.*\bNET/)")
+_PATH: Final = re.compile(r"\bNET/[\w-]{1,12} \(\d+/[\d.]{1,14}/(\w{3,4})\)")
+_HOST: Final = re.compile(r"([^\s:\[\]]{1,255}):\d+:\d+ ")
 _GPU: Final = re.compile(r"GPU\d+\Z")
 _ADAPTER: Final = re.compile(r"(?:NIC\d+|mlx\w+|bnxt\w+|irdma\w+|rdma\w+|efa\w+)\Z")
 DISTANCES: Final = ("PIX", "PXB", "PHB", "NODE", "SYS")
@@ -63,6 +66,9 @@ class RailReader:
             ends.setdefault(end[4], int(end[5]))
             if len(set(ends.values())) > 1 and self.facts.where is None:
                 self.facts.where = Seen(number, " ".join(text.split())[:SHOWN_MAX])
+        elif " GPU/" in text and (paths := _PATHS.search(text)):
+            host = _HOST.search(text)
+            self._note(f"{host[1] if host else ''} {paths[1]}", _PATH.findall(text), number, text)
         elif "GPU" in text:
             self._take_row(number, text.split())
 
@@ -71,8 +77,11 @@ class RailReader:
         if len(words) > 1 and _GPU.match(words[0]) and _GPU.match(words[1]):
             self._columns = [at for at, word in enumerate(words) if _ADAPTER.match(word)]
         elif self._columns and words and _GPU.match(words[0]) and len(words) > self._columns[-1] + 1:
-            found = [words[at + 1] for at in self._columns]
-            near = [each for each in DISTANCES if each in found]
-            if near:
-                seen = Seen(number, " ".join(words)[:SHOWN_MAX])
-                self.facts.nearest.setdefault(words[0], (near[0], seen))
+            self._note(words[0], [words[at + 1] for at in self._columns], number, " ".join(words))
+
+    def _note(self, gpu: str, distances: Sequence[str], number: int, text: str) -> None:
+        """Keep the least distance of a GPU to an adapter."""
+        near = [each for each in DISTANCES if each in distances]
+        if near:
+            seen = Seen(number, " ".join(text.split())[:SHOWN_MAX])
+            self.facts.nearest.setdefault(gpu, (near[0], seen))

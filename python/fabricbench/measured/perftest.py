@@ -39,6 +39,8 @@ _ADDRESS = re.compile(r"\s*(local|remote) address: ")
 _NUMBERED = re.compile(r"\b(LID|QPN|PSN) (\w{1,20})")
 _GID = re.compile(r"\s*GID: ([\w:.]{2,64})")
 _MEMORY = re.compile(r"\b(?:CUDA_MEM\w*|ROCM_MEM\w*|HL_MEM\w*|cuMemAlloc|hipMalloc|GPU buffer|CUDA device)\b")
+_FREED = re.compile(r"\s*(?:deallocat|destroy|free)", re.IGNORECASE)
+"""How lines begin that follow a test with GPU memory; they are not of the next test."""
 _DEFAULTS = {"end": "client", "memory": "host"}
 """Settings of a test whose output says nothing else."""
 _FACT_NAMES = {
@@ -83,7 +85,7 @@ class _Header:
             self.settings, self.pending = {**self.settings, **self.pending}, {}
         if "Waiting for client" in text:
             self.pending["end"] = "server"
-        if memory := _MEMORY.search(text):
+        if (memory := _MEMORY.search(text)) and not _FREED.match(text):
             self.pending["memory"] = f"GPU ({memory[0]})"
         if address := _ADDRESS.match(text):
             self._take_address(address[1], text)
@@ -154,7 +156,7 @@ def read(document: Document, given: Given) -> tuple[list[Table], list[str]]:
                         "",
                         command,
                         header.facts,
-                        settings=header.settings,
+                        settings=dict(header.settings),
                     )
                 )
                 document.require_rows([each.rows for each in tables])

@@ -38,6 +38,9 @@ _PFC_FRAMES: Final = ("pfc_rx_priority_", "pfc_tx_priority_")
 _LOSSLESS_USE: Final = ("headroom_max_bytes", "pfc_storms")
 _SONIC_LOSSLESS: Final = ("3", "4")
 _MARKS: Final = ("queue_ecn_marked", "ecn_marked", "queue_ecn_selected")
+_HOST_MARKS: Final = ("ecn_marked_received", "cnp_sent", "cnp_handled", "cnp_received")
+_MARKS_MIN: Final = 10_000
+"""Marks and notifications of all hosts from which on they are named: any fabric has some."""
 _WEAK: Final = ("rx_discards",)
 """On some chips with what access lists drop: it never makes a cause likely."""
 LINK_ERRORS: Final = (
@@ -49,7 +52,7 @@ LINK_ERRORS: Final = (
         "rx_errors",
         "tx_errors",
     ),
-    *("link_changes", "link_downs"),
+    *("symbol_errors", "link_changes", "link_downs"),
 )
 _LINES_MAX: Final = 6
 _UNEVEN: Final = 1.2
@@ -68,8 +71,14 @@ def congestion_evidence(case: Examined) -> tuple[list[str], int]:
     strong = list(counted_lines(switches, (*SWITCH_LOSSES, *_PAUSES)))
     strong += counted_lines(of_kind(case.switches, "host"), _OF_HOSTS)
     lines = strong + list(counted_lines(switches, (*_MARKS, *_WEAK)))
+    hosts = of_kind(case.switches, "host")
+    lines += counted_lines(hosts, [name for name in _HOST_MARKS if _total(hosts, name) >= _MARKS_MIN])
     more = [f"{len(lines) - _LINES_MAX} more of such counters"] if len(lines) > _LINES_MAX else []
     return lines[:_LINES_MAX] + more, confidence_of(case, is_strong=bool(strong)) if lines else 0
+
+
+def _total(counters: Sequence[SwitchCounters], name: str) -> int | float:
+    return sum(change.value or 0 for each in counters for change in each.named(name))
 
 
 def congestion_denied(case: Examined) -> list[str]:

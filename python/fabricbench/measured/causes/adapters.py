@@ -45,7 +45,7 @@ def few_adapters(case: Examined) -> Iterator[Suspect]:
         "leave NCCL_IB_HCA out or name all, `ibstat` must say Active and LinkUp for each, the log must have "
         "channels via NET/.../n for each n (more ranks on a host, NCCL_CROSS_NIC, NCCL_NETDEVS_POLICY); "
         "bandwidth must rise by one adapter's with each that is added",
-        is_guess=confidence == POSSIBLE and found[-1] is by_ratio,
+        is_guess=found == [by_ratio],
     )
 
 

@@ -115,7 +115,7 @@ def no_gpu_direct(case: Examined) -> Iterator[Suspect]:
     is_set_off = off is not None and off[1] in ("0", "LOC")
     if facts.ways["NET/Socket"] and not by_rdma:
         return
-    if facts.gdr[True] and not facts.gdr_off and not without:
+    if facts.gdr[True] and not without:
         return
     if not (without or facts.gdr_off or facts.gdr_far or is_set_off):
         return
