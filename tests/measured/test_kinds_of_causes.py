@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 from tests.measured.pasted.counters import COUNTED, GROWN
 from tests.measured.pasted.logs import LOGS
-from tests.measured.pasted.more import MORE
+from tests.measured.pasted.more import LAST, MORE
 from tests.measured.pasted.pasted import PASTED
 from tests.measured.pasted.ras import RAS
 from tests.measured.pasted.settings import SETTINGS
@@ -15,7 +15,7 @@ from tests.measured.pasted.sizes import SIZED
 
 from fabricbench.measured.switches.ports import expanded
 
-ALL = RAS | LOGS | SETTINGS | SIZED | COUNTED | PASTED | MORE | GROWN
+ALL = RAS | LOGS | SETTINGS | SIZED | COUNTED | PASTED | MORE | GROWN | LAST
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -42,6 +42,7 @@ def test_the_true_cause_of_a_kind_is_first(name: str) -> None:
         ("Ethernet{0..16..8}", ["Ethernet0", "Ethernet8", "Ethernet16"]),
         ("Eth{1,2}/{1,2}", ["Eth1/1", "Eth1/2", "Eth2/1", "Eth2/2"]),
         ("Ethernet[0-3]", ["Ethernet[0-3]"]),
+        ("Ethernet25[6-8]|Ethernet264", ["Ethernet25[6-8]", "Ethernet264"]),
         ("et-0/0/(30|31):[0-1]", ["et-0/0/30:[0-1]", "et-0/0/31:[0-1]"]),
     ],
 )

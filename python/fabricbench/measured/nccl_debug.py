@@ -55,7 +55,7 @@ _FAILURES = (
 )
 _COMPLETION = re.compile(r"Got completion (?:from peer \S+ )?with (?:status|error)[ =](?:\w+\()?(\d{1,3})\b")
 _ERROR = re.compile(
-    r"NCCL WARN (?:Call to (ibv_reg_mr|ibv_modify_qp)\w* failed"
+    r"NCCL WARN (?:Call to (ibv_reg_mr|ibv_modify_qp|ibv_create_\w+|ibv_alloc_pd|ibv_post_\w+)\w* failed"
     r"|socket\w+: [Cc]onnect to |Call to connect\b)"
 )
 _PORT_EVENT = re.compile(r"Got (?:async|non-fatal async)(?: error)? event ?: (?:port|link) ?(?:error|down)\b")
@@ -63,10 +63,11 @@ _STATUS = re.compile(r"\s*Failed status (\d{1,3}): wr_id\b")
 FAILED = re.compile(
     r"\s*\S+: Test (?:NCCL|CUDA) failure\b|\s*\.\. ?\S+ pid \d+: Test failure\b"
     r"|\s*mlx\d: \S+: got completion with error\b|\s*Completion with error at "
+    r"|.{0,200}Watchdog caught collective operation timeout\b"
     r"|\s*Failed status \d+: wr_id\b|\s*Failed to complete run_\w+ function\b"
 )
-"""What benchmarks print where they fail: nccl-tests (`NCCLCHECK`, `CUDACHECK`, `TESTCHECK` of src/common.h),
-perftest (`NOTIFY_COMP_ERROR_SEND` of src/perftest_resources.h)."""
+"""What benchmarks and PyTorch print where they fail: nccl-tests (`NCCLCHECK`, `CUDACHECK`, `TESTCHECK` of
+src/common.h), perftest (`NOTIFY_COMP_ERROR_SEND` of src/perftest_resources.h)."""
 _ACS = re.compile(r"ACSCtl:.{0,120}(?:SrcValid|ReqRedir)\+")
 _AVERAGE = re.compile(r"Avg bus bandwidth\s*:\s*([\d.]+(?:e[+-]?\d+)?)")
 _MTU_BYTES = {"1": 256, "2": 512, "3": 1024, "4": 2048, "5": 4096}

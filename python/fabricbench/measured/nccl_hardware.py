@@ -21,6 +21,8 @@ _TOKENS: Final = re.compile(
     r"|CPU/F{8}|could not find value of ''"
 )
 _HOST: Final = re.compile(r"([^\s:\[\]]{1,255}):\d+:\d+ ")
+_PREFIX_MAX: Final = 400
+"""Characters in which the host of a line is, after what a launcher puts before it."""
 _PORT: Final = re.compile(
     r"\[\d+\] ?([\w.+-]{1,64}):(?:uverbs\d{1,4}:)?(\d{1,3})/(\w+) provider=\S{1,40} speed=(\d{1,9})\b"
 )
@@ -138,7 +140,7 @@ class HardwareReader:
 
     def take_log(self, text: str, seen: Seen) -> None:
         """Read NCCL's log: ports and topology."""
-        process = _HOST.search(text)
+        process = _HOST.search(text, 0, _PREFIX_MAX)
         host = process[1] if process else ""
         for name, port, kind, speed in _PORT.findall(text):
             self._add_port(host, f"{name}:{port}", int(speed) / 1e3, seen, kind)

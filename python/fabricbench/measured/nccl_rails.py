@@ -21,6 +21,8 @@ _END: Final = re.compile(
 _PATHS: Final = re.compile(r"\b(GPU/[\w-]{1,24}) :(?=.*\bNET/)")
 _PATH: Final = re.compile(r"\bNET/[\w-]{1,12} \(\d+/[\d.]{1,14}/(\w{3,4})\)")
 _HOST: Final = re.compile(r"([^\s:\[\]]{1,255}):\d+:\d+ ")
+_PREFIX_MAX: Final = 400
+"""Characters in which the host of a line is, after what a launcher puts before it."""
 _GPU: Final = re.compile(r"GPU\d+\Z")
 _ADAPTER: Final = re.compile(r"(?:NIC\d+|mlx\w+|bnxt\w+|irdma\w+|rdma\w+|efa\w+)\Z")
 DISTANCES: Final = ("PIX", "PXB", "PHB", "NODE", "SYS")
@@ -67,7 +69,7 @@ class RailReader:
             if len(set(ends.values())) > 1 and self.facts.where is None:
                 self.facts.where = Seen(number, " ".join(text.split())[:SHOWN_MAX])
         elif " GPU/" in text and (paths := _PATHS.search(text)):
-            host = _HOST.search(text)
+            host = _HOST.search(text, 0, _PREFIX_MAX)
             self._note(f"{host[1] if host else ''} {paths[1]}", _PATH.findall(text), number, text)
         elif "GPU" in text:
             self._take_row(number, text.split())

@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
-from tests.measured.pasted.forms import GUESSES, IB, IBSTAT, SIZES, Pasted, both, channels, counts, rank, ras
+from tests.measured.pasted.forms import (
+    GUESSES,
+    IB,
+    IBSTAT,
+    MPIRUN,
+    SIZES,
+    Pasted,
+    both,
+    channels,
+    counts,
+    rank,
+    ras,
+)
 from tests.measured.printed import flat, nccl, osu, perftest
 
 SPEC = IB.format(1000, 0)
@@ -195,5 +207,107 @@ MORE = {
         ["different-settings"],
         (),
         GUESSES,
+    ),
+}
+
+
+LAST = {
+    "watchdog": Pasted(
+        (
+            "[rank3]:[E1103 10:00:00.1 ProcessGroupNCCL.cpp:616] [Rank 3] Watchdog caught "
+            "collective operation timeout: WorkNCCL(SeqNum=4051, OpType=ALLREDUCE, NumelIn=1, "
+            "NumelOut=1, Timeout(ms)=600000) ran for 600021 milliseconds before timing out.\n"
+        ),
+        None,
+        None,
+        ["run-failed"],
+        certain=["run-failed"],
+    ),
+    "create cq": Pasted(
+        "node-a:1:9 [0] misc/ibvwrap.cc:160 NCCL WARN Call to ibv_create_cq failed\n",
+        None,
+        None,
+        ["run-failed"],
+        certain=["run-failed"],
+    ),
+    "oom": Pasted(
+        nccl(flat(190.0, SIZES[:2])) + "node-a: Test CUDA failure common.cu:894 'out of memory'\n",
+        8,
+        200.0,
+        ["run-failed"],
+        certain=["run-failed"],
+    ),
+    "one qp alone": Pasted(
+        perftest([(1 << e, 214.0) for e in range(16, 24)], before="$ ib_write_bw -d mlx5_0 -a"),
+        None,
+        400.0,
+        ["one-queue-pair", "pcie-slot", "slower-port"],
+        ["one-queue-pair"],
+    ),
+    "cm alone": Pasted(
+        perftest([(1 << e, 7.4) for e in range(16, 24)], before="$ ib_write_bw -R -d mlx5_0 -a").replace(
+            "rdma_cm QPs\t : OFF", "rdma_cm QPs\t : ON"
+        ),
+        None,
+        100.0,
+        ["rdma-cm", "one-queue-pair"],
+        ["rdma-cm"],
+    ),
+    "healthy with variables": Pasted(
+        nccl(
+            flat(192.0, SIZES),
+            before=MPIRUN.format(
+                "-x NCCL_IB_DISABLE=0 -x NCCL_PROTO=Simple -x NCCL_ALGO=Ring -x NCCL_P2P_DISABLE=0 -x "
+                "NCCL_CROSS_NIC=0"
+            ),
+        ),
+        8,
+        200.0,
+        ["as-expected"],
+        certain=["as-expected"],
+    ),
+    "efa": Pasted(
+        nccl(
+            flat(46.0, SIZES),
+            log=IB.format(1, 0)
+            + "NET/OFI Selected Provider is efa (found 4 nics)\n"
+            + IB.format(1, 0)
+            + "Using network AWS Libfabric\n"
+            + IB.format(1, 0)
+            + "NET/Plugin: Failed to find ncclCollNetPlugin_v4 symbol.",
+        ),
+        4,
+        100.0,
+        ["as-expected"],
+        certain=["as-expected"],
+    ),
+    "plugin missing": Pasted(
+        nccl(
+            flat(60.0, SIZES),
+            log=IB.format(1, 0)
+            + "NET/Plugin : No plugin found (libnccl-net.so), using internal implementation\n"
+            + channels(4),
+        ),
+        4,
+        200.0,
+        ["acs", "unexplained"],
+        (),
+        ["sockets", "few-adapters"],
+    ),
+    "IB 1024": Pasted(
+        perftest([(1 << e, 96.9) for e in range(14, 24)], mtu=1024, link="IB", queue_pairs=4),
+        None,
+        100.0,
+        ["as-expected"],
+        certain=["as-expected"],
+    ),
+    "level": Pasted(
+        nccl(flat(20.0, SIZES), before=MPIRUN.format("-x NCCL_P2P_LEVEL=LOC")), 8, 200.0, ["peer-to-peer-off"]
+    ),
+    "ring of hosts sendrecv": Pasted(
+        nccl(flat(24.0, SIZES), benchmark="sendrecv_perf"), 8, 200.0, ["as-expected"], certain=["as-expected"]
+    ),
+    "88 percent": Pasted(
+        nccl(flat(350.0, SIZES)), 8, 400.0, ["unexplained", "few-adapters", "collisions", "as-expected"]
     ),
 }

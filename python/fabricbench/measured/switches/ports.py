@@ -13,7 +13,8 @@ PORT_PATTERNS: Final = (
 )
 _GROUP: Final = re.compile(r"\{([^{}]*)\}|\(([^()]*)\)")
 _RANGE: Final = re.compile(r"(\d{1,6})\.\.(\d{1,6})(?:\.\.(\d{1,6}))?")
-_OUTER_COMMA: Final = re.compile(r",(?![^{(\[]*[})\]])")
+_OUTER: Final = re.compile(r"[,|](?![^{(\[]*[})\]])")
+"""Separators outside braces and brackets."""
 _EXPANDED_MAX: Final = 4096
 """Names of a pattern; one with more is taken up to there."""
 
@@ -26,7 +27,7 @@ def is_among(port: str, pattern: str) -> bool:
 def expanded(pattern: str) -> list[str]:
     """Return the shell patterns that a pattern with lists, braces or alternatives stands for."""
     found: list[str] = []
-    for part in _OUTER_COMMA.split(pattern):
+    for part in _OUTER.split(pattern):
         for each in _expand(part.strip()):
             if len(found) >= _EXPANDED_MAX:
                 return found
