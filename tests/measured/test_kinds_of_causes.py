@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 from tests.measured.pasted.counters import COUNTED, GROWN
 from tests.measured.pasted.logs import LOGS
-from tests.measured.pasted.more import LAST, MORE
+from tests.measured.pasted.more import LAST, MORE, PATHS_OF_GPUS
 from tests.measured.pasted.pasted import PASTED
 from tests.measured.pasted.ras import RAS
 from tests.measured.pasted.settings import SETTINGS
@@ -15,7 +15,7 @@ from tests.measured.pasted.sizes import SIZED
 
 from fabricbench.measured.switches.ports import expanded
 
-ALL = RAS | LOGS | SETTINGS | SIZED | COUNTED | PASTED | MORE | GROWN | LAST
+ALL = RAS | LOGS | SETTINGS | SIZED | COUNTED | PASTED | MORE | GROWN | LAST | PATHS_OF_GPUS
 
 
 @pytest.mark.parametrize("name", ALL)

@@ -76,7 +76,7 @@ class RailReader:
 
     def _take_row(self, number: int, words: Sequence[str]) -> None:
         """Read the head of a matrix, or the row of a GPU."""
-        if len(words) > 1 and _GPU.match(words[0]) and _GPU.match(words[1]):
+        if words and _GPU.match(words[0]) and "X" not in words:
             self._columns = [at for at, word in enumerate(words) if _ADAPTER.match(word)]
         elif self._columns and words and _GPU.match(words[0]) and len(words) > self._columns[-1] + 1:
             self._note(words[0], [words[at + 1] for at in self._columns], number, " ".join(words))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
-from fabricbench.measured.causes import adapters, curves, expected, hosts, libraries, runs, settings
+from fabricbench.measured.causes import adapters, curves, expected, hosts, libraries, pairs, runs, settings
 from fabricbench.measured.examined import Examined
 from fabricbench.measured.host_causes import lost_packets, not_ready, slow_receiver
 from fabricbench.measured.host_causes import reordered as reordered_by_counters
@@ -52,15 +52,15 @@ _RULES: Final[Sequence[Callable[[Examined], Iterator[Suspect]]]] = (
     adapters.stated_slower_port,
     adapters.mixed_adapters,
     adapters.few_adapters,
-    hosts.gpu_memory,
+    pairs.gpu_memory,
     hosts.path_to_adapter,
     libraries.no_gpu_direct,
     adapters.bonded,
     hosts.small_mtu,
     libraries.cross_rail,
     libraries.forced_choice,
-    hosts.rdma_cm,
-    hosts.compared_queue_pairs,
+    pairs.rdma_cm,
+    pairs.compared_queue_pairs,
     settings.different_settings,
     slow_receiver,
     link_errors,
@@ -74,7 +74,7 @@ _RULES: Final[Sequence[Callable[[Examined], Iterator[Suspect]]]] = (
     curves.reordered,
     curves.uneven,
     expected.faster_than_network,
-    hosts.one_queue_pair,
+    pairs.one_queue_pair,
     curves.congested,
     curves.placements,
     runs.inside_a_host,

@@ -311,3 +311,25 @@ LAST = {
         nccl(flat(350.0, SIZES)), 8, 400.0, ["unexplained", "few-adapters", "collisions", "as-expected"]
     ),
 }
+PHB = SPEC + "Pattern 4, crossNic 0, nChannels 2, bw 12.000000/12.000000, type NVL/PHB, sameChannels 1\n"
+ONE_GPU = """$ nvidia-smi topo -m
+\tGPU0\tmlx5_0\tmlx5_1\tCPU Affinity
+GPU0\t X \tSYS\tNODE\t0-13
+mlx5_0\tSYS\t X \tSYS
+mlx5_1\tNODE\tSYS\t X
+"""
+PATHS_OF_GPUS = {
+    "PHB as GPU Direct is off": Pasted(
+        nccl(flat(43.0, SIZES), log=PHB + channels(4, "", "")),
+        4,
+        200.0,
+        ["gpu-direct-off"],
+        ["far-adapter"],
+    ),
+    "PHB with GPU Direct": Pasted(
+        nccl(flat(43.0, SIZES), log=PHB + channels(4)), 4, 200.0, ["far-adapter"], (), ["gpu-direct-off"]
+    ),
+    "one GPU, far from each adapter": Pasted(
+        nccl(flat(11.0, SIZES), ranks=2, before=ONE_GPU), 1, 200.0, ["far-adapter"]
+    ),
+}

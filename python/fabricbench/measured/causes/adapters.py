@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from fabricbench.measured.causes.evidence import each_adapter, each_adapter_at_most, fallen, reached
+from fabricbench.measured.causes.evidence import each_adapter, each_adapter_at_most, fallen, is_near, reached
 from fabricbench.measured.examined import GOOD, Examined
 from fabricbench.measured.nccl_debug import DebugFacts, adapter_names
 from fabricbench.measured.nccl_hardware import PortRate, slower_ports
@@ -282,7 +282,7 @@ def _stated(case: Examined, slow: Sequence[PortRate]) -> Suspect:
     return Suspect(
         "slower-port",
         f"{first.adapter}{host} runs at {first.gbps:g} Gb/s, not at {rate:g} Gb/s: a collective waits for it",
-        LIKELY,
+        LIKELY if is_near(case, first.gbps / 8) else POSSIBLE,
         [
             str(first.seen),
             f"{len(slow)} of {len(ports)} ports at a lower rate"

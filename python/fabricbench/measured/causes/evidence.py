@@ -66,6 +66,16 @@ def each_adapter_at_most(case: Examined) -> float | None:
     return _of_each(case, case.hardware_peak)
 
 
+_NEAR: Final = 0.55
+"""Part of a limit that each adapter carries at least if the limit is the cause of most of a lack."""
+
+
+def is_near(case: Examined, limit: float) -> bool:
+    """Tell whether each adapter carried so much of a limit [GB/s] that it may be the cause."""
+    each = each_adapter(case)
+    return each is None or each >= _NEAR * limit
+
+
 def _of_each(case: Examined, carried: float | None) -> float | None:
     is_small = case.best is not None and case.best.size_bytes < RATE_MIN
     return carried / case.adapters if carried and case.adapters and case.crosses and not is_small else None

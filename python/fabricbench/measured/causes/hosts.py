@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 
 from fabricbench.measured.causes.evidence import (
@@ -10,10 +9,11 @@ from fabricbench.measured.causes.evidence import (
     each_adapter,
     each_adapter_at_most,
     fallen,
+    is_near,
     reached,
     tool,
 )
-from fabricbench.measured.causes.settings import MEMORY, MTU, QUEUE_PAIRS, RDMA_CM, comparison
+from fabricbench.measured.causes.settings import MTU, comparison
 from fabricbench.measured.examined import ETHERNET_HEADERS, GOOD, Examined
 from fabricbench.measured.nccl_hardware import PcieLink, slower_ports
 from fabricbench.measured.nccl_rails import DISTANCES
@@ -22,7 +22,6 @@ from fabricbench.measured.suspect import LIKELY, POSSIBLE, Suspect
 
 _LARGE_PACKETS = 1.13
 """What writes of 256 B carry more than those of 128 B."""
-_GPU_OPTION = re.compile(r"--use_(?:cuda|rocm|hl|mlu)\S*(?: \d+)?")
 
 
 def path_to_adapter(case: Examined) -> Iterator[Suspect]:
@@ -45,12 +44,18 @@ def path_to_adapter(case: Examined) -> Iterator[Suspect]:
     yield Suspect(
         "far-adapter",
         f"data between GPU and adapter cross {_CROSSED[kind]}",
-        LIKELY if kind == "SYS" or is_close else POSSIBLE,
+        LIKELY if kind == "SYS" or (is_close and not _is_without_direct(case)) else POSSIBLE,
         [*evidence, *reached(case)],
         "`nvidia-smi topo -m`: GPU and adapter should be PIX or PXB; ranks on the other NUMA node, "
         "`numactl`, BIOS NPS, "
         "relaxed ordering; `ib_write_bw --use_cuda` by GPU and adapter shows the pair that is slow",
     )
+
+
+def _is_without_direct(case: Examined) -> bool:
+    """Tell whether GPU Direct RDMA is off, not for distance: NCCL then says PHB of any adapter."""
+    facts = case.facts
+    return not facts.gdr_far and (bool(facts.gdr_off) or (facts.gdr[False] > 0 and not facts.gdr[True]))
 
 
 _CROSSED = {
@@ -175,7 +180,7 @@ def _stated_slot(case: Examined, links: Sequence[PcieLink]) -> Suspect:
     return Suspect(
         "pcie-slot",
         f"the PCIe link of an adapter carries {first.gb_per_s:.3g} GB/s each way, its port {port:.4g} GB/s",
-        LIKELY,
+        LIKELY if is_near(case, first.gb_per_s) else POSSIBLE,
         [
             str(first.seen),
             f"{len(links)} of {len(case.facts.hardware.links)} links of adapters are so narrow",
@@ -244,84 +249,3 @@ def _port_at(case: Examined, share: float) -> int | None:
         return None
     fitting = (lower for lower in LINE_RATES if lower < rate and 0.985 <= 8 * each / (lower * share) <= 1.005)
     return next(fitting, None)
-
-
-def gpu_memory(case: Examined) -> Iterator[Suspect]:
-    """A pair of hosts that moves data of GPUs: the way between GPU and adapter is part of the path."""
-    memory = case.says("memory") or case.says("buffers")
-    options = case.best.settings.get("options", "") if case.best else ""
-    by_option = _GPU_OPTION.search(options)
-    is_device = memory.startswith("GPU") or "DEVICE" in memory or by_option
-    if not case.is_pair or not is_device or case.ratio is None or case.ratio >= GOOD:
-        return
-    best = max((point.busbw or 0.0 for point in case.of_run), default=0.0)
-    sizes = [point.size_bytes for point in case.of_run if (point.busbw or 0.0) >= 0.95 * best]
-    lines = [f"buffers: {memory}"] if memory else [f"option {by_option[0].strip()}" if by_option else ""]
-    compared = comparison(case)
-    is_compared = compared is not None and compared.is_by(*MEMORY)
-    lines += compared.evidence if compared is not None and is_compared else []
-    if len(sizes) > 1:
-        lines.append(f"{8 * best:.4g} Gb/s from {min(sizes)} B on: a limit that no size lifts")
-    yield Suspect(
-        "gpu-memory",
-        "the way between GPU and adapter is the limit, not the network: a PCIe root complex, ACS or IOMMU, a "
-        "link between processors",
-        LIKELY if len(sizes) > 1 or is_compared else POSSIBLE,
-        [*lines, *reached(case)],
-        "the same test from host memory (without --use_cuda or --use_rocm): the line rate there means this "
-        "way; `nvidia-smi topo -m` should say PIX or PXB; `lspci -vvv | grep ACSCtl`",
-    )
-
-
-def rdma_cm(case: Examined) -> Iterator[Suspect]:
-    """Perftest with connections by rdma_cm."""
-    if not case.is_perftest or case.ratio is None or case.ratio >= GOOD:
-        return
-    if not case.says(RDMA_CM).startswith("ON"):
-        return
-    compared = comparison(case)
-    is_compared = compared is not None and compared.is_by(RDMA_CM)
-    yield Suspect(
-        "rdma-cm",
-        "connected by rdma_cm, which takes another GID, MTU, service level or traffic class than the default",
-        LIKELY if is_compared else POSSIBLE,
-        [
-            "perftest: rdma_cm QPs ON",
-            *(compared.evidence if compared is not None and is_compared else []),
-            *reached(case),
-        ],
-        "the same without -R, and with -x GID and -m 4096; compare `Mtu`, `GID index` and the DSCP of both",
-        is_guess=not is_compared,
-    )
-
-
-def compared_queue_pairs(case: Examined) -> Iterator[Suspect]:
-    """Perftest with fewer queue pairs than a better run of the file, all else equal."""
-    compared = comparison(case)
-    if case.is_perftest and compared is not None and compared.is_by(QUEUE_PAIRS):
-        yield from _few_queue_pairs(case, LIKELY, compared.evidence)
-
-
-def one_queue_pair(case: Examined) -> Iterator[Suspect]:
-    """Perftest with one queue pair; none if a better run of the file had as many."""
-    compared = comparison(case)
-    if compared is None or (QUEUE_PAIRS in compared.names and len(compared.names) > 1):
-        yield from _few_queue_pairs(case, POSSIBLE, [])
-
-
-def _few_queue_pairs(case: Examined, confidence: int, compared: Sequence[str]) -> Iterator[Suspect]:
-    if not case.is_perftest or case.ratio is None or case.ratio >= GOOD:
-        return
-    count = case.says("queue pairs") or "1"
-    if count == "1" or compared:
-        yield Suspect(
-            "one-queue-pair",
-            "one queue pair: one path through the fabric, one engine of the adapter"
-            if count == "1"
-            else f"{count} queue pairs: as many paths through the fabric, engines of the adapter",
-            confidence,
-            [f"perftest: Number of qps {count}", *compared, *reached(case)],
-            "`-q 4`: more by much means collisions or a limit of one queue pair; the same means the port, "
-            "PCIe or MTU",
-            is_guess=not compared,
-        )
