@@ -8,6 +8,7 @@ import pytest
 from tests.measured.pasted.counters import COUNTED, GROWN
 from tests.measured.pasted.logs import LOGS
 from tests.measured.pasted.more import LAST, MORE, PATHS_OF_GPUS
+from tests.measured.pasted.others import OTHERS
 from tests.measured.pasted.pasted import PASTED
 from tests.measured.pasted.ras import RAS
 from tests.measured.pasted.settings import SETTINGS
@@ -15,7 +16,7 @@ from tests.measured.pasted.sizes import SIZED
 
 from fabricbench.measured.switches.ports import expanded
 
-ALL = RAS | LOGS | SETTINGS | SIZED | COUNTED | PASTED | MORE | GROWN | LAST | PATHS_OF_GPUS
+ALL = RAS | LOGS | SETTINGS | SIZED | COUNTED | PASTED | MORE | GROWN | LAST | PATHS_OF_GPUS | OTHERS
 
 
 @pytest.mark.parametrize("name", ALL)
