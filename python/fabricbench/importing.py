@@ -16,21 +16,22 @@ from typing import TYPE_CHECKING, Any
 
 from fabricbench.inputs import read_input
 from fabricbench.measured.errors import MeasuredError as MeasuredError  # noqa: PLC0414 -- callers catch it
-from fabricbench.measured.examined import AS_EXPECTED as AS_EXPECTED  # noqa: PLC0414 -- what callers show
-from fabricbench.measured.examined import CONFIDENCE as CONFIDENCE  # noqa: PLC0414
 from fabricbench.measured.examined import Examined as Examined  # noqa: PLC0414
 from fabricbench.measured.examined import Hardware as Hardware  # noqa: PLC0414
 from fabricbench.measured.examined import Point as Point  # noqa: PLC0414
-from fabricbench.measured.examined import Suspect as Suspect  # noqa: PLC0414
 from fabricbench.measured.examining import Look as Look  # noqa: PLC0414
 from fabricbench.measured.model import Given as Given  # noqa: PLC0414 -- callers say what a file does not
 from fabricbench.measured.nccl import COLLECTIVES
 from fabricbench.measured.runs import described as described  # noqa: PLC0414
+from fabricbench.measured.suspect import AS_EXPECTED as AS_EXPECTED  # noqa: PLC0414 -- what callers show
+from fabricbench.measured.suspect import CONFIDENCE as CONFIDENCE  # noqa: PLC0414
+from fabricbench.measured.suspect import Suspect as Suspect  # noqa: PLC0414
 from fabricbench.measured.suspects import suspects as suspects  # noqa: PLC0414
 from fabricbench.measured.switch_causes import uplink_load as uplink_load  # noqa: PLC0414
 from fabricbench.measured.switches.model import Change as Change  # noqa: PLC0414
 from fabricbench.measured.switches.model import SwitchCounters as SwitchCounters  # noqa: PLC0414
 from fabricbench.measured.switches.model import totals as totals  # noqa: PLC0414
+from fabricbench.measured.switches.ports import PORT_PATTERNS as PORT_PATTERNS  # noqa: PLC0414
 from fabricbench.words import counted
 
 if TYPE_CHECKING:

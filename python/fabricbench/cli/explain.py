@@ -80,8 +80,8 @@ def explain_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
         list[str] | None,
         typer.Option(
             metavar="PORT",
-            help="Of --counters: a port towards the next tier, or a pattern such as 'Ethernet9?'; may be "
-            "given again.",
+            help="Of --counters: a port towards the next tier, or a pattern such as 'Ethernet9?' or "
+            "'Ethernet{0,8}'; may be given again.",
         ),
     ] = None,
     workspace: WorkspaceOption = None,
@@ -165,7 +165,7 @@ def _switches(
     Raises:
         MeasuredError: A file cannot be read.
     """
-    from fabricbench.importing import switch_counters, uplink_load
+    from fabricbench.importing import PORT_PATTERNS, switch_counters, uplink_load
 
     for name, values in (("--before", before), ("--uplinks", uplinks)):
         if values and not counters:
@@ -174,8 +174,8 @@ def _switches(
     for port in uplinks:
         if not any(uplink_load(each, [port]) for each in switches):
             raise typer.BadParameter(
-                f"found {port}, and no port of that name with bytes or packets sent; `fabricbench counters "
-                "FILE` has their names",
+                f"found {port}, and no port of that name with bytes or packets sent; allowed: "
+                f"{PORT_PATTERNS}; `fabricbench counters FILE` has their names",
                 param_hint="--uplinks",
             )
     return switches

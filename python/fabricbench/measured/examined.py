@@ -1,8 +1,4 @@
-"""What is known of a measurement that is to be explained: its results, its log, the hosts, what is expected.
-
-`certain` is what a line says outright, `likely` what a line and a ratio say together, `possible` what a ratio
-alone does not exclude.
-"""
+"""A measurement that is to be explained: its results, its log, the hosts, the bandwidth that is expected."""
 
 from __future__ import annotations
 
@@ -13,73 +9,31 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final
 
+from fabricbench.measured.line import Seen
 from fabricbench.measured.nccl_check import KINDS, bandwidths
-from fabricbench.measured.nccl_debug import DebugFacts, Seen, setting
+from fabricbench.measured.nccl_debug import DebugFacts, setting
 from fabricbench.measured.ras import RasReport
 from fabricbench.measured.runs import described
 from fabricbench.measured.switches.model import SwitchCounters
-
-CERTAIN, LIKELY, POSSIBLE = 3, 2, 1
-CONFIDENCE: Final[Mapping[int, str]] = {CERTAIN: "certain", LIKELY: "likely", POSSIBLE: "possible"}
-AS_EXPECTED: Final = "as-expected"
 
 GOOD: Final = 0.9
 """Share of the bound from which on nothing is missing: headers take 2 % at an MTU of 4096 and 8 % at 1024."""
 LARGE_BYTES: Final = 64 << 20
 """Sizes from which on latency is no excuse: 64 MiB take 1.3 ms at 400 Gb/s, a step some 10 us."""
-LINE_RATES: Final = (1, 10, 25, 40, 50, 100, 200, 400, 800)
-"""Rates of Ethernet and InfiniBand ports [Gb/s]."""
 _BY_PAIRS: Final = ("alltoall", "sendrecv", "gather")
 _WITHOUT_LAW: Final = ("scatter", "hypercube")
 """What a scatter's root sends may take the adapters of its neighbours (PXN), or its own alone."""
-_GENERATIONS: Final = (3, 4, 5, 6)
-_WIDTHS: Final = (1, 2, 4, 8, 16)
-_GIGATRANSFERS: Final = 8
-"""Of each lane of PCIe Gen3 [GT/s]; each later generation has twice that."""
-_PCIE_EFFICIENCY: Final = 128 / 130 * 0.8
-"""Headers of 24 to 28 B for each 128 B of a write leave 82 %, for each 256 B 90 % (PCI Express Base
-Specification), acknowledgements and credits a little less. Assumption: 80 %, and slots from 66 to 90 %."""
-
-
-def _slots() -> tuple[tuple[str, float], ...]:
-    """Return the slots of PCIe that carry the same each way, with that rate [GB/s]."""
-    names: dict[int, list[str]] = {}
-    for generation in _GENERATIONS:
-        for width in _WIDTHS:
-            transfers = (_GIGATRANSFERS << (generation - 3)) * width
-            names.setdefault(transfers, []).append(f"Gen{generation} x{width}")
-    return tuple((" or ".join(names[each]), each / 8 * _PCIE_EFFICIENCY) for each in sorted(names))
-
-
-PCIE: Final = _slots()
 _PAIRS: Final = ("osu_bw", "osu_bibw", "imb-pingpong", "imb-pingping", "imb-uniband", "imb-biband")
 """Benchmarks of a pair of processes, which use an adapter each unless the library stripes over several."""
+_OF_TWO: Final = (("imb-sendrecv", 2),)
+"""Benchmarks of a ring of processes that are a pair with so many."""
+_OF_HARDWARE: Final = ("nic", "host", "device", "NCCL_IB_HCA", "UCX_NET_DEVICES")
+"""Settings by which runs of a file are of different adapters."""
 _LATENCIES: Final = re.compile(r"_lat\b|_lat$|latency|multi_lat")
 ETHERNET_HEADERS: Final = 82
 """Of each RoCE frame, with preamble and gap [B]."""
 _INFINIBAND_HEADERS: Final = 30
 """Of each packet of InfiniBand, local and base transport header and both CRCs, at least [B]."""
-
-
-@dataclass(frozen=True)
-class Suspect:
-    """A cause that may be behind a measurement.
-
-    Attributes:
-        cause: Its name.
-        sentence: What it is.
-        confidence: `CERTAIN`, `LIKELY` or `POSSIBLE`.
-        evidence: What says so, each with its line or its numbers.
-        tells: The test or counter that tells it apart from others.
-        explains: Which part of what is missing to the target it explains, 0 to 1; none if that is not known.
-    """
-
-    cause: str
-    sentence: str
-    confidence: int
-    evidence: Sequence[str]
-    tells: str
-    explains: float | None = None
 
 
 @dataclass(frozen=True)
@@ -167,8 +121,8 @@ class Examined:
     @cached_property
     def is_pair(self) -> bool:
         """Whether two processes measure with many messages on their way, so that small sizes are enough."""
-        names = {point.benchmark for point in self.points}
-        return self.is_perftest or (bool(names) and all(name in _PAIRS for name in names))
+        runs = {(point.benchmark, point.ranks) for point in self.points}
+        return self.is_perftest or (bool(runs) and all(run[0] in _PAIRS or run in _OF_TWO for run in runs))
 
     @cached_property
     def judged(self) -> list[Point]:
@@ -220,6 +174,23 @@ class Examined:
     def peak(self) -> float | None:
         """The most that a host's adapters carried each way at any size of that run [GB/s], if known."""
         shares = ((point.busbw or 0.0, self.share(point)) for point in self.of_run)
+        return max((bus / share for bus, share in shares if share), default=None)
+
+    @property
+    def hardware_peak(self) -> float | None:
+        """The most that adapters of these hosts carried each way at any size of any run [GB/s], if known."""
+        best = self.best
+        if best is None:
+            return None
+        of_best = [best.differs.get(name, "") for name in _OF_HARDWARE]
+        same = [
+            point
+            for point in self.points
+            if point.busbw
+            and (point.benchmark, point.ranks) == (best.benchmark, best.ranks)
+            and [point.differs.get(name, "") for name in _OF_HARDWARE] == of_best
+        ]
+        shares = ((point.busbw or 0.0, self.share(point)) for point in same)
         return max((bus / share for bus, share in shares if share), default=None)
 
     @property
@@ -343,10 +314,14 @@ class Examined:
         return None if self.bound is None else 0.98 * self.bound
 
     @property
+    def is_latency(self) -> bool:
+        """Whether latency was measured: its sizes and times say nothing of a rate."""
+        return self.best is not None and bool(_LATENCIES.search(self.best.benchmark))
+
+    @property
     def ratio(self) -> float | None:
         """Share of the target that was reached; none where one is not known, or latency was measured."""
-        is_latency = self.best is not None and bool(_LATENCIES.search(self.best.benchmark))
-        if not self.crosses or self.plateau is None or not self.target or is_latency:
+        if not self.crosses or self.plateau is None or not self.target or self.is_latency:
             return None
         return self.plateau / self.target
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from fabricbench.measured import perftest, ras
 from fabricbench.measured.errors import MeasuredError
 from fabricbench.measured.examined import Examined, Hardware, Point, bus_bandwidth
-from fabricbench.measured.model import Given, Reading, Row, Table
+from fabricbench.measured.model import Given, Row, Table
 from fabricbench.measured.nccl_check import plain_name
 from fabricbench.measured.nccl_debug import DebugFacts, debug_facts, facts_of_runs
 from fabricbench.measured.ras import RasReport
@@ -22,7 +22,6 @@ FAILED = "failed-run"
 """Format of a file that has neither, but a benchmark's last words."""
 _SHARES = ("alltoall", "all_gather", "gather", "scatter")
 """Whose data size is that of a message times the ranks, as in a plan."""
-_PERFTEST_LINES = (("rdma_cm QPs", "rdma_cm"), ("PCIe relax order", "relaxed"))
 
 
 @dataclass(frozen=True)
@@ -122,26 +121,8 @@ def look(name: str, data: bytes, format_name: str | None = None, given: Given | 
         )
     nodes = [count for table in reading.tables if isinstance(count := table.facts.get("nodes"), int)]
     facts.nodes = facts.nodes or max(nodes, default=None)
-    if reading.format == perftest.NAME:
-        reading = _with_perftest_lines(document, reading)
     is_text = not document.text.lstrip().startswith("{")
     return Look(reading.format, reading.tables, facts, reading.warnings, texts=texts if is_text else ())
-
-
-def _with_perftest_lines(document: Document, reading: Reading) -> Reading:
-    """Add settings of perftest that an import does not keep."""
-    more: dict[str, str] = {}
-    for line in document.lines:
-        for label, name in _PERFTEST_LINES:
-            if label in line.text and ":" in line.text.split(label, 1)[1]:
-                value = line.text.split(label, 1)[1].split(":", 1)[1].split()
-                more.setdefault(name, value[0] if value else "")
-    tables = [_with_facts(table, more) for table in reading.tables]
-    return Reading(reading.format, tables, reading.warnings, reading.text)
-
-
-def _with_facts(table: Table, more: Mapping[str, str]) -> Table:
-    return replace(table, facts={**table.facts, **more})
 
 
 def _point(table: Table, row: Row) -> Point:

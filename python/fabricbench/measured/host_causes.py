@@ -5,8 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from fabricbench.measured.examined import Examined, Suspect
-from fabricbench.measured.switch_causes import confidence_of, counted_lines, of_kind
+from fabricbench.measured.examined import Examined
+from fabricbench.measured.suspect import Suspect
+from fabricbench.measured.switch_causes import (
+    LINK_ERRORS,
+    SWITCH_LOSSES,
+    confidence_of,
+    counted_lines,
+    of_kind,
+)
 
 _RECEIVER_DROPS: Final = (
     *(
@@ -25,6 +32,12 @@ _LOSSES: Final = (
     *("loss_bursts", "out_of_sequence_packets", "out_of_sequence_dropped", "naks_received", "timeouts"),
     *("adaptive_retransmissions", "adaptive_timeouts", "retries_exceeded", "missing_responses"),
 )
+_OUT_OF_ORDER: Final = ("out_of_sequence_packets", "out_of_sequence_dropped", "loss_bursts", "naks_received")
+_TIMEOUTS: Final = ("timeouts", "adaptive_timeouts", "retries_exceeded")
+_SIGNS_OF_LOSS: Final = (*_TIMEOUTS, *SWITCH_LOSSES, *LINK_ERRORS, "rx_discards", "pci_buffer_drops")
+_MANY, _SOME = 100_000, 1000
+"""Packets out of order from which on their order is the cause: of as many losses some would end in a timeout.
+Fewer are enough where switches were counted and dropped nothing. Assumption."""
 _NOT_READY: Final = ("receiver_not_ready", "rnr_naks", "rnr_naks_sent", "rnr_retries_exceeded")
 _LINES_MAX: Final = 6
 
@@ -41,6 +54,33 @@ def slow_receiver(case: Examined) -> Iterator[Suspect]:
     )
 
 
+def reordered(case: Examined) -> Iterator[Suspect]:
+    """Packets that arrived out of order and were not lost: no timeout, and no frame dropped or in error."""
+    if not _is_order(case):
+        return
+    lines = list(counted_lines(of_kind(case.switches, "host"), _OUT_OF_ORDER))
+    yield Suspect(
+        "reordering",
+        "packets arrive out of order, as paths change within a message (adaptive routing, spraying), and "
+        "go-back-N sends windows again",
+        confidence_of(case, is_strong=True),
+        [*lines[:_LINES_MAX], "no timeout, no frame dropped or in error, though these are counted"],
+        "adaptive routing or spraying off in the switches, or out-of-order receipt on at the adapters "
+        "(NCCL_IB_OOO_RQ=1, `mlxreg` ROCE_ACCL): these counters stand still then",
+    )
+
+
+def _is_order(case: Examined) -> bool:
+    """Tell whether so many packets out of order, without a sign of loss, mean that their order changes."""
+    changes = [each for counters in case.switches for each in counters.changes]
+    hosts = [each for counters in of_kind(case.switches, "host") for each in counters.changes]
+    out_of_order = sum(each.value or 0 for each in hosts if each.name in _OUT_OF_ORDER)
+    timeouts = [each.value or 0 for each in hosts if each.name in _TIMEOUTS]
+    is_lost = any(each.value for each in changes if each.name in _SIGNS_OF_LOSS)
+    least = _MANY if not of_kind(case.switches, "switch") else _SOME
+    return bool(timeouts) and not any(timeouts) and not is_lost and out_of_order >= least
+
+
 def lost_packets(case: Examined) -> Iterator[Suspect]:
     """Retransmissions that the adapters of hosts counted."""
     yield from _counted(
@@ -51,6 +91,7 @@ def lost_packets(case: Examined) -> Iterator[Suspect]:
         "with go-back-N of all that follows",
         "drops of the queues and priority groups of every switch of the path, rx_discards_phy of the "
         "receiver; without any drop it is order: adaptive routing or spraying, out-of-order receipt off",
+        is_strong=not _is_order(case),
     )
 
 
@@ -66,8 +107,10 @@ def not_ready(case: Examined) -> Iterator[Suspect]:
     )
 
 
-def _counted(case: Examined, counters: Sequence[str], name: str, text: str, test: str) -> Iterator[Suspect]:
+def _counted(
+    case: Examined, counters: Sequence[str], name: str, text: str, test: str, *, is_strong: bool = True
+) -> Iterator[Suspect]:
     """Yield a cause whose evidence is counters of hosts, if any of them counted something."""
     lines = list(counted_lines(of_kind(case.switches, "host"), counters))
     if lines:
-        yield Suspect(name, text, confidence_of(case, is_strong=True), lines[:_LINES_MAX], test)
+        yield Suspect(name, text, confidence_of(case, is_strong=is_strong), lines[:_LINES_MAX], test)

@@ -1,4 +1,4 @@
-"""A line of a file."""
+"""A line of a file, and a line that is shown as evidence."""
 
 from __future__ import annotations
 
@@ -28,3 +28,19 @@ class Line:
     def with_text(self, text: str) -> Line:
         """Return a line of this number with another text."""
         return replace(self, text=text)
+
+
+SHOWN_MAX = 160
+"""Characters of a line that is shown."""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A line that says something: its number, and its text without what stands before it."""
+
+    line: int
+    text: str
+
+    def __str__(self) -> str:
+        """Return it as evidence."""
+        return f"line {self.line}: {self.text}"

@@ -12,21 +12,25 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from fabricbench.measured.line import SHOWN_MAX, Seen
+from fabricbench.measured.nccl_hardware import HardwareFacts, HardwareReader
+from fabricbench.measured.nccl_rails import RailFacts, RailReader
+
 _CHANNEL = re.compile(
     r"\bChannel \d+(?:/\d+)? ?: (\d+)\S{0,20} (?:-> (\d+)\S{0,20}.{0,40}?)?\bvia ([A-Za-z0-9_/]+)"
 )
 _CHANNEL_NET = re.compile(
-    r"\[(?:send|receive)\] via NET/([A-Za-z_0-9 ]{1,40})/(\d{1,4})(?:\(\d+\))?((?:/[A-Za-z]+)*)"
+    r"\[(send|receive)\] via NET/([A-Za-z_0-9 ]{1,40})/(\d{1,4})(?:\(\d+\))?((?:/[A-Za-z]+)*)"
 )
 _SOCKET = re.compile(r"NET/Socket ?: Using ")
 _PROVIDER = re.compile(r"NET/OFI .{0,40}[Pp]rovider is (?:tcp|sockets)\b")
-_SPEED = re.compile(r"\[\d+\] ?([\w.+-]{1,64}):(\d{1,3})/\w+ provider=\S{1,40} speed=(\d{1,9})\b")
 _PROCESS = re.compile(r"([^\s:\[\]]{1,255}:\d+):\d+ ")
 _LOG = re.compile(r"\b[NR]CCL (?:INFO|WARN|TRACE|ERROR)\b|\bNCCL version ")
 _NETWORK = re.compile(r"Using network (\w+)")
 _USING_IB = re.compile(r"NET/IB(?:ext\S*)? ?: Using (.+)")
 _HCA = re.compile(r"\[\d+\] ?([\w.+-]{1,64}):(\d{1,3})/(\w+)")
 _GDR = re.compile(r"GPU Direct RDMA (Disabled|Enabled) for HCA (\d+) '([^']{1,64})'")
+_GDR_FAR = re.compile(r"GPU Direct RDMA Disabled for GPU \S{1,24} / HCA \S{1,24} \(distance \d+ > \d+\)")
 _GDR_FLAG = re.compile(r"NET/IB ?: GDR ([01])\b")
 _SET = re.compile(r"\b(NCCL_[A-Z0-9_]{2,60}) set (?:by environment )?to ([^\s;]+)")
 _GIVEN = re.compile(r"(?<![A-Z_])(NCCL_[A-Z0-9_]{2,60})=([^\s;'\"]+)")
@@ -51,7 +55,7 @@ _FAILURES = (
 )
 _COMPLETION = re.compile(r"Got completion (?:from peer \S+ )?with (?:status|error)[ =](?:\w+\()?(\d{1,3})\b")
 _ERROR = re.compile(
-    r"NCCL WARN (?:Call to (ibv_reg_mr|ibv_modify_qp)\w* failed"
+    r"NCCL WARN (?:Call to (ibv_reg_mr|ibv_modify_qp|ibv_create_\w+|ibv_alloc_pd|ibv_post_\w+)\w* failed"
     r"|socket\w+: [Cc]onnect to |Call to connect\b)"
 )
 _PORT_EVENT = re.compile(r"Got (?:async|non-fatal async)(?: error)? event ?: (?:port|link) ?(?:error|down)\b")
@@ -59,29 +63,16 @@ _STATUS = re.compile(r"\s*Failed status (\d{1,3}): wr_id\b")
 FAILED = re.compile(
     r"\s*\S+: Test (?:NCCL|CUDA) failure\b|\s*\.\. ?\S+ pid \d+: Test failure\b"
     r"|\s*mlx\d: \S+: got completion with error\b|\s*Completion with error at "
+    r"|.{0,200}Watchdog caught collective operation timeout\b"
     r"|\s*Failed status \d+: wr_id\b|\s*Failed to complete run_\w+ function\b"
 )
-"""What benchmarks print where they fail: nccl-tests (`NCCLCHECK`, `CUDACHECK`, `TESTCHECK` of src/common.h),
-perftest (`NOTIFY_COMP_ERROR_SEND` of src/perftest_resources.h)."""
+"""What benchmarks and PyTorch print where they fail: nccl-tests (`NCCLCHECK`, `CUDACHECK`, `TESTCHECK` of
+src/common.h), perftest (`NOTIFY_COMP_ERROR_SEND` of src/perftest_resources.h)."""
 _ACS = re.compile(r"ACSCtl:.{0,120}(?:SrcValid|ReqRedir)\+")
 _AVERAGE = re.compile(r"Avg bus bandwidth\s*:\s*([\d.]+(?:e[+-]?\d+)?)")
 _MTU_BYTES = {"1": 256, "2": 512, "3": 1024, "4": 2048, "5": 4096}
 """`enum ibv_mtu` of verbs."""
 _LINES_MAX = 200_000
-_SHOWN_MAX = 160
-"""Of a line that is shown."""
-
-
-@dataclass(frozen=True)
-class Seen:
-    """A line that says something: its number, and its text without what stands before it."""
-
-    line: int
-    text: str
-
-    def __str__(self) -> str:
-        """Return it as evidence."""
-        return f"line {self.line}: {self.text}"
 
 
 @dataclass
@@ -94,7 +85,9 @@ class DebugFacts:
         adapters: The adapters that it uses, with their port and kind (`IB` or `RoCE`).
         relaxed: Whether it uses relaxed ordering; none if there is no such line.
         gdr: Whether channels between hosts go by GPU Direct RDMA: how many do (`True`), how many do not.
+        sent: The same of the channels that send: without GPU Direct RDMA reads they alone lack it.
         gdr_off: Lines that say that GPU Direct RDMA is off.
+        gdr_far: Lines that say that it is off for GPUs that are too far from an adapter.
         ways: How many channels go each way: `P2P`, `SHM`, `NET/IB`, `NET/Socket`.
         net_devices: Network and number of the adapters that channels between hosts use.
         processes: Host and number of the processes that logged.
@@ -114,6 +107,9 @@ class DebugFacts:
         average: Average bus bandwidths that nccl-tests prints [GB/s].
         firsts: Processes (host and number) that hold rank 0 of a communicator.
         acs: Lines of lspci with ACS on.
+        acs_off: How many lines of lspci have ACS off.
+        hardware: Rates of ports and PCIe links.
+        rails: Adapters at both ends of connections, and those nearest to GPUs.
         where: The first line of each fact, by its name.
     """
 
@@ -122,7 +118,9 @@ class DebugFacts:
     adapters: dict[str, str] = field(default_factory=dict)
     relaxed: bool | None = None
     gdr: Counter[bool] = field(default_factory=Counter)
+    sent: Counter[bool] = field(default_factory=Counter)
     gdr_off: list[Seen] = field(default_factory=list)
+    gdr_far: list[Seen] = field(default_factory=list)
     ways: Counter[str] = field(default_factory=Counter)
     net_devices: set[tuple[str, int]] = field(default_factory=set)
     processes: set[str] = field(default_factory=set)
@@ -146,6 +144,9 @@ class DebugFacts:
     average: list[float] = field(default_factory=list)
     firsts: set[str] = field(default_factory=set)
     acs: list[Seen] = field(default_factory=list)
+    acs_off: int = 0
+    hardware: HardwareFacts = field(default_factory=HardwareFacts)
+    rails: RailFacts = field(default_factory=RailFacts)
     where: dict[str, Seen] = field(default_factory=dict)
 
     @property
@@ -175,9 +176,23 @@ def debug_facts(texts: Sequence[str], runs: Sequence[tuple[int, int]] = ()) -> D
         runs: First and last line of the runs to read; none for all lines.
     """
     facts = DebugFacts()
+    reader, rails = HardwareReader(), RailReader()
     for first, last in runs or ((1, len(texts)),):
         for number, text in enumerate(texts[first - 1 : min(last, _LINES_MAX)], first):
             _take(facts, number, text)
+            reader.take(number, text)
+            rails.take(number, text)
+    facts.hardware, facts.rails = reader.facts, rails.facts
+    if reader.facts.mtu and facts.mtu_bytes is None:
+        facts.mtu_bytes, facts.where["mtu"] = reader.facts.mtu
+    kinds = {name: port.kind for (_, name), port in reader.facts.ports.items() if port.kind}
+    if kinds and not facts.adapters:
+        facts.adapters |= kinds
+        facts.where.setdefault("adapters", next(iter(reader.facts.ports.values())).seen)
+    for (_, name), port in reader.facts.ports.items():
+        if name in facts.adapters:
+            speed = round(1000 * port.gbps)
+            facts.speeds[name] = min(facts.speeds.get(name, speed), speed)
     return facts
 
 
@@ -192,6 +207,8 @@ def facts_of_runs(texts: Sequence[str], runs: Sequence[tuple[int, int]], whole: 
     facts = debug_facts(texts, runs)
     facts.completions, facts.errors, facts.failed = whole.completions, whole.errors, whole.failed
     facts.port_events, facts.acs, facts.heads = whole.port_events, whole.acs, whole.heads
+    facts.acs_off, facts.hardware = whole.acs_off, whole.hardware
+    facts.rails.nearest = whole.rails.nearest
     facts.nodes = facts.nodes or whole.nodes
     return facts
 
@@ -203,7 +220,7 @@ def _take(facts: DebugFacts, number: int, text: str) -> None:
         whole = _whole(text)
         if process := _PROCESS.search(text, 0, max(text.find("CCL "), 0)):
             facts.processes.add(process[1])
-        seen = Seen(number, whole[:_SHOWN_MAX])
+        seen = Seen(number, whole[:SHOWN_MAX])
         for take in (_take_network, _take_error, _take_channel, _take_communicator):
             take(facts, seen, whole)
         place = text.find(" rank 0 n")
@@ -234,11 +251,13 @@ def _take_result(facts: DebugFacts, number: int, text: str) -> None:
             facts.completions.setdefault(int(status[1]), facts.failed[-1])
     if "ACSCtl" in text and _ACS.search(text):
         facts.acs.append(Seen(number, _bare(text)))
+    elif "ACSCtl" in text:
+        facts.acs_off += 1
 
 
 def _bare(text: str) -> str:
     """Return a line from NCCL's mark on, short enough to be shown."""
-    return _whole(text)[:_SHOWN_MAX]
+    return _whole(text)[:SHOWN_MAX]
 
 
 def _whole(text: str) -> str:
@@ -262,6 +281,10 @@ def _take_network(facts: DebugFacts, seen: Seen, text: str) -> None:
     _take_adapters(facts, seen, text)
     if (gdr := _GDR.search(text)) and gdr[1] == "Disabled":
         facts.gdr_off.append(seen)
+    if "P2P is disabled between" in text:
+        _note(facts, "P2P disabled", seen)
+    if _GDR_FAR.search(text):
+        facts.gdr_far.append(seen)
     if (flag := _GDR_FLAG.search(text)) and flag[1] == "0":
         facts.gdr_off.append(seen)
     for failure in _FAILURES:
@@ -276,8 +299,6 @@ def _take_adapters(facts: DebugFacts, seen: Seen, text: str) -> None:
     """Read the list of adapters, newer versions with the rate of each."""
     if not (using := _USING_IB.search(text)):
         return
-    for name, port, speed in _SPEED.findall(using[1]):
-        facts.speeds.setdefault(f"{name}:{port}", int(speed))
     for name, port, kind in _HCA.findall(using[1]):
         facts.adapters.setdefault(f"{name}:{port}", kind)
     facts.relaxed = "[RO]" in text or bool(facts.relaxed)
@@ -297,12 +318,14 @@ def _take_channel(facts: DebugFacts, seen: Seen, text: str) -> None:
     if " via " not in text:
         return
     if net := _CHANNEL_NET.search(text):
-        facts.ways[f"NET/{net[1]}"] += 1
-        facts.net_devices.add((f"NET/{net[1]}", int(net[2])))
-        facts.gdr["GDRDMA" in net[3]] += 1
-        _note(facts, f"via NET/{net[1]}", seen)
+        network, is_direct = f"NET/{net[2]}", "GDRDMA" in net[4]
+        facts.ways[network] += 1
+        facts.net_devices.add((network, int(net[3])))
+        facts.gdr[is_direct] += 1
+        facts.sent[is_direct] += net[1] == "send"
+        _note(facts, f"via {network}", seen)
         _note(facts, "net device", seen)
-        _note(facts, "gdr" if "GDRDMA" in net[3] else "no gdr", seen)
+        _note(facts, "gdr" if is_direct else "no gdr", seen)
     elif channel := _CHANNEL.search(text):
         way = channel[3].split("/")[0]
         facts.ways[way] += 1

@@ -39,6 +39,8 @@ _ADDRESS = re.compile(r"\s*(local|remote) address: ")
 _NUMBERED = re.compile(r"\b(LID|QPN|PSN) (\w{1,20})")
 _GID = re.compile(r"\s*GID: ([\w:.]{2,64})")
 _MEMORY = re.compile(r"\b(?:CUDA_MEM\w*|ROCM_MEM\w*|HL_MEM\w*|cuMemAlloc|hipMalloc|GPU buffer|CUDA device)\b")
+_FREED = re.compile(r"\s*(?:deallocat|destroy|free)", re.IGNORECASE)
+"""How lines begin that follow a test with GPU memory; they are not of the next test."""
 _DEFAULTS = {"end": "client", "memory": "host"}
 """Settings of a test whose output says nothing else."""
 _FACT_NAMES = {
@@ -72,6 +74,7 @@ class _Header:
     facts: dict[str, Value] = field(default_factory=dict)
     settings: dict[str, str] = field(default_factory=dict)
     pending: dict[str, str] = field(default_factory=dict)
+    side: str = "local"
 
     def take(self, text: str) -> None:
         """Read a line before the table; some stand before the title of their test."""
@@ -82,13 +85,12 @@ class _Header:
             self.settings, self.pending = {**self.settings, **self.pending}, {}
         if "Waiting for client" in text:
             self.pending["end"] = "server"
-        if memory := _MEMORY.search(text):
+        if (memory := _MEMORY.search(text)) and not _FREED.match(text):
             self.pending["memory"] = f"GPU ({memory[0]})"
         if address := _ADDRESS.match(text):
             self._take_address(address[1], text)
         elif gid := _GID.match(text):
-            side = "remote" if "remote gid" not in self.settings and "remote" in self.settings else "local"
-            self.settings[f"{side} gid"] = gid[1]
+            self.settings[f"{self.side} gid"] = gid[1]
         else:
             for name, value in _FACT.findall(text):
                 known = _FACT_NAMES.get(name.strip(), "")
@@ -98,6 +100,7 @@ class _Header:
 
     def _take_address(self, side: str, text: str) -> None:
         """Keep queue pair and first PSN, which tell the two ends of a test, and the LID of InfiniBand."""
+        self.side = side
         numbers = dict(_NUMBERED.findall(text))
         self.settings.setdefault(side, f"{numbers.get('QPN', '')} {numbers.get('PSN', '')}".strip())
         if numbers.get("LID", "0000").strip("0x"):
@@ -153,7 +156,7 @@ def read(document: Document, given: Given) -> tuple[list[Table], list[str]]:
                         "",
                         command,
                         header.facts,
-                        settings=header.settings,
+                        settings=dict(header.settings),
                     )
                 )
                 document.require_rows([each.rows for each in tables])

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from fabricbench.measured.examined import CERTAIN, LIKELY, POSSIBLE, Examined, Suspect
+from fabricbench.measured.examined import Examined
 from fabricbench.measured.ras import Difference, Group, RasReport
+from fabricbench.measured.suspect import AS_EXPECTED, CERTAIN, LIKELY, POSSIBLE, Suspect
 
 _NAMED_MAX: Final = 8
 _LINES_MAX: Final = 6
@@ -52,6 +53,17 @@ def communicator_errors(case: Examined) -> Iterator[Suspect]:
 def ranks_differ(case: Examined) -> Iterator[Suspect]:
     """Ranks of a communicator that are in different states, as while it is set up or ends."""
     report = case.ras
+    crossed = _crossed(report) if report is not None else []
+    if crossed:
+        yield Suspect(
+            "ranks-differ",
+            "ranks called different operations: some are ahead in one and behind in another, which no delay "
+            "does",
+            LIKELY,
+            crossed[:_LINES_MAX],
+            _MISMATCH,
+        )
+        return
     differing = [each for each in report.differences if len(each.statuses) > 1] if report is not None else []
     if differing:
         yield Suspect(
@@ -65,6 +77,78 @@ def ranks_differ(case: Examined) -> Iterator[Suspect]:
             "`ncclras` again after 10 s: states that stay mean ranks that wait in ncclCommInitRank or "
             "ncclCommFinalize for those that are missing",
         )
+
+
+_MISMATCH: Final = (
+    "the program of the ranks named: a branch that calls another collective, or in another order, on some "
+    "ranks (`TORCH_DISTRIBUTED_DEBUG=DETAIL`, NCCL flight recorder); `ncclras` again shows counts that stay"
+)
+
+
+def _crossed(report: RasReport) -> list[str]:
+    """Return where ranks have launched more of one operation and fewer of another than the other ranks.
+
+    The calls of a rank that is late are the first of those of the others, so that none of its counts is above
+    theirs: counts that cross mean other calls.
+    """
+    last = [each for each in report.differences if each.report == report.reports - 1]
+    found: list[str] = []
+    for name in dict.fromkeys(each.communicator for each in last):
+        deviations = [(each, _deviations(each)) for each in last if each.communicator == name]
+        less = [(each, who) for each, by in deviations for who, by_how_much in by.items() if by_how_much < 0]
+        more = {who for _, by in deviations for who, by_how_much in by.items() if by_how_much > 0}
+        if any(who in more for _, who in less):
+            found += [
+                f"line {each.line}: communicator {name}: {_counts(each)}" for each, by in deviations if by
+            ]
+    return found
+
+
+def _deviations(difference: Difference) -> dict[str, int]:
+    """Return by how much ranks, or groups of so many, differ from what most ranks have launched."""
+    groups = [each for each in difference.groups if each.launched is not None]
+    if len(groups) < 2:
+        return {}
+    usual = max(groups, key=lambda each: each.count)
+    found: dict[str, int] = {}
+    for group in groups:
+        if group is not usual:
+            names = [str(each.rank) for each in group.named] or [f"{group.count} ranks"]
+            found |= dict.fromkeys(names, (group.launched or 0) - (usual.launched or 0))
+    return found
+
+
+def _counts(difference: Difference) -> str:
+    return f"{difference.operation}: " + ", ".join(
+        f"{each.count} at {each.launched}{_named(each)}"
+        for each in sorted(difference.groups, key=lambda group: -group.count)
+    )
+
+
+def usual_difference(case: Examined) -> Iterator[Suspect]:
+    """A difference of few operations on several nodes, as any report of a running job has."""
+    report = case.ras
+    if report is None or report.lost or report.errors or _crossed(report):
+        return
+    last = [each for each in report.differences if each.report == report.reports - 1]
+    if not last or any(each.statuses or not each.behind for each in last):
+        return
+    gap = max(each.most - (each.behind[0].launched or 0) for each in last)
+    named = [rank for each in last for group in each.behind for rank in group.named]
+    behind = max(sum(group.count for group in each.behind) for each in last)
+    is_spread = len({rank.host for rank in named}) > 1 or (not named and behind > 1)
+    if gap <= _USUAL_GAP and is_spread and not any(_is_unchanged(each, report) for each in last):
+        yield Suspect(
+            AS_EXPECTED,
+            "ranks of several nodes are a moment behind, as in any report of a job that runs",
+            POSSIBLE,
+            [line for each in last for line in _lines(each)][:_LINES_MAX],
+            _AGAIN,
+        )
+
+
+_USUAL_GAP: Final = 2
+"""Operations by which ranks differ while a job runs, as each is asked at another moment. Assumption."""
 
 
 def _states(difference: Difference) -> str:

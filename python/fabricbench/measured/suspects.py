@@ -9,14 +9,25 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
-from fabricbench.measured.causes import adapters, curves, expected, hosts, libraries, runs
-from fabricbench.measured.examined import AS_EXPECTED, CERTAIN, LIKELY, Examined, Suspect
+from fabricbench.measured.causes import adapters, curves, expected, hosts, libraries, pairs, runs, settings
+from fabricbench.measured.examined import Examined
 from fabricbench.measured.host_causes import lost_packets, not_ready, slow_receiver
-from fabricbench.measured.ras_causes import communicator_errors, lost_processes, ranks_behind, ranks_differ
+from fabricbench.measured.host_causes import reordered as reordered_by_counters
+from fabricbench.measured.ras_causes import (
+    communicator_errors,
+    lost_processes,
+    ranks_behind,
+    ranks_differ,
+    usual_difference,
+)
+from fabricbench.measured.suspect import AS_EXPECTED, CERTAIN, LIKELY, POSSIBLE, Suspect
 from fabricbench.measured.switch_causes import LOSSLESS_DROPS, link_errors, lossless_drops
 
-_AT_THE_TARGET: Final = (AS_EXPECTED, "above-line-rate")
+_AT_THE_TARGET: Final = (AS_EXPECTED, "above-line-rate", "small-mtu")
+"""Causes that are named of a measurement that has reached what is expected."""
 _ONLY_WITHOUT_OTHERS: Final = ("unexplained",)
+_VAGUE: Final = ("acs",)
+"""Guesses for which half of the rate is enough: left out next to a likely cause."""
 _SPOILING: Final = (
     *("run-failed", "separate-processes", "one-rank", "wrong-values", "inside-a-host", "sockets"),
     AS_EXPECTED,
@@ -27,44 +38,51 @@ _LITTLE: Final = 0.5
 _RULES: Final[Sequence[Callable[[Examined], Iterator[Suspect]]]] = (
     lost_processes,
     communicator_errors,
-    ranks_behind,
     ranks_differ,
+    usual_difference,
+    ranks_behind,
     runs.failed,
     runs.separate_processes,
     runs.wrong_values,
     expected.as_expected,
     lossless_drops,
     libraries.sockets,
+    libraries.hidden_topology,
     libraries.no_peer_to_peer,
+    adapters.stated_slower_port,
     adapters.mixed_adapters,
     adapters.few_adapters,
+    pairs.gpu_memory,
+    hosts.path_to_adapter,
     libraries.no_gpu_direct,
     adapters.bonded,
     hosts.small_mtu,
-    hosts.gpu_memory,
-    hosts.path_to_adapter,
-    libraries.hidden_topology,
     libraries.cross_rail,
     libraries.forced_choice,
+    pairs.rdma_cm,
+    pairs.compared_queue_pairs,
+    settings.different_settings,
     slow_receiver,
+    link_errors,
+    reordered_by_counters,
     lost_packets,
     not_ready,
     curves.too_small,
     adapters.slower_port,
     hosts.slot,
     hosts.access_control,
-    curves.different_settings,
     curves.reordered,
     curves.uneven,
     expected.faster_than_network,
-    hosts.one_queue_pair,
-    link_errors,
+    pairs.one_queue_pair,
     curves.congested,
     curves.placements,
     runs.inside_a_host,
     expected.host_software,
 )
-"""In the order of equally likely causes: what spoils a measurement, then the host outwards."""
+"""In the order of equally likely causes: what spoils a measurement, then the host outwards, a root before
+its consequences: PCIe that cannot be read before the adapters and paths that NCCL then takes, a link in error
+before the packets that it loses."""
 
 
 def suspects(case: Examined) -> list[Suspect]:
@@ -72,23 +90,44 @@ def suspects(case: Examined) -> list[Suspect]:
 
     What is certain is first, then causes that explain most of what is missing, or of which that is not known,
     then those that explain little; of these the likeliest first, and equal ones in the order of the rules.
-    That no cause is known comes last.
+    That no cause is known comes last. Guesses by a ratio alone are left out where a certain cause explains
+    the measurement.
     """
     found = [each for rule in _RULES for each in rule(case)]
     if expected.has_reached(case):
         found = [each for each in found if each.confidence == CERTAIN or each.cause in _AT_THE_TARGET]
-    certain = any(each.confidence >= LIKELY and not _explains_little(each) for each in found)
-    kept = [each for each in found if not (certain and each.cause in _ONLY_WITHOUT_OTHERS)]
-    return sorted(kept, key=_order)
+    likely = [each for each in found if each.confidence >= LIKELY and not _explains_little(each)]
+    left_out = {*(_ONLY_WITHOUT_OTHERS if likely else ()), *(_VAGUE if likely else ())}
+    is_certain = any(each.confidence == CERTAIN for each in likely)
+    kept = [
+        each
+        for each in found
+        if not (each.cause in left_out and each.confidence == POSSIBLE) and not (is_certain and each.is_guess)
+    ]
+    return _with_additions(sorted(kept, key=_order))
 
 
-def _order(each: Suspect) -> tuple[bool, int, bool, bool, int]:
+def _with_additions(found: Sequence[Suspect]) -> list[Suspect]:
+    """Return the causes, those that add to another right after it."""
+    causes = [each.cause for each in found]
+    ordered = list(found)
+    for each in found:
+        base = next((cause for cause in causes if cause in each.adds_to), None)
+        if base is not None:
+            ordered.remove(each)
+            place = next(index for index, other in enumerate(ordered) if other.cause == base)
+            ordered.insert(place + 1, each)
+    return ordered
+
+
+def _order(each: Suspect) -> tuple[bool, int, bool, bool, int, bool]:
     """Return the order of a cause: drops of a lossless queue after those that spoil the measurement alone."""
     is_last = each.cause in _ONLY_WITHOUT_OTHERS
     spoils = each.cause in _SPOILING and each.confidence == CERTAIN
     is_lossless = each.cause == LOSSLESS_DROPS and each.confidence == LIKELY
     rank = 0 if spoils else 1 if is_lossless else 2
-    return is_last, rank, each.confidence < CERTAIN, _explains_little(each), -each.confidence
+    little = _explains_little(each)
+    return is_last, rank, each.confidence < CERTAIN, little, -each.confidence, each.is_guess
 
 
 def _explains_little(each: Suspect) -> bool:

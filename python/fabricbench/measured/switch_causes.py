@@ -7,14 +7,15 @@ one counter of one switch, with the place where it is largest and what it counts
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from fnmatch import fnmatchcase
 from statistics import mean
 from typing import Final
 
-from fabricbench.measured.examined import GOOD, LIKELY, POSSIBLE, Examined, Suspect
+from fabricbench.measured.examined import GOOD, Examined
+from fabricbench.measured.suspect import LIKELY, POSSIBLE, Suspect
 from fabricbench.measured.switches.model import Change, SwitchCounters, totals
+from fabricbench.measured.switches.ports import is_among
 
-_LOSSES: Final = (
+SWITCH_LOSSES: Final = (
     *("queue_drops", "group_drops", "queue_wred_drops", "wred_drops", "egress_buffer_drops"),
     *("ingress_buffer_drops", "tx_discards", "watchdog_drops", "watchdog_rx_drops"),
     "queue_credit_watchdog_drops",
@@ -37,9 +38,12 @@ _PFC_FRAMES: Final = ("pfc_rx_priority_", "pfc_tx_priority_")
 _LOSSLESS_USE: Final = ("headroom_max_bytes", "pfc_storms")
 _SONIC_LOSSLESS: Final = ("3", "4")
 _MARKS: Final = ("queue_ecn_marked", "ecn_marked", "queue_ecn_selected")
+_HOST_MARKS: Final = ("ecn_marked_received", "cnp_sent", "cnp_handled", "cnp_received")
+_MARKS_MIN: Final = 10_000
+"""Marks and notifications of all hosts from which on they are named: any fabric has some."""
 _WEAK: Final = ("rx_discards",)
 """On some chips with what access lists drop: it never makes a cause likely."""
-_ERRORS: Final = (
+LINK_ERRORS: Final = (
     *(
         "fec_uncorrectable",
         "symbol_errors_uncorrected",
@@ -48,7 +52,7 @@ _ERRORS: Final = (
         "rx_errors",
         "tx_errors",
     ),
-    *("link_changes", "link_downs"),
+    *("symbol_errors", "link_changes", "link_downs"),
 )
 _LINES_MAX: Final = 6
 _UNEVEN: Final = 1.2
@@ -64,11 +68,17 @@ def congestion_evidence(case: Examined) -> tuple[list[str], int]:
     alone do not, as rate control works by them. 0 without any.
     """
     switches = of_kind(case.switches, "switch")
-    strong = list(counted_lines(switches, (*_LOSSES, *_PAUSES)))
+    strong = list(counted_lines(switches, (*SWITCH_LOSSES, *_PAUSES)))
     strong += counted_lines(of_kind(case.switches, "host"), _OF_HOSTS)
     lines = strong + list(counted_lines(switches, (*_MARKS, *_WEAK)))
+    hosts = of_kind(case.switches, "host")
+    lines += counted_lines(hosts, [name for name in _HOST_MARKS if _total(hosts, name) >= _MARKS_MIN])
     more = [f"{len(lines) - _LINES_MAX} more of such counters"] if len(lines) > _LINES_MAX else []
     return lines[:_LINES_MAX] + more, confidence_of(case, is_strong=bool(strong)) if lines else 0
+
+
+def _total(counters: Sequence[SwitchCounters], name: str) -> int | float:
+    return sum(change.value or 0 for each in counters for change in each.named(name))
 
 
 def congestion_denied(case: Examined) -> list[str]:
@@ -76,8 +86,8 @@ def congestion_denied(case: Examined) -> list[str]:
     return [
         f"against it: {each.switch} counted neither pauses nor drops"
         for each in of_kind(case.switches, "switch")
-        if each.named(*_PAUSES) and each.named(*_LOSSES)
-        if not any(change.value for change in each.named(*_LOSSES, *_PAUSES))
+        if each.named(*_PAUSES) and each.named(*SWITCH_LOSSES)
+        if not any(change.value for change in each.named(*SWITCH_LOSSES, *_PAUSES))
     ]
 
 
@@ -187,7 +197,7 @@ def _line(switch: SwitchCounters, changes: Sequence[Change]) -> str:
 def link_errors(case: Examined) -> Iterator[Suspect]:
     """Links that lose frames, by the counters of switches, or go down, by NCCL's log."""
     events = case.facts.port_events
-    lines = list(counted_lines(case.switches, _ERRORS))
+    lines = list(counted_lines(case.switches, LINK_ERRORS))
     if events:
         more = f" ({len(events)} of such lines)" if len(events) > 1 else ""
         lines.insert(0, f"{events[0]}{more}")
@@ -233,13 +243,11 @@ def uplink_load(switch: SwitchCounters, uplinks: Sequence[str]) -> dict[str, int
 
     Args:
         switch: Its counters.
-        uplinks: Names of its ports, or patterns of them such as `Ethernet9?`.
+        uplinks: Names of its ports, or patterns of them such as `Ethernet9?` or `Ethernet{0,8}`.
     """
     for name in ("tx_bytes", "tx_packets"):
         chosen = [
-            each
-            for each in switch.named(name)
-            if any(fnmatchcase(each.place, pattern) for pattern in uplinks)
+            each for each in switch.named(name) if any(is_among(each.place, pattern) for pattern in uplinks)
         ]
         if chosen:
             return dict(totals(chosen))

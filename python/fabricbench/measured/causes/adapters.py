@@ -4,20 +4,15 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
-from fabricbench.measured.causes.evidence import each_adapter, each_adapter_at_most, fallen, reached
-from fabricbench.measured.examined import (
-    CERTAIN,
-    GOOD,
-    LIKELY,
-    LINE_RATES,
-    POSSIBLE,
-    Examined,
-    Suspect,
-)
+from fabricbench.measured.causes.evidence import each_adapter, each_adapter_at_most, fallen, is_near, reached
+from fabricbench.measured.examined import GOOD, Examined
 from fabricbench.measured.nccl_debug import DebugFacts, adapter_names
+from fabricbench.measured.nccl_hardware import PortRate, slower_ports
+from fabricbench.measured.rates import LINE_RATES
+from fabricbench.measured.suspect import CERTAIN, LIKELY, POSSIBLE, Suspect
 
 _NUMBERED: Final = re.compile(r"_\d+(?::\d+)?$")
 """How the name of an adapter ends, and that of its kind does not: `mlx5_0`, `mlx5_0:1`, not `mlx5`."""
@@ -30,7 +25,8 @@ def few_adapters(case: Examined) -> Iterator[Suspect]:
     if case.is_pair or not case.crosses:
         return
     of_list = _by_list(case)
-    found = [each for each in (of_list, _by_channels(case), _by_ratio(case)) if each]
+    by_ratio = _by_ratio(case)
+    found = [each for each in (of_list, _by_channels(case), by_ratio) if each]
     if not found:
         return
     confidence = max(each[0] for each in found)
@@ -49,6 +45,7 @@ def few_adapters(case: Examined) -> Iterator[Suspect]:
         "leave NCCL_IB_HCA out or name all, `ibstat` must say Active and LinkUp for each, the log must have "
         "channels via NET/.../n for each n (more ranks on a host, NCCL_CROSS_NIC, NCCL_NETDEVS_POLICY); "
         "bandwidth must rise by one adapter's with each that is added",
+        is_guess=found == [by_ratio],
     )
 
 
@@ -81,7 +78,7 @@ def _by_channels(case: Examined) -> tuple[int, list[str]] | None:
     """
     facts = case.facts
     listed = case.adapters or 0
-    used = sorted(facts.net_devices)
+    used = sorted(each for each in facts.net_devices if each[0] != "NET/Socket")
     if not used or len(used) >= listed or (case.ratio is not None and case.ratio >= GOOD):
         return None
     local = case.local_ranks
@@ -99,7 +96,8 @@ def _processes_of_a_host(facts: DebugFacts) -> int:
 def _by_ratio(case: Examined) -> tuple[int, list[str]] | None:
     """Return that the bandwidth is what a whole number of adapters carries."""
     count = adapters_that_fit(case)
-    if count is None or case.adapters is None:
+    used = {number for network, number in case.facts.net_devices if network != "NET/Socket"}
+    if count is None or case.adapters is None or len(used) > count:
         return None
     local = case.ranks_of_a_host(case.best) if case.best else None
     of_ranks = f", with {local} rank{'s' if local > 1 else ''} on each host" if local else ""
@@ -108,7 +106,7 @@ def _by_ratio(case: Examined) -> tuple[int, list[str]] | None:
 
 def adapters_that_fit(case: Examined) -> int | None:
     """Return how many adapters carry what was measured, if it is a whole number below all; none if not."""
-    rate, has, carried, peak = case.hardware.rate_gbps, case.adapters, case.carried, case.peak
+    rate, has, carried, peak = case.hardware.rate_gbps, case.adapters, case.carried, case.hardware_peak
     is_low = case.ratio is not None and case.ratio < GOOD
     if not (is_low and rate and has and carried and peak) or case.is_pair or fallen(case):
         return None
@@ -137,12 +135,15 @@ def mixed_adapters(case: Examined) -> Iterator[Suspect]:
     both = [f"{name}/{kind}" for name, kind in facts.adapters.items()]
     speeds = [f"{name} {speed / 1000:g} Gb/s" for name, speed in facts.speeds.items()]
     names = ",".join(odd)
+    slow = _slow_ports(case)
+    is_one_host = bool(slow) and not _is_another_kind(case, slow)
+    is_odd = len(others) > len(odd) and not is_one_host
     yield Suspect(
         "mixed-adapters",
         f"NCCL lists adapters of different kind or rate: {names} is most likely for management or storage"
-        if len(others) > len(odd)
+        if is_odd
         else "NCCL lists adapters of different kind or rate, and spreads data over all of them",
-        LIKELY if len(others) > len(odd) else POSSIBLE,
+        LIKELY if is_odd else POSSIBLE,
         [str(facts.where["adapters"]), f"listed: {', '.join(speeds or both)}", *reached(case)],
         f"NCCL_IB_HCA=^{names} leaves {'it' if len(odd) == 1 else 'them'} out; bandwidth with and without",
     )
@@ -191,17 +192,31 @@ def bonded(case: Examined) -> Iterator[Suspect]:
     )
 
 
+def stated_slower_port(case: Examined) -> Iterator[Suspect]:
+    """Ports of a lower rate than others, or than was said, where it is no adapter of another kind."""
+    slow = _slow_ports(case)
+    if slow and not _is_another_kind(case, slow):
+        yield _stated(case, slow)
+
+
 def slower_port(case: Examined) -> Iterator[Suspect]:
     """A port at a lower rate than was said; none that carries less than was measured at any size."""
+    slow = _slow_ports(case)
+    if slow:
+        if _is_another_kind(case, slow):
+            yield _stated(case, slow)
+        return
     rate, each, most = case.hardware.rate_gbps, each_adapter(case), each_adapter_at_most(case)
     is_low = case.ratio is not None and case.ratio < GOOD
     if rate is None or each is None or most is None or not is_low or fallen(case):
         return
+    if len(case.facts.hardware.ports) >= (case.adapters or 1):
+        return  # the rates of the ports are in the file, and none is lower
     gbps, share = 8 * each, case.payload_share
     fitting = [
         lower
         for lower in LINE_RATES
-        if lower < rate and 0.9 * lower * share <= gbps and 8 * most <= 1.01 * lower * share
+        if _may_fall_back(lower, rate) and 0.9 * lower * share <= gbps and 8 * most <= 1.01 * lower * share
     ]
     if fitting:
         yield Suspect(
@@ -212,7 +227,67 @@ def slower_port(case: Examined) -> Iterator[Suspect]:
                 f"{gbps:.4g} Gb/s for each adapter: {100 * gbps / fitting[0]:.0f} % of {fitting[0]} Gb/s",
                 *reached(case),
             ],
-            "`ibstat` (Rate) or `ethtool` (Speed) of both ends and of the switch; a splitter cable or a "
-            "second host "
-            "port that is not used; tx bytes of each port",
+            _PORT_TELLS,
+            is_guess=True,
         )
+
+
+_PORT_TELLS: Final = (
+    "`ibstat` (Rate) or `ethtool` (Speed) of both ends and of the switch; a splitter cable or a second host "
+    "port that is not used; tx bytes of each port"
+)
+
+
+def _may_fall_back(lower: float, rate: float) -> bool:
+    """Tell whether a port may fall back to a rate: to an eighth, from 200 Gb/s on to 50 Gb/s."""
+    return lower < rate and lower >= rate / 8 and (rate < 200 or lower >= 50)
+
+
+def _slow_ports(case: Examined) -> list[PortRate]:
+    """Return the ports that lines of the file give a lower rate, if that may limit what was measured."""
+    if case.ratio is not None and case.ratio >= GOOD:
+        return []
+    rate, most = case.hardware.rate_gbps, each_adapter_at_most(case)
+    fastest = max((each.gbps for each in case.facts.hardware.ports.values()), default=0.0)
+    used = {name.split(":")[0] for name in case.facts.adapters}
+    return [
+        each
+        for each in slower_ports(case.facts.hardware, rate)
+        if _may_fall_back(each.gbps, rate or fastest)
+        and (most is None or 8 * most <= 1.02 * each.gbps)
+        and (not used or each.adapter.split(":")[0] in used or not _NUMBERED.search(each.adapter))
+    ]
+
+
+def _is_another_kind(case: Examined, slow: Sequence[PortRate]) -> bool:
+    """Tell whether the slow adapters are slow on each host, next to faster ones: cards of another kind."""
+    hosts = {host for host, _ in case.facts.hardware.ports}
+    names = {each.adapter for each in slow}
+    everywhere = all(
+        (host, name) not in case.facts.hardware.ports
+        or case.facts.hardware.ports[host, name].gbps <= max(each.gbps for each in slow)
+        for host in hosts
+        for name in names
+    )
+    return everywhere and bool(odd_adapters(case.facts))
+
+
+def _stated(case: Examined, slow: Sequence[PortRate]) -> Suspect:
+    """Return that lines of the file give ports a lower rate."""
+    first = slow[0]
+    ports = case.facts.hardware.ports
+    others = [each for each in ports.values() if each.gbps > first.gbps]
+    rate = case.hardware.rate_gbps or max(each.gbps for each in ports.values())
+    host = f" on {first.host}" if first.host else ""
+    return Suspect(
+        "slower-port",
+        f"{first.adapter}{host} runs at {first.gbps:g} Gb/s, not at {rate:g} Gb/s: a collective waits for it",
+        LIKELY if is_near(case, first.gbps / 8) else POSSIBLE,
+        [
+            str(first.seen),
+            f"{len(slow)} of {len(ports)} ports at a lower rate"
+            + (f", others at {max(each.gbps for each in others):g} Gb/s" if others else ""),
+            *reached(case),
+        ],
+        _PORT_TELLS,
+    )

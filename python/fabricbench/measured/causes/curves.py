@@ -7,9 +7,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from fabricbench.measured.causes.evidence import FALL_MIN, curve, fallen, measure_larger, reached, tool
-from fabricbench.measured.examined import GOOD, LARGE_BYTES, LIKELY, POSSIBLE, Examined, Point, Suspect
-from fabricbench.measured.runs import COMPUTED, described
+from fabricbench.measured.causes.evidence import (
+    FALL_MIN,
+    UNEVEN,
+    curve,
+    fallen,
+    measure_larger,
+    reached,
+    tool,
+)
+from fabricbench.measured.examined import GOOD, LARGE_BYTES, Examined, Point
+from fabricbench.measured.runs import described
+from fabricbench.measured.suspect import LIKELY, POSSIBLE, Suspect
 from fabricbench.measured.switch_causes import (
     READS_THEM,
     congestion_denied,
@@ -17,8 +26,6 @@ from fabricbench.measured.switch_causes import (
     uplink_spread,
 )
 
-_UNEVEN = 1.2
-"""Most over least of one size from which on results differ: 1.2 is a sixth of the bandwidth."""
 _SCATTERED, _SCATTERED_MOST = 1.3, 1.5
 """Ratio of both placements at two sizes or more, and at one of them, from which on they scatter."""
 _PLACED = 1.15
@@ -60,50 +67,7 @@ def repeated(case: Examined) -> Repetition:
 
 def is_uneven(values: Sequence[float]) -> bool:
     """Tell whether repetitions differ by more than noise does."""
-    return len(values) > 1 and max(values) > _UNEVEN * min(values)
-
-
-def different_settings(case: Examined) -> Iterator[Suspect]:
-    """Runs of a file that differ in a setting and in bandwidth."""
-    runs = _runs(case)
-    by_key: dict[tuple[int, str], list[tuple[float, str]]] = {}
-    for name, values in runs.items():
-        for key, value in values.items():
-            by_key.setdefault(key, []).append((value, name))
-    ends = {key: (min(values), max(values)) for key, values in by_key.items()}
-    apart = {key: high[0] / low[0] for key, (low, high) in ends.items() if high[0] > _UNEVEN * low[0]}
-    if not apart:
-        return
-    size, placement = max(apart, key=lambda key: apart[key])
-    (low, low_name), (high, high_name) = ends[size, placement]
-    names = {name for point in case.judged for name in point.differs if name not in (*COMPUTED, "options")}
-    where = f"{size} B{f', {placement}' if placement else ''}"
-    other = max(
-        (runs[high_name].get((point.size_bytes, point.placement), 0.0) for point in case.large), default=0.0
-    )
-    lost = None
-    if case.target and case.plateau and case.target > case.plateau:
-        lost = min(1.0, max(0.0, (other - case.plateau) / (case.target - case.plateau)))
-    yield Suspect(
-        "different-settings",
-        "runs of this file differ in a setting, and so does their bandwidth: they are no repetitions",
-        LIKELY if len(names) < 2 else POSSIBLE,
-        [f"{where}: {low:.4g} GB/s with {low_name}", f"{where}: {high:.4g} GB/s with {high_name}"],
-        "the same run again, with only one of these settings changed at a time",
-        lost,
-    )
-
-
-def _runs(case: Examined) -> dict[str, dict[tuple[int, str], float]]:
-    """Return bandwidth by size and placement of the judged runs that differ in more than their date."""
-    runs: dict[str, dict[tuple[int, str], list[float]]] = {}
-    for point in case.judged:
-        same_run = case.best and (point.benchmark, point.ranks) == (case.best.benchmark, case.best.ranks)
-        differs = {name: value for name, value in point.differs.items() if name not in (*COMPUTED, "date")}
-        if same_run and differs and point.busbw and point.size_bytes >= FALL_MIN:
-            sizes = runs.setdefault(described(differs), {})
-            sizes.setdefault((point.size_bytes, point.placement), []).append(point.busbw)
-    return {name: {key: median(values) for key, values in sizes.items()} for name, sizes in runs.items()}
+    return len(values) > 1 and max(values) > UNEVEN * min(values)
 
 
 def scattered(case: Examined) -> list[str]:
@@ -210,13 +174,42 @@ def congested(case: Examined) -> Iterator[Suspect]:
     )
 
 
+_PAIR_RISES = 4 << 20
+"""Size of a message from which on its cost does not decide [B]: 4 MiB are 84 us at 400 Gb/s."""
+_RISES = 1.15
+
+
+def _still_rising(sizes: Sequence[tuple[int, float]]) -> str:
+    """Say how bandwidth rises up to the largest size, which is the best; nothing where it does not."""
+    if len(sizes) < 2:
+        return ""
+    (before, slower), (last, faster) = sizes[-2:]
+    is_best = faster >= max(value for _, value in sizes)
+    if last <= 4 * before and is_best and faster > _RISES * slower:
+        return f"{slower:.4g} GB/s at {before} B, {faster:.4g} GB/s at {last} B"
+    return ""
+
+
 def too_small(case: Examined) -> Iterator[Suspect]:
     """Sizes at which latency decides."""
     sizes = curve(case)
-    if not sizes or case.plateau is None or (case.ratio is not None and case.ratio >= GOOD):
+    if (
+        not sizes
+        or case.plateau is None
+        or case.is_latency
+        or (case.ratio is not None and case.ratio >= GOOD)
+    ):
         return
     if case.is_pair:
-        if sizes[-1][0] < 64 << 10 and case.ratio is not None:
+        if (rising := _still_rising(sizes)) and case.ratio is not None and sizes[-1][0] < _PAIR_RISES:
+            yield Suspect(
+                "sizes-too-small",
+                "bandwidth still rises at the largest size: the cost of each message decides, not the rate",
+                LIKELY,
+                [rising, *reached(case)],
+                measure_larger(case),
+            )
+        elif sizes[-1][0] < 64 << 10 and case.ratio is not None:
             yield Suspect(
                 "sizes-too-small",
                 "small messages: the cost of each decides, not the rate",
@@ -242,24 +235,43 @@ def too_small(case: Examined) -> Iterator[Suspect]:
         )
 
 
-def placements(case: Examined) -> Iterator[Suspect]:
-    """In-place and out-of-place that differ steadily, the same one faster at every large size."""
+def _halves(case: Examined) -> tuple[list[float], dict[str, float]] | None:
+    """Return ratios of in-place to out-of-place at large sizes, and both medians, if they differ steadily."""
     large = {point.size_bytes for point in case.large}
     rates = [each for size, each in _placed(case).items() if size in large]
     ratios = [each["in-place"] / each["out-of-place"] for each in rates]
     apart = [ratio for ratio in ratios if max(ratio, 1 / ratio) > _PLACED]
     if not apart or 2 * len(apart) < len(ratios) or len({ratio > 1 for ratio in apart}) > 1:
-        return
+        return None
     if scattered(case):
+        return None
+    return ratios, {name: median(each[name] for each in rates) for name in _PLACEMENTS}
+
+
+def is_half_slow(case: Examined) -> bool:
+    """Tell whether one placement is steadily below what is expected while the other reaches it."""
+    halves = _halves(case)
+    return halves is not None and bool(case.target) and min(halves[1].values()) < GOOD * (case.target or 0.0)
+
+
+def placements(case: Examined) -> Iterator[Suspect]:
+    """In-place and out-of-place that differ steadily, the same one faster at every large size."""
+    halves = _halves(case)
+    if halves is None:
         return
-    both = {name: median(each[name] for each in rates) for name in _PLACEMENTS}
+    ratios, both = halves
+    is_steady = len(ratios) > 2 and all(max(ratio, 1 / ratio) > _PLACED for ratio in ratios)
+    has_reached = case.ratio is not None and case.ratio >= GOOD
     yield Suspect(
         "placement",
         "in-place and out-of-place differ: the treatment of buffers decides, not the network",
-        POSSIBLE,
-        [f"in-place {both['in-place']:.4g} GB/s, out-of-place {both['out-of-place']:.4g} GB/s"],
+        LIKELY if is_steady and has_reached else POSSIBLE,
+        [
+            f"in-place {both['in-place']:.4g} GB/s, out-of-place {both['out-of-place']:.4g} GB/s",
+            f"{len(ratios)} sizes, the same one faster at each" if is_steady else "not at all sizes",
+        ],
         "`-w 20 -n 100`: if both agree then, registration and first touch of buffers were measured"
         if tool(case) == "nccl"
         else "more rounds to warm up: if both agree then, registration of buffers was measured",
-        0.0,
+        None if has_reached else 0.0,
     )

@@ -18,7 +18,9 @@ _LARGER: Final[Mapping[str, str]] = {
 }
 FALL_MIN: Final = 1 << 20
 """Size from which on a fall of bandwidth is no change of algorithm or protocol [B]."""
-_RATE_MIN: Final = 64 << 10
+UNEVEN: Final = 1.2
+"""Most over least of one size from which on results differ: 1.2 is a sixth of the bandwidth."""
+RATE_MIN: Final = 64 << 10
 """Size below which the cost of each message decides, not a rate [B]."""
 _FALLEN: Final = 0.8
 
@@ -60,12 +62,22 @@ def each_adapter(case: Examined) -> float | None:
 
 
 def each_adapter_at_most(case: Examined) -> float | None:
-    """Return the most that each adapter carried at any size of the run [GB/s]: no limit is below it."""
-    return _of_each(case, case.peak)
+    """Return the most that each adapter of the same hosts carried [GB/s]: no limit is below it."""
+    return _of_each(case, case.hardware_peak)
+
+
+_NEAR: Final = 0.55
+"""Part of a limit that each adapter carries at least if the limit is the cause of most of a lack."""
+
+
+def is_near(case: Examined, limit: float) -> bool:
+    """Tell whether each adapter carried so much of a limit [GB/s] that it may be the cause."""
+    each = each_adapter(case)
+    return each is None or each >= _NEAR * limit
 
 
 def _of_each(case: Examined, carried: float | None) -> float | None:
-    is_small = case.best is not None and case.best.size_bytes < _RATE_MIN
+    is_small = case.best is not None and case.best.size_bytes < RATE_MIN
     return carried / case.adapters if carried and case.adapters and case.crosses and not is_small else None
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from fabricbench.measured.causes.curves import is_uneven, repeated, scattered
+from fabricbench.measured.causes.curves import is_half_slow, is_uneven, repeated, scattered
 from fabricbench.measured.causes.evidence import fallen, is_mpi, reached
-from fabricbench.measured.examined import AS_EXPECTED, CERTAIN, GOOD, LIKELY, POSSIBLE, Examined, Suspect
+from fabricbench.measured.causes.hosts import mtu_limit
+from fabricbench.measured.examined import GOOD, Examined
+from fabricbench.measured.suspect import AS_EXPECTED, CERTAIN, LIKELY, POSSIBLE, Suspect
 
 _MPI_TELLS = (
     "`ib_write_bw` between the same hosts: line rate there means MPI (`ucx_info -d`, UCX_LOG_LEVEL=info, "
@@ -20,6 +22,8 @@ def has_reached(case: Examined) -> bool:
     if case.ratio is None or case.ratio < GOOD:
         return False
     is_modelled = case.best is not None and case.best.size_bytes in case.expected
+    if not is_modelled and is_half_slow(case):
+        return False
     return is_modelled or not (fallen(case) or is_uneven(repeated(case).values) or scattered(case))
 
 
@@ -46,7 +50,27 @@ def faster_than_network(case: Examined) -> Iterator[Suspect]:
 
 def as_expected(case: Examined) -> Iterator[Suspect]:
     """Nothing is missing."""
-    if has_reached(case) and not case.is_above and not any(point.wrong for point in case.points):
+    if case.ratio is None or case.ratio < GOOD or case.is_above or any(each.wrong for each in case.points):
+        return
+    if case.facts.failed or case.facts.errors or case.facts.completions:
+        return
+    if is_half_slow(case):
+        yield Suspect(
+            AS_EXPECTED,
+            "the faster placement is what such a network gives: the slower one is no matter of the network",
+            POSSIBLE,
+            reached(case),
+            "`fabricbench expect` gives limits to accept",
+        )
+    elif has_reached(case) and (limit := mtu_limit(case)):
+        yield Suspect(
+            AS_EXPECTED,
+            f"it is what such a network gives at a path MTU of {limit} B",
+            POSSIBLE,
+            reached(case),
+            "the path MTU, which can be raised; `fabricbench expect` gives limits to accept",
+        )
+    elif has_reached(case):
         yield Suspect(
             AS_EXPECTED,
             "it is what such a network gives",

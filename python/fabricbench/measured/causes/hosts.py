@@ -2,53 +2,77 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from fabricbench.measured.causes.evidence import each_adapter, each_adapter_at_most, fallen, reached, tool
-from fabricbench.measured.examined import (
-    ETHERNET_HEADERS,
-    GOOD,
-    LIKELY,
-    PCIE,
-    POSSIBLE,
-    Examined,
-    Suspect,
+from fabricbench.measured.causes.evidence import (
+    FALL_MIN,
+    each_adapter,
+    each_adapter_at_most,
+    fallen,
+    is_near,
+    reached,
+    tool,
 )
+from fabricbench.measured.causes.settings import MTU, comparison
+from fabricbench.measured.examined import ETHERNET_HEADERS, GOOD, Examined
+from fabricbench.measured.nccl_hardware import PcieLink, slower_ports
+from fabricbench.measured.nccl_rails import DISTANCES
+from fabricbench.measured.rates import LINE_RATES, PCIE
+from fabricbench.measured.suspect import LIKELY, POSSIBLE, Suspect
 
 _LARGE_PACKETS = 1.13
 """What writes of 256 B carry more than those of 128 B."""
-_GPU_OPTION = re.compile(r"--use_(?:cuda|rocm|hl|mlu)\S*(?: \d+)?")
 
 
 def path_to_adapter(case: Examined) -> Iterator[Suspect]:
     """An adapter that is far from its GPU."""
-    far = [kind for kind in ("SYS", "NODE", "PHB") if kind in case.facts.paths and case.crosses]
-    if not far or (case.ratio is not None and case.ratio >= GOOD):
+    logged = [kind for kind in ("SYS", "NODE", "PHB") if kind in case.facts.paths and case.crosses]
+    listed = _nearest(case)
+    if not (logged or listed) or (case.ratio is not None and case.ratio >= GOOD):
         return
-    kind = far[0]
-    ways = {
-        "SYS": "the link between processors",
-        "NODE": "the host bridges of a NUMA node",
-        "PHB": "a host bridge",
-    }
-    rate = case.facts.paths[kind]
-    evidence = [f"{case.facts.where[f'path {kind}']} (GPU to adapter: {kind})"]
-    is_close = case.carried is not None and case.carried <= 1.1 * rate * (case.adapters or 1)
-    evidence += (
-        [f"NCCL's graph search counts on {rate:g} GB/s there, {case.plateau:.4g} were reached"]
-        if case.plateau
-        else []
-    )
+    kind, evidence, is_close = listed[0] if listed else "", [listed[1]] if listed else [], bool(listed)
+    if logged:
+        kind = logged[0]
+        rate = case.facts.paths[kind]
+        evidence = [f"{case.facts.where[f'path {kind}']} (GPU to adapter: {kind})", *evidence]
+        evidence += (
+            [f"NCCL's graph search counts on {rate:g} GB/s there, {case.plateau:.4g} were reached"]
+            if case.plateau
+            else []
+        )
+        is_close |= case.carried is not None and case.carried <= 1.1 * rate * (case.adapters or 1)
     yield Suspect(
         "far-adapter",
-        f"data between GPU and adapter cross {ways[kind]}",
-        LIKELY if kind == "SYS" or is_close else POSSIBLE,
+        f"data between GPU and adapter cross {_CROSSED[kind]}",
+        LIKELY if kind == "SYS" or (is_close and not _is_without_direct(case)) else POSSIBLE,
         [*evidence, *reached(case)],
         "`nvidia-smi topo -m`: GPU and adapter should be PIX or PXB; ranks on the other NUMA node, "
         "`numactl`, BIOS NPS, "
         "relaxed ordering; `ib_write_bw --use_cuda` by GPU and adapter shows the pair that is slow",
     )
+
+
+def _is_without_direct(case: Examined) -> bool:
+    """Tell whether GPU Direct RDMA is off, not for distance: NCCL then says PHB of any adapter."""
+    facts = case.facts
+    return not facts.gdr_far and (bool(facts.gdr_off) or (facts.gdr[False] > 0 and not facts.gdr[True]))
+
+
+_CROSSED = {
+    "SYS": "the link between processors",
+    "NODE": "the host bridges of a NUMA node",
+    "PHB": "a host bridge",
+}
+
+
+def _nearest(case: Examined) -> tuple[str, str] | None:
+    """Return the distance from which on every GPU has its nearest adapter, with its line, if it is far."""
+    nearest = list(case.facts.rails.nearest.values())
+    if not nearest:
+        return None
+    kind, seen = min(nearest, key=lambda each: DISTANCES.index(each[0]))
+    count = f"{len(nearest)} GPU{'s' if len(nearest) > 1 else ''} without a nearer adapter than {kind}"
+    return (kind, f"{seen} ({count})") if kind in ("NODE", "SYS") else None
 
 
 def access_control(case: Examined) -> Iterator[Suspect]:
@@ -65,6 +89,8 @@ def access_control(case: Examined) -> Iterator[Suspect]:
         )
     elif (
         case.ratio is not None
+        and not facts.acs_off
+        and not _was_better(case)
         and 0.25 <= case.ratio <= 0.65
         and not case.is_pair
         and not fallen(case)
@@ -80,18 +106,33 @@ def access_control(case: Examined) -> Iterator[Suspect]:
             "`sudo lspci -vvv | grep ACSCtl`: SrcValid+ on a bridge above a GPU or adapter is it; "
             "NCCL_NET_GDR_LEVEL=0 "
             "that is not slower speaks for it",
+            is_guess=True,
         )
+
+
+def _was_better(case: Examined) -> bool:
+    """Tell whether another run of the same hosts reached more than ACS leaves."""
+    best, peak = case.line_rate, case.hardware_peak
+    return best is not None and peak is not None and peak > 0.7 * best
 
 
 def slot(case: Examined) -> Iterator[Suspect]:
     """A PCIe slot that is narrower or older than the port; none that carries less than was measured."""
     each, most, rate = each_adapter(case), each_adapter_at_most(case), case.hardware.rate_gbps
+    stated = _narrow_links(case)
+    if stated:
+        yield _stated_slot(case, stated)
+        return
     if each is None or most is None or case.ratio is None or case.ratio >= GOOD or fallen(case):
         return
+    if slower_ports(case.facts.hardware, rate) or (case.facts.hardware.links and not _is_hidden(case)):
+        return  # a port of the file is slow, or the links of adapters are in it, and none is narrow
     fitting = [
         (name, limit)
         for name, limit in PCIE
-        if 0.82 * limit <= each and most <= _LARGE_PACKETS * limit and limit < 0.98 * (rate or 0) / 8
+        if 0.82 * limit <= each
+        and most <= _LARGE_PACKETS * limit
+        and _LEAST_SLOT * (rate or 0) / 8 <= limit < 0.98 * (rate or 0) / 8
     ]
     if fitting:
         name, limit = fitting[0]
@@ -104,17 +145,56 @@ def slot(case: Examined) -> Iterator[Suspect]:
                 f"{_LARGE_PACKETS * limit:.3g}",
                 *reached(case),
             ],
-            "`lspci -vv -s ADAPTER | grep LnkSta`: speed and width of the adapter, the GPU and the bridges "
-            "between; "
-            "`ib_write_bw` from host memory has the same limit",
+            _SLOT_TELLS,
+            is_guess=True,
         )
+
+
+_SLOT_TELLS = (
+    "`lspci -vv -s ADAPTER | grep LnkSta`: speed and width of the adapter, the GPU and the bridges between; "
+    "`ib_write_bw` from host memory has the same limit"
+)
+_LEAST_SLOT = 0.25
+"""Part of a port's rate that a slot carries at least, such as Gen3 x16 for 400 Gb/s: less is a rare fault."""
+
+
+def _is_hidden(case: Examined) -> bool:
+    return bool(case.facts.failures.get("could not read /sys") or case.facts.hardware.hidden)
+
+
+def _narrow_links(case: Examined) -> list[PcieLink]:
+    """Return the PCIe links of adapters that lines of the file show to be slower than the ports behind."""
+    if _is_hidden(case) or (case.ratio is not None and case.ratio >= GOOD):
+        return []
+    most, rate = each_adapter_at_most(case), case.hardware.rate_gbps
+    return [
+        link
+        for link in case.facts.hardware.links.values()
+        if link.is_narrow(rate) and (most is None or most <= _LARGE_PACKETS * link.gb_per_s)
+    ]
+
+
+def _stated_slot(case: Examined, links: Sequence[PcieLink]) -> Suspect:
+    first = links[0]
+    port = first.port_gb_per_s or (case.hardware.rate_gbps or 0.0) / 8
+    return Suspect(
+        "pcie-slot",
+        f"the PCIe link of an adapter carries {first.gb_per_s:.3g} GB/s each way, its port {port:.4g} GB/s",
+        LIKELY if is_near(case, first.gb_per_s) else POSSIBLE,
+        [
+            str(first.seen),
+            f"{len(links)} of {len(case.facts.hardware.links)} links of adapters are so narrow",
+            *reached(case),
+        ],
+        _SLOT_TELLS,
+    )
 
 
 def small_mtu(case: Examined) -> Iterator[Suspect]:
     """A path MTU of 1024 or less."""
     facts = case.facts
     mtu = case.mtu_bytes
-    if not mtu or mtu > 1024:
+    if not mtu or mtu > 1024 or (case.ratio is not None and case.ratio >= GOOD and not mtu_limit(case)):
         return
     said = case.says("mtu").split("[")[0]
     evidence = [f"{tool(case)}: Mtu {said}"] if said.isdecimal() else [str(facts.where["mtu"])]
@@ -124,61 +204,48 @@ def small_mtu(case: Examined) -> Iterator[Suspect]:
         "leaves 98 %"
     )
     explains = case.explained_by(case.target * share / 0.98 if case.target else None)
+    compared = comparison(case)
+    is_compared = compared is not None and compared.is_by(MTU)
+    evidence += compared.evidence if compared is not None and is_compared else []
+    lower = _port_at(case, share)
+    if lower:
+        evidence.append(f"{lower} Gb/s less these headers are {lower * share:.4g} Gb/s, as measured")
+    is_likely = case.ratio is None or (explains or 0.0) >= 0.5 or is_compared
+    if case.ratio is not None and case.ratio >= GOOD:
+        is_likely = _is_limit(case)
     yield Suspect(
         "small-mtu",
         f"the path MTU is {mtu} B: an interface with an MTU of 1500 gives RoCE no more",
-        LIKELY if case.ratio is None or (explains or 0.0) >= 0.5 else POSSIBLE,
+        LIKELY if is_likely else POSSIBLE,
         [*evidence, *reached(case)],
         "`ip link set dev IFACE mtu 9000` on hosts and switches, then `ibv_devinfo` says active_mtu 4096; "
         "it also "
         "quarters the packets that the adapter has to handle",
         explains,
+        adds_to=("bond-one-port", "slower-port") if lower else (),
     )
 
 
-def gpu_memory(case: Examined) -> Iterator[Suspect]:
-    """A pair of hosts that moves data of GPUs: the way between GPU and adapter is part of the path."""
-    memory = case.says("memory") or case.says("buffers")
-    options = case.best.settings.get("options", "") if case.best else ""
-    by_option = _GPU_OPTION.search(options)
-    is_device = memory.startswith("GPU") or "DEVICE" in memory or by_option
-    if not case.is_pair or not is_device or case.ratio is None or case.ratio >= GOOD:
-        return
+def _is_limit(case: Examined) -> bool:
+    """Tell whether a size of 1 MiB or more, or several sizes, show that no larger one lifts the bandwidth."""
     best = max((point.busbw or 0.0 for point in case.of_run), default=0.0)
-    sizes = [point.size_bytes for point in case.of_run if (point.busbw or 0.0) >= 0.95 * best]
-    lines = [f"buffers: {memory}"] if memory else [f"option {by_option[0].strip()}" if by_option else ""]
-    if len(sizes) > 1:
-        lines.append(f"{8 * best:.4g} Gb/s from {min(sizes)} B on: a limit that no size lifts")
-    yield Suspect(
-        "gpu-memory",
-        "the way between GPU and adapter is the limit, not the network: a PCIe root complex, ACS or IOMMU, a "
-        "link between processors",
-        LIKELY if len(sizes) > 1 else POSSIBLE,
-        [*lines, *reached(case)],
-        "the same test from host memory (without --use_cuda or --use_rocm): the line rate there means this "
-        "way; `nvidia-smi topo -m` should say PIX or PXB; `lspci -vvv | grep ACSCtl`",
-    )
+    sizes = {point.size_bytes for point in case.of_run if (point.busbw or 0.0) >= 0.98 * best}
+    return len(sizes) > 2 or max(sizes, default=0) >= FALL_MIN
 
 
-def one_queue_pair(case: Examined) -> Iterator[Suspect]:
-    """Perftest with one queue pair or small messages."""
-    if not case.is_perftest or case.ratio is None or case.ratio >= GOOD:
-        return
-    if case.says("rdma_cm").startswith("ON"):
-        yield Suspect(
-            "rdma-cm",
-            "connected by rdma_cm, which takes another GID, MTU or service level than the default",
-            POSSIBLE,
-            ["perftest: rdma_cm QPs ON", *reached(case)],
-            "the same without -R, and with -x GID and -m 4096; compare `Mtu`, `GID index` and the DSCP of "
-            "both",
-        )
-    if (case.says("queue pairs") or "1") == "1":
-        yield Suspect(
-            "one-queue-pair",
-            "one queue pair: one path through the fabric, one engine of the adapter",
-            POSSIBLE,
-            ["perftest: Number of qps 1", *reached(case)],
-            "`-q 4`: more by much means collisions or a limit of one queue pair; the same means the port, "
-            "PCIe or MTU",
-        )
+def mtu_limit(case: Examined) -> int | None:
+    """Return the path MTU if it explains most of a lack of 3 % or more; none next to a model's range."""
+    mtu = case.mtu_bytes
+    if not mtu or mtu > 1024 or case.expected or case.ratio is None or not case.target or case.ratio > 0.97:
+        return None
+    explains = case.explained_by(case.target * mtu / (mtu + ETHERNET_HEADERS) / 0.98)
+    return mtu if (explains or 0.0) >= 0.5 else None
+
+
+def _port_at(case: Examined, share: float) -> int | None:
+    """Return the port of a lower rate whose payload at this MTU is what each adapter carried, to 1.5 %."""
+    each, rate = each_adapter(case), case.hardware.rate_gbps
+    if each is None or rate is None:
+        return None
+    fitting = (lower for lower in LINE_RATES if lower < rate and 0.985 <= 8 * each / (lower * share) <= 1.005)
+    return next(fitting, None)

@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from fabricbench.measured.causes.evidence import is_mpi, reached
-from fabricbench.measured.examined import CERTAIN, GOOD, LIKELY, POSSIBLE, Examined, Suspect
-from fabricbench.measured.nccl_debug import Seen
+from fabricbench.measured.examined import GOOD, Examined
+from fabricbench.measured.line import Seen
+from fabricbench.measured.suspect import CERTAIN, LIKELY, POSSIBLE, Suspect
 
 
 def sockets(case: Examined) -> Iterator[Suspect]:
@@ -114,10 +115,12 @@ def no_gpu_direct(case: Examined) -> Iterator[Suspect]:
     is_set_off = off is not None and off[1] in ("0", "LOC")
     if facts.ways["NET/Socket"] and not by_rdma:
         return
-    if facts.gdr[True] and not facts.gdr_off and not without:
+    if facts.gdr[True] and not without:
         return
-    if not (without or facts.gdr_off or is_set_off):
+    if not (without or facts.gdr_off or facts.gdr_far or is_set_off):
         return
+    # Without reads by GPU Direct RDMA, as of old versions without NVLink, senders alone go by host memory.
+    is_send_alone = facts.gdr[True] > 0 and without == facts.sent[False] and not facts.gdr_off
     evidence = [str(each) for each in facts.gdr_off[:2]]
     if without:
         count = f"{without} of {without + facts.gdr[True]} channels between hosts without /GDRDMA"
@@ -127,8 +130,8 @@ def no_gpu_direct(case: Examined) -> Iterator[Suspect]:
     yield Suspect(
         "gpu-direct-off",
         "data between GPU and adapter take the way through host memory: GPU Direct RDMA is off",
-        CERTAIN if facts.gdr_off or is_set_off else LIKELY,
-        [*evidence, *reached(case)],
+        CERTAIN if facts.gdr_off or is_set_off else POSSIBLE if is_send_alone else LIKELY,
+        [*evidence, *map(str, facts.gdr_far[:1]), *reached(case)],
         "`lsmod | grep nvidia_peermem` (or DMA-BUF), then the log has `via NET/IB/0/GDRDMA`; `ib_write_bw "
         "--use_cuda=0` against the same without it is the test of one pair",
     )
@@ -140,9 +143,11 @@ def no_peer_to_peer(case: Examined) -> Iterator[Suspect]:
     off = case.setting("NCCL_P2P_DISABLE", "NCCL_P2P_LEVEL")
     is_set_off = off is not None and off[1] in ("1", "LOC", "0" if off[0] == "NCCL_P2P_LEVEL" else "LOC")
     by_memory = facts.ways["SHM"] and not facts.ways["P2P"]
-    if not (is_set_off or by_memory):
+    logged = facts.where.get("P2P disabled")
+    if not (is_set_off or by_memory or logged):
         return
     evidence = [str(off[2])] if off and is_set_off else []
+    evidence += [str(logged)] if logged else []
     if facts.ways["SHM"]:
         evidence.append(f"{facts.ways['SHM']} channels by shared memory, first {facts.where['via SHM']}")
     yield Suspect(
@@ -158,6 +163,7 @@ def no_peer_to_peer(case: Examined) -> Iterator[Suspect]:
 
 _SLOWING: Final[Mapping[str, re.Pattern[str]]] = {
     "NCCL_PROTO": re.compile(r"LL|LL128,LL|LL,LL128", re.IGNORECASE),
+    "NCCL_ALGO": re.compile(r"tree|\^ring", re.IGNORECASE),
     "NCCL_MAX_NCHANNELS": re.compile(r"[1-4]"),
     "NCCL_MAX_NRINGS": re.compile(r"[1-4]"),
     "NCCL_MAX_CTAS": re.compile(r"[1-4]"),
@@ -206,20 +212,24 @@ def forced_choice(case: Examined) -> Iterator[Suspect]:
 
 def cross_rail(case: Examined) -> Iterator[Suspect]:
     """Traffic between rails."""
-    facts = case.facts
+    facts, rails = case.facts, case.facts.rails
     cross = case.setting("NCCL_CROSS_NIC")
     seen = facts.where.get("crossNic")
+    are_crossed = rails.known > 1 and 2 * rails.changed > rails.known
     several = (case.adapters or 0) > 1
-    if not several or not case.crosses or not ((cross and cross[1] != "0") or seen):
+    if not several or not case.crosses or not ((cross and cross[1] != "0") or seen or are_crossed):
         return
     if case.ratio is not None and case.ratio >= GOOD:
         return
     evidence = [str(cross[2])] if cross else []
     evidence += [str(seen)] if seen else []
+    if rails.changed and rails.where:
+        count = f"{rails.changed} of {rails.known} connections leave by one adapter and arrive at another"
+        evidence.append(f"{count}, first {rails.where}")
     yield Suspect(
         "cross-rail",
         "rings change rails between hosts: their traffic crosses the spines, where ECMP may collide",
-        POSSIBLE,
+        LIKELY if are_crossed and case.ratio is not None else POSSIBLE,
         [*evidence, *reached(case)],
         "NCCL_CROSS_NIC=0 against 1; tx bytes of each uplink of a rail switch; `fabricbench expect` with "
         "both",
@@ -228,9 +238,10 @@ def cross_rail(case: Examined) -> Iterator[Suspect]:
 
 def hidden_topology(case: Examined) -> Iterator[Suspect]:
     """NCCL cannot see PCIe, as in a virtual machine."""
-    seen = case.facts.failures.get("could not read /sys")
-    if seen is None:
+    hidden = [*filter(None, [case.facts.failures.get("could not read /sys")]), *case.facts.hardware.hidden]
+    if not hidden:
         return
+    seen = hidden[0]
     yield Suspect(
         "hidden-topology",
         "NCCL cannot read the PCIe topology, as in virtual machines, and takes defaults for its paths",

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from fabricbench.measured.examined import CERTAIN, Examined, Suspect
-from fabricbench.measured.nccl_debug import Seen
+from fabricbench.measured.examined import Examined
+from fabricbench.measured.line import Seen
+from fabricbench.measured.suspect import CERTAIN, Suspect
 
 
 def wrong_values(case: Examined) -> Iterator[Suspect]:
@@ -35,7 +36,9 @@ def failed(case: Examined) -> Iterator[Suspect]:
     found: list[tuple[int | str, Seen]] = [*facts.errors.items(), *completions]
     if not found and not facts.failed:
         return
-    sentence, tells = _ERRORS.get(found[0][0] if found else None, _ERRORS[None])
+    is_hang = not found and "Watchdog" in facts.failed[0].text
+    key = found[0][0] if found else "watchdog" if is_hang else None
+    sentence, tells = _ERRORS.get(key, _ERRORS[None])
     lines = [*(seen for _, seen in found[:1]), *facts.failed[:1]]
     yield Suspect("run-failed", sentence, CERTAIN, list(dict.fromkeys(map(str, lines))), tells)
 
@@ -67,6 +70,11 @@ _ERRORS: Final[Mapping[int | str | None, tuple[str, str]]] = {
         "processes do not reach each other by TCP before any data flow: another interface, or a firewall",
         "NCCL_SOCKET_IFNAME must name an interface on which all hosts reach each other; `ping` the address "
         "of that line",
+    ),
+    "watchdog": (
+        "a collective did not end in time: a rank did not call it, called another one, or its peer is gone",
+        "the last operation of every rank (`ncclras`, NCCL flight recorder): first the one that is behind or "
+        "silent; `py-spy dump` of its process, `dmesg` (Xid) of its host",
     ),
     4: _MEMORY,
     10: _MEMORY,

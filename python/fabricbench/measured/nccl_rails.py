@@ -1,0 +1,89 @@
+"""Adapters at both ends of a connection between hosts, by NCCL's log, and how near adapters are to GPUs.
+
+NCCL logs both ends of a channel with the number of the adapter: `Channel 00/0 : 7[7] -> 8[0] [send] via
+NET/IB/7` and the same with `[receive] via NET/IB/0`. `nvidia-smi topo -m` prints the distance of each GPU to
+each adapter, and so does NCCL (`GPU/17000 :... NET/0 (4/16.000000/SYS)`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from fabricbench.measured.line import SHOWN_MAX, Seen
+
+_END: Final = re.compile(
+    r"\b(?:Channel|Ring) (\d{1,4})(?:/\d+)? ?: (\d{1,7})\S{0,20} -> (\d{1,7})\S{0,20} \[(send|receive)\] via "
+    r"NET/[A-Za-z_0-9 ]{1,40}/(\d{1,4})"
+)
+_PATHS: Final = re.compile(r"\b(GPU/[\w-]{1,24}) :(?=.*\bNET/)")
+_PATH: Final = re.compile(r"\bNET/[\w-]{1,12} \(\d+/[\d.]{1,14}/(\w{3,4})\)")
+_HOST: Final = re.compile(r"([^\s:\[\]]{1,255}):\d+:\d+ ")
+_PREFIX_MAX: Final = 400
+"""Characters in which the host of a line is, after what a launcher puts before it."""
+_GPU: Final = re.compile(r"GPU\d+\Z")
+_ADAPTER: Final = re.compile(r"(?:NIC\d+|mlx\w+|bnxt\w+|irdma\w+|rdma\w+|efa\w+)\Z")
+DISTANCES: Final = ("PIX", "PXB", "PHB", "NODE", "SYS")
+"""How `nvidia-smi topo -m` calls paths, from one PCIe switch to the link between processors."""
+
+
+@dataclass
+class RailFacts:
+    """Connections between hosts, and GPUs with the nearest adapter.
+
+    Attributes:
+        ends: Adapter numbers of a connection's ends, by channel and ranks.
+        where: The first line of a connection whose ends differ.
+        nearest: Distance of each GPU to its nearest adapter, with the line of the GPU.
+    """
+
+    ends: dict[tuple[str, str, str], dict[str, int]] = field(default_factory=dict)
+    where: Seen | None = None
+    nearest: dict[str, tuple[str, Seen]] = field(default_factory=dict)
+
+    @property
+    def known(self) -> int:
+        """Connections of which both ends are logged."""
+        return sum(1 for ends in self.ends.values() if len(ends) > 1)
+
+    @property
+    def changed(self) -> int:
+        """Connections that leave by an adapter and arrive at one of another number."""
+        return sum(1 for ends in self.ends.values() if len(set(ends.values())) > 1)
+
+
+class RailReader:
+    """Reads lines one after another, as a matrix has its adapters in the first line."""
+
+    def __init__(self) -> None:
+        self.facts = RailFacts()
+        self._columns: list[int] = []
+
+    def take(self, number: int, text: str) -> None:
+        """Read a line."""
+        if " via NET/" in text and (end := _END.search(text)):
+            ends = self.facts.ends.setdefault((end[1], end[2], end[3]), {})
+            ends.setdefault(end[4], int(end[5]))
+            if len(set(ends.values())) > 1 and self.facts.where is None:
+                self.facts.where = Seen(number, " ".join(text.split())[:SHOWN_MAX])
+        elif " GPU/" in text and (paths := _PATHS.search(text)):
+            host = _HOST.search(text, 0, _PREFIX_MAX)
+            self._note(f"{host[1] if host else ''} {paths[1]}", _PATH.findall(text), number, text)
+        elif "GPU" in text:
+            self._take_row(number, text.split())
+
+    def _take_row(self, number: int, words: Sequence[str]) -> None:
+        """Read the head of a matrix, or the row of a GPU."""
+        if words and _GPU.match(words[0]) and "X" not in words:
+            self._columns = [at for at, word in enumerate(words) if _ADAPTER.match(word)]
+        elif self._columns and words and _GPU.match(words[0]) and len(words) > self._columns[-1] + 1:
+            self._note(words[0], [words[at + 1] for at in self._columns], number, " ".join(words))
+
+    def _note(self, gpu: str, distances: Sequence[str], number: int, text: str) -> None:
+        """Keep the least distance of a GPU to an adapter."""
+        near = [each for each in DISTANCES if each in distances]
+        if near:
+            seen = Seen(number, " ".join(text.split())[:SHOWN_MAX])
+            self.facts.nearest.setdefault(gpu, (near[0], seen))

@@ -1,0 +1,55 @@
+"""Names of ports and patterns of them, as `--uplinks` takes them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+from typing import Final
+
+PORT_PATTERNS: Final = (
+    "a port, a list `Ethernet0,Ethernet8`, `Ethernet{256,264}` or `Ethernet(256|264)`, a range "
+    "`Ethernet{256..280}`, or a pattern with `*`, `?` and `[0-9]` as in a shell; it is no regular expression"
+)
+_GROUP: Final = re.compile(r"\{([^{}]*)\}|\(([^()]*)\)")
+_RANGE: Final = re.compile(r"(\d{1,6})\.\.(\d{1,6})(?:\.\.(\d{1,6}))?")
+_OUTER: Final = re.compile(r"[,|](?![^{(\[]*[})\]])")
+"""Separators outside braces and brackets."""
+_EXPANDED_MAX: Final = 4096
+"""Names of a pattern; one with more is taken up to there."""
+
+
+def is_among(port: str, pattern: str) -> bool:
+    """Tell whether a port is one that a pattern names."""
+    return any(fnmatchcase(port, each) for each in expanded(pattern))
+
+
+def expanded(pattern: str) -> list[str]:
+    """Return the shell patterns that a pattern with lists, braces or alternatives stands for."""
+    found: list[str] = []
+    for part in _OUTER.split(pattern):
+        for each in _expand(part.strip()):
+            if len(found) >= _EXPANDED_MAX:
+                return found
+            if each:
+                found.append(each)
+    return found
+
+
+def _expand(text: str) -> Iterator[str]:
+    group = _GROUP.search(text)
+    if group is None:
+        yield text
+        return
+    inner = group[1] if group[1] is not None else group[2]
+    for choice in _choices(inner, "," if group[1] is not None else "|"):
+        yield from _expand(f"{text[: group.start()]}{choice}{text[group.end() :]}")
+
+
+def _choices(inner: str, separator: str) -> Iterator[str]:
+    for choice in inner.split(separator):
+        span = _RANGE.fullmatch(choice.strip())
+        if span is None:
+            yield choice.strip()
+        else:
+            yield from map(str, range(int(span[1]), int(span[2]) + 1, int(span[3] or 1) or 1))
