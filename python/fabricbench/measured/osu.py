@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from fabricbench.measured.digits import Interval
 from fabricbench.measured.line import Line
 from fabricbench.measured.model import Given, Row, Table, Value, times_of_ranks
+from fabricbench.measured.origins import read_each
 from fabricbench.measured.text import (
     RANKS_HINT,
     ROW_HINT,
@@ -89,9 +90,12 @@ def read(document: Document, given: Given) -> tuple[list[Table], list[str]]:
     Raises:
         MeasuredError: A row is malformed, or the number of ranks is not said.
     """
+    return read_each(document, _TITLE, lambda part, told: _read(part, given, told))
+
+
+def _read(document: Document, given: Given, warnings: list[str]) -> list[Table]:
     commands = command_lines(document.lines, PROGRAM)
     tables: list[Table] = []
-    warnings: list[str] = []
     for place, line in enumerate(document.lines):
         title = _TITLE.match(line.text)
         if title is None:
@@ -126,7 +130,7 @@ def read(document: Document, given: Given) -> tuple[list[Table], list[str]]:
                 )
             )
             document.require_rows([table.rows for table in tables])
-    return tables, warnings
+    return tables
 
 
 def _kind(what: str) -> _Kind | None:
