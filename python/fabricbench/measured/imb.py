@@ -25,6 +25,7 @@ from fabricbench.measured.text import (
     command_before,
     command_lines,
     table_lines,
+    whole_rows,
 )
 
 NAME = "imb"
@@ -124,6 +125,7 @@ def _read(document: Document, given: Given, warnings: list[str]) -> list[Table]:
             )
             continue
         lines, index = table_lines(document, index)
+        lines = whole_rows(document, lines, warnings)
         rows = [_row(document, each, columns, header) for each in _measured(document, lines, warnings)]
         if not rows:
             warnings.append(f"{document.name}:{line.number}: the head of a table without rows")

@@ -26,6 +26,7 @@ from fabricbench.measured.text import (
     launched_ranks,
     shown,
     table_lines,
+    whole_rows,
 )
 
 NAME = "osu"
@@ -106,6 +107,7 @@ def _read(document: Document, given: Given, warnings: list[str]) -> list[Table]:
             continue
         columns, start = _columns(document, place)
         lines = table_lines(document, start, _BELOW)[0] if columns else []
+        lines = whole_rows(document, lines, warnings)
         if not lines:
             warnings.append(f"{document.name}:{line.number}: the title of a table without rows")
         rows = [_row(document, each, columns, kind) for each in lines]

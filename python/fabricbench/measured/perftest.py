@@ -24,6 +24,7 @@ from fabricbench.measured.text import (
     failure,
     shown,
     table_lines,
+    whole_rows,
 )
 
 NAME = "perftest"
@@ -153,6 +154,7 @@ def _read(document: Document, given: Given, warnings: list[str]) -> list[Table]:
         both = "bidirectional" in header.title.lower()
         lines, index = table_lines(document, index)
         warnings += failure(document, index)
+        lines = whole_rows(document, lines, warnings)
         rows = [_row(document, each, columns, 2 if both else 1) for each in lines]
         if rows:
             tables.append(

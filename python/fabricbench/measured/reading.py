@@ -164,7 +164,7 @@ def _refuse_by_name(document: Document) -> None:
 
 def _json(document: Document, format_name: str | None, given: Given) -> Reading:
     try:
-        (_, first), *_ = documents_and_lines(document)
+        (_, first), *_ = documents_and_lines(document, cut=[])
     except MeasuredError:
         if not perftest_json.is_unquoted(document):
             raise
@@ -182,6 +182,9 @@ def _json(document: Document, format_name: str | None, given: Given) -> Reading:
     if rccl_records.is_output(first) and format_name in (None, nccl.NAME):
         tables, warnings = rccl_records.read(document, given)
         return Reading(nccl.NAME, tables, warnings, document.text)
+    if nccom.is_report(first) and format_name in (None, nccom.NAME):
+        tables, warnings = nccom.read_report(document, first, given)
+        return Reading(nccom.NAME, tables, warnings, document.text)
     if ras.is_json(first):
         raise document.error(1, _RAS, f"the JSON of {NAMES}", unread_tools.RAS_HINT)
     if tool := unread_tools.tool_of_json(first):

@@ -250,6 +250,25 @@ def table_lines(
     return rows, index
 
 
+def whole_rows(document: Document, rows: list[Line], warnings: list[str]) -> list[Line]:
+    """Return the rows of a table without one that the end of the file cuts off, which a warning names.
+
+    Cut off is a last row without a line feed that has fewer cells than the first, or in its last cell fewer
+    decimals.
+    """
+    if len(rows) < 2 or rows[-1] is not document.lines[-1]:
+        return rows
+    first, cut = rows[0].text.split(), rows[-1].text.split()
+    is_rounded = len(cut) == len(first) and len(cut[-1].partition(".")[2]) < len(first[-1].partition(".")[2])
+    if len(cut) >= len(first) and not is_rounded:
+        return rows
+    told = shown(" ".join(cut))
+    warnings.append(
+        f"{document.name}:{rows[-1].number}: the file ends in this row, which is left out: {told}"
+    )
+    return rows[:-1]
+
+
 def failure(document: Document, index: int) -> list[str]:
     """Return a warning if the line that ends a table says that the run failed; none otherwise."""
     if index >= len(document.lines) or not FAILED.match(document.lines[index].text):
