@@ -10,7 +10,7 @@ has: the command line before it does, or the user.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from fabricbench.measured.digits import Interval
@@ -116,6 +116,7 @@ def _read(document: Document, given: Given, warnings: list[str]) -> list[Table]:
             pairs = _pairs(document, place, start)
             ranks = 2 * pairs if pairs else _ranks(document, line, kind, command, given)
             rows = [_of_pair(row, pairs) for row in rows] if pairs else rows
+            warnings += _meaning(document, line, kind, rows, pairs)
             facts = _facts(title["what"], document, place, start)
             tables.append(
                 Table(
@@ -133,6 +134,20 @@ def _read(document: Document, given: Given, warnings: list[str]) -> list[Table]:
             )
             document.require_rows([table.rows for table in tables])
     return tables
+
+
+def _meaning(
+    document: Document, line: Line, kind: _Kind, rows: Sequence[Row], pairs: int | None
+) -> Iterator[str]:
+    """Yield what rates are where they are not those that are printed."""
+    place = f"{document.name}:{line.number}: {kind.program}"
+    if kind.directions > 1:
+        yield f"{place}: what is printed is the sum of both directions; here it is one, half of it"
+    elif rows[0].gb_per_s is not None and pairs and pairs > 1:
+        whole = max(row.gb_per_s or 0.0 for row in rows) * pairs
+        yield f"{place}: rates are of one of {pairs} pairs; all together have {whole:.5g} GB/s at most"
+    elif rows[0].time_us is not None and kind.collective == "send-receive":
+        yield f"{place}: it measures times; rates here are size over time"
 
 
 def _kind(what: str) -> _Kind | None:

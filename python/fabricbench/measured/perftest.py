@@ -41,6 +41,8 @@ _ADDRESS = re.compile(r"\s*(local|remote) address: ")
 _NUMBERED = re.compile(r"\b(LID|QPN|PSN) (\w{1,20})")
 _GID = re.compile(r"\s*GID: ([\w:.]{2,64})")
 _MEMORY = re.compile(r"\b(?:CUDA_MEM\w*|ROCM_MEM\w*|HL_MEM\w*|cuMemAlloc|hipMalloc|GPU buffer|CUDA device)\b")
+_BOTH = "what is printed is the sum of both directions; here it is one, half of it"
+_LATENCY = "it measures times; rates here are size over time"
 _MIXED_HINT = "several tests wrote at the same time: keep each in a file of its own, or label their lines"
 _DEFAULTS = {"end": "client", "memory": "host"}
 """Settings of a test whose output says nothing else."""
@@ -157,6 +159,7 @@ def _read(document: Document, given: Given, warnings: list[str]) -> list[Table]:
         lines = whole_rows(document, lines, warnings)
         rows = [_row(document, each, columns, 2 if both else 1) for each in lines]
         if rows:
+            warnings += meanings(f"{document.name}:{line.number}: {benchmark}", rows[0], is_sum=both)
             tables.append(
                 Table(
                     benchmark, COLLECTIVE, RANKS, "message", line.number, rows, "", command, header.facts,
@@ -165,6 +168,13 @@ def _read(document: Document, given: Given, warnings: list[str]) -> list[Table]:
             )  # fmt: skip
             document.require_rows([each.rows for each in tables])
     return tables
+
+
+def meanings(place: str, row: Row, *, is_sum: bool) -> list[str]:
+    """Return a warning where rates are not those that are printed: half of a sum, or of a time."""
+    if row.gb_per_s is not None:
+        return [f"{place}: {_BOTH}"] if is_sum else []
+    return [f"{place}: {_LATENCY}"]
 
 
 def _with_ends(document: Document, tables: Sequence[Table], warnings: list[str]) -> list[Table]:
