@@ -105,7 +105,7 @@ def topology(*nets: str) -> Fragment:
         for place, net in enumerate(nets, 16)
     )
     gpus = "".join(
-        f'<pci busid="0000:{place:02x}:00.0" class="0x030200"><gpu dev="{place}" sm="90" rank="{place}"/></pci>'
+        f'<pci busid="0000:{place:02x}:00.0" class="0x030200"><gpu dev="{place}" rank="{place}"/></pci>'
         for place in range(2)
     )
     text = f'<system version="1"><cpu numaid="0" arch="x86_64">{gpus}{slots}</cpu></system>'

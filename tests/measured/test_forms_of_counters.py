@@ -1,4 +1,4 @@
-"""Counters and reports in many forms, by the files of `forms`: growth, places kept apart, refusals by name."""
+"""Counters and reports in many forms, by the files of `forms`: growth, places, refusals by name."""
 
 from __future__ import annotations
 

@@ -282,7 +282,8 @@ def fits(evidence: Evidence, ranks: int | None = None) -> list[Fit]:
     """Return the collectives that fit a table: of the ranks that are known if any do, otherwise of others."""
     kinds = [*KINDS.values()]
     if all(lead.root is None for lead in evidence.leads):
-        kinds += _OLD.values()
+        has_operation = any(lead.redop is not None for lead in evidence.leads)
+        kinds += [kind for kind in _OLD.values() if kind.reduces == has_operation]
     found = [Fit(kind, ranks, ranks) for kind in kinds if ranks and evidence.is_fit(kind, ranks)]
     if not found:
         spans = ((kind, evidence.ranks_of(kind)) for kind in kinds)

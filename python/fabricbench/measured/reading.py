@@ -37,6 +37,7 @@ NAMES = (
 _JSON = re.compile(r"\s*(?:\{|\[\s*\{)")
 _RAS = "NCCL's RAS report, in which there are no times"
 _WARNINGS_MAX = 50
+_LEFT_OUT_MAX = 4
 _LOG_HINT = "import the output of nccl-tests, where such lines may stand, or of NCCL Inspector, with times"
 
 
@@ -64,7 +65,7 @@ def read(name: str, data: bytes, format_name: str | None = None, given: Given | 
     rows = sum(len(table.rows) for table in reading.tables)
     document.require_rows([table.rows for table in reading.tables])
     if not rows:
-        left_out = f"; left out: {reading.warnings[0]}" if reading.warnings else ""
+        left_out = f"; left out: {'; '.join(reading.warnings[:_LEFT_OUT_MAX])}" if reading.warnings else ""
         raise document.error(
             None,
             f"no result of {reading.format}{left_out}",

@@ -23,6 +23,7 @@ _SINCE: Final = re.compile(
     r"(?:\S+ )?Last cached time(?: for \S+)? was (.+)|The rates are calculated within (.+)"
 )
 _TITLES_BETWEEN: Final = re.compile(r"For namespace|Reminder:|.+:(?: \(Namespace \S+\))?$|Warning:")
+_BARE_PROMPT: Final = re.compile(r"[$#>%]\s+\S")
 _COMMAND: Final = re.compile(r"(?:^|[#$>] |\s)(?:show\s|watermarkstat\b)")
 _PERSISTENT: Final = re.compile(r"\bpersistent-watermark\b|\bwatermarkstat\b.*\s-p\b")
 """Commands whose watermarks are since another clearing, below titles that are the same."""
@@ -271,7 +272,8 @@ def _rows(
     rows: list[tuple[Line, list[str]]] = []
     for place in range(index + 2, len(lines)):
         line, text = lines[place], lines[place].text.strip()
-        if _is_head(lines, place) or _PROMPT.fullmatch(text) or cleared_at(text):
+        is_prompt = _BARE_PROMPT.match(text) or _PROMPT.fullmatch(text)
+        if is_prompt or _is_head(lines, place) or cleared_at(text):
             return rows, place
         cells = _cells(line.text, columns)
         is_last = line is document.lines[-1]  # without a line feed, as of a file that is cut off
