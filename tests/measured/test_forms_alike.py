@@ -174,10 +174,8 @@ def test_osu_of_two_hosts_is_kept_apart() -> None:
         for host, line in zip("ab", pair, strict=True)
     )
     found = of(text).tables
-    assert [(table.settings["host"], table.rows[-1].gb_per_s) for table in found] == [
-        ("a", pytest.approx(24.351385)),
-        ("b", pytest.approx(12.17569)),
-    ]
+    assert [table.settings["host"] for table in found] == ["a", "b"]
+    assert [table.rows[-1].gb_per_s for table in found] == pytest.approx([24.351385, 12.17569])
 
 
 # What ends a test of perftest
@@ -239,7 +237,8 @@ def test_other_units_and_reports_of_nccom_test() -> None:
     for each in report["results"]:
         each["time:p50(us)"] = each["time:avg(us)"] * 0.98
     (table,) = of(json.dumps(report), Given(32, "allg")).tables
-    assert (table.rows[-1].time_us, table.rows[-1].values["time p50"]) == (2960.4, pytest.approx(2901.192))
+    assert table.rows[-1].time_us == 2960.4
+    assert table.rows[-1].values["time p50"] == pytest.approx(2901.192)
     assert "no number of ranks" in refusal(json.dumps(report), Given(None, "allg"))
     assert "all_reduce of 4,096 bytes" in refusal(json.dumps(report), Given(32, "allr"))
     del report["results"][1]["busbw(GB/s)"]

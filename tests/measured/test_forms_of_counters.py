@@ -180,7 +180,29 @@ def test_a_process_that_does_not_answer_comes_before_ranks_that_are_behind() -> 
     assert "rank 9 (GPU 1, process 90455 on 198.18.7.2)" in other
 
 
-def test_a_dead_rank_is_the_first_cause() -> None:
-    (cause, _, evidence), *_ = causes("46-ras-json-dead-rank.json")
+def test_a_dead_rank_is_the_first_cause_and_a_communicator_that_is_set_up_is_no_error() -> None:
+    (cause, _, evidence), (differ, confidence, states) = causes("46-ras-json-dead-rank.json")
     assert cause == "process-lost"
     assert "rank 3 (GPU 1, process 70003 on 198.18.8.2)" in evidence
+    assert (differ, confidence) == ("ranks-differ", 1)
+    assert "communicator 90aa11c2de00b5f4: " in states
+    assert "1 RUNNING" in states
+    assert "1 INIT: rank 0 (GPU " in states
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "state"),
+    [
+        ('"init_state": 7', '"init_state": 0', ""),
+        ('"finalize_called": false', '"finalize_called": true', "FINALIZE"),
+        ('"abort_flag": false', '"abort_flag": true', "ABORT"),
+    ],
+)
+def test_other_states_of_ranks(old: str, new: str, state: str) -> None:
+    text = (FORMS / "46-ras-json-dead-rank.json").read_text()
+    found = look_into(
+        Source("f", text.replace('"init_state": 7', '"init_state": 0').replace(old, new, 1).encode())
+    )
+    told = [each for each in suspects(found.examined(Hardware(), {})) if each.cause == "ranks-differ"]
+    assert bool(told) == bool(state)
+    assert all(f"1 {state}: rank" in each.evidence[0] for each in told)
