@@ -161,7 +161,7 @@ def ratio_cells(trial: dict[str, Any], names: Sequence[str]) -> list[str]:
 
 
 def table(trials: Sequence[dict[str, Any]]) -> str:
-    """Return the jobs as a Markdown table: ours, or ours / published (deviation); without counters of 0."""
+    """Return the jobs as a Markdown table: ours, or ours / published (deviation); without empty columns."""
     metrics = columns(trials)
     with_job = len({trial["job"] for trial in trials}) > 1
     with_alone = any(trial["alone"] for trial in trials)
@@ -180,7 +180,7 @@ def table(trials: Sequence[dict[str, Any]]) -> str:
         ]
         for trial, text in zip(trials, labels, strict=True)
     ]
-    told = [column for column in zip(head, *rows, strict=True) if set(column[1:]) != {"0"}]
+    told = [column for column in zip(head, *rows, strict=True) if not set(column[1:]) <= {"0", "-"}]
     head, *rows = ([*line] for line in zip(*told, strict=True))
     return "".join(f"| {' | '.join(line)} |\n" for line in (head, ["---"] * len(head), *rows))
 

@@ -305,6 +305,7 @@ class HostProgress(TypedDict):
     delivered_bytes: int
     total_bytes: int
     elapsed_ps: int
+    is_idle: bool
 
 class HostRun:
     """A run at an agent that plays some hosts of a RunSpec.

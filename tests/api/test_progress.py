@@ -38,6 +38,23 @@ def test_samples_agree_with_the_record(tmp_path: Path, threads: int) -> None:
     assert sum(sample.marked_frames or 0 for sample in samples) <= run.ports["ecn_marked"].sum()
 
 
+def test_the_deepest_queue_is_that_of_all_ports_however_few_are_sampled(tmp_path: Path) -> None:
+    def deepest(samples: list[fb.Sample]) -> list[int | None]:
+        return [sample.queue_max_bytes for sample in samples]
+
+    def recorded(run: fb.Trials, metric: str, *, node: str | None = None) -> list[int]:
+        rows = run.series.filter(pl.col("metric") == metric)
+        rows = rows if node is None else rows.filter(pl.col("node") == node)
+        by_time = rows.group_by("time_ps").agg(pl.col("value").max()).sort("time_ps")
+        return by_time.filter(pl.col("time_ps") > 0)["value"].to_list()
+
+    all_samples, all_run = watched(congested(), tmp_path / "all", 1)
+    samples, run = watched(congested().with_({"observe.series_ports": 1}), tmp_path / "one", 2)
+    assert deepest(samples) == deepest(all_samples) == recorded(run, "queue_max_bytes", node="fabric")
+    assert deepest(all_samples) == recorded(all_run, "queue_bytes")
+    assert max(recorded(run, "queue_bytes")) < max(recorded(all_run, "queue_bytes"))
+
+
 def test_a_plan_without_sampled_ports_has_goodput_alone(tmp_path: Path) -> None:
     samples, _ = watched(congested().with_({"observe.series_ports": 0}), tmp_path, 1)
     assert {sample.queue_max_bytes for sample in samples} == {None}

@@ -73,6 +73,7 @@ class PlainRun:
             "elapsed_ps": elapsed_ps,
             "state": self.state,
             "reason": self.reason,
+            "is_idle": False,
         }
 
     def wait(self, timeout_s: float) -> bool:

@@ -28,10 +28,11 @@ class Namespace:
 
     Args:
         options: More of unshare(1), such as a time namespace.
+        seconds: It is removed after so long, if it was left behind.
     """
 
-    def __init__(self, *options: str) -> None:
-        script = "ip link set lo up && echo up && exec sleep 600"
+    def __init__(self, *options: str, seconds: float = 600) -> None:
+        script = f"ip link set lo up && echo up && exec sleep {seconds}"
         command = ["unshare", "--net", *options, "sh", "-c", script]
         try:
             self._holder = subprocess.Popen(

@@ -36,7 +36,7 @@ RATE = "400Mbps"
 @pytest.fixture
 def hosts(tmp_path: Path) -> Iterator[Hosts]:
     settings = f"timeout_min_ps: {TIMEOUT_S * 1e12:.0f}, verify: true, batch_packets_max: 1, port: 4791"
-    made = Hosts(tmp_path, 2, RATE, Namespace(), settings)
+    made = Hosts(tmp_path, 2, RATE, Namespace(seconds=SECONDS + 600), settings)
     yield made
     made.end()
 

@@ -32,6 +32,9 @@ def test_a_list_in_order_is_a_round_of_each_size() -> None:
     assert [neighbour(trial)["round_bytes"] for trial in found] == [[4 * MB, MB, 2 * MB]] * 2
     assert neighbour(found[0])["data_bytes"] == 4 * MB
     assert neighbour(found[0])["repeat"] == {"kind": "rounds", "rounds": 3}
+    # Ranks wait for each other between two sizes.
+    assert neighbour(found[0])["barrier"]
+    assert not found[0].run_spec["jobs"][0]["barrier"]
     # The other job has the sizes of the sweep.
     assert [trial.run_spec["jobs"][0]["data_bytes"] for trial in found] == [16 * MB, 32 * MB]
 

@@ -70,9 +70,11 @@ def _longest_wait(record: Record) -> int:
     watchdog = (fabric["switch"]["pfc"] or {}).get("watchdog")
     storm = watchdog["detection_ps"] + watchdog["restoration_ps"] if watchdog else 0
     memory = fabric["shared_memory"]
+    # The timer of a connection may end the run though it has nothing to send again.
+    timer = max((tcp["rto_min_ps"] for tcp in spec["tcp"]), default=0)
     # It may stand behind one of TCP.
     frame = _sending(record, max([transport["mtu_bytes"], *(tcp["mtu_bytes"] for tcp in spec["tcp"])]))
-    return wait + storm + frame + max(_software(job, memory) for job in spec["jobs"])
+    return wait + storm + timer + frame + max(_software(job, memory) for job in spec["jobs"])
 
 
 def _slowest_pace(transport: Mapping[str, Any]) -> int:

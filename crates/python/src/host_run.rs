@@ -54,7 +54,7 @@ impl HostRun {
     }
 
     fn progress<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let Progress { state, reason, delivered_bytes, total_bytes, elapsed } =
+        let Progress { state, reason, delivered_bytes, total_bytes, elapsed, is_idle } =
             py.detach(|| self.0.progress());
         let dict = PyDict::new(py);
         dict.set_item("state", name(state))?;
@@ -62,6 +62,7 @@ impl HostRun {
         dict.set_item("delivered_bytes", delivered_bytes)?;
         dict.set_item("total_bytes", total_bytes)?;
         dict.set_item("elapsed_ps", elapsed.0)?;
+        dict.set_item("is_idle", is_idle)?;
         Ok(dict)
     }
 

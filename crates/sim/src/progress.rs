@@ -34,17 +34,18 @@ pub struct Sample {
     pub span: Span,
     /// Payload delivered in that time, of all jobs [bytes].
     pub delivered_bytes: u64,
-    /// What the sampled ports say; none where no port is sampled.
+    /// What the ports say; none where no port is sampled.
     pub ports: Option<PortSample>,
 }
 
-/// What was seen at the sampled ports (`series_ports` of the spec).
+/// What was seen at ports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PortSample {
-    /// Longest egress queue at the time of the sample [bytes].
+    /// Deepest egress queue of all ports of switches at the time of the sample [bytes].
     pub queue_max_bytes: u64,
-    /// Frames marked with congestion experienced since the sample before.
+    /// Frames marked with congestion experienced at the sampled ports (`series_ports` of the spec) since the
+    /// sample before.
     pub marked_frames: u64,
-    /// Time spent paused since then, the sum of all ports and priorities.
+    /// Time that the sampled ports spent paused since then, the sum of ports and priorities.
     pub paused: Span,
 }

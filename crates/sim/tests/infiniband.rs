@@ -113,6 +113,17 @@ fn an_incast_fills_the_receivers_link_and_loses_nothing() {
     assert!(recorder.ports.iter().all(|port| port.flow_control_tx.is_some()));
 }
 
+/// Queue pairs that are made when they are needed are made by data that waits in a receive buffer, too.
+#[test]
+fn slow_receivers_of_a_ring_give_the_same_on_both_paths() {
+    let mut spec = collective(single_switch(3), 3, "reduce-scatter", "ring", 3 << 10);
+    spec.fabric.link_layer = infiniband(131_072, 0);
+    spec.fabric.nic.drain_rate_bps = Some(1_000_000_000);
+    let (summary, recorder) = run(&spec);
+    assert_eq!(summary.status, RunStatus::Complete);
+    assert!(tables(&recorder) == tables(&run_with(&spec, 2, Path::Exact).1));
+}
+
 #[test]
 fn destinations_are_dealt_out_over_the_spines() {
     let mut spec = collective(leaf_spine(8), 16, "all-to-all", "parallel", 16 << 16);

@@ -4,7 +4,7 @@ mod common;
 
 use common::{collective, dynamic_pfc, ecn, leaf_spine, run, run_with, single_switch, tables};
 use fabricbench_sim::Path;
-use spec::{ReleaseSpec, RunSpec, RunStatus, XoffSpec};
+use spec::{ReleaseSpec, RepeatSpec, RunSpec, RunStatus, XoffSpec};
 
 const CELL: u64 = 256;
 const RELEASES: [ReleaseSpec; 3] =
@@ -135,4 +135,19 @@ fn pauses_without_xon_end_by_their_time() {
         recorder.ports.iter().filter(|port| port.pfc_rx > Some(0)).filter_map(|port| port.paused_ps).min();
     assert!(shortest >= Some(7_812 * 64 * 20), "{shortest:?}");
     assert!(tables(&recorder) == tables(&run_with(&spec, 2, Path::Exact).1));
+}
+
+/// A run that ends while pause frames have come and do not take effect yet counts each frame once.
+#[test]
+fn pause_frames_within_the_reaction_time_at_the_end_are_no_data() {
+    let mut spec = incast();
+    spec.fabric.nic.pause_reaction_ps = Some(3_000_000);
+    // 128 ns at 400 Gb/s, renewed after 64.
+    spec.fabric.switch.pfc.as_mut().expect("lossless").quanta = 100;
+    spec.jobs[0].repeat = RepeatSpec::UntilOthersEnd {};
+    let mut short = spec.jobs[0].clone();
+    (short.name, short.stream, short.repeat) = ("short".into(), 1, RepeatSpec::Rounds { rounds: 1 });
+    short.hosts = spec.jobs[0].hosts.split_off(6);
+    spec.jobs.push(short);
+    assert_eq!(run(&spec).0.frames_lost.total(), 0);
 }

@@ -18,7 +18,7 @@ class Sample:
         simulated_ps: Simulated time of the sample [ps].
         span_ps: Time since the sample before, never zero [ps].
         delivered_bytes: Payload delivered in that time, of all jobs [bytes].
-        queue_max_bytes: Longest egress queue at the time of the sample [bytes].
+        queue_max_bytes: Deepest egress queue of all ports of switches at the time of the sample [bytes].
         marked_frames: Frames marked by ECN in that time.
         paused_ps: Time spent paused by PFC in that time, the sum of ports and priorities [ps].
 

@@ -77,8 +77,9 @@ class RunResult:
 class Sample(TypedDict):
     """What happened between two samples of a run: in bytes, frames and simulated picoseconds.
 
-    `queue_max_bytes` (at the end of the time), `marked_frames` and `paused_ps` (the sum of ports and
-    priorities) are those of the sampled ports, none if no port is sampled. `span_ps` is never zero.
+    `queue_max_bytes` is the deepest queue of all ports of switches at the end of the time. `marked_frames` and
+    `paused_ps` (the sum of ports and priorities) are those of the sampled ports. All three are none if no port
+    is sampled. `span_ps` is never zero.
     """
 
     sim_ps: int

@@ -75,7 +75,7 @@ export type RunTrial = Omit<Sibling, 'status'> & {
 export interface Sample {
   sim_ps: number;
   goodput_gb_per_s: number;
-  /** The deepest queue at the time of the sample. */
+  /** The deepest queue of all ports of switches at the time of the sample. */
   queue_max_bytes?: number;
   marks_per_us?: number;
   paused_mean?: number;

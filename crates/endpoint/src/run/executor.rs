@@ -205,8 +205,7 @@ impl Executor {
             control.drained();
         }
         // Peers wait for what has failed, and this rank for them: nothing tells that they have given up.
-        let is_quiet = now.since(self.last_event) > self.driver.quiet_span();
-        let is_lost = self.failed_chunks > 0 && self.under_way == 0 && is_quiet && !self.is_drained;
+        let is_lost = self.failed_chunks > 0 && self.is_quiet(now) && !self.is_drained;
         if is_lost {
             let why = self.driver.why_failed();
             let colon = if why.is_empty() { "" } else { ": " };
@@ -215,9 +214,15 @@ impl Executor {
         is_lost
     }
 
+    /// Nothing is under way from here, and for longer than a queue pair takes to give up nothing has come.
+    fn is_quiet(&self, now: Instant) -> bool {
+        self.under_way == 0 && now.since(self.last_event) > self.driver.quiet_span()
+    }
+
     fn tell(&mut self, start: Instant, control: &Control) {
         let now = self.clock.now();
         self.told = now;
-        control.tell(self.delivered_bytes, now.since(start), || self.counters());
+        let is_idle = self.is_quiet(now) && self.share.deadline() == Instant::NEVER;
+        control.tell((self.delivered_bytes, now.since(start), is_idle), || self.counters());
     }
 }

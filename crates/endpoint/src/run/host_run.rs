@@ -72,6 +72,9 @@ pub struct Progress {
     pub total_bytes: u64,
     /// Since the start.
     pub elapsed: Span,
+    /// The agent waits for others alone: nothing that it has sent is without an answer, no time is to pass, and
+    /// nothing has come for longer than a queue pair takes to give up.
+    pub is_idle: bool,
 }
 
 /// What the thread of a run and those who watch it have in common.
@@ -96,6 +99,7 @@ impl Control {
             delivered_bytes: 0,
             total_bytes,
             elapsed: Span::ZERO,
+            is_idle: false,
         };
         Self {
             alive_ns: AtomicU64::new(monotonic_ns()),
@@ -140,13 +144,13 @@ impl Control {
 
     pub(super) fn tell(
         &self,
-        delivered_bytes: u64,
-        elapsed: Span,
+        (delivered_bytes, elapsed, is_idle): (u64, Span, bool),
         counters: impl FnOnce() -> Vec<(&'static str, u64)>,
     ) {
         let counters = counters();
         let mut told = self.told();
-        (told.progress.delivered_bytes, told.progress.elapsed) = (delivered_bytes, elapsed);
+        let Progress { delivered_bytes: bytes, elapsed: span, is_idle: idle, .. } = &mut told.progress;
+        (*bytes, *span, *idle) = (delivered_bytes, elapsed, is_idle);
         told.counters = counters;
     }
 }

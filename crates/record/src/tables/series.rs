@@ -6,9 +6,10 @@ use std::sync::Arc;
 table! {
     /// Table `series`: sampled values.
     "series": SeriesRow {
-        /// `queue_bytes` (egress queue at the sample, the frame in transmission excluded), `tx_bytes` (frame
-        /// bytes sent since the start), `paused_ps` (time for which a lossless priority of the egress was paused since the start;
-        /// priorities that never were are left out), `ecn_kmin_bytes` and `ecn_kmax_bytes` (thresholds of a
+        /// `queue_bytes` (egress queue at the sample, the frame in transmission excluded), `queue_max_bytes` (the
+        /// deepest of all ports of switches at the sample, those without a series included), `tx_bytes` (frame
+        /// bytes sent since the start), `paused_ps` (time for which a lossless priority of the egress was paused
+        /// since the start; priorities that never were are left out), `ecn_kmin_bytes` and `ecn_kmax_bytes` (thresholds of a
         /// marked priority of a switch's port, with dynamic ECN), `rate_bps` (rate that congestion control
         /// allows a queue pair, while it has something to send), `delivered_bytes` (payload placed at the
         /// hosts of a job since the start), `lost_frames` (frames lost in the whole fabric since the start;
@@ -18,9 +19,9 @@ table! {
         /// waits for all its fabric links.
         metric: &'static str;
         /// Name of the node; of a rate, the sending host; of a TCP connection, the receiving one; `fabric` for
-        /// sums over all of it. All rows of a series share it.
+        /// values of all of it. All rows of a series share it.
         node: Arc<str>;
-        /// Port of the node; 0 of sums.
+        /// Port of the node; 0 of `fabric`.
         port: u32;
         /// Priority, of `paused_ps`, `ecn_kmin_bytes` and `ecn_kmax_bytes`.
         priority: Option<u32>;

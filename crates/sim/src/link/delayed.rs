@@ -27,6 +27,11 @@ impl<T> Delayed<T> {
         None
     }
 
+    /// How many are not due.
+    pub(crate) fn len(&self) -> usize {
+        self.items.len()
+    }
+
     /// When the first is due; never if there is none.
     pub(crate) fn next_due(&self) -> Instant {
         self.items.front().map_or(Instant::NEVER, |&(at, _)| at)

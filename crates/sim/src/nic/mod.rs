@@ -252,6 +252,11 @@ impl Host {
         self.intake.as_ref().map_or(0, |intake| intake.dropped)
     }
 
+    /// Pause frames that have come and do not take effect yet.
+    pub(crate) fn pauses_to_act_on(&self) -> u64 {
+        self.pause_delays.as_ref().map_or(0, |delays| delays.reactions.len() as u64)
+    }
+
     /// Takes on the next change of throughput.
     fn change_throughput(&mut self) {
         let Some(Throughput { pace, drain, .. }) = self.throughput.pop() else { return };

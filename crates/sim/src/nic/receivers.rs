@@ -119,7 +119,11 @@ impl Receivers {
         recalled.chain(self.receivers.numbered())
     }
 
-    pub(super) fn port(&self, receiver: u32) -> usize {
+    /// The port of a receiver, for which data has come by `now`.
+    pub(super) fn port(&mut self, config: &Config, receiver: u32, now: Instant) -> usize {
+        if self.later.is_some() && !self.receivers.has(receiver) {
+            self.prepare(config, receiver, now);
+        }
         self.of(receiver).port.into()
     }
 

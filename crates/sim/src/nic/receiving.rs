@@ -94,7 +94,7 @@ impl Host {
         let Drained { packet, pause, notifies } = drained;
         self.answer_pressure(pause, now);
         if self.ports[0].credits().is_some() {
-            let port = self.receivers.port(packet.queue_pair);
+            let port = self.receivers.port(&self.config, packet.queue_pair, now);
             self.ports[port].free_lane(&packet, now);
         }
         if let Kind::Data(position) = packet.kind() {

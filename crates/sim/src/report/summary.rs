@@ -38,7 +38,7 @@ impl Counts {
         for node in nodes {
             match node {
                 FabricNode::Host(host) => {
-                    counts.delivered += host.received_frames();
+                    counts.delivered += host.received_frames() - host.pauses_to_act_on();
                     for port in host.ports() {
                         counts.sent += port.transmitter().frames() - port.link_control_sent();
                         counts.delivered -= port.link_control_received();

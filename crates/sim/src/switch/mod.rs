@@ -570,6 +570,11 @@ fn charge_of(arrivals: &Arrivals, buffer: &SharedBuffer, ports: usize) -> u64 {
 }
 
 impl Switch {
+    /// The deepest of its egress queues [bytes].
+    pub(crate) fn deepest_queue(&self) -> u64 {
+        self.ports.iter().map(EgressPort::queued_bytes).max().unwrap_or(0)
+    }
+
     /// What waits in its shared buffer [bytes]: what is the first to differ where queues grow or shrink.
     pub(crate) fn stored_bytes(&self) -> u64 {
         self.buffer.shared_used()

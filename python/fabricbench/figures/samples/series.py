@@ -35,7 +35,8 @@ def queue_plot(series: pl.DataFrame, scale: TimeScale) -> Plot | None:
     queues = series.filter(pl.col("metric") == "queue_bytes")
     if queues.is_empty():
         return None
-    figure, ports, drawn = _queue_figure(queues, "egress queue", scale)
+    deepest = series.filter(pl.col("metric") == "queue_max_bytes")
+    figure, ports, drawn = _queue_figure(queues, "egress queue", scale, deepest)
     return Plot(figure, _queue_caption(ports, drawn), time_scale=scale)
 
 
@@ -64,17 +65,29 @@ def voq_plot(series: pl.DataFrame, scale: TimeScale) -> Plot | None:
     return Plot(figure, text, time_scale=scale)
 
 
-def _queue_figure(queues: pl.DataFrame, what: str, scale: TimeScale) -> tuple[go.Figure, int, int]:
-    """Draw the longest of some queues; also return how many there are, and how many are drawn."""
+def _queue_figure(
+    queues: pl.DataFrame, what: str, scale: TimeScale, deepest: pl.DataFrame | None = None
+) -> tuple[go.Figure, int, int]:
+    """Draw the longest of some queues; also return how many there are, and how many are drawn.
+
+    `deepest` has the deepest queue of all ports, those that are not sampled included; it is drawn where it is
+    deeper than the sampled ones.
+    """
     peaks = queues.group_by("node", "port").agg(pl.col("value").max().alias("peak"))
     longest = peaks.sort(["peak", "node", "port"], descending=[True, False, False]).head(MAX_QUEUE_LINES)
-    top = int(str(peaks["peak"].max()))
+    sampled_top = int(str(peaks["peak"].max()))
+    of_all = 0 if deepest is None or deepest.is_empty() else int(str(deepest["value"].max()))
+    top = max(sampled_top, of_all)
     unit, size = max((entry for entry in _BYTE_UNITS if entry[1] <= max(1, top)), key=lambda entry: entry[1])
     figure = go.Figure()
     for index, (node, port, peak) in enumerate(longest.iter_rows()):
         samples = queues.filter((pl.col("node") == node) & (pl.col("port") == port)).sort("time_ps")
         name = f"{node} port {port} (peak {byte_count_text(peak)})"
         figure.add_trace(_queue_line(_thinned(samples), name, scale, (unit, size), index))
+    if deepest is not None and of_all > sampled_top:
+        name = f"deepest of all ports (peak {byte_count_text(of_all)})"
+        line = _queue_line(_thinned(deepest.sort("time_ps")), name, scale, (unit, size), 0)
+        figure.add_trace(line.update(line={"color": theme.MUTED, "dash": "dot"}))
     figure.update_layout(
         theme.layout(
             height=400,
@@ -207,7 +220,7 @@ LINK_USE_FIGURE: Final = Figure(
 QUEUES_FIGURE: Final = Figure(
     name="queues",
     title="Egress queues over time",
-    shows="The sampled egress queues that grew longest.",
+    shows="The sampled egress queues that grew longest, and the deepest queue of all ports.",
     section=SERIES,
     plot=lambda subject: queue_plot(subject.series, subject.time_scale),
     tables=("series",),

@@ -33,7 +33,7 @@ class HostRun(Protocol):
         """Stop traffic."""
 
     def progress(self) -> Mapping[str, Any]:
-        """Return delivered_bytes, total_bytes, elapsed_ps, state and reason."""
+        """Return delivered_bytes, total_bytes, elapsed_ps, state, reason and is_idle."""
 
     def wait(self, timeout_s: float) -> bool:
         """Wait until everything is drained, stopped or failed; tell whether it is."""

@@ -118,6 +118,7 @@ class AgentService(agent_pb2_grpc.AgentServicer):
                 delivered_bytes=told["delivered_bytes"],
                 total_bytes=told["total_bytes"],
                 elapsed_ps=told["elapsed_ps"],
+                is_idle=told["is_idle"],
                 reason=one_line(told.get("reason") or "", _REASON_LENGTH_MAX),
             )
 

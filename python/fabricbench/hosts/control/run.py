@@ -42,6 +42,11 @@ _LEAD_PER_HOST_S: Final = 0.005
 _LOOK_S: Final = 0.1
 PATIENCE_S: Final = 30.0
 """A run in which nothing is delivered for so long is stopped: longer than a queue pair takes to give up."""
+_IDLE_S: Final = 2 * HEARTBEAT_MAX_S
+"""So long all hosts say that they wait for others, so that none said so before another one sent."""
+_LOST_REASON: Final = (
+    "chunks were acknowledged and never arrived whole; possibly packets were changed on the way"
+)
 
 _T = TypeVar("_T")
 State = pb.Progress
@@ -157,7 +162,7 @@ class HostsRun:
 
         Before `starts_at_s`, by the monotonic clock, a job is still to start.
         """
-        delivered_bytes, moved = -1, time.monotonic()
+        delivered_bytes, moved, busy = -1, time.monotonic(), time.monotonic()
         while True:
             states = self._states()
             step = self._step()
@@ -166,19 +171,28 @@ class HostsRun:
                 return
             if step.delivered_bytes != delivered_bytes:
                 delivered_bytes, moved = step.delivered_bytes, time.monotonic()
-            if State.FAILED in states or time.monotonic() - max(moved, starts_at_s) > PATIENCE_S:
-                is_stalled = State.FAILED not in states
-                self.stalled_after_s = PATIENCE_S if is_stalled else None
-                reason = (
-                    f"nothing was delivered for {PATIENCE_S:g} s" if is_stalled else "another host failed"
-                )
-                self.ended_early = reason
-                self._stop(reason)
+            now = time.monotonic()
+            if now < starts_at_s or not self._all_wait():
+                busy = now
+            if State.FAILED in states:
+                self._end_early("another host failed")
+                return
+            if now - busy > _IDLE_S:
+                self._end_early(_LOST_REASON)
+                return
+            if now - max(moved, starts_at_s) > PATIENCE_S:
+                self._end_early(f"nothing was delivered for {PATIENCE_S:g} s")
                 return
             time.sleep(_LOOK_S)
 
-    def _stop(self, reason: str) -> None:
+    def _end_early(self, reason: str) -> None:
+        self.ended_early = reason
         self._each(lambda agent: agent.stop(reason))
+
+    def _all_wait(self) -> bool:
+        """Return whether every host has ended or waits for others."""
+        told = (agent.watched.progress for agent in self._agents)
+        return all(each.is_idle or each.state == State.DRAINED for each in told)
 
     def _states(self) -> list[int]:
         """Return the state of every host.

@@ -24,7 +24,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n#fabricbench/hosts/proto/agent.proto\x12\x14\x66\x61\x62ricbench.agent.v1\"\r\n\x0bPingRequest\"1\n\tPingReply\x12\x13\n\x0breceived_ns\x18\x01 \x01(\x03\x12\x0f\n\x07sent_ns\x18\x02 \x01(\x03\"\"\n\x0f\x44\x65scribeRequest\x12\x0f\n\x07\x61\x64\x64ress\x18\x01 \x01(\t\"\xf8\x02\n\x0b\x44\x65scription\x12\x0f\n\x07version\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12?\n\x07\x64rivers\x18\x03 \x03(\x0b\x32..fabricbench.agent.v1.Description.DriversEntry\x12;\n\x05\x66\x61\x63ts\x18\x04 \x03(\x0b\x32,.fabricbench.agent.v1.Description.FactsEntry\x12+\n\x06\x63hecks\x18\x05 \x03(\x0b\x32\x1b.fabricbench.agent.v1.Check\x12\x18\n\x10\x61llowed_networks\x18\x06 \x03(\t\x12\x16\n\x0erate_limit_bps\x18\x07 \x01(\x04\x12\x0f\n\x07held_by\x18\x08 \x01(\t\x1a.\n\x0c\x44riversEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\x1a,\n\nFactsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"\x9c\x01\n\x05\x43heck\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x30\n\x05state\x18\x02 \x01(\x0e\x32!.fabricbench.agent.v1.Check.State\x12\r\n\x05\x66ound\x18\x03 \x01(\t\x12\x0c\n\x04hint\x18\x04 \x01(\t\"6\n\x05State\x12\x06\n\x02OK\x10\x00\x12\x0b\n\x07UNKNOWN\x10\x01\x12\x0b\n\x07WARNING\x10\x02\x12\x0b\n\x07PROBLEM\x10\x03\"\x9a\x01\n\x0ePrepareRequest\x12\x0b\n\x03run\x18\x01 \x01(\x0c\x12\x12\n\ncontroller\x18\x02 \x01(\t\x12\x11\n\tspec_json\x18\x03 \x01(\t\x12\r\n\x05hosts\x18\x04 \x03(\r\x12\x0e\n\x06\x64river\x18\x05 \x01(\t\x12\x15\n\rsettings_json\x18\x06 \x01(\t\x12\x0f\n\x07\x61\x64\x64ress\x18\x07 \x01(\t\x12\r\n\x05peers\x18\x08 \x03(\t\"\x1d\n\x08Prepared\x12\x11\n\taddresses\x18\x01 \x01(\x0c\"\x8b\x01\n\x0e\x43onnectRequest\x12\x0b\n\x03run\x18\x01 \x01(\x0c\x12>\n\x05peers\x18\x02 \x03(\x0b\x32/.fabricbench.agent.v1.ConnectRequest.PeersEntry\x1a,\n\nPeersEntry\x12\x0b\n\x03key\x18\x01 \x01(\r\x12\r\n\x05value\x18\x02 \x01(\x0c:\x02\x38\x01\"\x0b\n\tConnected\"\x19\n\nArmRequest\x12\x0b\n\x03run\x18\x01 \x01(\x0c\"\x07\n\x05\x41rmed\"*\n\x0cStartRequest\x12\x0b\n\x03run\x18\x01 \x01(\x0c\x12\r\n\x05\x61t_ns\x18\x02 \x01(\x03\"\t\n\x07Started\"\x18\n\tHeartbeat\x12\x0b\n\x03run\x18\x01 \x01(\x0c\"\xda\x01\n\x08Progress\x12\x33\n\x05state\x18\x01 \x01(\x0e\x32$.fabricbench.agent.v1.Progress.State\x12\x17\n\x0f\x64\x65livered_bytes\x18\x02 \x01(\x04\x12\x13\n\x0btotal_bytes\x18\x03 \x01(\x04\x12\x12\n\nelapsed_ps\x18\x04 \x01(\x04\x12\x0e\n\x06reason\x18\x05 \x01(\t\"G\n\x05State\x12\x0b\n\x07WAITING\x10\x00\x12\x0b\n\x07RUNNING\x10\x01\x12\x0b\n\x07\x44RAINED\x10\x02\x12\x0b\n\x07STOPPED\x10\x03\x12\n\n\x06\x46\x41ILED\x10\x04\"*\n\x0bStopRequest\x12\x0b\n\x03run\x18\x01 \x01(\x0c\x12\x0e\n\x06reason\x18\x02 \x01(\t\"\t\n\x07Stopped\"\x1d\n\x0e\x43ollectRequest\x12\x0b\n\x03run\x18\x01 \x01(\x0c\"g\n\x05Piece\x12\x0e\n\x04sent\x18\x01 \x01(\x0cH\x00\x12\x12\n\x08received\x18\x02 \x01(\x0cH\x00\x12\x32\n\x08\x63ounters\x18\x03 \x01(\x0b\x32\x1e.fabricbench.agent.v1.CountersH\x00\x42\x06\n\x04part\"\xab\x01\n\x08\x43ounters\x12.\n\x07\x64\x65vices\x18\x01 \x03(\x0b\x32\x1d.fabricbench.agent.v1.Counter\x12>\n\x08\x65ndpoint\x18\x02 \x03(\x0b\x32,.fabricbench.agent.v1.Counters.EndpointEntry\x1a/\n\rEndpointEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x01:\x02\x38\x01\"\x8a\x01\n\x07\x43ounter\x12\x0e\n\x06\x64\x65vice\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x13\n\x0bvendor_name\x18\x03 \x01(\t\x12\x0f\n\x07meaning\x18\x04 \x01(\t\x12\x0c\n\x04unit\x18\x05 \x01(\t\x12\x0e\n\x06\x62\x65\x66ore\x18\x06 \x01(\x04\x12\r\n\x05\x61\x66ter\x18\x07 \x01(\x04\x12\x0e\n\x06source\x18\x08 \x01(\t\"\x1d\n\x0eReleaseRequest\x12\x0b\n\x03run\x18\x01 \x01(\x0c\"\n\n\x08Released\"-\n\x0bJoinRequest\x12\r\n\x05token\x18\x01 \x01(\t\x12\x0f\n\x07request\x18\x02 \x01(\x0c\"A\n\tJoinReply\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x13\n\x0b\x63\x65rtificate\x18\x02 \x01(\x0c\x12\x11\n\tauthority\x18\x03 \x01(\x0c\"F\n\x07Refusal\x12\r\n\x05\x66ield\x18\x01 \x01(\t\x12\r\n\x05\x66ound\x18\x02 \x01(\t\x12\x0f\n\x07\x61llowed\x18\x03 \x01(\t\x12\x0c\n\x04hint\x18\x04 \x01(\t2\x97\x06\n\x05\x41gent\x12J\n\x04Ping\x12!.fabricbench.agent.v1.PingRequest\x1a\x1f.fabricbench.agent.v1.PingReply\x12T\n\x08\x44\x65scribe\x12%.fabricbench.agent.v1.DescribeRequest\x1a!.fabricbench.agent.v1.Description\x12O\n\x07Prepare\x12$.fabricbench.agent.v1.PrepareRequest\x1a\x1e.fabricbench.agent.v1.Prepared\x12P\n\x07\x43onnect\x12$.fabricbench.agent.v1.ConnectRequest\x1a\x1f.fabricbench.agent.v1.Connected\x12\x44\n\x03\x41rm\x12 .fabricbench.agent.v1.ArmRequest\x1a\x1b.fabricbench.agent.v1.Armed\x12J\n\x05Start\x12\".fabricbench.agent.v1.StartRequest\x1a\x1d.fabricbench.agent.v1.Started\x12L\n\x05Watch\x12\x1f.fabricbench.agent.v1.Heartbeat\x1a\x1e.fabricbench.agent.v1.Progress(\x01\x30\x01\x12H\n\x04Stop\x12!.fabricbench.agent.v1.StopRequest\x1a\x1d.fabricbench.agent.v1.Stopped\x12N\n\x07\x43ollect\x12$.fabricbench.agent.v1.CollectRequest\x1a\x1b.fabricbench.agent.v1.Piece0\x01\x12O\n\x07Release\x12$.fabricbench.agent.v1.ReleaseRequest\x1a\x1e.fabricbench.agent.v1.Released2W\n\tEnrolment\x12J\n\x04Join\x12!.fabricbench.agent.v1.JoinRequest\x1a\x1f.fabricbench.agent.v1.JoinReplyb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n#fabricbench/hosts/proto/agent.proto\x12\x14\x66\x61\x62ricbench.agent.v1\"\r\n\x0bPingRequest\"1\n\tPingReply\x12\x13\n\x0breceived_ns\x18\x01 \x01(\x03\x12\x0f\n\x07sent_ns\x18\x02 \x01(\x03\"\"\n\x0f\x44\x65scribeRequest\x12\x0f\n\x07\x61\x64\x64ress\x18\x01 \x01(\t\"\xf8\x02\n\x0b\x44\x65scription\x12\x0f\n\x07version\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12?\n\x07\x64rivers\x18\x03 \x03(\x0b\x32..fabricbench.agent.v1.Description.DriversEntry\x12;\n\x05\x66\x61\x63ts\x18\x04 \x03(\x0b\x32,.fabricbench.agent.v1.Description.FactsEntry\x12+\n\x06\x63hecks\x18\x05 \x03(\x0b\x32\x1b.fabricbench.agent.v1.Check\x12\x18\n\x10\x61llowed_networks\x18\x06 \x03(\t\x12\x16\n\x0erate_limit_bps\x18\x07 \x01(\x04\x12\x0f\n\x07held_by\x18\x08 \x01(\t\x1a.\n\x0c\x44riversEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\x1a,\n\nFactsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"\x9c\x01\n\x05\x43heck\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x30\n\x05state\x18\x02 \x01(\x0e\x32!.fabricbench.agent.v1.Check.State\x12\r\n\x05\x66ound\x18\x03 \x01(\t\x12\x0c\n\x04hint\x18\x04 \x01(\t\"6\n\x05State\x12\x06\n\x02OK\x10\x00\x12\x0b\n\x07UNKNOWN\x10\x01\x12\x0b\n\x07WARNING\x10\x02\x12\x0b\n\x07PROBLEM\x10\x03\"\x9a\x01\n\x0ePrepareRequest\x12\x0b\n\x03run\x18\x01 \x01(\x0c\x12\x12\n\ncontroller\x18\x02 \x01(\t\x12\x11\n\tspec_json\x18\x03 \x01(\t\x12\r\n\x05hosts\x18\x04 \x03(\r\x12\x0e\n\x06\x64river\x18\x05 \x01(\t\x12\x15\n\rsettings_json\x18\x06 \x01(\t\x12\x0f\n\x07\x61\x64\x64ress\x18\x07 \x01(\t\x12\r\n\x05peers\x18\x08 \x03(\t\"\x1d\n\x08Prepared\x12\x11\n\taddresses\x18\x01 \x01(\x0c\"\x8b\x01\n\x0e\x43onnectRequest\x12\x0b\n\x03run\x18\x01 \x01(\x0c\x12>\n\x05peers\x18\x02 \x03(\x0b\x32/.fabricbench.agent.v1.ConnectRequest.PeersEntry\x1a,\n\nPeersEntry\x12\x0b\n\x03key\x18\x01 \x01(\r\x12\r\n\x05value\x18\x02 \x01(\x0c:\x02\x38\x01\"\x0b\n\tConnected\"\x19\n\nArmRequest\x12\x0b\n\x03run\x18\x01 \x01(\x0c\"\x07\n\x05\x41rmed\"*\n\x0cStartRequest\x12\x0b\n\x03run\x18\x01 \x01(\x0c\x12\r\n\x05\x61t_ns\x18\x02 \x01(\x03\"\t\n\x07Started\"\x18\n\tHeartbeat\x12\x0b\n\x03run\x18\x01 \x01(\x0c\"\xeb\x01\n\x08Progress\x12\x33\n\x05state\x18\x01 \x01(\x0e\x32$.fabricbench.agent.v1.Progress.State\x12\x17\n\x0f\x64\x65livered_bytes\x18\x02 \x01(\x04\x12\x13\n\x0btotal_bytes\x18\x03 \x01(\x04\x12\x12\n\nelapsed_ps\x18\x04 \x01(\x04\x12\x0e\n\x06reason\x18\x05 \x01(\t\x12\x0f\n\x07is_idle\x18\x06 \x01(\x08\"G\n\x05State\x12\x0b\n\x07WAITING\x10\x00\x12\x0b\n\x07RUNNING\x10\x01\x12\x0b\n\x07\x44RAINED\x10\x02\x12\x0b\n\x07STOPPED\x10\x03\x12\n\n\x06\x46\x41ILED\x10\x04\"*\n\x0bStopRequest\x12\x0b\n\x03run\x18\x01 \x01(\x0c\x12\x0e\n\x06reason\x18\x02 \x01(\t\"\t\n\x07Stopped\"\x1d\n\x0e\x43ollectRequest\x12\x0b\n\x03run\x18\x01 \x01(\x0c\"g\n\x05Piece\x12\x0e\n\x04sent\x18\x01 \x01(\x0cH\x00\x12\x12\n\x08received\x18\x02 \x01(\x0cH\x00\x12\x32\n\x08\x63ounters\x18\x03 \x01(\x0b\x32\x1e.fabricbench.agent.v1.CountersH\x00\x42\x06\n\x04part\"\xab\x01\n\x08\x43ounters\x12.\n\x07\x64\x65vices\x18\x01 \x03(\x0b\x32\x1d.fabricbench.agent.v1.Counter\x12>\n\x08\x65ndpoint\x18\x02 \x03(\x0b\x32,.fabricbench.agent.v1.Counters.EndpointEntry\x1a/\n\rEndpointEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x01:\x02\x38\x01\"\x8a\x01\n\x07\x43ounter\x12\x0e\n\x06\x64\x65vice\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x13\n\x0bvendor_name\x18\x03 \x01(\t\x12\x0f\n\x07meaning\x18\x04 \x01(\t\x12\x0c\n\x04unit\x18\x05 \x01(\t\x12\x0e\n\x06\x62\x65\x66ore\x18\x06 \x01(\x04\x12\r\n\x05\x61\x66ter\x18\x07 \x01(\x04\x12\x0e\n\x06source\x18\x08 \x01(\t\"\x1d\n\x0eReleaseRequest\x12\x0b\n\x03run\x18\x01 \x01(\x0c\"\n\n\x08Released\"-\n\x0bJoinRequest\x12\r\n\x05token\x18\x01 \x01(\t\x12\x0f\n\x07request\x18\x02 \x01(\x0c\"A\n\tJoinReply\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x13\n\x0b\x63\x65rtificate\x18\x02 \x01(\x0c\x12\x11\n\tauthority\x18\x03 \x01(\x0c\"F\n\x07Refusal\x12\r\n\x05\x66ield\x18\x01 \x01(\t\x12\r\n\x05\x66ound\x18\x02 \x01(\t\x12\x0f\n\x07\x61llowed\x18\x03 \x01(\t\x12\x0c\n\x04hint\x18\x04 \x01(\t2\x97\x06\n\x05\x41gent\x12J\n\x04Ping\x12!.fabricbench.agent.v1.PingRequest\x1a\x1f.fabricbench.agent.v1.PingReply\x12T\n\x08\x44\x65scribe\x12%.fabricbench.agent.v1.DescribeRequest\x1a!.fabricbench.agent.v1.Description\x12O\n\x07Prepare\x12$.fabricbench.agent.v1.PrepareRequest\x1a\x1e.fabricbench.agent.v1.Prepared\x12P\n\x07\x43onnect\x12$.fabricbench.agent.v1.ConnectRequest\x1a\x1f.fabricbench.agent.v1.Connected\x12\x44\n\x03\x41rm\x12 .fabricbench.agent.v1.ArmRequest\x1a\x1b.fabricbench.agent.v1.Armed\x12J\n\x05Start\x12\".fabricbench.agent.v1.StartRequest\x1a\x1d.fabricbench.agent.v1.Started\x12L\n\x05Watch\x12\x1f.fabricbench.agent.v1.Heartbeat\x1a\x1e.fabricbench.agent.v1.Progress(\x01\x30\x01\x12H\n\x04Stop\x12!.fabricbench.agent.v1.StopRequest\x1a\x1d.fabricbench.agent.v1.Stopped\x12N\n\x07\x43ollect\x12$.fabricbench.agent.v1.CollectRequest\x1a\x1b.fabricbench.agent.v1.Piece0\x01\x12O\n\x07Release\x12$.fabricbench.agent.v1.ReleaseRequest\x1a\x1e.fabricbench.agent.v1.Released2W\n\tEnrolment\x12J\n\x04Join\x12!.fabricbench.agent.v1.JoinRequest\x1a\x1f.fabricbench.agent.v1.JoinReplyb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -76,35 +76,35 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_HEARTBEAT']._serialized_start=1135
   _globals['_HEARTBEAT']._serialized_end=1159
   _globals['_PROGRESS']._serialized_start=1162
-  _globals['_PROGRESS']._serialized_end=1380
-  _globals['_PROGRESS_STATE']._serialized_start=1309
-  _globals['_PROGRESS_STATE']._serialized_end=1380
-  _globals['_STOPREQUEST']._serialized_start=1382
-  _globals['_STOPREQUEST']._serialized_end=1424
-  _globals['_STOPPED']._serialized_start=1426
-  _globals['_STOPPED']._serialized_end=1435
-  _globals['_COLLECTREQUEST']._serialized_start=1437
-  _globals['_COLLECTREQUEST']._serialized_end=1466
-  _globals['_PIECE']._serialized_start=1468
-  _globals['_PIECE']._serialized_end=1571
-  _globals['_COUNTERS']._serialized_start=1574
-  _globals['_COUNTERS']._serialized_end=1745
-  _globals['_COUNTERS_ENDPOINTENTRY']._serialized_start=1698
-  _globals['_COUNTERS_ENDPOINTENTRY']._serialized_end=1745
-  _globals['_COUNTER']._serialized_start=1748
-  _globals['_COUNTER']._serialized_end=1886
-  _globals['_RELEASEREQUEST']._serialized_start=1888
-  _globals['_RELEASEREQUEST']._serialized_end=1917
-  _globals['_RELEASED']._serialized_start=1919
-  _globals['_RELEASED']._serialized_end=1929
-  _globals['_JOINREQUEST']._serialized_start=1931
-  _globals['_JOINREQUEST']._serialized_end=1976
-  _globals['_JOINREPLY']._serialized_start=1978
-  _globals['_JOINREPLY']._serialized_end=2043
-  _globals['_REFUSAL']._serialized_start=2045
-  _globals['_REFUSAL']._serialized_end=2115
-  _globals['_AGENT']._serialized_start=2118
-  _globals['_AGENT']._serialized_end=2909
-  _globals['_ENROLMENT']._serialized_start=2911
-  _globals['_ENROLMENT']._serialized_end=2998
+  _globals['_PROGRESS']._serialized_end=1397
+  _globals['_PROGRESS_STATE']._serialized_start=1326
+  _globals['_PROGRESS_STATE']._serialized_end=1397
+  _globals['_STOPREQUEST']._serialized_start=1399
+  _globals['_STOPREQUEST']._serialized_end=1441
+  _globals['_STOPPED']._serialized_start=1443
+  _globals['_STOPPED']._serialized_end=1452
+  _globals['_COLLECTREQUEST']._serialized_start=1454
+  _globals['_COLLECTREQUEST']._serialized_end=1483
+  _globals['_PIECE']._serialized_start=1485
+  _globals['_PIECE']._serialized_end=1588
+  _globals['_COUNTERS']._serialized_start=1591
+  _globals['_COUNTERS']._serialized_end=1762
+  _globals['_COUNTERS_ENDPOINTENTRY']._serialized_start=1715
+  _globals['_COUNTERS_ENDPOINTENTRY']._serialized_end=1762
+  _globals['_COUNTER']._serialized_start=1765
+  _globals['_COUNTER']._serialized_end=1903
+  _globals['_RELEASEREQUEST']._serialized_start=1905
+  _globals['_RELEASEREQUEST']._serialized_end=1934
+  _globals['_RELEASED']._serialized_start=1936
+  _globals['_RELEASED']._serialized_end=1946
+  _globals['_JOINREQUEST']._serialized_start=1948
+  _globals['_JOINREQUEST']._serialized_end=1993
+  _globals['_JOINREPLY']._serialized_start=1995
+  _globals['_JOINREPLY']._serialized_end=2060
+  _globals['_REFUSAL']._serialized_start=2062
+  _globals['_REFUSAL']._serialized_end=2132
+  _globals['_AGENT']._serialized_start=2135
+  _globals['_AGENT']._serialized_end=2926
+  _globals['_ENROLMENT']._serialized_start=2928
+  _globals['_ENROLMENT']._serialized_end=3015
 # @@protoc_insertion_point(module_scope)

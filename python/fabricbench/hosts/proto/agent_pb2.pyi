@@ -155,7 +155,7 @@ class Heartbeat(_message.Message):
     def __init__(self, run: _Optional[bytes] = ...) -> None: ...
 
 class Progress(_message.Message):
-    __slots__ = ("state", "delivered_bytes", "total_bytes", "elapsed_ps", "reason")
+    __slots__ = ("state", "delivered_bytes", "total_bytes", "elapsed_ps", "reason", "is_idle")
     class State(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
         __slots__ = ()
         WAITING: _ClassVar[Progress.State]
@@ -173,12 +173,14 @@ class Progress(_message.Message):
     TOTAL_BYTES_FIELD_NUMBER: _ClassVar[int]
     ELAPSED_PS_FIELD_NUMBER: _ClassVar[int]
     REASON_FIELD_NUMBER: _ClassVar[int]
+    IS_IDLE_FIELD_NUMBER: _ClassVar[int]
     state: Progress.State
     delivered_bytes: int
     total_bytes: int
     elapsed_ps: int
     reason: str
-    def __init__(self, state: _Optional[_Union[Progress.State, str]] = ..., delivered_bytes: _Optional[int] = ..., total_bytes: _Optional[int] = ..., elapsed_ps: _Optional[int] = ..., reason: _Optional[str] = ...) -> None: ...
+    is_idle: bool
+    def __init__(self, state: _Optional[_Union[Progress.State, str]] = ..., delivered_bytes: _Optional[int] = ..., total_bytes: _Optional[int] = ..., elapsed_ps: _Optional[int] = ..., reason: _Optional[str] = ..., is_idle: _Optional[bool] = ...) -> None: ...
 
 class StopRequest(_message.Message):
     __slots__ = ("run", "reason")

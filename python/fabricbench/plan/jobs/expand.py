@@ -45,7 +45,8 @@ def _job(plan: Plan, place: int, trial_size_bytes: int, seed: int, *, is_alone: 
         "repeat": repeat,
         "warm_up_rounds": job.warm_up_rounds,
         "root_shift": job.root_shift,
-        "barrier": job.barrier,
+        # Rounds that overlap share no time among their sizes.
+        "barrier": job.barrier or len(sizes.cycle) > 1,
         "arrivals": None if job.arrivals is None else job.arrivals.run_spec(host_rate_bps(topology)),
         "storage": None if job.storage is None else job.storage.run_spec(),
     }

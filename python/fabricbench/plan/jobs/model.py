@@ -192,8 +192,9 @@ class Job(PlanModel):
         default=False,
         description=(
             "Ranks wait for each other between rounds, as in MPI_Barrier: by a dissemination of messages "
-            "without payload, in no round. Source: nccl-tests; the Intel MPI Benchmarks have it since "
-            "version 2017 (`-sync`)."
+            "without payload, in no round. A job with several data sizes has it in any case. Source: "
+            "nccl-tests, which has it between sizes; the Intel MPI Benchmarks have it since version 2017 "
+            "(`-sync`)."
         ),
     )
     arrivals: Arrivals | None = Field(

@@ -17,7 +17,7 @@ const SAMPLES_MAX: usize = 128;
 pub(super) struct Seen {
     pub(super) at: Instant,
     pub(super) counts: Counts,
-    /// Longest queue of the sampled ports.
+    /// Deepest queue of all ports of switches.
     pub(super) queue_max_bytes: u64,
     pub(super) paused_ps: u64,
 }

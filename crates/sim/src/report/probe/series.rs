@@ -165,14 +165,13 @@ impl SeriesProbe {
 
     /// Tells those who watch of the last sample.
     pub(super) fn tell(&self, at: Instant, counts: Counts) {
-        let mut seen = Seen { at, counts, queue_max_bytes: 0, paused_ps: 0 };
+        let queue_max_bytes = self.totals.queues.last().copied().unwrap_or(0);
+        let mut seen = Seen { at, counts, queue_max_bytes, paused_ps: 0 };
         let sample = &self.values[self.values.len() - self.watched.len()..];
         for alike in &self.alike {
             let values = sample[alike.clone()].iter().map(|value| value.unwrap_or(0));
-            match self.watched[alike.start].metric {
-                Metric::Queue => seen.queue_max_bytes = values.max().unwrap_or(0),
-                Metric::Paused(_) => seen.paused_ps = values.sum(),
-                _ => {}
+            if let Metric::Paused(_) = self.watched[alike.start].metric {
+                seen.paused_ps = values.sum();
             }
         }
         self.live.add(seen);
@@ -400,7 +399,7 @@ impl Probe<FabricNode> for SeriesProbe {
         let mut values = std::mem::take(&mut self.values);
         self.sample_into(nodes, window.start, &mut values);
         self.values = values;
-        self.totals.sample(nodes, totals);
+        self.totals.sample(nodes, totals, window.start);
         self.tell(window.start, self.counts(nodes, totals));
     }
 
@@ -409,9 +408,10 @@ impl Probe<FabricNode> for SeriesProbe {
         Self::due(self)
     }
 
-    /// Sums are over all hosts, and those of losses over everything.
+    /// Sums are over all hosts; losses and the deepest queue over everything.
     fn sees(&self, nodes: &[FabricNode]) -> Vec<bool> {
-        let is_summed = |node| self.totals.counts_losses || matches!(node, &FabricNode::Host(_));
+        let sees_all = self.totals.counts_losses || self.totals.sees_queues;
+        let is_summed = |node| sees_all || matches!(node, &FabricNode::Host(_));
         let mut seen: Vec<bool> = nodes.iter().map(is_summed).collect();
         self.watched.iter().for_each(|watched| seen[watched.place as usize] = true);
         seen

@@ -15,6 +15,7 @@ use units::{Instant, Span};
 pub(crate) struct Sample {
     values: Vec<Option<u64>>,
     sums: Vec<u64>,
+    queue_max_bytes: Option<u64>,
     counts: Counts,
 }
 
@@ -28,7 +29,9 @@ impl Sample {
         };
         let values = self.values.iter().zip(&earlier.values).map(step).collect::<Option<_>>()?;
         let sums = self.sums.iter().zip(&earlier.sums).map(|(now, before)| now - before).collect();
-        Some(Self { values, sums, counts: self.counts.since(earlier.counts) })
+        let queue = self.queue_max_bytes.zip(earlier.queue_max_bytes);
+        let queue_max_bytes = queue.map(|(now, before)| now.wrapping_sub(before));
+        Some(Self { values, sums, queue_max_bytes, counts: self.counts.since(earlier.counts) })
     }
 
     /// The same after so many periods, of which each adds `step`.
@@ -37,12 +40,16 @@ impl Sample {
         periods: u64,
         step: &'a Self,
     ) -> (impl Iterator<Item = Option<u64>> + 'a, impl Iterator<Item = u64> + 'a) {
-        let add = move |value: u64, step: u64| value.wrapping_add(step.wrapping_mul(periods));
         let values = self.values.iter().zip(&step.values);
-        let values = values.map(move |(value, step)| Some(add((*value)?, (*step)?)));
-        let sums = self.sums.iter().zip(&step.sums).map(move |(sum, step)| add(*sum, *step));
+        let values = values.map(move |(value, step)| Some(add((*value)?, (*step)?, periods)));
+        let sums = self.sums.iter().zip(&step.sums).map(move |(sum, step)| add(*sum, *step, periods));
         (values, sums)
     }
+}
+
+/// A value after so many periods, of which each adds `step`, which may be negative.
+const fn add(value: u64, step: u64, periods: u64) -> u64 {
+    value.wrapping_add(step.wrapping_mul(periods))
 }
 
 impl SeriesProbe {
@@ -65,7 +72,12 @@ impl SeriesProbe {
     pub(crate) fn look(&self, nodes: &[FabricNode], totals: Totals, now: Instant) -> Sample {
         let mut sums = Vec::new();
         self.totals.sums_into(nodes, totals, &mut sums);
-        Sample { values: self.sampled(nodes, now), sums, counts: self.counts(nodes, totals) }
+        Sample {
+            values: self.sampled(nodes, now),
+            sums,
+            queue_max_bytes: self.totals.queue_max_bytes(nodes, now),
+            counts: self.counts(nodes, totals),
+        }
     }
 
     /// Adds a sample of time that was skipped: so many periods after `sample`, of which each adds `step`.
@@ -74,6 +86,8 @@ impl SeriesProbe {
         let (values, sums) = sample.after(periods, step);
         self.values.extend(values);
         self.totals.sums.extend(sums);
+        let queue = sample.queue_max_bytes.zip(step.queue_max_bytes);
+        self.totals.queues.extend(queue.map(|(bytes, step)| add(bytes, step, periods)));
         self.tell(at, sample.counts.after(periods, step.counts));
     }
 }

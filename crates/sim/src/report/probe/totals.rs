@@ -1,10 +1,11 @@
-//! Sums over many nodes that are sampled with the series: what each job has been delivered, what the fabric
-//! has lost.
+//! Values of many nodes that are sampled with the series: what each job has been delivered, what the fabric
+//! has lost, the deepest queue of all ports.
 //!
-//! Each partition sums over its own nodes; every partition samples at the same times, so the sums of all add
-//! up.
+//! Each partition looks at its own nodes; every partition samples at the same times, so the sums of all add
+//! up, and the deepest queue is the largest of theirs.
 
 use super::SeriesProbe;
+use super::values::deepest_queue;
 use crate::record::Totals;
 use crate::report::summary::frames_lost;
 use crate::setup::FabricNode;
@@ -12,6 +13,7 @@ use record::SeriesRow;
 use spec::RunSpec;
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use units::Instant;
 
 /// What is summed in a partition.
 #[derive(Clone, Debug, Default)]
@@ -20,8 +22,11 @@ pub(super) struct SampledTotals {
     /// for.
     jobs: Vec<Vec<u32>>,
     pub(super) counts_losses: bool,
+    pub(super) sees_queues: bool,
     /// Of each sample.
     pub(super) sums: Vec<u64>,
+    /// Deepest queue at each sample [bytes]; none where no port is sampled.
+    pub(super) queues: Vec<u64>,
 }
 
 impl SampledTotals {
@@ -30,7 +35,9 @@ impl SampledTotals {
         let empty = Self {
             jobs: vec![Vec::new(); spec.jobs.len()],
             counts_losses: !spec.fabric.failures.is_empty(),
+            sees_queues: spec.observe.series_ports > 0,
             sums: Vec::new(),
+            queues: Vec::new(),
         };
         let mut totals = vec![empty; partitions];
         if spec.jobs.len() == 1 {
@@ -45,11 +52,18 @@ impl SampledTotals {
         totals
     }
 
-    /// Samples the sums.
-    pub(super) fn sample(&mut self, nodes: &[FabricNode], totals: Totals) {
+    /// Takes a sample at `now`.
+    pub(super) fn sample(&mut self, nodes: &[FabricNode], totals: Totals, now: Instant) {
         let mut sums = std::mem::take(&mut self.sums);
         self.sums_into(nodes, totals, &mut sums);
         self.sums = sums;
+        self.queues.extend(self.queue_max_bytes(nodes, now));
+    }
+
+    /// The deepest queue at `now` [bytes], if ports are sampled.
+    pub(super) fn queue_max_bytes(&self, nodes: &[FabricNode], now: Instant) -> Option<u64> {
+        let deepest = || nodes.iter().map(|node| deepest_queue(node, now)).max().unwrap_or(0);
+        self.sees_queues.then(deepest)
     }
 
     /// Adds to `sums` those of this time: of each job, then of losses. An only job is delivered all that is.
@@ -74,6 +88,10 @@ impl SampledTotals {
             self.sums.copy_within(2 * sample * width..(2 * sample + 1) * width, sample * width);
         }
         self.sums.truncate(kept * width);
+        if self.sees_queues {
+            (1..kept).for_each(|sample| self.queues[sample] = self.queues[2 * sample]);
+            self.queues.truncate(kept);
+        }
     }
 
     /// Values of one sample.
@@ -86,14 +104,16 @@ impl SampledTotals {
     }
 }
 
-/// The sums of all partitions, series by series.
+/// The sums and the deepest queue of all partitions, series by series.
 pub(crate) fn total_rows<'a>(probes: impl Iterator<Item = &'a SeriesProbe>) -> Vec<SeriesRow> {
     let mut probes = probes.peekable();
     let Some(first) = probes.peek().copied() else { return Vec::new() };
     let mut sums = vec![0; first.totals.sums.len()];
+    let mut queues = vec![0; first.totals.queues.len()];
     for probe in probes {
         debug_assert_eq!(probe.times, first.times, "partitions sample together");
         sums.iter_mut().zip(&probe.totals.sums).for_each(|(sum, own)| *sum += own);
+        queues.iter_mut().zip(&probe.totals.queues).for_each(|(most, &own)| *most = own.max(*most));
     }
     let (width, node) = (first.totals.width(), Arc::from("fabric"));
     let of = |index: usize| {
@@ -105,5 +125,6 @@ pub(crate) fn total_rows<'a>(probes: impl Iterator<Item = &'a SeriesProbe>) -> V
         let node = Arc::clone(&node);
         SeriesRow { metric, node, port: 0, priority: None, job, qp: None, time_ps, value }
     };
-    (0..width).flat_map(of).map(row).collect()
+    let deepest = first.times.iter().zip(&queues).map(|(at, &bytes)| ("queue_max_bytes", None, at.0, bytes));
+    (0..width).flat_map(of).chain(deepest).map(row).collect()
 }

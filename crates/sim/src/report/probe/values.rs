@@ -39,6 +39,18 @@ impl Watched {
     }
 }
 
+/// The deepest egress queue of a switch [bytes]; 0 of a host.
+pub(super) fn deepest_queue(node: &FabricNode, now: Instant) -> u64 {
+    match node {
+        FabricNode::Host(_) | FabricNode::Scheduled(Scheduled::Element(_)) => 0,
+        FabricNode::Switch(switch) => switch.deepest_queue(),
+        FabricNode::Scheduled(Scheduled::Leaf(leaf)) => {
+            let ports = leaf.ports().iter().map(EgressPort::queued_bytes).max().unwrap_or(0);
+            ports.max(leaf.uplink().map_or(0, |uplink| uplink.backlog_bytes(now)))
+        }
+    }
+}
+
 /// A value of a host.
 #[inline(always)]
 fn sample_host(host: &Host, port: u16, metric: Metric, now: Instant) -> Option<u64> {
