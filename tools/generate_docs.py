@@ -85,14 +85,19 @@ it counts, and the [metric](metrics.md) that counts the same. `explain` takes it
 {forms}
 
 - **A counter that fell** has no growth: the switch restarted, the counter was cleared, or it wrapped. Nor
-  has one that was cleared in between, as SONiC's `Last cached time` or OpenConfig's `last-clear` tells.
+  has one that was cleared in between, as SONiC's `Last cached time` or OpenConfig's `last-clear` tells;
+  what it has since then is its least.
   SONiC's tables print 0 for what fell since `sonic-clear`, which leaves COUNTERS_DB as it is.
+- **Several switches or moments in one file.** Of gnmic's answers the switch goes before the port
+  (`leaf-1:Ethernet0`), and of a counter at several moments the growth from the first to the last is shown.
+- **Persistent watermarks** have names of their own (`persistent:asic0:ingress_lossless_pool`): the command
+  above the table tells them, since their titles are the same.
 - **Watermarks and rates** are those of the later file. `N/A`, `-`, and all ones in 64 bits are *not
   counted*.
 - **What is not known** is listed under its vendor's name, without a meaning. Nothing is added up over
   switches.
-- **One file is of one switch or host.** Two names in it, a row that is cut off or a number that is none are
-  refused with the line.
+- **Any other file is of one switch or host.** Two names in it, a row that is cut off or a number that is
+  none are refused with the line.
 - **Names of hosts are those of a driver**: a section is read as of the driver that has most of its names. Of
   no driver that is known, all are listed without a meaning.
 - **Not read, and refused by name**: tables and JSON of NX-OS, Arista EOS, NVUE, Junos and Klish. Most of

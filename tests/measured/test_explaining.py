@@ -389,8 +389,12 @@ def test_what_is_no_output_is_refused(data: bytes) -> None:
 
 def test_a_row_that_is_cut_off_is_refused_with_its_line() -> None:
     data = flat(100.0)
+    cut = data[: data.rindex(b" ") - 12]
     with pytest.raises(MeasuredError, match="file:23"):
-        look_into(Source("file", data[: data.rindex(b" ") - 12]))
+        look_into(Source("file", cut + b"\n# Out of bounds values : 0 OK\n"))
+    # Where the file ends as well, the job was killed: the rows before are whole.
+    found = look_into(Source("file", cut))
+    assert any(each.startswith("file:23: the file ends in this row") for each in found.warnings)
 
 
 @pytest.mark.parametrize(

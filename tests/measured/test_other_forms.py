@@ -177,11 +177,18 @@ def test_nccom_test_of_other_versions() -> None:
         (sample("nccom_test.txt").replace("allr", "allg"), '"0.02" in column busbw'),
         (sample("nccom_test.txt").replace("3051.33", "3051,33"), "3051,33"),
         (sample("nccom_test.txt").replace("-r 64 ", ""), "no number of ranks"),
-        (sample("nccom_test.txt").rstrip()[:-4], '"8" in column busbw'),
+        (sample("nccom_test.txt").rstrip()[:-4] + "\n", '"8" in column busbw'),
     ],
 )
 def test_nccom_test_that_does_not_agree_is_refused(text: str, found: str) -> None:
     assert found in refusal(text)
+
+
+def test_a_row_of_nccom_test_that_the_file_cuts_off_is_left_out() -> None:
+    reading = of(sample("nccom_test.txt").rstrip()[:-4])
+    assert [each.size_bytes for each in reading.tables[0].rows] == [8192]
+    (warning,) = reading.warnings
+    assert "f:4: the file ends in this row" in warning
 
 
 # RAS

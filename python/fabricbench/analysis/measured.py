@@ -72,6 +72,10 @@ def _times(result: Mapping[str, Any]) -> dict[str, float | None]:
     return known | {name: result[key] / _US_PER_MS for name, key in of_ranks.items()}
 
 
+_LIKE: Mapping[str, str] = {"hypercube": "all-gather"}
+"""Collectives that only benchmarks have, and one of a plan that moves as much through each port."""
+
+
 def _rates(
     run_spec: Mapping[str, Any], job: Mapping[str, Any], result: Mapping[str, Any]
 ) -> dict[str, float | None]:
@@ -83,9 +87,10 @@ def _rates(
         algbw = size / (result["time_us"] / _US_PER_S) / _BYTES_PER_GB
     else:
         algbw = result["gb_per_s"]
-    if collective not in BUS_FACTORS:
+    law = _LIKE.get(collective, collective)
+    if law not in BUS_FACTORS:
         return {"algbw_gb_per_s": algbw}
-    busbw = algbw * bus_factor(collective, ranks)
+    busbw = algbw * bus_factor(law, ranks)
     rates = {"algbw_gb_per_s": algbw, "busbw_gb_per_s": busbw}
     for name, key in (("busbw_gb_per_s_min", "time_us_max"), ("busbw_gb_per_s_max", "time_us_min")):
         if result["time_us"] and result[key]:

@@ -83,7 +83,10 @@ def _text(switch: SwitchCounters) -> str:
 
 def _is_idle(changes: Sequence[Change]) -> bool:
     """Tell whether there is nothing to say of a counter: it is 0, or the device does not have it."""
-    return all(not each.value if each.value is not None else each.after is None for each in changes)
+    return all(
+        not each.value if each.value is not None else each.after is None and not each.least
+        for each in changes
+    )
 
 
 def _lines(changes: Sequence[Change]) -> Iterator[str]:
@@ -109,6 +112,10 @@ def _values(changes: Sequence[Change]) -> str:
         if each.value is None:
             reasons[each.note] = reasons.get(each.note, 0) + 1
     texts += [f"{count:,} {reason}" for reason, count in reasons.items()]
+    least = [f"{each.place} {_number(each.least)}" for each in changes if each.least]
+    if least:
+        more = [f"{len(least) - _SHOWN:,} more"] if len(least) > _SHOWN else []
+        texts.append(f"at least, since it was cleared: {', '.join([*least[:_SHOWN], *more])}")
     return ", ".join(texts)
 
 

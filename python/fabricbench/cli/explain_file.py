@@ -186,14 +186,23 @@ def _run_lines(case: Examined) -> Iterator[str]:
             point.differs["nic"]: point
             for points in each.values()
             for point in points
-            if "nic" in point.differs
+            if "nic" in point.differs and not _is_other_end(point)
         }
         if case.is_perftest and len(by_nic) > 1:
             rates = [
-                max(point.busbw or 0.0 for point in case.points if point.settings.get("nic") == name)
+                max(
+                    point.busbw or 0.0
+                    for point in case.points
+                    if point.settings.get("nic") == name and not _is_other_end(point)
+                )
                 for name in by_nic
             ]
             yield f"  {8 * sum(rates):.4g} Gb/s together, if they ran at the same time"
+
+
+def _is_other_end(point: Point) -> bool:
+    """Tell whether a result is of the second end of a test that the file has as well."""
+    return point.settings.get("end", "").startswith("other of")
 
 
 def _bound_lines(case: Examined) -> Iterator[str]:

@@ -5,6 +5,9 @@ since version 2018 and 2^20 before (IMB_output.c), so rates are computed from ti
 from messages per second. The size is the message size: of Alltoall, Gather, Scatter and Allgather what a rank
 gives to each other or puts in, of the others the whole (Intel MPI Benchmarks User Guide, MPI-1 benchmarks).
 PingPong is half a round trip.
+
+With `-multi` groups of processes run at the same time, and names begin with `Multi-`: with 0 a row is the
+slowest group, with 1 each group has rows of its own, with its number first.
 """
 
 from __future__ import annotations
@@ -15,12 +18,14 @@ from dataclasses import dataclass, field
 
 from fabricbench.measured.line import Line
 from fabricbench.measured.model import Given, Row, Table, Value, times_of_ranks
+from fabricbench.measured.origins import read_each
 from fabricbench.measured.text import (
     RANKS_HINT,
     Document,
     command_before,
     command_lines,
     table_lines,
+    whole_rows,
 )
 
 NAME = "imb"
@@ -48,7 +53,8 @@ COLLECTIVES: Mapping[str, str] = {
 _SUITE = re.compile(r"^#?\s*Intel\s?\(R\) MPI Benchmarks? (?:Suite )?V?([\w.]+)")
 _BENCHMARK = re.compile(r"^#?\s*Benchmarking (\S+)")
 _PROCESSES = re.compile(r"^#?\s*\(?\s*#?processes = (\d{1,9})\b")
-_GROUPS = re.compile(r"groups? of \d+ process")
+_GROUPS = re.compile(r"\(\s*(\d{1,9}) groups? of (\d{1,9}) process")
+_GROUP = "Group"
 _HEAD = re.compile(r"^\s*#?(bytes|repetitions|Group)\s+#?(?:repetitions\b|#?bytes\b|t_min\[|t\[)")
 _FACT = re.compile(r"^#? ?(Machine|System|Release|MPI Version|MPI Thread Environment)\s*:\s*(\S.*)")
 _FAILED = re.compile(r"out-of-mem|int-overflow|time-out")
@@ -65,7 +71,7 @@ class _Header:
     command: str = ""
     benchmark: str = ""
     processes: int | None = None
-    in_groups: bool = False
+    groups: int = 1
     is_calling: bool = False
     facts: dict[str, Value] = field(default_factory=dict)
 
@@ -79,10 +85,11 @@ class _Header:
             self.command, self.is_calling = text.strip(" #"), False
         self.is_calling = self.is_calling or text.lstrip("# ").startswith("Calling sequence was")
         if benchmark := _BENCHMARK.match(text):
-            self.benchmark, self.processes, self.in_groups = benchmark[1], None, False
+            self.benchmark, self.processes, self.groups = benchmark[1], None, 1
         if processes := _PROCESSES.match(text):
             self.processes = int(processes[1])
-        self.in_groups = self.in_groups or (bool(_GROUPS.search(text)) and not text[:1].isdigit())
+        if groups := _GROUPS.search(text):
+            self.groups, self.processes = int(groups[1]), int(groups[2])
 
 
 def is_output(document: Document) -> bool:
@@ -96,9 +103,12 @@ def read(document: Document, given: Given) -> tuple[list[Table], list[str]]:
     Raises:
         MeasuredError: A row is malformed, or the number of processes is not said.
     """
+    return read_each(document, _BENCHMARK, lambda part, told: _read(part, given, told))
+
+
+def _read(document: Document, given: Given, warnings: list[str]) -> list[Table]:
     commands = command_lines(document.lines, PROGRAM)
     tables: list[Table] = []
-    warnings: list[str] = []
     header, index = _Header(), 0
     while index < len(document.lines):
         line = document.lines[index]
@@ -107,21 +117,43 @@ def read(document: Document, given: Given) -> tuple[list[Table], list[str]]:
         if not _HEAD.match(line.text):
             continue
         columns = _columns(line.text)
-        if columns[0] != "#bytes" or header.in_groups or _time_column(columns) is None:
+        has_groups = columns[:2] == [_GROUP, "#bytes"]
+        if (columns[0] != "#bytes" and not has_groups) or _time_column(columns) is None:
             what = header.benchmark or "a table"
             warnings.append(
                 f"{document.name}:{line.number}: {what[:60]}, {columns[0]} first, is not imported"
             )
             continue
         lines, index = table_lines(document, index)
+        lines = whole_rows(document, lines, warnings)
         rows = [_row(document, each, columns, header) for each in _measured(document, lines, warnings)]
         if not rows:
             warnings.append(f"{document.name}:{line.number}: the head of a table without rows")
-        if rows:
-            command = header.command or command_before(commands, line.number)
-            tables.append(_table(document, line, header, command, given, rows))
-            document.require_rows([table.rows for table in tables])
-    return tables, warnings
+        if header.groups > 1 and rows:
+            warnings.append(f"{document.name}:{line.number}: {_of_groups(header, has_groups=has_groups)}")
+        command = header.command or command_before(commands, line.number)
+        for group, own in _by_group(rows, header).items():
+            tables.append(_table(document, line, header, command, given, own, group))
+        document.require_rows([table.rows for table in tables])
+    return tables
+
+
+def _of_groups(header: _Header, *, has_groups: bool) -> str:
+    """Say what a result of several groups is."""
+    groups = (
+        f"{header.groups:,} groups of {header.processes or 0:,} ranks ran {header.benchmark[:60]} at once"
+    )
+    return f"{groups}: {'each is a run of its own' if has_groups else 'a row is the slowest of them'}"
+
+
+def _by_group(rows: Sequence[Row], header: _Header) -> dict[str, list[Row]]:
+    """Return the rows of each group of processes by its name; of a table of one group the name is empty."""
+    found: dict[str, list[Row]] = {}
+    slowest = f"{header.groups}groups" if header.groups > 1 else ""
+    for row in rows:
+        group = row.values.get(_GROUP)
+        found.setdefault(slowest if group is None else f"group{group:.0f}", []).append(row)
+    return found
 
 
 def _columns(text: str) -> list[str]:
@@ -168,14 +200,20 @@ def _row(document: Document, line: Line, columns: Sequence[str], header: _Header
 def _rate(values: Mapping[str, Value], size: int, header: _Header) -> float:
     """Return the rate of each pair and direction from the messages of all [GB/s]."""
     pairs = max((header.processes or 2) // 2, 1)
-    directions = 2 if header.benchmark.lower() == "biband" else 1
+    directions = 2 if header.benchmark.lower().endswith("biband") else 1
     return float(values[_MESSAGES]) * size / 1e9 / pairs / directions
 
 
 def _table(
-    document: Document, line: Line, header: _Header, command: str, given: Given, rows: Sequence[Row]
+    document: Document,
+    line: Line,
+    header: _Header,
+    command: str,
+    given: Given,
+    rows: Sequence[Row],
+    group: str,
 ) -> Table:
-    name = header.benchmark or given.benchmark
+    name = (header.benchmark or given.benchmark).lower().removeprefix("multi-")
     if not name:
         expected = 'a line "# Benchmarking ..." before the table'
         hint = "say which it was: --benchmark Alltoall"
@@ -184,9 +222,13 @@ def _table(
     if not ranks:
         expected = 'a line "# #processes = N" before the table'
         raise document.error(line.number, "a table of unknown ranks", expected, RANKS_HINT)
-    lowered = name.lower()
-    collective = COLLECTIVES.get(lowered, lowered.replace("_", "-"))
+    collective = COLLECTIVES.get(_blocking(name), name.replace("_", "-"))
     return Table(
-        f"imb-{lowered}", collective, ranks, "message", line.number, rows, header.version, command[:8000],
-        dict(header.facts),
+        f"imb-{name}", collective, ranks, "message", line.number, rows, header.version, command[:8000],
+        dict(header.facts), part=group,
     )  # fmt: skip
+
+
+def _blocking(name: str) -> str:
+    """Return the collective that a benchmark of IMB-NBC measures alone: `ialltoall_pure` is `alltoall`."""
+    return name.removeprefix("i").removesuffix("_pure") if name.endswith("_pure") else name

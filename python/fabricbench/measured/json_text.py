@@ -42,13 +42,17 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def documents_and_lines(
-    document: Document, hook: Callable[[list[tuple[str, Any]]], dict[str, Any]] | None = None
+    document: Document,
+    hook: Callable[[list[tuple[str, Any]]], dict[str, Any]] | None = None,
+    *,
+    cut: list[str] | None = None,
 ) -> list[tuple[int, Any]]:
     """Parse the JSON documents of a file, each with the number of the line where it begins.
 
     Args:
         document: The file.
         hook: Makes an object of its names and values; a ValueError of it refuses the file.
+        cut: Gets a warning where the file ends within its last line, which is then left out; none to refuse.
 
     Raises:
         MeasuredError: It is no JSON; the error names the line.
@@ -71,6 +75,9 @@ def documents_and_lines(
                 )
             index = _skipped(text, index)
     except json.JSONDecodeError as error:
+        if cut is not None and found and "\n" not in text[index:] and text[index - 1] == "\n":
+            cut.append(f"{document.name}:{error.lineno}: the file ends in this line, which is left out")
+            return found
         found_text = error.doc[error.pos : error.pos + 20].split("\n")[0] or "the end of the line"
         raise document.error(error.lineno, shown(found_text), f"JSON ({error.msg})", HINT) from error
     except _MAX_DEPTH_ERRORS as error:

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from fabricbench.measured.digits import Interval
 from fabricbench.measured.line import Line
 from fabricbench.measured.model import Given, Row, Table, Value
-from fabricbench.measured.nccl_check import Evidence, Lead, Print, plain_name
+from fabricbench.measured.nccl_check import KINDS, Evidence, Lead, Print, factor_of, plain_name
 from fabricbench.measured.nccl_header import Header, machine_facts, rank_count
 from fabricbench.measured.nccl_identity import MPI_HINT, Said, identify
 from fabricbench.measured.nccl_log import Choices, choices, chosen_for
@@ -30,6 +30,7 @@ from fabricbench.measured.text import (
     launched_processes,
     shown,
     table_lines,
+    whole_rows,
 )
 
 NAME = "nccl-tests"
@@ -50,6 +51,10 @@ _HEADER = re.compile(r"^\s*#?\s*size\s+count\s+type\b.*\b(?:cpu)?time\b")
 _UNITS = re.compile(r"#?\s*\(B\)|#\s*$")
 _PLACEMENTS = ("out-of-place", "in-place")
 _TIMES = ("time", "cputime")
+CPU_TIME = (
+    "its times are those of the processor that starts operations (option -C 1), not of operations: left out; "
+    "rates are as printed"
+)
 
 
 def is_output(document: Document) -> bool:
@@ -81,6 +86,7 @@ def read(document: Document, given: Given) -> tuple[list[Table], list[str]]:
             warnings += failed
             # What was being printed meanwhile is no result.
             lines = lines[:-1] if lines and found.is_cut(lines[-1]) else lines
+        lines = whole_rows(document, lines, warnings)
         for each in lines:
             found.take(each)
         if found.rows:
@@ -88,6 +94,8 @@ def read(document: Document, given: Given) -> tuple[list[Table], list[str]]:
             said = _said(found, header, own, commands)
             chosen = choices(document.lines[head:following])
             tables.append(_table(found, header, said, given, warnings, chosen))
+            is_end = not any(each.text.strip() for each in document.lines[index:])
+            warnings += _missing(found, header, is_end=is_end)
             document.require_rows([table.rows for table in tables])
             header.is_read, last = True, line.number
         else:
@@ -232,6 +240,21 @@ def _wrong(document: Document, line: int, column: str, cell: str) -> int | None:
     return round(value) if column == "#wrong" else None
 
 
+def _missing(found: _Found, header: Header, *, is_end: bool) -> Iterator[str]:
+    """Yield that the run was to measure more sizes, and that the times are those of the processor.
+
+    Args:
+        found: The table.
+        header: What stands before it.
+        is_end: Whether the file ends with it, without the lines that end a run.
+    """
+    place, size = f"{found.document.name}:{found.head.number}", found.rows[-1].size_bytes
+    if is_end and header.sizes and header.sizes.has_more(size):
+        yield f"{place}: the table ends at {size:,} bytes; the run was to go up to {header.sizes.most:,}"
+    if "cputime" in found.columns:
+        yield f"{place}: {CPU_TIME}"
+
+
 def _said(
     found: _Found,
     header: Header,
@@ -261,7 +284,8 @@ def _said(
     processes = launched_processes(of_program or before, PROGRAM)
     launched = processes * header.each if processes and processes * header.each > 1 else None
     listed = rank_count([(rank, group) for rank, group, _, _ in header.devices])
-    return Said(line.number, named, earlier, listed, launched), of_program or before
+    groups = len({group for _, group, _, _ in header.devices}) or 1
+    return Said(line.number, named, earlier, listed, launched, groups), of_program or before
 
 
 def _program(command: str) -> str:
@@ -289,12 +313,21 @@ def _table(
         ranks,
         "data",
         found.head.number,
-        [_with_choice(row, chosen, plain_name(name)) for row in found.rows],
+        [_with_choice(row, chosen, plain_name(name)) for row in of_whole(found.rows, name, ranks)],
         header.version,
         command,
         facts,
         settings=_settings(header, hosts),
     )
+
+
+def of_whole(rows: Sequence[Row], benchmark: str, ranks: int) -> Sequence[Row]:
+    """Return results whose rate, where they have no time, is of the whole size: hypercube prints less."""
+    kind = KINDS.get(plain_name(benchmark))
+    if kind is None or kind.algorithm_factor == "1":
+        return rows
+    part = factor_of(kind.algorithm_factor, ranks)
+    return [row if row.gb_per_s is None else replace(row, gb_per_s=row.gb_per_s / part) for row in rows]
 
 
 def _settings(header: Header, hosts: Sequence[str]) -> dict[str, str]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from fabricbench.measured.digits import Interval
@@ -74,6 +74,11 @@ KINDS: Mapping[str, Kind] = {
     )
 }
 """The benchmarks of which it is known what they print, by their names without `_perf`."""
+_OLD: Mapping[str, Kind] = {
+    name: replace(KINDS[name], algorithm_factor="(n-1)/n") for name in ("all_gather", "reduce_scatter")
+}
+"""As nccl-tests printed them until 2020, without a column for the root: algbw left out a rank's own part
+(`GetBw` in src/all_gather.cu and src/reduce_scatter.cu of then)."""
 _UNUSUAL = ("hypercube",)
 """Benchmarks that are proposed only if no other fits."""
 
@@ -170,6 +175,8 @@ class Lead:
             return False  # older versions of sendrecv name an operation
         if self.redop in ("", "none") and kind.reduces:
             return False
+        if self.root is None and kind.name == "hypercube":
+            return False  # it is younger than the column
         return self.root is None or (self.root != "-1") == kind.has_root
 
     def is_checked_as(self, kind: Kind) -> bool:
@@ -201,6 +208,14 @@ class Evidence:
             ),
             None,
         )
+
+    def form_of(self, kind: Kind, ranks: int) -> Kind:
+        """Return a kind as the table prints it: in its old form where only that fits."""
+        old = _OLD.get(kind.name)
+        if old is None or any(lead.root is not None for lead in self.leads):
+            return kind
+        is_old = self.misfit(kind, ranks) and not self.misfit(old, ranks)
+        return old if is_old and not self.lead_against(old, ranks) else kind
 
     def is_fit(self, kind: Kind, ranks: int) -> bool:
         """Tell whether everything fits a collective of so many ranks."""
@@ -265,9 +280,13 @@ class Fit:
 
 def fits(evidence: Evidence, ranks: int | None = None) -> list[Fit]:
     """Return the collectives that fit a table: of the ranks that are known if any do, otherwise of others."""
-    found = [Fit(kind, ranks, ranks) for kind in KINDS.values() if ranks and evidence.is_fit(kind, ranks)]
+    kinds = [*KINDS.values()]
+    if all(lead.root is None for lead in evidence.leads):
+        has_operation = any(lead.redop is not None for lead in evidence.leads)
+        kinds += [kind for kind in _OLD.values() if kind.reduces == has_operation]
+    found = [Fit(kind, ranks, ranks) for kind in kinds if ranks and evidence.is_fit(kind, ranks)]
     if not found:
-        spans = ((kind, evidence.ranks_of(kind)) for kind in KINDS.values())
+        spans = ((kind, evidence.ranks_of(kind)) for kind in kinds)
         found = [Fit(kind, *span) for kind, span in spans if span]
     checked = [fit for fit in found if all(lead.is_checked_as(fit.kind) for lead in evidence.leads)]
     usual = [fit for fit in checked or found if fit.kind.name not in _UNUSUAL]

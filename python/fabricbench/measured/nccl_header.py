@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from fabricbench.measured.model import Value
@@ -23,8 +23,24 @@ _OPTION = re.compile(
 """Settings of a run that the line with `nThread` has, without those of its sizes."""
 _ITERATIONS = re.compile(r"(?<!warmup )(?<!agg )\biters: (\d{1,9})(?: agg iters: (\d{1,9}))?")
 _LIBRARY = re.compile(r"^NCCL version (\S+)")
+_SIZES = re.compile(r"\bminBytes:? \d{1,19} maxBytes:? (\d{1,19}) step:? (\d{1,19}) ?\((factor|bytes)\)")
+_REDUCED = re.compile(r"^#?\s*Reducing maxBytes to (\d{1,19})\b")
 Device = tuple[int, str, str, str]
 """Rank, group, host and name of a device."""
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """The largest size of a run [bytes], and the step to the next: a factor, or bytes."""
+
+    most: int
+    step: int
+    is_factor: bool
+
+    def has_more(self, size: int) -> bool:
+        """Tell whether another size was to follow one."""
+        following = size * self.step if self.is_factor else size + self.step
+        return size < following <= self.most
 
 
 @dataclass
@@ -38,6 +54,7 @@ class Header:
         lists: The devices that are listed, one list for each run that began since the last table.
         heads: Heads of tables since the last row.
         settings: Options of the run, as it prints them.
+        sizes: The sizes that the run is to measure; none if it does not say.
         slots: Device and bus address of each rank that is listed, of the last list.
     """
 
@@ -51,6 +68,7 @@ class Header:
     heads: int = 0
     is_read: bool = False
     settings: dict[str, str] = field(default_factory=dict)
+    sizes: Sizes | None = None
     slots: list[str] = field(default_factory=list)
 
     def take(self, text: str) -> None:
@@ -68,9 +86,13 @@ class Header:
             self.lists.append([])
             self.slots = []
             self.settings = dict(_OPTION.findall(text))
+            sizes = _SIZES.search(text)
+            self.sizes = sizes and Sizes(int(sizes[1]), int(sizes[2]), sizes[3] == "factor")
             self.each = max(int(run[1]) * int(run[2]), 1)
             found = _ITERATIONS.search(text)
             self.iterations = int(found[1]) * int(found[2] or 1) if found else None
+        if (reduced := _REDUCED.match(text)) and self.sizes:
+            self.sizes = replace(self.sizes, most=int(reduced[1]))
         if rank := _RANK.match(text):
             self._begin()
             self.lists = self.lists or [[]]
@@ -83,7 +105,7 @@ class Header:
             self.earlier, self.benchmark = self.benchmark or self.earlier, ""
             self.version, self.library, self.iterations, self.each = "", "", None, 1
             self.lists, self.heads, self.is_read = [], 0, False
-            self.settings, self.slots = {}, []
+            self.settings, self.slots, self.sizes = {}, [], None
 
     @property
     def devices(self) -> Sequence[Device]:

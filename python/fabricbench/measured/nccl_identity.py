@@ -43,6 +43,7 @@ class Said:
         earlier: The program that something before an earlier table names; empty if there is none.
         listed: How many ranks are listed; none if none are.
         launched: How many ranks the command line starts; none if it does not say.
+        groups: How many groups of ranks are listed, which ran at the same time.
     """
 
     line: int | None
@@ -50,6 +51,7 @@ class Said:
     earlier: str = ""
     listed: int | None = None
     launched: int | None = None
+    groups: int = 1
 
 
 @dataclass
@@ -77,7 +79,8 @@ class _Table:
         ranks = self.ranks
         if ranks is None:
             return self.evidence.ranks_of(kind) is not None
-        return not self.evidence.misfit(kind, ranks) and not self.evidence.lead_against(kind, ranks)
+        form = self.evidence.form_of(kind, ranks)
+        return not self.evidence.misfit(form, ranks) and not self.evidence.lead_against(form, ranks)
 
 
 def identify(
@@ -105,7 +108,13 @@ def identify(
         return benchmark, _ranks_unchecked(table, benchmark)
     kind = KINDS[plain_name(benchmark)]
     ranks = _ranks(table, kind)
+    kind = evidence.form_of(kind, ranks)
     _require_fit(table, kind, ranks)
+    if kind != KINDS[kind.name]:
+        warnings.append(
+            f"{table.place}: the algbw printed leaves out a rank's own part, as that of {kind.program} did "
+            "until 2020; here it is size over time"
+        )
     return kind.program, ranks
 
 
@@ -198,7 +207,13 @@ def _tell_ranks(table: _Table) -> None:
     given, listed, launched = table.given.ranks, table.said.listed, table.said.launched
     if given and listed and given != listed:
         table.warnings.append(f"{table.place}: --ranks {given} in place of {listed}, which the output lists")
-    if listed and launched and listed < launched:
+    groups = table.said.groups
+    if listed and groups > 1:
+        table.warnings.append(
+            f"{table.place}: {groups} groups of {listed} ranks ran at the same time (NCCL_TESTS_SPLIT): "
+            "bandwidths are those of one group"
+        )
+    elif listed and launched and listed < launched:
         table.warnings.append(
             f"{table.place}: {listed} ranks are listed and the command line starts {launched}: without MPI "
             "each process measures alone"

@@ -11,7 +11,7 @@ record with header and metadata alone, or with `dump_stats`, holds for those tha
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Any
@@ -34,6 +34,8 @@ _KINDS = {
 }
 """The collectives of which Inspector knows the bandwidth, by their names in NCCL."""
 _OF_HEAD = ("header", "metadata")
+_APART = 1.25
+"""How many times as long as another a rank takes where a warning says so: a choice, not a law."""
 _TIMES_RANKS = ("all_gather", "reduce_scatter")
 _VERSION = "inspector_output_format_version"
 _OPERATIONS = ("coll_perf", "p2p_perf")
@@ -90,7 +92,8 @@ def read(document: Document, given: Given) -> tuple[list[Table], list[str]]:
     dropped: dict[tuple[str, int], int] = {}
     head: dict[str, Any] = {}
     versions: dict[str, None] = {}
-    for line, record in documents_and_lines(document):
+    cut: list[str] = []
+    for line, record in documents_and_lines(document, cut=cut):
         content = record
         if isinstance(record, dict):
             head = _head_of(record, head)
@@ -106,7 +109,11 @@ def read(document: Document, given: Given) -> tuple[list[Table], list[str]]:
             dropped[header.text("id"), int(header.number("rank"))] = sum(known)
         elif fields.value.keys() - {*_OF_HEAD}:
             left_out["single sends and receives" if "p2p_perf" in fields.value else "other records"] += 1
-    warnings = [f"{document.name}: {count:,} {what} are not imported" for what, count in left_out.items()]
+    warnings = [
+        *cut,
+        *(f"{document.name}: {count:,} {what} are not imported" for what, count in left_out.items()),
+        *_spread(document, groups),
+    ]
     if unknown := [each for each in versions if each and each not in _VERSIONS]:
         warnings.append(
             f"{document.name}: version {', '.join(map(shown, unknown))} of the format is not known: read as "
@@ -143,9 +150,8 @@ def _take(
     name = body.text("coll")
     ranks, message = header.integer("n_ranks"), body.integer("coll_msg_size_bytes")
     time_us = body.number("coll_exec_time_us")
-    if name not in _KINDS or ranks < 2:
-        what = "collectives of one rank" if name in _KINDS else f"operations {shown(name)}"
-        left_out[what] += 1
+    if why := _left_out(name, ranks, time_us, body.text("coll_timing_source")):
+        left_out[why] += 1
         return
     kind = KINDS[_KINDS[name]]
     size = _data_bytes(kind, ranks, message)
@@ -165,6 +171,33 @@ def _take(
     host = metadata.get("hostname") if isinstance(metadata, dict) else None
     if isinstance(host, str) and host:
         group.hosts[host[:200]] = None
+
+
+def _left_out(name: str, ranks: int, time_us: float, source: str) -> str:
+    """Return what an operation is that is no result; empty of one that is."""
+    if name not in _KINDS:
+        return f"operations {shown(name)}, whose bandwidth the plugin does not know,"
+    if ranks < 2:
+        return "collectives of one rank"
+    if not time_us:
+        return "operations of 0 us, which the clock did not resolve,"
+    if source == "collective_cpu":
+        return "operations timed by the processor that starts them (collective_cpu)"
+    return ""
+
+
+def _spread(document: Document, groups: Mapping[_Key, _Group]) -> Iterator[str]:
+    """Yield the results of which one rank took much longer than another: the mean is of both."""
+    for key, group in groups.items():
+        means = {rank: fmean(times) for rank, times in group.of_rank.items()}
+        least, most = (pick(means, key=lambda rank: means[rank]) for pick in (min, max))
+        if means[most] > _APART * means[least]:
+            yield (
+                f"{document.name}:{group.line}: {key.name} of {key.message_bytes:,} bytes, communicator "
+                f"{key.communicator[:40]}: rank {most} takes {means[most]:g} us, rank {least} "
+                f"{means[least]:g} us, of {len(means)} ranks; the time is their mean. The longer one may be "
+                "slow itself, or wait in the kernel for a rank that is late"
+            )
 
 
 def _data_bytes(kind: Kind, ranks: int, message_bytes: int) -> int:

@@ -14,7 +14,7 @@ from typing import Any
 from fabricbench.measured.digits import Interval
 from fabricbench.measured.json_text import HINT, Fields, documents
 from fabricbench.measured.model import Given, Row, Table, Value
-from fabricbench.measured.nccl import collective_of
+from fabricbench.measured.nccl import CPU_TIME, collective_of, of_whole
 from fabricbench.measured.nccl_check import Evidence, Lead, Print
 from fabricbench.measured.nccl_header import library_version, machine_facts
 from fabricbench.measured.nccl_identity import Said, identify
@@ -70,6 +70,8 @@ def _table(document: Document, fields: Fields, given: Given, warnings: list[str]
         for index, each in enumerate(results)
         for row in _rows(Fields(document, each, f"results[{index}]"), index + 1, iterations, evidence)
     ]
+    if any("cputime" in row.values for row in rows):
+        warnings.append(f"{document.name}: {CPU_TIME}")
     benchmark, ranks = _identified(document, arguments, config, devices, evidence, given, warnings)
     return Table(
         benchmark,
@@ -77,7 +79,7 @@ def _table(document: Document, fields: Fields, given: Given, warnings: list[str]
         ranks,
         "data",
         1,
-        rows,
+        of_whole(rows, benchmark, ranks),
         "",
         shlex.join(arguments)[:8000],
         _facts(fields, devices),
@@ -101,7 +103,8 @@ def _identified(
 ) -> tuple[str, int]:
     """Return the benchmark and the ranks; of a file without results nothing needs to fit."""
     name = arguments[0].rsplit("/", 1)[-1].removesuffix("_mpi") if arguments else ""
-    said = Said(None, benchmark=name, listed=_listed(config, devices))
+    groups = len({str(each.value.get("group")) for each in devices}) or 1
+    said = Said(None, benchmark=name, listed=_listed(config, devices), groups=groups)
     if not evidence.prints:
         return name, said.listed or 1
     return identify(document, evidence, said, given, warnings)

@@ -1,23 +1,34 @@
-"""nccom-test, the benchmark of collectives on AWS Trainium and Inferentia, as it prints its table.
+"""nccom-test, the benchmark of collectives on AWS Trainium and Inferentia: its table and its JSON report.
 
-Sizes are data sizes, times microseconds and GB/s 1e9 bytes/s, with the bus bandwidth of nccl-tests. Operation
-and ranks are those of the command line (`nccom-test -r 64 allr`); bandwidths have to follow from them.
+Sizes are data sizes, times microseconds, and bandwidths those of nccl-tests. GB/s are 1e9 bytes/s, and 2^30
+in tables of older versions; time and size decide. Operation and ranks are those of the command line
+(`nccom-test -r 64 allr`), which the report (`--report-to-json-file`) lacks; bandwidths have to follow.
 """
 
 from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from fabricbench.measured.digits import Interval
+from fabricbench.measured.errors import MeasuredError
+from fabricbench.measured.json_text import HINT, Fields
 from fabricbench.measured.line import Line
 from fabricbench.measured.model import Given, Row, Table, Value
 from fabricbench.measured.nccl import collective_of
-from fabricbench.measured.nccl_check import KINDS, Kind, bandwidths
-from fabricbench.measured.text import RANKS_HINT, ROW_HINT, Document, command_before, command_lines, shown
+from fabricbench.measured.nccl_check import KINDS, Kind, bandwidths, factor_of
+from fabricbench.measured.text import (
+    RANKS_HINT,
+    ROW_HINT,
+    Document,
+    command_before,
+    command_lines,
+    shown,
+    whole_rows,
+)
 
 NAME: Final = "nccom-test"
 _PROGRAM: Final = "nccom-test"
@@ -37,6 +48,10 @@ _RANKS: Final = ("-r", "--nworkers", "--nranks")
 _BENCHMARK_HINT: Final = "say it: --benchmark allr (allg, redsct, sendrecv, alltoall, bcast)"
 _TIME: Final = re.compile(r"time(?::(\w+))?\(us\)")
 _BANDWIDTHS: Final = ("algbw(GB/s)", "busbw(GB/s)")
+_FACTOR_HINT: Final = f"operation or ranks are others (--benchmark, --ranks), or {ROW_HINT}"
+_ROUNDED: Final = 1e-6
+_GIB: Final = 2**30 / 1e9
+_FAILED: Final = re.compile(r"\d+\s+(Failure\b.*)")
 _AGREES: Final = 0.02
 """Share by which a bandwidth may differ from what size and time give: times are rounded."""
 
@@ -73,11 +88,71 @@ def read(document: Document, given: Given) -> tuple[list[Table], list[str]]:
         if not lines:
             warnings.append(f"{document.name}:{line.number}: the head of a table without rows")
             continue
-        run = _run(document, line, command_before(commands, line.number), given)
-        rows = [_row(document, each, columns, run) for each in lines]
-        name = collective_of(run.kind.name)
-        tables.append(Table(f"nccom-{name}", name, run.ranks, "data", line.number, rows, command=run.command))
+        if missing := [name for name in ("size(B)", "type", *_BANDWIDTHS) if name not in columns]:
+            raise document.error(
+                line.number, f"a head without {missing[0]}", "the head of nccom-test", ROW_HINT
+            )
+        run = _run(document, line.number, command_before(commands, line.number), given)
+        cells = list(_cells(document, lines, columns, warnings))
+        if cells:
+            tables.append(_table(document, line.number, cells, run, warnings))
     return tables, warnings
+
+
+def is_report(content: Any) -> bool:
+    """Tell whether a JSON document is a report of nccom-test."""
+    rows = content.get("results") if isinstance(content, dict) else None
+    first = rows[0] if isinstance(rows, list) and rows else None
+    return isinstance(first, dict) and {"size(B)", *_BANDWIDTHS} <= first.keys()
+
+
+def read_report(document: Document, content: Any, given: Given) -> tuple[list[Table], list[str]]:
+    """Read a report, whose operation and ranks the user says.
+
+    Raises:
+        MeasuredError: They are not said, or a result lacks a field or does not follow from them.
+    """
+    warnings: list[str] = []
+    run = _run(document, 1, "", given)
+    cells: list[tuple[int, Mapping[str, str]]] = []
+    for place, each in enumerate(content["results"], 1):
+        fields = Fields(document, each, f"results[{place - 1}]")
+        if missing := [name for name in ("size(B)", "type", *_BANDWIDTHS) if name not in fields.value]:
+            raise document.error(1, f"results[{place - 1}] without {missing[0]}", "a result", HINT)
+        cells.append((1, {name: str(value) for name, value in fields.scalars().items()}))
+    return [_table(document, 1, cells, run, warnings)], warnings
+
+
+def _table(
+    document: Document,
+    line: int,
+    cells: Sequence[tuple[int, Mapping[str, str]]],
+    run: _Run,
+    warnings: list[str],
+) -> Table:
+    """Return a table whose bandwidths are all of 1e9 bytes/s, or all of 2^30."""
+    results = [_Result.of(document, number, each) for number, each in cells]
+    unit = next((unit for unit in (1.0, _GIB) if all(each.has(run, unit) for each in results)), None)
+    if unit is None:
+        raise next(each.misfit(document, run) for each in results if not each.has(run, 1.0))
+    if unit != 1.0:
+        warnings.append(f"{document.name}:{line}: its GB/s are of 2^30 bytes, by size and time; here of 1e9")
+    name = collective_of(run.kind.name)
+    rows = [each.row(unit) for each in results]
+    return Table(f"nccom-{name}", name, run.ranks, "data", line, rows, command=run.command)
+
+
+def _cells(
+    document: Document, lines: Sequence[Line], columns: Sequence[str], warnings: list[str]
+) -> Iterator[tuple[int, Mapping[str, str]]]:
+    """Yield the cells of each row; a size that could not be measured becomes a warning."""
+    for line in whole_rows(document, list(lines), warnings):
+        text = line.text.strip()
+        if failed := _FAILED.fullmatch(text):
+            size = text.split()[0]
+            warnings.append(f"{document.name}:{line.number}: {size} bytes failed: {shown(failed[1])}")
+        else:
+            yield line.number, dict(zip(columns, document.cells(line, columns), strict=True))
 
 
 def _lines(lines: Sequence[Line]) -> list[Line]:
@@ -92,7 +167,7 @@ def _lines(lines: Sequence[Line]) -> list[Line]:
     return found
 
 
-def _run(document: Document, line: Line, command: str, given: Given) -> _Run:
+def _run(document: Document, line: int, command: str, given: Given) -> _Run:
     try:
         words = shlex.split(command)
     except ValueError:
@@ -101,10 +176,11 @@ def _run(document: Document, line: Line, command: str, given: Given) -> _Run:
     kind = kind or _KINDS.get(given.benchmark.removeprefix("nccom-"))
     if kind is None:
         found = "no command line of nccom-test that names an operation"
-        raise document.error(line.number, found, ", ".join(_KINDS), _BENCHMARK_HINT)
+        hint = _BENCHMARK_HINT if given.ranks else f"{_BENCHMARK_HINT}, and --ranks N"
+        raise document.error(line, found, ", ".join(_KINDS), hint)
     ranks = _option(words) or given.ranks
     if ranks is None:
-        raise document.error(line.number, "no number of ranks", "nccom-test -r N above the table", RANKS_HINT)
+        raise document.error(line, "no number of ranks", "nccom-test -r N above the table", RANKS_HINT)
     return _Run(KINDS[kind], ranks, command)
 
 
@@ -121,36 +197,75 @@ def _option(words: Sequence[str]) -> int | None:
     return None
 
 
-def _row(document: Document, line: Line, columns: Sequence[str], run: _Run) -> Row:
-    cells = dict(zip(columns, document.cells(line, columns), strict=True))
-    size = document.integer(line.number, "size(B)", cells["size(B)"])
-    times = {match[1] or "avg": name for name in columns if (match := _TIME.fullmatch(name))}
-    name = times.get("avg") or next(iter(times.values()))
-    time = document.number(line.number, name, cells[name])
-    algbw, busbw = (document.number(line.number, each, cells[each]) for each in _BANDWIDTHS)
-    _require_bandwidths(document, line, cells, run, size, time)
-    values: dict[str, Value] = {"type": cells["type"], "algbw": algbw, "busbw": busbw}
-    values |= {
-        f"time {each}": document.number(line.number, column, cells[column])
-        for each, column in times.items()
-        if column != name
-    }
-    return Row(line.number, size, time_us=time, values=values)
+@dataclass(frozen=True)
+class _Result:
+    """A row, and what is printed of its bandwidths."""
 
+    line: int
+    size: int
+    time_us: float
+    bandwidths: tuple[str, str]
+    values: Mapping[str, Value]
 
-def _require_bandwidths(
-    document: Document, line: Line, cells: Mapping[str, str], run: _Run, size: int, time_us: float
-) -> None:
-    """Refuse a row whose bandwidths are not those of its size, time and ranks.
+    @classmethod
+    def of(cls, document: Document, line: int, cells: Mapping[str, str]) -> _Result:
+        """Read the cells of a row.
 
-    Raises:
-        MeasuredError: They are not; a time of 0 has none.
-    """
-    if not time_us:
-        return
-    for name, value in zip(_BANDWIDTHS, bandwidths(run.kind, run.ranks, size, time_us), strict=True):
-        near = Interval(value * (1 - _AGREES), value * (1 + _AGREES))
-        if not Interval.printed(cells[name]).meets(near):
-            what = f"{run.kind.name} of {size:,} bytes, {run.ranks:,} ranks and {time_us:g} us"
-            found = f"{shown(cells[name])} in column {name}"
-            raise document.error(line.number, found, f"{value:.2f}, as {what} has", ROW_HINT)
+        Raises:
+            MeasuredError: One is no number, or there is no time.
+        """
+        size = document.integer(line, "size(B)", cells["size(B)"])
+        times = {match[1] or "avg": name for name in cells if (match := _TIME.fullmatch(name))}
+        if not times:
+            raise document.error(line, "a result without a time", "time(us) or time:avg(us)", ROW_HINT)
+        name = times.get("avg") or next(iter(times.values()))
+        values: dict[str, Value] = {"type": cells["type"]}
+        values |= {
+            f"time {each}": document.number(line, column, cells[column])
+            for each, column in times.items()
+            if column != name
+        }
+        printed = (cells[_BANDWIDTHS[0]], cells[_BANDWIDTHS[1]])
+        for column, cell in zip(_BANDWIDTHS, printed, strict=True):
+            document.number(line, column, cell)
+        return cls(line, size, document.number(line, name, cells[name]), printed, values)
+
+    def has(self, run: _Run, unit: float) -> bool:
+        """Tell whether both bandwidths are those of size, time and ranks; a time of 0 has none."""
+        if not self._has_factor(run):
+            return False
+        return not self.time_us or all(
+            Interval.printed(cell).meets(Interval(value * (1 - _AGREES), value * (1 + _AGREES)))
+            for cell, value in zip(self.bandwidths, self._expected(run, unit), strict=True)
+        )
+
+    def _has_factor(self, run: _Run) -> bool:
+        """Tell whether the bus bandwidth is that of collective and ranks, as exactly as both are printed."""
+        algbw, busbw = map(Interval.printed, self.bandwidths)
+        made = algbw.times(factor_of(run.kind.factor, run.ranks))
+        return busbw.meets(Interval(made.low * (1 - _ROUNDED), made.high * (1 + _ROUNDED)))
+
+    def _expected(self, run: _Run, unit: float) -> list[float]:
+        return [value / unit for value in bandwidths(run.kind, run.ranks, self.size, self.time_us)]
+
+    def misfit(self, document: Document, run: _Run) -> MeasuredError:
+        """Return the error about the first bandwidth that does not follow from the rest."""
+        what = f"{run.kind.name} of {self.size:,} bytes, {run.ranks:,} ranks and {self.time_us:g} us"
+        if not self._has_factor(run):
+            value = float(self.bandwidths[0]) * factor_of(run.kind.factor, run.ranks)
+            found = f"{shown(self.bandwidths[1])} in column {_BANDWIDTHS[1]}"
+            return document.error(self.line, found, f"{value:.6g}, as {what} has", _FACTOR_HINT)
+        column, cell, value = next(
+            (name, cell, value)
+            for name, cell, value in zip(_BANDWIDTHS, self.bandwidths, self._expected(run, 1.0), strict=True)
+            if not Interval.printed(cell).meets(Interval(value * (1 - _AGREES), value * (1 + _AGREES)))
+        )
+        found = f"{shown(cell)} in column {column}"
+        return document.error(self.line, found, f"{value:.2f}, as {what} has", ROW_HINT)
+
+    def row(self, unit: float) -> Row:
+        """Return the result, its bandwidths as they are printed."""
+        name = "" if unit == 1.0 else " [GiB/s]"
+        algbw, busbw = map(float, self.bandwidths)
+        printed = {f"algbw{name}": algbw, f"busbw{name}": busbw}
+        return Row(self.line, self.size, time_us=self.time_us, values={**self.values, **printed})

@@ -10,12 +10,13 @@ has: the command line before it does, or the user.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from fabricbench.measured.digits import Interval
 from fabricbench.measured.line import Line
 from fabricbench.measured.model import Given, Row, Table, Value, times_of_ranks
+from fabricbench.measured.origins import read_each
 from fabricbench.measured.text import (
     RANKS_HINT,
     ROW_HINT,
@@ -25,6 +26,7 @@ from fabricbench.measured.text import (
     launched_ranks,
     shown,
     table_lines,
+    whole_rows,
 )
 
 NAME = "osu"
@@ -89,9 +91,12 @@ def read(document: Document, given: Given) -> tuple[list[Table], list[str]]:
     Raises:
         MeasuredError: A row is malformed, or the number of ranks is not said.
     """
+    return read_each(document, _TITLE, lambda part, told: _read(part, given, told))
+
+
+def _read(document: Document, given: Given, warnings: list[str]) -> list[Table]:
     commands = command_lines(document.lines, PROGRAM)
     tables: list[Table] = []
-    warnings: list[str] = []
     for place, line in enumerate(document.lines):
         title = _TITLE.match(line.text)
         if title is None:
@@ -102,6 +107,7 @@ def read(document: Document, given: Given) -> tuple[list[Table], list[str]]:
             continue
         columns, start = _columns(document, place)
         lines = table_lines(document, start, _BELOW)[0] if columns else []
+        lines = whole_rows(document, lines, warnings)
         if not lines:
             warnings.append(f"{document.name}:{line.number}: the title of a table without rows")
         rows = [_row(document, each, columns, kind) for each in lines]
@@ -110,6 +116,7 @@ def read(document: Document, given: Given) -> tuple[list[Table], list[str]]:
             pairs = _pairs(document, place, start)
             ranks = 2 * pairs if pairs else _ranks(document, line, kind, command, given)
             rows = [_of_pair(row, pairs) for row in rows] if pairs else rows
+            warnings += _meaning(document, line, kind, rows, pairs)
             facts = _facts(title["what"], document, place, start)
             tables.append(
                 Table(
@@ -126,7 +133,21 @@ def read(document: Document, given: Given) -> tuple[list[Table], list[str]]:
                 )
             )
             document.require_rows([table.rows for table in tables])
-    return tables, warnings
+    return tables
+
+
+def _meaning(
+    document: Document, line: Line, kind: _Kind, rows: Sequence[Row], pairs: int | None
+) -> Iterator[str]:
+    """Yield what rates are where they are not those that are printed."""
+    place = f"{document.name}:{line.number}: {kind.program}"
+    if kind.directions > 1:
+        yield f"{place}: what is printed is the sum of both directions; here it is one, half of it"
+    elif rows[0].gb_per_s is not None and pairs and pairs > 1:
+        whole = max(row.gb_per_s or 0.0 for row in rows) * pairs
+        yield f"{place}: rates are of one of {pairs} pairs; all together have {whole:.5g} GB/s at most"
+    elif rows[0].time_us is not None and kind.collective == "send-receive":
+        yield f"{place}: it measures times; rates here are size over time"
 
 
 def _kind(what: str) -> _Kind | None:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from fabricbench.measured.digits import Interval
 from fabricbench.measured.line import Line
 from fabricbench.measured.model import Given, Row, Table, Value
+from fabricbench.measured.origins import read_each
 from fabricbench.measured.text import (
     ROW_HINT,
     Document,
@@ -23,6 +24,7 @@ from fabricbench.measured.text import (
     failure,
     shown,
     table_lines,
+    whole_rows,
 )
 
 NAME = "perftest"
@@ -41,6 +43,9 @@ _GID = re.compile(r"\s*GID: ([\w:.]{2,64})")
 _MEMORY = re.compile(r"\b(?:CUDA_MEM\w*|ROCM_MEM\w*|HL_MEM\w*|cuMemAlloc|hipMalloc|GPU buffer|CUDA device)\b")
 _FREED = re.compile(r"\s*(?:deallocat|destroy|free)", re.IGNORECASE)
 """How lines begin that follow a test with GPU memory; they are not of the next test."""
+_BOTH = "what is printed is the sum of both directions; here it is one, half of it"
+_LATENCY = "it measures times; rates here are size over time"
+_MIXED_HINT = "several tests wrote at the same time: keep each in a file of its own, or label their lines"
 _DEFAULTS = {"end": "client", "memory": "host"}
 """Settings of a test whose output says nothing else."""
 _FACT_NAMES = {
@@ -122,54 +127,69 @@ def _columns(text: str) -> list[str]:
 
 
 def read(document: Document, given: Given) -> tuple[list[Table], list[str]]:
-    """Read every table of a file.
+    """Read every table of a file, those of hosts and processes that wrote at the same time each by itself.
 
     Raises:
-        MeasuredError: A row is malformed, or the benchmark is not said.
+        MeasuredError: A row is malformed, the benchmark is not said, or tests are mixed line by line.
     """
-    commands = command_lines(document.lines, PROGRAM)
-    tables: list[Table] = []
-    warnings: list[str] = []
-    header, index = _Header(), 0
-    while index < len(document.lines):
-        line = document.lines[index]
-        header.take(line.text)
-        index += 1
-        if _is_header(line.text):
-            last = command_before(commands, line.number)
-            columns = _columns(line.text)
-            benchmark = _benchmark(document, line, header.title, last, columns, given)
-            command = command_before(commands, line.number, benchmark)
-            both = "bidirectional" in header.title.lower()
-            lines, index = table_lines(document, index)
-            warnings += failure(document, index)
-            rows = [_row(document, each, columns, 2 if both else 1) for each in lines]
-            if rows:
-                tables.append(
-                    Table(
-                        benchmark,
-                        COLLECTIVE,
-                        RANKS,
-                        "message",
-                        line.number,
-                        rows,
-                        "",
-                        command,
-                        header.facts,
-                        settings=dict(header.settings),
-                    )
-                )
-                document.require_rows([each.rows for each in tables])
+    tables, warnings = read_each(document, _TITLE, lambda part, told: _read(part, given, told))
     return _with_ends(document, tables, warnings), warnings
 
 
+def _read(document: Document, given: Given, warnings: list[str]) -> list[Table]:
+    commands = command_lines(document.lines, PROGRAM)
+    tables: list[Table] = []
+    header, index = _Header(), 0
+    titles, is_mixed = 0, False
+    while index < len(document.lines):
+        line = document.lines[index]
+        header.take(line.text)
+        titles += bool(_TITLE.match(line.text))
+        index += 1
+        if not _is_header(line.text):
+            continue
+        if is_mixed and not titles:
+            found = "a second head of a table after two titles"
+            raise document.error(line.number, found, "a title, its settings and then its table", _MIXED_HINT)
+        titles, is_mixed = 0, titles > 1
+        last = command_before(commands, line.number)
+        columns = _columns(line.text)
+        benchmark = _benchmark(document, line, header.title, last, columns, given)
+        command = command_before(commands, line.number, benchmark)
+        both = "bidirectional" in header.title.lower()
+        lines, index = table_lines(document, index)
+        warnings += failure(document, index)
+        lines = whole_rows(document, lines, warnings)
+        rows = [_row(document, each, columns, 2 if both else 1) for each in lines]
+        if rows:
+            warnings += meanings(f"{document.name}:{line.number}: {benchmark}", rows[0], is_sum=both)
+            tables.append(
+                Table(
+                    benchmark, COLLECTIVE, RANKS, "message", line.number, rows, "", command, header.facts,
+                    settings=dict(header.settings),
+                )
+            )  # fmt: skip
+            document.require_rows([each.rows for each in tables])
+    return tables
+
+
+def meanings(place: str, row: Row, *, is_sum: bool) -> list[str]:
+    """Return a warning where rates are not those that are printed: half of a sum, or of a time."""
+    if row.gb_per_s is not None:
+        return [f"{place}: {_BOTH}"] if is_sum else []
+    return [f"{place}: {_LATENCY}"]
+
+
 def _with_ends(document: Document, tables: Sequence[Table], warnings: list[str]) -> list[Table]:
-    """Return the tables without their queue pairs, those of the second end of a test marked as such."""
+    """Return the tables without their queue pairs, those of the second end of a test marked as such.
+
+    Both ends have the two first PSNs, which are random numbers, the other way round.
+    """
     lines: dict[tuple[str, str], int] = {}
     found: list[Table] = []
     for table in tables:
         settings = dict(table.settings)
-        local, remote = settings.pop("local", ""), settings.pop("remote", "")
+        local, remote = (settings.pop(side, "").rpartition(" ")[2] for side in ("local", "remote"))
         if first := lines.get((remote, local)) if local and remote else None:
             settings["end"] = f"other of line {first}"
             warnings.append(

@@ -76,10 +76,12 @@ def read(document: Document, given: Given) -> tuple[list[Table], list[str]]:
     Raises:
         MeasuredError: A field is missing or is no number.
     """
-    return [_table(document, Fields(document, each, ""), given) for each in documents(document)], []
+    warnings: list[str] = []
+    tables = [_table(document, Fields(document, each, ""), given, warnings) for each in documents(document)]
+    return tables, warnings
 
 
-def _table(document: Document, fields: Fields, given: Given) -> Table:
+def _table(document: Document, fields: Fields, given: Given, warnings: list[str]) -> Table:
     info = fields.object("test_info")
     title = info.text("test")
     listed = fields.value.get("results")
@@ -96,6 +98,9 @@ def _table(document: Document, fields: Fields, given: Given) -> Table:
     known = info.scalars()
     facts = {name: known[key] for key, name in _INFO_NAMES.items() if key in known}
     rows = [_row(document, part, directions) for part in parts]
+    if rows:
+        place = f"{document.name}: {benchmark or given.benchmark}"
+        warnings += perftest.meanings(place, rows[0], is_sum=directions > 1)
     return Table(
         benchmark or given.benchmark,
         perftest.COLLECTIVE,

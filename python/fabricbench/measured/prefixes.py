@@ -16,7 +16,7 @@ _ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?
 """Control sequences of terminals (ECMA-48, 5.4 and 5.6): colours, cursor, titles of windows."""
 _KNOWN = re.compile(
     r"\bsize\s+count\s+type\b|\bnThread:? \d|\bCollective test starting:|\bOSU \S+ [^\n]{1,100} v\d"
-    r"|\bbytes\s+#?(?:iterations|repetitions)\b|\bBenchmarking [A-Z]"
+    r"|\b(?:Group\s+#?)?bytes\s+#?(?:iterations|repetitions)\b|\bBenchmarking [A-Z]"
 )
 """Lines of which it is known how they begin: heads and titles of tables, up to a `#` before."""
 _PREFIX_LENGTH_MAX = 160
@@ -29,8 +29,26 @@ _STREAM = re.compile(r"info|warn(?:ing)?|error|debug|notice|(?:std)?(?:out|err)|
 """Words that differ from line to line: levels, streams, whether a line is full or partial."""
 
 
+_CLOCK = re.compile(
+    r"\d{4}-\d\d-\d\d|\d{1,2}:\d\d(?::\d\d)?(?:[.,]\d+)?|\d{9,}(?:\.\d+)?|\b\d+\.\d{3,}\b"
+    r"|\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\b(?: +\d{1,2}\b)?"
+    r"|\b(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*\b",
+    re.IGNORECASE,
+)
+"""Dates and times of a prefix: lines of one process differ in them."""
+_LEVEL = re.compile(rf"\b(?:{_STREAM.pattern})\b", re.IGNORECASE)
+
+
 def bare(text: str) -> list[str]:
     """Return the lines of a text without colours and without what all of a kind have before them."""
+    return [line for _, line in with_origins(text)]
+
+
+def with_origins(text: str) -> list[tuple[str, str]]:
+    """Return the lines of a text as `bare`, each with the host or process that its prefix names.
+
+    The origin is the prefix without dates, times and levels; empty of lines without a prefix.
+    """
     if "\x1b" in text:
         text = _ESCAPE.sub("", text)
     if "\n" not in text:
@@ -39,7 +57,7 @@ def bare(text: str) -> list[str]:
     if "\r" in text:
         lines = [line.rpartition("\r")[2] for line in lines]  # a terminal shows what was written last
     shapes = _shapes(lines)
-    return [_without(line, shapes) for line in lines] if shapes else lines
+    return [_without(line, shapes) for line in lines] if shapes else [("", line) for line in lines]
 
 
 def _shapes(lines: Sequence[str]) -> list[re.Pattern[str]]:
@@ -84,14 +102,15 @@ def _piece(piece: str) -> str:
     return re.escape(piece)
 
 
-def _without(line: str, shapes: Sequence[re.Pattern[str]]) -> str:
-    """Take the prefix off a line that has one, and in a row also before the pieces in which it was printed.
+def _without(line: str, shapes: Sequence[re.Pattern[str]]) -> tuple[str, str]:
+    """Return the origin of a line and the rest, in a row also without the tags of its pieces.
 
     Hydra (`mpiexec -prepend-rank`) tags whatever is written at a time, and nccl-tests writes a row in pieces.
     """
     match = next((found for shape in shapes if (found := shape.match(line))), None)
     if match is None:
-        return line
+        return "", line
     tag, rest = match[0].strip(), line[match.end() :]
     is_row = rest.lstrip()[:1].isdigit()
-    return rest.replace(tag, " ") if is_row and tag.startswith("[") else rest
+    origin = " ".join(_LEVEL.sub(" ", _CLOCK.sub(" ", tag)).split()).strip(":| ")
+    return origin, rest.replace(tag, " ") if is_row and tag.startswith("[") else rest

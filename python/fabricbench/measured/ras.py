@@ -44,6 +44,9 @@ _ERRORS: Final = ("ERROR", "ABORT")
 _NO_ERRORS: Final = (0, 7)
 """`ncclSuccess` and `ncclInProgress`."""
 _STATUS: Final = "status"
+_RUNNING: Final = "RUNNING"
+_IN_PROGRESS: Final = 7
+"""`ncclInProgress` of `ncclResult_t`: a communicator that is set up is no error."""
 
 
 @dataclass(frozen=True)
@@ -259,6 +262,7 @@ def _of_json(contents: Sequence[tuple[int, Any]]) -> RasReport:
             if isinstance(each, dict):
                 found.communicators += 1
                 found.differences += _differences(each, line, number)
+                found.differences += _states(each, line, number)
                 found.lost += _lost(each, line, number)
                 found.errors += _errors(each, line, number)
     return found
@@ -279,6 +283,29 @@ def _differences(communicator: Mapping[str, Any], line: int, report: int) -> Ite
         if len(groups) > 1:
             key = str(communicator.get("hash", "")).removeprefix("0x")
             yield Difference(key, name, line, report, list(groups.values()))
+
+
+def _states(communicator: Mapping[str, Any], line: int, report: int) -> Iterator[Difference]:
+    """Yield that ranks are in different states, as the text form calls them."""
+    groups: dict[str, Group] = {}
+    for each in communicator.get("ranks", ()):
+        status = each.get("status") if isinstance(each, dict) else None
+        if isinstance(status, dict) and (state := _state(status)):
+            group = groups.setdefault(state, Group(None, 0, status=state))
+            group.count += 1
+            group.named += [] if state == _RUNNING else [_rank(each)]
+    if len(groups) > 1:
+        key = str(communicator.get("hash", "")).removeprefix("0x")
+        yield Difference(key, _STATUS, line, report, sorted(groups.values(), key=lambda each: -each.count))
+
+
+def _state(status: Mapping[str, Any]) -> str:
+    """Return what a rank does; empty of one that ended with an error."""
+    if status.get("abort_flag") is True:
+        return "ABORT"
+    if status.get("finalize_called") is True or status.get("destroy_flag") is True:
+        return "FINALIZE"
+    return {0: _RUNNING, _IN_PROGRESS: "INIT"}.get(status.get("init_state", 0), "")
 
 
 def _rank(entry: Mapping[str, Any]) -> RankOf:

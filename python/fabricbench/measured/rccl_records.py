@@ -60,7 +60,8 @@ def read(document: Document, given: Given) -> tuple[list[Table], list[str]]:
         MeasuredError: A record lacks a field, or its bandwidths do not follow from the rest.
     """
     is_json = document.text.lstrip()[:1] in ("{", "[")
-    records = _of_json(document) if is_json else _of_csv(document)
+    cut: list[str] = []
+    records = _of_json(document, cut) if is_json else _of_csv(document)
     tables: dict[tuple[str, int], tuple[int, list[Row]]] = {}
     left_out: dict[str, int] = {}
     for line, record in records:
@@ -73,7 +74,8 @@ def read(document: Document, given: Given) -> tuple[list[Table], list[str]]:
         row = _row(document, line, record, kind, ranks)
         tables.setdefault((kind.name, ranks), (line, []))[1].append(row)
         document.require_rows([rows for _, rows in tables.values()])
-    warnings = [
+    warnings = [*cut]
+    warnings += [
         f"{document.name}: {count:,} results of {shown(name)} are not imported: no bandwidth is known of it"
         for name, count in left_out.items()
     ]
@@ -89,8 +91,8 @@ def _plain(name: str) -> str:
     return next((each for each in KINDS if each.replace("_", "") == bare), bare)
 
 
-def _of_json(document: Document) -> Iterator[_Record]:
-    for line, content in documents_and_lines(document):
+def _of_json(document: Document, cut: list[str]) -> Iterator[_Record]:
+    for line, content in documents_and_lines(document, cut=cut):
         for each in content if isinstance(content, list) else [content]:
             if not isinstance(each, dict) or not is_output(each):
                 found = shown(json.dumps(each, default=str))
@@ -110,10 +112,14 @@ def _of_csv(document: Document) -> Iterator[_Record]:
         names = [cell.lower() for cell in cells]
         if names == head:
             continue  # a file to which a second run was appended
-        if len(cells) != len(head) or not cells[-1]:
+        columns = head
+        if len(cells) == len(head) + 1 and "ranks" in head and "nodes" not in head:
+            place = head.index("ranks")  # builds with MPI leave the name of the first of four numbers out
+            columns = [*head[:place], "nodes", *head[place:]]
+        if len(cells) != len(columns) or not cells[-1]:
             found = f"{len([cell for cell in cells if cell])} cells in {shown(line.text.strip())}"
             raise document.error(line.number, found, f"{len(head)}: {', '.join(head)}", _HINT)
-        yield line.number, dict(zip(head, cells, strict=True))
+        yield line.number, dict(zip(columns, cells, strict=True))
 
 
 def _ranks(document: Document, line: int, record: Mapping[str, str], given: Given) -> int:
@@ -136,8 +142,7 @@ def _row(document: Document, line: int, record: Mapping[str, str], kind: Kind, r
     rate = size / time / 1e3 * factor_of(kind.algorithm_factor, ranks) if time else None
     if rate is not None:
         _require(document, line, "algBw", record["algbw"], rate, f"{size:,} bytes in {time:g} us have")
-        bus = algbw * factor_of(kind.factor, ranks)
-        _require(document, line, "busBw", record["busbw"], bus, f"{kind.name} of {ranks:,} ranks has")
+        _require_factor(document, line, record, kind, ranks)
     placement = _PLACEMENTS.get(record["inplace"].lower())
     if placement is None:
         raise document.error(line, f"{shown(record['inplace'])} at inPlace", "0 or 1", _HINT)
@@ -154,6 +159,22 @@ def _row(document: Document, line: int, record: Mapping[str, str], kind: Kind, r
     )
 
 
+def _require_factor(document: Document, line: int, record: Mapping[str, str], kind: Kind, ranks: int) -> None:
+    """Refuse a bus bandwidth that is not algBw times the factor, as exactly as both are printed.
+
+    Raises:
+        MeasuredError: It is not.
+    """
+    factor = factor_of(kind.factor, ranks) / factor_of(kind.algorithm_factor, ranks)
+    made = Interval.printed(record["algbw"]).times(factor)
+    if not Interval.printed(record["busbw"]).meets(
+        Interval(made.low * (1 - _ROUNDED), made.high * (1 + _ROUNDED))
+    ):
+        expected = f"{(made.low + made.high) / 2:.6g}, as {kind.name} of {ranks:,} ranks has"
+        raise document.error(line, f"{record['busbw']} at busBw", expected, _HINT)
+
+
+_ROUNDED: Final = 1e-4
 _TOLERANCE: Final = 0.02
 """Share by which a bandwidth may differ from what the rest gives: times are rounded before or after."""
 

@@ -37,6 +37,7 @@ NAMES = (
 _JSON = re.compile(r"\s*(?:\{|\[\s*\{)")
 _RAS = "NCCL's RAS report, in which there are no times"
 _WARNINGS_MAX = 50
+_LEFT_OUT_MAX = 4
 _LOG_HINT = "import the output of nccl-tests, where such lines may stand, or of NCCL Inspector, with times"
 
 
@@ -64,7 +65,7 @@ def read(name: str, data: bytes, format_name: str | None = None, given: Given | 
     rows = sum(len(table.rows) for table in reading.tables)
     document.require_rows([table.rows for table in reading.tables])
     if not rows:
-        left_out = f"; left out: {reading.warnings[0]}" if reading.warnings else ""
+        left_out = f"; left out: {'; '.join(reading.warnings[:_LEFT_OUT_MAX])}" if reading.warnings else ""
         raise document.error(
             None,
             f"no result of {reading.format}{left_out}",
@@ -164,7 +165,7 @@ def _refuse_by_name(document: Document) -> None:
 
 def _json(document: Document, format_name: str | None, given: Given) -> Reading:
     try:
-        (_, first), *_ = documents_and_lines(document)
+        (_, first), *_ = documents_and_lines(document, cut=[])
     except MeasuredError:
         if not perftest_json.is_unquoted(document):
             raise
@@ -182,6 +183,9 @@ def _json(document: Document, format_name: str | None, given: Given) -> Reading:
     if rccl_records.is_output(first) and format_name in (None, nccl.NAME):
         tables, warnings = rccl_records.read(document, given)
         return Reading(nccl.NAME, tables, warnings, document.text)
+    if nccom.is_report(first) and format_name in (None, nccom.NAME):
+        tables, warnings = nccom.read_report(document, first, given)
+        return Reading(nccom.NAME, tables, warnings, document.text)
     if ras.is_json(first):
         raise document.error(1, _RAS, f"the JSON of {NAMES}", unread_tools.RAS_HINT)
     if tool := unread_tools.tool_of_json(first):

@@ -16,7 +16,7 @@ from fabricbench.measured.errors import MeasuredError
 from fabricbench.measured.line import Line
 from fabricbench.measured.nccl_debug import FAILED
 from fabricbench.measured.nccl_log import mended
-from fabricbench.measured.prefixes import bare
+from fabricbench.measured.prefixes import with_origins
 
 MAX_FILE_BYTES = 16 << 20
 MAX_LINES = 200_000
@@ -36,10 +36,13 @@ _LAUNCHERS = ("mpirun", "mpiexec", "mpiexec.hydra", "srun", "prun", "orterun")
 _AFTER = re.compile(
     r"-{4,}|={4,}|\*{4,}|```|\+ |\S*[$>%](?: |$)|\S+@\S+|Out of bounds values|Avg bus bandwidth"
     r"|Collective test|nThread:? \d|nccl-tests version|size\s+count\s+type"
+    r"|\^[CZ\\]|(?:Killed|Terminated|Interrupted?|Aborted|logout)\b"
 )
-"""What ends a table without an empty line: a rule, the next prompt of a shell, a foot without its `#`."""
+"""What ends a table without an empty line: a rule, the next prompt of a shell, a foot without its `#`, a key
+that ended the program, or what a shell says of it."""
 _DOTS, _AROUND_DOTS = frozenset(".:\u2026\u00b7\u22ee"), frozenset(" \t[](){}<>#")
 _SNIPPED = re.compile(r"\W{0,20}(?:snip|cut|truncated|omitted)(?:ped)?\W{0,20}", re.IGNORECASE)
+_SHELL_PROMPT = re.compile(r"^(?:\(\S+\)\s*)?(?:[>$%+]+|\[[^\]]{1,100}\][$#>%]|\S*[\w~\])][$#>%])\s+")
 _RANK_OPTIONS = ("-n", "-np", "--np", "-ntasks", "--ntasks")
 
 
@@ -95,10 +98,25 @@ class Document:
         count = self.text.count("\n") or self.text.count("\r")
         if count > MAX_LINES:
             raise self.error(None, f"{count:,} lines", f"at most {MAX_LINES:,}", OUTPUT_HINT)
-        texts = [text[:MAX_LINE] for text in bare(self.text)]
+        texts = [text[:MAX_LINE] for _, text in self._with_origins]
         indent = min((len(text) - len(text.lstrip(" ")) for text in texts if text.strip()), default=0)
         lines = [Line(number, text[indent:]) for number, text in enumerate(texts, 1)]
         return mended(lines) if "] NCCL " in self.text else lines
+
+    @cached_property
+    def _with_origins(self) -> Sequence[tuple[str, str]]:
+        return with_origins(self.text)
+
+    @property
+    def origins(self) -> Sequence[str]:
+        """For each line the host or process that its prefix names; empty without a prefix."""
+        return [origin for origin, _ in self._with_origins]
+
+    def of_lines(self, lines: Sequence[Line]) -> Document:
+        """Return the file with only some of its lines."""
+        part = Document(self.name, self.text)
+        part.__dict__["lines"] = lines
+        return part
 
     def error(self, line: int | None, found: str, expected: str, hint: str) -> MeasuredError:
         """Return an error about a line."""
@@ -232,6 +250,25 @@ def table_lines(
     return rows, index
 
 
+def whole_rows(document: Document, rows: list[Line], warnings: list[str]) -> list[Line]:
+    """Return the rows of a table without one that the end of the file cuts off, which a warning names.
+
+    Cut off is a last row without a line feed that has fewer cells than the first, or in its last cell fewer
+    decimals.
+    """
+    if len(rows) < 2 or rows[-1] is not document.lines[-1]:
+        return rows
+    first, cut = rows[0].text.split(), rows[-1].text.split()
+    is_rounded = len(cut) == len(first) and len(cut[-1].partition(".")[2]) < len(first[-1].partition(".")[2])
+    if len(cut) >= len(first) and not is_rounded:
+        return rows
+    told = shown(" ".join(cut))
+    warnings.append(
+        f"{document.name}:{rows[-1].number}: the file ends in this row, which is left out: {told}"
+    )
+    return rows[:-1]
+
+
 def failure(document: Document, index: int) -> list[str]:
     """Return a warning if the line that ends a table says that the run failed; none otherwise."""
     if index >= len(document.lines) or not FAILED.match(document.lines[index].text):
@@ -269,7 +306,7 @@ def command_before(commands: Sequence[tuple[int, str]], line: int, program: str 
 
 
 def _without_prompt(text: str) -> str:
-    return re.sub(r"^(?:[>$%+]+|\S*[\w~\])][$#>])\s+", "", text).strip()
+    return _SHELL_PROMPT.sub("", text, count=1).strip()
 
 
 def _words_before(command: str, program: str) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -69,12 +69,14 @@ class Count:
         since: What the device says of when it was cleared; empty if it says nothing.
         line: Its line; none where that is not known.
         family: Whose name it is; empty for the family of its file.
+        moment: When it was read [ns since 1970]; none where the file does not say.
     """
 
     value: Value
     since: str = ""
     line: int | None = None
     family: str = ""
+    moment: int | None = None
 
 
 _Key = tuple[str, str]
@@ -93,6 +95,9 @@ class Reading:
         counts: The counters.
         notes: What was left out.
         kind: `switch` or `host`.
+        scope: What stands before the name of each port: the switch, in a file of several. Empty of one.
+        moment: When what is being read was counted [ns since 1970]; none where the file does not say.
+        earlier: Of counters that the file has at several moments the earliest; `counts` has the latest.
     """
 
     document: Document
@@ -102,6 +107,9 @@ class Reading:
     counts: dict[_Key, Count] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     kind: str = "switch"
+    scope: str = ""
+    moment: int | None = None
+    earlier: dict[_Key, Count] = field(default_factory=dict)
 
     @property
     def switch(self) -> str:
@@ -133,7 +141,7 @@ class Reading:
         Raises:
             MeasuredError: It is no number, or there was another one.
         """
-        place, vendor_name = one_line(place, _NAME_MAX), one_line(vendor_name, _NAME_MAX)
+        place, vendor_name = one_line(f"{self.scope}{place}", _NAME_MAX), one_line(vendor_name, _NAME_MAX)
         known = definition(family or self.family, vendor_name)
         try:
             value = parsed(cell)
@@ -146,11 +154,21 @@ class Reading:
             return
         key = (place, vendor_name)
         former = self.counts.get(key)
+        found_count = Count(value, one_line(since, _NAME_MAX), line, family, self.moment)
+        if former is not None and former.moment != self.moment and None not in (former.moment, self.moment):
+            self._at_another_moment(key, former, found_count)
+            return
         if former is not None and former.value != value:
             where = "" if former.line is None else f" in line {former.line}"
             found = f"{value} for {shown(vendor_name)} of {shown(place)}, which is {former.value}{where}"
             raise self.document.error(line, found, "each counter once", _TWICE_HINT)
-        self.counts[key] = Count(value, one_line(since, _NAME_MAX), line, family)
+        self.counts[key] = found_count
+
+    def _at_another_moment(self, key: _Key, *counts: Count) -> None:
+        """Keep the earliest and the latest of a counter."""
+        known = [*counts, *([self.earlier[key]] if key in self.earlier else [])]
+        known.sort(key=lambda each: each.moment or 0)
+        self.earlier[key], self.counts[key] = known[0], known[-1]
 
     def take(self, place: str, vendor_name: str, cell: object, names: Sequence[str], since: str = "") -> None:
         """Take a counter of a JSON document, which stands below some names.
@@ -187,6 +205,7 @@ class Change:
         value: Its growth in units; without an earlier file, and of what does not only grow, the value of the
             file. None where it is not known.
         note: Why it is not.
+        least: What it grew by at least, in units, where it was cleared in between; none elsewhere.
     """
 
     place: str
@@ -196,6 +215,7 @@ class Change:
     after: Value
     value: Value
     note: str = ""
+    least: Value = None
 
     @property
     def name(self) -> str:
@@ -247,6 +267,9 @@ def compared(after: Reading, before: Reading | None) -> SwitchCounters:
         MeasuredError: The files are of different switches, or have no counter in common.
     """
     notes = list(after.notes)
+    if before is None and after.earlier:
+        before = _first_moment(after)
+        notes.append(_span(after))
     if before is not None:
         _require_same(after, before)
         missing = len(before.counts.keys() - after.counts.keys())
@@ -259,6 +282,21 @@ def compared(after: Reading, before: Reading | None) -> SwitchCounters:
         )
     earlier = "" if before is None else before.document.name
     return SwitchCounters(after.switch, after.document.name, earlier, after.forms, changes, notes, after.kind)
+
+
+def _first_moment(reading: Reading) -> Reading:
+    """Return the counters of a file at the first of its moments."""
+    document = Document(f"the first moment of {reading.document.name}", reading.document.text)
+    alone = {key: count for key, count in reading.counts.items() if key not in reading.earlier}
+    return replace(reading, document=document, counts={**alone, **reading.earlier}, earlier={})
+
+
+def _span(reading: Reading) -> str:
+    """Say between which moments of a file counters grew."""
+    latest = (reading.counts[key].moment or 0 for key in reading.earlier)
+    earliest = (count.moment or 0 for count in reading.earlier.values())
+    seconds = (max(latest) - min(earliest)) / 1e9
+    return f"the file has several moments: growth from the first to the last of each counter, {seconds:g} s"
 
 
 def _require_same(after: Reading, before: Reading) -> None:
@@ -288,9 +326,15 @@ def _change(family: str, key: _Key, count: Count, before: Reading | None) -> Cha
         value, note = _growth(value, count.since, former)
     elif value < 0:
         value, note = None, "less than 0: cleared by another command, or restarted"
-    if value is not None and counter is not None:
-        value *= counter.scale
-    return Change(place, vendor_name, counter, earlier, count.value, value, note)
+    least = (
+        count.value
+        if value is None and former is not None and count.since not in ("", former.since)
+        else None
+    )
+    if counter is not None:
+        value = None if value is None else value * counter.scale
+        least = None if least is None else least * counter.scale
+    return Change(place, vendor_name, counter, earlier, count.value, value, note, least)
 
 
 def _growth(value: int | float, since: str, former: Count | None) -> tuple[Value, str]:

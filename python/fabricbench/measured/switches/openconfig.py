@@ -19,6 +19,7 @@ from fabricbench.measured.switches.model import HINT, Reading, definition, line_
 from fabricbench.measured.text import Document
 
 _DEPTH_MAX: Final = 60
+_SOURCES_DEPTH: Final = 3
 _MODULE: Final = re.compile(r"^[A-Za-z_][\w.-]*:")
 _STEP: Final = re.compile(r"([^/\[]+)((?:\[(?:[^\]\\]|\\.)*\])*)")
 _KEY: Final = re.compile(r"\[[^=\]]*=((?:[^\]\\]|\\.)*)\]")
@@ -50,11 +51,12 @@ def read(document: Document, values: Sequence[Any]) -> Reading:
         MeasuredError: It is nested too deep, a known counter has no number, or there are several switches.
     """
     reading = Reading(document, "openconfig")
+    is_one = len(set(_sources(values, 0))) < 2
     for value in values:
         if _is_events(value):
-            _read_events(reading, value if isinstance(value, list) else [value])
+            _read_events(reading, value if isinstance(value, list) else [value], is_one=is_one)
         else:
-            _walk(reading, value, (), "")
+            _walk(reading, value, (), "", is_one=is_one)
     if reading.counts:
         reading.read_as("OpenConfig")
     return reading
@@ -65,18 +67,40 @@ def _is_events(value: Any) -> bool:
     return isinstance(first, dict) and isinstance(first.get("values"), dict) and "tags" in first
 
 
-def _read_events(reading: Reading, events: Sequence[Any]) -> None:
+def _sources(value: Any, depth: int) -> Iterator[str]:
+    """Yield the switches that answers of gnmic name."""
+    if isinstance(value, list) and depth < _SOURCES_DEPTH:
+        for entry in value:
+            yield from _sources(entry, depth + 1)
+    elif isinstance(value, dict):
+        tags = value.get("tags")
+        source = tags.get("source") if isinstance(tags, dict) else value.get("source")
+        if source is not None and (value.get("updates") or value.get("values")):
+            yield _host(str(source))
+
+
+def _at(reading: Reading, source: str, line: int | None, moment: Any, *, is_one: bool) -> None:
+    """Take the switch and the moment of what follows; in a file of several the switch goes before ports."""
+    if not is_one:
+        reading.scope = f"{_host(source)}:" if source else ""
+    elif source:
+        reading.at(_host(source), line)
+    reading.moment = moment if isinstance(moment, int) and not isinstance(moment, bool) else None
+
+
+def _read_events(reading: Reading, events: Sequence[Any], *, is_one: bool) -> None:
     """Read events of gnmic: each has tags, keys of paths among them, and values by their path.
 
     Raises:
-        MeasuredError: They are of several switches or several moments, or a known counter has no number.
+        MeasuredError: A known counter has no number, or two at one moment.
     """
     for event in events:
         tags = event.get("tags") if isinstance(event, dict) else None
         held = event.get("values") if isinstance(event, dict) else None
         tags = {str(name): str(value) for name, value in tags.items()} if isinstance(tags, dict) else {}
-        if source := tags.get("source"):
-            reading.at(_host(source), line_of(reading.document, (source,)))
+        source = tags.get("source", "")
+        moment = event.get("timestamp") if isinstance(event, dict) else None
+        _at(reading, source, line_of(reading.document, (source,)), moment, is_one=is_one)
         for path, value in held.items() if isinstance(held, dict) else ():
             names = [name for name, _ in _steps(str(path))]
             steps = tuple((name, key) for name, key in _tagged(names, tags))
@@ -119,15 +143,13 @@ def read_flat(document: Document) -> Reading:
         MeasuredError: A known counter has no number, or there are several switches.
     """
     reading = Reading(document, "openconfig")
-    for line in document.lines:
-        match = _FLAT.fullmatch(line.text)
-        if match is None:
-            continue
+    matches = [(line, match) for line in document.lines if (match := _FLAT.fullmatch(line.text))]
+    is_one = len({_host(match[1]) for _, match in matches if match[1]}) < 2
+    for line, match in matches:
         if line.number == len(document.lines):
             reading.notes.append(f"line {line.number}: the last line has no end and may be cut off: left out")
             continue
-        if match[1]:
-            reading.at(_host(match[1]), line.number)
+        _at(reading, match[1] or "", line.number, None, is_one=is_one)
         steps = tuple(_steps(match[2]))
         if _is_counter(steps):
             place = ":".join(key for _, key in steps if key) or "-"
@@ -137,14 +159,15 @@ def read_flat(document: Document) -> Reading:
     return reading
 
 
-def _walk(reading: Reading, value: Any, path: tuple[_Step, ...], since: str) -> None:
+def _walk(reading: Reading, value: Any, path: tuple[_Step, ...], since: str, *, is_one: bool = True) -> None:
     if len(path) > _DEPTH_MAX:
         raise reading.document.error(None, f"more than {_DEPTH_MAX} levels", "a tree of OpenConfig", HINT)
     if isinstance(value, list):
         for entry in value:
-            _walk(reading, entry, (*path[:-1], (path[-1][0], _key(entry))) if path else (), since)
+            inner = (*path[:-1], (path[-1][0], _key(entry))) if path else ()
+            _walk(reading, entry, inner, since, is_one=is_one)
     elif isinstance(value, dict):
-        _walk_object(reading, value, path, since)
+        _walk_object(reading, value, path, since, is_one=is_one)
     elif _is_counter(path):
         place = ":".join(key for _, key in path if key) or "-"
         reading.take(
@@ -152,9 +175,11 @@ def _walk(reading: Reading, value: Any, path: tuple[_Step, ...], since: str) -> 
         )
 
 
-def _walk_object(reading: Reading, value: dict[str, Any], path: tuple[_Step, ...], since: str) -> None:
+def _walk_object(
+    reading: Reading, value: dict[str, Any], path: tuple[_Step, ...], since: str, *, is_one: bool
+) -> None:
     if isinstance(source := value.get("source"), str) and "updates" in value:
-        reading.at(_host(source), line_of(reading.document, (source,)))
+        _at(reading, source, line_of(reading.document, (source,)), value.get("timestamp"), is_one=is_one)
     told = value.get("Path", value.get("path"))
     if isinstance(told, str):
         before = value.get("prefix")

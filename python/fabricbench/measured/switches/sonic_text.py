@@ -23,6 +23,10 @@ _SINCE: Final = re.compile(
     r"(?:\S+ )?Last cached time(?: for \S+)? was (.+)|The rates are calculated within (.+)"
 )
 _TITLES_BETWEEN: Final = re.compile(r"For namespace|Reminder:|.+:(?: \(Namespace \S+\))?$|Warning:")
+_BARE_PROMPT: Final = re.compile(r"[$#>%]\s+\S")
+_COMMAND: Final = re.compile(r"(?:^|[#$>] |\s)(?:show\s|watermarkstat\b)")
+_PERSISTENT: Final = re.compile(r"\bpersistent-watermark\b|\bwatermarkstat\b.*\s-p\b")
+"""Commands whose watermarks are since another clearing, below titles that are the same."""
 _INDEX: Final = re.compile(r"(PG|UC|MC|ALL|VOQ)(\d{1,5})")
 _BY_NUMBER: Final = ("UC", "ALL")
 _NAMESPACE: Final = re.compile(r"\(Namespace (\S{1,40})\)|For namespace ([\w-]{1,40})\s*:?$")
@@ -71,6 +75,7 @@ _TITLES: Final = {
     "Shared pool maximum occupancy": ("show buffer_pool watermark", f"{_POOL}_WATERMARK_BYTES"),
     "Headroom pool maximum occupancy": ("show headroom-pool watermark", f"{_POOL}_XOFF_ROOM_WATERMARK_BYTES"),
 }
+_WATERMARK_ENDS: Final = ("watermark", "watermark headroom", "watermark shared")
 _WATCHDOG: Final = {
     "STORM DETECTED/RESTORED": ("DEADLOCK_DETECTED", "DEADLOCK_RESTORED"),
     "TX OK/DROP": ("TX_PACKETS", "TX_DROPPED_PACKETS"),
@@ -180,12 +185,14 @@ def read(document: Document) -> Reading:
     Raises:
         MeasuredError: A row is cut off or no row, a cell is no number, or there are several switches.
     """
-    reading, index = Reading(document, "sonic"), 0
+    reading, index, kind = Reading(document, "sonic"), 0, ""
     lines = [line for line in document.lines if line.text.strip()]
     while index < len(lines):
         if prompt := _PROMPT.fullmatch(lines[index].text.strip()):
             reading.at(prompt[1], lines[index].number)
-        index = _table(reading, lines, index) if _is_head(lines, index) else index + 1
+        if _COMMAND.search(lines[index].text) and not _is_head(lines, index):
+            kind = "persistent:" if _PERSISTENT.search(lines[index].text) else ""
+        index = _table(reading, lines, index, kind) if _is_head(lines, index) else index + 1
     return reading
 
 
@@ -193,8 +200,15 @@ def _is_head(lines: Sequence[Line], index: int) -> bool:
     return index + 1 < len(lines) and bool(_RULE.fullmatch(lines[index + 1].text))
 
 
-def _table(reading: Reading, lines: Sequence[Line], index: int) -> int:
-    """Read the table whose head is at a place of the lines that are not empty; return the place after it."""
+def _table(reading: Reading, lines: Sequence[Line], index: int, kind: str) -> int:
+    """Read the table whose head is at a place of the lines that are not empty; return the place after it.
+
+    Args:
+        reading: Gets its counters.
+        lines: The lines.
+        index: Place of its head.
+        kind: What stands before the names of its objects where it is of watermarks.
+    """
     document = reading.document
     columns = [match.span() for match in re.finditer("-+", lines[index + 1].text)]
     head = _cells(lines[index].text, columns) or []
@@ -208,8 +222,9 @@ def _table(reading: Reading, lines: Sequence[Line], index: int) -> int:
         found = f"a head that does not fit the rule below it: {shown(text)}"
         raise document.error(lines[index].number, found, "a head and a rule for each column", HINT)
     title, since = _above(lines, index)
-    namespace = _namespace(lines, index)
     form = _form(title, head)
+    is_watermark = form is not None and form.command.partition("--")[0].rstrip().endswith(_WATERMARK_ENDS)
+    namespace = f"{kind if is_watermark else ''}{_namespace(lines, index)}"
     number = lines[index].number
     rows, index = _rows(document, lines, index, columns, is_known=form is not None)
     if form is None:
@@ -257,7 +272,8 @@ def _rows(
     rows: list[tuple[Line, list[str]]] = []
     for place in range(index + 2, len(lines)):
         line, text = lines[place], lines[place].text.strip()
-        if _is_head(lines, place) or _PROMPT.fullmatch(text) or cleared_at(text):
+        is_prompt = _BARE_PROMPT.match(text) or _PROMPT.fullmatch(text)
+        if is_prompt or _is_head(lines, place) or cleared_at(text):
             return rows, place
         cells = _cells(line.text, columns)
         is_last = line is document.lines[-1]  # without a line feed, as of a file that is cut off

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 from xml.parsers import expat
 
@@ -149,7 +149,10 @@ class _Host:
         found = [each for each in system.all("net") if each.values.get("coll") != "1"]
         bare = [each for each in system.all("nic") if not any(each.all("net"))]
         slots = self._of_class("net", _ADAPTER_CLASSES) if not bare else []
-        self.nets = [self._net(each) for each in (*found, *bare, *slots)]
+        self.apart: list[str] = []
+        usable = self._for_gpus(found)
+        self.nets = [self._net(each) for each in (*usable, *bare, *slots)]
+        self.merged = self._merged()
         self.nvlinks = self._scale_up()
         if not self.gpus:
             self._refuse(system, "gpu", "no GPU", "a host of 1 GPU or more", _DUMP_HINT)
@@ -182,6 +185,49 @@ class _Host:
                 return slots
         return []
 
+    def _for_gpus(self, nets: Sequence[_Element]) -> list[_Element]:
+        """Return the ports that GPUs use, and keep the names of the others.
+
+        Next to adapters of RDMA, interfaces of sockets and adapters without GPU Direct RDMA (`gdr="0"`) are
+        for the host: NCCL takes one kind of network, and of it the fastest that a GPU reaches.
+        """
+        sockets = [each for each in nets if self._is_socket(each)]
+        rdma = [each for each in nets if not self._is_socket(each)]
+        if sockets and rdma:
+            self.apart += [f"{_name(each)} (sockets)" for each in sockets]
+            nets = rdma
+        direct = [each for each in nets if each.values.get("gdr") == "1"]
+        without = [each for each in nets if each.values.get("gdr") == "0"]
+        if direct and without:
+            self.apart += [f"{_name(each)} (no GPU Direct RDMA)" for each in without]
+            nets = [each for each in nets if each not in without]
+        return list(nets)
+
+    def _is_socket(self, net: _Element) -> bool:
+        """Tell whether a port is an interface of IP: NCCL gives those neither port nor GUID, or no slot."""
+        return net.values.get("port") == "0" and not net.values.get("guid", "").strip("0x")
+
+    def _merged(self) -> list[str]:
+        """Join the ports of an adapter where that makes all adapters equally fast; return their names.
+
+        A plan has one rate for all: an adapter of two ports next to one of one port with twice the rate.
+        """
+        groups = list(self._by_slot().values())
+        rates = [sum(each.rate_bps or 0 for each in nets) for nets in groups]
+        is_uneven = len({each.rate_bps for each in self.nets}) > 1
+        if not is_uneven or len(set(rates)) > 1 or all(len(nets) == 1 for nets in groups):
+            return []
+        merged = [nets[0].name for nets in groups if len(nets) > 1]
+        self.nets = [replace(nets[0], rate_bps=rate) for nets, rate in zip(groups, rates, strict=True)]
+        return merged
+
+    def _by_slot(self) -> dict[int, list[_Net]]:
+        """Return the ports of each adapter, by their slot of PCIe."""
+        ports: dict[int, list[_Net]] = {}
+        for each in self.nets:
+            ports.setdefault(id(each.slot or each), []).append(each)
+        return ports
+
     def _number(self, element: _Element, name: str, most: int, default: int | None = None) -> int:
         text = element.values.get(name)
         if text is None and default is not None:
@@ -199,8 +245,7 @@ class _Host:
         return 1
 
     def _net(self, element: _Element) -> _Net:
-        values = element.values
-        name = values.get("name") or values.get("dev") or values.get("busid") or "?"
+        name = _name(element)
         has_rate = element.tag == "net"
         rate = self._number(element, "speed", 3_200_000) * _MBPS if has_rate else None
         slots: list[_Element] = []
@@ -256,9 +301,8 @@ class _Host:
             topology["host_link"] = units.format_rate(rate)
         if rails > 1 and self.nvlinks is not None and rails == len(self.gpus):
             topology["scale_up_link"] = units.format_rate(self.nvlinks)
-        names = ", ".join(each.name for each in self.nets)
         read = (
-            f"{counted(len(self.gpus), 'GPU')}, {counted(rails, 'adapter')} ({names})",
+            f"{counted(len(self.gpus), 'GPU')}, {self._adapters()}",
             *([f"NVLink: {units.human_rate(self.nvlinks)} for each GPU, one way"] if self.nvlinks else []),
         )
         origins = {"host_link": "net speed", "rails": "net", "scale_up_link": "gpu nvlink count, sm"}
@@ -275,8 +319,25 @@ class _Host:
             tuple(self._left_out()),
         )
 
+    def _adapters(self) -> str:
+        """Return how many adapters and ports there are, and their names."""
+        groups = self._by_slot().values()
+        names = ", ".join(
+            nets[0].name if len({each.name for each in nets}) == 1 else ", ".join(each.name for each in nets)
+            for nets in groups
+        )
+        ports = f" with {counted(len(self.nets), 'port')}" if len(groups) < len(self.nets) else ""
+        return f"{counted(len(groups), 'adapter')}{ports} ({names})"
+
     def _warnings(self, rates: Counter[int], rate: int | None, servers: int | None) -> Iterator[str]:
         yield from self._told_by_class(rate)
+        if self.apart:
+            yield f"not counted, as GPUs have other adapters: {', '.join(map(shorten, self.apart))}"
+        if self.merged:
+            names = ", ".join(map(shorten, self.merged))
+            yield f"{names}: the ports of the adapter together are one link here, as fast as the others"
+        elif len(self._by_slot()) < len(self.nets):
+            yield "an adapter of several ports is a link and a rail for each port here"
         if servers is None:
             yield f"the file is of one host: {SERVERS} servers here, or as many as `--servers` says"
         yield "what joins the adapters is not in the file: a switch for each rail, full bandwidth between"
@@ -304,11 +365,8 @@ class _Host:
 
     def _narrow_slots(self) -> Iterator[str]:
         """Tell of slots that carry less than the ports of their adapter together."""
-        ports: dict[int, list[_Net]] = {}
-        for each in self.nets:
-            ports.setdefault(id(each.slot or each), []).append(each)
         alike: dict[tuple[int, int], list[str]] = {}
-        for nets in ports.values():
+        for nets in self._by_slot().values():
             rate, pci = sum(each.rate_bps or 0 for each in nets), nets[0].pci_bps
             if pci is not None and pci < rate:
                 alike.setdefault((pci, rate), []).append(" and ".join(each.name for each in nets))
@@ -326,6 +384,11 @@ class _Host:
         other = sorted({each.tag for each in _everything(self.system)} - _KNOWN)
         if other:
             yield f"{', '.join(map(shorten, other[:8]))}: no element that is known"
+
+
+def _name(element: _Element) -> str:
+    values = element.values
+    return values.get("name") or values.get("dev") or values.get("busid") or "?"
 
 
 def _everything(element: _Element) -> Iterator[_Element]:

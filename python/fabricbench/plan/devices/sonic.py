@@ -23,6 +23,7 @@ from fabricbench.plan.devices.sonic_rules import (
 )
 from fabricbench.plan.devices.sonic_tables import COLOURS, PRIORITIES
 from fabricbench.plan.errors import PlanError, Problem
+from fabricbench.words import counted
 
 USUAL_PRIORITY: Final = 3
 """The usual lossless priority of RoCEv2."""
@@ -85,6 +86,7 @@ class _Made:
             if (found := find(self.sonic)) is not None:
                 self.values.append(Value(field, found.value, found.origin))
         lossless = self._lossless(data)
+        self._packet_sizes()
         pools = self._pools(lossless)
         for field, rule in PORT_RULES:
             self._agreed(field, lambda port, rule=rule: rule(Subject(self.sonic, port, data)))  # type: ignore[misc]
@@ -165,6 +167,15 @@ class _Made:
         if lossless and lossless != [data]:
             self.values.append(Value(f"{_PFC}.priorities", lossless, "PORT_QOS_MAP: pfc_enable"))
         return lossless
+
+    def _packet_sizes(self) -> None:
+        """Warn where ports let through packets of different sizes: the smallest decides."""
+        sizes = Counter(port.mtu for port in self.sonic.ports if port.mtu is not None)
+        if len(sizes) > 1:
+            told = "; ".join(
+                f"{size} bytes at {counted(count, 'port')}" for size, count in sizes.most_common()
+            )
+            self.warnings.append(f"mtu of PORT: {told}; packets of the plan have to fit {min(sizes)} bytes")
 
     def _pools(self, lossless: list[int]) -> Pools:
         """Take the pools, if the file has them."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import Any, Final
@@ -20,14 +21,17 @@ from fabricbench.plan.devices.sonic_tables import (
 )
 from fabricbench.plan.document.nodes import kind_name, shorten
 from fabricbench.plan.errors import PlanError, Problem
-from fabricbench.words import close_match_hint, counted
+from fabricbench.words import close_match_hint, counted, one_line
 
 FORMAT: Final = "SONiC config_db.json"
 _NO_PROFILE: Final = "NULL"
 _EVERY_PORT: Final = {"PORT_QOS_MAP": ("global",), "PFC_WD": ("GLOBAL",), "QUEUE": ("CPU",)}
 """Keys that stand where others have a port."""
+_MAY_BE_ABSENT: Final = (*MAPS, "SCHEDULER", "WRED_PROFILE")
+"""Tables that an excerpt may lack: what ports then do is unknown, not contradictory."""
 _SHOWN: Final = 8
 _MBPS: Final = 10**6
+_NAME_MAX: Final = 200
 _PROBLEMS_MAX: Final = 200
 _KEYS_MAX: Final = 200_000
 
@@ -185,6 +189,11 @@ class Sonic:
             return None
         if kind.table:
             names = self.file.data.get(kind.table)
+            if names is None and kind.table in _MAY_BE_ABSENT:
+                if self._is_new(kind.table, entry[0], name):
+                    told = f"{entry[0]}: {name} names entries of it, which are unknown"
+                    self.left_out.append(f"{kind.table} is not in the file: {told}")
+                return None
             names = names if isinstance(names, dict) else {}
             if value not in names:
                 if self._is_new(entry[0], name, value):
@@ -403,7 +412,15 @@ class Sonic:
         rates = f" of {', '.join(map(str, speeds))} Gb/s" if speeds else ""
         tables = [table for table in self.tables if table in TABLES or table in MAPS]
         counts = [f"{table} {len(self.tables[table])}" for table in tables]
-        return (counted(len(self.ports), "port") + rates, "entries: " + ", ".join(counts))
+        each = Counter(port.speed_bps // 10**9 for port in self.ports if port.speed_bps)
+        of_each = ", ".join(f"{count} of {speed} Gb/s" for speed, count in sorted(each.items()))
+        host = self.metadata("hostname")
+        return (
+            counted(len(self.ports), "port") + rates,
+            *((f"rates: {of_each}",) if len(each) > 1 else ()),
+            "entries: " + ", ".join(counts),
+            *((f"switch: {one_line(host, _NAME_MAX)}",) if host else ()),
+        )
 
 
 def _shown(value: object) -> str:
