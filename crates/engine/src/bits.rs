@@ -1,6 +1,6 @@
-//! A set of small integers that remembers whether it is empty.
+//! Bit set with a flag for emptiness.
 
-/// Which nodes have work in a window.
+/// Set of the nodes that are active in a window.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct BitSet {
     words: Vec<u64>,
@@ -23,7 +23,7 @@ impl BitSet {
         !self.any
     }
 
-    /// Moves the members that are in `among`, too, over to `into`. The sets are of the same size.
+    /// Moves the members that are also in `among` to `into`. The sets have the same size.
     pub(crate) fn move_among(&mut self, among: &Self, into: &mut Self) {
         if !self.any {
             return;
@@ -38,7 +38,7 @@ impl BitSet {
         into.any = true;
     }
 
-    /// Calls `visit` for each member in ascending order and leaves the set empty.
+    /// Calls `visit` for each member in ascending order, and empties the set.
     pub(crate) fn drain(&mut self, mut visit: impl FnMut(u32)) {
         for (index, word) in self.words.iter_mut().enumerate() {
             while *word != 0 {

@@ -1,4 +1,4 @@
-//! What a node may do while it is processed: send messages and report records.
+//! Interface of a node while it is processed: inboxes, sending of messages, records.
 
 use crate::bits::BitSet;
 use crate::mail::Letters;
@@ -7,10 +7,10 @@ use crate::{Inbox, Message, PartitionPlan, Totals, Window};
 use std::ops::Range;
 use units::{Instant, Span};
 
-/// With more inboxes than this the partitions of a processor are larger than a second-level cache of 1 MiB.
+/// Above this number of inboxes the partitions of a processor exceed a second-level cache of 1 MiB.
 const LARGE_INBOXES: usize = 1_024;
 
-/// One directed link's inbox, resolved at build time.
+/// Address of the inbox of a directed link, resolved at build time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Destination {
     /// The partition of the receiving node.
@@ -21,39 +21,39 @@ pub struct Destination {
     pub node: u32,
 }
 
-/// What a node may do while it is processed: inboxes, who has work in the coming windows, and what is leaving
-/// for other partitions.
+/// Interface of a node while it is processed: inboxes, active nodes of the coming windows, and messages to
+/// other partitions.
 pub struct Context<M, R, T> {
     inboxes: Vec<Inbox<M>>,
     is_large: bool,
     post: Post<M>,
-    /// Reported in this window.
+    /// Records reported in this window.
     pub records: Vec<R>,
-    /// Counted since the start.
+    /// Counters since the start.
     pub totals: T,
 }
 
-/// What a message needs besides its inbox.
+/// State needed to deliver a message, besides its inbox.
 struct Post<M> {
     partition: u32,
     span: Span,
-    /// The first of the windows that are processed.
+    /// The first of the windows being processed.
     first: u64,
-    /// `active[window % active.len()]`.
+    /// Active nodes by window: `active[window % active.len()]`.
     active: Vec<BitSet>,
-    /// Scratch space: who is active on one side.
+    /// Temporary memory: active nodes of one side.
     on_side: BitSet,
     remote: Vec<Letters<M>>,
-    /// The other partitions for which something left in this window.
+    /// Other partitions with messages sent to them in this window.
     receivers: Vec<u32>,
-    /// Earliest arrival among what left for other partitions in this window.
+    /// Earliest arrival among messages to other partitions in this window.
     remote_earliest: Instant,
 }
 
-/// The near end of a link, looked up once for all that a node sends on it.
+/// Sending end of a link, looked up once for all messages that a node sends on it.
 pub struct Outlet<'a, M> {
     to: Destination,
-    /// None in another partition.
+    /// `None` if it is in another partition.
     inbox: Option<&'a mut Inbox<M>>,
     post: &'a mut Post<M>,
     messages: &'a mut u64,
@@ -82,24 +82,23 @@ impl<M: Message, R, T: Totals> Context<M, R, T> {
         }
     }
 
-    /// Sends `message`, which must arrive after the present window and no sooner than what was sent there
-    /// before.
+    /// Sends `message`, which must arrive after the current window and no sooner than earlier messages of the
+    /// link.
     ///
     /// # Panics
-    /// When `to` is no inbox of the world.
+    /// If `to` is not an inbox of the world.
     #[inline(always)]
     pub fn send(&mut self, to: Destination, message: M) {
         self.send_with(to, message.at(), || message);
     }
 
-    /// The same for the message that `make` gives, which arrives at `at` and is put together where it is to
-    /// stand.
+    /// Sends the message built by `make`, which arrives at `at`; it is built directly in the inbox.
     #[inline(always)]
     pub fn send_with(&mut self, to: Destination, at: Instant, make: impl Fn() -> M) {
         self.outlet(to).send_with(at, make);
     }
 
-    /// The link to `to`.
+    /// The sending end of the link to `to`.
     #[inline(always)]
     pub fn outlet(&mut self, to: Destination) -> Outlet<'_, M> {
         let Self { inboxes, post, totals, .. } = self;
@@ -107,7 +106,7 @@ impl<M: Message, R, T: Totals> Context<M, R, T> {
         Outlet { to, inbox, post, messages: totals.messages_mut() }
     }
 
-    /// Takes in messages from another partition.
+    /// Delivers messages from another partition.
     pub(crate) fn receive_all(&mut self, letters: &mut Letters<M>) {
         for (to, message) in letters.iter() {
             self.post.put(&mut self.inboxes[to.inbox as usize], to.node, message.at(), || *message);
@@ -115,10 +114,10 @@ impl<M: Message, R, T: Totals> Context<M, R, T> {
         letters.clear();
     }
 
-    /// When the first message of an inbox of the node being processed arrives; never if there is none.
+    /// Arrival of the first message in an inbox of the node being processed; never if it is empty.
     ///
     /// # Panics
-    /// When there is no such inbox, as in the two methods that follow.
+    /// If there is no such inbox, as in the next two methods.
     #[inline]
     pub fn next_arrival(&self, inbox: u32) -> Instant {
         self.inboxes[inbox as usize].next_arrival()
@@ -136,13 +135,13 @@ impl<M: Message, R, T: Totals> Context<M, R, T> {
         &mut self.inboxes[inboxes.start as usize..inboxes.end as usize]
     }
 
-    /// Whether asking for memory ahead is worth its instructions: the world is larger than the nearer caches.
+    /// Whether prefetching is worth its instructions: the world exceeds the nearer caches.
     #[inline]
     pub const fn is_large(&self) -> bool {
         self.is_large
     }
 
-    /// Asks for an inbox that will be sent to.
+    /// Prefetches an inbox before a message is sent to it.
     #[inline]
     pub fn prefetch(&self, to: Destination) {
         if to.partition == self.post.partition {
@@ -150,7 +149,7 @@ impl<M: Message, R, T: Totals> Context<M, R, T> {
         }
     }
 
-    /// Asks for the memory of the next messages to an inbox, of so many, once that is there.
+    /// Prefetches the memory of the next `messages` messages to an inbox, once the inbox itself is loaded.
     #[inline]
     pub fn prefetch_next(&self, to: Destination, messages: usize) {
         if to.partition == self.post.partition {
@@ -164,20 +163,20 @@ impl<M: Message, R, T: Totals> Context<M, R, T> {
         self.post.wake(window, node);
     }
 
-    /// One past the last window that has a slot, seen from the present one.
+    /// One past the last window that has a slot, relative to the current one.
     pub(crate) const fn horizon(&self) -> u64 {
         self.post.first + self.post.active.len() as u64
     }
 
-    /// Enters `window` and tells who is active in it, in ascending order.
+    /// Enters `window` and appends its active nodes to `nodes`, in ascending order.
     pub(crate) fn enter(&mut self, window: u64, nodes: &mut Vec<u32>) {
         self.post.begin(window);
         let slot = self.post.slot(window);
         self.post.active[slot].drain(|node| nodes.push(node));
     }
 
-    /// Enters the windows from `first` to `last` and tells who of `side` is active in any of them, in
-    /// ascending order.
+    /// Enters the windows from `first` to `last` and appends the nodes of `side` that are active in any of
+    /// them to `nodes`, in ascending order.
     pub(crate) fn enter_side(&mut self, (first, last): (u64, u64), side: &BitSet, nodes: &mut Vec<u32>) {
         let post = &mut self.post;
         post.begin(first);
@@ -188,31 +187,31 @@ impl<M: Message, R, T: Totals> Context<M, R, T> {
         post.on_side.drain(|node| nodes.push(node));
     }
 
-    /// The next window in which something here is active.
+    /// The next window with an active node in this partition.
     pub(crate) fn next_active(&self) -> Option<u64> {
         let post = &self.post;
         (post.first..self.horizon()).find(|&window| !post.active[post.slot(window)].is_empty())
     }
 
-    /// Something is known to happen in `window`, which was not entered yet.
+    /// Whether `window`, which was not entered yet, has an active node or a message to another partition.
     pub(crate) fn is_active(&self, window: u64) -> bool {
         let post = &self.post;
         let is_near = (post.first..self.horizon()).contains(&window);
         (is_near && !post.active[post.slot(window)].is_empty()) || self.next_remote() == Some(window)
     }
 
-    /// When the first of all messages arrives.
+    /// Arrival of the first of all messages.
     pub(crate) fn first_arrival(&self) -> Instant {
         self.inboxes.iter().map(Inbox::next_arrival).min().unwrap_or(Instant::NEVER)
     }
 
-    /// The window of the earliest message that left for another partition.
+    /// Window of the earliest message to another partition.
     pub(crate) fn next_remote(&self) -> Option<u64> {
         let Post { remote_earliest, span, .. } = self.post;
         (remote_earliest != Instant::NEVER).then(|| remote_earliest.0 / span.0)
     }
 
-    /// A partition for which something left, and what; drain it.
+    /// A partition with messages to it, and the messages; the caller drains them.
     pub(crate) fn next_leaving(&mut self) -> Option<(u32, &mut Letters<M>)> {
         let to = self.post.receivers.pop()?;
         Some((to, &mut self.post.remote[to as usize]))
@@ -223,8 +222,8 @@ impl<M: Message, R, T: Totals> Context<M, R, T> {
         (&mut self.inboxes, &mut self.totals)
     }
 
-    /// Forgets who is active when, but for what the messages of `inboxes` wake: those of `node`. Call it for
-    /// every node after time has jumped to `window`.
+    /// Marks `node` as active in the windows in which the messages of `inboxes` arrive. Called for every node
+    /// after time has jumped to `window`.
     pub(crate) fn wake_for_messages(&mut self, window: Window, inboxes: Range<u32>, node: u32) {
         for inbox in inboxes {
             let span = self.post.span;
@@ -236,7 +235,7 @@ impl<M: Message, R, T: Totals> Context<M, R, T> {
         }
     }
 
-    /// Nobody is active in any window.
+    /// Removes all active nodes from all windows.
     pub(crate) fn clear_active(&mut self, window: Window) {
         self.post.first = window.index;
         self.post.active.iter_mut().for_each(|nodes| nodes.drain(|_| ()));
@@ -247,7 +246,7 @@ impl<M: Message, R, T: Totals> Context<M, R, T> {
         self.inboxes[inbox as usize].iter()
     }
 
-    /// Messages that no node has seen yet and that `counts` tells to count.
+    /// Number of messages not received yet for which `counts` is true.
     pub(crate) fn in_flight(&self, counts: impl Fn(&M) -> bool) -> u64 {
         let waiting = self.inboxes.iter().flat_map(Inbox::iter).filter(|message| counts(message)).count();
         let leaving = self.post.remote.iter().flatten().filter(|(_, message)| counts(message)).count();
@@ -256,13 +255,13 @@ impl<M: Message, R, T: Totals> Context<M, R, T> {
 }
 
 impl<M: Message> Post<M> {
-    /// The windows from `first` on are processed.
+    /// Starts to process the windows from `first` on.
     const fn begin(&mut self, first: u64) {
         self.first = first;
         self.remote_earliest = Instant::NEVER;
     }
 
-    /// Puts what `make` gives, which arrives at `at`, into the inbox of `node`.
+    /// Appends the message built by `make`, which arrives at `at`, to the inbox of `node`.
     #[inline(always)]
     fn put(&mut self, inbox: &mut Inbox<M>, node: u32, at: Instant, make: impl Fn() -> M) {
         inbox.push_with(make);
@@ -271,8 +270,8 @@ impl<M: Message> Post<M> {
         }
     }
 
-    /// Tells `node` of the first message of a window on a link, which arrives at `at`. Returns the end of
-    /// that window. It is a function of its own for the loops that send, which need the registers.
+    /// Marks `node` as active for the first message of a window on a link, which arrives at `at`. Returns the
+    /// end of that window. Not inlined, since the loops that send need the registers.
     #[inline(never)]
     fn announce(&mut self, at: Instant, node: u32) -> Instant {
         let window = at.0 / self.span.0;
@@ -302,7 +301,7 @@ impl<M: Message> Post<M> {
 }
 
 impl<M: Message> Outlet<'_, M> {
-    /// See [`Context::send_with`].
+    /// Sends the message built by `make`; see [`Context::send_with`].
     #[inline(always)]
     pub fn send_with(&mut self, at: Instant, make: impl Fn() -> M) {
         debug_assert!(at.0 / self.post.span.0 > self.post.first, "a message outran the lookahead");

@@ -1,15 +1,15 @@
-//! What is on its way over one directed link.
+//! Messages in flight on one directed link.
 
 use crate::{Message, Ring};
 use units::Instant;
 
-/// Messages on their way over one link, in the order in which they were sent and arrive.
+/// Messages in flight on one link: a queue in order of sending and of arrival.
 ///
-/// The memory of a link is no more than what it has in flight, whatever the windows.
+/// Memory is proportional to the messages in flight, independent of windows.
 #[derive(Debug)]
 pub struct Inbox<M> {
     messages: Ring<M>,
-    /// End of the last window in which something arrives: its node knows of all windows until then.
+    /// End of the last window in which a message arrives: its node is already active in all windows before.
     pub(crate) known_until: Instant,
 }
 
@@ -18,52 +18,52 @@ impl<M: Message> Inbox<M> {
         Self { messages: Ring::default(), known_until: Instant::ZERO }
     }
 
-    /// When the first message arrives; never if there is none.
+    /// Arrival of the first message; never if there is none.
     #[inline]
     pub fn next_arrival(&self) -> Instant {
         self.messages.front().map_or(Instant::NEVER, Message::at)
     }
 
-    /// Takes the first message out.
+    /// Removes and returns the first message.
     #[inline]
     pub fn take_first(&mut self) -> Option<M> {
         self.messages.pop_front()
     }
 
-    /// The same if it arrives before `end`.
+    /// Removes and returns the first message if it arrives before `end`.
     #[inline]
     pub fn take_before(&mut self, end: Instant) -> Option<M> {
         if self.next_arrival() < end { self.take_first() } else { None }
     }
 
-    /// Takes out, in order, the messages that arrive before `end`, and has `put` lay them into `room`, which
-    /// is large enough for all on their way. Returns how many they are.
+    /// Removes, in order, the messages that arrive before `end`, and writes them to `room` with `put`; `room`
+    /// must be large enough for all messages in flight. Returns their number.
     ///
     /// # Panics
-    /// When `room` is smaller.
+    /// If `room` is smaller.
     #[inline(always)]
     pub fn take_before_into<U>(&mut self, end: Instant, room: &mut [U], put: impl Fn(&mut U, &M)) -> usize {
         self.messages.pop_while(|message| message.at() < end, room, put)
     }
 
-    /// Messages on their way.
+    /// Number of messages in flight.
     #[inline]
     pub const fn len(&self) -> usize {
         self.messages.len()
     }
 
-    /// Messages on their way, in order.
+    /// Messages in flight, in order.
     pub fn iter(&self) -> impl Iterator<Item = &M> {
         self.messages.iter()
     }
 
-    /// Nothing is on its way.
+    /// Whether no message is in flight.
     #[inline]
     pub const fn is_empty(&self) -> bool {
         self.messages.is_empty()
     }
 
-    /// Puts in what `make` gives, see [`Ring::push_with`].
+    /// Appends the message built by `make`; see [`Ring::push_with`].
     #[inline(always)]
     pub(crate) fn push_with(&mut self, make: impl Fn() -> M) {
         let last = || self.messages.iter().next_back().map(Message::at);
@@ -71,18 +71,19 @@ impl<M: Message> Inbox<M> {
         self.messages.push_with(make);
     }
 
-    /// Changes every message, in order. For times see [`Partition::state_mut`](crate::Partition::state_mut).
+    /// Changes every message, in order. For changes of times see
+    /// [`Partition::state_mut`](crate::Partition::state_mut).
     pub fn change_all(&mut self, change: impl FnMut(&mut M)) {
         self.messages.change_all(change);
     }
 
-    /// Asks for the memory of the first messages, of no more than so many.
+    /// Prefetches the memory of the first messages, at most `messages`.
     #[inline]
     pub fn prefetch_first(&self, messages: usize) {
         self.messages.prefetch_first(messages);
     }
 
-    /// Asks for the memory of the next messages to be sent, of so many.
+    /// Prefetches the memory of the next `messages` messages to be sent.
     #[inline]
     pub(crate) fn prefetch_next(&self, messages: usize) {
         self.messages.prefetch_next(messages);

@@ -1,28 +1,27 @@
-//! The event engine: time windows, inboxes and activity. It knows no networks.
+//! Event engine: time windows, inboxes and activity of nodes. It has no knowledge of networks.
 //!
-//! Nothing that happens at one node reaches another sooner than the smallest link latency, so simulated time
-//! advances in windows of that length. In a window every active node is processed once, alone; what it sends
-//! lands in inboxes of later windows. There is no global event queue, and the order of processing inside a
-//! window cannot matter: a node reads and writes only its own state and its outgoing messages. Where links
-//! join two sides of the world, these take turns of two windows each; see [`Side`].
+//! An event at one node reaches another after the smallest link latency at the earliest, so simulated time
+//! advances in windows of that length. In a window every active node is processed once, independently; its
+//! messages arrive in inboxes for later windows. There is no global event queue, and the order of processing
+//! within a window does not matter: a node reads and writes only its own state and its outgoing messages. If
+//! all links connect two sides of the world, the sides may alternate in steps of two windows; see [`Side`].
 //!
-//! Each directed link has its own inbox, a queue: what is sent later arrives no sooner. A node orders its
-//! arrivals by (time, inbox, sequence); that rule, not the order of processing, decides ties.
+//! Each directed link has its own inbox, a FIFO queue: a message sent later arrives no sooner. A node orders
+//! its arrivals by (time, inbox, sequence); this rule, not the order of processing, decides ties.
 //!
-//! In the order in which a run passes them:
+//! In the order of a run:
 //!
-//! 1. [`Node`], [`Message`] and [`Totals`]: what the world is made of, which is the caller's;
-//! 2. [`Partition`]: nodes with their inboxes and wake-up times, one for each thread; it is laid out by a
-//!    [`PartitionPlan`], and [`on_threads`] builds several at once;
-//! 3. [`run`]: processes partitions window by window until the [`Hooks`] end it or nothing more can happen;
-//! 4. [`Context`]: what a node may do meanwhile: take from its [`Inbox`]es, send to a [`Destination`],
-//!    report;
-//! 5. [`Probe`]: looks at the nodes between windows.
+//! 1. [`Node`], [`Message`] and [`Totals`]: the world, defined by the caller;
+//! 2. [`Partition`]: nodes with their inboxes and wake-up times, one partition per thread, laid out by a
+//!    [`PartitionPlan`]; [`on_threads`] builds several in parallel;
+//! 3. [`run`]: processes partitions window by window until the [`Hooks`] end the run or no events are left;
+//! 4. [`Context`]: operations of a node while it is processed: receive from its [`Inbox`]es, send to a
+//!    [`Destination`], report records;
+//! 5. [`Probe`]: observes the nodes between windows.
 //!
-//! [`Ring`] is the queue of an inbox, and [`prefetch`] asks for memory before it is needed; nodes may use
-//! both.
+//! [`Ring`] is the queue of an inbox, and [`prefetch`] loads memory before it is used; nodes may use both.
 //!
-//! The same nodes see the same messages in the same windows for any number of partitions. What is left out:
+//! The same nodes receive the same messages in the same windows for any number of partitions. Not supported:
 //! links without latency, and messages of one link that overtake each other.
 
 mod bits;
@@ -52,34 +51,34 @@ use std::iter::Sum;
 use std::ops::Range;
 use units::{Instant, Span};
 
-/// A value that travels between nodes.
+/// A message between nodes.
 pub trait Message: Copy + Send {
-    /// When the receiving node acts on it, fixed latencies included.
+    /// Time at which the receiving node acts on it, including fixed latencies.
     fn at(&self) -> Instant;
 }
 
-/// What the nodes of a partition count for the outside from the start of a run on; the sum over all
-/// partitions is that of the run.
+/// Counters of the nodes of a partition since the start of a run. The sum over all partitions is the total of
+/// the run.
 pub trait Totals: Copy + Default + Send + Sum {
-    /// How many messages nodes sent: the engine adds to it.
+    /// Number of messages sent by nodes; the engine increments it.
     fn messages_mut(&mut self) -> &mut u64;
 }
 
 /// A node of the simulated world.
 pub trait Node: Send {
-    /// What travels.
+    /// Type of messages between nodes.
     type Message: Message;
-    /// What a node reports while running.
+    /// Type of records that nodes report during a run.
     type Record: Send;
-    /// What nodes count from the start on.
+    /// Counters of nodes since the start.
     type Totals: Totals;
-    /// Memory that nodes use while they are processed and leave as they found it: one for all of a partition,
-    /// so that it stays in the nearest cache.
+    /// Temporary memory for processing a node, left as it was before. Shared by all nodes of a partition, so
+    /// that it stays in the nearest cache.
     type Scratch: Default + Send;
 
-    /// Acts on everything in `[window.start, window.end)`, and takes what arrives in it out of its `inboxes`,
-    /// which `context` holds. Returns when the node next has something to do of its own; [`Instant::NEVER`]
-    /// if it only waits for messages.
+    /// Processes all events in `[window.start, window.end)`, and removes the messages that arrive in it from
+    /// its `inboxes` in `context`. Returns the time of the node's next own event; [`Instant::NEVER`] if it
+    /// only waits for messages.
     fn process(
         &mut self,
         window: Window,
@@ -88,37 +87,37 @@ pub trait Node: Send {
         context: &mut Context<Self::Message, Self::Record, Self::Totals>,
     ) -> Instant;
 
-    /// Asks for the memory that processing it will need: the node is one of the next. `stage` 0 comes first,
-    /// when nothing of the node may be read without waiting; then 1 and 2, when what the stage before asked
-    /// for is there.
+    /// Prefetches the memory needed to process this node soon. Stage 0 is first, when no memory of the node
+    /// may be read without a stall; then 1 and 2, when the memory prefetched by the previous stage is
+    /// available.
     fn prefetch(&self, stage: usize, inboxes: &[Inbox<Self::Message>]) {
         let _ = (stage, inboxes);
     }
 }
 
-/// Watches the nodes of a partition between windows.
+/// Observes the nodes of a partition between windows.
 pub trait Probe<N: Node>: Send {
-    /// Called before each window is processed that begins when [`Self::due`] says or later, with what the
-    /// partition has counted so far.
+    /// Called before each window that starts at [`Self::due`] or later is processed, with the totals of the
+    /// partition so far.
     fn observe(&mut self, window: Window, nodes: &[N], totals: N::Totals);
 
-    /// When it looks next. The same in every partition.
+    /// Time of the next observation; the same in every partition.
     fn due(&self) -> Instant;
 
-    /// Whether what it sees depends on each of `nodes`.
+    /// For each of `nodes`, whether the observations depend on its state.
     fn sees(&self, nodes: &[N]) -> Vec<bool>;
 }
 
 /// A half-open span of simulated time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
-    /// Number since the start of the run; of several in one, that of the last.
+    /// Number since the start of the run; for several windows in one, the number of the last.
     pub index: u64,
     /// First instant.
     pub start: Instant,
-    /// First instant of the last, if it is several in one.
+    /// Start of the last window, for several windows in one.
     pub last_start: Instant,
-    /// First instant of the next window.
+    /// Start of the next window.
     pub end: Instant,
 }
 
@@ -131,10 +130,10 @@ impl Window {
         Self { index, start, last_start: start, end: Instant((index + 1) * span.0) }
     }
 
-    /// What is left of the window of length `span` that `start` lies in.
+    /// The rest, from `start` on, of the window of length `span` that contains `start`.
     ///
     /// # Panics
-    /// When `span` is zero.
+    /// If `span` is zero.
     #[inline]
     #[must_use]
     pub const fn from(start: Instant, span: Span) -> Self {

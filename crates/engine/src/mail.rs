@@ -1,20 +1,20 @@
-//! What partitions send to each other: handed over at the end of a step, taken in at the start of the next.
+//! Messages between partitions: passed at the end of a step, delivered at the start of the next.
 
 use crate::{Destination, Node, Partition, Probe};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// What goes from one partition to another, and where to.
+/// Messages from one partition to another, with their inboxes.
 pub(crate) type Letters<M> = Vec<(Destination, M)>;
 
-/// A box for each pair of partitions, with one writer and one reader; boxes in which nothing lies are not
-/// looked at. What was sent in a step is for a later one, so whether a partition that is still at the start
-/// of the step takes it in already makes no difference.
+/// Mailboxes: one per pair of partitions, with one writer and one reader; empty ones are not accessed.
+/// Messages of a step arrive in a later one, so it makes no difference whether a partition still at the start
+/// of the step already receives them.
 pub(crate) struct Mail<M> {
     partitions: usize,
     /// `boxes[from * partitions + to]`
     boxes: Vec<Mutex<Letters<M>>>,
-    /// A bit for each partition that wrote: `writers[to * words + from / 64]`.
+    /// Bit set of the partitions that wrote, per receiver: `writers[to * words + from / 64]`.
     writers: Vec<AtomicU64>,
 }
 
@@ -27,7 +27,7 @@ impl<M> Mail<M> {
         }
     }
 
-    /// Hands over what left partition `me`.
+    /// Passes the outgoing messages of partition `me` to the mailboxes.
     pub(crate) fn send<N, P>(&self, me: usize, partition: &mut Partition<N, P>)
     where
         N: Node<Message = M>,
@@ -47,7 +47,7 @@ impl<M> Mail<M> {
         }
     }
 
-    /// Takes in what the other partitions sent to `me`.
+    /// Delivers the messages of other partitions to partition `me`.
     pub(crate) fn take<N, P>(&self, me: usize, partition: &mut Partition<N, P>)
     where
         N: Node<Message = M>,
@@ -69,7 +69,7 @@ const fn words_for(partitions: usize) -> usize {
     partitions.div_ceil(64)
 }
 
-/// The lock of a mutex, whatever became of who held it before.
+/// Locks a mutex even if a previous holder panicked.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

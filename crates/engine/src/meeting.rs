@@ -1,43 +1,44 @@
-//! Where the threads of a run meet after each step: the leader waits for all, names what comes next, and lets
-//! them go on, so each thread waits once a step.
+//! Barrier of the threads of a run after each step: the leader waits for all, sets the next command and
+//! releases them, so each thread waits once per step.
 //!
-//! Waiting spins briefly, yields a few times, then sleeps, so that a shared machine is not held up; where
-//! there are more threads than processors it sleeps at once, as none goes on before another has stopped.
+//! Waiting spins briefly, yields a few times, then sleeps, to leave the processors of a shared machine to
+//! others. With more threads than processors it does not spin, as no thread can continue before another has
+//! stopped.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::thread::{self, Thread};
 
-/// The leader and its followers.
+/// Barrier of a leader and its followers.
 pub(crate) struct Meeting {
-    /// Followers that have done this step.
+    /// Followers that have finished this step.
     arrived: AtomicUsize,
-    /// Steps that the leader has let begin.
+    /// Steps started by the leader.
     begun: AtomicU64,
-    /// What the leader said last.
+    /// Last command of the leader.
     command: AtomicU64,
-    /// A thread is unwinding.
+    /// A thread is unwinding after a panic.
     is_broken: AtomicBool,
     leader: Sleeper,
     followers: Vec<Sleeper>,
     patience: Patience,
 }
 
-/// A follower or the leader; if it panics, the others do not wait for it.
+/// Guard of a follower or the leader; if its thread panics, the others do not wait for it.
 pub(crate) struct Attendance<'a> {
     meeting: &'a Meeting,
-    /// Of the leader: what ends the followers.
+    /// For the leader: the command that ends the followers.
     last_command: Option<u64>,
 }
 
-/// A thread that may sleep.
+/// A thread that can sleep.
 #[derive(Default)]
 struct Sleeper {
     is_asleep: AtomicBool,
     thread: OnceLock<Thread>,
 }
 
-/// How long threads wait awake.
+/// Duration of waiting before sleep.
 #[derive(Clone, Copy)]
 struct Patience {
     spins: u32,
@@ -58,25 +59,26 @@ impl Meeting {
         }
     }
 
-    /// Keep it as long as the thread takes part. The leader has a command that ends the followers.
+    /// Guard for the lifetime of a thread. The leader passes the command that ends the followers.
     pub(crate) const fn attend(&self, last_command: Option<u64>) -> Attendance<'_> {
         Attendance { meeting: self, last_command }
     }
 
-    /// A follower waits for step `step`, counted from 0, and is told what to do; it has done all before it.
+    /// Called by a follower: waits for step `step`, counted from 0, and returns its command. All earlier
+    /// steps of the follower are finished.
     pub(crate) fn wait_for(&self, step: u64, follower: usize) -> u64 {
         self.followers[follower].wait(self.patience, || self.begun.load(Ordering::SeqCst) > step);
         self.command.load(Ordering::Relaxed)
     }
 
-    /// A follower has done its step.
+    /// Called by a follower that has finished its step.
     pub(crate) fn arrive(&self) {
         if self.arrived.fetch_add(1, Ordering::SeqCst) + 1 == self.followers.len() {
             self.leader.wake();
         }
     }
 
-    /// The leader lets all begin the next step.
+    /// Called by the leader: starts the next step of all followers.
     pub(crate) fn begin(&self, command: u64) {
         self.arrived.store(0, Ordering::Relaxed);
         self.command.store(command, Ordering::Relaxed);
@@ -84,10 +86,10 @@ impl Meeting {
         self.followers.iter().for_each(Sleeper::wake);
     }
 
-    /// The leader waits until all have done the step.
+    /// Called by the leader: waits until all followers have finished the step.
     ///
     /// # Panics
-    /// When one of them has.
+    /// If one of them has.
     pub(crate) fn wait_for_all(&self) {
         let is_broken = || self.is_broken.load(Ordering::SeqCst);
         let have_all_arrived = || self.arrived.load(Ordering::SeqCst) == self.followers.len();
@@ -118,8 +120,8 @@ impl Patience {
 impl Sleeper {
     /// Waits on this thread until `is_over`.
     ///
-    /// Either [`Self::wake`] sees that it sleeps, or it sees what was done before the call: both orders are
-    /// sequentially consistent.
+    /// Either [`Self::wake`] observes that the thread sleeps, or the thread observes the state set before the
+    /// call: both orders are sequentially consistent.
     fn wait(&self, patience: Patience, is_over: impl Fn() -> bool) {
         for attempt in 0..patience.spins + patience.yields {
             if is_over() {
@@ -135,7 +137,7 @@ impl Sleeper {
         self.is_asleep.store(false, Ordering::SeqCst);
     }
 
-    /// Wakes the thread if it sleeps. What it waits for has been done.
+    /// Wakes the thread if it sleeps. The state that it waits for is already set.
     fn wake(&self) {
         if self.is_asleep.load(Ordering::SeqCst)
             && let Some(thread) = self.thread.get()
@@ -152,7 +154,7 @@ mod tests {
 
     const STEPS: u64 = 50;
 
-    /// Two followers, of which one is slow now and then, and a leader that says the number of the step.
+    /// Two followers, one of them slow at times, and a leader whose command is the number of the step.
     fn meet(patience: Patience) {
         let meeting = Meeting { patience, ..Meeting::new(2) };
         let done = AtomicU64::new(0);

@@ -1,11 +1,12 @@
-//! The same work on parts that have nothing to do with each other, each part on a thread of its own.
+//! Independent work items, one thread each.
 
 use std::thread;
 
-/// What `make` gives for each of `parts`, in their order. An only part needs no other thread.
+/// Results of `make` for each of `parts`, in their order, one thread per part. A single part runs on the
+/// calling thread.
 ///
 /// # Panics
-/// When `make` does.
+/// If `make` does.
 pub fn on_threads<P, T>(parts: impl IntoIterator<Item = P>, make: impl Fn(P) -> T + Sync) -> Vec<T>
 where
     P: Send,
@@ -17,7 +18,7 @@ where
         let make = &make;
         let others: Vec<_> = parts.map(|part| scope.spawn(move || make(part))).collect();
         let first = make(first);
-        // A panic goes on where it was asked for the work.
+        // Propagates a panic to the calling thread.
         let join = |made: thread::ScopedJoinHandle<'_, T>| {
             made.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         };

@@ -9,35 +9,35 @@ use std::collections::BinaryHeap;
 use std::ops::Range;
 use units::{Instant, Span};
 
-/// How many nodes ahead each stage of [`Node::prefetch`] is.
+/// Distance in nodes between the one being processed and the one prefetched, per stage of [`Node::prefetch`].
 const PREFETCH_AHEAD: [usize; 3] = [6, 3, 1];
 
-/// How a partition is laid out.
+/// Layout of a partition.
 #[derive(Clone, Copy, Debug)]
 pub struct PartitionPlan {
-    /// This partition.
+    /// Index of this partition.
     pub index: u32,
-    /// How many there are.
+    /// Number of partitions.
     pub partitions: usize,
-    /// How many of them share a processor, and so its caches.
+    /// Number of partitions per processor, which share its caches.
     pub sharing: usize,
     /// Length of a window: at most the smallest latency of any link.
     pub span: Span,
-    /// Windows that inboxes are kept for: a power of two above the largest latency in windows.
+    /// Windows with a slot for active nodes: a power of two above the largest latency in windows.
     pub slots: usize,
 }
 
-/// Everything there is in a partition between two windows, or parts of one.
+/// State of a partition between two windows, or between parts of one.
 pub struct State<'a, N: Node> {
     /// The nodes, in order.
     pub nodes: &'a mut [N],
-    /// What is on its way to them.
+    /// Messages in flight to the nodes.
     pub inboxes: &'a mut [Inbox<N::Message>],
-    /// Counted so far.
+    /// Counters so far.
     pub totals: &'a mut N::Totals,
 }
 
-/// Nodes, their inboxes and their wake-up times.
+/// Nodes with their inboxes and wake-up times, processed by one thread.
 pub struct Partition<N: Node, P> {
     nodes: Vec<N>,
     /// The inboxes of node `i` are `first_inbox[i]..first_inbox[i + 1]`.
@@ -45,7 +45,7 @@ pub struct Partition<N: Node, P> {
     context: Context<N::Message, N::Record, N::Totals>,
     /// The nodes of each side, if there are two.
     sides: Option<[BitSet; 2]>,
-    /// Which nodes the probe sees, if there are two sides.
+    /// Whether the probe observes each node, if there are two sides.
     seen: Vec<bool>,
     /// Wake-ups beyond the horizon, as (window, node).
     sleepers: BinaryHeap<Reverse<(u64, u32)>>,
@@ -55,7 +55,7 @@ pub struct Partition<N: Node, P> {
     probe: P,
     activations: u64,
     scratch: N::Scratch,
-    /// Scratch space: who is active in this window.
+    /// Temporary memory: nodes active in this window.
     turn: Vec<u32>,
 }
 
@@ -63,7 +63,7 @@ impl<N: Node, P: Probe<N>> Partition<N, P> {
     /// A partition of `nodes`, each with its number of inboxes; all of them are active in window 0.
     ///
     /// # Panics
-    /// When the slots of the plan are no power of two.
+    /// If `slots` of the plan is not a power of two.
     pub fn new(plan: PartitionPlan, nodes: Vec<N>, inboxes: &[u32], probe: P) -> Self {
         let mut first_inbox = vec![0];
         for count in inboxes {
@@ -90,7 +90,8 @@ impl<N: Node, P: Probe<N>> Partition<N, P> {
         }
     }
 
-    /// Has the nodes on two sides, which may take turns: every link leads from one to the other.
+    /// Assigns the nodes to two sides, which may then alternate; every link must lead from one side to the
+    /// other.
     pub fn take_sides(&mut self, sides: impl Iterator<Item = Side>) {
         let mut members = [(); 2].map(|()| BitSet::new(self.nodes.len()));
         (0..).zip(sides).for_each(|(node, side)| members[side.index()].insert(node));
@@ -98,18 +99,18 @@ impl<N: Node, P: Probe<N>> Partition<N, P> {
         self.seen = self.probe.sees(&self.nodes);
     }
 
-    /// Nodes may take turns.
+    /// Whether nodes are assigned to sides, which may alternate.
     pub(crate) const fn has_sides(&self) -> bool {
         self.sides.is_some()
     }
 
-    /// When the probe looks next.
+    /// Time of the next observation by the probe.
     pub(crate) fn due(&self) -> Due {
         let window = window_from(self.probe.due(), self.span);
         Due { window, is_active: self.context.is_active(window) }
     }
 
-    /// Processes every active node once.
+    /// Processes every active node of the step once.
     pub(crate) fn process_step(&mut self, step: Step) {
         match step.side {
             None => self.process(step.window(self.span)),
@@ -117,7 +118,7 @@ impl<N: Node, P: Probe<N>> Partition<N, P> {
         }
     }
 
-    /// Processes every active node once.
+    /// Processes every active node of a window once.
     pub(crate) fn process(&mut self, window: Window) {
         self.probe.observe(window, &self.nodes, self.context.totals);
         let mut turn = std::mem::take(&mut self.turn);
@@ -140,8 +141,8 @@ impl<N: Node, P: Probe<N>> Partition<N, P> {
         self.process_turn(turn, window);
     }
 
-    /// Lets the probe look before the last part of `window`: those of `turn` that it sees are processed until
-    /// then, and then for the rest, and no longer stand in `turn`.
+    /// Runs the probe before the last window of `window`. The nodes of `turn` that the probe observes are
+    /// processed up to that time and, after the observation, for the rest, and are removed from `turn`.
     #[cold]
     fn probe_between(&mut self, turn: &mut Vec<u32>, window: Window) {
         let rest = Window::new(window.index, self.span);
@@ -151,14 +152,14 @@ impl<N: Node, P: Probe<N>> Partition<N, P> {
         self.process_all(&seen, rest);
     }
 
-    /// Processes the nodes of `turn`, which is given back empty.
+    /// Processes the nodes of `turn`, and keeps its memory for the next step.
     fn process_turn(&mut self, mut turn: Vec<u32>, window: Window) {
         self.process_all(&turn, window);
         turn.clear();
         self.turn = turn;
     }
 
-    /// Processes `nodes`, each of which asks for those that follow.
+    /// Processes `nodes`, prefetching the following ones.
     fn process_all(&mut self, nodes: &[u32], window: Window) {
         for (place, &node) in nodes.iter().enumerate() {
             if self.context.is_large() {
@@ -168,7 +169,7 @@ impl<N: Node, P: Probe<N>> Partition<N, P> {
         }
     }
 
-    /// Processes every node once in what is left of a window, of which the part before was processed.
+    /// Processes every node once in the rest of a window whose first part was processed.
     pub(crate) fn process_rest(&mut self, window: Window) {
         self.context.enter(window.index, &mut self.turn);
         self.turn.clear();
@@ -177,14 +178,15 @@ impl<N: Node, P: Probe<N>> Partition<N, P> {
         }
     }
 
-    /// Everything there is between two windows, or parts of one. Times in it are changed in
-    /// [`Hooks::look`](crate::Hooks::look) alone, which then says to what time the world has jumped.
+    /// The state between two windows, or between parts of one. Times in it may be changed only in
+    /// [`Hooks::look`](crate::Hooks::look), which must return the time to which the world has jumped.
     pub fn state_mut(&mut self) -> State<'_, N> {
         let (inboxes, totals) = self.context.state_mut();
         State { nodes: &mut self.nodes, inboxes, totals }
     }
 
-    /// Time has jumped to the start of `window`, which goes to `process_rest` next.
+    /// Adjusts activity after time has jumped to the start of `window`, which `process_rest` must process
+    /// next.
     pub(crate) fn jump(&mut self, window: Window) {
         self.sleepers.clear();
         self.sleeping_until.fill(u64::MAX);
@@ -194,7 +196,7 @@ impl<N: Node, P: Probe<N>> Partition<N, P> {
         }
     }
 
-    /// Asks for the memory of the nodes that follow the first of `turn`.
+    /// Prefetches the memory of the nodes after the first of `turn`.
     #[inline]
     fn prefetch_nodes(&mut self, turn: &[u32]) {
         for (stage, ahead) in PREFETCH_AHEAD.into_iter().enumerate() {
@@ -210,7 +212,7 @@ impl<N: Node, P: Probe<N>> Partition<N, P> {
         let inboxes = inboxes_of(&self.first_inbox, node);
         let wake = self.nodes[node as usize].process(window, inboxes, &mut self.scratch, &mut self.context);
         self.activations += 1;
-        // What is due in the rest of a window that was cut will be seen there.
+        // Events in the rest of a window that was cut are found when the rest is processed.
         if wake != Instant::NEVER && wake.0 / self.span.0 > window.index {
             self.schedule(node, wake.0 / self.span.0);
         }
@@ -225,7 +227,7 @@ impl<N: Node, P: Probe<N>> Partition<N, P> {
         }
     }
 
-    /// Wakes those who sleep until window `last` at the most.
+    /// Wakes the nodes that sleep until window `last` or earlier.
     fn wake_sleepers(&mut self, last: u64) {
         while let Some(&Reverse((due, node))) = self.sleepers.peek() {
             if due > last {
@@ -239,23 +241,23 @@ impl<N: Node, P: Probe<N>> Partition<N, P> {
         }
     }
 
-    /// The next window in which anything happens, as far as this partition knows.
+    /// The next window with events, as far as this partition knows.
     pub(crate) fn next_window(&self) -> Option<u64> {
         let sleeper = self.sleepers.peek().map(|&Reverse((window, _))| window);
         [self.context.next_active(), self.context.next_remote(), sleeper].into_iter().flatten().min()
     }
 
-    /// Takes in messages from another partition.
+    /// Delivers messages from another partition.
     pub(crate) fn receive(&mut self, mail: &mut Letters<N::Message>) {
         self.context.receive_all(mail);
     }
 
-    /// Another partition that something leaves for, and what; take it.
+    /// Another partition with messages to it, and the messages; the caller drains them.
     pub(crate) fn next_leaving(&mut self) -> Option<(u32, &mut Letters<N::Message>)> {
         self.context.next_leaving()
     }
 
-    /// What the nodes reported since this was last drained.
+    /// Records reported by the nodes since this was last drained.
     pub fn records(&mut self) -> &mut Vec<N::Record> {
         &mut self.context.records
     }
@@ -285,7 +287,7 @@ impl<N: Node, P: Probe<N>> Partition<N, P> {
         self.span
     }
 
-    /// When the first of the messages that no node has seen yet arrives.
+    /// Arrival of the first message that no node has received yet.
     pub fn next_arrival(&self) -> Instant {
         self.context.first_arrival()
     }
@@ -295,21 +297,21 @@ impl<N: Node, P: Probe<N>> Partition<N, P> {
         self.activations
     }
 
-    /// Counted so far.
+    /// Counters so far.
     pub const fn totals(&self) -> N::Totals {
         self.context.totals
     }
 
-    /// Messages that node `node` has not seen yet by its inbox `inbox`.
+    /// Messages in flight to node `node` on its inbox `inbox`.
     ///
     /// # Panics
-    /// When there is no such node or inbox.
+    /// If there is no such node or inbox.
     pub fn on_way_to(&self, node: u32, inbox: usize) -> impl Iterator<Item = &N::Message> {
         let inbox = inboxes_of(&self.first_inbox, node).start + inbox as u32;
         self.context.on_way_to(inbox)
     }
 
-    /// Messages that no node has seen yet and that `counts` tells to count.
+    /// Number of messages in flight for which `counts` is true.
     pub fn in_flight(&self, counts: impl Fn(&N::Message) -> bool) -> u64 {
         self.context.in_flight(counts)
     }

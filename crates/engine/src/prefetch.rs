@@ -1,9 +1,9 @@
-//! Asking for memory before it is needed.
+//! Memory prefetching.
 
 /// Bytes of a cache line.
 pub const LINE_BYTES: usize = 64;
 
-/// Asks for the first line of `items[index]`; does nothing if there is no such item.
+/// Prefetches the first line of `items[index]`; does nothing if there is no such item.
 #[inline]
 pub fn prefetch<T>(items: &[T], index: usize) {
     if let Some(item) = items.get(index) {
@@ -11,19 +11,19 @@ pub fn prefetch<T>(items: &[T], index: usize) {
     }
 }
 
-/// Asks for the first line of `items[index]`, or for some memory of no use if there is no such item.
+/// Prefetches the first line of `items[index]`, or an arbitrary line if there is no such item.
 #[inline]
 pub(crate) fn prefetch_any<T>(items: &[T], index: usize) {
     prefetch_address(items.as_ptr().wrapping_add(index).cast());
 }
 
-/// Asks for all of `items[index]`; does nothing if there is no such item.
+/// Prefetches all of `items[index]`; does nothing if there is no such item.
 #[inline]
 pub fn prefetch_whole<T>(items: &[T], index: usize) {
     prefetch_first(items, index, size_of::<T>());
 }
 
-/// Asks for both ends of `items[index]`, which has no more than two lines; does nothing if there is no such
+/// Prefetches both ends of `items[index]`, which has at most two lines; does nothing if there is no such
 /// item.
 #[inline]
 pub fn prefetch_ends<T>(items: &[T], index: usize) {
@@ -33,7 +33,7 @@ pub fn prefetch_ends<T>(items: &[T], index: usize) {
     }
 }
 
-/// Asks for the first `bytes` of `items[index]`; does nothing if there is no such item.
+/// Prefetches the first `bytes` of `items[index]`; does nothing if there is no such item.
 #[inline]
 pub fn prefetch_first<T>(items: &[T], index: usize, bytes: usize) {
     if let Some(item) = items.get(index) {
@@ -41,35 +41,35 @@ pub fn prefetch_first<T>(items: &[T], index: usize, bytes: usize) {
     }
 }
 
-/// Asks for all of `item`.
+/// Prefetches all of `item`.
 #[inline]
 pub fn prefetch_item<T>(item: &T) {
     prefetch_lines(item, size_of::<T>());
 }
 
-/// Asks for the first `bytes` of `item`.
+/// Prefetches the first `bytes` of `item`.
 #[inline]
 pub fn prefetch_lines<T>(item: &T, bytes: usize) {
     (0..bytes.div_ceil(LINE_BYTES)).for_each(|line| prefetch_line(item, line));
 }
 
-/// Asks for a line of `item`, counted from its beginning.
+/// Prefetches a line of `item`, counted from its start.
 #[inline]
 pub fn prefetch_line<T>(item: &T, line: usize) {
     prefetch_byte(item, line * LINE_BYTES);
 }
 
-/// Asks for the line with a byte of `item`.
+/// Prefetches the line that contains a byte of `item`.
 #[inline]
 fn prefetch_byte<T>(item: &T, byte: usize) {
     prefetch_address(std::ptr::from_ref(item).cast::<i8>().wrapping_add(byte));
 }
 
-/// Asks for the line at an address; does nothing on processors for which Rust has no stable instruction.
+/// Prefetches the line at an address; does nothing on processors for which Rust has no stable instruction.
 #[inline]
 fn prefetch_address(address: *const i8) {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: the instruction changes nothing but caches, whatever the address, and is part of every x86-64.
+    // SAFETY: the instruction affects only caches, for any address, and exists on every x86-64.
     unsafe {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
         _mm_prefetch::<_MM_HINT_T0>(address);

@@ -1,17 +1,17 @@
-//! A queue in a ring.
+//! FIFO queue in a ring buffer.
 
 use crate::prefetch::{LINE_BYTES, prefetch_any};
 
-/// Slots of a ring that holds its first item.
+/// Slots of a ring at the first item.
 const SLOTS_MIN: usize = 8;
 
-/// A queue of plain values that doubles when it is full: in steady state nothing is allocated. 24 bytes,
-/// where a deque of the standard library has 32.
+/// FIFO queue of plain values in a ring buffer that doubles when it is full: nothing is allocated in steady
+/// state. 24 bytes, compared with 32 for a deque of the standard library.
 #[derive(Debug)]
 pub struct Ring<T> {
-    /// A power of two of slots, or none yet.
+    /// A power of two of slots; empty before the first item.
     slots: Box<[T]>,
-    /// Items taken out and put in since the start, modulo 2^32.
+    /// Items removed and appended since the start, modulo 2^32.
     taken: u32,
     put: u32,
 }
@@ -23,28 +23,28 @@ impl<T> Default for Ring<T> {
 }
 
 impl<T: Copy> Ring<T> {
-    /// Items in the queue.
+    /// Number of items.
     #[inline]
     #[must_use]
     pub const fn len(&self) -> usize {
         self.put.wrapping_sub(self.taken) as usize
     }
 
-    /// Nothing is in it.
+    /// Whether it has no items.
     #[inline]
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.taken == self.put
     }
 
-    /// The item that was put in first.
+    /// The oldest item.
     #[inline]
     pub fn front(&self) -> Option<&T> {
-        // SAFETY: something was put in.
+        // SAFETY: the ring is not empty.
         if self.is_empty() { None } else { Some(unsafe { self.item(self.taken) }) }
     }
 
-    /// Takes out the item that was put in first.
+    /// Removes and returns the oldest item.
     #[inline]
     pub fn pop_front(&mut self) -> Option<T> {
         let item = *self.front()?;
@@ -52,7 +52,7 @@ impl<T: Copy> Ring<T> {
         Some(item)
     }
 
-    /// Takes out the first item, which was looked at where it stands; does nothing if there is none.
+    /// Removes the oldest item without copying it; does nothing if there is none.
     #[inline]
     pub const fn drop_front(&mut self) {
         if !self.is_empty() {
@@ -60,8 +60,8 @@ impl<T: Copy> Ring<T> {
         }
     }
 
-    /// Takes out items from the first on while `is_next` holds, and has `put` lay them into `room`, which is
-    /// large enough for all. Returns how many they are.
+    /// Removes items from the oldest on while `is_next` is true, and writes them to `room` with `put`; `room`
+    /// must be large enough for all. Returns their number.
     #[inline(always)]
     pub(crate) fn pop_while<U>(
         &mut self,
@@ -72,7 +72,7 @@ impl<T: Copy> Ring<T> {
         let first = self.taken;
         let mut taken = first;
         for place in &mut room[..self.len()] {
-            // SAFETY: no more are taken than were put in, so that something was.
+            // SAFETY: at most as many items are removed as were appended, so the ring has slots.
             let item = unsafe { self.item(taken) };
             if !is_next(item) {
                 break;
@@ -85,7 +85,7 @@ impl<T: Copy> Ring<T> {
         taken.wrapping_sub(first) as usize
     }
 
-    /// Begins at the first slot again if the ring is empty: what it uses of the memory is what it holds then.
+    /// Restarts at the first slot if the ring is empty, so that it reuses the same memory.
     #[inline]
     pub const fn rewind(&mut self) {
         if self.is_empty() {
@@ -94,27 +94,27 @@ impl<T: Copy> Ring<T> {
         }
     }
 
-    /// Puts in `item` as the last.
+    /// Appends `item`.
     #[inline]
     pub fn push_back(&mut self, item: T) {
         self.push_with(|| item);
     }
 
-    /// Puts in what `make` gives, which is put together where it is to stand.
+    /// Appends the item built by `make`, which is built directly in its slot.
     #[inline(always)]
     pub fn push_with(&mut self, make: impl Fn() -> T) {
         if self.len() == self.slots.len() {
             self.grow(make());
         }
         let slot = self.slot(self.put);
-        // SAFETY: there are slots, more than items, and a place masked by their number less one is one of
-        // them.
+        // SAFETY: there are more slots than items, and an index masked by the number of slots minus one is
+        // valid.
         let place = unsafe { self.slots.get_unchecked_mut(slot) };
         *place = make();
         self.put = self.put.wrapping_add(1);
     }
 
-    /// Doubles the ring; `filler` stands where nothing is.
+    /// Doubles the ring; `filler` initialises the free slots.
     #[cold]
     fn grow(&mut self, filler: T) {
         let mut slots = Vec::with_capacity((self.slots.len() * 2).max(SLOTS_MIN));
@@ -125,12 +125,12 @@ impl<T: Copy> Ring<T> {
         self.slots = slots.into_boxed_slice();
     }
 
-    /// Items from the first to the last.
+    /// Items, oldest first.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &T> {
         (0..self.len() as u32).map(|place| &self.slots[self.slot(self.taken.wrapping_add(place))])
     }
 
-    /// Changes every item, from the first to the last.
+    /// Changes every item, oldest first.
     pub fn change_all(&mut self, mut change: impl FnMut(&mut T)) {
         for place in 0..self.len() as u32 {
             let slot = self.slot(self.taken.wrapping_add(place));
@@ -143,11 +143,11 @@ impl<T: Copy> Ring<T> {
         (count & (self.slots.len() as u32).wrapping_sub(1)) as usize
     }
 
-    /// The item with `count` items before it since the start.
+    /// The item with `count` items appended before it since the start.
     ///
     /// # Safety
-    /// Something was put in before, so that there are slots: a place masked by their number less one is one
-    /// of them.
+    /// An item was appended before, so there are slots, and an index masked by their number minus one is
+    /// valid.
     #[inline]
     unsafe fn item(&self, count: u32) -> &T {
         debug_assert!(!self.slots.is_empty(), "there are slots once something was put in");
@@ -155,7 +155,7 @@ impl<T: Copy> Ring<T> {
         unsafe { self.slots.get_unchecked(self.slot(count)) }
     }
 
-    /// The item that `place` came before.
+    /// The item at index `place`; 0 is the oldest.
     #[inline]
     pub fn get(&self, place: usize) -> Option<&T> {
         if place < self.len() {
@@ -165,19 +165,19 @@ impl<T: Copy> Ring<T> {
         }
     }
 
-    /// Asks for the memory of the first items, of no more than so many.
+    /// Prefetches the memory of the oldest items, at most `items`.
     #[inline]
     pub fn prefetch_first(&self, items: usize) {
         self.prefetch_lines(self.taken, items.min(self.len()));
     }
 
-    /// Asks for the memory of the next items to be put in, of so many.
+    /// Prefetches the memory of the next `items` items to be appended.
     #[inline]
     pub fn prefetch_next(&self, items: usize) {
         self.prefetch_lines(self.put, items);
     }
 
-    /// Asks for the memory of so many items from that one on.
+    /// Prefetches the memory of `items` items from number `first` on.
     #[inline]
     fn prefetch_lines(&self, first: u32, items: usize) {
         let step = (LINE_BYTES / size_of::<T>().max(1)).max(1) as u32;

@@ -1,4 +1,4 @@
-//! The engine on a toy world: nodes on a ring that pass tokens on and note what they saw.
+//! Tests of the engine with a ring of nodes that pass on tokens and record them.
 
 use crate::{
     Context, Destination, Hooks, Message, Node, Partition, PartitionPlan, Probe, Side, Totals, Window, run,
@@ -38,7 +38,7 @@ impl Totals for Sent {
     }
 }
 
-/// What a node saw: (time, node, inbox, token).
+/// A token at a node: (time, node, inbox, token).
 type Sighting = (Instant, u32, usize, u32);
 
 /// Passes a token to both neighbours, to one of them after a long time.
@@ -117,7 +117,7 @@ struct Witness {
     stop_after: Option<usize>,
     panics: bool,
     activations: u64,
-    /// Until then nodes take turns.
+    /// Time until which the sides may alternate.
     apart_until: Instant,
 }
 
@@ -135,7 +135,7 @@ impl Hooks<Relay, Blind> for Witness {
     }
 }
 
-/// Twelve nodes in a ring over `partitions`, with windows kept for 8 spans and sleeps far beyond.
+/// Twelve nodes in a ring over `partitions`, with 8 slots and sleep times far beyond.
 fn ring(partitions: u32) -> Vec<Partition<Relay, Blind>> {
     const NODES: u32 = 12;
     let home = |node: u32| (node % partitions, node / partitions);
@@ -192,7 +192,7 @@ fn every_partition_count_sees_the_same_in_the_same_windows() {
 fn sides_that_take_turns_see_the_same_in_fewer_windows() {
     let whole = witness(1, Instant::ZERO);
     for partitions in [1, 2, 3, 5] {
-        // They meet in the middle of what a token does, or never.
+        // The sides synchronise while tokens are in flight, or never.
         for apart_until in [Instant(650), Instant(1_001), Instant::NEVER] {
             let apart = witness(partitions, apart_until);
             assert_eq!(apart.seen, whole.seen);

@@ -1,7 +1,7 @@
-//! Drives partitions step by step, on one thread or several, with the same result.
+//! Runs partitions step by step, on one thread or several, with the same result.
 //!
-//! After each step one thread collects what was reported, asks the hooks whether to go on, and names the next
-//! step; the others wait.
+//! After each step one thread collects the reports, calls the hooks, and chooses the next step; the others
+//! wait.
 
 use crate::mail::{Mail, lock};
 use crate::meeting::Meeting;
@@ -11,10 +11,10 @@ use std::ops::ControlFlow;
 use std::sync::Mutex;
 use units::{Instant, Span};
 
-/// Observes a run from outside the simulated world.
+/// Observer of a run, outside the simulated world.
 pub trait Hooks<N: Node, P> {
-    /// Called after each window, or step of two, with what was reported in it, in no particular order, and
-    /// the totals since the start. `Break` ends the run.
+    /// Called after each window, or step of two windows, with the records reported in it, in no particular
+    /// order, and the totals since the start. `Break` ends the run.
     fn after_window(
         &mut self,
         window: Window,
@@ -22,22 +22,22 @@ pub trait Hooks<N: Node, P> {
         totals: N::Totals,
     ) -> ControlFlow<()>;
 
-    /// Until then nobody needs the state of the world as a whole, and the run goes on whatever happens. Asked
-    /// before each step.
+    /// Time until which the state of the whole world is not needed and the run continues in any case, so that
+    /// its sides may be at different times. Called before each step.
     fn apart_until(&self, totals: N::Totals) -> Instant {
         let _ = totals;
         Instant::ZERO
     }
 
-    /// On one thread, asked before each window of all nodes, and after each look for the rest of it: a time
-    /// in it at which [`Self::look`] is to be called.
+    /// On one thread: called before each window of all nodes, and for the rest of a window after each
+    /// [`Self::look`]. Returns a time in the window at which [`Self::look`] must be called.
     fn cut(&mut self, window: Window, partition: &mut Partition<N, P>) -> Option<Instant> {
         let _ = (window, partition);
         None
     }
 
-    /// Called at such a time. May move the partition on ([`Partition::state_mut`]); returns the time it is
-    /// then at.
+    /// Called at the time returned by [`Self::cut`]. May advance the partition in time
+    /// ([`Partition::state_mut`]); returns the resulting time.
     fn look(&mut self, now: Instant, partition: &mut Partition<N, P>) -> Instant {
         let _ = partition;
         now
@@ -47,17 +47,17 @@ pub trait Hooks<N: Node, P> {
 /// Why a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outcome {
-    /// The hooks ended it; otherwise nothing more could happen.
+    /// The hooks ended it; otherwise no events were left.
     pub stopped: bool,
     /// The last window processed.
     pub last: Window,
 }
 
-/// Runs until the hooks end it or nothing more can happen, in windows of length `span`, that of every
-/// partition's plan. One thread per partition.
+/// Runs until the hooks end the run or no events are left, in windows of length `span`, which is that of
+/// every partition's plan. One thread per partition.
 ///
 /// # Panics
-/// When there is no partition; when a node, a probe or a hook does.
+/// If there is no partition, or a node, a probe or a hook panics.
 pub fn run<N, P, H>(partitions: &mut [Partition<N, P>], span: Span, hooks: &mut H) -> Outcome
 where
     N: Node,
@@ -89,7 +89,7 @@ where
     }
 }
 
-/// Processes what comes next, and tells what that was.
+/// Processes and returns the next step.
 fn process_next<N, P, H>(
     partition: &mut Partition<N, P>,
     turns: &mut Turns,
@@ -115,7 +115,7 @@ where
     step
 }
 
-/// The window before which the sides of the world need not meet.
+/// The window until which the sides of the world may be at different windows.
 fn apart_until<N, P, H>(partition: &Partition<N, P>, hooks: &H, totals: N::Totals, span: Span) -> u64
 where
     N: Node,
@@ -125,8 +125,8 @@ where
     if partition.has_sides() { window_from(hooks.apart_until(totals), span) } else { 0 }
 }
 
-/// Processes a window of which the state is looked at on the way, once or more; returns the last part of it,
-/// or, if time was skipped, of the one that followed.
+/// Processes a window that is cut once or more to inspect the state; returns its last part or, if time was
+/// skipped, the last part of the window reached.
 #[cold]
 fn process_cut<N, P, H>(
     partition: &mut Partition<N, P>,
@@ -157,7 +157,7 @@ where
     rest
 }
 
-/// Processes a part of a window; `is_first` if nothing of it was processed.
+/// Processes a part of a window; `is_first` if no part of it was processed before.
 fn process_part<N: Node, P: Probe<N>>(partition: &mut Partition<N, P>, part: Window, is_first: bool) {
     if is_first {
         partition.process(part);
@@ -166,22 +166,22 @@ fn process_part<N: Node, P: Probe<N>>(partition: &mut Partition<N, P>, part: Win
     }
 }
 
-/// The command that tells workers to end, and the number of a window that never comes.
+/// The command that ends workers; not the code of any step.
 const STOP: u64 = u64::MAX;
 
-/// What the threads of a run share.
+/// State shared by the threads of a run.
 struct Shared<M, R, T> {
     mail: Mail<M>,
     told: Vec<Mutex<Told<R, T>>>,
     meeting: Meeting,
 }
 
-/// What a partition tells the leader after a step.
+/// Report of a partition to the leader after a step.
 struct Told<R, T> {
     records: Vec<R>,
     totals: T,
     next_window: Option<u64>,
-    /// Something happens in the window before which the probe is to look.
+    /// There are events in the window before which the probe is due.
     is_due_active: bool,
 }
 
@@ -196,7 +196,7 @@ impl<M, R, T: Totals> Shared<M, R, T> {
         }
     }
 
-    /// Processes `step` in one partition and tells what came of it.
+    /// Processes `step` in one partition and stores the report.
     fn step<N, P>(&self, me: usize, partition: &mut Partition<N, P>, step: Step)
     where
         N: Node<Message = M, Record = R, Totals = T>,
@@ -212,7 +212,7 @@ impl<M, R, T: Totals> Shared<M, R, T> {
         told.is_due_active = partition.due().is_active;
     }
 
-    /// What all partitions together told, but for the records, which are added to `records`.
+    /// The combined report of all partitions; records are appended to `records`.
     fn collect(&self, records: &mut Vec<R>) -> Told<R, T> {
         let mut all: Vec<_> = self.told.iter().map(lock).collect();
         all.iter_mut().for_each(|told| records.append(&mut told.records));
@@ -246,7 +246,7 @@ where
     })
 }
 
-/// A worker: processes each step that is named until the end.
+/// Worker thread: processes each step until [`STOP`].
 fn follow<N: Node, P: Probe<N>>(
     shared: &Shared<N::Message, N::Record, N::Totals>,
     follower: usize,
@@ -257,7 +257,7 @@ fn follow<N: Node, P: Probe<N>>(
     for number in 0.. {
         let step = shared.meeting.wait_for(number, follower);
         if step == STOP {
-            // What is still on its way stays with its receiver, to be counted.
+            // Messages in flight are delivered, so that they are counted.
             return shared.mail.take(me, partition);
         }
         shared.step(me, partition, Step::from_code(step));
@@ -265,7 +265,7 @@ fn follow<N: Node, P: Probe<N>>(
     }
 }
 
-/// The thread that also runs the hooks and names the next step.
+/// Leader thread: processes its partition, runs the hooks and chooses the next step.
 fn lead<N, P, H>(
     shared: &Shared<N::Message, N::Record, N::Totals>,
     partition: &mut Partition<N, P>,

@@ -1,41 +1,42 @@
-//! Who is processed next and until when: all nodes window by window, or the two sides of the world in turn.
+//! Choice of the next step: all nodes window by window, or the two sides of the world alternately.
 //!
-//! Where every link leads from one side to the other, as between hosts and spines on the one and leaves on
-//! the other, what a side does in a window reaches the other in the next at the earliest, and what comes of
-//! it reaches the first in the one after that. So a side that is a window behind the other can be processed
-//! for two windows at once and is a window ahead then:
+//! If every link leads from one side to the other, for example with hosts and spines on one and leaves on the
+//! other, events of a side in a window affect the other side in the next window at the earliest, and the
+//! first side again in the window after that. So a side that is one window behind the other can be processed
+//! for two windows at once, and is then one window further:
 //!
 //! ```text
 //! first side   | 0 | 1   2 | 3   4 | 5   6 |
 //! second side  | 0   1 | 2   3 | 4   5 | 6 |
 //! ```
 //!
-//! Each node is taken into the cache half as often, for twice as much. Before somebody looks at the world as
-//! a whole the sides meet: there the state is that of windows processed one by one, to the bit. A probe looks
-//! at few nodes, so the sides need not meet for it: at the end of the first of two windows the other side is
-//! where it looks, and of the side that is processed those that it sees stop there.
+//! Each node is loaded into the cache half as often, for twice the work. Before an observer inspects the
+//! whole world the sides synchronise: the state is then identical to that of windows processed one by one. A
+//! probe observes few nodes, so the sides need not synchronise for it: at the end of the first of two windows
+//! the other side is already at the time of the probe, and on the side being processed the observed nodes
+//! stop there.
 
 use crate::Window;
 use units::{Instant, Span};
 
-/// Parting for fewer windows saves nothing.
+/// Fewer windows than this are not worth processing the sides separately.
 const WINDOWS_MIN: u64 = 4;
 
-/// One of two sets of nodes such that all links lead from one to the other. Each of them can be processed for
-/// two windows at once while the other waits.
+/// One of two sets of nodes such that all links lead from one to the other. Either can be processed for two
+/// windows at once while the other waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// One of them.
+    /// The first side.
     First,
-    /// The other one.
+    /// The second side.
     Second,
 }
 
 impl Side {
-    /// Both.
+    /// Both sides.
     const ALL: [Self; 2] = [Self::First, Self::Second];
 
-    /// The other one.
+    /// The other side.
     #[inline]
     #[must_use]
     pub const fn other(self) -> Self {
@@ -51,36 +52,35 @@ impl Side {
     }
 }
 
-/// What is processed at once.
+/// Windows and nodes that are processed together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Step {
     /// The first window and one past the last.
     pub(crate) first: u64,
     pub(crate) end: u64,
-    /// All nodes if there is none.
+    /// The side; `None` for all nodes.
     pub(crate) side: Option<Side>,
-    /// The probe looks between the two windows.
+    /// The probe observes between the two windows.
     pub(crate) is_probed: bool,
 }
 
-/// When the probe looks next, if something happens then.
+/// Next observation by the probe.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Due {
-    /// It looks before that window if something happens in it, or before the first after it in which
-    /// something does.
+    /// It is due before this window if that has events, otherwise before the first later window with events.
     pub(crate) window: u64,
-    /// Something is known to happen in it.
+    /// The window is known to have events.
     pub(crate) is_active: bool,
 }
 
 impl Step {
-    /// A window of all nodes.
+    /// One window of all nodes.
     #[inline]
     pub(crate) const fn whole(window: u64) -> Self {
         Self { first: window, end: window + 1, side: None, is_probed: false }
     }
 
-    /// The same in one word.
+    /// The step as a single word.
     #[inline]
     pub(crate) const fn code(self) -> u64 {
         let side = match self.side {
@@ -101,7 +101,7 @@ impl Step {
         Self { first, end: first + 1 + (code >> 2 & 1), side, is_probed: code & 8 != 0 }
     }
 
-    /// Its time.
+    /// Its time span.
     #[inline]
     pub(crate) const fn window(self, span: Span) -> Window {
         let start = Window::new(self.first, span).start;
@@ -109,35 +109,35 @@ impl Step {
     }
 }
 
-/// How far each side is.
+/// Progress of each side.
 #[derive(Debug)]
 pub(crate) struct Turns {
-    /// The first window that was not processed, of each side.
+    /// The next window of each side.
     next: [u64; 2],
-    /// Where the sides meet again, if they are apart.
+    /// The window at which the sides synchronise, if they are at different windows.
     meeting: u64,
     is_ending: bool,
 }
 
 impl Turns {
-    /// At the start of the run.
+    /// State at the start of the run.
     pub(crate) const fn new() -> Self {
         Self { next: [0; 2], meeting: 0, is_ending: false }
     }
 
-    /// The sides are at the same window, and nothing keeps them from parting.
+    /// Whether the sides are at the same window.
     #[inline]
     const fn are_together(&self) -> bool {
         self.next[0] == self.next[1]
     }
 
-    /// The furthest that a side is.
+    /// The next window of the side that is further.
     #[inline]
     const fn front(&self) -> u64 {
         if self.next[0] > self.next[1] { self.next[0] } else { self.next[1] }
     }
 
-    /// What comes next.
+    /// The next step.
     pub(crate) fn step(&mut self, due: Due) -> Step {
         let window = self.front();
         if self.are_together() && (self.meeting <= window || due.window <= window) {
@@ -156,7 +156,8 @@ impl Turns {
         Step { first, end: end.min(self.meeting), side: Some(side), is_probed }
     }
 
-    /// Lets the sides part until window `meeting`, if they are together and that is worth it.
+    /// Lets the sides proceed separately until window `meeting`, if they are at the same window and it is
+    /// worth it.
     #[inline]
     pub(crate) fn part(&mut self, meeting: u64) {
         if self.are_together() && meeting >= self.front() + WINDOWS_MIN {
@@ -164,8 +165,8 @@ impl Turns {
         }
     }
 
-    /// Notes that `step` was processed; `next_active` is the first window in which something happens after
-    /// it, and the sides may be apart until `apart_until`. True if the run goes on.
+    /// Records that `step` was processed. `next_active` is the first window with events after it, and the
+    /// sides may be separate until `apart_until`. True if the run continues.
     pub(crate) fn go_on(
         &mut self,
         step: Step,
@@ -197,20 +198,20 @@ impl Turns {
         true
     }
 
-    /// Something asked for the end.
+    /// Whether a hook ended the run.
     #[inline]
     pub(crate) const fn was_stopped(&self) -> bool {
         self.is_ending
     }
 
-    /// The last window that was processed, of a run that has ended.
+    /// The last window processed, once the run has ended.
     #[inline]
     pub(crate) const fn last(&self, span: Span) -> Window {
         Window::new(self.front() - 1, span)
     }
 }
 
-/// The first window that begins at `at` or later.
+/// The first window that starts at `at` or later.
 #[inline]
 pub(crate) const fn window_from(at: Instant, span: Span) -> u64 {
     at.0.div_ceil(span.0)
@@ -223,7 +224,7 @@ mod tests {
     const SPAN: Span = Span(100);
     const NOTHING_DUE: Due = Due { window: u64::MAX, is_active: false };
 
-    /// Steps until the sides are together again.
+    /// Steps until the sides are at the same window again.
     fn steps(turns: &mut Turns) -> Vec<(u64, u64, Option<Side>)> {
         let mut steps = Vec::new();
         loop {
@@ -261,7 +262,7 @@ mod tests {
             assert!(turns.go_on(step, Some(0), false, 99));
             let step = turns.step(NOTHING_DUE);
             assert_eq!((step.first, step.end, step.side), (0, 2, Some(Side::Second)));
-            // What happens next is known, or is not, one window later.
+            // The next window with events is one window later, or there is none.
             let goes_on = turns.go_on(step, next.map(|next| next + 1), stops, apart_until);
             assert!(goes_on && !turns.are_together());
             let step = turns.step(NOTHING_DUE);

@@ -1,37 +1,37 @@
-//! What an adapter takes for messages beside the time of their bytes on the link.
+//! Per-message costs of a network adapter, in addition to the serialisation time of the bytes.
 //!
-//! Models a queue pair that begins a message no sooner than a cost after it was posted, and no sooner than that
-//! after it began the last one; and that sends its first bytes after a rest more slowly. What is inside (the
-//! doorbell, the fetch of the work request and of the first payload) is not told apart. What congestion control
-//! says holds besides.
+//! A queue pair starts a message at least `message_cost` after it was posted, and at least `message_cost`
+//! after the start of the previous message; after idling it sends its first bytes at a lower rate. The causes
+//! inside the adapter (doorbell, fetch of the work request and of the first payload) are not modelled
+//! separately. Congestion control applies in addition.
 
 use crate::{Controller, Position};
 use std::sync::Arc;
 use units::{Cycle, Instant, Rate, Span};
 use wire::Psn;
 
-/// What an adapter takes for messages. All values come from the run spec; nothing here has a default.
+/// Per-message costs of an adapter. All values come from the run spec; nothing here has a default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AdapterConfig {
-    /// From the posting of a message to its first packet, and from message to message.
+    /// Least time from the posting of a message to its first packet, and between the starts of two messages.
     pub message_cost: Span,
-    /// What a queue pair that had nothing in flight sends at `start_rate` at most [bytes on the link].
+    /// Bytes that a queue pair with nothing in flight sends at `start_rate` at most [bytes on the link].
     pub start_bytes: u32,
-    /// See there.
+    /// Rate of the first `start_bytes` after idling.
     pub start_rate: Rate,
 }
 
-/// The pace of one queue pair by its adapter.
+/// Pacing of one queue pair by its adapter, around its congestion control.
 #[derive(Clone, Debug)]
 pub struct Adapter {
     config: Arc<AdapterConfig>,
     /// Congestion control.
     inner: Controller,
-    /// When the adapter has the next packet.
+    /// Time from which the adapter has the next packet ready.
     ready_at: Instant,
-    /// When the message that is being sent began.
+    /// Time at which the current message started.
     began_at: Instant,
-    /// What is left of the bytes that it sends more slowly.
+    /// Remaining bytes to send at `start_rate`.
     start_left: u32,
     ends_message: bool,
 }
@@ -55,7 +55,8 @@ impl Adapter {
         self.ready_at.max(self.inner.ready_at())
     }
 
-    /// A message is posted where all others were sent; `is_at_rest` if they were acknowledged, too.
+    /// A message was posted after all earlier ones had been sent; `is_at_rest` if they were also
+    /// acknowledged.
     pub(crate) fn on_post(&mut self, now: Instant, is_at_rest: bool) {
         self.ready_at = self.ready_at.max(now + self.config.message_cost);
         if is_at_rest {
@@ -63,7 +64,7 @@ impl Adapter {
         }
     }
 
-    /// The next packet to be sent, at `now`, has that place in its message.
+    /// The next packet is sent at `now` and has this position in its message.
     pub(crate) fn on_position(&mut self, now: Instant, position: Position) {
         if position.starts_message() {
             self.began_at = now;
@@ -82,7 +83,7 @@ impl Adapter {
         }
     }
 
-    /// See [`Cycle`].
+    /// Visits the state for cycle detection; see [`Cycle`].
     pub(crate) fn visit(&mut self, cycle: &mut Cycle) {
         let Self { config: _, inner, ready_at, began_at, start_left, ends_message } = self;
         inner.visit(cycle);
@@ -116,7 +117,7 @@ mod tests {
         assert_eq!(adapter.ready_at(), Instant(1_250_000));
         send(&mut adapter, 1_250_000, Position::Only, 100);
         assert_eq!(adapter.ready_at(), Instant(1_500_000));
-        // A long one has taken longer than the cost of the next.
+        // A long message has taken longer than the cost of the next.
         send(&mut adapter, 1_500_000, Position::First, 100);
         send(&mut adapter, 1_900_000, Position::Last, 100);
         assert_eq!(adapter.ready_at(), Instant(1_750_000));

@@ -1,26 +1,25 @@
-//! What every queue pair of a host agrees on.
+//! Parameters common to all queue pairs of a host.
 
 use units::{Instant, Span};
 use wire::Psn;
 
-/// What is done about packets that the network loses or reorders.
+/// Handling of packets that the network loses or reorders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Recovery {
-    /// The responder takes packets in order only, and the requester resends everything from the first missing
-    /// one.
+    /// The responder accepts packets in order only; the requester resends everything from the first missing
+    /// packet.
     GoBackN,
-    /// Each packet places itself: the responder takes packets in any order and names those that it misses.
+    /// Each packet has its own address: the responder accepts packets in any order and reports missing ones.
     Selective {
-        /// The responder takes packets of a window so long, from the first missing one on; at most 2^23.
+        /// Window of packets that the responder accepts, counted from the first missing one; at most 2^23.
         ooo_window_packets: u32,
     },
-    /// Nothing: a traffic generator that counts what is lost. The requester never resends and never times
-    /// out.
+    /// No recovery: a traffic generator that counts losses. The requester never resends and never times out.
     None,
 }
 
 impl Recovery {
-    /// Each packet places itself.
+    /// Whether each packet has its own address.
     #[inline]
     #[must_use]
     pub const fn is_selective(self) -> bool {
@@ -35,8 +34,8 @@ pub struct Config {
     pub mtu_bytes: u32,
     /// Size of a full RDMA message [bytes]; at most [`Self::MESSAGE_BYTES_MAX`].
     pub message_bytes: u64,
-    /// The responder acknowledges at least every so many packets; at most the window, or the window would
-    /// only reopen after a timeout.
+    /// The responder acknowledges at least once per this number of packets; at most the window, or the window
+    /// would only reopen after a timeout.
     pub ack_every: u32,
     /// At most this many packets unacknowledged; at most 2^23 (IBTA 9.7.2).
     pub window_packets: u32,
@@ -45,7 +44,7 @@ pub struct Config {
     /// Resends after a timeout, without progress in between, before the queue pair fails: it fails on timeout
     /// number `retry_count + 1`; at most 65,535 (3 bits in IBTA 11.2.5.2).
     pub retry_count: u32,
-    /// What is done about loss.
+    /// Handling of lost packets.
     pub recovery: Recovery,
 }
 
@@ -53,14 +52,14 @@ impl Config {
     /// The longest RDMA message: 2^31 bytes (IBTA 9.3.3, the DMA length of the RETH).
     pub const MESSAGE_BYTES_MAX: u64 = 1 << 31;
 
-    /// Packets of a full message.
+    /// Number of packets of a full message.
     #[must_use]
     pub const fn packets_per_message(&self) -> u64 {
         self.message_bytes.div_ceil(self.mtu_bytes as u64)
     }
 
-    /// Packets of a work request of `bytes`, cut into messages; a request of no bytes is a packet without
-    /// payload.
+    /// Number of packets of a work request of `bytes`, split into messages; a request of 0 bytes is one
+    /// packet without payload.
     #[must_use]
     pub const fn packets(&self, bytes: u64) -> u64 {
         if bytes <= self.mtu_bytes as u64 && bytes <= self.message_bytes {
@@ -71,22 +70,22 @@ impl Config {
         full_messages * self.packets_per_message() + rest.div_ceil(self.mtu_bytes as u64)
     }
 
-    /// Messages of a work request of `bytes`.
+    /// Number of messages of a work request of `bytes`.
     #[must_use]
     pub const fn messages(&self, bytes: u64) -> u64 {
         if bytes == 0 { 1 } else { bytes.div_ceil(self.message_bytes) }
     }
 
-    /// When the timer that starts at `now` goes off.
+    /// Expiry of a timer that starts at `now`; never without recovery.
     #[inline]
     pub(crate) fn deadline(&self, now: Instant) -> Instant {
         if self.recovery == Recovery::None { Instant::NEVER } else { now + self.timeout }
     }
 
-    /// Looks at every field.
+    /// Checks every field.
     ///
     /// # Errors
-    /// The first field outside the range that its description gives.
+    /// The first field outside its documented range.
     pub fn check(&self) -> Result<(), ConfigError> {
         within("mtu_bytes", self.mtu_bytes.into(), 1, u32::MAX.into())?;
         within("message_bytes", self.message_bytes, 1, Self::MESSAGE_BYTES_MAX)?;
@@ -100,7 +99,7 @@ impl Config {
         }
     }
 
-    /// Panics when a field is outside its range: the run spec is checked before it gets here.
+    /// Panics if a field is outside its range; the run spec is validated before.
     pub(crate) fn assert_in_range(&self) {
         if let Err(error) = self.check() {
             panic!("{error}");
@@ -112,9 +111,9 @@ impl Config {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{field} is {found}; {min} to {max} are allowed")]
 pub struct ConfigError {
-    /// Its name.
+    /// Name of the field.
     pub field: &'static str,
-    /// Its value.
+    /// Value of the field.
     pub found: u64,
     /// The smallest value allowed.
     pub min: u64,
@@ -122,7 +121,7 @@ pub struct ConfigError {
     pub max: u64,
 }
 
-/// Fails unless a field is from `min` to `max`.
+/// Fails unless the value of a field is from `min` to `max`.
 pub(crate) const fn within(field: &'static str, found: u64, min: u64, max: u64) -> Result<(), ConfigError> {
     if found < min || found > max {
         return Err(ConfigError { field, found, min, max });

@@ -2,22 +2,22 @@
 //! section 3).
 //!
 //! On a CNP: `Rt = Rc; Rc = Rc (1 - a/2); a = (1-g) a + g`, at most once per period. Without one for the
-//! alpha timer: `a = (1-g) a`. Each expiry of the increase timer and each run of the byte counter raises the
-//! rate: F rounds of fast recovery `Rc = (Rt+Rc)/2`, then additive `Rt += R_AI`, then, when both counters are
-//! past F, hyper `Rt += R_HAI`; without a byte counter one round of additive increase goes before the hyper
-//! ones, as in the simulator of Li et al. (HPCC, SIGCOMM 2019). With F = 0 there is nothing to recover: a cut
-//! sets the target to the rate after it, and the rate rises by R_AI for each round. `Rt = Rc` on every cut is the paper's and
-//! 802.1Qau's `clamp_tgt_rate`; adapters leave it out by default on a cut with no increase since the last
-//! one. A packet holds back the next one until the current rate, as it changes meanwhile, has made up for its
-//! bytes. Timers are applied lazily, when the queue pair next sends or hears something. All in integers:
-//! rates in bit/s, alpha and g in 2^-20.
+//! alpha timer: `a = (1-g) a`. Each expiry of the increase timer and each cycle of the byte counter raises
+//! the rate: F rounds of fast recovery `Rc = (Rt+Rc)/2`, then additive `Rt += R_AI`, then, when both counters
+//! are past F, hyper `Rt += R_HAI`. Without a byte counter one round of additive increase precedes the hyper
+//! increases, as in the simulator of Li et al. (HPCC, SIGCOMM 2019). With F = 0 there is no recovery: a cut
+//! sets the target to the rate after it, and the rate rises by R_AI per round. `Rt = Rc` on every cut is the
+//! paper's and 802.1Qau's `clamp_tgt_rate`; adapters by default omit it on a cut with no increase since the
+//! last one. A packet delays the next one until the current rate, including its later changes, has covered
+//! its bytes. Timers are applied lazily, at the next send or CNP of the queue pair. Integer arithmetic: rates
+//! in bit/s, alpha and g in 2^-20.
 
 use crate::RateControl;
 use units::{Cycle, Instant, Span};
 
 /// One, in units of alpha and g.
 const ONE: u64 = 1 << 20;
-/// A byte in units of a bit per second times a picosecond.
+/// One byte, in bit/s x ps.
 const BYTE: u64 = 8_000_000_000_000;
 
 /// Parameters of DCQCN. All values come from the run spec; nothing here has a default.
@@ -35,7 +35,7 @@ pub struct DcqcnConfig {
     pub increase_timer: Span,
     /// Increase byte counter; 0 switches it off [bytes].
     pub byte_counter_bytes: u64,
-    /// Rounds of fast recovery; with 0 a cut lowers the target rate to the rate after it.
+    /// Rounds of fast recovery; with 0 a cut lowers the target rate to the rate after the cut.
     pub fast_recovery_rounds: u32,
     /// Additive increase [bit/s].
     pub additive_increase_bps: u64,
@@ -43,7 +43,7 @@ pub struct DcqcnConfig {
     pub hyper_increase_bps: u64,
     /// Smallest rate [bit/s].
     pub rate_min_bps: u64,
-    /// Every cut lowers the target rate; else only one that follows an increase (or is the first).
+    /// Every cut lowers the target rate; otherwise only the first cut and cuts that follow an increase.
     pub clamp_target_rate: bool,
     /// Rate of the port [bit/s].
     pub line_rate_bps: u64,
@@ -53,7 +53,7 @@ impl DcqcnConfig {
     /// An alpha of 1 [2^-20].
     pub const ALPHA_ONE: u64 = ONE;
 
-    /// For how long a packet is paced at line rate.
+    /// Pacing time of a packet at line rate.
     #[inline]
     #[must_use]
     pub fn span_at_line_rate(&self, wire_bytes: u32) -> Span {
@@ -61,7 +61,7 @@ impl DcqcnConfig {
     }
 }
 
-/// The rate of one queue pair.
+/// Rate control state of one queue pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dcqcn {
     config: DcqcnConfig,
@@ -69,12 +69,12 @@ pub struct Dcqcn {
     current_bps: u64,
     target_bps: u64,
     alpha: u64,
-    /// What the rate must still make up for before the next packet, at `owed_at` [bit/s x ps], and when that
-    /// will be.
+    /// Bits that the rate must still cover before the next packet, as of `owed_at` [bit/s x ps]; `ready_at`
+    /// is the time at which they are covered.
     owed: u64,
     owed_at: Instant,
     ready_at: Instant,
-    /// When alpha next decays and the increase timer next expires.
+    /// Next decay of alpha and next expiry of the increase timer.
     alpha_due: Instant,
     increase_due: Instant,
     next_cut: Instant,
@@ -110,7 +110,7 @@ impl Dcqcn {
         self.current_bps
     }
 
-    /// Alpha, of 2^20.
+    /// Alpha [2^-20].
     #[must_use]
     pub const fn alpha_2e20(&self) -> u64 {
         self.alpha
@@ -122,7 +122,7 @@ impl Dcqcn {
             self.alpha -= self.alpha * self.config.g / ONE;
             self.alpha_due += self.config.alpha_timer;
             if self.alpha * self.config.g < ONE {
-                // Too small to decay further in these units: as good as zero.
+                // Too small to decay further in these units: rounded to zero.
                 self.alpha = 0;
                 self.alpha_due = Instant::NEVER;
             }
@@ -139,14 +139,14 @@ impl Dcqcn {
         self.increase();
     }
 
-    /// Takes off what is owed what the current rate makes up for until `now`.
+    /// Reduces `owed` by the bits covered at the current rate until `now`.
     const fn make_up(&mut self, now: Instant) {
         let made_up = self.current_bps.saturating_mul(now.0.saturating_sub(self.owed_at.0));
         self.owed = self.owed.saturating_sub(made_up);
         self.owed_at = now;
     }
 
-    /// When nothing will be owed, unless another CNP arrives.
+    /// Time at which `owed` reaches zero, unless another CNP arrives.
     fn paid_at(&self) -> Instant {
         let paid_at = self.owed_at + Span(self.owed / self.current_bps);
         if paid_at <= self.increase_due { paid_at } else { self.paid_after_increases() }
@@ -161,7 +161,7 @@ impl Dcqcn {
         ahead.owed_at + Span(ahead.owed / ahead.current_bps)
     }
 
-    /// What a round adds to the target rate.
+    /// Increase of the target rate in this round.
     const fn target_increase_bps(&self) -> u64 {
         let rounds = self.config.fast_recovery_rounds;
         let byte_rounds = if self.config.byte_counter_bytes > 0 {
@@ -182,7 +182,7 @@ impl Dcqcn {
         self.target_bps += self.target_increase_bps();
         self.target_bps = self.target_bps.min(self.config.line_rate_bps);
         self.current_bps = self.target_bps.midpoint(self.current_bps);
-        // Halving leaves the last bit: at the top nothing is left to recover.
+        // Halving never recovers the last bit/s: within 1 bit/s of line rate the recovery is complete.
         if self.current_bps + 1 >= self.config.line_rate_bps {
             self.current_bps = self.config.line_rate_bps;
             self.increase_due = Instant::NEVER;
@@ -236,7 +236,7 @@ impl RateControl for Dcqcn {
         self.ready_at = self.paid_at();
     }
 
-    /// The timers that have expired by then are applied.
+    /// Applies the timers that expire until `now` on a copy.
     fn rate_bps_at(&self, now: Instant) -> Option<u64> {
         let mut ahead = *self;
         ahead.advance(now);
@@ -245,7 +245,7 @@ impl RateControl for Dcqcn {
 }
 
 impl Dcqcn {
-    /// See [`Cycle`].
+    /// Visits the state for cycle detection; see [`Cycle`].
     pub(crate) fn visit(&mut self, cycle: &mut Cycle) {
         let Self {
             config: _,
@@ -364,7 +364,7 @@ mod tests {
         };
         let mut rate = Dcqcn::new(config);
         rate.on_cnp(at_us(0));
-        // Half of R_AI in the first round, and all of it in the limit.
+        // Half of R_AI in the first round, all of it in the limit.
         for (rounds, rises_bps) in [(1, 20_000_000), (2, 50_000_000), (100, 3_960_000_000)] {
             assert!(rate.rate_bps_at(at_us(55 * rounds)).unwrap().abs_diff(20_000_000_000 + rises_bps) <= 10);
         }
@@ -393,10 +393,10 @@ mod tests {
     fn a_packet_is_held_back_by_the_rate_as_it_changes() {
         let mut rate = Dcqcn::new(DcqcnConfig { clamp_target_rate: false, ..PAPER });
         rate.on_cnp(at_us(0));
-        // Of 2.4 Mbit, 20 Gb/s makes up for 1.1 in the first 55 us; 30 Gb/s need 43.3 us for the rest.
+        // Of 2.4 Mbit, 20 Gb/s covers 1.1 in the first 55 us; 30 Gb/s needs 43.3 us for the rest.
         rate.on_sent(at_us(0), 300_000);
         assert_eq!(rate.ready_at(), Instant(55_000_000 + 43_333_333));
-        // A cut after 20 us of these leaves 0.7 Mbit to the lower rate.
+        // A cut after 20 of these 43.3 us leaves 0.7 Mbit to the lower rate.
         rate.on_cnp(at_us(75));
         assert_eq!(rate.ready_at(), at_us(75) + Span(700_000 * 1_000_000_000_000 / rate.rate_bps()));
         // With nothing owed a cut changes nothing.

@@ -1,8 +1,8 @@
-//! What a requester sends.
+//! Packets sent by a requester.
 
 use wire::Psn;
 
-/// Where a packet stands in its message.
+/// Position of a packet in its message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Position {
@@ -17,7 +17,7 @@ pub enum Position {
 }
 
 impl Position {
-    /// From the two ends it may stand at.
+    /// Position of a packet that does or does not start and end its message.
     #[inline]
     #[must_use]
     pub const fn new(starts_message: bool, ends_message: bool) -> Self {
@@ -29,14 +29,14 @@ impl Position {
         }
     }
 
-    /// First or only: carries the RETH.
+    /// Whether it is first or only: has the RETH.
     #[inline]
     #[must_use]
     pub const fn starts_message(self) -> bool {
         matches!(self, Self::First | Self::Only)
     }
 
-    /// Last or only.
+    /// Whether it is last or only.
     #[inline]
     #[must_use]
     pub const fn ends_message(self) -> bool {
@@ -44,31 +44,33 @@ impl Position {
     }
 }
 
-/// A packet to send, as a switch and the other end need it; [`Transmit`] is all that there is to know of it.
+/// A packet to send, with the fields that switches and the peer need; [`Transmit`] has all fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NextPacket {
     /// Packet sequence number.
     pub psn: Psn,
-    /// Place in its message. With selective recovery every packet is a message of its own.
+    /// Position in its message. With selective recovery every packet is a message of its own.
     pub position: Position,
-    /// It asks for an acknowledgement: it is the last of a full message, or resent by selective recovery.
+    /// It requests an acknowledgement: the last packet of a full message, or one resent by selective
+    /// recovery.
     pub ack_request: bool,
     /// Payload, without padding [bytes].
     pub payload_bytes: u32,
-    /// Sent before.
+    /// It was sent before.
     pub is_retransmission: bool,
-    /// Which of the uncompleted work requests it belongs to, the oldest being 0.
+    /// Index of its work request among the uncompleted ones; 0 is the oldest.
     pub work: usize,
 }
 
-/// A packet to send, with what is written on the wire.
+/// A packet to send, with all fields that are written on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transmit {
     /// Packet sequence number.
     pub psn: Psn,
-    /// Place in its message. With selective recovery every packet is a message of its own.
+    /// Position in its message. With selective recovery every packet is a message of its own.
     pub position: Position,
-    /// It asks for an acknowledgement: it is the last of a full message, or resent by selective recovery.
+    /// It requests an acknowledgement: the last packet of a full message, or one resent by selective
+    /// recovery.
     pub ack_request: bool,
     /// Payload, without padding [bytes].
     pub payload_bytes: u32,
@@ -76,8 +78,8 @@ pub struct Transmit {
     pub message_bytes: u64,
     /// Offset of this payload in its work request [bytes].
     pub offset_bytes: u64,
-    /// Sent before.
+    /// It was sent before.
     pub is_retransmission: bool,
-    /// Which of the uncompleted work requests it belongs to, the oldest being 0.
+    /// Index of its work request among the uncompleted ones; 0 is the oldest.
     pub work: usize,
 }

@@ -5,44 +5,43 @@ use crate::{Arrival, Config, Disposition, Reply};
 use units::Cycle;
 use wire::Psn;
 
-/// Windows of so many packets need no memory of their own.
+/// Windows up to this size need no separate allocation.
 const NEAR_PACKETS: usize = 256;
-/// No distance: farther than any.
+/// No distance; greater than any.
 const NONE: u32 = u32::MAX;
 
-/// The responder of selective recovery: places packets within the window that begins with the first missing
+/// The responder of selective recovery: accepts packets within the window that starts at the first missing
 /// one.
 ///
-/// What it knows is counted from the first missing packet on, `expected`. What an ordinary packet needs is
-/// one cache line.
+/// All distances are relative to the first missing packet, `expected`. The state for an ordinary packet fits
+/// into one cache line.
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
 pub struct Placement {
     /// The first missing packet.
     expected: Psn,
     window: u32,
-    /// From the first missing packet to one past the highest placed; 0 if nothing is placed beyond it.
+    /// Packets from the first missing one to one past the highest placed; 0 if none is placed beyond it.
     ahead: u32,
     /// Packets in order since the last acknowledgement.
     unacknowledged: u32,
-    /// There is a loss to report, or to look for, once more than so many packets are ahead: all holes but
-    /// those among the last [`Self::threshold`] of so many have been reported.
+    /// Holes must be checked and reported while `ahead` exceeds this: all holes before packet `report_beyond`
+    /// minus [`Self::threshold`] have been reported.
     report_beyond: u32,
-    /// From the first missing packet to the first that is placed and asks for an acknowledgement; [`NONE`] if
-    /// there is none.
+    /// Distance to the first placed packet that requests an acknowledgement; [`NONE`] if there is none.
     asking: u32,
-    /// Packets placed beyond the first missing one, by the low bits of their PSN.
+    /// Bitmap of the packets placed beyond the first missing one, indexed by the low bits of the PSN.
     near: [u64; NEAR_PACKETS / 64],
     more: Option<Box<More>>,
 }
 
-/// What few need.
+/// State that few queue pairs need.
 #[derive(Clone, Debug)]
 struct More {
-    /// Stands for `near` where the window is longer.
+    /// Replaces `near` for longer windows.
     placed: Vec<u64>,
-    /// Those placed packets that ask for an acknowledgement, without the first of them, and how many they
-    /// are: with messages as long as the window there are hardly ever two.
+    /// Bitmap and number of the placed packets that request an acknowledgement, without the first of them.
+    /// With messages as long as the window there are hardly ever two.
     asking: Vec<u64>,
     asking_packets: u32,
 }
@@ -56,8 +55,8 @@ impl More {
 const _: () = assert!(size_of::<Placement>() == 64, "a packet touches one cache line");
 
 impl Placement {
-    /// A queue pair whose first packet will carry `initial_psn`, and whose packets may be out of order within
-    /// a window of `window_packets`, at most [`Psn::WINDOW_MAX`].
+    /// A queue pair whose first packet has PSN `initial_psn`, and which accepts packets out of order within a
+    /// window of `window_packets`, at most [`Psn::WINDOW_MAX`].
     #[must_use]
     pub fn new(initial_psn: Psn, window_packets: u32) -> Self {
         let mut placement = Self {
@@ -77,7 +76,7 @@ impl Placement {
         placement
     }
 
-    /// A packet that [`Self::on_packet`] would place: within the window, and not placed before.
+    /// Whether [`Self::on_packet`] would place this packet: it is within the window and not placed yet.
     #[must_use]
     pub fn is_new(&self, psn: Psn) -> bool {
         psn.distance_from(self.expected).cast_unsigned() < self.window && !contains(self.placed(), psn)
@@ -86,11 +85,11 @@ impl Placement {
     /// The packet before the first missing one.
     #[must_use]
     pub const fn newest(&self) -> Psn {
-        // One less, modulo 2^24.
+        // Minus one, modulo 2^24.
         self.expected.add(u32::MAX)
     }
 
-    /// Judges a packet.
+    /// Processes an arrived packet.
     #[inline(always)]
     pub fn on_packet(&mut self, config: &Config, psn: Psn, ack_request: bool) -> Arrival {
         let distance = psn.distance_from(self.expected);
@@ -109,22 +108,22 @@ impl Placement {
             self.note_asking(distance);
         }
         self.ahead = self.ahead.max(distance + 1);
-        // Of packets in order fewer than are acknowledged together wait, as before it came.
+        // `unacknowledged` is below `ack_every` as before this packet: no acknowledgement is due.
         Arrival { disposition: Disposition::Placed, reply: self.report_loss() }
     }
 
-    /// Judges a packet that has arrived before or lies ahead of the window.
+    /// Processes a packet that is already placed or beyond the window.
     #[cold]
     fn turn_away(&mut self, is_placed: bool, ack_request: bool) -> Arrival {
         if !is_placed {
             return Arrival { disposition: Disposition::OutOfOrder, reply: None };
         }
-        // Only a requester that missed an acknowledgement resends what has arrived.
+        // A requester resends an arrived packet only if it missed the acknowledgement.
         let reply = ack_request.then(|| self.acknowledge());
         Arrival { disposition: Disposition::Duplicate, reply }
     }
 
-    /// The expected packet came; true if one behind it that is in order by that asked for an acknowledgement.
+    /// The expected packet arrived; true if a packet that is now in order had requested an acknowledgement.
     #[inline]
     fn advance(&mut self) -> bool {
         let (mut packets, mut is_asked) = (1, false);
@@ -140,13 +139,13 @@ impl Placement {
         is_asked
     }
 
-    /// Windows of so many packets are in [`Self::near`].
+    /// Whether the placed packets are in [`Self::near`].
     #[inline]
     const fn is_near(&self) -> bool {
         self.window as usize <= NEAR_PACKETS
     }
 
-    /// Places a packet beyond the first missing one; false if it is placed.
+    /// Marks a packet beyond the first missing one as placed; false if it was placed already.
     #[inline]
     fn place(&mut self, psn: Psn) -> bool {
         if self.is_near() { insert(&mut self.near, psn) } else { self.place_far(psn) }
@@ -156,7 +155,7 @@ impl Placement {
         self.more.as_mut().is_some_and(|more| insert(&mut more.placed, psn))
     }
 
-    /// Takes out all packets from `first` to the next hole; returns how many they are.
+    /// Clears all packets from `first` to the next hole; returns their number.
     #[inline]
     fn take_run(&mut self, first: Psn) -> u32 {
         if self.is_near() { take_run(&mut self.near, first) } else { self.take_far(first) }
@@ -166,7 +165,7 @@ impl Placement {
         self.more.as_mut().map_or(0, |more| take_run(&mut more.placed, first))
     }
 
-    /// The packet so far beyond the first missing one asks for an acknowledgement.
+    /// The packet at this distance from the first missing one requests an acknowledgement.
     fn note_asking(&mut self, distance: u32) {
         let other = self.asking.max(distance);
         self.asking = self.asking.min(distance);
@@ -186,7 +185,7 @@ impl Placement {
         more.asking_packets += 1;
     }
 
-    /// So many packets are in order from now on; true if one of them asked for an acknowledgement.
+    /// Advances by `packets` that are now in order; true if one of them requested an acknowledgement.
     #[inline]
     fn pass_asking(&mut self, packets: u32) -> bool {
         if self.asking == NONE {
@@ -200,8 +199,8 @@ impl Placement {
         true
     }
 
-    /// Of the packets that ask for an acknowledgement, without the first, takes out those that are in order
-    /// and the first of those that are not. Tells where that is, seen from the next missing packet.
+    /// Removes from the further packets that request an acknowledgement those now in order and the first one
+    /// not in order. Returns the distance of the latter from the new first missing packet.
     fn next_asking(&mut self, packets: u32) -> u32 {
         let Some(more) = &mut self.more else { return NONE };
         let mut distance = 0;
@@ -217,7 +216,7 @@ impl Placement {
         NONE
     }
 
-    /// A hole to report comes first; it tells what is in order as well.
+    /// The answer to a packet in order. A hole to report has priority; its report acknowledges as well.
     #[inline]
     fn answer(&mut self, config: &Config, is_asked: bool) -> Option<Reply> {
         let loss = self.report_loss();
@@ -227,7 +226,7 @@ impl Placement {
         (is_asked || self.unacknowledged >= config.ack_every).then(|| self.acknowledge())
     }
 
-    /// Reports a hole that has become a loss, if there is one.
+    /// Reports the first unreported hole that counts as a loss, if there is one.
     #[inline]
     fn report_loss(&mut self) -> Option<Reply> {
         if self.report_beyond < self.ahead { self.report_next_loss() } else { None }
@@ -240,18 +239,18 @@ impl Placement {
         Some(Reply::SelectiveNak { newest: self.newest(), missing: self.expected.add(hole) })
     }
 
-    /// A packet so far beyond a hole makes it a loss. Three quarters of the window: where random spraying
-    /// loads every path fully, the queues of the paths drift apart until the window holds the requester back,
-    /// and half the window was seen to take late packets for lost ones, whose resending made the queues
-    /// longer still. The last quarter keeps the requester sending while a loss is repaired: 64 of 256 packets
-    /// last 5 us at 400 Gb/s, a round trip over two tiers.
+    /// Distance of an arrived packet from a hole that makes the hole a loss: three quarters of the window.
+    /// With random spraying at full load of every path, the queues of the paths diverge until the window
+    /// limits the requester; with half the window, late packets were observed to be taken for lost ones, and
+    /// resending them made the queues longer still. The last quarter lets the requester continue while a loss
+    /// is repaired: 64 of 256 packets last 5 us at 400 Gb/s, a round trip over two tiers.
     #[inline]
     const fn threshold(&self) -> u32 {
         let threshold = (self.window as u64 * 3 / 4) as u32;
         if threshold == 0 { 1 } else { threshold }
     }
 
-    /// The first hole that was not reported and is the threshold or more behind the highest packet.
+    /// The first unreported hole at least the threshold behind the highest packet.
     fn next_lost(&mut self) -> Option<u32> {
         while self.report_beyond < self.ahead {
             let packet = self.report_beyond - self.threshold();
@@ -266,7 +265,7 @@ impl Placement {
     #[inline]
     const fn acknowledge(&mut self) -> Reply {
         self.unacknowledged = 0;
-        // One less, modulo 2^24.
+        // Minus one, modulo 2^24.
         let highest = self.expected.add(self.ahead).add(u32::MAX);
         Reply::SelectiveAck { newest: self.newest(), highest }
     }
@@ -278,26 +277,27 @@ impl Placement {
         }
     }
 
-    /// See [`Cycle`]: what is placed stands still, seen from the first missing packet.
+    /// Visits the state for cycle detection; see [`Cycle`]. The bitmaps must be equal relative to the first
+    /// missing packet.
     pub fn visit(&mut self, cycle: &mut Cycle) {
         let before = self.expected;
         let Self { expected, window: _, ahead, unacknowledged, report_beyond, asking, near, more } = self;
         visit_psn(expected, cycle);
         cycle.same_list([*ahead, *unacknowledged, *report_beyond, *asking].into_iter().map(u64::from));
         visit_ring(near, before, *expected, cycle);
-        // How many ask follows from the list of them.
+        // `asking_packets` follows from the bitmap.
         let lists = more.iter_mut().flat_map(|more| [&mut more.placed, &mut more.asking]);
         lists.for_each(|words| visit_ring(words, before, *expected, cycle));
     }
 }
 
-/// No packets, with room for a window.
+/// An empty bitmap with room for a window.
 fn ring(window_packets: u32) -> Vec<u64> {
     vec![0; window_packets.div_ceil(64).next_power_of_two() as usize]
 }
 
-/// The word and the bit of a packet. As many bits as there are divide the number space, so packets within a
-/// window never share one.
+/// Word index and bit index of a packet. The number of bits divides the PSN space, so packets within a window
+/// have distinct bits.
 #[inline]
 const fn place_of(words: &[u64], psn: Psn) -> (usize, u32) {
     ((psn.value() >> 6) as usize & (words.len() - 1), psn.value() & 63)
@@ -309,7 +309,7 @@ fn contains(words: &[u64], psn: Psn) -> bool {
     words[word] >> bit & 1 == 1
 }
 
-/// Puts a packet in; false when it was in.
+/// Sets the bit of a packet; false if it was set.
 #[inline]
 fn insert(words: &mut [u64], psn: Psn) -> bool {
     let (word, bit) = place_of(words, psn);
@@ -318,7 +318,7 @@ fn insert(words: &mut [u64], psn: Psn) -> bool {
     is_new
 }
 
-/// Takes a packet out; true when it was in.
+/// Clears the bit of a packet; true if it was set.
 fn remove(words: &mut [u64], psn: Psn) -> bool {
     let was_in = contains(words, psn);
     let (word, bit) = place_of(words, psn);
@@ -326,7 +326,7 @@ fn remove(words: &mut [u64], psn: Psn) -> bool {
     was_in
 }
 
-/// Takes out all packets from `first` to the next hole; returns how many they are.
+/// Clears all packets from `first` to the next hole; returns their number.
 #[inline]
 fn take_run(words: &mut [u64], first: Psn) -> u32 {
     let mut packets = 0;
@@ -334,7 +334,7 @@ fn take_run(words: &mut [u64], first: Psn) -> u32 {
         let (word, bit) = place_of(words, first.add(packets));
         let rest = words[word] >> bit;
         let ones = rest.trailing_ones();
-        // Adding one to the lowest of a run of ones clears the run.
+        // Adding one to the lowest bit of a run of ones clears the run.
         words[word] &= words[word].wrapping_add(1 << bit);
         packets += ones;
         if bit + ones < 64 || ones == 0 {
@@ -343,7 +343,8 @@ fn take_run(words: &mut [u64], first: Psn) -> u32 {
     }
 }
 
-/// See [`Cycle`]: the first missing packet was `before` and is `expected` now.
+/// Visits a bitmap for cycle detection; see [`Cycle`]. The first missing packet was `before` and is now
+/// `expected`.
 fn visit_ring(words: &mut [u64], before: Psn, expected: Psn, cycle: &mut Cycle) {
     let packets = (0..words.len() as u32 * 64).filter(|&packet| contains(words, before.add(packet)));
     let packets: Vec<u32> = packets.collect();

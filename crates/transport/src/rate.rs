@@ -1,4 +1,4 @@
-//! When a requester may send, and how much.
+//! Rate control of a requester: send time of the next packet and number of packets in flight.
 
 use crate::adapter::{Adapter, AdapterConfig};
 use crate::{Dcqcn, DcqcnConfig, Position, Swift, SwiftConfig, Timely, TimelyConfig};
@@ -7,41 +7,42 @@ use std::sync::Arc;
 use units::{Cycle, Instant, Span};
 use wire::Psn;
 
-/// What an acknowledgement tells a rate controller.
+/// An acknowledgement as a rate controller sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ack {
-    /// When it arrived.
+    /// Time of arrival.
     pub now: Instant,
-    /// Packets newly acknowledged by it, at least one.
+    /// Packets newly acknowledged by it; at least one.
     pub packets: u32,
-    /// From the sending of the newest of them to the arrival of the acknowledgement; none if that packet was
-    /// sent more than once, as nobody knows which of them is acknowledged (Karn and Partridge, SIGCOMM 1987).
+    /// Round-trip time of the newest of these packets; `None` if it was sent more than once, since it is
+    /// ambiguous which transmission is acknowledged (Karn and Partridge, SIGCOMM 1987).
     pub rtt: Option<Span>,
-    /// It arrived with congestion experienced: on its way back. What its data met with, RoCEv2 tells by CNPs.
+    /// The acknowledgement itself arrived marked "congestion experienced", on the reverse path. RoCEv2
+    /// reports congestion of the data by CNPs.
     pub is_marked: bool,
 }
 
-/// How a requester learns that something was lost.
+/// How a requester detected a loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Loss {
-    /// The responder misses a packet.
+    /// The responder reported a missing packet.
     Nak,
-    /// Nothing was heard for a whole timeout.
+    /// Nothing was received for a whole timeout.
     Timeout,
 }
 
-/// Paces one requester: by a rate, by a window, or by both. Timers are applied lazily, when the queue pair
-/// next sends or hears something.
+/// Paces one requester by a rate, a window, or both. Timers are applied lazily, at the next packet that the
+/// queue pair sends or receives.
 pub trait RateControl {
     /// The earliest time of the next packet.
     fn ready_at(&self) -> Instant;
 
-    /// Most packets in flight. The window of [`crate::Config`] holds as well.
+    /// Maximum of packets in flight. The window of [`crate::Config`] applies as well.
     fn window_packets(&self) -> u32 {
         u32::MAX
     }
 
-    /// A packet that occupies `wire_bytes` of the link was sent at `now`.
+    /// A packet was sent at `now`; it occupies `wire_bytes` of the link.
     fn on_sent(&mut self, now: Instant, wire_bytes: u32);
 
     /// Packets were acknowledged.
@@ -50,43 +51,43 @@ pub trait RateControl {
     /// A congestion notification packet arrived.
     fn on_cnp(&mut self, _now: Instant) {}
 
-    /// Something was lost.
+    /// A loss was detected.
     fn on_loss(&mut self, _now: Instant, _loss: Loss) {}
 
-    /// Current rate at `now` [bit/s], if there is one.
+    /// Current rate at `now` [bit/s], if the controller has one.
     fn rate_bps_at(&self, now: Instant) -> Option<u64>;
 }
 
-/// How a queue pair is paced, chosen when a run is set up. All queue pairs of a run agree, so the branch is
-/// always predicted; at line rate nothing more than it is paid.
+/// Rate controller of a queue pair, chosen when a run is set up. All queue pairs of a run use the same
+/// variant, so the branch is always predicted, and it is the only cost at line rate.
 #[derive(Clone, Debug)]
 pub enum Controller {
-    /// No control: as fast as the port takes it.
+    /// No control: as fast as the port accepts packets.
     LineRate,
-    /// See [`Dcqcn`].
+    /// DCQCN; see [`Dcqcn`].
     Dcqcn(DcqcnPacer),
-    /// See [`Swift`].
+    /// Swift; see [`Swift`].
     Swift(Box<Timed<Swift>>),
-    /// See [`Timely`].
+    /// TIMELY; see [`Timely`].
     Timely(Box<Timed<Timely>>),
-    /// One of the others behind an adapter with a cost for each message.
+    /// Another controller behind an adapter with a cost per message.
     Adapter(Box<Adapter>),
 }
 
 impl Controller {
-    /// See [`Swift`].
+    /// Swift; see [`Swift`].
     #[must_use]
     pub fn swift(config: Arc<SwiftConfig>) -> Self {
         Self::Swift(Box::new(Timed::new(Swift::new(config))))
     }
 
-    /// See [`Timely`].
+    /// TIMELY; see [`Timely`].
     #[must_use]
     pub fn timely(config: Arc<TimelyConfig>) -> Self {
         Self::Timely(Box::new(Timed::new(Timely::new(config))))
     }
 
-    /// The same behind an adapter, if that has a cost for each message.
+    /// Wraps the controller into an adapter if it has a cost per message.
     #[must_use]
     pub fn in_adapter(self, config: Option<&Arc<AdapterConfig>>) -> Self {
         match config {
@@ -95,7 +96,7 @@ impl Controller {
         }
     }
 
-    /// Tells it that its path has so many links.
+    /// Sets the number of links of the path.
     pub fn set_links(&mut self, links: u32) {
         match self {
             Self::Swift(swift) => swift.control.set_links(links),
@@ -104,8 +105,8 @@ impl Controller {
         }
     }
 
-    /// Something was posted where all that was posted before was sent; `is_at_rest` if that was acknowledged,
-    /// too.
+    /// A message was posted after all earlier ones had been sent; `is_at_rest` if they were also
+    /// acknowledged.
     #[inline]
     pub fn on_post(&mut self, now: Instant, is_at_rest: bool) {
         if let Self::Adapter(adapter) = self {
@@ -113,7 +114,7 @@ impl Controller {
         }
     }
 
-    /// The packet that is sent next, at `now`, has that place in its message.
+    /// The next packet is sent at `now` and has this position in its message.
     #[inline]
     pub fn on_position(&mut self, now: Instant, position: Position) {
         if let Self::Adapter(adapter) = self {
@@ -121,13 +122,14 @@ impl Controller {
         }
     }
 
-    /// A packet may have to wait for it.
+    /// Whether the controller may delay packets.
     #[must_use]
     pub const fn is_paced(&self) -> bool {
         !matches!(self, Self::LineRate)
     }
 
-    /// It acts on acknowledgements and losses, so [`Self::on_ack`] and [`Self::on_loss`] are to be called.
+    /// Whether it uses acknowledgements and losses, so that [`Self::on_ack`] and [`Self::on_loss`] must be
+    /// called.
     #[must_use]
     pub const fn hears_acks(&self) -> bool {
         match self {
@@ -150,7 +152,7 @@ impl Controller {
         }
     }
 
-    /// Most packets in flight; see [`RateControl::window_packets`].
+    /// Maximum of packets in flight; see [`RateControl::window_packets`].
     #[inline]
     #[must_use]
     pub fn window_packets(&self) -> u32 {
@@ -162,7 +164,7 @@ impl Controller {
         }
     }
 
-    /// The packet `psn`, which occupies `wire_bytes` of the link, was sent at `now`.
+    /// The packet `psn` was sent at `now`; it occupies `wire_bytes` of the link.
     #[inline]
     pub fn on_sent(&mut self, now: Instant, psn: Psn, wire_bytes: u32) {
         match self {
@@ -174,7 +176,7 @@ impl Controller {
         }
     }
 
-    /// So many packets more were acknowledged; [`Ack::is_marked`] tells what `is_marked` is.
+    /// `packets` more packets were acknowledged; `is_marked` as in [`Ack::is_marked`].
     pub fn on_ack(&mut self, now: Instant, packets: u32, is_marked: bool) {
         match self {
             Self::LineRate | Self::Dcqcn(_) => {}
@@ -196,7 +198,7 @@ impl Controller {
         }
     }
 
-    /// Something was lost.
+    /// A loss was detected.
     pub fn on_loss(&mut self, now: Instant, loss: Loss) {
         match self {
             Self::LineRate | Self::Dcqcn(_) => {}
@@ -206,7 +208,7 @@ impl Controller {
         }
     }
 
-    /// Current rate at `now` [bit/s]; none at line rate.
+    /// Current rate at `now` [bit/s]; `None` at line rate.
     #[must_use]
     pub fn rate_bps_at(&self, now: Instant) -> Option<u64> {
         match self {
@@ -218,7 +220,8 @@ impl Controller {
         }
     }
 
-    /// See [`Cycle`]. One that follows round-trip times hardly ever stands still.
+    /// Visits the state for cycle detection; see [`Cycle`]. Controllers that measure round-trip times hardly
+    /// ever repeat a state.
     pub fn visit(&mut self, cycle: &mut Cycle) {
         match self {
             Self::LineRate => {}
@@ -229,13 +232,13 @@ impl Controller {
     }
 }
 
-/// A controller that follows round-trip times, with the send times of what is in flight.
+/// A controller that measures round-trip times, with the send times of packets in flight.
 #[derive(Clone, Debug)]
 pub struct Timed<C> {
     control: C,
-    /// The oldest packet of `sent_at`.
+    /// PSN of the first entry of `sent_at`.
     oldest: Psn,
-    /// When each packet in flight was sent; none of those sent again.
+    /// Send time of each packet in flight; `None` for resent packets.
     sent_at: VecDeque<Option<Instant>>,
 }
 
@@ -244,7 +247,7 @@ impl<C: RateControl> Timed<C> {
         Self { control, oldest: Psn::new(0), sent_at: VecDeque::new() }
     }
 
-    /// Apart, so that what serves other queue pairs has the registers to itself.
+    /// Not inlined, so that the paths of other controllers have the registers to themselves.
     #[inline(never)]
     fn on_sent(&mut self, now: Instant, psn: Psn, wire_bytes: u32) {
         if self.sent_at.is_empty() {
@@ -269,14 +272,14 @@ impl<C: RateControl> Timed<C> {
     }
 }
 
-/// DCQCN that needs little memory until the first CNP: until then it paces at line rate.
+/// DCQCN that needs little memory before the first CNP: until then it paces at line rate.
 #[derive(Clone, Debug)]
 pub struct DcqcnPacer {
     config: Arc<DcqcnConfig>,
     ready_at: Instant,
-    /// What the last packet occupied of the link, until the first CNP.
+    /// Size on the link of the last packet, until the first CNP.
     wire_bytes: u32,
-    /// From the first CNP on.
+    /// Allocated at the first CNP.
     dcqcn: Option<Box<Dcqcn>>,
 }
 
@@ -297,7 +300,7 @@ impl DcqcnPacer {
         Box::new(dcqcn)
     }
 
-    /// See [`Cycle`].
+    /// Visits the state for cycle detection; see [`Cycle`].
     fn visit(&mut self, cycle: &mut Cycle) {
         let Self { config: _, ready_at, wire_bytes, dcqcn } = self;
         cycle.time(ready_at);

@@ -7,7 +7,7 @@ use crate::{Config, NextPacket, Position, Recovery, Transmit};
 use units::{Cycle, Instant};
 use wire::Psn;
 
-/// What an acknowledgement changed.
+/// Effect of an acknowledgement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AckOutcome {
     /// Work requests completed by it, oldest first.
@@ -17,90 +17,88 @@ pub struct AckOutcome {
 }
 
 impl AckOutcome {
-    /// Something was newly acknowledged.
+    /// Whether any packet was newly acknowledged.
     #[must_use]
     pub const fn progressed(&self) -> bool {
         self.packets > 0
     }
 }
 
-/// What a timeout led to.
+/// Effect of a timeout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimeoutOutcome {
     /// The deadline had moved; nothing happened.
     NotDue,
-    /// Everything unacknowledged will be sent again; with selective recovery the first of it, whose
-    /// acknowledgement tells the rest.
+    /// All unacknowledged packets will be resent; with selective recovery only the first, whose
+    /// acknowledgement reveals the others to resend.
     Resend,
-    /// The retries are used up: the queue pair is in error and sends nothing more.
+    /// The retries are exhausted: the queue pair is in error and sends nothing more.
     Failed,
 }
 
-/// In the place of the packets left of a work request: there is none.
+/// Value of [`Requester::left`] without a work request.
 const NO_WORK: u32 = u32::MAX;
-/// In the place of the bytes left of a message: there is none. Longer than any.
+/// Value of [`Requester::message_left_bytes`] without a message; greater than any length.
 const NO_MESSAGE: u32 = u32::MAX;
 
-/// What most queue pairs never have: more than one work request at a time, and packets to send again one by
-/// one.
+/// State that most queue pairs never need: further work requests, and packets to resend one by one.
 #[derive(Clone, Debug, Default)]
 struct More {
-    /// Work requests posted behind the oldest and not completed.
+    /// Uncompleted work requests after the oldest.
     behind: u32,
-    /// How many of them nothing was sent of, or is to be sent again.
+    /// Those of them with no packet sent, or all packets to be resent.
     waiting: u32,
-    /// Packets from the oldest that is not acknowledged to the first of the work request being sent, while
-    /// that is one of those behind the oldest.
+    /// Packets from the oldest unacknowledged one to the first of the work request being sent, while that is
+    /// not the oldest work request.
     before: u32,
-    /// With selective recovery.
+    /// Packets to resend with selective recovery.
     resends: Resends,
 }
 
 impl More {
-    /// Which of the work requests that are not completed is being sent, once all of the oldest was.
+    /// Index of the work request being sent, among the uncompleted ones, once the oldest is sent completely.
     const fn sending(&self) -> usize {
         (self.behind - self.waiting) as usize
     }
 }
 
-/// The requester: turns posted work into packets and keeps them until they are acknowledged.
+/// The requester: segments posted work into packets and resends them until they are acknowledged.
 ///
-/// Packets are counted from the oldest that is not acknowledged, at most a window of them. The timer runs
-/// exactly while something is `ahead`, except that selective recovery, which never goes back, stops it from a
-/// timeout until something was sent.
+/// Packets are counted from the oldest unacknowledged one, at most a window of them. The timer runs exactly
+/// while `ahead` is not 0; selective recovery, which never goes back, also stops it from a timeout until the
+/// next packet is sent.
 ///
-/// How many bytes each work request has is known to who posted them, and is asked for where it is needed:
-/// `bytes_of` gives the size of one of those that were not completed when the call began, the oldest being 0.
+/// The owner stores the size of each work request and passes it as `bytes_of`: the bytes of a work request
+/// that was uncompleted when the call began, by index; 0 is the oldest.
 #[derive(Clone, Debug)]
 pub struct Requester {
-    /// From the first time on that work is posted behind other work, or that packets are sent again one by
-    /// one.
+    /// Allocated when work is first posted after other work, or packets are first resent one by one.
     more: Option<Box<More>>,
     flight: InFlight,
-    /// Packets of the oldest work request that are not acknowledged; [`NO_WORK`] if there is none.
+    /// Unacknowledged packets of the oldest work request; [`NO_WORK`] if there is none.
     left: u32,
-    /// Bytes of its message from the next packet on; [`NO_MESSAGE`] behind the last. Where in its work
-    /// request that is follows from how many packets were sent.
+    /// Bytes of the current message from the next packet on; [`NO_MESSAGE`] after the last message. The
+    /// offset in the work request follows from the number of packets sent.
     message_left_bytes: u32,
 }
 
 const _: () = assert!(size_of::<Requester>() == 40, "with what else a sender has it is a cache line");
 
 impl Requester {
-    /// The most packets of a work request.
+    /// Maximum of packets of a work request.
     pub const PACKETS_MAX: u64 = NO_WORK as u64 - 1;
 
-    /// A queue pair whose first packet will carry `initial_psn`.
+    /// A queue pair whose first packet has PSN `initial_psn`.
     #[must_use]
     pub const fn new(initial_psn: Psn) -> Self {
         Self { more: None, flight: InFlight::new(initial_psn), left: NO_WORK, message_left_bytes: NO_MESSAGE }
     }
 
-    /// Posts a write of `bytes`, cut into messages; one of no bytes is a packet without payload. A failed
-    /// queue pair keeps it and sends nothing.
+    /// Posts a write of `bytes`, split into messages; a write of 0 bytes is one packet without payload. A
+    /// failed queue pair stores it and sends nothing.
     ///
     /// # Panics
-    /// When `config` is outside the ranges that its fields give, or the write has more packets than
+    /// If `config` is outside its documented ranges, or the write has more packets than
     /// [`Self::PACKETS_MAX`].
     #[inline]
     pub fn post(&mut self, config: &Config, bytes: u64) {
@@ -119,8 +117,8 @@ impl Requester {
         }
     }
 
-    /// Something is posted that both windows let out: that of `config`, and one of `window_packets`, which is
-    /// a rate controller's. What is sent again one by one goes out in any case.
+    /// Whether a packet may be sent within both windows: that of `config`, and `window_packets` of the rate
+    /// controller. Packets resent one by one may always be sent.
     #[inline]
     #[must_use]
     pub const fn can_transmit(&self, config: &Config, window_packets: u32) -> bool {
@@ -131,22 +129,22 @@ impl Requester {
         }
     }
 
-    /// The window of `config` lets the next packet out.
+    /// Whether the window of `config` allows the next packet.
     #[inline]
     const fn has_next(&self, config: &Config) -> bool {
         !self.is_exhausted() && self.flight.ahead() < config.window_packets
     }
 
-    /// All that was posted was sent.
+    /// Whether all posted work was sent.
     #[inline]
     #[must_use]
     pub const fn is_exhausted(&self) -> bool {
         self.message_left_bytes == NO_MESSAGE
     }
 
-    /// The next packet, if there is one that windows and state allow: see [`Self::can_transmit`]. One that
-    /// fills the window of the rate controller asks for an acknowledgement, or that window might open after a
-    /// timeout only.
+    /// The next packet, if windows and state allow one; see [`Self::can_transmit`]. A packet that fills the
+    /// window of the rate controller requests an acknowledgement, since that window might otherwise open only
+    /// after a timeout.
     #[inline]
     pub fn poll_transmit(
         &mut self,
@@ -172,8 +170,8 @@ impl Requester {
         Some(packet)
     }
 
-    /// Place in its message and payload [bytes] of the next packet, at the most: of what is sent again, a
-    /// full packet.
+    /// Position in its message and payload [bytes] of the next packet; a full packet (an upper bound) for
+    /// resends.
     #[must_use]
     pub fn next_payload(&self, config: &Config) -> Option<(Position, u32)> {
         if !self.can_transmit(config, u32::MAX) {
@@ -186,7 +184,7 @@ impl Requester {
         Some((position, self.payload_bytes(config)))
     }
 
-    /// All that is to be known of a packet that was just sent.
+    /// All fields of a packet that was just sent.
     pub fn transmit(
         &self,
         config: &Config,
@@ -209,19 +207,19 @@ impl Requester {
         }
     }
 
-    /// Index of the work request that the next packet belongs to, among those not completed.
+    /// Index of the work request of the next packet, among the uncompleted ones.
     #[inline]
     fn sending(&self) -> usize {
         if self.flight.ahead() < self.left { 0 } else { self.sending_behind() }
     }
 
-    /// The same, of one that is not the oldest.
+    /// The index if it is not the oldest work request.
     #[cold]
     fn sending_behind(&self) -> usize {
         self.more.as_ref().map_or(0, |more| more.sending())
     }
 
-    /// Place of the next packet in its message.
+    /// Position of the next packet in its message.
     #[inline]
     fn position(&self, config: &Config) -> Position {
         Position::new(self.flight.starts_message, self.message_left_bytes <= config.mtu_bytes)
@@ -247,7 +245,7 @@ impl Requester {
         }
     }
 
-    /// Moves on to the packet after the next one.
+    /// Advances past the next packet.
     #[inline]
     fn advance(&mut self, config: &Config, bytes_of: impl Fn(usize) -> u64) {
         self.flight.advance(1);
@@ -258,7 +256,8 @@ impl Requester {
         }
     }
 
-    /// A message was sent whole: goes on with the next one, of this work request or of one that waits.
+    /// The message was sent completely: continues with the next one, of this work request or of a waiting
+    /// one.
     #[inline]
     fn end_message(&mut self, config: &Config, bytes_of: impl Fn(usize) -> u64) {
         if self.flight.ahead() != self.left || self.more.is_some() {
@@ -283,7 +282,7 @@ impl Requester {
         }
     }
 
-    /// The work request that is being sent, and which of its packets is next; none if all of it was sent.
+    /// The work request being sent, and the index of its next packet; `None` if it was sent completely.
     fn next_in_work(&self, config: &Config, bytes_of: &impl Fn(usize) -> u64) -> Option<(usize, u64)> {
         let index = self.sending();
         let packets = config.packets(bytes_of(index));
@@ -294,21 +293,21 @@ impl Requester {
         (packet < packets).then_some((index, packet))
     }
 
-    /// A message begins, of a work request of which so much is left.
+    /// Starts a message of a work request with `rest_bytes` left.
     #[inline]
     fn begin_message(&mut self, config: &Config, rest_bytes: u64) {
         self.message_left_bytes = rest_bytes.min(config.message_bytes) as u32;
         self.flight.starts_message = true;
     }
 
-    /// Goes on with packet number `packet` of a work request of `bytes`.
+    /// Continues at packet number `packet` of a work request of `bytes`.
     fn seek(&mut self, config: &Config, bytes: u64, packet: u64) {
         let cursor = Cursor::at(config, bytes, packet);
         self.message_left_bytes = cursor.message_left();
         self.flight.starts_message = cursor.message_left() == cursor.message_bytes;
     }
 
-    /// The next packet under selective recovery: what is missing first.
+    /// The next packet under selective recovery: resends first.
     fn transmit_alone(
         &mut self,
         config: &Config,
@@ -338,7 +337,7 @@ impl Requester {
         beyond
     }
 
-    /// A packet sent again asks for an acknowledgement: nothing else may be under way.
+    /// A resent packet requests an acknowledgement, as no other packet may be in flight.
     #[cold]
     fn describe_resend(&self, config: &Config, beyond: u64, bytes_of: impl Fn(usize) -> u64) -> NextPacket {
         let (work, cursor) = self.place(config, beyond, bytes_of);
@@ -352,7 +351,7 @@ impl Requester {
         }
     }
 
-    /// The work request of the packet that is so many `beyond` the oldest, and its place there.
+    /// Index of the work request of the packet `beyond` the oldest one, and its position there.
     #[cold]
     fn place(&self, config: &Config, beyond: u64, bytes_of: impl Fn(usize) -> u64) -> (usize, Cursor) {
         let (mut index, mut packet) = (0, self.acknowledged(config, bytes_of(0)) + beyond);
@@ -363,20 +362,20 @@ impl Requester {
         (index, Cursor::at(config, bytes_of(index), packet))
     }
 
-    /// Packets of the oldest work request, of `bytes`, that are acknowledged.
+    /// Acknowledged packets of the oldest work request, which has `bytes`.
     const fn acknowledged(&self, config: &Config, bytes: u64) -> u64 {
         config.packets(bytes) - self.left as u64
     }
 
-    /// When [`Self::on_timeout`] is due; [`Instant::NEVER`] while nothing is under way: nothing was sent
-    /// since everything was acknowledged, since the requester went back, or ever again after a failure.
+    /// Time at which [`Self::on_timeout`] is due; [`Instant::NEVER`] while nothing is in flight: no packet
+    /// was sent since everything was acknowledged or since the requester went back, or the queue pair failed.
     #[inline]
     #[must_use]
     pub const fn deadline(&self) -> Instant {
         self.flight.deadline
     }
 
-    /// An ACK for everything up to and with `psn`.
+    /// Processes an ACK for everything up to and including `psn`.
     #[inline]
     pub fn on_ack(
         &mut self,
@@ -388,7 +387,7 @@ impl Requester {
         self.acknowledge(config, now, self.flight.packets_before(psn) + 1, bytes_of)
     }
 
-    /// A NAK "PSN sequence error": everything before `psn` arrived, `psn` did not. Goes back to it.
+    /// Processes a NAK "PSN sequence error": everything before `psn` arrived, `psn` did not. Goes back to it.
     pub fn on_nak(
         &mut self,
         config: &Config,
@@ -397,15 +396,15 @@ impl Requester {
         bytes_of: impl Fn(usize) -> u64,
     ) -> AckOutcome {
         let outcome = self.acknowledge(config, now, self.flight.packets_before(psn), &bytes_of);
-        // A NAK from before the last progress asks for nothing that is still missing, and one of a packet
-        // that was never sent for nothing that there is.
+        // Ignored: a NAK older than the last progress, whose packet has arrived since, and a NAK for a packet
+        // that was never sent.
         if config.recovery == Recovery::GoBackN && psn == self.flight.unacked() {
             self.seek_unacked(config, |index| bytes_of(index + outcome.completed as usize));
         }
         outcome
     }
 
-    /// Selective recovery: everything up to and with `newest` arrived, and nothing beyond `highest`.
+    /// Selective recovery: everything up to and including `newest` arrived, and nothing beyond `highest`.
     pub fn on_selective_ack(
         &mut self,
         config: &Config,
@@ -424,7 +423,7 @@ impl Requester {
         outcome
     }
 
-    /// Selective recovery: everything up to and with `newest` arrived, and `missing` did not, although
+    /// Selective recovery: everything up to and including `newest` arrived, and `missing` did not, although
     /// packets far beyond it did.
     pub fn on_selective_nak(
         &mut self,
@@ -451,8 +450,8 @@ impl Requester {
         outcome
     }
 
-    /// Selective recovery: everything up to and with `newest` arrived, and `refused` did, too, but found the
-    /// peer not ready: it is sent again by itself, as often as that happens.
+    /// Selective recovery: everything up to and including `newest` arrived; `refused` arrived too, but the
+    /// peer was not ready (RNR). It is resent by itself, each time this happens.
     pub fn on_selective_not_ready(
         &mut self,
         config: &Config,
@@ -466,14 +465,14 @@ impl Requester {
             more.resends.forget(refused);
         }
         let outcome = self.on_selective_nak(config, now, (newest, refused), bytes_of);
-        // The timer waits for it to leave, unless one before it is missing.
+        // The timer waits until it is resent, unless an earlier packet is missing.
         if refused == self.flight.unacked() {
             self.flight.deadline = Instant::NEVER;
         }
         outcome
     }
 
-    /// Packets are sent again one by one as long as there are any; a failed queue pair does not get here.
+    /// Resends one by one while there are any; not called on a failed queue pair.
     fn look_at_resends(&mut self) {
         let has_any = self.more.as_ref().is_some_and(|more| !more.resends.is_empty());
         self.flight.mode = if has_any { Mode::OneByOne } else { Mode::InOrder };
@@ -500,13 +499,13 @@ impl Requester {
         outcome
     }
 
-    /// The next timeout finds the retries used up.
+    /// Whether the next timeout exhausts the retries.
     #[must_use]
     pub const fn is_at_last_retry(&self, config: &Config) -> bool {
         self.flight.is_at_last_retry(config)
     }
 
-    /// The retries are used up.
+    /// Whether the retries are exhausted.
     #[must_use]
     pub fn is_failed(&self) -> bool {
         self.flight.is_failed()
@@ -518,34 +517,32 @@ impl Requester {
         self.flight.outstanding() as u64
     }
 
-    /// The same without those that will be sent again in order.
+    /// Packets sent and not acknowledged, without those that will be resent in order.
     #[must_use]
     pub const fn in_flight_packets(&self) -> u32 {
         self.flight.ahead()
     }
 
-    /// Packets are to be sent again one by one.
+    /// Whether packets are to be resent one by one.
     #[must_use]
     pub const fn is_resending(&self) -> bool {
         matches!(self.flight.mode, Mode::OneByOne)
     }
 
-    /// The first packet of the oldest work request that is not completed; the next packet of all if there is
-    /// none.
+    /// The first packet of the oldest uncompleted work request; the next packet to send if there is none.
     pub fn first_open_psn(&self, config: &Config, bytes_of: impl Fn(usize) -> u64) -> Psn {
         let acknowledged = if self.open() == 0 { 0 } else { self.acknowledged(config, bytes_of(0)) };
         // Modulo 2^24.
         self.flight.unacked().add((acknowledged as u32).wrapping_neg())
     }
 
-    /// Work requests that are not completed.
+    /// Number of uncompleted work requests.
     fn open(&self) -> usize {
         let behind = self.more.as_ref().map_or(0, |more| more.behind as usize);
         if self.left == NO_WORK { 0 } else { 1 + behind }
     }
 
-    /// Of each work request that is not completed, oldest first: its bytes, and how many of its packets were
-    /// ever sent.
+    /// For each uncompleted work request, oldest first: its bytes, and the number of its packets ever sent.
     pub fn sent_of_each(
         &self,
         config: &Config,
@@ -562,7 +559,7 @@ impl Requester {
         })
     }
 
-    /// Acknowledges `count` packets from the oldest on; ignores what is stale or was never sent.
+    /// Acknowledges the `count` oldest packets; ignores stale acknowledgements and packets never sent.
     #[inline]
     fn acknowledge(
         &mut self,
@@ -581,7 +578,7 @@ impl Requester {
         AckOutcome { completed, packets: progress.packets }
     }
 
-    /// Takes `count` acknowledged packets off the oldest work, and drops what is completed.
+    /// Subtracts `count` acknowledged packets from the oldest work, and removes completed work requests.
     #[inline]
     fn retire(&mut self, config: &Config, count: u32, bytes_of: &impl Fn(usize) -> u64) -> u32 {
         if let Some(more) = &mut self.more {
@@ -603,8 +600,7 @@ impl Requester {
         completed
     }
 
-    /// Makes the oldest packet that is not acknowledged the next one to send; the timer waits for it to
-    /// leave.
+    /// Makes the oldest unacknowledged packet the next one to send; stops the timer until it is sent.
     #[cold]
     fn seek_unacked(&mut self, config: &Config, bytes_of: impl Fn(usize) -> u64) {
         self.flight.go_back(0);
@@ -620,7 +616,7 @@ impl Requester {
     }
 }
 
-/// Packets of a work request.
+/// Number of packets of a work request.
 #[inline]
 fn packets(config: &Config, bytes: u64) -> u32 {
     let packets = config.packets(bytes);
@@ -629,10 +625,10 @@ fn packets(config: &Config, bytes: u64) -> u32 {
 }
 
 impl Requester {
-    /// See [`Cycle`].
+    /// Visits the state for cycle detection; see [`Cycle`].
     pub fn visit(&mut self, cycle: &mut Cycle, config: &Config, bytes_of: impl Fn(usize) -> u64) {
-        // The owner of a failed queue pair has given its work up: nothing of it is asked for, and nothing of
-        // it moves.
+        // The owner of a failed queue pair has dropped its work: `bytes_of` must not be called, and no field
+        // advances.
         let open = if self.is_failed() { 0 } else { self.open() };
         let has_next = open > 0 && !self.is_exhausted();
         let next = if has_next { self.next_in_work(config, &bytes_of) } else { None };
@@ -640,9 +636,9 @@ impl Requester {
             Some((index, packet)) => (Cursor::at(config, bytes_of(index), packet), bytes_of(index)),
             None => (Cursor::EXHAUSTED, 0),
         };
-        // The bytes left of the message are where the cursor is.
+        // `message_left_bytes` follows from the cursor.
         let Self { flight, message_left_bytes: _, left, more } = self;
-        // Its end stands still: it is the same work request.
+        // The end of the work request does not move, since it is the same one.
         let end = flight.unacked().add(*left);
         let mut packets = (open > 0).then_some(u64::from(*left));
         flight.visit(cycle);
@@ -661,7 +657,7 @@ impl Requester {
 }
 
 impl More {
-    /// See [`Cycle`].
+    /// Visits the state for cycle detection; see [`Cycle`].
     fn visit(&mut self, cycle: &mut Cycle) {
         let Self { behind, waiting, before, resends } = self;
         if !resends.is_idle() {
@@ -695,7 +691,7 @@ mod tests {
         }
     }
 
-    /// Sends `count` packets and has them acknowledged.
+    /// Sends and acknowledges `count` packets.
     fn exchange(requester: &mut Requester, config: &Config, now: Instant, count: u32) {
         for _ in 0..count {
             let sent = requester.poll_transmit(config, now, u32::MAX, |_| BYTES).expect("the window is open");

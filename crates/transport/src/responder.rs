@@ -4,49 +4,48 @@ use crate::{Config, Position, Recovery};
 use units::Cycle;
 use wire::Psn;
 
-/// What becomes of a packet.
+/// Verdict on an arrived packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Disposition {
     /// In order: its payload is placed.
     Accepted,
-    /// Out of order: its payload is placed all the same.
+    /// Out of order: its payload is placed nevertheless.
     Placed,
     /// Already placed; dropped.
     Duplicate,
-    /// Ahead of a gap, with selective recovery ahead of the window; dropped.
+    /// Beyond a gap, or with selective recovery beyond the window; dropped.
     OutOfOrder,
 }
 
-/// A packet to answer with.
+/// An acknowledgement to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reply {
-    /// Everything up to and with this PSN arrived.
+    /// Everything up to and including this PSN arrived.
     Ack(Psn),
-    /// Everything before this PSN arrived, it did not (NAK "PSN sequence error").
+    /// Everything before this PSN arrived, this PSN did not (NAK "PSN sequence error").
     Nak(Psn),
-    /// Selective recovery: an ACK that also tells how far packets have been placed. On the wire an ACK with
-    /// `newest` in the BTH and, specific to this implementation, `highest` in place of the message sequence
-    /// number.
+    /// Selective recovery: an ACK with the highest packet placed. On the wire an ACK with `newest` in the BTH
+    /// and, specific to this implementation, `highest` instead of the message sequence number.
     SelectiveAck {
-        /// Everything up to and with this PSN arrived.
+        /// Everything up to and including this PSN arrived.
         newest: Psn,
         /// Nothing beyond this PSN did.
         highest: Psn,
     },
-    /// Selective recovery: a NAK that does not tell of what follows the missing packet. On the wire a NAK
-    /// "PSN sequence error" with `missing` in the BTH and, specific to this implementation, `newest` in place
+    /// Selective recovery: a NAK that reports nothing about packets after the missing one. On the wire a NAK
+    /// "PSN sequence error" with `missing` in the BTH and, specific to this implementation, `newest` instead
     /// of the message sequence number.
     SelectiveNak {
-        /// Everything up to and with this PSN arrived.
+        /// Everything up to and including this PSN arrived.
         newest: Psn,
-        /// This PSN did not, although packets far beyond it did.
+        /// This PSN did not arrive, although packets far beyond it did.
         missing: Psn,
     },
 }
 
 impl Reply {
-    /// What is written on the wire: whether it is an ACK, the PSN of the BTH and what stands in the AETH as
-    /// message sequence number, which is `message_sequence` but for selective recovery.
+    /// Fields on the wire: whether it is an ACK, the PSN of the BTH, and the message sequence number of the
+    /// AETH, which is `message_sequence` except with selective recovery.
     #[inline]
     #[must_use]
     pub const fn header(self, message_sequence: u32) -> (bool, Psn, u32) {
@@ -59,12 +58,12 @@ impl Reply {
     }
 }
 
-/// The judgement on one packet.
+/// Result of processing one packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrival {
-    /// What becomes of it.
+    /// Verdict on the packet.
     pub disposition: Disposition,
-    /// The answer, if one is due.
+    /// Answer to send, if one is due.
     pub reply: Option<Reply>,
 }
 
@@ -74,26 +73,26 @@ const GAP_REPORTED: u32 = 1;
 const MESSAGE: u32 = 2;
 
 /// The responder: accepts packets in order, acknowledges them in groups and reports each gap once. Without
-/// recovery it takes whatever comes. Selective recovery has a responder of its own, [`crate::Placement`].
+/// recovery it accepts every packet. Selective recovery uses [`crate::Placement`] instead.
 #[derive(Clone, Debug)]
 pub struct Responder {
     expected: Psn,
     /// Packets since the last acknowledgement.
     unacknowledged: u32,
-    /// Messages completed, modulo 2^31, above the bit that tells whether the gap was reported: a million
-    /// responders are looked at in turn.
+    /// Completed messages, modulo 2^31, above the bit [`GAP_REPORTED`]. Packed because a million responders
+    /// are accessed one after another.
     messages: u32,
 }
 
 impl Responder {
-    /// A queue pair whose first packet will carry `initial_psn`.
+    /// A queue pair whose first packet has PSN `initial_psn`.
     #[must_use]
     pub const fn new(initial_psn: Psn) -> Self {
         Self { expected: initial_psn, unacknowledged: 0, messages: 0 }
     }
 
-    /// One that has received so many packets of so many messages, the last of which asked for an
-    /// acknowledgement.
+    /// A responder that has received `packets` packets of `messages` messages and has acknowledged the last
+    /// one.
     #[must_use]
     pub const fn after(initial_psn: Psn, packets: u32, messages: u32) -> Self {
         Self {
@@ -103,22 +102,22 @@ impl Responder {
         }
     }
 
-    /// Message sequence number for the AETH: messages completed, modulo 2^24. Selective recovery puts
-    /// something else there, see [`Reply`].
+    /// Message sequence number for the AETH: completed messages, modulo 2^24. Selective recovery sends
+    /// another value there; see [`Reply`].
     #[inline]
     #[must_use]
     pub const fn message_sequence(&self) -> u32 {
         (self.messages / MESSAGE) & 0xff_ffff
     }
 
-    /// The packet that comes next, if everything comes in order.
+    /// The next packet, if packets arrive in order.
     #[inline]
     #[must_use]
     pub const fn expected(&self) -> Psn {
         self.expected
     }
 
-    /// Judges a packet.
+    /// Processes an arrived packet.
     #[inline]
     pub fn on_packet(&mut self, config: &Config, psn: Psn, position: Position, ack_request: bool) -> Arrival {
         if config.recovery == Recovery::None {
@@ -127,9 +126,9 @@ impl Responder {
         self.take_in_order(config, psn, position, ack_request)
     }
 
-    /// Judges a READ request whose responses take `packets` packet sequence numbers: in order and as a
-    /// duplicate it is to be answered (IBTA 9.7.5.1.2). Its responses acknowledge it. With go-back-N recovery
-    /// alone.
+    /// Processes a READ request whose responses take `packets` packet sequence numbers. In order or a
+    /// duplicate, it must be answered (IBTA 9.7.5.1.2). Its responses acknowledge it. With go-back-N recovery
+    /// only.
     pub fn on_read_request(&mut self, psn: Psn, packets: u32) -> Arrival {
         let distance = psn.distance_from(self.expected);
         if distance > 0 {
@@ -145,9 +144,9 @@ impl Responder {
         Arrival { disposition: Disposition::Accepted, reply: None }
     }
 
-    /// The expected packet came and its payload has nowhere to go yet: it is refused by an RNR NAK, which
-    /// acknowledges what came before it (IBTA 9.7.5.2). What follows it is dropped without a word until it
-    /// comes again.
+    /// The expected packet arrived, but there is no receive for its payload: it is refused by an RNR NAK,
+    /// which acknowledges the packets before it (IBTA 9.7.5.2). Packets after it are dropped silently until
+    /// it is resent.
     pub const fn on_not_ready(&mut self) {
         self.messages |= GAP_REPORTED;
         self.unacknowledged = 0;
@@ -173,7 +172,7 @@ impl Responder {
         Arrival { disposition: Disposition::OutOfOrder, reply: self.report_gap() }
     }
 
-    /// Without recovery: whatever arrives is placed, and acknowledged with the highest PSN seen.
+    /// Without recovery: every packet is placed, and acknowledged with the highest PSN seen.
     fn take_any(&mut self, config: &Config, psn: Psn, position: Position, ack_request: bool) -> Arrival {
         let disposition = if psn.distance_from(self.expected) < 0 {
             Disposition::Placed
@@ -208,12 +207,12 @@ impl Responder {
     /// The packet before the expected one.
     #[inline]
     const fn newest(&self) -> Psn {
-        // One less, modulo 2^24.
+        // Minus one, modulo 2^24.
         self.expected.add(u32::MAX)
     }
 
-    /// IBTA 9.7.5.2: one NAK per gap, until the expected packet arrives. It also acknowledges what came
-    /// before.
+    /// IBTA 9.7.5.2: one NAK per gap, until the expected packet arrives. It also acknowledges the packets
+    /// before the gap.
     #[cold]
     fn report_gap(&mut self) -> Option<Reply> {
         if self.messages & GAP_REPORTED != 0 {
@@ -226,7 +225,7 @@ impl Responder {
 }
 
 impl Responder {
-    /// See [`Cycle`].
+    /// Visits the state for cycle detection; see [`Cycle`].
     pub fn visit(&mut self, cycle: &mut Cycle) {
         let Self { expected, unacknowledged, messages } = self;
         visit_psn(expected, cycle);
@@ -235,7 +234,7 @@ impl Responder {
     }
 }
 
-/// See [`Cycle`].
+/// Visits a PSN for cycle detection; see [`Cycle`].
 pub(crate) fn visit_psn(psn: &mut Psn, cycle: &mut Cycle) {
     let mut value = psn.value();
     cycle.wrapping(&mut value, 24);
@@ -271,7 +270,7 @@ mod tests {
         Some(Reply::Nak(Psn::new(START + packet)))
     }
 
-    /// Feeds packets one after the other and compares each judgement.
+    /// Processes packets one by one and compares each verdict.
     fn expect(config: &Config, packets: &[(u32, Position, Disposition, Option<Reply>)]) -> Responder {
         let mut responder = Responder::new(Psn::new(START));
         for &(packet, position, disposition, reply) in packets {

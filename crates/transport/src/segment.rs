@@ -1,27 +1,27 @@
-//! How a work request is cut into messages, and a message into packets.
+//! Segmentation of a work request into messages, and of a message into packets.
 
 use crate::{Config, Position};
 use units::Cycle;
 
-/// Longer than any message.
+/// Greater than the length of any message.
 const NO_MESSAGE: u32 = u32::MAX;
 
-/// Place of the next packet in its work request.
+/// Position of the next packet in its work request.
 ///
-/// Message sizes fit 32 bits: a message is at most [`Config::MESSAGE_BYTES_MAX`]. A request of no bytes is
-/// one message of one packet without payload (IBTA 9.7.2: a write may have a length of zero).
+/// Message sizes fit 32 bits: a message is at most [`Config::MESSAGE_BYTES_MAX`]. A request of 0 bytes is one
+/// message of one packet without payload (IBTA 9.7.2: a write may have a length of zero).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Cursor {
     /// Bytes of the request before the next packet.
     pub(crate) offset_bytes: u64,
-    /// Size of the message of the next packet; [`NO_MESSAGE`] behind the last.
+    /// Size of the message of the next packet; [`NO_MESSAGE`] after the last.
     pub(crate) message_bytes: u32,
     /// Bytes of that message from the next packet on.
     message_left_bytes: u32,
 }
 
 impl Cursor {
-    /// The place behind the last packet.
+    /// The position after the last packet.
     pub(crate) const EXHAUSTED: Self =
         Self { offset_bytes: 0, message_bytes: NO_MESSAGE, message_left_bytes: 0 };
 
@@ -46,7 +46,7 @@ impl Cursor {
         self.message_left_bytes.min(config.mtu_bytes)
     }
 
-    /// Place of the next packet in its message.
+    /// Position of the next packet in its message.
     #[inline]
     pub(crate) fn position(&self, config: &Config) -> Position {
         let starts_message = self.message_left_bytes == self.message_bytes;
@@ -58,14 +58,15 @@ impl Cursor {
         self.message_left_bytes
     }
 
-    /// Packets of the message from the next one on.
+    /// Number of packets of the message from the next one on.
     pub(crate) fn packets_left(&self, config: &Config) -> u64 {
         u64::from(self.message_left_bytes.div_ceil(config.mtu_bytes))
     }
 }
 
 impl Cursor {
-    /// See [`Cycle`], in a request of `bytes`. The size of messages changes in the last of a request only.
+    /// Visits the state for cycle detection, in a request of `bytes`; see [`Cycle`]. Only the last message of
+    /// a request may have another size.
     pub(crate) fn visit(&mut self, cycle: &mut Cycle, bytes: u64) {
         let is_exhausted = self.message_bytes == NO_MESSAGE;
         let Self { offset_bytes, message_bytes, message_left_bytes } = self;
@@ -131,7 +132,7 @@ mod tests {
             message_bytes in 1u64..20_000,
             bytes in 0u64..200_000,
         ) {
-            // Tiny messages would make this long without making it harder.
+            // Very small messages would make the test long without adding coverage.
             let config = config(mtu_bytes, message_bytes.max(bytes / 100));
             let mut offset_bytes = 0;
             for packet in 0..config.packets(bytes) {

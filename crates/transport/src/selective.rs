@@ -1,28 +1,28 @@
-//! What the requester resends under selective recovery.
+//! Packets that the requester resends under selective recovery.
 
 use std::collections::BTreeSet;
 
-/// Packets that are known to be missing. Inside they go by their sequence since this was made, outside by how
-/// many packets they are beyond the oldest that is not acknowledged.
+/// Packets reported or assumed missing. Stored as sequence numbers since creation; the methods take and
+/// return distances from the oldest unacknowledged packet.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Resends {
-    /// The oldest that is not acknowledged.
+    /// The oldest unacknowledged packet.
     unacked: u64,
-    /// To be sent again.
+    /// Packets to resend.
     queued: BTreeSet<u64>,
-    /// Reported missing and not acknowledged nor timed out since: it was sent again or is queued, and another
-    /// report of it is a copy.
+    /// Packets reported missing and since then neither acknowledged nor timed out. Each was resent or is
+    /// queued, so a further report of it is a copy.
     reported: BTreeSet<u64>,
     recovery: Option<Recovery>,
 }
 
-/// What follows a timeout, until everything sent before it is accounted for.
+/// Recovery from a timeout, until all packets sent before it are accounted for.
 #[derive(Clone, Copy, Debug)]
 struct Recovery {
     /// One past the last packet sent before the timeout.
     end: u64,
-    /// Packets before this are holes one by one, those from here on were all queued; none before the first
-    /// acknowledgement.
+    /// Before this packet holes are resent one by one; from it on all packets were queued. `None` before the
+    /// first acknowledgement.
     holes_end: Option<u64>,
 }
 
@@ -31,22 +31,22 @@ impl Resends {
         self.queued.is_empty()
     }
 
-    /// Nothing was lost that is not made good.
+    /// Whether all losses are repaired.
     pub(crate) fn is_idle(&self) -> bool {
         self.queued.is_empty() && self.reported.is_empty() && self.recovery.is_none()
     }
 
-    /// Takes out the first packet to send again.
+    /// Removes and returns the first packet to resend.
     pub(crate) fn pop(&mut self) -> Option<u64> {
         self.queued.pop_first().map(|sequence| sequence - self.unacked)
     }
 
-    /// The responder misses a packet.
+    /// The responder reported a missing packet.
     pub(crate) fn report(&mut self, missing: u64) {
         self.report_sequence(self.unacked + missing);
     }
 
-    /// The next report of that packet is none of what was reported before.
+    /// Makes the next report of this packet count as new.
     pub(crate) fn forget(&mut self, missing: u64) {
         self.reported.remove(&(self.unacked + missing));
     }
@@ -57,16 +57,16 @@ impl Resends {
         }
     }
 
-    /// Nothing was heard for a whole timeout: nothing is under way any more. The oldest unacknowledged packet
-    /// is sent to learn which of those `outstanding` are missing.
+    /// Nothing was received for a whole timeout, so nothing is in flight. Queues the oldest unacknowledged
+    /// packet, to learn which of the `outstanding` packets are missing.
     pub(crate) fn probe(&mut self, outstanding: u32) {
         self.reported.clear();
         self.queued.insert(self.unacked);
         self.recovery = Some(Recovery { end: self.unacked + u64::from(outstanding), holes_end: None });
     }
 
-    /// So many packets more are acknowledged, and nothing has arrived from `highest_end` on, if that is
-    /// known.
+    /// `acknowledged` more packets are acknowledged, and nothing has arrived from `highest_end` on, if that
+    /// is known.
     pub(crate) fn on_progress(&mut self, acknowledged: u32, highest_end: Option<u64>) {
         self.unacked += u64::from(acknowledged);
         let unacked = self.unacked;

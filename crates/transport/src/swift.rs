@@ -1,22 +1,22 @@
 //! Swift at the sender (Kumar et al., "Swift: Delay is Simple and Effective for Congestion Control in the
 //! Datacenter", SIGCOMM 2020, section 3, algorithm 1).
 //!
-//! The window rises by `ai` packets per round trip while the delay is below its target, and falls once per
-//! round trip by `max(1 - beta (delay - target) / delay, 1 - max_mdf)` above it; a timeout costs `max_mdf`,
-//! several in a row all but the smallest window. The target grows with the hops of the path and, for small
+//! Below the target delay the window rises by `ai` packets per round trip; above it, it falls once per round
+//! trip by `max(1 - beta (delay - target) / delay, 1 - max_mdf)`. A timeout reduces it by `max_mdf`, several
+//! in a row reduce it to the smallest window. The target grows with the hops of the path and, for small
 //! windows, by `alpha / sqrt(cwnd) - alpha / sqrt(fs_max)`, between 0 and `fs_range`, with `alpha = fs_range
-//! / (1 / sqrt(fs_min) - 1 / sqrt(fs_max))`. A window below one packet is one packet every `rtt / cwnd`. In
-//! integers: windows in 2^-20 packets.
+//! / (1 / sqrt(fs_min) - 1 / sqrt(fs_max))`. A window below one packet is one packet every `rtt / cwnd`.
+//! Integer arithmetic: windows in 2^-20 packets.
 //!
-//! The delay is the whole round-trip time as the NIC sees it. Left out: the second window, for delay in the
-//! host, as hosts of the simulator add none; what the sender's own queue pairs wait for each other before a
-//! packet is handed to the port is no part of it.
+//! The delay is the whole round-trip time as the NIC measures it. Not modelled: the second window, for delay
+//! in the host, since hosts of the simulator add none. The delay excludes the time that queue pairs of the
+//! sender wait for each other before a packet is passed to the port.
 
 use crate::rate::{Ack, Loss, RateControl};
 use std::sync::Arc;
 use units::{Instant, Span};
 
-/// One packet, in units of windows.
+/// One packet [2^-20 packets].
 const ONE: u64 = 1 << 20;
 /// Parts per million.
 const WHOLE_PPM: u64 = 1_000_000;
@@ -24,23 +24,23 @@ const WHOLE_PPM: u64 = 1_000_000;
 /// Parameters of Swift. All values come from the run spec; nothing here has a default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SwiftConfig {
-    /// Target delay, without the parts for hops and for small windows.
+    /// Target delay, without the additions for hops and for small windows.
     pub base_target: Span,
-    /// What each link of the path adds to the target.
+    /// Addition to the target per link of the path.
     pub hop_target: Span,
-    /// Most that flow scaling adds to the target.
+    /// Maximum addition by flow scaling.
     pub scaling_range: Span,
-    /// Flow scaling is full at this window, and none at the second [2^-20 packets].
+    /// Window with full flow scaling, and window from which there is none [2^-20 packets].
     pub scaling_windows: [u64; 2],
     /// Additive increase per round trip [2^-20 packets].
     pub additive_increase: u64,
     /// Multiplicative decrease beta [ppm].
     pub beta_ppm: u32,
-    /// Most that one decrease takes off [ppm].
+    /// Maximum of one decrease [ppm].
     pub decrease_max_ppm: u32,
     /// Smallest and largest window [2^-20 packets].
     pub window_range: [u64; 2],
-    /// Timeouts in a row that lead to the smallest window.
+    /// Timeouts in a row that reduce the window to the smallest.
     pub reset_timeouts: u32,
     /// Payload of a packet [bytes].
     pub mtu_bytes: u32,
@@ -49,7 +49,7 @@ pub struct SwiftConfig {
 }
 
 impl SwiftConfig {
-    /// The target delay at a window, on a path of so many links.
+    /// Target delay for a window and a number of links on the path.
     #[must_use]
     pub fn target(&self, window: u64, links: u32) -> Span {
         let [full, none] = self.scaling_windows.map(inverse_root);
@@ -60,30 +60,30 @@ impl SwiftConfig {
     }
 }
 
-/// `1 / sqrt(window)`, of 2^20.
+/// `1 / sqrt(window)` [2^-20].
 fn inverse_root(window: u64) -> u64 {
     // sqrt(2^60 / window) = 2^20 / sqrt(window / 2^20).
     ((1 << 60) / window.max(1)).isqrt()
 }
 
-/// The window of one queue pair.
+/// Congestion window of one queue pair.
 #[derive(Clone, Debug)]
 pub struct Swift {
     config: Arc<SwiftConfig>,
     /// Links of the path.
     links: u32,
-    /// [2^-20 packets].
+    /// Current window [2^-20 packets].
     window: u64,
-    /// The last that was measured.
+    /// The last round-trip time measured.
     rtt: Span,
     last_decrease: Instant,
-    /// In a row.
+    /// Timeouts in a row.
     timeouts: u32,
     ready_at: Instant,
 }
 
 impl Swift {
-    /// Starts with the largest window, on a path of no links: see [`Self::set_links`].
+    /// Starts with the largest window, on a path of 0 links; see [`Self::set_links`].
     #[must_use]
     pub fn new(config: Arc<SwiftConfig>) -> Self {
         Self {
@@ -103,7 +103,7 @@ impl Swift {
         self.window
     }
 
-    /// The path has so many links.
+    /// Sets the number of links of the path.
     pub const fn set_links(&mut self, links: u32) {
         self.links = links;
     }
@@ -112,7 +112,7 @@ impl Swift {
         now.0 - self.last_decrease.0 >= self.rtt.0
     }
 
-    /// Takes so many parts of a million off the window, once per round trip.
+    /// Reduces the window by `ppm` parts per million, once per round trip.
     fn decrease(&mut self, now: Instant, ppm: u64) {
         if self.can_decrease(now) {
             let ppm = ppm.min(self.config.decrease_max_ppm.into());
@@ -131,7 +131,7 @@ impl Swift {
 
     fn increase(&self, packets: u32) -> u64 {
         let full = self.config.additive_increase * u64::from(packets);
-        // `ai / cwnd` for each packet, and `ai` where less than one is in flight.
+        // `ai / cwnd` per packet; `ai` while the window is below one packet.
         if self.window < ONE {
             full
         } else {
@@ -243,7 +243,7 @@ mod tests {
     fn delay_above_the_target_takes_its_share_off_once_per_round_trip() {
         let mut swift = swift(200 * ONE);
         swift.on_ack(&ack(1_000, 1, 40));
-        // 0.8 x (40 - 20) / 40 of it.
+        // Reduced by 0.8 x (40 - 20) / 40.
         assert_eq!(swift.window(), 120 * ONE);
         swift.on_ack(&ack(1_039, 1, 40));
         assert_eq!(swift.window(), 120 * ONE, "within a round trip of the last decrease");
@@ -257,8 +257,7 @@ mod tests {
         assert_eq!(config.target(100 * ONE, 0), Span::from_us(20));
         assert_eq!(config.target(200 * ONE, 0), Span::from_us(20));
         assert_eq!(config.target(ONE / 10, 0), Span::from_us(120));
-        // fs_range (1 / sqrt(1) - 1 / sqrt(100)) / (1 / sqrt(0.1) - 1 / sqrt(100)) = 29.39 us beyond the
-        // base.
+        // fs_range (1 / sqrt(1) - 1 / sqrt(100)) / (1 / sqrt(0.1) - 1 / sqrt(100)) = 29.39 us above the base.
         let at_one = config.target(ONE, 0).0;
         assert!(at_one.abs_diff(49_390_000) < 10_000, "{at_one}");
         assert_eq!(config.target(100 * ONE, 4), Span::from_us(20 + 4 * 3));

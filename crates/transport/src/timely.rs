@@ -2,18 +2,18 @@
 //! 2015, algorithm 1).
 //!
 //! At each completion event the gradient of the round-trip time, `d = (1 - a) d + a (rtt - previous)` over
-//! `rtt_min`, moves the rate: below `rtt_low` it rises by delta; above `rtt_high` it falls to `rate (1 - beta
-//! (1 - rtt_high / rtt))`; in between it rises by delta, five times delta from the fifth such event in a row
-//! on, while the gradient is not positive, and falls to `rate (1 - beta d)` otherwise. No fall takes more than
-//! `decrease_max` off the rate: half of it in the authors' published code (timely-code-snippet.cc), nothing in
-//! the paper, in which a gradient of 1 / beta stops the sender. A completion event is the acknowledgement that
-//! completes a segment of so many bytes, at most one in a round-trip time, as in the simulator of Li et al.
-//! (HPCC, SIGCOMM 2019): packets sent before a change do not change the rate again. All in integers: rates in
-//! bit/s, weights in parts per million.
+//! `rtt_min`, changes the rate. Below `rtt_low` the rate rises by delta; above `rtt_high` it falls to `rate
+//! (1 - beta (1 - rtt_high / rtt))`. In between, while the gradient is not positive, it rises by delta, and
+//! by five times delta from the fifth such event in a row; otherwise it falls to `rate (1 - beta d)`. A
+//! single decrease is at most `decrease_max`: half of the rate in the authors' published code
+//! (timely-code-snippet.cc), unlimited in the paper, where a gradient of 1 / beta stops the sender. A
+//! completion event is the acknowledgement that completes a segment of `segment_bytes`, at most one per
+//! round-trip time, as in the simulator of Li et al. (HPCC, SIGCOMM 2019): packets sent before a change do
+//! not change the rate again. Integer arithmetic: rates in bit/s, weights in parts per million.
 //!
-//! The round-trip time is that of the last packet of the segment, from when the port took it: serialisation
-//! of the segment, which the paper takes off, is not in it. Bursts of whole segments are not sent: packets
-//! are paced one by one.
+//! The round-trip time is that of the last packet of the segment, from its start at the port, so it does not
+//! contain the serialisation of the segment, which the paper subtracts. Segments are not sent as bursts:
+//! packets are paced one by one.
 
 use crate::rate::{Ack, RateControl};
 use std::sync::Arc;
@@ -21,8 +21,8 @@ use units::{Instant, Rate, Span};
 
 /// Parts per million.
 const WHOLE_PPM: i128 = 1_000_000;
-/// Completion events in a row without a positive gradient after which the increase is hyperactive, and by how
-/// much.
+/// Completion events in a row without a positive gradient after which the increase is hyperactive, and its
+/// factor.
 const HYPERACTIVE: u32 = 5;
 
 /// Parameters of TIMELY. All values come from the run spec; nothing here has a default.
@@ -34,15 +34,15 @@ pub struct TimelyConfig {
     pub beta_ppm: u32,
     /// Largest fraction of the rate that one decrease takes off [ppm].
     pub decrease_max_ppm: u32,
-    /// Below it the rate rises.
+    /// The rate rises below this round-trip time.
     pub rtt_low: Span,
-    /// Above it the rate falls.
+    /// The rate falls above this round-trip time.
     pub rtt_high: Span,
-    /// What differences are set against.
+    /// Reference for differences of round-trip times.
     pub rtt_min: Span,
     /// Additive increase delta [bit/s].
     pub additive_increase_bps: u64,
-    /// Acknowledged bytes of a completion event.
+    /// Acknowledged bytes per completion event.
     pub segment_bytes: u64,
     /// Smallest rate [bit/s].
     pub rate_min_bps: u64,
@@ -52,7 +52,7 @@ pub struct TimelyConfig {
     pub line_rate_bps: u64,
 }
 
-/// The rate of one queue pair.
+/// Rate of one queue pair.
 #[derive(Clone, Debug)]
 pub struct Timely {
     config: Arc<TimelyConfig>,
@@ -62,9 +62,9 @@ pub struct Timely {
     difference_ps: i64,
     /// Completion events in a row without a positive gradient.
     falling: u32,
-    /// Acknowledged since the last completion event [bytes].
+    /// Bytes acknowledged since the last completion event.
     acknowledged_bytes: u64,
-    /// No completion event before.
+    /// Earliest time of the next completion event.
     next_event: Instant,
     ready_at: Instant,
 }
@@ -91,7 +91,7 @@ impl Timely {
         self.rate_bps
     }
 
-    /// A segment with that round-trip time is complete.
+    /// A segment with this round-trip time is complete.
     fn complete(&mut self, rtt: Span) {
         let TimelyConfig { alpha_ppm, rtt_low, rtt_high, additive_increase_bps, .. } = *self.config;
         let previous = self.previous_rtt.replace(rtt).unwrap_or(rtt);
@@ -113,7 +113,7 @@ impl Timely {
         self.set_rate(self.rate_bps + u64::from(times) * additive_increase_bps);
     }
 
-    /// Lowers the rate by beta times `part / whole` of it, and by `decrease_max` at the most.
+    /// Lowers the rate by the fraction beta times `part / whole`, at most `decrease_max`.
     fn decrease(&mut self, part: i128, whole: i128) {
         let TimelyConfig { beta_ppm, decrease_max_ppm, .. } = *self.config;
         let cut_ppm = (i128::from(beta_ppm) * part / whole.max(1)).min(decrease_max_ppm.into());
@@ -175,14 +175,14 @@ mod tests {
         Timely { rate_bps, ..Timely::new(Arc::new(config)) }
     }
 
-    /// Acknowledges one packet that took so long, a quarter of that after the one before.
+    /// Acknowledges one packet with this round-trip time, a quarter of it after the previous one.
     fn acknowledge(timely: &mut Timely, rtt_us: u64) {
         let (now, rtt) = (timely.ready_at, Span::from_us(rtt_us));
         timely.on_ack(&Ack { now, packets: 1, rtt: Some(rtt), is_marked: false });
         timely.ready_at = now + Span(rtt.0 / 4);
     }
 
-    /// Completes a segment whose packets took so long.
+    /// Completes a segment whose packets have this round-trip time.
     fn complete(timely: &mut Timely, rtt_us: u64) {
         (0..4).for_each(|_| acknowledge(timely, rtt_us));
     }
@@ -225,7 +225,7 @@ mod tests {
 
     #[test]
     fn no_decrease_exceeds_its_maximum() {
-        // Gradients of 0.875 x 180 us / 20 us = 7.9, and a round-trip time of 1 - 500 / 4000 too much.
+        // Gradients of 0.875 x 180 us / 20 us = 7.9, and a round-trip time too long by 1 - 500 / 4000.
         for (capped, rtt_us) in [(500_000, 280), (500_000, 4_000), (1_000_000, 280)] {
             let mut timely = timely(GBPS);
             let config = TimelyConfig { decrease_max_ppm: capped, ..*timely.config };

@@ -1,42 +1,41 @@
-//! Tells whether a state repeats, and moves it on by whole periods.
+//! Cycle detection: checks whether a state repeats, and advances it by whole periods.
 //!
-//! A state that is the same as one period ago, but for times that moved on by the period and counters that
-//! moved on by some step, does the same again in the next period, as long as nothing that stands still in
-//! time comes due and nothing that is used up runs out. So it can be moved on by many periods at once, with
-//! the exact result.
+//! Suppose a state equals that of one period ago, except for times that advanced by the period and counters
+//! that advanced by some step. Then the next period is the same again, as long as no fixed time comes due and
+//! no limited quantity runs out. So the state can be advanced by many periods at once, with the exact result.
 //!
-//! Every part of such a state has a `visit` that hands each of its fields to a [`Cycle`], always in the same
-//! order. The first pass writes the fields down, the second compares them, the third moves them on. A `visit`
-//! takes its struct apart by name, so that a new field cannot be forgotten. Whoever walks over many such
-//! parts asks between them whether a pass [is over](Cycle::is_over): the first has written down as much as it
-//! may, the second has found a difference.
+//! Every part of such a state has a `visit` method that passes each of its fields to a [`Cycle`], always in
+//! the same order. The first pass records the fields, the second compares them, the third advances them. A
+//! `visit` method destructures its struct by name, so that a new field cannot be forgotten. Code that visits
+//! many parts checks between them whether the pass [is over](Cycle::is_over): the first pass has reached its
+//! limit, or the second has found a difference.
 
 use crate::{Instant, Span};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// What is being done with the fields.
+/// Action of the current pass on the fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Pass {
-    /// Write them down.
+    /// Record them.
     Record,
-    /// Compare them with what was written down.
+    /// Compare them with the recorded values.
     Compare,
-    /// Move them on by so many periods.
+    /// Advance them by this number of periods.
     Advance(u64),
 }
 
-/// One walk over all fields of a state.
+/// Visitor of all fields of a state, with the recorded values.
 #[derive(Debug)]
 pub struct Cycle {
     pass: Pass,
-    /// Fields as first seen.
+    /// Recorded fields.
     seen: Vec<u64>,
-    /// The first pass is over with so many of them.
+    /// The first pass is over after this number of fields.
     limit: usize,
-    /// What a period adds to each, modulo 2^64.
+    /// Change of each field per period, modulo 2^64.
     steps: Vec<u64>,
-    /// The field that comes next.
+    /// Index of the next field.
     next: usize,
     start: Instant,
     now: Instant,
@@ -46,13 +45,13 @@ pub struct Cycle {
 }
 
 impl Cycle {
-    /// A first pass over the state at `now`.
+    /// Starts a first pass over the state at `now`.
     #[must_use]
     pub const fn record(now: Instant) -> Self {
         Self::record_some(now, usize::MAX)
     }
 
-    /// The same of the parts that come first, until they are `limit` fields or more.
+    /// Starts a first pass over the first parts of the state, until `limit` fields or more are recorded.
     #[must_use]
     pub const fn record_some(now: Instant, limit: usize) -> Self {
         Self {
@@ -68,14 +67,14 @@ impl Cycle {
         }
     }
 
-    /// Begins a second pass over the state, now at `now`, which may be repeated later on.
+    /// Starts a second pass over the state, now at `now`; may be called again later.
     pub fn compare(&mut self, now: Instant) {
         self.steps.clear();
         (self.pass, self.next, self.now) = (Pass::Compare, 0, now);
         (self.repeats, self.room) = (true, u64::MAX);
     }
 
-    /// The parts of the state that follow need not be visited in this pass.
+    /// Whether the remaining parts of the state need not be visited in this pass.
     #[inline]
     #[must_use]
     pub const fn is_over(&self) -> bool {
@@ -86,7 +85,7 @@ impl Cycle {
         }
     }
 
-    /// Not all of the state may have been written down: it cannot be moved on.
+    /// Whether the state may have been recorded only in part: then it cannot be advanced.
     #[must_use]
     pub const fn is_partial(&self) -> bool {
         self.seen.len() >= self.limit
@@ -98,76 +97,76 @@ impl Cycle {
         self.next as u64
     }
 
-    /// Ends the second pass: how many periods may be skipped; 0 if the state does not repeat, as far as it
-    /// was written down.
+    /// Ends the second pass: number of periods that may be skipped; 0 if the state, as far as it was
+    /// recorded, does not repeat.
     #[must_use]
     pub const fn room(&self) -> u64 {
         if self.repeats && self.next == self.seen.len() { self.room } else { 0 }
     }
 
-    /// Begins a third pass that moves every field on by `periods`; returns the time at its end.
+    /// Starts a third pass that advances every field by `periods`; returns the time at its end.
     ///
     /// # Panics
-    /// If not all of the state was written down.
+    /// If the state was recorded only in part.
     pub fn advance(&mut self, periods: u64) -> Instant {
         assert!(!self.is_partial(), "what was not seen cannot be moved on");
         (self.pass, self.next) = (Pass::Advance(periods), 0);
         self.now + Span(self.period().0 * periods)
     }
 
-    /// From the first pass to the second.
+    /// Time from the first pass to the second.
     #[must_use]
     pub const fn period(&self) -> Span {
         self.now.since(self.start)
     }
 
-    /// The time at which the state is looked at.
+    /// Time of the current pass.
     #[must_use]
     pub const fn now(&self) -> Instant {
         self.now
     }
 
-    /// Nothing may be skipped beyond `time`.
+    /// Limits the skip to before `time`.
     pub fn stop_before(&mut self, time: Instant) {
         let left = time.0.saturating_sub(self.now.0).saturating_sub(1);
         self.room = self.room.min(left / self.period().0.max(1));
     }
 
-    /// The state has a part that never counts as repeating.
+    /// The state has a part that never repeats.
     pub const fn never_repeats(&mut self) {
         self.repeats = false;
     }
 
-    /// A field that must be the same.
+    /// Visits a field that must be equal.
     #[inline]
     pub fn same(&mut self, value: u64) {
         self.step(value, |_, step| (step == 0).then_some(0));
     }
 
-    /// Numbers that must be the same, and their number.
+    /// Visits numbers that must be equal, as must their count.
     pub fn same_list(&mut self, values: impl ExactSizeIterator<Item = u64>) {
         self.same(values.len() as u64);
         values.for_each(|value| self.same(value));
     }
 
-    /// A number that grows or shrinks without any effect of its own.
+    /// Visits a number that may grow or shrink and has no effect.
     #[inline]
     pub fn count(&mut self, value: &mut u64) {
         *value = self.step(*value, |_, step| Some(step));
     }
 
-    /// Like [`Self::count`], of a number of `bits` that wraps around.
+    /// Like [`Self::count`], for a number of `bits` that wraps around.
     pub fn wrapping(&mut self, value: &mut u32, bits: u32) {
         let mask = u64::from(u32::MAX >> (32 - bits));
         *value = (self.step(u64::from(*value), |_, step| Some(step & mask)) & mask) as u32;
     }
 
-    /// Like [`Self::count`], of time spent on something.
+    /// Like [`Self::count`], for accumulated time.
     pub fn spent(&mut self, span: &mut Span) {
         self.count(&mut span.0);
     }
 
-    /// Something that is used up and must not fall below `floor`.
+    /// Visits a quantity that is consumed and must not fall below `floor`.
     pub fn left(&mut self, value: &mut u64, floor: u64) {
         let left = value.saturating_sub(floor);
         *value = self.step(*value, |cycle, step| {
@@ -179,8 +178,8 @@ impl Cycle {
         });
     }
 
-    /// A time: it moves on with the state, or it is past or never, or it stands still and is not to be
-    /// passed.
+    /// Visits a time: it must advance by the period, or be in the past or never, or be fixed, which limits
+    /// the skip.
     #[inline]
     pub fn time(&mut self, time: &mut Instant) {
         let value = *time;
@@ -195,8 +194,8 @@ impl Cycle {
         });
     }
 
-    /// Takes the next field through the present pass. `judge` says by how much a period moves it, given the
-    /// difference to what was first seen, or that the state does not repeat.
+    /// Processes the next field in the current pass. From its difference to the recorded value `judge`
+    /// returns the change per period, or `None` if the state does not repeat.
     #[inline]
     fn step(&mut self, value: u64, judge: impl FnOnce(&mut Self, u64) -> Option<u64>) -> u64 {
         let index = self.next;
@@ -204,7 +203,7 @@ impl Cycle {
         match self.pass {
             Pass::Record => self.seen.push(value),
             Pass::Compare => {
-                // A state of another shape does not repeat; the pass goes on all the same.
+                // A state of another shape does not repeat; the pass continues.
                 let difference = self.seen.get(index).map(|seen| value.wrapping_sub(*seen));
                 let is_same_kind = difference.and_then(|difference| judge(self, difference));
                 self.repeats &= is_same_kind.is_some();
@@ -216,8 +215,8 @@ impl Cycle {
     }
 }
 
-/// Visits what a heap holds, in ascending order: for the `visit` of a part with such a heap. The order in
-/// which it lies in memory says nothing.
+/// Visits the items of a heap in ascending order, independent of their order in memory; for the `visit`
+/// method of a part with a heap.
 pub fn visit_heap<T: Ord>(heap: &mut BinaryHeap<Reverse<T>>, mut visit: impl FnMut(&mut T)) {
     let mut items: Vec<T> = heap.drain().map(|Reverse(item)| item).collect();
     items.sort_unstable();
@@ -229,7 +228,7 @@ pub fn visit_heap<T: Ord>(heap: &mut BinaryHeap<Reverse<T>>, mut visit: impl FnM
 mod tests {
     use super::*;
 
-    /// A small world: what a busy port, its timer and a queue pair have.
+    /// A small state: fields of a busy port, its timer and a queue pair.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     struct State {
         free_at: Instant,
@@ -263,7 +262,7 @@ mod tests {
             cycle.same(*mode);
         }
 
-        /// The state a period of 100 later.
+        /// The state one period of 100 later.
         const fn next(self) -> Self {
             Self {
                 free_at: Instant(self.free_at.0 + 100),
@@ -322,7 +321,7 @@ mod tests {
         }
     }
 
-    /// How many of `values` are visited.
+    /// Number of `values` visited.
     fn visited(cycle: &mut Cycle, values: [u64; 4]) -> u64 {
         for value in values {
             if cycle.is_over() {

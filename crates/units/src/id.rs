@@ -1,4 +1,4 @@
-//! Typed indices. Each one is a position in a flat vector of its kind, in creation order.
+//! Typed indices. Each is an index into a flat vector of its kind, in creation order.
 
 use std::fmt;
 
@@ -9,17 +9,17 @@ macro_rules! id {
         pub struct $name(pub u32);
 
         impl $name {
-            /// The position as an index.
+            /// The index.
             #[inline]
             #[must_use]
             pub const fn index(self) -> usize {
                 self.0 as usize
             }
 
-            /// The id at position `index`.
+            /// The id with this index.
             ///
             /// # Panics
-            /// When `index` does not fit 32 bits.
+            /// If `index` does not fit 32 bits.
             #[must_use]
             pub fn from_index(index: usize) -> Self {
                 Self(u32::try_from(index).expect("an id fits 32 bits"))
@@ -43,7 +43,7 @@ id! {
     SwitchId;
     /// One cable of the fabric graph.
     LinkId;
-    /// One host port plugged into the fabric: what a frame is addressed to.
+    /// A host port connected to the fabric: the destination of a frame.
     AttachmentId;
     /// A rank within its job.
     Rank;

@@ -1,10 +1,10 @@
 //! Units of the simulated world: integer picoseconds, rates, typed ids and named random streams.
 //!
-//! Nothing in the core uses floating point in a decision: an [`Instant`] and a [`Span`] count picoseconds,
-//! sizes are whole bytes and a [`Rate`] turns bytes into picoseconds with integer arithmetic. Every random
-//! draw comes from a [`Stream`] that is derived from one [`Seed`] by name, so that an extra draw in one place
-//! never moves another. [`NumberMap`] is for keys of such ids, and a [`Cycle`] tells whether a state made of
-//! such numbers repeats.
+//! No decision in the core uses floating point: an [`Instant`] and a [`Span`] count picoseconds, sizes are
+//! whole bytes and a [`Rate`] converts bytes to picoseconds with integer arithmetic. Every random number is
+//! drawn from a [`Stream`] derived from one [`Seed`] by name, so that an additional draw from one stream
+//! never changes another. [`NumberMap`] is a map with such ids as keys, and a [`Cycle`] detects whether a
+//! state of such numbers repeats.
 
 mod cycle;
 mod id;

@@ -1,12 +1,11 @@
-//! Maps keyed by small numbers.
+//! Hash maps with small numbers as keys.
 
 use crate::mix64;
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// A map whose keys are numbers of the simulator itself, so nobody can choose them to collide: one mixing
-/// step stands for the standard library's keyed hash. Its order must not show in any result, as with every
-/// hash map.
+/// A hash map whose keys are numbers of the simulator itself, not chosen by an attacker: one mixing step
+/// replaces the standard library's keyed hash. As with every hash map, results must not depend on its order.
 pub type NumberMap<K, V> = HashMap<K, V, BuildHasherDefault<NumberHasher>>;
 
 /// Mixes the numbers written to it.

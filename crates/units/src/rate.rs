@@ -8,8 +8,8 @@ const FRACTION_BITS: u32 = 20;
 /// Picoseconds per second times bits per byte.
 const PS_BITS_PER_S: u128 = 8_000_000_000_000;
 
-/// A bit rate. One byte at 400 Gb/s takes exactly 20 ps; rates that do not divide 8e12 are kept to
-/// 2^-20 ps per byte.
+/// A bit rate. One byte at 400 Gb/s takes exactly 20 ps; rates that do not divide 8e12 are stored with a
+/// precision of 2^-20 ps per byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rate {
     bits_per_second: u64,
@@ -24,7 +24,7 @@ impl Rate {
     /// A rate in bit/s.
     ///
     /// # Panics
-    /// When `bits_per_second` is zero: a link without a rate has no serialisation time.
+    /// If `bits_per_second` is zero: a link without a rate has no serialisation time.
     #[must_use]
     pub const fn from_bps(bits_per_second: u64) -> Self {
         assert!(bits_per_second > 0, "a rate must be positive");
@@ -45,7 +45,7 @@ impl Rate {
         self.bits_per_second
     }
 
-    /// The rate times so many parts per million, rounded down to whole bit/s and at least one.
+    /// The rate times `ppm` parts per million, rounded down to whole bit/s and at least 1 bit/s.
     #[must_use]
     pub const fn scaled(self, ppm: u32) -> Self {
         let bits_per_second = (self.bits_per_second as u128 * ppm as u128 / 1_000_000) as u64;
@@ -82,15 +82,15 @@ impl Rate {
 }
 
 impl ByteTime {
-    /// The time `bytes` occupy the link, without per-frame overhead. Exact up to 2^43 bytes at 400 Gb/s.
+    /// The time that `bytes` occupy the link, without per-frame overhead. Exact up to 2^43 bytes at 400 Gb/s.
     #[inline]
     #[must_use]
     pub const fn span_of(self, bytes: u64) -> Span {
         Span(((bytes as u128 * self.0 as u128) >> FRACTION_BITS) as u64)
     }
 
-    /// The time a frame of `frame_bytes` occupies the link with what the link adds to it, such as preamble
-    /// and gap.
+    /// The time that a frame of `frame_bytes` occupies the link, including `overhead_bytes` of the link such
+    /// as preamble and gap.
     #[inline]
     #[must_use]
     pub const fn frame_span(self, frame_bytes: u32, overhead_bytes: u32) -> Span {
@@ -98,14 +98,14 @@ impl ByteTime {
         Span(((frame_bytes + overhead_bytes) as u64 * self.0) >> FRACTION_BITS)
     }
 
-    /// When a frame that starts at `start` has left the port, what the link adds included.
+    /// Time at which a frame that starts at `start` has left the port, including the overhead of the link.
     #[inline]
     #[must_use]
     pub fn frame_end(self, start: Instant, frame_bytes: u32, overhead_bytes: u32) -> Instant {
         start + self.frame_span(frame_bytes, overhead_bytes)
     }
 
-    /// Bytes that have left in less than `span`: the most of which [`Self::frame_span`] is shorter.
+    /// The largest number of bytes whose [`Self::frame_span`] is less than `span`.
     #[inline]
     #[must_use]
     pub const fn bytes_within(self, span: Span) -> u64 {
@@ -114,13 +114,13 @@ impl ByteTime {
     }
 }
 
-/// Sums up what [`ByteTime::frame_span`] leaves out, a part of a picosecond each time.
+/// Accumulates the fractions of a picosecond that [`ByteTime::frame_span`] truncates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Carry(u64);
 
 impl Carry {
-    /// What is to be added to the time of a frame of so many bytes, with what the link adds to it: a
-    /// picosecond now and then.
+    /// Correction of the time of a frame of `bytes`, including the overhead of the link: at times a
+    /// picosecond.
     pub const fn next(&mut self, byte_time: ByteTime, bytes: u32) -> Span {
         const MASK: u64 = (1 << FRACTION_BITS) - 1;
         self.0 += (bytes as u64 * byte_time.0) & MASK;

@@ -11,18 +11,18 @@ pub const fn mix64(value: u64) -> u64 {
 
 const GOLDEN_GAMMA: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// The one seed of a run.
+/// The seed of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seed(pub u64);
 
 impl Seed {
-    /// The stream for one use (`"switch.ecmp"`) and one instance of it (the switch's index).
+    /// The random stream for one purpose (`"switch.ecmp"`) and one instance (the switch's index).
     #[must_use]
     pub fn stream(self, name: &str, index: u64) -> Stream {
         self.family(name).stream(index)
     }
 
-    /// The streams of one use, for when there are many instances of it.
+    /// The random streams of one purpose, for many instances.
     #[must_use]
     pub fn family(self, name: &str) -> StreamFamily {
         // FNV-1a over the name, then mixed with seed and index.
@@ -33,14 +33,14 @@ impl Seed {
     }
 }
 
-/// The streams of one use.
+/// The random streams of one purpose.
 #[derive(Clone, Copy, Debug)]
 pub struct StreamFamily {
     key: u64,
 }
 
 impl StreamFamily {
-    /// The stream of one instance.
+    /// The random stream of one instance.
     #[inline]
     #[must_use]
     pub const fn stream(self, index: u64) -> Stream {
@@ -71,7 +71,7 @@ impl Stream {
     /// A number in `0..bound` by multiply-shift; the bias is below `bound / 2^64`.
     ///
     /// # Panics
-    /// When `bound` is zero.
+    /// If `bound` is zero.
     #[inline]
     pub fn below(&mut self, bound: u64) -> u64 {
         assert!(bound > 0, "an empty range has no random member");
@@ -81,7 +81,7 @@ impl Stream {
     /// An exponential variate of mean 1, with 64 fractional bits.
     ///
     /// Drawn by von Neumann's method ("Various techniques used in connection with random digits", 1951),
-    /// which only compares uniform numbers: it is exact but for the 2^-64 to which those are drawn.
+    /// which only compares uniform numbers: it is exact except for their precision of 2^-64.
     pub fn exponential(&mut self) -> u128 {
         let mut whole = 0;
         loop {
@@ -93,7 +93,7 @@ impl Stream {
         }
     }
 
-    /// Whether the first number not below the one before it is the second, fourth, ... : of probability e^-x,
+    /// Whether the first number not below its predecessor is the second, fourth, ...: with probability e^-x,
     /// where `first` is x.
     fn runs_down_evenly(&mut self, first: u64) -> bool {
         let (mut last, mut is_even) = (first, true);
@@ -107,7 +107,8 @@ impl Stream {
         }
     }
 
-    /// A state with random draws does not repeat.
+    /// Visits the state for cycle detection; see [`Cycle`](crate::Cycle). A state with random draws does not
+    /// repeat.
     pub fn visit(&self, cycle: &mut crate::Cycle) {
         cycle.same(self.state);
     }
@@ -141,7 +142,7 @@ mod tests {
 
     #[test]
     fn a_stream_never_changes() {
-        // Golden: every stored result depends on these values.
+        // Golden values: every stored result depends on them.
         let mut stream = Seed(1).stream("test", 7);
         assert_eq!([stream.next_u64(), stream.next_u64()], [0x01f4_e9a8_6ec0_f135, 0xf9ba_4ed9_abc9_4ea4]);
         assert_eq!(stream.next_u32(), 0xfa2c_846d);
@@ -149,7 +150,7 @@ mod tests {
         let mut order = [0, 1, 2, 3, 4, 5, 6, 7];
         stream.shuffle(&mut order);
         assert_eq!(order, [7, 4, 0, 2, 6, 5, 1, 3]);
-        // The first two outputs that the authors' reference code gives from a state of zero.
+        // The first two outputs of the authors' reference code for state 0.
         let mut reference = Stream { state: 0 };
         assert_eq!(
             [reference.next_u64(), reference.next_u64()],

@@ -14,16 +14,16 @@ pub struct Span(pub u64);
 impl Instant {
     /// The start of the run.
     pub const ZERO: Self = Self(0);
-    /// Later than anything that happens.
+    /// Later than any event.
     pub const NEVER: Self = Self(u64::MAX);
 
-    /// The instant, unless it never comes.
+    /// The instant, or `None` for [`Self::NEVER`].
     #[must_use]
     pub fn if_ever(self) -> Option<Self> {
         (self != Self::NEVER).then_some(self)
     }
 
-    /// The time since `earlier`; zero when `earlier` is later.
+    /// The time since `earlier`; zero if `earlier` is later.
     #[must_use]
     pub const fn since(self, earlier: Self) -> Span {
         Span(self.0.saturating_sub(earlier.0))
@@ -31,7 +31,7 @@ impl Instant {
 }
 
 impl Span {
-    /// No time at all.
+    /// Zero length.
     pub const ZERO: Self = Self(0);
 
     /// A span of whole nanoseconds.

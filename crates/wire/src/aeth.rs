@@ -14,12 +14,12 @@ const KIND_RNR_NAK: u8 = 0x20;
 const KIND_NAK: u8 = 0x60;
 
 bounded! {
-    /// Message sequence number: how many messages the responder has completed, modulo 2^24.
+    /// Message sequence number: number of messages that the responder has completed, modulo 2^24.
     Msn(u32), 24
 }
 
 impl Msn {
-    /// The number after one more message; 0 follows the largest.
+    /// The number after one more message; the largest is followed by 0.
     #[must_use]
     pub const fn next(self) -> Self {
         Self::from_low_bits(self.0 + 1)
@@ -37,11 +37,11 @@ impl CreditCount {
 }
 
 bounded! {
-    /// Encoded time to wait before a retry when the receiver is not ready.
+    /// Encoded time to wait before a retry if the receiver is not ready.
     RnrTimer(u8), 5
 }
 
-/// The time that each code of [`RnrTimer`] stands for [10 us]. IBTA vol. 1, 9.7.5.2 (RNR NAK timer).
+/// Time for each code of [`RnrTimer`] [10 us]. IBTA vol. 1, 9.7.5.2 (RNR NAK timer).
 const RNR_TIMES_10US: [u64; 32] = [
     65_536, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1_024, 1_536, 2_048,
     3_072, 4_096, 6_144, 8_192, 12_288, 16_384, 24_576, 32_768, 49_152,
@@ -55,7 +55,7 @@ impl RnrTimer {
     }
 }
 
-/// Why a responder refuses a request. IBTA vol. 1, 9.7.5 (NAK codes).
+/// Reason why a responder refuses a request. IBTA vol. 1, 9.7.5 (NAK codes).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum NakCode {
@@ -63,7 +63,7 @@ pub enum NakCode {
     PsnSequenceError = 0,
     /// The request is malformed or does not fit the queue pair.
     InvalidRequest = 1,
-    /// The remote key does not give the right.
+    /// The remote key does not permit the access.
     RemoteAccessError = 2,
     /// The responder failed.
     RemoteOperationalError = 3,
@@ -71,22 +71,22 @@ pub enum NakCode {
     InvalidRdRequest = 4,
 }
 
-/// What an acknowledge packet says.
+/// Meaning of an acknowledge packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Syndrome {
     /// Everything up to the packet's PSN has arrived.
     Ack(CreditCount),
-    /// The receiver is not ready: try again after the time.
+    /// The receiver is not ready: retry after this time.
     RnrNak(RnrTimer),
     /// The request with the packet's PSN is refused.
     Nak(NakCode),
 }
 
 impl Syndrome {
-    /// The syndrome whose code is `code`.
+    /// The syndrome with the value `code`.
     ///
     /// # Errors
-    /// [`Error::Syndrome`] when the kind or the NAK code is reserved.
+    /// [`Error::Syndrome`] if the kind or the NAK code is reserved.
     pub const fn from_code(code: u8) -> Result<Self> {
         match (code & KIND, code & VALUE) {
             (KIND_ACK, credits) => Ok(Self::Ack(CreditCount::from_low_bits(credits))),
@@ -140,10 +140,10 @@ pub struct Repr {
 }
 
 impl Repr {
-    /// The header.
+    /// Parses the header.
     ///
     /// # Errors
-    /// [`Error::Syndrome`] when the syndrome is reserved.
+    /// [`Error::Syndrome`] if the syndrome is reserved.
     pub fn parse<T: AsRef<[u8]>>(packet: &Packet<T>) -> Result<Self> {
         Ok(Self { syndrome: Syndrome::from_code(packet.syndrome())?, msn: Msn::from_low_bits(packet.msn()) })
     }
@@ -151,7 +151,7 @@ impl Repr {
     /// Writes the header to the first [`HEADER_BYTES`] of `buffer`.
     ///
     /// # Errors
-    /// [`Error::Truncated`] when the buffer is shorter.
+    /// [`Error::Truncated`] if the buffer is shorter.
     pub fn emit(&self, buffer: &mut [u8]) -> Result<()> {
         put(buffer, [&word(self.syndrome.code(), self.msn.value())])
     }
@@ -170,7 +170,8 @@ mod tests {
     #[test]
     fn every_syndrome_leads_back_to_itself_and_reserved_ones_are_rejected() {
         for code in 0..=u8::MAX {
-            // 000 and 001 take any value in the low bits, 011 the five NAK codes; the rest is reserved.
+            // Kinds 000 and 001 accept any value in the low bits, 011 the five NAK codes; the rest is
+            // reserved.
             let legal = matches!(code, 0x00..=0x3f | 0x60..=0x64);
             let expected = if legal { Ok(code) } else { Err(Error::Syndrome { found: code }) };
             assert_eq!(Syndrome::from_code(code).map(Syndrome::code), expected);

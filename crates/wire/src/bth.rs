@@ -8,7 +8,7 @@ pub const HEADER_BYTES: usize = size::BTH_BYTES as usize;
 /// Partition key of the default partition, full membership.
 pub const DEFAULT_PARTITION_KEY: u16 = 0xffff;
 
-/// Offset of the byte that holds FECN, BECN and six reserved bits (resv8a): switches may change it.
+/// Offset of the byte with FECN, BECN and six reserved bits (resv8a), which switches may change.
 pub(crate) const RESV8A_OFFSET: usize = 4;
 
 const SOLICITED_EVENT: u8 = 0x80;
@@ -23,7 +23,7 @@ bounded! {
 }
 
 bounded! {
-    /// Count of the bytes that fill the payload up to a multiple of four.
+    /// Number of bytes that pad the payload to a multiple of four.
     PadCount(u8), 2
 }
 
@@ -36,7 +36,7 @@ impl PadCount {
 }
 
 view! {
-    /// View of a transport packet, from its BTH on.
+    /// View of a transport packet, starting at its BTH.
     Packet, HEADER_BYTES
 }
 
@@ -139,7 +139,7 @@ pub struct Repr {
     pub becn: bool,
     /// Destination queue pair.
     pub destination_qp: Qpn,
-    /// The responder shall acknowledge this packet.
+    /// The responder must acknowledge this packet.
     pub ack_request: bool,
     /// Packet sequence number.
     pub psn: Psn,
@@ -163,7 +163,7 @@ impl Repr {
         }
     }
 
-    /// The header of a packet.
+    /// Parses the header of a packet.
     ///
     /// # Errors
     /// [`Error::Opcode`], [`Error::TransportVersion`] or [`Error::Reserved`].
@@ -190,7 +190,7 @@ impl Repr {
     /// Writes the header to the first [`HEADER_BYTES`] of `buffer`.
     ///
     /// # Errors
-    /// [`Error::Truncated`] when the buffer is shorter.
+    /// [`Error::Truncated`] if the buffer is shorter.
     pub fn emit(&self, buffer: &mut [u8]) -> Result<()> {
         let flags = bit(self.solicited_event, SOLICITED_EVENT) | bit(self.migrated, MIGRATED);
         let parts: [&[u8]; 4] = [

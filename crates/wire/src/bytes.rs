@@ -1,8 +1,8 @@
-//! Reading and writing big-endian fields, and the shape that all byte views share.
+//! Reading and writing of big-endian fields, and the common structure of all byte views.
 
 use crate::{Error, Result};
 
-/// The `N` bytes from `at` on; the caller has checked that they are there.
+/// The `N` bytes from `at` on; the caller has checked the length.
 pub(crate) fn array<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
     let mut array = [0; N];
     array.copy_from_slice(&bytes[at..at + N]);
@@ -44,7 +44,7 @@ pub(crate) fn require_zero(field: &'static str, found: u64) -> Result<()> {
     if found == 0 { Ok(()) } else { Err(Error::Reserved { field, found }) }
 }
 
-/// Writes `parts` one after the other to the start of `buffer`, or nothing when they do not fit.
+/// Writes `parts` consecutively to the start of `buffer`, or nothing if they do not fit.
 pub(crate) fn put<const N: usize>(buffer: &mut [u8], parts: [&[u8]; N]) -> Result<()> {
     require(buffer, parts.iter().map(|part| part.len()).sum())?;
     let mut at = 0;
@@ -55,7 +55,7 @@ pub(crate) fn put<const N: usize>(buffer: &mut [u8], parts: [&[u8]; N]) -> Resul
     Ok(())
 }
 
-/// Defines a byte view: a buffer known to be long enough for a header, and nothing else known about it.
+/// Defines a byte view: a buffer long enough for a header, not validated otherwise.
 macro_rules! view {
     ($(#[$meta:meta])* $name:ident, $bytes:expr) => {
         $(#[$meta])*
@@ -66,7 +66,7 @@ macro_rules! view {
             /// A view of `buffer`, which may continue after the header.
             ///
             /// # Errors
-            /// [`Truncated`](crate::Error::Truncated) when the buffer is shorter than the header.
+            /// [`Truncated`](crate::Error::Truncated) if the buffer is shorter than the header.
             pub fn new(buffer: T) -> $crate::Result<Self> {
                 $crate::bytes::require(buffer.as_ref(), $bytes)?;
                 Ok(Self(buffer))
@@ -79,7 +79,7 @@ macro_rules! view {
     };
 }
 
-/// Defines an unsigned number of a given count of bits.
+/// Defines an unsigned number with the given number of bits.
 macro_rules! bounded {
     ($(#[$meta:meta])* $name:ident($int:ty), $bits:literal) => {
         $(#[$meta])*

@@ -1,4 +1,4 @@
-//! Congestion notification packet: what a RoCEv2 receiver sends to the sender of packets that a switch has
+//! Congestion notification packet: sent by a RoCEv2 receiver to the sender of packets that a switch has
 //! marked. IBTA vol. 1, annex A17.9.3.
 
 use crate::bytes::{array, require_zero, view};
@@ -10,7 +10,7 @@ pub const HEADER_BYTES: usize = bth::HEADER_BYTES + RESERVED_BYTES;
 pub const RESERVED_BYTES: usize = size::CNP_RESERVED_BYTES as usize;
 
 view! {
-    /// View of a congestion notification packet, from its BTH on.
+    /// View of a congestion notification packet, starting at its BTH.
     Packet, HEADER_BYTES
 }
 
@@ -22,22 +22,22 @@ impl<T: AsRef<[u8]>> Packet<T> {
     }
 }
 
-/// A congestion notification packet. Everything the annex fixes (BECN set; PSN, SE, M, A, pad count zero) is
-/// not part of it.
+/// A congestion notification packet. Fields with fixed values in the annex (BECN set; PSN, SE, M, A, pad
+/// count zero) are omitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Repr {
-    /// Queue pair that shall slow down.
+    /// Queue pair that must reduce its rate.
     pub destination_qp: bth::Qpn,
     /// Partition key of the marked packet.
     pub partition_key: u16,
 }
 
 impl Repr {
-    /// The packet.
+    /// Parses the packet.
     ///
     /// # Errors
-    /// [`Error::Notification`] when a field of the BTH has not the value that the annex gives it,
-    /// [`Error::Reserved`] when a reserved byte is not 0, and what [`bth::Repr::parse`] finds.
+    /// [`Error::Notification`] if a field of the BTH differs from its fixed value in the annex,
+    /// [`Error::Reserved`] if a reserved byte is not 0, and the errors of [`bth::Repr::parse`].
     pub fn parse<T: AsRef<[u8]>>(packet: &Packet<T>) -> Result<Self> {
         let repr = Self::from_bth(&bth::Repr::parse(&bth::Packet::new(packet.bytes())?)?)?;
         require_reserved(packet.reserved())?;
@@ -47,7 +47,7 @@ impl Repr {
     /// Writes the packet to the first [`HEADER_BYTES`] of `buffer`.
     ///
     /// # Errors
-    /// [`Error::Truncated`] when the buffer is shorter.
+    /// [`Error::Truncated`] if the buffer is shorter.
     pub fn emit(&self, buffer: &mut [u8]) -> Result<()> {
         crate::bytes::require(buffer, HEADER_BYTES)?;
         self.bth().emit(buffer)?;
@@ -65,10 +65,10 @@ impl Repr {
         }
     }
 
-    /// The packet that a base transport header starts.
+    /// The packet with this base transport header.
     ///
     /// # Errors
-    /// [`Error::Notification`] when a field has not the value that the annex gives it.
+    /// [`Error::Notification`] if a field differs from its fixed value in the annex.
     pub fn from_bth(bth: &bth::Repr) -> Result<Self> {
         let fields = [
             (

@@ -1,8 +1,8 @@
-//! What can be wrong with bytes that should be a header or a frame, or with the parts of one.
+//! Errors of parsing and building headers and frames.
 
 use crate::Opcode;
 
-/// Why bytes are not the header or frame they should be, or why parts do not make one.
+/// Reason why bytes are not the expected header or frame, or why parts do not form one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 #[expect(missing_docs, reason = "the message of each variant says what its numbers are")]
@@ -10,21 +10,21 @@ pub enum Error {
     /// The buffer ends before the header or frame does.
     #[error("truncated: {need} bytes needed, {have} found")]
     Truncated { need: usize, have: usize },
-    /// A length field, or the length of a frame or payload, that contradicts what surrounds it.
+    /// A length field, or the length of a frame or payload, that contradicts the rest of the packet.
     #[error("{field} is {found} bytes; {min} to {max} are allowed here")]
     Length { field: &'static str, min: usize, max: usize, found: usize },
     /// A reserved or padding field that is not zero.
     #[error("{field} is reserved and must be 0, found {found:#x}")]
     Reserved { field: &'static str, found: u64 },
 
-    /// A number below 1536 in the place of the EtherType is a length (IEEE 802.3, not Ethernet II); other
-    /// EtherTypes are not carried where IPv4 or MAC control is expected.
+    /// A number below 1536 instead of the EtherType is a length (IEEE 802.3, not Ethernet II); other
+    /// EtherTypes are not supported where IPv4 or MAC control is expected.
     #[error("EtherType {found:#06x} is not the one expected here")]
     EtherType { found: u16 },
     /// The frame check sequence does not match the frame.
     #[error("bad frame check sequence: {expected:#010x} expected, {found:#010x} found")]
     BadFcs { expected: u32, found: u32 },
-    /// A VLAN tag of another protocol, with a reserved identifier or a drop-eligible frame.
+    /// A VLAN tag with another TPID, with a reserved identifier, or drop-eligible.
     #[error("VLAN tag {tpid:#06x} {control:#06x} is none of 802.1Q with a VLAN of 1 to 4094")]
     VlanTag { tpid: u16, control: u16 },
 
@@ -46,14 +46,14 @@ pub enum Error {
     /// The UDP destination port is not that of RoCEv2.
     #[error("UDP destination port {found}; 4791 (RoCEv2) expected")]
     UdpPort { found: u16 },
-    /// The TCP options are not timestamps, alone or before SACK, each behind two bytes of padding.
+    /// The TCP options are not timestamps, by themselves or before SACK, each after two bytes of padding.
     #[error("TCP header of {header_bytes} bytes with other options than timestamps and SACK")]
     TcpOptions { header_bytes: usize },
     /// The UDP checksum is not 0, that is, not unused.
     #[error("UDP checksum {found:#06x}; RoCEv2 leaves it unused (0)")]
     UdpChecksum { found: u16 },
 
-    /// An operation code outside the reliable connection subset this crate knows.
+    /// An operation code outside the supported subset (reliable connection).
     #[error("unknown operation code {found:#04x}")]
     Opcode { found: u8 },
     /// The transport header version is not 0.
@@ -65,7 +65,7 @@ pub enum Error {
     /// The invariant CRC does not match the packet.
     #[error("bad ICRC: {expected:#010x} expected, {found:#010x} found")]
     BadIcrc { expected: u32, found: u32 },
-    /// The extension headers given are not those of the operation code.
+    /// The extension headers do not match the operation code.
     #[error("the extension headers do not belong to operation code {opcode:?}")]
     Extension { opcode: Opcode },
     /// A payload length that the operation code does not allow.
@@ -78,7 +78,7 @@ pub enum Error {
     /// The link version of a local route header is not 0.
     #[error("InfiniBand link version {found}; 0 expected")]
     LinkVersion { found: u8 },
-    /// What follows the local route header is not a base transport header.
+    /// The header after the local route header is not a base transport header.
     #[error("link next header {found}; 2 (base transport header, no global route header) expected")]
     NextHeader { found: u8 },
     /// The variant CRC, or the CRC of a link packet, does not match.

@@ -48,7 +48,7 @@ impl EtherType {
 }
 
 view! {
-    /// View of a frame, from its destination address on.
+    /// View of a frame, starting at its destination address.
     Frame, HEADER_BYTES
 }
 
@@ -71,7 +71,7 @@ impl<T: AsRef<[u8]>> Frame<T> {
         be16(self.bytes(), 12)
     }
 
-    /// What follows the header.
+    /// Everything after the header.
     #[must_use]
     pub fn payload(&self) -> &[u8] {
         &self.bytes()[HEADER_BYTES..]
@@ -90,10 +90,10 @@ pub struct Repr {
 }
 
 impl Repr {
-    /// The header of a frame.
+    /// Parses the header of a frame.
     ///
     /// # Errors
-    /// [`Error::EtherType`] when the frame is not Ethernet II.
+    /// [`Error::EtherType`] if the frame is not Ethernet II.
     pub fn parse<T: AsRef<[u8]>>(frame: &Frame<T>) -> Result<Self> {
         Ok(Self {
             destination: frame.destination(),
@@ -105,7 +105,7 @@ impl Repr {
     /// Writes the header to the first [`HEADER_BYTES`] of `buffer`.
     ///
     /// # Errors
-    /// [`Error::Truncated`] when the buffer is shorter.
+    /// [`Error::Truncated`] if the buffer is shorter.
     pub fn emit(&self, buffer: &mut [u8]) -> Result<()> {
         put(buffer, [&self.destination.0, &self.source.0, &self.ethertype.0.to_be_bytes()])
     }
@@ -118,21 +118,21 @@ pub fn fcs(frame: &[u8]) -> u32 {
     crc32fast::hash(frame)
 }
 
-/// Writes the frame check sequence of the first `frame_bytes` of `buffer` behind them.
+/// Appends the frame check sequence of the first `frame_bytes` of `buffer`.
 ///
 /// # Errors
-/// [`Error::Truncated`] when the buffer has no room for it.
+/// [`Error::Truncated`] if the buffer has no room for it.
 pub fn emit_fcs(buffer: &mut [u8], frame_bytes: usize) -> Result<()> {
     require(buffer, frame_bytes.saturating_add(FCS_BYTES))?;
     let (frame, rest) = buffer.split_at_mut(frame_bytes);
-    // The bits leave highest power first and bytes lowest bit first, which is least significant byte first.
+    // The highest power is sent first, and bytes are sent lowest bit first: least significant byte first.
     put(rest, [&fcs(frame).to_le_bytes()])
 }
 
-/// The frame in front of the frame check sequence that ends `bytes`.
+/// Checks the frame check sequence at the end of `bytes`, and returns the frame before it.
 ///
 /// # Errors
-/// [`Error::Truncated`] when there is no frame, [`Error::BadFcs`] when the sequence does not match it.
+/// [`Error::Truncated`] if there is no frame, [`Error::BadFcs`] if the sequence does not match it.
 pub fn check_fcs(bytes: &[u8]) -> Result<&[u8]> {
     require(bytes, HEADER_BYTES + FCS_BYTES)?;
     let (frame, stored) = bytes.split_at(bytes.len() - FCS_BYTES);

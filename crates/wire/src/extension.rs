@@ -3,11 +3,11 @@
 use crate::bytes::{array, put, require};
 use crate::{Error, Opcode, Result, aeth, cnp, reth, size};
 
-/// Immediate data: four bytes that the responder hands to the application, in the order of the wire.
+/// Immediate data: four bytes that the responder passes to the application, in the order of the wire.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Immediate(pub [u8; 4]);
 
-/// The headers between the base transport header and the payload: which ones, the operation code decides.
+/// The headers between the base transport header and the payload, determined by the operation code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extension {
     /// No header: SEND without immediate data, WRITE Middle and Last, READ response Middle.
@@ -25,10 +25,10 @@ pub enum Extension {
 }
 
 impl Extension {
-    /// The headers that start `bytes`, in a packet of `opcode`.
+    /// Parses the headers of a packet of `opcode` at the start of `bytes`.
     ///
     /// # Errors
-    /// [`Error::Truncated`] when the bytes end before the headers, and what is wrong in them.
+    /// [`Error::Truncated`] if the bytes end before the headers, and the errors of the headers.
     pub fn parse(opcode: Opcode, bytes: &[u8]) -> Result<Self> {
         require(bytes, size::extension_bytes(opcode) as usize)?;
         let reth = || reth::Packet::new(bytes).map(|packet| reth::Repr::parse(&packet));
@@ -48,7 +48,7 @@ impl Extension {
     /// Writes the headers to the start of `buffer`.
     ///
     /// # Errors
-    /// [`Error::Truncated`] when the buffer is shorter than the headers.
+    /// [`Error::Truncated`] if the buffer is shorter than the headers.
     pub fn emit(&self, buffer: &mut [u8]) -> Result<()> {
         match self {
             Self::None => Ok(()),

@@ -1,34 +1,34 @@
-//! InfiniBand flow control packet: what a link's receiver grants to the sender on one virtual lane, in blocks
-//! of 64 bytes. IBTA vol. 1, 7.9.4.
+//! InfiniBand flow control packet: credits that a link's receiver grants to the sender on one virtual lane,
+//! in blocks of 64 bytes. IBTA vol. 1, 7.9.4.
 
 use crate::bytes::{array, be16, bounded, put, require, view};
 use crate::lrh::VirtualLane;
 use crate::{Error, Result, size, vcrc};
 
-/// Length of the packet, its CRC included.
+/// Length of the packet including its CRC.
 pub const PACKET_BYTES: usize = size::FLOW_CONTROL_PACKET_BYTES as usize;
 /// Bytes of a block.
 pub const BLOCK_BYTES: u32 = 64;
-/// The most blocks a receiver may grant beyond what it has received: half of the range of the counters.
-/// IBTA vol. 1, 7.9.4.4.2.
+/// Maximum of blocks that a receiver may grant beyond those received: half of the range of the counters. IBTA
+/// vol. 1, 7.9.4.4.2.
 pub const GRANT_BLOCKS_MAX: u16 = 2048;
 
 const CRC_OFFSET: usize = PACKET_BYTES - vcrc::BYTES;
 
 bounded! {
-    /// A count of blocks since the link came up, modulo 4096.
+    /// A number of blocks since the link came up, modulo 4096.
     BlockCount(u16), 12
 }
 
 impl BlockCount {
-    /// The count that a total has reached.
+    /// The count for a total number of blocks.
     #[inline]
     #[must_use]
     pub const fn of(total_blocks: u64) -> Self {
         Self::from_low_bits((total_blocks & Self::MAX.value() as u64) as u16)
     }
 
-    /// How many blocks this count is ahead of another, modulo 4096.
+    /// Number of blocks from `other` to this count, modulo 4096.
     #[inline]
     #[must_use]
     pub const fn ahead_of(self, other: Self) -> u16 {
@@ -36,12 +36,12 @@ impl BlockCount {
     }
 }
 
-/// What a flow control packet is for.
+/// Purpose of a flow control packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
     /// While the link is up.
     Normal,
-    /// While the link comes up.
+    /// While the link initialises.
     Initialise,
 }
 
@@ -94,21 +94,21 @@ impl<T: AsRef<[u8]>> Packet<T> {
 /// A flow control packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Repr {
-    /// What it is for.
+    /// Purpose of the packet.
     pub operation: Operation,
-    /// Blocks that its sender has sent on this lane, FCTBS.
+    /// Blocks that its sender has sent on this lane in total, FCTBS.
     pub total_blocks_sent: BlockCount,
-    /// The lane it speaks of.
+    /// The lane that the packet applies to.
     pub virtual_lane: VirtualLane,
-    /// Blocks that the other end may have sent in all, FCCL.
+    /// Blocks that the receiver of the packet may send in total, FCCL.
     pub credit_limit: BlockCount,
 }
 
 impl Repr {
-    /// The packet.
+    /// Parses the packet.
     ///
     /// # Errors
-    /// [`Error::FlowControlOperand`], or [`Error::BadVcrc`] when the CRC does not match.
+    /// [`Error::FlowControlOperand`], or [`Error::BadVcrc`] if the CRC does not match.
     pub fn parse<T: AsRef<[u8]>>(packet: &Packet<T>) -> Result<Self> {
         let (expected, found) = (vcrc::vcrc(&packet.bytes()[..CRC_OFFSET]), packet.crc());
         if expected != found {
@@ -130,7 +130,7 @@ impl Repr {
     /// Writes the packet to the first [`PACKET_BYTES`] of `buffer`.
     ///
     /// # Errors
-    /// [`Error::Truncated`] when the buffer is shorter.
+    /// [`Error::Truncated`] if the buffer is shorter.
     pub fn emit(&self, buffer: &mut [u8]) -> Result<()> {
         require(buffer, PACKET_BYTES)?;
         let sent = u16::from(self.operation.code()) << 12 | self.total_blocks_sent.value();

@@ -1,4 +1,4 @@
-//! A whole RoCEv2 frame: Ethernet II, IPv4, UDP, base transport header, extension headers, payload, ICRC.
+//! A complete RoCEv2 frame: Ethernet II, IPv4, UDP, base transport header, extension headers, payload, ICRC.
 
 use crate::bytes::{array, require, require_zero};
 use crate::ethernet::{EtherType, MacAddress};
@@ -13,7 +13,7 @@ const BTH_OFFSET: usize = UDP_OFFSET + udp::HEADER_BYTES;
 const EXTENSION_OFFSET: usize = BTH_OFFSET + bth::HEADER_BYTES;
 const PAYLOAD_BYTES_MAX: usize = RoceMtu::Mtu4096.bytes() as usize;
 
-/// What a frame says below the transport: where it comes from, where it goes and how it is to be treated.
+/// Fields of a frame below the transport: addresses, path entropy, traffic class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Network {
     /// MAC address of the sending port.
@@ -38,13 +38,13 @@ pub struct Network {
     pub dont_fragment: bool,
 }
 
-/// A RoCEv2 frame over IPv4 whose headers and payload are those of its operation code.
+/// A RoCEv2 frame over IPv4 whose headers and payload match its operation code.
 ///
-/// Lengths, pad count, checksum and ICRC follow from the rest and are no part of it; neither is the pad that
-/// brings a SEND Only packet without payload to the shortest Ethernet frame.
+/// Lengths, pad count, checksum and ICRC are derived from the rest and not stored; neither is the pad that
+/// extends a SEND Only packet without payload to the shortest Ethernet frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RoceFrame<'a> {
-    /// What stands below the transport.
+    /// Fields below the transport.
     pub network: Network,
     bth: bth::Repr,
     extension: Extension,
@@ -52,12 +52,12 @@ pub struct RoceFrame<'a> {
 }
 
 impl<'a> RoceFrame<'a> {
-    /// A frame of these parts. The pad count is computed: the one in `bth` does not matter.
+    /// A frame of these parts. The pad count is computed; that of `bth` is ignored.
     ///
     /// # Errors
-    /// [`Error::Extension`] when the headers are not those of the operation code, [`Error::Payload`] when the
-    /// payload has a length it does not allow, [`Error::Notification`] when a congestion notification packet
-    /// has other than its fixed values.
+    /// [`Error::Extension`] if the headers do not match the operation code, [`Error::Payload`] if it does not
+    /// allow the length of the payload, [`Error::Notification`] if a congestion notification packet differs
+    /// from its fixed values.
     pub fn new(network: Network, bth: bth::Repr, extension: Extension, payload: &'a [u8]) -> Result<Self> {
         let bth = bth::Repr { pad_count: bth::PadCount::of(payload.len()), ..bth };
         extension.require_opcode(bth.opcode)?;
@@ -68,7 +68,7 @@ impl<'a> RoceFrame<'a> {
         Ok(Self { network, bth, extension, payload })
     }
 
-    /// A frame that carries a congestion notification packet.
+    /// A frame with a congestion notification packet.
     #[must_use]
     pub const fn notification(network: Network, cnp: &cnp::Repr) -> Self {
         Self { network, bth: cnp.bth(), extension: Extension::Notification, payload: &[] }
@@ -110,7 +110,7 @@ impl<'a> RoceFrame<'a> {
         self.payload
     }
 
-    /// The size of the frame with frame check sequence.
+    /// The size of the frame including its frame check sequence.
     #[must_use]
     pub const fn frame_bytes(&self) -> usize {
         size::data_frame_bytes(self.bth.opcode, self.payload.len() as u32) as usize
@@ -119,7 +119,7 @@ impl<'a> RoceFrame<'a> {
     /// Writes the frame without frame check sequence to the start of `buffer` and returns its length.
     ///
     /// # Errors
-    /// [`Error::Truncated`] when the buffer is shorter than the frame.
+    /// [`Error::Truncated`] if the buffer is shorter than the frame.
     pub fn emit(&self, buffer: &mut [u8]) -> Result<usize> {
         let frame_bytes = self.frame_bytes() - ethernet::FCS_BYTES;
         require(buffer, frame_bytes)?;
@@ -130,7 +130,7 @@ impl<'a> RoceFrame<'a> {
         frame[payload_offset..payload_offset + self.payload.len()].copy_from_slice(self.payload);
         let icrc_offset = IPV4_OFFSET + self.ipv4_bytes() - icrc::BYTES;
         let icrc = icrc::icrc(&frame[IPV4_OFFSET..icrc_offset])?;
-        // IBTA vol. 1, 7.8.1: bit-reversed as the FCS, hence least significant byte first.
+        // IBTA vol. 1, 7.8.1: bit-reversed like the FCS, hence least significant byte first.
         frame[icrc_offset..icrc_offset + icrc::BYTES].copy_from_slice(&icrc.to_le_bytes());
         Ok(frame_bytes)
     }
@@ -138,7 +138,7 @@ impl<'a> RoceFrame<'a> {
     /// Writes the frame with frame check sequence to the start of `buffer` and returns its length.
     ///
     /// # Errors
-    /// [`Error::Truncated`] when the buffer is shorter than the frame.
+    /// [`Error::Truncated`] if the buffer is shorter than the frame.
     pub fn emit_with_fcs(&self, buffer: &mut [u8]) -> Result<usize> {
         require(buffer, self.frame_bytes())?;
         let frame_bytes = self.emit(buffer)?;
@@ -146,11 +146,11 @@ impl<'a> RoceFrame<'a> {
         Ok(self.frame_bytes())
     }
 
-    /// The frame in `bytes`, which end with the frame, without frame check sequence.
+    /// Parses the frame in `bytes`, which end with the frame, without frame check sequence.
     ///
     /// # Errors
-    /// The first thing that is wrong, from the outside to the inside; the ICRC is checked before the
-    /// transport headers are read.
+    /// The first error from the outermost header to the innermost; the ICRC is checked before the transport
+    /// headers are read.
     pub fn parse(bytes: &'a [u8]) -> Result<Self> {
         let header = ethernet::Repr::parse(&ethernet::Frame::new(bytes)?)?;
         if header.ethertype != EtherType::IPV4 {
@@ -170,15 +170,15 @@ impl<'a> RoceFrame<'a> {
         Self::new(network(&header, &ip, &udp), bth, extension, payload)
     }
 
-    /// The frame in `bytes`, which end with its frame check sequence.
+    /// Parses the frame in `bytes`, which end with its frame check sequence.
     ///
     /// # Errors
-    /// [`Error::BadFcs`] when the sequence does not match, and those of [`parse`](Self::parse).
+    /// [`Error::BadFcs`] if the sequence does not match, and those of [`parse`](Self::parse).
     pub fn parse_with_fcs(bytes: &'a [u8]) -> Result<Self> {
         Self::parse(ethernet::check_fcs(bytes)?)
     }
 
-    /// Length of the IPv4 datagram, its header included.
+    /// Length of the IPv4 datagram including its header.
     const fn ipv4_bytes(&self) -> usize {
         let transport_bytes = size::extension_bytes(self.bth.opcode) as usize + self.payload.len();
         let bytes = EXTENSION_OFFSET - IPV4_OFFSET + transport_bytes + icrc::BYTES;
@@ -241,10 +241,10 @@ fn network(header: &ethernet::Repr, ip: &ipv4::Repr, udp: &udp::Repr) -> Network
     }
 }
 
-/// Fails unless a packet of `opcode` may carry this much payload.
+/// Fails unless a packet of `opcode` may have this length of payload.
 pub(crate) fn require_payload(opcode: Opcode, payload_bytes: usize) -> Result<()> {
-    // IBTA vol. 1, 9.7.4 (length validation): First and Middle are full, Last is not empty, Only is free up
-    // to the path MTU.
+    // IBTA vol. 1, 9.7.4 (length validation): First and Middle are full, Last is not empty, Only has any
+    // length up to the path MTU.
     let allowed = match payload_bytes {
         0 => !(opcode.is_first() || opcode.is_middle() || opcode.is_last()),
         1..=PAYLOAD_BYTES_MAX if opcode.is_first() || opcode.is_middle() => {
@@ -285,12 +285,12 @@ fn check_icrc(datagram: &[u8]) -> Result<&[u8]> {
     Ok(&packet[BTH_OFFSET - IPV4_OFFSET..])
 }
 
-/// The payload in front of its padding.
+/// The payload without its padding.
 pub(crate) fn payload<'a>(bth: &bth::Repr, padded: &'a [u8]) -> Result<&'a [u8]> {
     let pad_bytes = usize::from(bth.pad_count.value());
     require(padded, pad_bytes)?;
     let (payload, pad) = padded.split_at(padded.len() - pad_bytes);
-    // The pad count must be the one that completes the payload, not just any below four.
+    // The pad count must be the one that completes the payload, not any below four.
     let expected = payload.len() + usize::from(bth::PadCount::of(payload.len()).value());
     require_length("payload with pad", expected, padded.len())?;
     require_zero("pad of the payload", pad.iter().fold(0, |bits, &byte| bits | u64::from(byte)))?;

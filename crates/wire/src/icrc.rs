@@ -1,5 +1,5 @@
-//! Invariant CRC of a RoCEv2 or InfiniBand packet: protects what no switch may change. IBTA vol. 1, 7.8.1 and
-//! annex A17.
+//! Invariant CRC of a RoCEv2 or InfiniBand packet: covers the fields that no switch may change. IBTA vol. 1,
+//! 7.8.1 and annex A17.
 
 use crate::bytes::{array, require};
 use crate::{Error, Result, bth, ipv4, lrh, size, udp};
@@ -12,12 +12,12 @@ pub const BYTES: usize = size::ICRC_BYTES as usize;
 pub const OUTER_BYTES: usize = ipv4::HEADER_BYTES + udp::HEADER_BYTES;
 
 const HEADERS_BYTES: usize = OUTER_BYTES + bth::HEADER_BYTES;
-/// Where in the IPv4 header the identification ends.
+/// End of the identification in the IPv4 header.
 const IDENTIFICATION_END: usize = 6;
-/// What stands for the local route header that a RoCEv2 packet does not have.
+/// Replaces the local route header, which a RoCEv2 packet does not have.
 const PSEUDO_HEADER: [u8; 8] = [0xff; 8];
-/// Bytes of the headers that count as ones because switches change them, or may: IPv4 traffic class, TTL and
-/// checksum, UDP checksum, BTH resv8a.
+/// Header bytes replaced by ones since switches change them, or may: IPv4 traffic class, TTL and checksum,
+/// UDP checksum, BTH resv8a.
 const VARIANT: [usize; 7] = [
     1,
     8,
@@ -29,20 +29,19 @@ const VARIANT: [usize; 7] = [
 ];
 
 /// The invariant CRC of `packet`: everything from the IPv4 header (without options) to the end of the
-/// payload's padding. It is stored least significant byte first behind the packet.
+/// payload's padding. It is stored after the packet, least significant byte first.
 ///
 /// # Errors
-/// [`Truncated`](crate::Error::Truncated) when the packet is shorter than IPv4, UDP and base transport
-/// headers.
+/// [`Truncated`](crate::Error::Truncated) if the packet is shorter than IPv4, UDP and base transport headers.
 pub fn icrc(packet: &[u8]) -> Result<u32> {
     require(packet, HEADERS_BYTES)?;
     Ok(digest(array(packet, 0), &packet[HEADERS_BYTES..]))
 }
 
-/// The same of a packet that stands in two places: IPv4 and UDP headers, and all behind them.
+/// The invariant CRC of a packet in two buffers: IPv4 and UDP headers, and everything after them.
 ///
 /// # Errors
-/// [`Truncated`](crate::Error::Truncated) when the packet is shorter than a base transport header.
+/// [`Truncated`](crate::Error::Truncated) if the packet is shorter than a base transport header.
 pub fn of_datagram(outer: &[u8; OUTER_BYTES], packet: &[u8]) -> Result<u32> {
     require(packet, bth::HEADER_BYTES)?;
     let mut headers = [0; HEADERS_BYTES];
@@ -51,13 +50,13 @@ pub fn of_datagram(outer: &[u8; OUTER_BYTES], packet: &[u8]) -> Result<u32> {
     Ok(digest(headers, &packet[bth::HEADER_BYTES..]))
 }
 
-/// The same of a packet between two UDP sockets, of which "don't fragment" is set and nothing but the
-/// addresses and the identification is known of the headers that a socket does not see. It stands in `parts`
-/// behind each other, of which the first holds the base transport header.
+/// The invariant CRC of a packet between two UDP sockets, which do not expose its IPv4 and UDP headers: these
+/// are rebuilt from addresses and identification, with "don't fragment" set. The packet is the concatenation
+/// of `parts`; the first part contains the base transport header.
 ///
 /// # Errors
-/// [`Truncated`](Error::Truncated) when the first part is shorter than a base transport header,
-/// [`Length`](Error::Length) when all are longer than a datagram.
+/// [`Truncated`](Error::Truncated) if the first part is shorter than a base transport header,
+/// [`Length`](Error::Length) if the parts together are longer than a datagram.
 pub fn of_sockets(
     (source, destination): (&SocketAddrV4, &SocketAddrV4),
     identification: u16,
@@ -71,7 +70,7 @@ pub fn of_sockets(
     }
     let udp_bytes = (udp::HEADER_BYTES + found + BYTES) as u16;
     let ip_bytes = udp_bytes + ipv4::HEADER_BYTES as u16;
-    // Ones stand for the local route header and for what may change on the way.
+    // Ones replace the local route header and the fields that switches may change.
     let mut bytes = [0xff; PSEUDO_HEADER.len() + HEADERS_BYTES];
     let mut write = |at: usize, part: &[u8]| {
         bytes[PSEUDO_HEADER.len() + at..][..part.len()].copy_from_slice(part);
@@ -107,12 +106,12 @@ fn digest(mut headers: [u8; HEADERS_BYTES], rest: &[u8]) -> u32 {
     crc.finalize()
 }
 
-/// What the IPv4 identification does to the ICRC of packets of one length: a CRC is linear, so each bit that
-/// differs changes it by a value of its own.
+/// Effect of the IPv4 identification on the ICRC of packets of one length: a CRC is linear, so each bit that
+/// differs changes it by a fixed value.
 #[derive(Clone, Copy, Debug)]
 pub struct IdentificationBits {
-    /// Sums of bits of the identification and the difference that they make, each with its highest bit in
-    /// none of the later ones.
+    /// XOR sums of bits of the identification and the resulting differences of the ICRC, in echelon form: the
+    /// highest bit of each difference is clear in all later ones.
     differences: [(u32, u16); 16],
 }
 
@@ -140,8 +139,8 @@ impl IdentificationBits {
         Self { differences }
     }
 
-    /// The bits of the identification that account for a `difference` of ICRCs; none if no identification
-    /// does, as where the packet was damaged.
+    /// The bits of the identification that explain a `difference` of ICRCs; `None` if no identification does,
+    /// for example if the packet was damaged.
     #[must_use]
     pub fn behind(&self, mut difference: u32) -> Option<u16> {
         let mut bits = 0;
@@ -154,15 +153,15 @@ impl IdentificationBits {
     }
 }
 
-/// Bits of the first byte of the local route header that count as ones: the virtual lane.
+/// Bits of the first byte of the local route header that are replaced by ones: the virtual lane.
 const VIRTUAL_LANE: u8 = 0xf0;
 const LOCAL_HEADERS_BYTES: usize = lrh::HEADER_BYTES + bth::HEADER_BYTES;
 
 /// The invariant CRC of an InfiniBand packet without global route header: everything from the local route
-/// header to the end of the payload's padding. It is stored least significant byte first behind the packet.
+/// header to the end of the payload's padding. It is stored after the packet, least significant byte first.
 ///
 /// # Errors
-/// [`Truncated`](crate::Error::Truncated) when the packet is shorter than local route and base transport
+/// [`Truncated`](crate::Error::Truncated) if the packet is shorter than local route and base transport
 /// headers.
 pub fn of_local_packet(packet: &[u8]) -> Result<u32> {
     require(packet, LOCAL_HEADERS_BYTES)?;

@@ -1,5 +1,5 @@
-//! A whole InfiniBand packet within a subnet: local route header, base transport header, extension headers,
-//! payload, ICRC, VCRC. IBTA vol. 1, 5.2.
+//! A complete InfiniBand packet within a subnet: local route header, base transport header, extension
+//! headers, payload, ICRC, VCRC. IBTA vol. 1, 5.2.
 
 use crate::bytes::{array, require};
 use crate::frame::{payload, require_length, require_payload};
@@ -10,7 +10,7 @@ use crate::{Error, Extension, Opcode, Result, bth, icrc, lrh, size, vcrc};
 const BTH_OFFSET: usize = lrh::HEADER_BYTES;
 const EXTENSION_OFFSET: usize = BTH_OFFSET + bth::HEADER_BYTES;
 
-/// How a packet is to be carried: what its local route header says.
+/// Fields of the local route header that control forwarding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Route {
     /// Virtual lane.
@@ -23,11 +23,11 @@ pub struct Route {
     pub source_lid: u16,
 }
 
-/// A packet whose headers and payload are those of its operation code. Lengths, pad count and both CRCs
-/// follow from the rest and are no part of it.
+/// A packet whose headers and payload match its operation code. Lengths, pad count and both CRCs are derived
+/// from the rest and not stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InfinibandPacket<'a> {
-    /// What the local route header says.
+    /// Fields of the local route header.
     pub route: Route,
     bth: bth::Repr,
     extension: Extension,
@@ -35,11 +35,11 @@ pub struct InfinibandPacket<'a> {
 }
 
 impl<'a> InfinibandPacket<'a> {
-    /// A packet of these parts. The pad count is computed: the one in `bth` does not matter.
+    /// A packet of these parts. The pad count is computed; that of `bth` is ignored.
     ///
     /// # Errors
-    /// [`Error::Opcode`] for RoCEv2's congestion notification, [`Error::Extension`] when the headers are not
-    /// those of the operation code, [`Error::Payload`] when the payload has a length it does not allow.
+    /// [`Error::Opcode`] for RoCEv2's congestion notification, [`Error::Extension`] if the headers do not
+    /// match the operation code, [`Error::Payload`] if it does not allow the length of the payload.
     pub fn new(route: Route, bth: bth::Repr, extension: Extension, payload: &'a [u8]) -> Result<Self> {
         if bth.opcode == Opcode::CongestionNotification {
             return Err(Error::Opcode { found: bth.opcode.code() });
@@ -77,7 +77,7 @@ impl<'a> InfinibandPacket<'a> {
     /// Writes the packet to the start of `buffer` and returns its length.
     ///
     /// # Errors
-    /// [`Error::Truncated`] when the buffer is shorter than the packet.
+    /// [`Error::Truncated`] if the buffer is shorter than the packet.
     pub fn emit(&self, buffer: &mut [u8]) -> Result<usize> {
         let packet_bytes = self.packet_bytes();
         require(buffer, packet_bytes)?;
@@ -97,11 +97,11 @@ impl<'a> InfinibandPacket<'a> {
         Ok(packet_bytes)
     }
 
-    /// The packet in `bytes`, which end with its VCRC.
+    /// Parses the packet in `bytes`, which end with its VCRC.
     ///
     /// # Errors
-    /// The first thing that is wrong, from the outside to the inside; both CRCs are checked before the
-    /// transport headers are read.
+    /// The first error from the outermost header to the innermost; both CRCs are checked before the transport
+    /// headers are read.
     pub fn parse(bytes: &'a [u8]) -> Result<Self> {
         let lrh = lrh::Repr::parse(&lrh::Packet::new(bytes)?)?;
         let packet_bytes = usize::from(lrh.packet_bytes) + vcrc::BYTES;
@@ -135,7 +135,7 @@ const fn route(lrh: &lrh::Repr) -> Route {
     }
 }
 
-/// The transport packet, without its CRCs, of a packet that is long enough for both.
+/// Checks both CRCs of a packet that is long enough for them, and returns the transport packet without them.
 fn check_crcs(bytes: &[u8]) -> Result<&[u8]> {
     let (packet, stored) = bytes.split_at(bytes.len() - vcrc::BYTES);
     let (expected, found) = (vcrc::vcrc(packet), u16::from_le_bytes(array(stored, 0)));
@@ -157,7 +157,7 @@ mod tests {
     use crate::{Psn, reth, strategy};
     use proptest::prelude::*;
 
-    /// The sample packet of IBTA vol. 1, 7.8.3 with the ICRC that is printed there, and the VCRC over both.
+    /// The sample packet of IBTA vol. 1, 7.8.3 with the ICRC printed there, and the VCRC over both.
     const SAMPLE: &str = "7012375c000e17d2 0a20248700 87b1b3000dec2a 01710a1c015d4002 38f27a050000000e \
                           bb884d85fd5cfba4728bc0690ed40000 9625b75a 45fa";
 

@@ -18,7 +18,7 @@ const RESERVED_FLAG: u16 = 0x8000;
 const FRAGMENT_OFFSET: u16 = 0x1fff;
 
 bounded! {
-    /// Differentiated services code point: 6 bits that choose the priority. RFC 2474.
+    /// Differentiated services code point: 6 bits that select the priority. RFC 2474.
     Dscp(u8), 6
 }
 
@@ -31,7 +31,7 @@ pub enum Ecn {
     NotEct = 0,
     /// ECN-capable transport, ECT(1).
     Ect1 = 1,
-    /// ECN-capable transport, ECT(0): what RoCE senders set.
+    /// ECN-capable transport, ECT(0): set by RoCE senders.
     Ect0 = 2,
     /// Congestion experienced: set by a switch.
     CongestionExperienced = 3,
@@ -51,7 +51,7 @@ impl Ecn {
 }
 
 view! {
-    /// View of a datagram, from its header on.
+    /// View of a datagram, starting at its header.
     Packet, HEADER_BYTES
 }
 
@@ -62,7 +62,7 @@ impl<T: AsRef<[u8]>> Packet<T> {
         self.bytes()[0] >> 4
     }
 
-    /// Length of the header, options included.
+    /// Length of the header including options.
     #[must_use]
     pub fn header_bytes(&self) -> usize {
         usize::from(self.bytes()[0] & 0xf) * 4
@@ -110,7 +110,7 @@ impl<T: AsRef<[u8]>> Packet<T> {
         be16(self.bytes(), 10)
     }
 
-    /// Header checksum as it should be, for a header without options.
+    /// Computed header checksum, for a header without options.
     #[must_use]
     pub fn expected_checksum(&self) -> u16 {
         header_checksum(&array(self.bytes(), 0))
@@ -128,11 +128,11 @@ impl<T: AsRef<[u8]>> Packet<T> {
         array(self.bytes(), 16).into()
     }
 
-    /// The payload of a datagram without options, as long as the header says it is.
+    /// The payload of a datagram without options, with the length given by the header.
     ///
     /// # Errors
-    /// [`Error::Truncated`] when the buffer ends before the datagram, [`Error::Length`] when the datagram
-    /// ends before its header.
+    /// [`Error::Truncated`] if the buffer ends before the datagram, [`Error::Length`] if the datagram ends
+    /// before its header.
     pub fn payload(&self) -> Result<&[u8]> {
         let total_bytes = usize::from(self.total_bytes());
         require_total(total_bytes)?;
@@ -149,11 +149,11 @@ fn require_total(found: usize) -> Result<()> {
     }
 }
 
-/// The checksum of a header, whatever its checksum field holds. RFC 791, 3.1 and RFC 1071.
+/// The checksum of a header, independent of its checksum field. RFC 791, 3.1 and RFC 1071.
 fn header_checksum(header: &[u8; HEADER_BYTES]) -> u16 {
     let words = (0..HEADER_BYTES).step_by(2).filter(|&at| at != 10);
     let mut sum: u32 = words.map(|at| u32::from(be16(header, at))).sum();
-    // Nine words sum to less than 2^20: two foldings bring the carries down.
+    // Nine words sum to less than 2^20: folding twice adds all carries.
     sum = (sum & 0xffff) + (sum >> 16);
     sum = (sum & 0xffff) + (sum >> 16);
     !(sum as u16)
@@ -183,13 +183,13 @@ pub struct Repr {
 }
 
 impl Repr {
-    /// The header of a datagram; its checksum has been verified.
+    /// Parses the header of a datagram and verifies its checksum.
     ///
-    /// The payload may be missing from the buffer: [`Packet::payload`] tells.
+    /// The buffer need not contain the payload; see [`Packet::payload`].
     ///
     /// # Errors
-    /// What a header may not have here: another version, options, a bad checksum, fragmentation, the reserved
-    /// flag, a total length shorter than the header.
+    /// Another version, options, a bad checksum, fragmentation, the reserved flag, or a total length shorter
+    /// than the header.
     pub fn parse<T: AsRef<[u8]>>(packet: &Packet<T>) -> Result<Self> {
         if packet.version() != 4 {
             return Err(Error::IpVersion { found: packet.version() });
@@ -218,7 +218,7 @@ impl Repr {
     /// Writes the header with its checksum to the first [`HEADER_BYTES`] of `buffer`.
     ///
     /// # Errors
-    /// [`Error::Truncated`] when the buffer is shorter, [`Error::Length`] when the payload is too long.
+    /// [`Error::Truncated`] if the buffer is shorter, [`Error::Length`] if the payload is too long.
     pub fn emit(&self, buffer: &mut [u8]) -> Result<()> {
         let total_bytes = HEADER_BYTES + usize::from(self.payload_bytes);
         require_total(total_bytes)?;

@@ -9,11 +9,11 @@ pub const HEADER_BYTES: usize = size::LRH_BYTES as usize;
 /// Link next header: a base transport header follows, without global route header. IBTA vol. 1, table 10.
 const NEXT_HEADER_LOCAL: u8 = 0b10;
 const RESERVED_BITS: u8 = 0x0c;
-/// Bytes of a word of the packet length.
+/// Bytes per word of the packet length.
 const WORD_BYTES: usize = 4;
 
 bounded! {
-    /// Virtual lane. 15 is that of subnet management.
+    /// Virtual lane. 15 is reserved for subnet management.
     VirtualLane(u8), 4
 }
 
@@ -46,7 +46,7 @@ impl<T: AsRef<[u8]>> Packet<T> {
         self.bytes()[1] >> 4
     }
 
-    /// The two reserved bits after the service level, in place.
+    /// The two reserved bits after the service level, not shifted.
     #[must_use]
     pub fn reserved(&self) -> u8 {
         self.bytes()[1] & RESERVED_BITS
@@ -83,7 +83,7 @@ impl<T: AsRef<[u8]>> Packet<T> {
     }
 }
 
-/// A local route header in front of a base transport header.
+/// A local route header followed by a base transport header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Repr {
     /// Virtual lane.
@@ -99,7 +99,7 @@ pub struct Repr {
 }
 
 impl Repr {
-    /// The header.
+    /// Parses the header.
     ///
     /// # Errors
     /// [`Error::LinkVersion`], [`Error::NextHeader`] or [`Error::Reserved`].
@@ -124,7 +124,7 @@ impl Repr {
     /// Writes the header to the first [`HEADER_BYTES`] of `buffer`.
     ///
     /// # Errors
-    /// [`Error::Truncated`] when the buffer is shorter, [`Error::Length`] when the packet length is none.
+    /// [`Error::Truncated`] if the buffer is shorter, [`Error::Length`] if the packet length is invalid.
     pub fn emit(&self, buffer: &mut [u8]) -> Result<()> {
         let (words, rest) = (self.packet_bytes / 4, self.packet_bytes % 4);
         if rest != 0 || words > 0x07ff {

@@ -5,7 +5,7 @@ use crate::{Error, Result};
 /// The operation codes of a reliable connection, and the congestion notification packet of RoCEv2.
 ///
 /// IBTA vol. 1, 9.2.1 (reliable connection: bits 7..5 are 000) and annex A17.9.3 (0x81). Atomic operations,
-/// SEND with invalidate and the other transport services are left out.
+/// SEND with invalidate and the other transport services are not supported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Opcode {
@@ -21,7 +21,7 @@ pub enum Opcode {
     SendOnly = 0x04,
     /// SEND message of one packet, with immediate data.
     SendOnlyWithImmediate = 0x05,
-    /// First packet of an RDMA WRITE message of several packets; carries the RETH.
+    /// First packet of an RDMA WRITE message of several packets; has the RETH.
     WriteFirst = 0x06,
     /// Neither first nor last packet of an RDMA WRITE message.
     WriteMiddle = 0x07,
@@ -29,21 +29,21 @@ pub enum Opcode {
     WriteLast = 0x08,
     /// Last packet of an RDMA WRITE message, with immediate data.
     WriteLastWithImmediate = 0x09,
-    /// RDMA WRITE message of one packet; carries the RETH.
+    /// RDMA WRITE message of one packet; has the RETH.
     WriteOnly = 0x0a,
     /// RDMA WRITE message of one packet, with RETH and immediate data.
     WriteOnlyWithImmediate = 0x0b,
-    /// RDMA READ request; carries the RETH and no payload.
+    /// RDMA READ request; has the RETH and no payload.
     ReadRequest = 0x0c,
-    /// First packet of an RDMA READ response of several packets; carries the AETH.
+    /// First packet of an RDMA READ response of several packets; has the AETH.
     ReadResponseFirst = 0x0d,
-    /// Neither first nor last packet of an RDMA READ response; carries no AETH.
+    /// Neither first nor last packet of an RDMA READ response; has no AETH.
     ReadResponseMiddle = 0x0e,
-    /// Last packet of an RDMA READ response; carries the AETH.
+    /// Last packet of an RDMA READ response; has the AETH.
     ReadResponseLast = 0x0f,
-    /// RDMA READ response of one packet; carries the AETH.
+    /// RDMA READ response of one packet; has the AETH.
     ReadResponseOnly = 0x10,
-    /// Acknowledge: ACK or NAK, told apart by the AETH's syndrome.
+    /// Acknowledge: ACK or NAK, depending on the AETH's syndrome.
     Acknowledge = 0x11,
     /// Congestion notification packet.
     CongestionNotification = 0x81,
@@ -73,10 +73,10 @@ impl Opcode {
         Self::CongestionNotification,
     ];
 
-    /// The operation code whose value is `code`.
+    /// The operation code with the value `code`.
     ///
     /// # Errors
-    /// [`Error::Opcode`] when the code is not one this crate knows.
+    /// [`Error::Opcode`] if the code is not supported.
     pub fn from_code(code: u8) -> Result<Self> {
         match code {
             0x00..=0x11 => Ok(Self::ALL[usize::from(code)]),
@@ -92,7 +92,7 @@ impl Opcode {
         self as u8
     }
 
-    /// The WRITE packet at this place of its message; `first` and `last` together make it the only one.
+    /// The WRITE packet at this position of its message; `first` and `last` together make it Only.
     #[inline]
     #[must_use]
     pub const fn write(first: bool, last: bool) -> Self {
@@ -104,7 +104,7 @@ impl Opcode {
         }
     }
 
-    /// The SEND packet at this place of its message; `first` and `last` together make it the only one.
+    /// The SEND packet at this position of its message; `first` and `last` together make it Only.
     #[inline]
     #[must_use]
     pub const fn send(first: bool, last: bool) -> Self {
@@ -116,7 +116,7 @@ impl Opcode {
         }
     }
 
-    /// The same with immediate data, which only the last packet of a SEND or WRITE has.
+    /// The same packet with immediate data, which only the last packet of a SEND or WRITE has.
     #[inline]
     #[must_use]
     pub const fn with_immediate(self) -> Self {
@@ -129,8 +129,7 @@ impl Opcode {
         }
     }
 
-    /// The READ response packet at this place of its message; `first` and `last` together make it the only
-    /// one.
+    /// The READ response packet at this position of its message; `first` and `last` together make it Only.
     #[inline]
     #[must_use]
     pub const fn read_response(first: bool, last: bool) -> Self {
@@ -170,7 +169,7 @@ impl Opcode {
         )
     }
 
-    /// Whether this packet is a data message by itself.
+    /// Whether this packet is a complete data message.
     #[inline]
     #[must_use]
     pub const fn is_only(self) -> bool {
@@ -198,7 +197,7 @@ impl Opcode {
         self.is_last() || self.is_only()
     }
 
-    /// Whether this packet may carry payload.
+    /// Whether this packet may have payload.
     #[inline]
     #[must_use]
     pub const fn is_data(self) -> bool {

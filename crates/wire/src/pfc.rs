@@ -8,7 +8,7 @@ use units::{Rate, Span};
 
 /// Length of the frame without the frame check sequence: the shortest Ethernet frame.
 pub const FRAME_BYTES: usize = ethernet::MIN_FRAME_BYTES;
-/// Count of priorities.
+/// Number of priorities.
 pub const PRIORITIES: usize = 8;
 /// Destination of MAC control frames: the neighbour, never forwarded. IEEE 802.3-2022, 31.4.1.1.
 pub const DESTINATION: MacAddress = MacAddress([0x01, 0x80, 0xc2, 0x00, 0x00, 0x01]);
@@ -19,7 +19,7 @@ const ENABLE_OFFSET: usize = ethernet::HEADER_BYTES + 2;
 const TIMES_OFFSET: usize = ENABLE_OFFSET + 2;
 const PAD_OFFSET: usize = TIMES_OFFSET + 2 * PRIORITIES;
 
-/// The time that `quanta` pause a priority of a port at `rate`.
+/// The time for which `quanta` pause a priority of a port at `rate`.
 #[must_use]
 pub const fn pause_span(quanta: u16, rate: Rate) -> Span {
     // IEEE 802.3-2022, 31B.2: a quantum is 512 bit times (64 bytes) at the port's speed.
@@ -27,7 +27,7 @@ pub const fn pause_span(quanta: u16, rate: Rate) -> Span {
 }
 
 view! {
-    /// View of a priority flow control frame, from its destination address on.
+    /// View of a priority flow control frame, starting at its destination address.
     Frame, FRAME_BYTES
 }
 
@@ -38,7 +38,7 @@ impl<T: AsRef<[u8]>> Frame<T> {
         be16(self.bytes(), ethernet::HEADER_BYTES)
     }
 
-    /// Priority enable vector: bit n says that time n counts.
+    /// Priority enable vector: bit n enables time n.
     #[must_use]
     pub fn enable_vector(&self) -> u16 {
         be16(self.bytes(), ENABLE_OFFSET)
@@ -47,7 +47,7 @@ impl<T: AsRef<[u8]>> Frame<T> {
     /// Pause time of a priority (quanta of 512 bit times).
     ///
     /// # Panics
-    /// When `priority` is above 7.
+    /// If `priority` is above 7.
     #[must_use]
     pub fn time_quanta(&self, priority: usize) -> u16 {
         assert!(priority < PRIORITIES, "priority {priority} of 0 to 7");
@@ -64,19 +64,18 @@ impl<T: AsRef<[u8]>> Frame<T> {
 /// A priority flow control frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Repr {
-    /// Address of the port that asks for the pause.
+    /// Address of the port that requests the pause.
     pub source: MacAddress,
-    /// For each priority, whether the frame speaks of it and for how long it pauses it (quanta of 512 bit
-    /// times); 0 resumes it.
+    /// Pause time of each priority (quanta of 512 bit times); 0 resumes it, `None` leaves it unchanged.
     pub pause_quanta: [Option<u16>; PRIORITIES],
 }
 
 impl Repr {
-    /// The frame.
+    /// Parses the frame.
     ///
     /// # Errors
-    /// [`Error::ControlAddress`], [`Error::EtherType`], [`Error::ControlOpcode`], or [`Error::Reserved`] when
-    /// the upper half of the enable vector, the time of a priority that is not enabled or the pad is not 0.
+    /// [`Error::ControlAddress`], [`Error::EtherType`], [`Error::ControlOpcode`], or [`Error::Reserved`] if
+    /// the upper half of the enable vector, the time of a priority that is not enabled, or the pad is not 0.
     pub fn parse<T: AsRef<[u8]>>(frame: &Frame<T>) -> Result<Self> {
         let header = ethernet::Repr::parse(&ethernet::Frame::new(frame.bytes())?)?;
         if header.ethertype != EtherType::MAC_CONTROL {
@@ -97,7 +96,7 @@ impl Repr {
     /// Writes the frame without frame check sequence to the first [`FRAME_BYTES`] of `buffer`.
     ///
     /// # Errors
-    /// [`Error::Truncated`] when the buffer is shorter.
+    /// [`Error::Truncated`] if the buffer is shorter.
     pub fn emit(&self, buffer: &mut [u8]) -> Result<()> {
         let header = ethernet::Repr {
             destination: DESTINATION,
@@ -141,7 +140,7 @@ mod tests {
         Repr::parse(&Frame::new(frame)?)
     }
 
-    /// Pauses priority 3 as long as one frame can and resumes priority 5.
+    /// Pauses priority 3 for the longest possible time and resumes priority 5.
     fn example() -> Repr {
         let mut pause_quanta = [None; PRIORITIES];
         (pause_quanta[3], pause_quanta[5]) = (Some(u16::MAX), Some(0));

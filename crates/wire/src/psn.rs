@@ -7,7 +7,7 @@ const MASK: u32 = (1 << BITS) - 1;
 
 /// A 24-bit packet sequence number that wraps from 2^24 - 1 to 0.
 ///
-/// There is no `Ord`: which of two numbers is later depends on the window between them, see
+/// It does not implement `Ord`: which of two numbers is later depends on the window between them; see
 /// [`distance_from`](Self::distance_from). IBTA vol. 1, 9.7.2.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Psn(u32);
@@ -38,11 +38,11 @@ impl Psn {
         Self::new(self.0.wrapping_add(n))
     }
 
-    /// How many packets this number is after `other`, in -2^23..2^23; negative when it is before.
+    /// Number of packets from `other` to this number, in -2^23..2^23; negative if this number precedes it.
     #[inline]
     #[must_use]
     pub const fn distance_from(self, other: Self) -> i32 {
-        // Shifting the difference to the top of the word makes the sign bit of 24 bits that of 32.
+        // Shifting the difference to the top of the word moves the sign bit of 24 bits to that of 32.
         let difference = self.0.wrapping_sub(other.0) << (u32::BITS - BITS);
         difference.cast_signed() >> (u32::BITS - BITS)
     }

@@ -31,19 +31,19 @@ impl<T: AsRef<[u8]>> Packet<T> {
     }
 }
 
-/// An RDMA extended transport header: where a message goes or comes from.
+/// An RDMA extended transport header: remote address, key and length of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Repr {
     /// Virtual address at the responder.
     pub virtual_address: u64,
-    /// Remote key: the right to that memory.
+    /// Remote key: permits access to the memory.
     pub remote_key: u32,
     /// Length of the whole message, in bytes.
     pub dma_bytes: u32,
 }
 
 impl Repr {
-    /// The header; every value of every field is legal.
+    /// Parses the header; every value of every field is legal.
     pub fn parse<T: AsRef<[u8]>>(packet: &Packet<T>) -> Self {
         Self {
             virtual_address: packet.virtual_address(),
@@ -55,7 +55,7 @@ impl Repr {
     /// Writes the header to the first [`HEADER_BYTES`] of `buffer`.
     ///
     /// # Errors
-    /// [`Truncated`](crate::Error::Truncated) when the buffer is shorter.
+    /// [`Truncated`](crate::Error::Truncated) if the buffer is shorter.
     pub fn emit(&self, buffer: &mut [u8]) -> Result<()> {
         let address = self.virtual_address.to_be_bytes();
         put(buffer, [&address, &self.remote_key.to_be_bytes(), &self.dma_bytes.to_be_bytes()])

@@ -1,7 +1,7 @@
-//! Sizes of frames, known without building them.
+//! Sizes of frames, computed without building them.
 //!
-//! All sizes of Ethernet frames include the Ethernet header and the FCS, those of InfiniBand packets the
-//! local route header and the VCRC; both leave out what only occupies the link
+//! Sizes of Ethernet frames include the Ethernet header and the FCS, those of InfiniBand packets the local
+//! route header and the VCRC. Both exclude the overhead of the link, such as preamble and gap
 //! ([`Framing::link_overhead_bytes`]).
 
 use crate::Opcode;
@@ -38,25 +38,25 @@ pub const FLOW_CONTROL_PACKET_BYTES: u32 = 6;
 /// The shortest Ethernet frame; shorter ones are padded. IEEE 802.3-2022, 3.2.8 and 4A.4.2.
 pub const MIN_FRAME_BYTES: u32 = 64;
 
-/// Ethernet, IPv4, UDP, BTH, ICRC and FCS: what every RoCEv2 frame carries.
+/// Ethernet, IPv4, UDP, BTH, ICRC and FCS: common to all RoCEv2 frames.
 pub const BASE_FRAME_BYTES: u32 =
     ETHERNET_HEADER_BYTES + IPV4_HEADER_BYTES + UDP_HEADER_BYTES + BTH_BYTES + ICRC_BYTES + FCS_BYTES;
 
-/// A frame that carries an ACK or a NAK.
+/// A frame with an ACK or a NAK.
 pub const ACK_FRAME_BYTES: u32 = data_frame_bytes(Opcode::Acknowledge, 0);
-/// A frame that carries a congestion notification packet.
+/// A frame with a congestion notification packet.
 pub const CNP_FRAME_BYTES: u32 = data_frame_bytes(Opcode::CongestionNotification, 0);
 /// A priority flow control frame: the shortest Ethernet frame. IEEE 802.3-2022, annex 31D.
 pub const PFC_FRAME_BYTES: u32 = MIN_FRAME_BYTES;
 
 /// TCP header without options.
 pub const TCP_HEADER_BYTES: u32 = 20;
-/// Timestamps option with the padding that Linux gives it (RFC 7323, appendix A).
+/// Timestamps option with the padding of Linux (RFC 7323, appendix A).
 pub const TCP_TIMESTAMPS_BYTES: u32 = 12;
-/// A frame that carries a TCP segment with timestamps, without payload.
+/// A frame with a TCP segment with timestamps, without payload.
 pub const TCP_DATA_FRAME_BYTES: u32 =
     ETHERNET_HEADER_BYTES + IPV4_HEADER_BYTES + TCP_HEADER_BYTES + TCP_TIMESTAMPS_BYTES + FCS_BYTES;
-/// A frame that carries a TCP acknowledgement without SACK option.
+/// A frame with a TCP acknowledgement without SACK option.
 pub const TCP_ACK_FRAME_BYTES: u32 = TCP_DATA_FRAME_BYTES;
 
 /// The SACK option with its padding (RFC 2018, 3, and RFC 7323, appendix A).
@@ -86,14 +86,14 @@ pub const fn extension_bytes(opcode: Opcode) -> u32 {
     bytes
 }
 
-/// Bytes that fill the payload up to a multiple of four: the BTH's pad count. IBTA vol. 1, 9.2 (PadCnt).
+/// Bytes that pad the payload to a multiple of four: the BTH's pad count. IBTA vol. 1, 9.2 (PadCnt).
 #[inline]
 #[must_use]
 pub const fn pad_bytes(payload_bytes: u32) -> u32 {
     payload_bytes.wrapping_neg() % 4
 }
 
-/// The size of the Ethernet frame that carries a packet of `opcode` with `payload_bytes` of payload.
+/// The size of the Ethernet frame of a packet of `opcode` with `payload_bytes` of payload.
 ///
 /// The payload's padding and the padding to the shortest Ethernet frame are included.
 #[inline]
@@ -103,26 +103,26 @@ pub const fn data_frame_bytes(opcode: Opcode, payload_bytes: u32) -> u32 {
     if bytes < MIN_FRAME_BYTES { MIN_FRAME_BYTES } else { bytes }
 }
 
-/// What a transport packet is wrapped in on a link.
+/// Encapsulation of transport packets on a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Framing {
     /// RoCEv2 over IPv4 in Ethernet II.
     Ethernet,
-    /// The same with a VLAN tag. The tag is link overhead, as preamble and gap are: it takes time on each
-    /// link, and no count of frame bytes has it.
+    /// RoCEv2 over IPv4 in Ethernet II with a VLAN tag. The tag counts as link overhead, like preamble and
+    /// gap: it takes time on each link, and sizes of frames exclude it.
     TaggedEthernet,
     /// InfiniBand within a subnet: no global route header.
     Infiniband,
 }
 
 impl Framing {
-    /// LRH, BTH, ICRC and VCRC: what every InfiniBand packet carries.
+    /// LRH, BTH, ICRC and VCRC: common to all InfiniBand packets.
     const INFINIBAND_BASE_BYTES: u32 = LRH_BYTES + BTH_BYTES + ICRC_BYTES + VCRC_BYTES;
 
-    /// Bytes for which a frame occupies the link without their being counted: of Ethernet, preamble and gap;
-    /// of InfiniBand, the symbols at its start and end (IBTA vol. 1, 5.2: SDP or SLP, and EGP). Line codes
-    /// (8b/10b, 64b/66b, RS-FEC) are not among them: the rates of both are those behind the code.
+    /// Bytes that occupy the link in addition to the frame: for Ethernet preamble and gap; for InfiniBand the
+    /// symbols at start and end (IBTA vol. 1, 5.2: SDP or SLP, and EGP). Line codes (8b/10b, 64b/66b, RS-FEC)
+    /// are not included: the rates of both are data rates, without the line code.
     #[inline]
     #[must_use]
     pub const fn link_overhead_bytes(self) -> u32 {
@@ -133,7 +133,7 @@ impl Framing {
         }
     }
 
-    /// The size of the frame that carries a packet of `opcode` with `payload_bytes` of payload.
+    /// The size of the frame of a packet of `opcode` with `payload_bytes` of payload.
     #[inline]
     #[must_use]
     pub const fn frame_bytes(self, opcode: Opcode, payload_bytes: u32) -> u32 {
@@ -146,13 +146,13 @@ impl Framing {
         }
     }
 
-    /// The payload of a packet of `opcode` in a frame of `frame_bytes`, with the bytes that fill it up to a
-    /// multiple of four.
+    /// The payload of a packet of `opcode` in a frame of `frame_bytes`, including its padding to a multiple
+    /// of four.
     #[inline]
     #[must_use]
     pub const fn payload_bytes(self, opcode: Opcode, frame_bytes: u32) -> u32 {
         let base_bytes = match self {
-            // The shortest frame has no payload: one byte of it makes more.
+            // The shortest frame has no payload: one byte of payload makes a longer one.
             Self::Ethernet | Self::TaggedEthernet if frame_bytes <= MIN_FRAME_BYTES => return 0,
             Self::Ethernet | Self::TaggedEthernet => BASE_FRAME_BYTES,
             Self::Infiniband => Self::INFINIBAND_BASE_BYTES,
@@ -160,7 +160,7 @@ impl Framing {
         frame_bytes - base_bytes - extension_bytes(opcode)
     }
 
-    /// What every packet carries, and the shortest frame.
+    /// Size of the headers common to all packets, and of the shortest frame.
     const fn base_and_shortest_bytes(self) -> (u32, u32) {
         match self {
             Self::Ethernet | Self::TaggedEthernet => (BASE_FRAME_BYTES, MIN_FRAME_BYTES),
@@ -168,8 +168,7 @@ impl Framing {
         }
     }
 
-    /// The size of the frame that carries a packet of a write: [`Self::frame_bytes`] without looking at an
-    /// opcode.
+    /// The size of the frame of a packet of a write: [`Self::frame_bytes`] without an opcode.
     #[inline]
     #[must_use]
     pub const fn write_frame_bytes(self, starts_message: bool, payload_bytes: u32) -> u32 {
@@ -179,24 +178,23 @@ impl Framing {
         if bytes < shortest_bytes { shortest_bytes } else { bytes }
     }
 
-    /// The payload of a packet of a write: [`Self::payload_bytes`] without looking at an opcode.
+    /// The payload of a packet of a write: [`Self::payload_bytes`] without an opcode.
     #[inline]
     #[must_use]
     pub const fn write_payload_bytes(self, starts_message: bool, frame_bytes: u32) -> u32 {
         let (base_bytes, _) = self.base_and_shortest_bytes();
-        // With the bytes that fill it up it is a multiple of four; of what fills up the shortest frame there
-        // are fewer.
+        // Padded payload is a multiple of four; the padding of the shortest frame is less than four bytes.
         (frame_bytes - base_bytes - RETH_BYTES * starts_message as u32) & !3
     }
 
-    /// The size of a frame that carries an ACK or a NAK.
+    /// The size of a frame with an ACK or a NAK.
     #[inline]
     #[must_use]
     pub const fn ack_frame_bytes(self) -> u32 {
         self.frame_bytes(Opcode::Acknowledge, 0)
     }
 
-    /// The size of a frame that the two ends of a link exchange to control its flow.
+    /// The size of a link-level flow control frame.
     #[inline]
     #[must_use]
     pub const fn flow_control_frame_bytes(self) -> u32 {
@@ -227,9 +225,9 @@ impl RoceMtu {
     /// Every RoCE MTU, smallest first.
     pub const ALL: [Self; 5] = [Self::Mtu256, Self::Mtu512, Self::Mtu1024, Self::Mtu2048, Self::Mtu4096];
 
-    /// Headers that a full packet may need inside the Ethernet MTU: IPv4, UDP, BTH, RETH, immediate, ICRC.
+    /// Headers that a full packet may need within the Ethernet MTU: IPv4, UDP, BTH, RETH, immediate, ICRC.
     ///
-    /// Linux reserves 96 bytes (`iboe_get_mtu`: GRH, XRC and atomic headers too). The two differ only for an
+    /// Linux reserves 96 bytes (`iboe_get_mtu`: also GRH, XRC and atomic headers). The two differ only for an
     /// Ethernet MTU that is 64 to 95 bytes above a RoCE MTU.
     pub const HEADER_BYTES: u32 =
         IPV4_HEADER_BYTES + UDP_HEADER_BYTES + BTH_BYTES + RETH_BYTES + IMMEDIATE_BYTES + ICRC_BYTES;
@@ -240,7 +238,7 @@ impl RoceMtu {
         Self::ALL.into_iter().find(|mtu| mtu.bytes() == bytes)
     }
 
-    /// The largest MTU that fits a port's Ethernet MTU (bytes of Ethernet payload) with its headers; none
+    /// The largest MTU that fits a port's Ethernet MTU (bytes of Ethernet payload) with its headers; `None`
     /// below 320 bytes.
     #[must_use]
     pub fn for_ethernet_mtu(ethernet_mtu_bytes: u32) -> Option<Self> {
@@ -255,7 +253,7 @@ impl RoceMtu {
         self as u32
     }
 
-    /// Packets of a message of `message_bytes`: a message without payload is one packet.
+    /// Number of packets of a message of `message_bytes`: a message without payload is one packet.
     #[inline]
     #[must_use]
     pub const fn packets(self, message_bytes: u64) -> u64 {
@@ -335,7 +333,7 @@ mod tests {
     #[test]
     fn check_values_of_whole_chunks() {
         let mtu = RoceMtu::Mtu4096;
-        // A chunk is cut into messages of 128 KiB; 2 MiB are 16 of them and 26,214,400 bytes exactly 200.
+        // A chunk is split into messages of 128 KiB: 2 MiB are 16 of them, and 26,214,400 bytes exactly 200.
         for (chunk_bytes, frames, frame_bytes) in
             [(MESSAGE_BYTES, 32, 133_072), (2 << 20, 512, 2_129_152), (26_214_400, 6_400, 26_614_400)]
         {

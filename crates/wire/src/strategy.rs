@@ -1,4 +1,4 @@
-//! Arbitrary representations for the property tests: every legal state, evenly enough.
+//! Arbitrary representations for the property tests: every legal state, roughly uniformly distributed.
 
 use crate::aeth::{self, CreditCount, Msn, NakCode, RnrTimer, Syndrome};
 use crate::bth::{self, PadCount, Qpn};
@@ -189,7 +189,7 @@ pub(crate) fn network() -> impl Strategy<Value = Network> {
     })
 }
 
-/// A payload that a packet of `opcode` may carry.
+/// A payload of a length legal for `opcode`.
 fn payload(opcode: Opcode) -> BoxedStrategy<Vec<u8>> {
     let of_length = |bytes| proptest::collection::vec(any::<u8>(), bytes);
     if !opcode.is_data() {

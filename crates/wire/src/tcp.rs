@@ -1,5 +1,5 @@
-//! TCP header with the options of an established connection: timestamps (RFC 7323) and SACK (RFC 2018), laid
-//! out as Linux does (RFC 7323, appendix A).
+//! TCP header with the options of an established connection: timestamps (RFC 7323) and SACK (RFC 2018), in
+//! the layout of Linux (RFC 7323, appendix A).
 
 use crate::bytes::{be16, be32, require, require_zero, view};
 use crate::{Error, Result, size};
@@ -7,9 +7,9 @@ use std::net::Ipv4Addr;
 
 /// Length of the header without options.
 pub const HEADER_BYTES: usize = size::TCP_HEADER_BYTES as usize;
-/// The longest header: its length is a number of 4 bits (RFC 9293, 3.1: data offset).
+/// The longest header: its length field has 4 bits (RFC 9293, 3.1: data offset).
 pub const HEADER_BYTES_MAX: usize = 60;
-/// SACK blocks that fit beside the timestamps.
+/// Maximum of SACK blocks that fit next to the timestamps.
 pub const SACK_BLOCKS_MAX: usize = 3;
 /// Protocol number of TCP.
 pub const PROTOCOL: u8 = 6;
@@ -22,7 +22,7 @@ const SACK_KIND: u8 = 5;
 const SACK_BLOCK_BYTES: usize = 8;
 
 view! {
-    /// View of a segment, from its header on.
+    /// View of a segment, starting at its header.
     Packet, HEADER_BYTES
 }
 
@@ -45,13 +45,13 @@ impl<T: AsRef<[u8]>> Packet<T> {
         be32(self.bytes(), 4)
     }
 
-    /// The byte waited for.
+    /// Acknowledgement number: the next byte expected.
     #[must_use]
     pub fn acknowledgement(&self) -> u32 {
         be32(self.bytes(), 8)
     }
 
-    /// Length of the header with its options, as it says itself.
+    /// Length of the header with its options, from the data offset field.
     #[must_use]
     pub fn header_bytes(&self) -> usize {
         usize::from(self.bytes()[12] >> 4) * 4
@@ -95,14 +95,14 @@ pub struct Flags(pub u8);
 impl Flags {
     /// Congestion window reduced.
     pub const CWR: Self = Self(0x80);
-    /// Congestion experienced is echoed.
+    /// Echo of "congestion experienced".
     pub const ECE: Self = Self(0x40);
-    /// The acknowledgement number means something.
+    /// The acknowledgement number is valid.
     pub const ACK: Self = Self(0x10);
     /// Push.
     pub const PSH: Self = Self(0x08);
 
-    /// Both sets of flags.
+    /// Union of both sets of flags.
     #[must_use]
     pub const fn with(self, other: Self) -> Self {
         Self(self.0 | other.0)
@@ -114,14 +114,14 @@ impl Flags {
 pub struct Timestamps {
     /// Clock of the sender.
     pub value: u32,
-    /// The value it answers to.
+    /// The value being echoed.
     pub echo: u32,
 }
 
 /// A SACK block: sequence numbers of its first byte and of the one after its last.
 pub type SackBlock = (u32, u32);
 
-/// A TCP header with timestamps, with SACK blocks or without.
+/// A TCP header with timestamps and optional SACK blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Repr {
     /// Source port.
@@ -130,7 +130,7 @@ pub struct Repr {
     pub destination_port: u16,
     /// Sequence number of the first byte of payload.
     pub sequence: u32,
-    /// The byte waited for.
+    /// Acknowledgement number: the next byte expected.
     pub acknowledgement: u32,
     /// Flags.
     pub flags: Flags,
@@ -140,17 +140,17 @@ pub struct Repr {
     pub checksum: u16,
     /// Timestamps option.
     pub timestamps: Timestamps,
-    /// SACK blocks, the newest first; none from the first that is missing on.
+    /// SACK blocks, newest first; all entries after the first `None` are `None`.
     pub sack: [Option<SackBlock>; SACK_BLOCKS_MAX],
 }
 
 impl Repr {
-    /// The header of a segment. The checksum is not verified: it covers more than the header.
+    /// Parses the header of a segment. The checksum is not verified: it covers more than the header.
     ///
     /// # Errors
-    /// [`Error::Truncated`] when the buffer ends before the header, [`Error::TcpOptions`] when the options
-    /// are others, or laid out in another way, [`Error::Reserved`] when a reserved bit or the urgent pointer
-    /// is used.
+    /// [`Error::Truncated`] if the buffer ends before the header, [`Error::TcpOptions`] if there are other
+    /// options or they have another layout, [`Error::Reserved`] if a reserved bit or the urgent pointer is
+    /// used.
     pub fn parse<T: AsRef<[u8]>>(packet: &Packet<T>) -> Result<Self> {
         let (bytes, header_bytes) = (packet.bytes(), packet.header_bytes());
         let refused = Error::TcpOptions { header_bytes };
@@ -175,7 +175,7 @@ impl Repr {
         })
     }
 
-    /// SACK blocks.
+    /// Number of SACK blocks.
     #[must_use]
     pub fn sack_blocks(&self) -> usize {
         self.sack.iter().map_while(|block| *block).count()
@@ -190,7 +190,7 @@ impl Repr {
     /// Writes the header to the first [`header_bytes`](Self::header_bytes) of `buffer`.
     ///
     /// # Errors
-    /// [`Error::Truncated`] when the buffer is shorter.
+    /// [`Error::Truncated`] if the buffer is shorter.
     pub fn emit(&self, buffer: &mut [u8]) -> Result<()> {
         let header_bytes = self.header_bytes();
         require(buffer, header_bytes)?;
@@ -224,7 +224,7 @@ impl Repr {
     }
 }
 
-/// The SACK blocks of an option of that length with its padding; none if it is not laid out in this way.
+/// The SACK blocks of an option of `bytes` including its padding; `None` if it has another layout.
 fn parse_sack(option: &[u8], bytes: usize) -> Option<[Option<SackBlock>; SACK_BLOCKS_MAX]> {
     let mut sack = [None; SACK_BLOCKS_MAX];
     if bytes == 0 {
@@ -241,10 +241,11 @@ fn parse_sack(option: &[u8], bytes: usize) -> Option<[Option<SackBlock>; SACK_BL
     Some(sack)
 }
 
-/// The checksum of `segment`, header and payload, whatever its checksum field holds (RFC 9293, 3.1).
+/// The checksum of `segment`, header and payload, independent of its checksum field (RFC 9293, 3.1).
 ///
 /// # Errors
-/// [`Error::Truncated`] when there is no whole header, [`Error::Length`] when no datagram holds it.
+/// [`Error::Truncated`] if the header is incomplete, [`Error::Length`] if the segment does not fit into a
+/// datagram.
 pub fn checksum(source: Ipv4Addr, destination: Ipv4Addr, segment: &[u8]) -> Result<u16> {
     require(segment, HEADER_BYTES)?;
     let max = crate::ipv4::PAYLOAD_BYTES_MAX;
@@ -259,7 +260,7 @@ pub fn checksum(source: Ipv4Addr, destination: Ipv4Addr, segment: &[u8]) -> Resu
     let word = |pair: &[u8]| u32::from(pair[0]) << 8 | u32::from(pair.get(1).copied().unwrap_or(0));
     let words = pseudo.as_flattened().chunks(2).chain(segment[..16].chunks(2)).chain(segment[18..].chunks(2));
     let mut sum: u32 = words.map(word).sum();
-    // Fewer than 2^15 words sum to less than 2^32: two foldings bring the carries down.
+    // Fewer than 2^15 words sum to less than 2^32: folding twice adds all carries.
     sum = (sum & 0xffff) + (sum >> 16);
     sum = (sum & 0xffff) + (sum >> 16);
     Ok(!(sum as u16))

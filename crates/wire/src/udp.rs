@@ -1,7 +1,7 @@
 //! UDP header of a datagram without checksum.
 //!
-//! RoCEv2 leaves the checksum unused (0): the ICRC protects the packet, and a header that switches change on
-//! the way would need the checksum updated. IBTA vol. 1, annex A17.
+//! RoCEv2 leaves the checksum unused (0): the ICRC protects the packet, and switches that change header
+//! fields would have to update the checksum. IBTA vol. 1, annex A17.
 
 use crate::bytes::{be16, put, require, view};
 use crate::{Error, Result, size};
@@ -14,7 +14,7 @@ pub const PAYLOAD_BYTES_MAX: usize = crate::ipv4::PAYLOAD_BYTES_MAX - HEADER_BYT
 pub const ROCE_PORT: u16 = 4791;
 
 view! {
-    /// View of a datagram, from its header on.
+    /// View of a datagram, starting at its header.
     Packet, HEADER_BYTES
 }
 
@@ -37,17 +37,17 @@ impl<T: AsRef<[u8]>> Packet<T> {
         be16(self.bytes(), 4)
     }
 
-    /// Checksum; 0 is unused.
+    /// Checksum; 0 if unused.
     #[must_use]
     pub fn checksum(&self) -> u16 {
         be16(self.bytes(), 6)
     }
 
-    /// The payload, as long as the header says it is.
+    /// The payload, with the length given by the header.
     ///
     /// # Errors
-    /// [`Error::Truncated`] when the buffer ends before the datagram, [`Error::Length`] when the datagram
-    /// ends before its header.
+    /// [`Error::Truncated`] if the buffer ends before the datagram, [`Error::Length`] if the datagram ends
+    /// before its header.
     pub fn payload(&self) -> Result<&[u8]> {
         let total_bytes = usize::from(self.total_bytes());
         require_total(total_bytes)?;
@@ -76,10 +76,10 @@ pub struct Repr {
 }
 
 impl Repr {
-    /// The header of a datagram. The payload may be missing from the buffer: [`Packet::payload`] tells.
+    /// Parses the header of a datagram. The buffer need not contain the payload; see [`Packet::payload`].
     ///
     /// # Errors
-    /// [`Error::UdpChecksum`] when the checksum is used, [`Error::Length`] when the length is impossible.
+    /// [`Error::UdpChecksum`] if the checksum is used, [`Error::Length`] if the length is impossible.
     pub fn parse<T: AsRef<[u8]>>(packet: &Packet<T>) -> Result<Self> {
         require_total(usize::from(packet.total_bytes()))?;
         if packet.checksum() != 0 {
@@ -95,7 +95,7 @@ impl Repr {
     /// Writes the header to the first [`HEADER_BYTES`] of `buffer`.
     ///
     /// # Errors
-    /// [`Error::Truncated`] when the buffer is shorter, [`Error::Length`] when the payload is too long.
+    /// [`Error::Truncated`] if the buffer is shorter, [`Error::Length`] if the payload is too long.
     pub fn emit(&self, buffer: &mut [u8]) -> Result<()> {
         let total_bytes = HEADER_BYTES + usize::from(self.payload_bytes);
         require_total(total_bytes)?;

@@ -1,5 +1,5 @@
-//! Variant CRC of InfiniBand packets, and the CRC of link packets: CRC-16, computed anew by every switch.
-//! IBTA vol. 1, 7.8.2 and 7.9.4.
+//! Variant CRC of InfiniBand packets, and the CRC of link packets: CRC-16, recomputed by every switch. IBTA
+//! vol. 1, 7.8.2 and 7.9.4.
 
 use crate::size;
 
@@ -8,7 +8,7 @@ pub const BYTES: usize = size::VCRC_BYTES as usize;
 
 /// x^16 + x^12 + x^3 + x + 1, 0x100b, lowest power first.
 const POLYNOMIAL: u16 = 0x100b_u16.reverse_bits();
-/// The remainder of each byte.
+/// CRC table: remainder of each byte.
 const TABLE: [u16; 256] = table();
 
 const fn table() -> [u16; 256] {
@@ -27,8 +27,8 @@ const fn table() -> [u16; 256] {
     table
 }
 
-/// The CRC of `bytes`: of a data packet, everything from the local route header to the ICRC. Begun with ones,
-/// complemented, and stored least significant byte first behind the packet, as the ICRC.
+/// The CRC of `bytes`; for a data packet, everything from the local route header to the ICRC. Initialised
+/// with ones, complemented, and stored after the packet, least significant byte first, like the ICRC.
 #[must_use]
 pub fn vcrc(bytes: &[u8]) -> u16 {
     let next = |crc: u16, byte: &u8| crc >> 8 ^ TABLE[usize::from(crc as u8 ^ byte)];
@@ -40,7 +40,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Division of polynomials, bit after bit, in a shift register as the standard draws it: no table and no
+    /// Polynomial division bit by bit in a shift register, as in the standard's figure: without table and
     /// reversed bits.
     fn by_shift_register(bytes: &[u8]) -> u16 {
         let mut register = u16::MAX;

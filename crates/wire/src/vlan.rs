@@ -8,11 +8,11 @@ use crate::{Error, Result};
 
 /// Length of the tag.
 pub const TAG_BYTES: usize = crate::size::VLAN_TAG_BYTES as usize;
-/// Offset of the tag in a frame: behind both addresses.
+/// Offset of the tag in a frame: after both addresses.
 pub const OFFSET: usize = 12;
 /// Tag protocol identifier of a C-VLAN tag. IEEE 802.1Q-2022, table 9-1.
 pub const TPID: u16 = 0x8100;
-/// The least and the largest VLAN identifier: 0 is a priority tag, 4095 is reserved. 802.1Q-2022, table 9-2.
+/// Valid VLAN identifiers: 0 is a priority tag, 4095 is reserved. 802.1Q-2022, table 9-2.
 pub const ID_RANGE: std::ops::RangeInclusive<u16> = 1..=4094;
 
 /// A tag that is not drop-eligible.
@@ -26,7 +26,7 @@ impl Tag {
     /// The tag of a priority code point (0 to 7) and a VLAN identifier ([`ID_RANGE`]).
     ///
     /// # Errors
-    /// [`Error::VlanTag`] when one of them is out of its range.
+    /// [`Error::VlanTag`] if one of them is out of range.
     pub fn new(priority: u8, id: u16) -> Result<Self> {
         if priority <= 7 && ID_RANGE.contains(&id) {
             Ok(Self { priority, id })
@@ -47,11 +47,11 @@ impl Tag {
         self.id
     }
 
-    /// The tag in the first [`TAG_BYTES`] of `bytes`.
+    /// Parses the tag in the first [`TAG_BYTES`] of `bytes`.
     ///
     /// # Errors
-    /// [`Error::Truncated`] when there are fewer, [`Error::VlanTag`] when the TPID is another one, the
-    /// identifier is reserved or the frame is drop-eligible.
+    /// [`Error::Truncated`] if there are fewer, [`Error::VlanTag`] if the TPID differs, the identifier is
+    /// reserved or the frame is drop-eligible.
     pub fn parse(bytes: &[u8]) -> Result<Self> {
         require(bytes, TAG_BYTES)?;
         let (tpid, control) = (be16(bytes, 0), be16(bytes, 2));
@@ -66,7 +66,7 @@ impl Tag {
     /// Writes the tag to the first [`TAG_BYTES`] of `buffer`.
     ///
     /// # Errors
-    /// [`Error::Truncated`] when the buffer is shorter.
+    /// [`Error::Truncated`] if the buffer is shorter.
     pub fn emit(self, buffer: &mut [u8]) -> Result<()> {
         let control = u16::from(self.priority) << 13 | self.id;
         put(buffer, [&TPID.to_be_bytes(), &control.to_be_bytes()])

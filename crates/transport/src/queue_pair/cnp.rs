@@ -1,21 +1,21 @@
-//! When a receiver of marked packets sends congestion notifications.
+//! Rate limit of congestion notifications at a receiver of marked packets.
 
 use units::{Cycle, Instant, Span};
 
-/// Lets through one congestion notification packet of a queue pair in each interval (IBTA vol. 1, annex
-/// A17.9.3; the interval is the implementer's choice, 50 us in DCQCN, SIGCOMM 2015, section 3).
+/// Permits one congestion notification packet per interval on a queue pair (IBTA vol. 1, annex A17.9.3; the
+/// interval is the implementer's choice, 50 us in DCQCN, SIGCOMM 2015, section 3).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CnpLimiter {
-    /// The next one may be sent from here on.
+    /// Earliest time of the next notification.
     next: Instant,
 }
 
 impl CnpLimiter {
-    /// No mark so far.
+    /// No mark received yet.
     pub const NEW: Self = Self { next: Instant::ZERO };
 
-    /// A packet marked "congestion experienced" arrived at `now`: true if a notification is to be sent, of
-    /// which there is at most one in each `interval`.
+    /// A packet marked "congestion experienced" arrived at `now`: true if a notification must be sent, at
+    /// most one per `interval`.
     #[inline]
     pub fn on_mark(&mut self, interval: Span, now: Instant) -> bool {
         let is_due = now >= self.next;
@@ -25,13 +25,13 @@ impl CnpLimiter {
         is_due
     }
 
-    /// The next mark is told, as if there had never been one.
+    /// Whether the next mark causes a notification, as in a new limiter.
     #[must_use]
     pub fn is_idle(&self, now: Instant) -> bool {
         now >= self.next
     }
 
-    /// See [`Cycle`].
+    /// Visits the state for cycle detection; see [`Cycle`].
     pub fn visit(&mut self, cycle: &mut Cycle) {
         let Self { next } = self;
         cycle.time(next);

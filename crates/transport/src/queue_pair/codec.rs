@@ -1,4 +1,4 @@
-//! Packets of a queue pair to and from bytes.
+//! Encoding and decoding of the packets of a queue pair.
 
 use super::{DecodeError, Source};
 use wire::bth::{self, PadCount, Qpn};
@@ -9,11 +9,11 @@ use wire::{Error, Extension, Opcode, Psn, Result, reth, size};
 pub struct Outgoing {
     /// Base transport header.
     pub bth: bth::Repr,
-    /// What stands between that and the payload.
+    /// Headers between the base transport header and the payload.
     pub extension: Extension,
-    /// Which bytes are its payload; a reply has none.
+    /// Source of the payload bytes; `None` for a reply.
     pub source: Option<Source>,
-    /// Sent before.
+    /// It was sent before.
     pub is_retransmission: bool,
 }
 
@@ -26,18 +26,18 @@ impl Outgoing {
         self.header_bytes() + payload_bytes + PadCount::of(payload_bytes).value() as usize
     }
 
-    /// Writes the headers alone to the start of `buffer` and returns how long they are. Payload follows, and
-    /// so much padding as [`Self::packet_bytes`] has room for.
+    /// Writes only the headers to the start of `buffer` and returns their length. Payload and padding follow;
+    /// the total length is [`Self::packet_bytes`].
     ///
     /// # Errors
-    /// [`Error::Truncated`] when the buffer is shorter than the headers.
+    /// [`Error::Truncated`] if the buffer is shorter than the headers.
     pub fn encode_headers(&self, buffer: &mut [u8]) -> Result<usize> {
         bth::Repr { pad_count: PadCount::of(self.payload_bytes()), ..self.bth }.emit(buffer)?;
         self.extension.emit(&mut buffer[bth::HEADER_BYTES..])?;
         Ok(self.header_bytes())
     }
 
-    /// Bytes of the headers.
+    /// Length of the headers [bytes].
     #[must_use]
     pub const fn header_bytes(&self) -> usize {
         bth::HEADER_BYTES + size::extension_bytes(self.bth.opcode) as usize
@@ -50,11 +50,11 @@ impl Outgoing {
         }
     }
 
-    /// Writes headers, `payload` and padding to the start of `buffer` and returns how long they are: see
+    /// Writes headers, `payload` and padding to the start of `buffer` and returns their length; see
     /// [`Self::packet_bytes`].
     ///
     /// # Errors
-    /// [`Error::Length`] when the payload is not as long as [`Self::source`] says, [`Error::Truncated`] when
+    /// [`Error::Length`] if the length of the payload differs from [`Self::source`], [`Error::Truncated`] if
     /// the buffer is shorter than the packet.
     pub fn encode(&self, payload: &[u8], buffer: &mut [u8]) -> Result<usize> {
         let (header_bytes, payload_bytes) = (self.header_bytes(), self.payload_bytes());
@@ -73,7 +73,7 @@ impl Outgoing {
     }
 }
 
-/// A packet that arrived: its headers are legal, what they ask for may not be.
+/// A packet that arrived, with valid headers; the request in it may still be illegal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Received<'a> {
     bth: bth::Repr,
@@ -83,11 +83,11 @@ pub struct Received<'a> {
 }
 
 impl<'a> Received<'a> {
-    /// The packet in `bytes`, which begin with the base transport header and end with the padding: the ICRC
-    /// was checked and taken off, see [`crate::UdpPath`].
+    /// The packet in `bytes`, from the base transport header to the end of the padding; the ICRC was checked
+    /// and removed before, see [`crate::UdpPath`].
     ///
     /// # Errors
-    /// What in the bytes is no packet. Lengths and keys are the queue pair's to judge: it answers a
+    /// The bytes are not a transport packet. Lengths and keys are checked by the queue pair, which answers a
     /// violation.
     pub fn decode(bytes: &'a [u8]) -> std::result::Result<Self, DecodeError> {
         let bth = bth::Repr::parse(&bth::Packet::new(bytes)?)?;
@@ -103,49 +103,50 @@ impl<'a> Received<'a> {
         }
     }
 
-    /// The same; a switch has marked its IP header "congestion experienced", or not.
+    /// The same packet with the mark "congestion experienced" of its IP header, set by a switch, or without
+    /// it.
     #[must_use]
     pub const fn with_mark(self, is_marked: bool) -> Self {
         Self { is_marked, ..self }
     }
 
-    /// The queue pair that it is for.
+    /// Number of the queue pair that it is addressed to.
     #[must_use]
     pub const fn destination(&self) -> Qpn {
         self.bth.destination_qp
     }
 
-    /// Its partition key.
+    /// Partition key.
     #[must_use]
     pub const fn partition_key(&self) -> u16 {
         self.bth.partition_key
     }
 
-    /// Its operation code.
+    /// Operation code.
     #[must_use]
     pub const fn opcode(&self) -> Opcode {
         self.bth.opcode
     }
 
-    /// Its packet sequence number.
+    /// Packet sequence number.
     #[must_use]
     pub const fn psn(&self) -> Psn {
         self.bth.psn
     }
 
-    /// It asks for an acknowledgement.
+    /// Whether it requests an acknowledgement.
     #[must_use]
     pub const fn ack_request(&self) -> bool {
         self.bth.ack_request
     }
 
-    /// What stands between base transport header and payload.
+    /// Headers between base transport header and payload.
     #[must_use]
     pub const fn extension(&self) -> &Extension {
         &self.extension
     }
 
-    /// Where a WRITE goes to.
+    /// Target address of a WRITE.
     pub(super) const fn reth(&self) -> Option<&reth::Repr> {
         match &self.extension {
             Extension::Reth(reth) | Extension::RethWithImmediate(reth, _) => Some(reth),
@@ -153,7 +154,7 @@ impl<'a> Received<'a> {
         }
     }
 
-    /// What its message brings beside the payload.
+    /// Immediate data of its message.
     pub(super) const fn immediate(&self) -> Option<u32> {
         match &self.extension {
             Extension::Immediate(immediate) | Extension::RethWithImmediate(_, immediate) => {
@@ -163,13 +164,13 @@ impl<'a> Received<'a> {
         }
     }
 
-    /// Its payload, without the padding.
+    /// Payload, without the padding.
     #[must_use]
     pub const fn payload(&self) -> &'a [u8] {
         self.payload
     }
 
-    /// A switch has marked it.
+    /// Whether a switch has marked it.
     #[must_use]
     pub const fn is_marked(&self) -> bool {
         self.is_marked

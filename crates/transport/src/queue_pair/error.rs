@@ -1,8 +1,8 @@
-//! What a queue pair refuses.
+//! Errors of a queue pair.
 
 use crate::ConfigError;
 
-/// Settings that no queue pair can have.
+/// Invalid settings of a queue pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SettingsError {
     /// A field outside its range.
@@ -11,16 +11,16 @@ pub enum SettingsError {
     /// An MTU that RoCE does not have.
     #[error("mtu_bytes is {found}; 256, 512, 1024, 2048 and 4096 are allowed")]
     Mtu {
-        /// Its value.
+        /// The value.
         found: u32,
     },
-    /// [`Recovery::None`](crate::Recovery::None) promises nothing of what is delivered.
+    /// [`Recovery::None`](crate::Recovery::None) does not guarantee delivery.
     #[error("recovery is none; go-back-N and selective are allowed")]
     Recovery,
-    /// The responses to READs are taken in order, and are no measure of a round trip.
+    /// Responses to READs are accepted in order only, and do not measure a round trip.
     #[error("READ needs go-back-N recovery, and a rate control that does not follow round-trip times")]
     Reads,
-    /// The registered memory reaches beyond the last address.
+    /// The registered memory extends beyond the last address.
     #[error("memory of {bytes} bytes at {address:#x} reaches beyond the last address")]
     Memory {
         /// Its first address.
@@ -30,21 +30,21 @@ pub enum SettingsError {
     },
 }
 
-/// Work that a queue pair does not take.
+/// Work that a queue pair rejects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PostError {
-    /// The queue pair is in error: what it had was flushed, and nothing more is taken.
+    /// The queue pair is in error: its work was flushed, and it accepts no more.
     #[error("the queue pair is in error")]
     Failed,
-    /// More than a work request can have, or than a SEND, which is one message.
+    /// Longer than a work request may be, or than one message for a SEND.
     #[error("{bytes} bytes are too long; {max} at the most")]
     TooLong {
-        /// What was asked for.
+        /// Length requested.
         bytes: u64,
-        /// The longest.
+        /// Maximum length.
         max: u64,
     },
-    /// The memory written to reaches beyond the last address.
+    /// The memory to write extends beyond the last address.
     #[error("{bytes} bytes at {address:#x} reach beyond the last address")]
     Address {
         /// Its first address.
@@ -55,23 +55,23 @@ pub enum PostError {
     /// [`Reads::requested_max`](crate::Reads::requested_max) is 0.
     #[error("the queue pair was made without READs")]
     NoReads,
-    /// Under selective recovery each packet says itself where it belongs, which one of a SEND cannot.
+    /// Under selective recovery each packet has its own address, which a SEND packet lacks.
     #[error("SEND needs go-back-N recovery")]
     NeedsOrder,
 }
 
-/// Bytes that are no transport packet.
+/// Bytes that are not a transport packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
-    /// A header is not whole, or not legal.
+    /// A header is truncated or illegal.
     #[error(transparent)]
     Header(#[from] wire::Error),
-    /// Payload and padding are no multiple of four, or shorter than the padding.
+    /// The length of payload and padding is not a multiple of four, or shorter than the padding.
     #[error("{found} bytes of payload with {pad} bytes of padding")]
     Padding {
-        /// Bytes behind the headers.
+        /// Bytes after the headers.
         found: usize,
-        /// How many of them are said to be padding.
+        /// Padding according to the header [bytes].
         pad: usize,
     },
 }

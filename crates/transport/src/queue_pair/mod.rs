@@ -1,9 +1,9 @@
-//! A queue pair as one object: all that a driver holds of a reliable connection.
+//! A queue pair in one object: the complete state of a reliable connection for a driver of real packets.
 //!
-//! The driver tells it of packets and of the time, and asks it for packets and completions, in this order:
-//! what arrived ([`QueuePair::handle`]), the timer once [`QueuePair::deadline`] is past
+//! The driver passes packets and the time, and polls for packets and completions, in this order: arrived
+//! packets ([`QueuePair::handle`]), the timer once [`QueuePair::deadline`] has passed
 //! ([`QueuePair::on_timeout`]), then [`QueuePair::poll_transmit`] and [`QueuePair::poll_completion`] until
-//! they return `None`. Any of these may move the deadline; look at it again afterwards.
+//! they return `None`. Any of these may move the deadline, so read it again afterwards.
 
 mod cnp;
 mod codec;
@@ -34,18 +34,17 @@ use wire::aeth::{self, CreditCount, Msn, NakCode, RnrTimer, Syndrome};
 use wire::bth::{self, Qpn};
 use wire::{Extension, Framing, Opcode, Psn, cnp as notification};
 
-/// What a packet led to; everything else of it stays inside.
+/// Result of a packet for the driver; all other effects are internal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Handled {
-    /// Its payload, to be copied before the next packet is handled.
+    /// Payload to be copied before the next packet is handled.
     pub placed: Option<Placed>,
 }
 
 /// A queue pair: requester and responder of one reliable connection.
 ///
-/// It works until something ends it: retries that are used up, or a request that may not do what it asks for,
-/// of either end. Then it is in error: what was posted is flushed, the last NAK goes out, and nothing more is
-/// sent or taken.
+/// It enters the error state when retries are exhausted or either end makes a request that is not allowed.
+/// Then posted work is flushed, the last NAK is sent, and nothing more is sent or accepted.
 #[derive(Debug)]
 pub struct QueuePair {
     config: Config,
@@ -63,10 +62,10 @@ pub struct QueuePair {
 }
 
 impl QueuePair {
-    /// One that is ready to send and to receive.
+    /// A queue pair that is ready to send and to receive.
     ///
     /// # Errors
-    /// What [`Settings::check`] finds.
+    /// As for [`Settings::check`].
     pub fn new(settings: &Settings) -> Result<Self, SettingsError> {
         settings.check()?;
         Ok(Self {
@@ -85,8 +84,7 @@ impl QueuePair {
         })
     }
 
-    /// Posts a WRITE of `bytes` to the peer's memory from `remote_address` on, in as many messages as it
-    /// takes.
+    /// Posts a WRITE of `bytes` to the peer's memory from `remote_address` on, in as many messages as needed.
     ///
     /// # Errors
     /// [`PostError`], without side effect.
@@ -94,13 +92,14 @@ impl QueuePair {
         self.post(Verb::Write, bytes, remote_address, None)
     }
 
-    /// The same, of which the peer learns: the last packet brings `immediate` and takes a receive of the
-    /// peer's, of which only the completion counts. That tells that every byte of this WRITE and of all work
-    /// before it is in the peer's memory.
+    /// Posts a WRITE that notifies the peer: the last packet has `immediate` and consumes a receive of the
+    /// peer without writing to its buffer. The completion signals that every byte of this WRITE and of all
+    /// work before it is in the peer's memory.
     ///
-    /// Under selective recovery, of which the standard knows nothing, packets are placed as they come, and
-    /// receives complete in the order in which the WRITEs were posted, each once all packets before its own
-    /// have come. Where none is posted the last packet is refused by an RNR NAK and sent again by itself.
+    /// Under selective recovery, which is not part of the standard, packets are placed as they arrive.
+    /// Receives complete in the order in which the WRITEs were posted, each once all packets before the last
+    /// one of its WRITE have arrived. If no receive is posted, the last packet is refused by an RNR NAK and
+    /// resent by itself.
     ///
     /// # Errors
     /// [`PostError`], without side effect.
@@ -113,7 +112,7 @@ impl QueuePair {
         self.post(Verb::Write, bytes, remote_address, Some(immediate))
     }
 
-    /// Posts a SEND of `bytes`, at most a full message, into the receive that the peer posts for it.
+    /// Posts a SEND of `bytes`, at most a full message, into the next receive that the peer posts.
     ///
     /// # Errors
     /// [`PostError`], without side effect.
@@ -121,7 +120,7 @@ impl QueuePair {
         self.post(Verb::Send, bytes, 0, None)
     }
 
-    /// The same, and the completion of the receive tells `immediate`.
+    /// Posts a SEND whose `immediate` is returned in the completion of the receive.
     ///
     /// # Errors
     /// [`PostError`], without side effect.
@@ -129,8 +128,8 @@ impl QueuePair {
         self.post(Verb::Send, bytes, 0, Some(immediate))
     }
 
-    /// Posts a READ of `bytes` of the peer's memory from `remote_address` on, in as many messages as it takes.
-    /// What comes is told by [`Target::Read`]; when the READ completes all of it has come.
+    /// Posts a READ of `bytes` of the peer's memory from `remote_address` on, in as many messages as needed.
+    /// Arriving payload has [`Target::Read`]; when the READ completes, all of it has arrived.
     ///
     /// # Errors
     /// [`PostError`], without side effect.
@@ -151,8 +150,8 @@ impl QueuePair {
         Ok(work)
     }
 
-    /// Posts a receive for one SEND of the peer, of `capacity_bytes` at the most, or for one WRITE with
-    /// immediate, which puts nothing into it.
+    /// Posts a receive for one SEND of the peer, of at most `capacity_bytes`, or for one WRITE with
+    /// immediate, which does not write to it.
     ///
     /// # Errors
     /// [`PostError::Failed`].
@@ -167,9 +166,9 @@ impl QueuePair {
         if self.is_failed { Err(PostError::Failed) } else { Ok(WorkId(self.next_work)) }
     }
 
-    /// Takes in a packet that arrived at `now`.
+    /// Processes a packet that arrived at `now`.
     pub fn handle(&mut self, packet: &Received<'_>, now: Instant) -> Handled {
-        // IBTA 9.6.1: what is for another queue pair or partition is dropped without a word.
+        // IBTA 9.6.1: packets for another queue pair or partition are dropped silently.
         let is_ours =
             packet.destination() == self.number && packet.partition_key() == bth::DEFAULT_PARTITION_KEY;
         match (packet.opcode(), *packet.extension()) {
@@ -217,7 +216,7 @@ impl QueuePair {
         Handled::default()
     }
 
-    /// Tells the peer of a mark on data that came from it.
+    /// Notifies the peer of a congestion mark on its data.
     fn look_at_mark(&mut self, packet: &Received<'_>, now: Instant) {
         if packet.is_marked() {
             self.counters.marks += 1;
@@ -227,7 +226,7 @@ impl QueuePair {
         }
     }
 
-    /// A response to a READ.
+    /// Processes a response to a READ.
     fn on_response(&mut self, packet: &Received<'_>, now: Instant) -> Handled {
         self.counters.responses_received += 1;
         self.look_at_mark(packet, now);
@@ -264,7 +263,7 @@ impl QueuePair {
         }
     }
 
-    /// An ACK that has not left when the next one is made need not leave: the next one says more.
+    /// Removes an unsent ACK: the next one acknowledges more.
     fn forget_last_ack(&mut self) {
         if self.replies.back().is_some_and(is_ack) {
             self.replies.pop_back();
@@ -272,7 +271,7 @@ impl QueuePair {
         }
     }
 
-    /// Refuses the request with that PSN.
+    /// Refuses the request with this PSN.
     fn refuse(&mut self, psn: Psn, syndrome: Syndrome) {
         self.counters.naks_sent += 1;
         self.acknowledge(psn, syndrome, self.receives.message_sequence());
@@ -290,7 +289,7 @@ impl QueuePair {
         self.counters.acks_sent -= u64::from(replaced.as_ref().is_some_and(is_ack));
     }
 
-    /// Tells the peer of a mark.
+    /// Sends a congestion notification to the peer.
     fn notify(&mut self) {
         self.counters.cnps_sent += 1;
         let (destination_qp, partition_key) = (self.peer, bth::DEFAULT_PARTITION_KEY);
@@ -301,7 +300,8 @@ impl QueuePair {
         self.replies.push_back(Outgoing { bth, extension, source: None, is_retransmission: false });
     }
 
-    /// A header to the peer. Hardware sets "migrated" where nothing migrates, and drops what has it not.
+    /// A header to the peer. Hardware sets "migrated" when there is no migration, and drops packets without
+    /// it.
     const fn bth(&self, opcode: Opcode, psn: Psn) -> bth::Repr {
         bth::Repr { migrated: true, ..bth::Repr::new(opcode, self.peer, psn) }
     }
@@ -318,7 +318,7 @@ impl QueuePair {
                 }
             }
             Syndrome::Nak(code) => {
-                // One less, modulo 2^24: in order, everything before the refused packet has arrived.
+                // Minus one, modulo 2^24: in order, everything before the refused packet has arrived.
                 let in_order = heard.psn.add(u32::MAX);
                 let newest = if config.recovery.is_selective() { heard.msn } else { in_order };
                 if let Some(place) = sends.on_refused(config, heard, newest, done) {
@@ -328,7 +328,7 @@ impl QueuePair {
         }
     }
 
-    /// The next reply to send; responses to READs are none.
+    /// The next reply to send; replies do not include responses to READs.
     pub fn poll_reply(&mut self) -> Option<Outgoing> {
         self.replies.pop_front()
     }
@@ -350,8 +350,8 @@ impl QueuePair {
         })
     }
 
-    /// The next packet to send at `now`: replies first, then what the peer reads, then posted work, as window
-    /// and pacing allow.
+    /// The next packet to send at `now`: replies first, then responses to READs of the peer, then posted
+    /// work, as window and pacing allow.
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Outgoing> {
         if let Some(reply) = self.poll_reply() {
             return Some(reply);
@@ -374,15 +374,14 @@ impl QueuePair {
         })
     }
 
-    /// Replies wait to be sent: they come before any payload.
+    /// Whether replies wait to be sent; they precede any payload.
     #[must_use]
     pub fn has_replies(&self) -> bool {
         !self.replies.is_empty()
     }
 
-    /// When there is something to do, if nothing arrives before: a packet to send, as soon as pacing or the
-    /// wait for a peer that was not ready allows, or [`Self::on_timeout`]. [`Instant::ZERO`] while replies
-    /// wait.
+    /// Time of the next action if nothing arrives before: a packet to send, once pacing or the wait for a
+    /// peer that was not ready permits, or [`Self::on_timeout`]. [`Instant::ZERO`] while replies wait.
     #[must_use]
     pub fn deadline(&self) -> Instant {
         let responses = if self.reads.is_empty() { Instant::NEVER } else { self.sends.response_ready_at() };
@@ -393,27 +392,27 @@ impl QueuePair {
         }
     }
 
-    /// When [`Self::on_timeout`] is due, whether or not there is a packet to send before; [`Instant::NEVER`]
-    /// while nothing is under way.
+    /// Time at which [`Self::on_timeout`] is due, even if a packet can be sent before; [`Instant::NEVER`]
+    /// while nothing is in flight.
     #[must_use]
     pub fn retransmission_deadline(&self) -> Instant {
         if self.is_failed { Instant::NEVER } else { self.sends.retransmission_deadline() }
     }
 
-    /// Packets of posted work that are under way, as far as is known: those to be sent again are not.
+    /// Estimated number of packets of posted work in flight, without those to be resent.
     #[must_use]
     pub fn in_flight_packets(&self) -> u32 {
         if self.is_failed { 0 } else { self.sends.in_flight_packets() }
     }
 
-    /// It has something to send that adds nothing to what is under way: replies, or packets sent again one by
-    /// one under selective recovery.
+    /// Whether it has packets that do not add to the packets in flight: replies, or resends one by one under
+    /// selective recovery.
     #[must_use]
     pub fn has_urgent(&self) -> bool {
         !self.replies.is_empty() || self.is_resending()
     }
 
-    /// It has packets to send again one by one, under selective recovery.
+    /// Whether it has packets to resend one by one, under selective recovery.
     #[must_use]
     pub const fn is_resending(&self) -> bool {
         !self.is_failed && self.sends.is_resending()
@@ -434,26 +433,25 @@ impl QueuePair {
         }
     }
 
-    /// The next end of a work request: what was sent in the order in which it was posted, and likewise what
-    /// was received.
+    /// The next completion. Send work completes in the order of posting, and so do receives.
     pub fn poll_completion(&mut self) -> Option<Completion> {
         self.completions.pop_front()
     }
 
-    /// What it has seen.
+    /// Statistics of the queue pair.
     #[must_use]
     pub const fn counters(&self) -> &Counters {
         &self.counters
     }
 
-    /// It is in error.
+    /// Whether it is in error.
     #[must_use]
     pub const fn is_failed(&self) -> bool {
         self.is_failed
     }
 
-    /// Goes to error; the posted work at that place has a status of its own (IBTA 10.3.1: what is posted is
-    /// flushed).
+    /// Enters the error state. `failed` is the index of the failed work and its status; all other posted work
+    /// is flushed (IBTA 10.3.1).
     fn fail(&mut self, failed: Option<(usize, Status)>) {
         self.is_failed = true;
         self.sends.flush(failed, &mut self.completions);
@@ -461,17 +459,17 @@ impl QueuePair {
     }
 }
 
-/// It acknowledges.
+/// Whether it is an ACK.
 const fn is_ack(reply: &Outgoing) -> bool {
     matches!(reply.extension, Extension::Aeth(aeth::Repr { syndrome: Syndrome::Ack(_), .. }))
 }
 
-/// The Ethernet frame of a packet.
+/// Size of the Ethernet frame of a packet.
 fn frame_bytes(opcode: Opcode, payload_bytes: u32) -> u64 {
     Framing::Ethernet.frame_bytes(opcode, payload_bytes).into()
 }
 
-/// How work ends that the peer refused.
+/// Status of work that the peer refused.
 const fn status_of(code: NakCode) -> Status {
     match code {
         NakCode::RemoteAccessError => Status::RemoteAccess,

@@ -1,40 +1,40 @@
-//! WRITEs with immediate that have come before their turn, under selective recovery.
+//! WRITEs with immediate that arrived out of order, under selective recovery.
 
 use std::collections::VecDeque;
 use wire::Psn;
 
-/// What the completion of a receive is to tell.
+/// Fields for the completion of a receive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Notice {
     pub(super) immediate: u32,
     pub(super) bytes: u64,
 }
 
-/// Notices whose packets are placed, and that no receive has told.
+/// Notices whose packets are placed, but whose receives are not completed yet.
 ///
-/// One is taken if there are more receives than notices before it. So there are never more than the window of
-/// packets has, and one that comes late finds the receive that others behind it have not taken yet.
+/// A notice is accepted only if there are more receives than notices before it. So their number is at most
+/// the window of packets, and a late notice finds the receive that later ones have left for it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Notices {
-    /// Some packet before theirs has not come; first the oldest.
+    /// Notices after a missing packet, with their PSNs, oldest first.
     early: VecDeque<(Psn, Notice)>,
-    /// All before them have come, but receives are missing.
+    /// Notices with all packets before them arrived, but without a receive.
     due: VecDeque<Notice>,
 }
 
 impl Notices {
-    /// How many a receive must tell before that of a packet which has not come yet.
+    /// Number of notices to complete before that of packet `psn`, which has not arrived yet.
     pub(super) fn before(&self, psn: Psn) -> usize {
         self.due.len() + self.early.partition_point(|(early, _)| early.distance_from(psn) < 0)
     }
 
-    /// A packet is placed.
+    /// A packet with a notice was placed.
     pub(super) fn insert(&mut self, psn: Psn, notice: Notice) {
         let place = self.early.partition_point(|(early, _)| early.distance_from(psn) < 0);
         self.early.insert(place, (psn, notice));
     }
 
-    /// Everything up to and with `newest` has come.
+    /// Everything up to and including `newest` has arrived.
     pub(super) fn advance(&mut self, newest: Psn) {
         while let Some((psn, notice)) = self.early.front()
             && psn.distance_from(newest) <= 0
@@ -44,7 +44,7 @@ impl Notices {
         }
     }
 
-    /// The next one that a receive is to tell.
+    /// The next notice to complete a receive with.
     pub(super) fn pop(&mut self) -> Option<Notice> {
         self.due.pop_front()
     }

@@ -1,23 +1,23 @@
-//! What the peer reads: responses that are still to be sent, and what has to wait behind them.
+//! READs of the peer: responses still to be sent, and the reply that must wait for them.
 
 use super::{Origin, Outgoing, Source};
 use crate::{Config, ReadResponses};
 use wire::aeth::{self, CreditCount, Msn, Syndrome};
 use wire::{Extension, Opcode, Psn};
 
-/// A READ request that is to be answered.
+/// A READ request to be answered.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Request {
     pub(super) psn: Psn,
-    /// Address of the first byte that it asks for.
+    /// Address of the first byte requested.
     pub(super) address: u64,
-    /// How many it asks for.
+    /// Number of bytes requested.
     pub(super) bytes: u64,
-    /// What stands beside its responses in their AETH.
+    /// Message sequence number in the AETH of its responses.
     pub(super) message_sequence: u32,
 }
 
-/// A response that is to be sent.
+/// A response to be sent.
 pub(super) struct Response {
     pub(super) psn: Psn,
     pub(super) opcode: Opcode,
@@ -25,19 +25,19 @@ pub(super) struct Response {
     pub(super) source: Source,
 }
 
-/// READs of the peer that are not answered in full.
+/// READs of the peer that are not answered completely.
 ///
-/// A responder answers in the order of the requests (IBTA 9.7.5.1.1): what acknowledges a request behind a READ
-/// leaves after the responses, or the peer would take those for lost.
+/// A responder answers in the order of the requests (IBTA 9.7.5.1.1): an acknowledgement of a request after a
+/// READ is sent after the responses, or the peer would take those for lost.
 #[derive(Debug, Default)]
 pub(super) struct Reads {
     responses: ReadResponses<Request>,
-    /// An ACK or NAK that waits; each says more than the one before it.
+    /// A waiting ACK or NAK; each one supersedes the previous.
     behind: Option<Outgoing>,
 }
 
 impl Reads {
-    /// Requests that are not answered in full.
+    /// Number of requests not answered completely.
     pub(super) fn len(&self) -> usize {
         self.responses.len()
     }
@@ -46,18 +46,18 @@ impl Reads {
         self.responses.is_empty()
     }
 
-    /// Answers a request. Its responses acknowledge what came before it.
+    /// Queues the responses to a request. They acknowledge everything before it.
     pub(super) fn answer(&mut self, request: Request) {
         self.behind = None;
         self.responses.answer(request.psn, request.bytes, request);
     }
 
-    /// Keeps a reply until all responses have left; returns one that need not leave any more.
+    /// Stores a reply until all responses are sent; returns the reply that it supersedes.
     pub(super) fn wait(&mut self, reply: Outgoing) -> Option<Outgoing> {
         self.behind.replace(reply)
     }
 
-    /// The reply that has waited, once there are no more responses.
+    /// The waiting reply, once there are no more responses.
     pub(super) fn take_behind(&mut self) -> Option<Outgoing> {
         if self.is_empty() { self.behind.take() } else { None }
     }

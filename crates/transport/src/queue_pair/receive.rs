@@ -1,4 +1,4 @@
-//! The receiving half of a queue pair: what a request may do, and where its payload belongs.
+//! Receiving half of a queue pair: validates requests and determines the target of their payload.
 
 use super::notices::{Notice, Notices};
 use super::reads::Request;
@@ -9,19 +9,19 @@ use units::{Instant, Span};
 use wire::aeth::NakCode;
 use wire::{Opcode, reth};
 
-/// What a request led to.
+/// Result of a request.
 pub(super) enum Taken {
-    /// It was taken or dropped, as its place among the others wants it.
+    /// It was accepted or dropped, depending on its PSN.
     Judged(Arrival, Option<Placed>),
-    /// A READ that is to be answered.
+    /// A READ to be answered.
     Read(Arrival, Request),
     /// No receive is posted for it.
     NotReady,
-    /// It may not do what it asks for: the connection ends.
+    /// It is not allowed: the connection ends.
     Refused(NakCode),
 }
 
-/// Why the payload of a request has no place.
+/// Reason why the payload of a request has no target.
 enum NoPlace {
     NotReady,
     Refused(NakCode),
@@ -32,7 +32,7 @@ const INVALID: NoPlace = NoPlace::Refused(NakCode::InvalidRequest);
 /// IBTA 9.7.5.2 (remote access error).
 const NO_ACCESS: NoPlace = NoPlace::Refused(NakCode::RemoteAccessError);
 
-/// Who judges the PSN of a request.
+/// State machine that checks the PSN of requests.
 #[derive(Debug)]
 enum Judge {
     InOrder(Responder),
@@ -46,36 +46,36 @@ struct Receive {
     capacity_bytes: u64,
 }
 
-/// The message of which the next packet is Middle or Last.
+/// A message whose next packet must be Middle or Last.
 #[derive(Clone, Copy, Debug)]
 enum Message {
-    /// Its next byte, how many are to come, and of how many in all.
+    /// Address of its next byte, bytes left, and bytes in total.
     Write { address: u64, left_bytes: u64, bytes: u64 },
-    /// Bytes that came.
+    /// Bytes received.
     Send { received_bytes: u64 },
 }
 
-/// Where the payload of a request belongs.
+/// Target of the payload of a request.
 struct Place {
     target: Target,
-    /// What is left of its message behind it.
+    /// State of its message after this packet.
     message: Option<Message>,
-    /// Size of the message, so far as it came.
+    /// Size of the message up to and including this packet.
     message_bytes: u64,
 }
 
-/// The receiving half.
+/// Receiving half of a queue pair.
 #[derive(Debug)]
 pub(super) struct ReceiveQueue {
     judge: Judge,
     memory: Option<Region>,
-    /// Oldest first: a SEND that has begun fills the first.
+    /// Posted receives, oldest first; a SEND in progress fills the first.
     receives: VecDeque<Receive>,
     message: Option<Message>,
     notices: Notices,
     cnp: CnpLimiter,
     cnp_interval: Option<Span>,
-    /// READs that the peer may have unanswered.
+    /// Maximum of unanswered READs of the peer.
     reads_max: u32,
 }
 
@@ -104,12 +104,12 @@ impl ReceiveQueue {
         self.tell_notices(done);
     }
 
-    /// A marked request arrived: true if the peer is to be told.
+    /// A marked request arrived: true if the peer must be notified.
     pub(super) fn on_mark(&mut self, now: Instant) -> bool {
         self.cnp_interval.is_some_and(|interval| self.cnp.on_mark(interval, now))
     }
 
-    /// What stands beside a reply in its AETH.
+    /// Message sequence number in the AETH of a reply.
     pub(super) const fn message_sequence(&self) -> u32 {
         match &self.judge {
             Judge::InOrder(responder) => responder.message_sequence(),
@@ -117,8 +117,8 @@ impl ReceiveQueue {
         }
     }
 
-    /// Takes in a request. A duplicate, and one whose turn has not come, is not looked into (IBTA 9.7.4.1:
-    /// the PSN first).
+    /// Processes a request. The PSN is checked first (IBTA 9.7.4.1); a duplicate and an out-of-order request
+    /// are not inspected further.
     pub(super) fn take(
         &mut self,
         config: &Config,
@@ -141,7 +141,7 @@ impl ReceiveQueue {
                 let arrival = self.judge(config, request);
                 self.tell_notices(done);
                 let bytes = request.payload().len() as u32;
-                // The place of no bytes was not checked.
+                // The target of 0 bytes was not checked.
                 Taken::Judged(arrival, (bytes > 0).then_some(Placed { target, bytes }))
             }
             Err(NoPlace::NotReady) => {
@@ -154,7 +154,7 @@ impl ReceiveQueue {
         }
     }
 
-    /// Takes in a READ request while so many are not answered in full.
+    /// Processes a READ request while `unanswered` others are not answered completely.
     pub(super) fn take_read(&mut self, config: &Config, request: &Received<'_>, unanswered: usize) -> Taken {
         let Judge::InOrder(responder) = &mut self.judge else {
             return Taken::Refused(NakCode::InvalidRequest);
@@ -166,14 +166,14 @@ impl ReceiveQueue {
         }
         let (reth, packets) = match self.find_read(config, request) {
             Ok(found) => found,
-            // What was answered once and may not be read now is not answered again, and no failure either.
+            // A duplicate that may not be read any more is not answered again, and is no failure.
             Err(_) if distance < 0 => {
                 return Taken::Judged(Arrival { disposition: Disposition::Duplicate, reply: None }, None);
             }
             Err(NoPlace::Refused(code)) => return Taken::Refused(code),
             Err(NoPlace::NotReady) => return Taken::NotReady,
         };
-        // IBTA 9.7.4.1 (opcode sequence, resources): between messages, and no more than were agreed on.
+        // IBTA 9.7.4.1 (opcode sequence, resources): only between messages, and at most the agreed number.
         if distance == 0 && (self.message.is_some() || unanswered >= self.reads_max as usize) {
             return Taken::Refused(NakCode::InvalidRequest);
         }
@@ -184,7 +184,7 @@ impl ReceiveQueue {
         Taken::Read(arrival, Request { psn, address, bytes, message_sequence })
     }
 
-    /// What a READ request asks for, and how many responses that takes.
+    /// Range of a READ request, and its number of responses.
     fn find_read(&self, config: &Config, request: &Received<'_>) -> Result<(reth::Repr, u32), NoPlace> {
         let reth = *request.reth().ok_or(INVALID)?;
         if self.reads_max == 0 || !request.payload().is_empty() {
@@ -205,13 +205,13 @@ impl ReceiveQueue {
         }
     }
 
-    /// Where the payload of the next request belongs.
+    /// Determines the target of the payload of the next request.
     fn find_place(&self, config: &Config, request: &Received<'_>) -> Result<Place, NoPlace> {
         use Opcode as Code;
         let (opcode, bytes) = (request.opcode(), request.payload().len() as u64);
         self.check_length(config, opcode, bytes)?;
         // IBTA 9.7.4.1 (opcode sequence): Middle and Last continue a message of their own kind, First and
-        // Only begin one.
+        // Only start one.
         let place = match (opcode, self.message) {
             (Code::WriteFirst | Code::WriteOnly | Code::WriteOnlyWithImmediate, None) => {
                 let reth = request.reth().ok_or(INVALID)?;
@@ -232,13 +232,13 @@ impl ReceiveQueue {
             ) => self.go_on_sending(opcode, bytes, received_bytes),
             _ => Err(INVALID),
         }?;
-        // IBTA 9.7.5.2 (RNR NAK): what is wrong with a request counts before the lack of a receive.
+        // IBTA 9.7.5.2 (RNR NAK): errors of the request take precedence over a missing receive.
         let has_receive = self.receives.len() > self.notices.before(request.psn());
         if takes_receive(opcode) && !has_receive { Err(NoPlace::NotReady) } else { Ok(place) }
     }
 
-    /// IBTA 9.7.4.1 (length validation): First and Middle fill the MTU, Last has something, no packet has
-    /// more than the MTU.
+    /// IBTA 9.7.4.1 (length validation): First and Middle fill the MTU, Last is not empty, and no packet
+    /// exceeds the MTU.
     fn check_length(&self, config: &Config, opcode: Opcode, bytes: u64) -> Result<(), NoPlace> {
         let mtu_bytes = u64::from(config.mtu_bytes);
         let is_right = match (opcode.starts_message(), opcode.ends_message()) {
@@ -251,7 +251,7 @@ impl ReceiveQueue {
         if is_right && is_offered { Ok(()) } else { Err(INVALID) }
     }
 
-    /// IBTA 9.7.4.1 (remote access validation): of the whole message when it begins, and not of one of no
+    /// IBTA 9.7.4.1 (remote access validation): checked for the whole message at its start; skipped for 0
     /// bytes.
     fn check_access(&self, reth: &reth::Repr) -> Result<(), NoPlace> {
         let bytes = u64::from(reth.dma_bytes);
@@ -264,7 +264,7 @@ impl ReceiveQueue {
         if bytes == 0 || is_allowed { Ok(()) } else { Err(NO_ACCESS) }
     }
 
-    /// Of a SEND of which so much has come.
+    /// Continues a SEND after its first `received_bytes`.
     fn go_on_sending(&self, opcode: Opcode, bytes: u64, received_bytes: u64) -> Result<Place, NoPlace> {
         let receive = self.receives.front().ok_or(NoPlace::NotReady)?;
         let end_bytes = received_bytes + bytes;
@@ -279,8 +279,8 @@ impl ReceiveQueue {
         })
     }
 
-    /// The last packet of a SEND, or of a WRITE with immediate, is placed: a receive is completed, under
-    /// selective recovery not before its turn.
+    /// The last packet of a SEND, or of a WRITE with immediate, is placed: completes a receive, under
+    /// selective recovery only in order.
     fn end_receive(&mut self, request: &Received<'_>, bytes: u64, done: &mut VecDeque<Completion>) {
         match (&self.judge, request.immediate()) {
             (Judge::AnyOrder(_), Some(immediate)) => {
@@ -290,7 +290,7 @@ impl ReceiveQueue {
         }
     }
 
-    /// Completes receives whose turn has come.
+    /// Completes receives with the notices that are due.
     fn tell_notices(&mut self, done: &mut VecDeque<Completion>) {
         let Judge::AnyOrder(placement) = &self.judge else { return };
         self.notices.advance(placement.newest());
@@ -307,25 +307,25 @@ impl ReceiveQueue {
         }
     }
 
-    /// Gives up the receives that are posted.
+    /// Flushes the posted receives.
     pub(super) fn flush(&mut self, done: &mut VecDeque<Completion>) {
         let flushed = self.receives.drain(..);
         done.extend(flushed.map(|receive| Completion::new(receive.work, Status::Flushed, 0)));
     }
 }
 
-/// The end of a message that the owner of the memory learns of.
+/// Whether a packet ends a message that consumes a receive.
 const fn takes_receive(opcode: Opcode) -> bool {
     opcode.has_immediate() || matches!(opcode, Opcode::SendLast | Opcode::SendOnly)
 }
 
-/// Of a WRITE whose next byte belongs at `address`, with so much to come, of so much in all.
+/// Continues a WRITE at `address`, with `left_bytes` left of `message_bytes`.
 fn go_on_writing(
     opcode: Opcode,
     bytes: u64,
     (address, left_bytes, message_bytes): (u64, u64, u64),
 ) -> Result<Place, NoPlace> {
-    // IBTA 9.7.4.1 (length validation): the payloads are together as long as the RETH says.
+    // IBTA 9.7.4.1 (length validation): the payloads add up to the length in the RETH.
     let left_bytes = left_bytes.checked_sub(bytes).ok_or(INVALID)?;
     if opcode.ends_message() != (left_bytes == 0) {
         return Err(INVALID);
@@ -338,7 +338,7 @@ fn go_on_writing(
     })
 }
 
-/// Came ahead of a missing one.
+/// Whether the packet arrived before a missing one.
 pub(super) const fn is_early(disposition: Disposition) -> bool {
     matches!(disposition, Disposition::OutOfOrder | Disposition::Placed)
 }

@@ -1,4 +1,4 @@
-//! The sending half of a queue pair: posted work, its recovery and its pacing.
+//! Sending half of a queue pair: posted work, its recovery and its pacing.
 
 use super::sender::{Sender, source};
 use super::{Completion, PostError, Received, Settings, Source, Status, WorkId};
@@ -9,8 +9,8 @@ use wire::aeth::RnrTimer;
 use wire::extension::Immediate;
 use wire::{Extension, Framing, Opcode, Psn, reth};
 
-/// A driver in real time comes late to packets that wait for their rate. What it missed in so long leaves at
-/// once: some wake-ups of a thread.
+/// A driver in real time polls paced packets late. Packets that became due within this time are sent at once;
+/// it covers a few thread wake-ups.
 const LATE_MAX: Span = Span::from_us(200);
 
 /// A packet of posted work.
@@ -23,10 +23,10 @@ pub(super) struct DataPacket {
     pub(super) is_retransmission: bool,
 }
 
-/// An ACK or a NAK.
+/// An ACK, a NAK or a response to a READ.
 #[derive(Clone, Copy)]
 pub(super) struct Heard {
-    /// When it arrived.
+    /// Time of arrival.
     pub(super) now: Instant,
     /// The PSN of its BTH.
     pub(super) psn: Psn,
@@ -36,44 +36,44 @@ pub(super) struct Heard {
     pub(super) is_marked: bool,
 }
 
-/// Work that is not completed.
+/// Uncompleted work.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Posted {
     pub(super) work: WorkId,
     pub(super) verb: Verb,
     pub(super) bytes: u64,
-    /// Where a WRITE goes to, or a READ comes from.
+    /// Target address of a WRITE, or source address of a READ.
     pub(super) address: u64,
-    /// What its last packet brings beside the payload.
+    /// Immediate data of its last packet.
     pub(super) immediate: Option<u32>,
 }
 
-/// What a response to a READ led to.
+/// Result of a response to a READ.
 pub(super) enum Responded {
-    /// It brings nothing new.
+    /// Dropped: it has no new data.
     Dropped {
-        /// It came ahead of its turn.
+        /// It arrived before an earlier one.
         is_early: bool,
     },
-    /// Its payload belongs there in the READ.
+    /// Its payload belongs at this offset of the READ.
     Placed { work: WorkId, offset_bytes: u64 },
-    /// It is not what was asked for by the work at that place.
+    /// It does not match the request of the work at this index.
     Bad(usize),
 }
 
-/// The sending half.
+/// Sending half of a queue pair.
 #[derive(Debug)]
 pub(super) struct SendQueue {
     requester: Sender,
     rate: Controller,
-    /// Oldest first.
+    /// Uncompleted work, oldest first.
     posted: VecDeque<Posted>,
     remote_key: u32,
-    /// Something was left to send when the last packet was: only the rate holds the next one back.
+    /// More packets were ready when the last one was sent: only the rate delays the next one.
     is_paced: bool,
-    /// When the last congestion notification came.
+    /// Arrival of the last congestion notification.
     notified_at: Instant,
-    /// The peer was not ready: nothing is sent before.
+    /// End of the wait for a peer that was not ready.
     not_before: Instant,
     rnr_retry_count: u32,
     /// RNR NAKs since the last progress.
@@ -95,7 +95,7 @@ impl SendQueue {
         }
     }
 
-    /// Takes work that can be carried out.
+    /// Accepts work, unless it is invalid.
     pub(super) fn post(&mut self, config: &Config, posted: Posted) -> Result<(), PostError> {
         match posted.verb {
             Verb::Send => check_send(config, &posted)?,
@@ -126,8 +126,8 @@ impl SendQueue {
         };
         self.rate.on_sent(paced_at, transmit.psn, occupied_bytes(opcode, transmit.payload_bytes));
         self.is_paced = self.requester.can_transmit(config, window_packets);
-        // One that closes the window asks for what opens it again: other responders acknowledge no packet
-        // that does not ask. So does not one of READ, which is answered in any case.
+        // A packet that closes the window requests the ACK that reopens it, since other responders
+        // acknowledge only packets that request it. Except a READ, which is always answered.
         let closes = !self.is_paced && verb != Verb::Read && !config.recovery.is_selective();
         Some(DataPacket {
             opcode,
@@ -149,13 +149,13 @@ impl SendQueue {
         self.rate.on_sent(self.paced_at(now), psn, occupied_bytes(opcode, payload_bytes));
     }
 
-    /// From when on a response to a READ of the peer may be sent.
+    /// Earliest time of the next response to a READ of the peer.
     pub(super) fn response_ready_at(&self) -> Instant {
         self.rate.ready_at()
     }
 
-    /// When a packet counts as sent that is sent at `now`: at its time, if that is what it has waited for and
-    /// the driver is late. What follows round trips must know the truth.
+    /// Send time that pacing assumes for a packet sent at `now`: the time at which it was due, if only the
+    /// rate delayed it and the driver is late. Controllers that measure round trips need the actual time.
     fn paced_at(&self, now: Instant) -> Instant {
         if !self.is_paced || self.rate.hears_acks() {
             return now;
@@ -164,31 +164,31 @@ impl SendQueue {
         self.rate.ready_at().max(earliest).max(self.notified_at).min(now)
     }
 
-    /// Nothing is sent before.
+    /// Earliest time of the next packet.
     fn ready_at(&self) -> Instant {
         self.rate.ready_at().max(self.not_before)
     }
 
-    /// Packets under way.
+    /// Packets in flight.
     pub(super) fn in_flight_packets(&self) -> u32 {
         self.requester.in_flight_packets()
     }
 
-    /// Packets are to be sent again one by one.
+    /// Whether packets are to be resent one by one.
     pub(super) const fn is_resending(&self) -> bool {
         self.requester.is_resending()
     }
 
-    /// When there is something to do.
+    /// Time of the next action.
     pub(super) fn deadline(&self, config: &Config) -> Instant {
         let may_send = self.requester.can_transmit(config, self.rate.window_packets());
         let next = if may_send { self.ready_at() } else { Instant::NEVER };
         next.min(self.retransmission_deadline())
     }
 
-    /// When [`Self::on_timeout`] is due.
+    /// Time at which [`Self::on_timeout`] is due.
     pub(super) fn retransmission_deadline(&self) -> Instant {
-        // A peer that is not ready is not silent.
+        // No timeout while waiting for a peer that is not ready.
         self.requester.deadline().max(self.not_before)
     }
 
@@ -208,20 +208,20 @@ impl SendQueue {
         self.rate.on_cnp(now);
     }
 
-    /// An ACK.
+    /// Processes an ACK.
     pub(super) fn on_ack(&mut self, config: &Config, heard: Heard, done: &mut VecDeque<Completion>) {
         let outcome = self.requester.on_ack(config, heard, &self.posted);
         self.complete(outcome, heard, done);
     }
 
-    /// A NAK "PSN sequence error".
+    /// Processes a NAK "PSN sequence error".
     pub(super) fn on_missing(&mut self, config: &Config, heard: Heard, done: &mut VecDeque<Completion>) {
         let outcome = self.requester.on_missing(config, heard, &self.posted);
         self.complete(outcome, heard, done);
         self.rate.on_loss(heard.now, Loss::Nak);
     }
 
-    /// A response to a READ.
+    /// Processes a response to a READ.
     pub(super) fn on_response(
         &mut self,
         config: &Config,
@@ -248,8 +248,8 @@ impl SendQueue {
         }
     }
 
-    /// An RNR NAK (IBTA 9.7.5.2): waits, then goes back to its packet; under selective recovery, sends that
-    /// packet alone again. False when the retries are used up.
+    /// Processes an RNR NAK (IBTA 9.7.5.2): waits, then goes back to its packet; under selective recovery,
+    /// resends only that packet. False if the retries are exhausted.
     pub(super) fn on_not_ready(
         &mut self,
         config: &Config,
@@ -268,7 +268,7 @@ impl SendQueue {
                 self.rate.on_loss(now, Loss::Nak);
             }
         }
-        // A copy, or another one that was sent before the peer was known not to be ready.
+        // A copy, or the NAK of another packet sent before the first RNR NAK arrived.
         if is_waiting {
             return true;
         }
@@ -280,8 +280,8 @@ impl SendQueue {
         true
     }
 
-    /// A NAK that refuses a packet for good; everything up to `newest` has arrived. Tells which of the work
-    /// requests left the packet is of; none if it is not under way.
+    /// Processes a NAK that refuses a packet permanently; everything up to `newest` has arrived. Returns the
+    /// index of its work request among the remaining ones; `None` if the packet is not in flight.
     pub(super) fn on_refused(
         &mut self,
         config: &Config,
@@ -307,7 +307,7 @@ impl SendQueue {
         );
     }
 
-    /// Gives up what is posted; that at `place` failed with a status of its own.
+    /// Flushes posted work; the work at the index in `failed` gets its own status.
     pub(super) fn flush(&mut self, failed: Option<(usize, Status)>, done: &mut VecDeque<Completion>) {
         done.extend(self.posted.drain(..).enumerate().map(|(index, posted)| {
             let status =
@@ -317,12 +317,12 @@ impl SendQueue {
     }
 }
 
-/// What a packet occupies of an Ethernet link.
+/// Bytes of an Ethernet link that a packet occupies.
 const fn occupied_bytes(opcode: Opcode, payload_bytes: u32) -> u32 {
     Framing::Ethernet.frame_bytes(opcode, payload_bytes) + Framing::Ethernet.link_overhead_bytes()
 }
 
-/// A SEND is one message, and its packets have no place but that behind each other.
+/// A SEND is one message, and its packets have no address, only an order.
 const fn check_send(config: &Config, posted: &Posted) -> Result<(), PostError> {
     if config.recovery.is_selective() {
         return Err(PostError::NeedsOrder);
@@ -345,13 +345,13 @@ const fn check_write(config: &Config, posted: &Posted) -> Result<(), PostError> 
     Ok(())
 }
 
-/// Immediate data comes with the last packet.
+/// Operation code; only the last packet has immediate data.
 const fn opcode(verb: Verb, position: Position, immediate: Option<u32>) -> Opcode {
     let opcode = verb.opcode(position);
     if immediate.is_some() { opcode.with_immediate() } else { opcode }
 }
 
-/// The headers behind the base transport header.
+/// Headers after the base transport header.
 const fn extension(opcode: Opcode, reth: reth::Repr, immediate: Option<u32>) -> Extension {
     match (opcode.has_reth(), immediate) {
         (true, Some(value)) => Extension::RethWithImmediate(reth, Immediate(value.to_be_bytes())),

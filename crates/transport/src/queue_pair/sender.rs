@@ -1,5 +1,5 @@
-//! Who counts the packets of posted work: the requester of bulk transfers, or, on queue pairs that read, the
-//! one that knows every verb.
+//! Requester of a queue pair: the one for bulk transfers or, on queue pairs with READs, the one for every
+//! verb.
 
 use super::send::{Heard, Posted};
 use super::{Origin, Settings, Source};
@@ -9,10 +9,10 @@ use std::collections::VecDeque;
 use units::Instant;
 use wire::Psn;
 
-/// Work that is not completed, oldest first.
+/// Uncompleted work, oldest first.
 type Works = VecDeque<Posted>;
 
-/// Either requester, asked the same.
+/// Either requester behind one interface.
 #[derive(Debug)]
 pub(super) enum Sender {
     Bulk(Requester),
@@ -27,7 +27,7 @@ impl Sender {
         }
     }
 
-    /// It can carry out READs.
+    /// Whether it supports READs.
     pub(super) const fn reads(&self) -> bool {
         matches!(self, Self::Verbs(_))
     }
@@ -98,7 +98,8 @@ impl Sender {
         }
     }
 
-    /// An ACK whose AETH has `msn`: selective recovery has a use of its own for that, see [`crate::Reply`].
+    /// Processes an ACK whose AETH has `msn`, which selective recovery uses differently; see
+    /// [`crate::Reply`].
     pub(super) fn on_ack(&mut self, config: &Config, heard: Heard, works: &Works) -> AckOutcome {
         let Heard { now, psn, msn, .. } = heard;
         let bytes_of = |index: usize| works[index].bytes;
@@ -111,7 +112,7 @@ impl Sender {
         }
     }
 
-    /// Everything up to and with `newest` has arrived, which a refusal tells.
+    /// Everything up to and including `newest` has arrived, according to a refusal.
     pub(super) fn on_newest(
         &mut self,
         config: &Config,
@@ -125,7 +126,7 @@ impl Sender {
         }
     }
 
-    /// A NAK "PSN sequence error".
+    /// Processes a NAK "PSN sequence error".
     pub(super) fn on_missing(&mut self, config: &Config, heard: Heard, works: &Works) -> AckOutcome {
         let Heard { now, psn, msn, .. } = heard;
         let bytes_of = |index: usize| works[index].bytes;
@@ -138,8 +139,8 @@ impl Sender {
         }
     }
 
-    /// The peer was not ready for that packet: it, and under go-back-N what follows it, is sent again. None
-    /// is if that is to come already, as under go-back-N while `is_waiting`.
+    /// The peer was not ready for this packet: it is resent and, under go-back-N, all packets after it.
+    /// `None` if the resend is already pending, as under go-back-N while `is_waiting`.
     pub(super) fn on_not_ready(
         &mut self,
         config: &Config,
@@ -158,7 +159,7 @@ impl Sender {
         }
     }
 
-    /// The response to a READ that comes next.
+    /// The next expected response to a READ.
     pub(super) fn awaited(&self, config: &Config) -> Option<Awaited> {
         match self {
             Self::Bulk(_) => None,
@@ -166,7 +167,7 @@ impl Sender {
         }
     }
 
-    /// A response to a READ.
+    /// Processes a response to a READ.
     pub(super) fn on_response(&mut self, config: &Config, now: Instant, psn: Psn) -> ResponseOutcome {
         match self {
             Self::Bulk(_) => ResponseOutcome::default(),
@@ -174,7 +175,7 @@ impl Sender {
         }
     }
 
-    /// The place in `works` of the packet with that PSN, if it is under way.
+    /// Index in `works` of the packet with this PSN, if it is in flight.
     pub(super) fn work_at(&self, config: &Config, psn: Psn, works: &Works) -> Option<usize> {
         match self {
             Self::Bulk(requester) => bulk_work_at(requester, config, psn, works),
@@ -200,7 +201,7 @@ fn bulk_work_at(requester: &Requester, config: &Config, psn: Psn, works: &Works)
     })
 }
 
-/// What a packet brings of its work request.
+/// Source of the payload of a packet in its work request.
 pub(super) const fn source(posted: &Posted, transmit: &Transmit) -> Source {
     let origin = Origin::Work { work: posted.work, offset_bytes: transmit.offset_bytes };
     Source { origin, bytes: transmit.payload_bytes }

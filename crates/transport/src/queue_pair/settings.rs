@@ -1,4 +1,4 @@
-//! What the two ends of a connection have agreed on before it begins.
+//! Settings of a queue pair, agreed by both ends before the connection starts.
 
 use super::SettingsError;
 use crate::config::within;
@@ -8,19 +8,19 @@ use wire::aeth::RnrTimer;
 use wire::bth::Qpn;
 use wire::{Psn, RoceMtu};
 
-/// Memory that the peer may write to, and read if READs are served.
+/// Memory region that the peer may write, and read if READs are served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Region {
-    /// Its first address.
+    /// First address.
     pub address: u64,
-    /// Its size.
+    /// Size [bytes].
     pub bytes: u64,
-    /// The key to it.
+    /// Remote key of the region.
     pub remote_key: u32,
 }
 
 impl Region {
-    /// All of `bytes` from `address` on lies in it.
+    /// Whether the region contains all of `bytes` from `address` on.
     pub(super) fn contains(&self, address: u64, bytes: u64) -> bool {
         address
             .checked_sub(self.address)
@@ -29,13 +29,14 @@ impl Region {
     }
 }
 
-/// READs that may be under way at a time, each of one message. Verbs call them `max_rd_atomic` and
+/// Limits of outstanding READs, each of one message. Verbs call them `max_rd_atomic` and
 /// `max_dest_rd_atomic`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reads {
-    /// Requests of this end that are not answered; at most as many as the peer serves. 0: none is posted.
+    /// Maximum of unanswered requests of this end; at most the `served_max` of the peer. 0: READs cannot be
+    /// posted.
     pub requested_max: u32,
-    /// Requests of the peer that are not answered. 0: none is served.
+    /// Maximum of unanswered requests of the peer. 0: READs are not served.
     pub served_max: u32,
 }
 
@@ -47,7 +48,7 @@ impl Reads {
 /// Settings of a queue pair. Nothing here has a default.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// What both ends agree on.
+    /// Parameters common to both ends.
     pub config: Config,
     /// Number of this queue pair.
     pub number: Qpn,
@@ -57,28 +58,28 @@ pub struct Settings {
     pub first_psn: Psn,
     /// PSN of the first packet of the peer.
     pub peer_first_psn: Psn,
-    /// When packets may be sent.
+    /// Rate control.
     pub rate: Controller,
-    /// At most one congestion notification in this time; none are sent without it.
+    /// At most one congestion notification per this time; without it none are sent.
     pub cnp_interval: Option<Span>,
-    /// How many READs there may be; they need go-back-N recovery.
+    /// Limits of READs; READs need go-back-N recovery.
     pub reads: Reads,
-    /// What the peer may write to, and read.
+    /// Memory that the peer may write and read.
     pub memory: Option<Region>,
-    /// The key to what is written to and read at the peer.
+    /// Remote key of the peer's memory.
     pub peer_remote_key: u32,
-    /// How long the peer is to wait when no receive is posted for its SEND.
+    /// Time that the peer must wait when no receive is posted for its SEND.
     pub rnr_timer: RnrTimer,
-    /// RNR NAKs in a row without progress after which the queue pair goes on: it fails on number
-    /// `rnr_retry_count + 1`. Unlike in the standard (IBTA 11.2.5.2), 7 is no more than seven.
+    /// RNR NAKs in a row without progress that the queue pair survives: it fails on number `rnr_retry_count +
+    /// 1`. Unlike in the standard (IBTA 11.2.5.2), 7 means seven, not infinite.
     pub rnr_retry_count: u32,
 }
 
 impl Settings {
-    /// Looks at every field.
+    /// Checks every field.
     ///
     /// # Errors
-    /// The first that no queue pair can have.
+    /// The first invalid field.
     pub fn check(&self) -> Result<(), SettingsError> {
         let config = &self.config;
         config.check()?;
@@ -105,7 +106,7 @@ impl Settings {
         if config.recovery.is_selective() || self.rate.hears_acks() {
             return Err(SettingsError::Reads);
         }
-        // Responses take PSNs, and those under way are to be told apart (IBTA 9.7.2).
+        // Responses use PSNs, and those in flight must be distinguishable (IBTA 9.7.2).
         let room = u64::from(Psn::WINDOW_MAX - config.window_packets);
         let requested_max = room / config.packets_per_message();
         within("reads.requested_max", reads.requested_max.into(), 0, requested_max)?;

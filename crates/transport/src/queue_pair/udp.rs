@@ -1,30 +1,30 @@
-//! The invariant CRC of packets that a UDP socket carries.
+//! Invariant CRC of packets sent through a UDP socket.
 
 use std::net::SocketAddrV4;
 use wire::{Error, Result, bth, icrc};
 
-/// The two ends of a datagram. The ICRC covers IPv4 and UDP headers, which a socket neither takes nor gives;
-/// this says what stands in them.
+/// The two ends of a datagram. The ICRC covers the IPv4 and UDP headers, which a socket neither accepts nor
+/// returns; this type supplies their fields.
 ///
-/// Of what the kernel writes the identification counts. On Linux, a socket that is not connected and has
-/// `IP_MTU_DISCOVER` at `IP_PMTUDISC_DO` sets "don't fragment" and numbers the segments of each call
-/// (`UDP_SEGMENT`) from 0; a datagram by itself has 0. Other sockets count it up, and their packets have
-/// another ICRC than they say.
+/// Of the fields that the kernel writes, the identification matters. On Linux, an unconnected socket with
+/// `IP_MTU_DISCOVER` set to `IP_PMTUDISC_DO` sets "don't fragment" and numbers the segments of each call
+/// (`UDP_SEGMENT`) from 0; a single datagram has 0. Other sockets increment it, so the ICRC of their packets
+/// does not match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UdpPath {
-    /// Where it comes from.
+    /// Source address and port.
     pub source: SocketAddrV4,
-    /// Where it goes to.
+    /// Destination address and port.
     pub destination: SocketAddrV4,
 }
 
 impl UdpPath {
-    /// Appends the ICRC to the `packet_bytes` of a transport packet at the start of `buffer`, and returns how
-    /// long the datagram is.
+    /// Appends the ICRC to the transport packet in the first `packet_bytes` of `buffer`, and returns the
+    /// length of the datagram.
     ///
     /// # Errors
-    /// [`Error::Truncated`] when the buffer has no room for it, or the packet no base transport header;
-    /// [`Error::Length`] when it is longer than a datagram.
+    /// [`Error::Truncated`] if the buffer has no room for it, or the packet no base transport header;
+    /// [`Error::Length`] if it is longer than a datagram.
     pub fn seal(&self, identification: u16, buffer: &mut [u8], packet_bytes: usize) -> Result<usize> {
         let (need, have) = (packet_bytes + icrc::BYTES, buffer.len());
         if have < need {
@@ -39,8 +39,8 @@ impl UdpPath {
     /// The transport packet in a datagram, without the ICRC at its end.
     ///
     /// # Errors
-    /// [`Error::Truncated`] when it is shorter than base transport header and ICRC, [`Error::BadIcrc`] when
-    /// the ICRC does not match: the packet was damaged, or has another identification
+    /// [`Error::Truncated`] if it is shorter than base transport header and ICRC, [`Error::BadIcrc`] if the
+    /// ICRC does not match: the packet was damaged, or has another identification
     /// ([`icrc::IdentificationBits`]).
     pub fn open<'a>(&self, identification: u16, datagram: &'a [u8]) -> Result<&'a [u8]> {
         let (need, have) = (bth::HEADER_BYTES + icrc::BYTES, datagram.len());
@@ -54,8 +54,8 @@ impl UdpPath {
         Ok(packet)
     }
 
-    /// The ICRC of a transport packet in three parts, the first of which holds its base transport header, with
-    /// the headers that it has on the way.
+    /// The ICRC of a transport packet in three parts with the headers it has on the network. The first part
+    /// contains the base transport header.
     ///
     /// # Errors
     /// [`Error::Truncated`] and [`Error::Length`] as for [`Self::seal`].

@@ -1,146 +1,146 @@
-//! What is posted to a queue pair, and what it tells of it.
+//! Work requests of a queue pair, their completions, payload locations and counters.
 
-/// A work request of a queue pair: counted up from 0 in the order in which they were posted.
+/// Number of a work request on its queue pair, counted from 0 in the order of posting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct WorkId(pub u64);
 
-/// How work ended. IBTA vol. 1, 10.10 and 11.6.2 have the names.
+/// Status of completed work. The names are from IBTA vol. 1, 10.10 and 11.6.2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Status {
-    /// Carried out.
+    /// Completed.
     Success,
-    /// Nothing was heard of the peer for all retries.
+    /// No answer from the peer during all retries.
     RetryExceeded,
-    /// The peer had no receive posted for all retries.
+    /// The peer had no receive posted during all retries.
     RnrRetryExceeded,
-    /// The peer does not give access to that memory.
+    /// The peer does not permit access to the memory.
     RemoteAccess,
-    /// The peer could make nothing of the request.
+    /// The peer rejected the request as invalid.
     RemoteInvalidRequest,
     /// The peer failed.
     RemoteOperational,
-    /// The peer answered a READ with something else than what was asked for.
+    /// The peer's response to a READ does not match the request.
     BadResponse,
-    /// Not carried out, or not known to be: the queue pair failed over something else.
+    /// Not completed, or not known to be: the queue pair failed for another reason.
     Flushed,
 }
 
-/// The end of a work request.
+/// Completion of a work request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Completion {
-    /// Which one.
+    /// The work request.
     pub work: WorkId,
-    /// How it ended.
+    /// Its status.
     pub status: Status,
-    /// What it moved: of a receive, the size of the message, which is a packet under selective recovery
-    /// [bytes]. 0 without success.
+    /// Bytes transferred; for a receive the size of the message, which is one packet under selective
+    /// recovery. 0 without success.
     pub bytes: u64,
-    /// Of a receive, what the peer has sent beside the message.
+    /// For a receive, the immediate data of the message.
     pub immediate: Option<u32>,
 }
 
 impl Completion {
-    /// The end of a work request without immediate data.
+    /// A completion without immediate data.
     pub(super) const fn new(work: WorkId, status: Status, bytes: u64) -> Self {
         Self { work, status, bytes, immediate: None }
     }
 }
 
-/// Where the payload of a packet belongs.
+/// Target of the payload of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
-    /// From this address of the registered memory on, in which all of it lies.
+    /// In the registered memory, from this address on; the payload fits.
     Memory {
-        /// Address of its first byte.
+        /// Address of the first byte.
         address: u64,
     },
-    /// In what a READ fills, which has room for it.
+    /// In the buffer of a READ; the payload fits.
     Read {
         /// The READ.
         work: WorkId,
-        /// Place of its first byte.
+        /// Offset of the first byte in the buffer.
         offset_bytes: u64,
     },
-    /// In the buffer of a posted receive, in which all of it lies.
+    /// In the buffer of a posted receive; the payload fits.
     Receive {
         /// The receive.
         work: WorkId,
-        /// Place of its first byte in the buffer.
+        /// Offset of the first byte in the buffer.
         offset_bytes: u64,
     },
 }
 
-/// Payload for the driver to copy to its place.
+/// Payload that the driver must copy to its target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Placed {
-    /// Where it belongs.
+    /// Target of the payload.
     pub target: Target,
-    /// How much it is: all the payload of the packet [bytes].
+    /// Length: all the payload of the packet [bytes].
     pub bytes: u32,
 }
 
-/// Which bytes a packet carries.
+/// Payload bytes of a packet to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Source {
-    /// Where they are.
+    /// Location of the bytes.
     pub origin: Origin,
-    /// How many; a READ request brings none.
+    /// Number of bytes; 0 for a READ request.
     pub bytes: u32,
 }
 
-/// Where the bytes of a packet are.
+/// Location of the payload of a packet to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// In a work request.
+    /// In the buffer of a work request.
     Work {
-        /// Which one.
+        /// The work request.
         work: WorkId,
-        /// From where on in it.
+        /// Offset in its buffer.
         offset_bytes: u64,
     },
-    /// In the registered memory: the peer reads them.
+    /// In the registered memory, which the peer reads.
     Memory {
-        /// Address of the first.
+        /// Address of the first byte.
         address: u64,
     },
 }
 
-/// What a queue pair has seen since it was made, in packets unless said otherwise.
+/// Statistics of a queue pair since its creation, in packets unless stated otherwise.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Requests sent: packets of SENDs and WRITEs, and those that ask for a READ.
+    /// Requests sent: packets of SENDs and WRITEs, and READ requests.
     pub data_sent: u64,
-    /// Their Ethernet frames, from the destination address to the FCS [bytes].
+    /// Size of their Ethernet frames, from the destination address to the FCS [bytes].
     pub data_sent_bytes: u64,
-    /// Those of them that had been sent before.
+    /// Requests sent again.
     pub retransmits: u64,
     /// Expiries of the retransmission timer.
     pub timeouts: u64,
-    /// Requests received, whatever became of them.
+    /// Requests received, including dropped ones.
     pub data_received: u64,
-    /// Their Ethernet frames, from the destination address to the FCS [bytes].
+    /// Size of their Ethernet frames, from the destination address to the FCS [bytes].
     pub data_received_bytes: u64,
-    /// Those of them that had been placed before.
+    /// Requests received that had been placed before.
     pub duplicates: u64,
-    /// Those of them that came ahead of a missing one, placed or not.
+    /// Requests received before a missing one, placed or not.
     pub out_of_order: u64,
-    /// Those of them that a switch had marked.
+    /// Requests received that a switch had marked.
     pub marks: u64,
     /// Responses to READs sent.
     pub responses_sent: u64,
-    /// Responses to READs received, whatever became of them.
+    /// Responses to READs received, including dropped ones.
     pub responses_received: u64,
     /// ACKs sent.
     pub acks_sent: u64,
-    /// NAKs sent, those of receivers that are not ready included.
+    /// NAKs sent, including RNR NAKs.
     pub naks_sent: u64,
-    /// NAKs received, those of receivers that are not ready included.
+    /// NAKs received, including RNR NAKs.
     pub naks_received: u64,
     /// Congestion notifications sent.
     pub cnps_sent: u64,
     /// Congestion notifications received.
     pub cnps_received: u64,
-    /// Dropped without a look: for another queue pair or partition, after a failure, or nothing that is
-    /// answered.
+    /// Packets dropped without inspection: for another queue pair or partition, after a failure, or of a kind
+    /// that is not processed.
     pub ignored: u64,
 }

@@ -1,18 +1,18 @@
-//! What a receiver tells its sender.
+//! Acknowledgements from a receiver to its sender.
 
-/// Blocks in one acknowledgement at most: what fits beside the timestamps option (RFC 2018, 3).
+/// Maximum of SACK blocks in one acknowledgement: those that fit next to the timestamps option (RFC 2018, 3).
 pub const SACK_BLOCKS_MAX: usize = 3;
 
-/// Consecutive bytes of the stream.
+/// Range of consecutive bytes of the stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Block {
-    /// The first.
+    /// The first byte.
     pub start: u64,
-    /// One past the last.
+    /// One past the last byte.
     pub end: u64,
 }
 
-/// Blocks that arrived ahead of their turn: the one that arrived last comes first (RFC 2018, 4).
+/// Blocks that arrived out of order, the most recently changed first (RFC 2018, 4).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SackBlocks {
     blocks: [Block; SACK_BLOCKS_MAX],
@@ -44,8 +44,8 @@ impl SackBlocks {
 pub struct Acknowledgement {
     /// Everything before this offset has arrived.
     pub offset: u64,
-    /// What arrived beyond it.
+    /// Blocks that arrived beyond it.
     pub sack: SackBlocks,
-    /// Congestion experienced is echoed (ECE).
+    /// Echo of "congestion experienced" (ECE).
     pub congestion_echo: bool,
 }

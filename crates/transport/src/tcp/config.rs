@@ -1,38 +1,38 @@
-//! What both ends of a connection agree on.
+//! Parameters common to both ends of a connection.
 
 use units::Span;
 
-/// Which algorithm sets the congestion window.
+/// Congestion control algorithm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CongestionKind {
     /// RFC 5681 with SACK.
     NewReno,
     /// RFC 9438.
     Cubic,
-    /// RFC 8257: marks are echoed and weighed.
+    /// RFC 8257: reduces the window by the fraction of marked bytes.
     Dctcp,
 }
 
 /// Parameters of a connection. All values come from the caller; nothing here has a default.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TcpConfig {
-    /// Payload of a full segment, options taken off [bytes].
+    /// Payload of a full segment, without options [bytes].
     pub mss_bytes: u32,
     /// First congestion window [segments].
     pub initial_window_segments: u32,
-    /// At most so much unacknowledged: the smaller of the send buffer and the receive window [bytes].
+    /// Maximum of unacknowledged bytes: the smaller of the send buffer and the receive window.
     pub window_bytes: u64,
     /// Segments in order that one acknowledgement covers, 1 or 2.
     pub ack_every: u32,
-    /// After this time it is sent at the latest.
+    /// Longest delay of an acknowledgement.
     pub delayed_ack: Span,
-    /// Retransmission timeout before a round-trip time is known.
+    /// Retransmission timeout before a round-trip time is measured.
     pub rto_initial: Span,
-    /// Smallest one.
+    /// Smallest retransmission timeout.
     pub rto_min: Span,
-    /// Largest one.
+    /// Largest retransmission timeout.
     pub rto_max: Span,
-    /// What sets the congestion window.
+    /// Congestion control algorithm.
     pub congestion: CongestionKind,
 }
 
@@ -43,7 +43,7 @@ impl TcpConfig {
         self.initial_window_segments as u64 * self.mss_bytes as u64
     }
 
-    /// Panics when a field makes no sense: the run spec is checked before it gets here.
+    /// Panics if a field is invalid; the run spec is validated before.
     pub(crate) fn assert_in_range(&self) {
         assert!(self.mss_bytes > 0, "the MSS is positive");
         assert!(self.initial_window_segments > 0, "the first window is positive");

@@ -1,19 +1,19 @@
-//! The congestion window and what moves it.
+//! Congestion window and congestion control.
 
 use super::{CongestionKind, Cubic, Dctcp, NewReno, TcpConfig};
 use units::{Instant, Span};
 
-/// In slow start the window grows by at most so many segments for each acknowledgement (RFC 3465, 2.2: L).
+/// Maximum growth of the window per acknowledgement in slow start [segments] (RFC 3465, 2.2: L).
 const SLOW_START_SEGMENTS: u64 = 2;
-/// No reduction goes below so many segments (RFC 5681, equation 4).
+/// Smallest window after a reduction [segments] (RFC 5681, equation 4).
 const WINDOW_SEGMENTS_MIN: u64 = 2;
 
 /// The congestion window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CongestionWindow {
-    /// How much may be under way [bytes].
+    /// Maximum of bytes in flight.
     pub bytes: u64,
-    /// Below it the window grows by slow start [bytes].
+    /// The window grows by slow start below this [bytes].
     pub slow_start_threshold: u64,
     /// Maximum segment size [bytes].
     pub mss: u64,
@@ -22,21 +22,21 @@ pub struct CongestionWindow {
 /// An acknowledgement of new data, as congestion control sees it.
 #[derive(Clone, Copy, Debug)]
 pub struct AckEvent {
-    /// When it arrived.
+    /// Time of arrival.
     pub now: Instant,
     /// Bytes it acknowledges for the first time.
     pub acked: u64,
-    /// Everything before it is acknowledged.
+    /// Offset before which everything is acknowledged.
     pub acked_until: u64,
-    /// Everything before it has been sent.
+    /// Offset before which everything has been sent.
     pub sent_until: u64,
     /// Smoothed round-trip time.
     pub smoothed_rtt: Span,
-    /// The congestion window, and nothing else, held the sender back: the window may grow.
+    /// Only the congestion window limited the sender: the window may grow.
     pub is_window_limited: bool,
-    /// It echoes congestion experienced.
+    /// It echoes "congestion experienced".
     pub congestion_echo: bool,
-    /// The sender recovers from a loss, which reduced the window already: it neither grows nor shrinks.
+    /// The sender recovers from a loss, which has already reduced the window: the window does not change.
     pub is_recovering: bool,
 }
 
@@ -49,14 +49,14 @@ impl CongestionWindow {
         }
     }
 
-    /// The window grows by slow start.
+    /// Whether the window grows by slow start.
     #[inline]
     #[must_use]
     pub const fn is_in_slow_start(&self) -> bool {
         self.bytes < self.slow_start_threshold
     }
 
-    /// Slow start: one step for an acknowledgement of `acked` bytes.
+    /// Slow start: growth for an acknowledgement of `acked` bytes.
     #[inline]
     pub(super) fn grow_in_slow_start(&mut self, acked: u64) {
         self.bytes += acked.min(SLOW_START_SEGMENTS * self.mss);
@@ -68,40 +68,40 @@ impl CongestionWindow {
         self.bytes = self.slow_start_threshold;
     }
 
-    /// After a timeout one segment is under way (RFC 5681, equation 4 and the loss window).
+    /// Sets the window to one segment after a timeout (RFC 5681, equation 4 and the loss window).
     pub(super) fn collapse(&mut self, threshold: u64) {
         self.slow_start_threshold = threshold.max(WINDOW_SEGMENTS_MIN * self.mss);
         self.bytes = self.mss;
     }
 }
 
-/// Sets the congestion window. `in_flight` is what was under way when the loss was found, without what
-/// limited transmit added (RFC 5681, 3.2).
+/// Adjusts the congestion window. `in_flight` is the number of bytes in flight when the loss was detected,
+/// without those added by limited transmit (RFC 5681, 3.2).
 pub trait CongestionControl {
     /// New data was acknowledged.
     fn on_ack(&mut self, window: &mut CongestionWindow, event: &AckEvent);
 
-    /// A loss was found by selective acknowledgements: once for each window of data.
+    /// A loss was detected by selective acknowledgements: once per window of data.
     fn on_loss(&mut self, window: &mut CongestionWindow, in_flight: u64);
 
-    /// The retransmission timer went off.
+    /// The retransmission timer expired.
     fn on_timeout(&mut self, window: &mut CongestionWindow, in_flight: u64);
 }
 
-/// One of the algorithms, chosen when a connection is set up. All connections of a host agree as a rule, so
-/// the branch is predicted.
+/// Congestion control of a connection, chosen when it is set up. Usually all connections of a host use the
+/// same variant, so the branch is predicted.
 #[derive(Clone, Debug)]
 pub enum Congestion {
-    /// See [`NewReno`].
+    /// NewReno; see [`NewReno`].
     NewReno(NewReno),
-    /// See [`Cubic`].
+    /// CUBIC; see [`Cubic`].
     Cubic(Cubic),
-    /// See [`Dctcp`].
+    /// DCTCP; see [`Dctcp`].
     Dctcp(Dctcp),
 }
 
 impl Congestion {
-    /// At the start of a connection.
+    /// State at the start of a connection.
     #[must_use]
     pub fn new(kind: CongestionKind) -> Self {
         match kind {

@@ -1,19 +1,19 @@
-//! CUBIC (RFC 9438) in integers: times in microseconds, windows in bytes.
+//! CUBIC (RFC 9438) in integer arithmetic: times in microseconds, windows in bytes.
 
 use super::congestion::{AckEvent, CongestionControl, CongestionWindow};
 use units::Instant;
 
-/// Multiplicative decrease, 0.7 (RFC 9438, 4.6), of tenths.
+/// Multiplicative decrease, 0.7 (RFC 9438, 4.6), in tenths.
 const BETA_TENTHS: u64 = 7;
-/// C, 0.4 segments/s^3 (RFC 9438, 5.1), of tenths.
+/// C, 0.4 segments/s^3 (RFC 9438, 5.1), in tenths.
 const C_TENTHS: u128 = 4;
 /// Cubic microseconds in a cubic second.
 const CUBIC_US: u128 = 1_000_000_000_000_000_000;
-/// The growth that equals NewReno's at this decrease: 3 (1 - beta) / (1 + beta) = 9/17 (RFC 9438, 4.3).
+/// Growth equal to NewReno's at this decrease: 3 (1 - beta) / (1 + beta) = 9/17 (RFC 9438, 4.3).
 const FRIENDLY: (u64, u64) = (9, 17);
 const PS_PER_US: u64 = 1_000_000;
 
-/// CUBIC.
+/// CUBIC congestion control.
 #[derive(Clone, Debug, Default)]
 pub struct Cubic {
     /// Window before the last reduction, lowered by fast convergence [bytes].
@@ -21,27 +21,27 @@ pub struct Cubic {
     /// Window before the last reduction [bytes].
     window_prior: u64,
     epoch: Option<Epoch>,
-    /// Since when the application or the receiver has been holding the sender back.
+    /// Time since when the application or the receiver has limited the sender.
     idle_since: Option<Instant>,
 }
 
-/// A stretch of congestion avoidance.
+/// A period of congestion avoidance.
 #[derive(Clone, Debug)]
 struct Epoch {
     start: Instant,
-    /// When the plateau is reached, after the start [us].
+    /// Time from the start to the plateau [us].
     k_us: u64,
     /// Height of the plateau [bytes].
     plateau: u64,
-    /// What NewReno's window would be [bytes], and the remainder of its growth.
+    /// Window that NewReno would have [bytes], and the remainder of its growth.
     friendly: u64,
     friendly_rest: u64,
-    /// The remainder of the growth.
+    /// Remainder of the growth.
     rest: u64,
 }
 
 impl Epoch {
-    /// RFC 9438, 4.2: K is the time to grow from the present window to the one before the reduction.
+    /// RFC 9438, 4.2: K is the time to grow from the current window to the one before the reduction.
     fn new(start: Instant, window: &CongestionWindow, window_max: u64) -> Self {
         let plateau = window_max.max(window.bytes);
         let rise = u128::from(plateau - window.bytes);
@@ -61,7 +61,7 @@ impl Epoch {
         }
     }
 
-    /// What NewReno's window would be after another `acked` bytes (RFC 9438, figure 4).
+    /// Window that NewReno would have after another `acked` bytes (RFC 9438, figure 4).
     fn grow_friendly(&mut self, acked: u64, window: &CongestionWindow, window_prior: u64) -> u64 {
         let (numerator, denominator) = if self.friendly < window_prior { FRIENDLY } else { (1, 1) };
         self.friendly_rest += acked * window.mss * numerator;
@@ -73,9 +73,9 @@ impl Epoch {
 }
 
 impl Cubic {
-    /// Remembers the window before a reduction, and returns what is left of `in_flight`.
+    /// Stores the window before a reduction, and returns the reduced `in_flight`.
     fn decrease(&mut self, window: &CongestionWindow, in_flight: u64) -> u64 {
-        // RFC 9438, 4.7: fast convergence gives way to new flows.
+        // RFC 9438, 4.7: fast convergence releases bandwidth to new flows.
         let is_shrinking = window.bytes < self.window_max;
         self.window_max = if is_shrinking { window.bytes * (10 + BETA_TENTHS) / 20 } else { window.bytes };
         self.window_prior = window.bytes;
@@ -101,7 +101,7 @@ impl Cubic {
         window.bytes += growth;
     }
 
-    /// Time in which the application limits does not count (RFC 9438, 5.8).
+    /// Excludes time in which the application limits the sender (RFC 9438, 5.8).
     fn leave_idle_time_out(&mut self, now: Instant) {
         if let (Some(since), Some(epoch)) = (self.idle_since.take(), &mut self.epoch) {
             epoch.start = epoch.start + now.since(since.max(epoch.start));
@@ -184,7 +184,7 @@ mod tests {
         let mut cubic = Cubic::default();
         cubic.on_loss(&mut window, 1000 * mss);
         assert_eq!(window.bytes, 700 * mss);
-        // K = cbrt(300 / 0.4) = 9.09 s: one window acknowledged each 100 ms.
+        // K = cbrt(300 / 0.4) = 9.09 s: one window acknowledged per 100 ms.
         let mut now = Instant::ZERO;
         for _ in 0..92 {
             now += Span::from_us(100_000);
@@ -202,7 +202,7 @@ mod tests {
         let mut cubic = Cubic::default();
         cubic.on_loss(&mut window, 1000 * mss);
         cubic.on_ack(&mut window, &event(Instant::ZERO, mss));
-        // 91 s beyond K the curve is at 300 times the plateau.
+        // 91 s after K the curve is at 300 times the plateau.
         let before = window.bytes;
         cubic.on_ack(&mut window, &event(Instant::ZERO + Span::from_us(100_000_000), before));
         assert_eq!(window.bytes, before + before / 2);

@@ -1,25 +1,25 @@
-//! DCTCP (RFC 8257): the window shrinks by the share of bytes that were marked.
+//! DCTCP (RFC 8257): reduces the window by the fraction of bytes that were marked.
 
 use super::NewReno;
 use super::congestion::{AckEvent, CongestionControl, CongestionWindow};
 
-/// The whole of alpha: it is a fraction of 2^20.
+/// An alpha of 1 [2^-20].
 const WHOLE: u64 = 1 << 20;
 /// Gain of alpha, 1/16 (RFC 8257, 4.2), as a shift.
 const GAIN_SHIFT: u32 = 4;
 
-/// DCTCP. Growth and what follows a loss are NewReno's (RFC 8257, 3.4 and 3.5).
+/// DCTCP. Growth and reaction to a loss are NewReno's (RFC 8257, 3.4 and 3.5).
 #[derive(Clone, Debug)]
 pub struct Dctcp {
     reno: NewReno,
-    /// Estimated share of marked bytes [1/2^20].
+    /// Estimated fraction of marked bytes [2^-20].
     alpha: u64,
-    /// Bytes acknowledged in this observation window, and those of them with an echo.
+    /// Bytes acknowledged in this observation window, and bytes with an echo among them.
     acked: u64,
     marked: u64,
-    /// It ends when this offset is acknowledged.
+    /// The observation window ends when this offset is acknowledged.
     observed_until: u64,
-    /// The window was reduced; no more until this offset is acknowledged.
+    /// The window was reduced; no further reduction until this offset is acknowledged.
     reduced_until: u64,
 }
 
@@ -32,7 +32,7 @@ impl Default for Dctcp {
 }
 
 impl Dctcp {
-    /// Estimated share of marked bytes [1/2^20].
+    /// Estimated fraction of marked bytes [2^-20].
     #[must_use]
     pub const fn alpha_2e20(&self) -> u64 {
         self.alpha
@@ -60,7 +60,7 @@ impl CongestionControl for Dctcp {
         }
         if event.congestion_echo {
             if event.acked_until > self.reduced_until {
-                // RFC 8257, 3.3, step 9: cwnd x (1 - alpha / 2), once for each window of data.
+                // RFC 8257, 3.3, step 9: cwnd x (1 - alpha / 2), once per window of data.
                 window.reduce_to(window.bytes - window.bytes * self.alpha / (2 * WHOLE));
                 self.reno.restart();
                 self.reduced_until = event.sent_until;

@@ -1,15 +1,15 @@
-//! How times are distributed, in constant memory.
+//! Distribution of times, in constant memory.
 
 use units::Span;
 
-/// Steps of each octave: a percentile is at most 1/16 too high.
+/// Steps per octave: a percentile is at most 1/16 too high.
 const STEPS_BITS: u32 = 4;
 const STEPS: usize = 1 << STEPS_BITS;
-/// Octaves above a nanosecond; what is longer than about an hour counts as that.
+/// Octaves above a nanosecond; times longer than about an hour count as that.
 const OCTAVES: usize = 42;
 const PS_PER_NS: u64 = 1000;
 
-/// Counts times by size, in steps that grow with it.
+/// Histogram of times with logarithmic steps.
 #[derive(Clone, Debug)]
 pub struct SpanDistribution {
     counts: Box<[u32]>,
@@ -35,7 +35,7 @@ impl SpanDistribution {
         self.largest = self.largest.max(span);
     }
 
-    /// Counts what `other` has counted as well.
+    /// Adds the counts of `other`.
     pub fn merge(&mut self, other: &Self) {
         self.counts.iter_mut().zip(&other.counts).for_each(|(count, more)| *count += more);
         self.total += other.total;
@@ -43,26 +43,26 @@ impl SpanDistribution {
         self.largest = self.largest.max(other.largest);
     }
 
-    /// How many were counted.
+    /// Number of times counted.
     #[must_use]
     pub const fn total(&self) -> u64 {
         self.total
     }
 
-    /// Their mean; none of none.
+    /// Mean; `None` without times.
     #[must_use]
     pub fn mean(&self) -> Option<Span> {
         self.sum_ns.checked_div(self.total).map(Span::from_ns)
     }
 
-    /// The largest; none of none.
+    /// The largest time; `None` without times.
     #[must_use]
     pub fn largest(&self) -> Option<Span> {
         (self.total > 0).then_some(self.largest)
     }
 
-    /// The upper end of the step that holds the time of which `permille` of all are no longer (nearest rank),
-    /// or the largest, if that is below; none of none.
+    /// Upper end of the step with the given percentile (nearest rank), or the largest time if that is below;
+    /// `None` without times.
     #[must_use]
     pub fn percentile(&self, permille: u64) -> Option<Span> {
         let rank = (self.total * permille).div_ceil(1000).max(1);
@@ -77,7 +77,7 @@ impl SpanDistribution {
     }
 }
 
-/// The step of a time.
+/// Index of the step of a time.
 #[inline]
 fn step_of(ns: u64) -> usize {
     if ns < STEPS as u64 {

@@ -1,40 +1,39 @@
 //! TCP without I/O or clock: one direction of a byte stream between two endpoints.
 //!
 //! # Layers
-//! 1. [`TcpConfig`]: what both ends agree on.
-//! 2. [`TcpSender`]: the application writes, segments come out ([`TcpSender::poll_transmit`]),
-//!    acknowledgements go in.
-//! 3. [`Scoreboard`](scoreboard::Scoreboard): what is under way, what was selectively acknowledged and what
-//!    is lost (RFC 6675).
-//! 4. [`Congestion`]: [`NewReno`] (RFC 5681, 6582), [`Cubic`] (RFC 9438) or [`Dctcp`] (RFC 8257) sets the
-//!    window.
+//! 1. [`TcpConfig`]: parameters common to both ends.
+//! 2. [`TcpSender`]: the application writes, segments are sent ([`TcpSender::poll_transmit`]),
+//!    acknowledgements are processed.
+//! 3. [`Scoreboard`](scoreboard::Scoreboard): segments in flight, selectively acknowledged and lost (RFC
+//!    6675).
+//! 4. [`Congestion`]: congestion window by [`NewReno`] (RFC 5681, 6582), [`Cubic`] (RFC 9438) or [`Dctcp`]
+//!    (RFC 8257).
 //! 5. [`RttEstimator`]: the retransmission timeout (RFC 6298), and the distribution of the smoothed
 //!    round-trip time.
-//! 6. [`TcpReceiver`]: segments go in, [`Acknowledgement`]s come out, delayed (RFC 1122, 4.2.3.2; RFC 5681,
-//!    4.2) and with SACK blocks (RFC 2018).
+//! 6. [`TcpReceiver`]: segments in, [`Acknowledgement`]s out, delayed (RFC 1122, 4.2.3.2; RFC 5681, 4.2) and
+//!    with SACK blocks (RFC 2018).
 //!
-//! The caller polls as with a reliable connection: deliver what arrived, fire due timers
+//! The caller polls as with a reliable connection: deliver arrived segments, fire due timers
 //! ([`TcpSender::deadline`], [`TcpReceiver::deadline`]), drain [`TcpSender::poll_transmit`].
 //!
-//! Bytes are numbered from 0 in 64 bits; [`sequence_number`] and [`offset_of`] turn them into the 32-bit
-//! numbers of a header and back.
+//! Bytes are numbered from 0 in 64 bits; [`sequence_number`] and [`offset_of`] convert to and from the 32-bit
+//! numbers of a header.
 //!
-//! # What is modelled
+//! # Model
 //! IW10 (RFC 6928), slow start with L = 2 and avoidance that counts bytes (RFC 3465), limited transmit (RFC
-//! 3042, as a consequence of sending by `pipe`), fast recovery by SACK (RFC 6675), one window reduction for
-//! each window of data, timeouts with exponential back-off and Karn's rule, and no growth while the
-//! application or the receiver limits.
+//! 3042, as a consequence of sending by `pipe`), fast recovery by SACK (RFC 6675), one window reduction per
+//! window of data, timeouts with exponential back-off and Karn's rule, and no growth while the application or
+//! the receiver is the limit.
 //!
-//! # What is left out
-//! - Connections are open from the start and stay open: no SYN, no FIN. A connection never gives up (RFC 1122
-//!   would after 100 s).
-//! - A segment is taken for lost once more than two segments' worth of bytes beyond it were selectively
+//! # Not modelled
+//! - Connections are always open: no SYN, no FIN. A connection never gives up (RFC 1122 would after 100 s).
+//! - A segment counts as lost once more than two segments' worth of bytes beyond it were selectively
 //!   acknowledged; the other half of RFC 6675's rule, three separate ranges, matters only for segments below
-//!   the MSS. Its rule 3 (resending what may not be lost) and rescue retransmission are left out, as are
-//!   RACK-TLP (RFC 8985), PRR (RFC 6937), F-RTO (RFC 5682), HyStart++ (RFC 9406) and pacing: a lost
+//!   the MSS. Its rule 3 (resending segments not known to be lost) and rescue retransmission are omitted, as
+//!   are RACK-TLP (RFC 8985), PRR (RFC 6937), F-RTO (RFC 5682), HyStart++ (RFC 9406) and pacing: a lost
 //!   retransmission waits for the timeout, so timeouts are more frequent than with a recent Linux.
-//! - The window of the receiver is constant: its application takes data at once. No window probes, no urgent
-//!   data. ECN without DCTCP (RFC 3168).
+//! - The receive window is constant: the application reads at once. No window probes, no urgent data. No ECN
+//!   without DCTCP (RFC 3168).
 
 mod acknowledgement;
 mod config;

@@ -2,10 +2,10 @@
 
 use super::congestion::{AckEvent, CongestionControl, CongestionWindow};
 
-/// Additive increase of one segment for each window acknowledged, halving on loss.
+/// Additive increase of one segment per acknowledged window, halving on loss.
 #[derive(Clone, Debug, Default)]
 pub struct NewReno {
-    /// Acknowledged since the window last grew [bytes].
+    /// Bytes acknowledged since the window last grew.
     acked: u64,
 }
 
@@ -24,7 +24,7 @@ impl NewReno {
         }
     }
 
-    /// Forgets what was counted: the window was reduced.
+    /// Resets the count after a reduction of the window.
     pub(super) const fn restart(&mut self) {
         self.acked = 0;
     }

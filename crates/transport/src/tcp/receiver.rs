@@ -1,21 +1,21 @@
-//! The receiving end: reassembly, delayed and selective acknowledgements, the echo of marks.
+//! Receiver of a connection: reassembly, delayed and selective acknowledgements, echo of marks.
 
 use super::{Acknowledgement, Block, CongestionKind, SackBlocks, TcpConfig};
 use units::Instant;
 
-/// What an arriving segment is answered with, in this order.
+/// Answers to an arriving segment, in this order.
 pub type Replies = [Option<Acknowledgement>; 2];
 
-/// The receiving end of a connection.
+/// Receiver of a connection.
 #[derive(Clone, Debug, Default)]
 pub struct TcpReceiver {
-    /// Everything before it has arrived and was delivered.
+    /// Offset before which everything has arrived and was delivered.
     next: u64,
-    /// Ranges that arrived ahead of their turn, apart from each other, the newest first.
+    /// Disjoint ranges that arrived out of order, newest first.
     ahead: Vec<Block>,
     /// Segments in order that are not yet acknowledged.
     pending: u32,
-    /// When they must be.
+    /// Time at which they must be acknowledged.
     deadline: Option<Instant>,
     /// The last segment was marked (RFC 8257, 3.2: DCTCP.CE).
     is_marked: bool,
@@ -28,13 +28,13 @@ impl TcpReceiver {
         self.next
     }
 
-    /// When [`Self::on_timeout`] is due.
+    /// Time at which [`Self::on_timeout`] is due.
     #[must_use]
     pub fn deadline(&self) -> Instant {
         self.deadline.unwrap_or(Instant::NEVER)
     }
 
-    /// A segment arrived, with congestion experienced or not.
+    /// Processes a segment, marked "congestion experienced" or not.
     pub fn on_segment(
         &mut self,
         config: &TcpConfig,
@@ -44,13 +44,14 @@ impl TcpReceiver {
     ) -> Replies {
         let is_marked = is_marked && config.congestion == CongestionKind::Dctcp;
         let has_changed = is_marked != self.is_marked;
-        // RFC 8257, 3.2: when marks begin or end, what came before is acknowledged with the echo that it
-        // deserves, and the segment at once.
+        // RFC 8257, 3.2: when marking starts or ends, earlier segments are acknowledged with their own echo,
+        // and this segment at once.
         let before = (has_changed && self.pending > 0).then(|| self.acknowledge());
         self.is_marked = is_marked;
         let is_in_order = self.ahead.is_empty() && segment.start == self.next;
         self.take_in(segment);
-        // RFC 5681, 4.2: out of order, filling a hole and duplicates are acknowledged at once.
+        // RFC 5681, 4.2: out-of-order segments, segments that fill a hole, and duplicates are acknowledged at
+        // once.
         if !is_in_order || has_changed {
             return [before, Some(self.acknowledge())];
         }
@@ -88,7 +89,7 @@ impl TcpReceiver {
         }
     }
 
-    /// Joins a segment with the ranges that it touches.
+    /// Merges a segment with the ranges that it touches.
     fn store(&mut self, segment: Block) {
         let mut joined = segment;
         self.ahead.retain(|block| {

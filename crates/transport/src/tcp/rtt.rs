@@ -6,10 +6,10 @@ use units::Span;
 /// Gains of the smoothed time, 1/8, and of its variation, 1/4 (RFC 6298, 2.3), as shifts.
 const SMOOTHING_SHIFT: u32 = 3;
 const VARIATION_SHIFT: u32 = 2;
-/// The timeout is so many variations above the smoothed time (RFC 6298, 2.3: K).
+/// Variations added to the smoothed time for the timeout (RFC 6298, 2.3: K).
 const VARIATIONS: u64 = 4;
 
-/// Estimates the round-trip time of a connection.
+/// Estimator of the round-trip time of a connection.
 #[derive(Clone, Debug, Default)]
 pub struct RttEstimator {
     /// Smoothed time and its variation, once measured.
@@ -20,7 +20,7 @@ pub struct RttEstimator {
 }
 
 impl RttEstimator {
-    /// A segment that was sent once took `sample` to be acknowledged.
+    /// A segment sent only once was acknowledged after `sample`.
     pub(super) fn measure(&mut self, sample: Span) {
         let (smoothed, variation) = match self.estimate {
             None => (sample, Span(sample.0 / 2)),
@@ -37,24 +37,24 @@ impl RttEstimator {
         self.distribution.add(smoothed);
     }
 
-    /// The timer went off (RFC 6298, 5.5).
+    /// The timer expired (RFC 6298, 5.5).
     pub(super) const fn back_off(&mut self) {
         self.doublings += 1;
     }
 
-    /// The smoothed round-trip time; 0 before it was measured.
+    /// The smoothed round-trip time; 0 before the first measurement.
     #[must_use]
     pub fn smoothed(&self) -> Span {
         self.estimate.map_or(Span::ZERO, |(smoothed, _)| smoothed)
     }
 
-    /// Smoothed round-trip times after each measurement.
+    /// Distribution of the smoothed round-trip time after each measurement.
     #[must_use]
     pub const fn distribution(&self) -> &SpanDistribution {
         &self.distribution
     }
 
-    /// The present retransmission timeout.
+    /// The current retransmission timeout.
     #[must_use]
     pub fn timeout(&self, config: &TcpConfig) -> Span {
         let base = self

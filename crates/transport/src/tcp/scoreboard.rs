@@ -1,19 +1,19 @@
-//! What is under way: the scoreboard of RFC 6675, kept up to date instead of searched.
+//! Segments in flight: the scoreboard of RFC 6675, updated incrementally instead of searched.
 
 use super::{Block, SACK_BLOCKS_MAX};
 use std::collections::VecDeque;
 use units::Instant;
 
-/// A segment is lost when more than so many segments' worth of bytes beyond it were selectively acknowledged
-/// (RFC 6675, 4, `IsLost`: DupThresh - 1).
+/// A segment is lost when more than this number of segments' worth of bytes beyond it were selectively
+/// acknowledged (RFC 6675, 4, `IsLost`: DupThresh - 1).
 const LOSS_SEGMENTS: u64 = 2;
 
-/// Where a segment stands.
+/// State of a sent segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// On its way, for the first or another time.
+    /// In flight, for the first time or resent.
     UnderWay,
-    /// Taken for lost and not sent again.
+    /// Considered lost and not resent yet.
     Lost,
     /// Selectively acknowledged.
     Sacked,
@@ -26,7 +26,8 @@ struct Sent {
     end: u64,
     at: Instant,
     state: State,
-    /// It was sent again: it counts as under way although it was lost, and its time says nothing (Karn).
+    /// It was resent: it counts as in flight although it was lost, and its round-trip time is ambiguous
+    /// (Karn).
     is_retransmitted: bool,
 }
 
@@ -36,52 +37,53 @@ impl Sent {
     }
 }
 
-/// What an acknowledgement took off the scoreboard.
+/// Effect of an acknowledgement on the scoreboard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Acked {
-    /// When the first segment was sent that it acknowledges for the first time in any way, if none of those
-    /// was sent twice.
+    /// Send time of the first segment newly acknowledged in any form, unless one of the removed segments was
+    /// resent.
     pub sent_at: Option<Instant>,
-    /// Bytes.
+    /// Bytes acknowledged.
     pub bytes: u64,
 }
 
-/// Segments sent and not acknowledged, oldest first.
+/// Segments sent and not acknowledged, oldest first. Indices are counted from the start of the connection
+/// unless stated otherwise.
 #[derive(Clone, Debug, Default)]
 pub struct Scoreboard {
     segments: VecDeque<Sent>,
-    /// Segments taken off since the start.
+    /// Segments removed since the start.
     removed: u64,
-    /// Bytes under way (RFC 6675, 4, `pipe`).
+    /// Bytes in flight (RFC 6675, 4, `pipe`).
     pipe: u64,
-    /// Bytes taken for lost and not sent again.
+    /// Bytes considered lost and not resent yet.
     lost: u64,
-    /// No segment before this one, counted from the start, waits to be sent again.
+    /// No segment before this index waits to be resent.
     next_lost: u64,
-    /// All before this one, counted from the start, was judged.
+    /// Segments before this index were checked for loss.
     judged: u64,
-    /// One past the last segment that was selectively acknowledged, counted from the start.
+    /// One past the last segment that was selectively acknowledged.
     sacked_until: u64,
-    /// Blocks of the last acknowledgement: what they held need not be looked at again.
+    /// Blocks of the last acknowledgement, whose segments need not be checked again.
     known: [Block; SACK_BLOCKS_MAX],
 }
 
 impl Scoreboard {
-    /// Bytes under way.
+    /// Bytes in flight.
     #[inline]
     #[must_use]
     pub const fn pipe(&self) -> u64 {
         self.pipe
     }
 
-    /// Bytes taken for lost and not sent again.
+    /// Bytes considered lost and not resent yet.
     #[inline]
     #[must_use]
     pub const fn lost(&self) -> u64 {
         self.lost
     }
 
-    /// Nothing waits for an acknowledgement.
+    /// Whether no segment awaits an acknowledgement.
     #[inline]
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -96,7 +98,7 @@ impl Scoreboard {
         self.pipe += end - start;
     }
 
-    /// The first segment that is to be sent again, now marked as under way.
+    /// The first segment to resend, now marked as in flight.
     pub(super) fn resend(&mut self, at: Instant) -> Option<Block> {
         let place = self.first_lost()?;
         let sent = &mut self.segments[place];
@@ -106,7 +108,7 @@ impl Scoreboard {
         Some(Block { start: sent.start, end: sent.end })
     }
 
-    /// Bytes of the first segment that is to be sent again.
+    /// Bytes of the first segment to resend.
     pub(super) fn next_resend_bytes(&mut self) -> Option<u64> {
         self.first_lost().map(|place| self.segments[place].bytes())
     }
@@ -122,7 +124,7 @@ impl Scoreboard {
         Some(place)
     }
 
-    /// Takes off what lies before `offset`.
+    /// Removes all segments before `offset`.
     pub(super) fn acknowledge(&mut self, offset: u64) -> Acked {
         let mut acked = Acked { sent_at: None, bytes: 0 };
         let mut is_certain = true;
@@ -140,7 +142,7 @@ impl Scoreboard {
         acked
     }
 
-    /// Whatever `sent` counted as, it no longer does.
+    /// Removes `sent` from the byte count of its state.
     const fn take_out(&mut self, sent: &Sent) {
         match sent.state {
             State::UnderWay => self.pipe -= sent.bytes(),
@@ -149,10 +151,10 @@ impl Scoreboard {
         }
     }
 
-    /// Notes what was selectively acknowledged.
+    /// Marks the segments in these blocks as selectively acknowledged.
     pub(super) fn note(&mut self, blocks: &[Block]) {
         for block in blocks {
-            // A block mostly grows at its end: only that is new.
+            // A block mostly grows at its end: only the new part is scanned.
             let start = self.known.iter().find(|known| known.start == block.start && known.end <= block.end);
             self.note_block(Block { start: start.map_or(block.start, |known| known.end), end: block.end });
         }
@@ -175,7 +177,7 @@ impl Scoreboard {
         }
     }
 
-    /// Takes for lost what lies far enough behind what was selectively acknowledged (RFC 6675, 4, `IsLost`).
+    /// Marks segments as lost that precede selectively acknowledged bytes by enough (RFC 6675, 4, `IsLost`).
     pub(super) fn judge(&mut self, mss: u64) {
         if self.sacked_until <= self.removed {
             return;
@@ -194,7 +196,7 @@ impl Scoreboard {
         }
     }
 
-    /// After a timeout everything that was not acknowledged in any way is lost, sent again or not.
+    /// After a timeout every segment not acknowledged in any form is lost, resent or not.
     pub(super) fn lose_all(&mut self) {
         (0..self.segments.len()).for_each(|place| self.lose(place));
         self.next_lost = self.removed;

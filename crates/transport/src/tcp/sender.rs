@@ -1,4 +1,4 @@
-//! The sending end: what may be sent when, recovery and the retransmission timer.
+//! Sender of a connection: window, recovery and the retransmission timer.
 
 use super::scoreboard::Scoreboard;
 use super::{
@@ -10,31 +10,31 @@ use units::{Instant, Span};
 /// A segment to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segment {
-    /// Its bytes in the stream.
+    /// Its range of bytes in the stream.
     pub block: Block,
-    /// Sent before.
+    /// It was sent before.
     pub is_retransmission: bool,
 }
 
-/// What a sender has counted since the start.
+/// Statistics of a sender since its creation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TcpCounters {
-    /// Segments sent, again or for the first time.
+    /// Segments sent, including resent ones.
     pub segments: u64,
-    /// Segments sent again.
+    /// Segments resent.
     pub retransmissions: u64,
-    /// Times the retransmission timer went off.
+    /// Expiries of the retransmission timer.
     pub timeouts: u64,
-    /// Times a loss was found by selective acknowledgements.
+    /// Losses detected by selective acknowledgements.
     pub fast_recoveries: u64,
-    /// Acknowledgements with an echo of congestion experienced.
+    /// Acknowledgements that echo "congestion experienced".
     pub congestion_echoes: u64,
 }
 
-/// What is being done about losses.
+/// Phase of loss recovery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
-    /// Nothing.
+    /// No recovery.
     Open,
     /// RFC 6675, 5: until this offset is acknowledged.
     FastRecovery { until: u64 },
@@ -42,20 +42,20 @@ enum Phase {
     Timeout { until: u64 },
 }
 
-/// The sending end of a connection.
+/// Sender of a connection.
 #[derive(Clone, Debug)]
 pub struct TcpSender {
-    /// Everything before it is acknowledged.
+    /// Offset before which everything is acknowledged.
     acked: u64,
-    /// Everything before it was sent.
+    /// Offset before which everything was sent.
     sent: u64,
-    /// Everything before it was written by the application.
+    /// Offset before which everything was written by the application.
     written: u64,
     board: Scoreboard,
     phase: Phase,
-    /// The first segment of a recovery is sent whatever the window says (RFC 6675, 5, 4.3).
+    /// The first segment of a recovery is sent regardless of the window (RFC 6675, 5, 4.3).
     must_resend: bool,
-    /// The window held the sender back since the last acknowledgement.
+    /// The window has limited the sender since the last acknowledgement.
     is_window_limited: bool,
     window: CongestionWindow,
     congestion: Congestion,
@@ -65,7 +65,7 @@ pub struct TcpSender {
 }
 
 impl TcpSender {
-    /// Panics when `config` makes no sense.
+    /// Panics if `config` is invalid.
     #[must_use]
     pub fn new(config: &TcpConfig) -> Self {
         config.assert_in_range();
@@ -91,22 +91,21 @@ impl TcpSender {
         self.written += bytes;
     }
 
-    /// Written so far [bytes].
+    /// Bytes written so far.
     #[inline]
     #[must_use]
     pub const fn written(&self) -> u64 {
         self.written
     }
 
-    /// Acknowledged so far [bytes].
+    /// Bytes acknowledged so far.
     #[inline]
     #[must_use]
     pub const fn acked(&self) -> u64 {
         self.acked
     }
 
-    /// Room for what the application may write: the window holds what is written and not acknowledged
-    /// [bytes].
+    /// Bytes that the application may still write: written and unacknowledged bytes must fit the window.
     #[inline]
     #[must_use]
     pub const fn room(&self, config: &TcpConfig) -> u64 {
@@ -119,25 +118,25 @@ impl TcpSender {
         &self.window
     }
 
-    /// What sets it.
+    /// The congestion control.
     #[must_use]
     pub const fn congestion(&self) -> &Congestion {
         &self.congestion
     }
 
-    /// Its round-trip times.
+    /// Round-trip time and retransmission timeout.
     #[must_use]
     pub const fn rtt(&self) -> &RttEstimator {
         &self.rtt
     }
 
-    /// What it has counted.
+    /// Statistics.
     #[must_use]
     pub const fn counters(&self) -> &TcpCounters {
         &self.counters
     }
 
-    /// When [`Self::on_timeout`] is due.
+    /// Time at which [`Self::on_timeout`] is due.
     #[inline]
     #[must_use]
     pub const fn deadline(&self) -> Instant {
@@ -150,7 +149,7 @@ impl TcpSender {
         self.resend_bytes().is_some() || self.new_bytes(config) > 0
     }
 
-    /// The next segment to send, what was lost first (RFC 6675, 4, `NextSeg`).
+    /// The next segment to send, lost ones first (RFC 6675, 4, `NextSeg`).
     pub fn poll_transmit(&mut self, config: &TcpConfig, now: Instant) -> Option<Segment> {
         let segment = match self.resend_bytes().and_then(|_| self.board.resend(now)) {
             Some(block) => {
@@ -179,7 +178,7 @@ impl TcpSender {
         Some(Segment { block, is_retransmission: false })
     }
 
-    /// Bytes of the segment that is to be sent again and may.
+    /// Bytes of the next segment to resend, if the window permits it.
     #[inline]
     fn resend_bytes(&mut self) -> Option<u64> {
         if self.board.lost() == 0 {
@@ -189,7 +188,7 @@ impl TcpSender {
         (self.must_resend || self.board.pipe() + bytes <= self.window.bytes).then_some(bytes)
     }
 
-    /// Bytes of a new segment that may be sent.
+    /// Bytes of a new segment, if the window permits it.
     #[inline]
     fn new_bytes(&mut self, config: &TcpConfig) -> u64 {
         let bytes = (self.written - self.sent).min(u64::from(config.mss_bytes));
@@ -200,12 +199,12 @@ impl TcpSender {
             self.is_window_limited = true;
             return 0;
         }
-        // RFC 9293, 3.7.4 (Nagle): a small segment waits while anything is under way.
+        // RFC 9293, 3.7.4 (Nagle): a small segment waits while any byte is in flight.
         let is_small = bytes < u64::from(config.mss_bytes) && self.sent > self.acked;
         if is_small { 0 } else { bytes }
     }
 
-    /// An acknowledgement arrived. Returns the bytes that it acknowledges for the first time, in order.
+    /// Processes an acknowledgement. Returns the number of bytes that it newly acknowledges in order.
     pub fn on_ack(&mut self, config: &TcpConfig, now: Instant, ack: &Acknowledgement) -> u64 {
         if ack.offset < self.acked || ack.offset > self.sent {
             return 0;
@@ -228,7 +227,7 @@ impl TcpSender {
         bytes
     }
 
-    /// New data was acknowledged: the window moves, the timer starts again (RFC 6298, 5.2 and 5.3).
+    /// New data was acknowledged: updates the window, restarts the timer (RFC 6298, 5.2 and 5.3).
     fn advance(&mut self, config: &TcpConfig, now: Instant, acked: u64, congestion_echo: bool) {
         let event = AckEvent {
             now,
@@ -254,7 +253,7 @@ impl TcpSender {
         }
     }
 
-    /// RFC 6675, 5: losses that belong to no recovery begin one.
+    /// RFC 6675, 5: losses outside a recovery start one.
     fn enter_recovery(&mut self, in_flight: u64) {
         if self.phase != Phase::Open || self.board.lost() == 0 {
             return;
@@ -265,13 +264,13 @@ impl TcpSender {
         self.congestion.on_loss(&mut self.window, in_flight);
     }
 
-    /// The retransmission timer, if it is due (RFC 6298, 5.4 to 5.6); whether it was.
+    /// Fires the retransmission timer if it is due (RFC 6298, 5.4 to 5.6); true if it was.
     pub fn on_timeout(&mut self, config: &TcpConfig, now: Instant) -> bool {
         if now < self.deadline {
             return false;
         }
         self.counters.timeouts += 1;
-        // RFC 5681, 3.1: a segment that is lost again does not lower the threshold once more.
+        // RFC 5681, 3.1: a segment that is lost again does not lower the threshold again.
         if !matches!(self.phase, Phase::Timeout { .. }) {
             let in_flight = (self.board.pipe() + self.board.lost()).min(self.window.bytes);
             self.congestion.on_timeout(&mut self.window, in_flight);

@@ -1,14 +1,14 @@
-//! Sequence numbers of a header and offsets in the stream.
+//! Conversion between sequence numbers of a header and offsets in the stream.
 
-/// The number on the wire of the byte at `offset`, of a connection whose first byte has `first`.
+/// The number on the wire of the byte at `offset`, on a connection whose first byte has number `first`.
 #[inline]
 #[must_use]
 pub const fn sequence_number(first: u32, offset: u64) -> u32 {
     first.wrapping_add(offset as u32)
 }
 
-/// The offset that `number` stands for, the one nearest to `near` (RFC 9293, 3.4: numbers are compared modulo
-/// 2^32). Before the first byte there is none, so a number from there stands for a byte 2^32 later.
+/// The offset of sequence number `number` that is nearest to `near` (RFC 9293, 3.4: numbers are compared
+/// modulo 2^32). There is no offset before the first byte, so a number from there maps to a byte 2^32 later.
 #[inline]
 #[must_use]
 pub const fn offset_of(first: u32, number: u32, near: u64) -> u64 {

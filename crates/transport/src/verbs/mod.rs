@@ -1,18 +1,18 @@
 //! SEND, WRITE and READ on one reliable connection, for storage.
 //!
-//! [`crate::Requester`] is made for bulk WRITEs, of which a run has a million; this one carries every verb,
-//! one after the other in the order in which they were posted. A READ is one request packet that takes as
-//! many packet sequence numbers as its responses do (IBTA 9.7.3); the responses acknowledge it and everything
+//! [`crate::Requester`] is optimised for bulk WRITEs, a million per run; this module supports every verb,
+//! processed one after another in the order of posting. A READ is one request packet that takes as many
+//! packet sequence numbers as it has responses (IBTA 9.7.3); the responses acknowledge it and everything
 //! before it. Recovery is go-back-N.
 //!
-//! It differs from the standard in points that only a capture of a lossy fabric would show:
+//! It differs from the standard in points that are visible only in a capture of a lossy fabric:
 //!
-//! - Acknowledgements do not wait for the responses of READs before them, as they travel in a priority of
-//!   their own; the requester completes work in order all the same. So an ACK beyond a READ is no implied NAK
-//!   of it (9.7.5.1.1): what is missing at the end of a READ is asked for again after the timeout, elsewhere
-//!   when the next response arrives.
-//! - A responder asked again for a READ drops the responses that it has not sent from there on: the
-//!   requester, which went back, asks for them again.
+//! - Acknowledgements do not wait for the responses of earlier READs, as they have a separate priority; the
+//!   requester still completes work in order. So an ACK beyond a READ is no implied NAK of it (9.7.5.1.1):
+//!   responses missing at the end of a READ are requested again after the timeout, others when the next
+//!   response arrives.
+//! - When a READ is requested again, the responder drops its unsent responses from that PSN on: the requester
+//!   went back and requests them again.
 
 mod requester;
 mod responses;
@@ -24,19 +24,19 @@ pub use responses::{ReadResponse, ReadResponses, Wanted, wanted};
 use crate::Position;
 use wire::Opcode;
 
-/// What a work request does.
+/// Operation of a work request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verb {
-    /// Fills a buffer that the responder has posted.
+    /// Writes to a receive buffer posted by the responder.
     Send,
-    /// Fills memory of the responder.
+    /// Writes to memory of the responder.
     Write,
-    /// Has the responder send from its memory.
+    /// Reads memory of the responder.
     Read,
 }
 
 impl Verb {
-    /// The operation code of a request at that place of its message.
+    /// Operation code of a request packet at this position of its message.
     #[must_use]
     pub const fn opcode(self, position: Position) -> Opcode {
         let (first, last) = (position.starts_message(), position.ends_message());

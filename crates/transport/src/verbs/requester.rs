@@ -1,4 +1,4 @@
-//! The requester of a connection with every verb.
+//! The requester of a connection that supports every verb.
 
 use super::Verb;
 use crate::in_flight::InFlight;
@@ -8,20 +8,21 @@ use std::collections::VecDeque;
 use units::Instant;
 use wire::Psn;
 
-/// A posted work request, in packet sequence numbers since the connection began.
+/// A posted work request. `first` and `end` are packet sequence numbers counted from the start of the
+/// connection.
 #[derive(Clone, Copy, Debug)]
 struct Work {
     verb: Verb,
     first: u64,
-    /// One past its last.
+    /// One past its last packet.
     end: u64,
     bytes: u64,
 }
 
-/// A READ request that was sent and is not answered in full.
+/// A READ request that was sent and is not answered completely.
 #[derive(Clone, Copy, Debug)]
 struct Reading {
-    /// The response that comes next.
+    /// The next expected response.
     next: u64,
     /// One past its last response.
     end: u64,
@@ -30,61 +31,62 @@ struct Reading {
 /// A request to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VerbTransmit {
-    /// What it does.
+    /// Operation of the request.
     pub verb: Verb,
-    /// The packet. Of a READ request `message_bytes` is what it asks for, and there is no payload.
+    /// The packet. For a READ request `message_bytes` is the number of bytes requested, and there is no
+    /// payload.
     pub transmit: Transmit,
 }
 
-/// The response to a READ that comes next.
+/// The next expected response to a READ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Awaited {
     pub(crate) psn: Psn,
-    /// Which of the uncompleted work requests it belongs to, the oldest being 0.
+    /// Index of its work request among the uncompleted ones; 0 is the oldest.
     pub(crate) work: usize,
-    /// Offset of its payload in that [bytes].
+    /// Offset of its payload in the work request [bytes].
     pub(crate) offset_bytes: u64,
     /// Its payload [bytes].
     pub(crate) payload_bytes: u32,
-    /// It is the last to its request.
+    /// Whether it is the last response to its request.
     pub(crate) is_last: bool,
 }
 
-/// What the response to a READ led to.
+/// Effect of a response to a READ.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ResponseOutcome {
-    /// It came in its turn: its payload is placed.
+    /// It was the expected one: its payload is placed.
     pub is_placed: bool,
-    /// It came ahead of its turn.
+    /// It arrived before an earlier one.
     pub is_early: bool,
     /// Work completed by it.
     pub completed: AckOutcome,
 }
 
-/// The requester. The timer runs while something sent is unacknowledged, and from going back until something
-/// is sent only if a READ is still being answered.
+/// The requester. The timer runs while a sent packet is unacknowledged; between going back and the next
+/// packet it runs only if a READ is still being answered.
 #[derive(Clone, Debug)]
 pub struct VerbRequester {
     flight: InFlight,
-    /// The oldest that is not complete.
+    /// The oldest uncompleted packet sequence number.
     unacked: u64,
-    /// Acknowledged up to here, but for READs that are being answered.
+    /// Acknowledged up to here, except READs that are being answered.
     acknowledged: u64,
-    /// READs that are being answered, oldest first.
+    /// READs being answered, oldest first.
     readings: VecDeque<Reading>,
-    /// How many there may be.
+    /// Maximum of READs being answered.
     readings_max: usize,
-    /// The missing response has been asked for again.
+    /// The missing response has been requested again.
     gap_noticed: bool,
-    /// Posted and not completed, oldest first.
+    /// Uncompleted work requests, oldest first.
     work: VecDeque<Work>,
-    /// Place in `work` of what is sent next.
+    /// Index in `work` of the next packet to send.
     sending: usize,
 }
 
 impl VerbRequester {
-    /// A connection whose first packet will carry `initial_psn`, with at most `readings_max` READ requests
-    /// unanswered.
+    /// A connection whose first packet has PSN `initial_psn`, with at most `readings_max` unanswered READ
+    /// requests.
     #[must_use]
     pub const fn new(initial_psn: Psn, readings_max: usize) -> Self {
         Self {
@@ -99,14 +101,14 @@ impl VerbRequester {
         }
     }
 
-    /// Posts a work request. WRITEs and READs are cut into messages; a SEND has to fit one. One of no bytes is
-    /// a packet without payload, be it the response.
+    /// Posts a work request. WRITEs and READs are split into messages; a SEND must fit into one. A request of
+    /// 0 bytes is a packet without payload, for a READ its response.
     pub fn post(&mut self, config: &Config, verb: Verb, bytes: u64) {
         let first = self.work.back().map_or_else(|| self.next(), |work| work.end);
         self.work.push_back(Work { verb, first, end: first + config.packets(bytes), bytes });
     }
 
-    /// What is sent next.
+    /// The next packet sequence number to send.
     fn next(&self) -> u64 {
         self.unacked + u64::from(self.flight.ahead())
     }
@@ -116,13 +118,13 @@ impl VerbRequester {
         self.unacked + u64::from(self.flight.outstanding())
     }
 
-    /// Something is posted that may be sent: the window is for packets, READs have a limit of their own.
+    /// Whether a packet may be sent: the window limits SENDs and WRITEs, `readings_max` limits READs.
     #[must_use]
     pub fn can_transmit(&self, config: &Config) -> bool {
         self.can_transmit_within(config.window_packets)
     }
 
-    /// The same with another window, which may be a rate controller's.
+    /// Whether a packet may be sent within another window, such as a rate controller's.
     #[must_use]
     pub fn can_transmit_within(&self, window_packets: u32) -> bool {
         !self.flight.is_failed()
@@ -132,13 +134,13 @@ impl VerbRequester {
             })
     }
 
-    /// Packets sent and not acknowledged; responses to READs are none of them.
+    /// Packets sent and not acknowledged, without responses to READs.
     pub(crate) fn outstanding_packets(&self) -> u64 {
         let responses = self.readings.iter().map(|reading| reading.end - reading.next.max(self.unacked));
         u64::from(self.flight.ahead()) - responses.sum::<u64>()
     }
 
-    /// The next request, if there is one that may be sent.
+    /// The next request, if one may be sent.
     pub fn poll_transmit(&mut self, config: &Config, now: Instant) -> Option<VerbTransmit> {
         if !self.can_transmit(config) {
             return None;
@@ -147,7 +149,7 @@ impl VerbRequester {
         let cursor = Cursor::at(config, work.bytes, self.next() - work.first);
         let transmit = self.describe(config, work.verb, &cursor);
         let packets = match work.verb {
-            // One without data has one response.
+            // A READ of 0 bytes has one response.
             Verb::Read => (cursor.packets_left(config) as u32).max(1),
             Verb::Send | Verb::Write => 1,
         };
@@ -168,7 +170,7 @@ impl VerbRequester {
         let transmit = Transmit {
             psn: self.flight.next_psn(),
             position,
-            // The response is the acknowledgement.
+            // The response acknowledges the READ.
             ack_request: !is_read && position.ends_message(),
             payload_bytes: if is_read { 0 } else { cursor.payload_bytes(config) },
             message_bytes: u64::from(if is_read { cursor.message_left() } else { cursor.message_bytes }),
@@ -179,12 +181,12 @@ impl VerbRequester {
         VerbTransmit { verb, transmit }
     }
 
-    /// An ACK for everything up to and with `psn`.
+    /// Processes an ACK for everything up to and including `psn`.
     pub fn on_ack(&mut self, config: &Config, now: Instant, psn: Psn) -> AckOutcome {
         self.acknowledge(config, now, self.sequence_of(psn) + 1)
     }
 
-    /// A NAK "PSN sequence error": everything before `psn` arrived, `psn` did not. Goes back to it.
+    /// Processes a NAK "PSN sequence error": everything before `psn` arrived, `psn` did not. Goes back to it.
     pub fn on_nak(&mut self, config: &Config, now: Instant, psn: Psn) -> AckOutcome {
         let missing = self.sequence_of(psn);
         let outcome = self.acknowledge(config, now, missing);
@@ -194,7 +196,7 @@ impl VerbRequester {
         outcome
     }
 
-    /// A response to a READ.
+    /// Processes a response to a READ.
     pub fn on_read_response(&mut self, config: &Config, now: Instant, psn: Psn) -> ResponseOutcome {
         let sequence = self.sequence_of(psn);
         let sent = self.sent();
@@ -204,8 +206,7 @@ impl VerbRequester {
         let expected = reading.next;
         if sequence != expected as i64 {
             let is_early = sequence > expected as i64 && sequence < sent as i64;
-            // IBTA 9.7.5.2.8: a response ahead of its turn tells that those before it are lost; once for each
-            // gap.
+            // IBTA 9.7.5.2.8: an early response implies that those before it are lost; acted on once per gap.
             if is_early && !std::mem::replace(&mut self.gap_noticed, true) {
                 self.go_back(config, now, expected);
             }
@@ -220,8 +221,8 @@ impl VerbRequester {
         ResponseOutcome { is_placed: true, is_early: false, completed }
     }
 
-    /// An ACK of a responder that sends nothing out of order: responses before it that have not come are
-    /// lost, and are asked for again, once for each gap (IBTA 9.7.5.1.1, implied NAK).
+    /// Processes an ACK of a responder that sends everything in order: earlier responses that have not
+    /// arrived are lost, and are requested again, once per gap (IBTA 9.7.5.1.1, implied NAK).
     pub(crate) fn on_ordered_ack(&mut self, config: &Config, now: Instant, psn: Psn) -> AckOutcome {
         let sequence = self.sequence_of(psn);
         let outcome = self.on_ack(config, now, psn);
@@ -237,7 +238,7 @@ impl VerbRequester {
         outcome
     }
 
-    /// The response that comes next.
+    /// The next expected response.
     pub(crate) fn awaited(&self, config: &Config) -> Option<Awaited> {
         let reading = self.readings.front()?;
         let place = self.work.partition_point(|work| work.end <= reading.next);
@@ -252,15 +253,15 @@ impl VerbRequester {
         })
     }
 
-    /// The place among the work requests not completed of the packet, or response, with that PSN; none if it
-    /// is not under way.
+    /// Index among the uncompleted work requests of the packet or response `psn`; `None` if it is not in
+    /// flight.
     pub(crate) fn work_at(&self, psn: Psn) -> Option<usize> {
         let sequence = u64::try_from(self.sequence_of(psn)).ok()?;
         let is_under_way = (self.unacked..self.sent()).contains(&sequence);
         is_under_way.then(|| self.work.partition_point(|work| work.end <= sequence))
     }
 
-    /// When [`Self::on_timeout`] is due.
+    /// Time at which [`Self::on_timeout`] is due.
     #[must_use]
     pub const fn deadline(&self) -> Instant {
         self.flight.deadline
@@ -275,25 +276,25 @@ impl VerbRequester {
         outcome
     }
 
-    /// The retries are used up.
+    /// Whether the retries are exhausted.
     #[must_use]
     pub fn is_failed(&self) -> bool {
         self.flight.is_failed()
     }
 
-    /// The sequence with that PSN that is closest to the oldest one that is not complete; negative before the
-    /// first.
+    /// The packet sequence number, counted from the start, with this PSN that is closest to the oldest
+    /// uncompleted one; negative before the first.
     fn sequence_of(&self, psn: Psn) -> i64 {
         self.unacked as i64 + self.flight.packets_before(psn)
     }
 
-    /// Everything before `end` has arrived, but for READs that are being answered.
+    /// Everything before `end` has arrived, except READs that are being answered.
     fn acknowledge(&mut self, config: &Config, now: Instant, end: i64) -> AckOutcome {
         if end > self.sent() as i64 || self.flight.is_failed() {
             return AckOutcome::default();
         }
         self.acknowledged = self.acknowledged.max(end.max(0) as u64);
-        // What is to be sent again is acknowledged again.
+        // Packets to be resent will be acknowledged again.
         let limit = self.readings.front().map_or_else(|| self.next(), |reading| reading.next);
         let reached = self.acknowledged.min(limit);
         let count = reached.saturating_sub(self.unacked) as i64;
@@ -304,7 +305,7 @@ impl VerbRequester {
         AckOutcome { completed: self.retire(), packets: progress.packets }
     }
 
-    /// Drops completed work from the front.
+    /// Removes completed work from the front.
     fn retire(&mut self) -> u32 {
         let mut completed = 0;
         while self.work.front().is_some_and(|work| work.end <= self.unacked) {
@@ -315,7 +316,7 @@ impl VerbRequester {
         completed
     }
 
-    /// Sends again from `sequence` on; READs before it go on.
+    /// Resends from `sequence` on; READs before it continue.
     fn go_back(&mut self, config: &Config, now: Instant, sequence: u64) {
         self.flight.go_back((sequence - self.unacked) as u32);
         self.acknowledged = self.acknowledged.min(sequence);

@@ -1,21 +1,21 @@
-//! The responder's part of a READ: its responses, in the order of the requests.
+//! The responder's side of READs: responses, in the order of the requests.
 
 use crate::segment::Cursor;
 use crate::{Config, Position};
 use std::collections::VecDeque;
 use wire::Psn;
 
-/// What a READ request asks for.
+/// Range requested by a READ request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wanted {
     /// Payload of its responses [bytes].
     pub bytes: u64,
-    /// How many there are.
+    /// Number of responses.
     pub packets: u32,
 }
 
-/// What the READ request at place `packet` of a work request of `bytes` asks for: the rest of the message
-/// there. None beyond its end.
+/// The range requested by the READ request at packet `packet` of a work request of `bytes`: the rest of the
+/// message there. `None` beyond the end of the work request.
 #[must_use]
 pub fn wanted(config: &Config, bytes: u64, packet: u64) -> Option<Wanted> {
     (packet < config.packets(bytes)).then(|| {
@@ -27,13 +27,13 @@ pub fn wanted(config: &Config, bytes: u64, packet: u64) -> Option<Wanted> {
 /// A response to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReadResponse<T = u32> {
-    /// Its packet sequence number, of the requester's.
+    /// Packet sequence number, in the requester's numbering.
     pub psn: Psn,
-    /// Its place among the responses to its request.
+    /// Position among the responses to its request.
     pub position: Position,
     /// Payload [bytes].
     pub payload_bytes: u32,
-    /// What the request was told apart by.
+    /// Identifies the request.
     pub tag: T,
 }
 
@@ -46,7 +46,7 @@ struct Pending<T> {
     tag: T,
 }
 
-/// The responses that a responder has still to send. Its owner tells requests apart by a tag.
+/// Responses that a responder has still to send. The owner identifies requests by a tag.
 #[derive(Clone, Debug)]
 pub struct ReadResponses<T = u32> {
     queue: VecDeque<Pending<T>>,
@@ -59,25 +59,25 @@ impl<T> Default for ReadResponses<T> {
 }
 
 impl<T: Copy> ReadResponses<T> {
-    /// Answers the request at `psn` with `bytes`, after those before it. What was to be sent from `psn` on is
-    /// not: the requester went back.
+    /// Queues responses of `bytes` to the request at `psn`, after those to earlier requests. Drops queued
+    /// responses from `psn` on, since the requester went back.
     pub fn answer(&mut self, psn: Psn, bytes: u64, tag: T) {
         self.queue.retain(|pending| pending.psn.distance_from(psn) < 0);
         self.queue.push_back(Pending { psn, left_bytes: bytes, has_begun: false, tag });
     }
 
-    /// Sends nothing more of what was asked for.
+    /// Drops all queued responses.
     pub fn clear(&mut self) {
         self.queue.clear();
     }
 
-    /// There is nothing to send.
+    /// Whether there is nothing to send.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.queue.is_empty()
     }
 
-    /// Requests that are not answered in full.
+    /// Number of requests not answered completely.
     #[must_use]
     pub fn len(&self) -> usize {
         self.queue.len()

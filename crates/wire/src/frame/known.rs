@@ -1,4 +1,4 @@
-//! Known answers: frames made by scapy 2.8.0 (`testdata/known_frames.py` says how), not by this crate.
+//! Known answers: frames built by scapy 2.8.0 (see `testdata/known_frames.py`), not by this crate.
 //!
 //! The masks of the ICRC in that script were also checked by hand against a congestion notification packet
 //! captured from a ConnectX-4 Lx adapter.
@@ -16,7 +16,7 @@ fn bytes(hex: &str) -> Vec<u8> {
     (0..hex.len()).step_by(2).map(|at| u8::from_str_radix(&hex[at..at + 2], 16).unwrap()).collect()
 }
 
-/// ICRC, as it stands in the packet, and frame with FCS of this name.
+/// ICRC as stored in the packet, and frame with FCS, of this name.
 fn known(name: &str) -> (Vec<u8>, Vec<u8>) {
     let line = KNOWN_FRAMES.lines().find(|line| line.split(' ').next() == Some(name)).unwrap();
     let [_, icrc, frame] = line.split(' ').collect::<Vec<_>>().try_into().unwrap();
@@ -58,7 +58,7 @@ fn immediate() -> Immediate {
     Immediate([1, 2, 3, 4])
 }
 
-/// Checks both directions against the known frame, and that its ICRC is the one scapy computed.
+/// Checks emit and parse against the known frame, and its ICRC against the one computed by scapy.
 #[track_caller]
 fn check(name: &str, network: Network, bth: bth::Repr, extension: Extension, payload: &[u8]) {
     let frame = RoceFrame::new(network, bth, extension, payload).unwrap();

@@ -43,7 +43,7 @@ fn send_only(payload: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// Changes bytes of the frame and makes checksum and ICRC those of the changed frame.
+/// Changes bytes of the frame and recomputes its checksum and ICRC.
 fn repaired(mut frame: Vec<u8>, change: impl FnOnce(&mut [u8])) -> Vec<u8> {
     change(&mut frame);
     let checksum = ipv4::Packet::new(&frame[IPV4_OFFSET..]).unwrap().expected_checksum();
@@ -206,7 +206,8 @@ proptest! {
         let at = at.index(bytes.len());
         bytes[at] ^= flip;
         bytes.resize(bytes.len().max(ethernet::MIN_FRAME_BYTES), 0);
-        // Addresses are the link's, FECN and BECN the switches'; IPv4 checksum and ICRC cover the rest.
+        // MAC addresses are not covered, FECN and BECN may be changed by switches; IPv4 checksum and ICRC
+        // cover the rest.
         let free = at < 12 || at == BTH_OFFSET + bth::RESV8A_OFFSET;
         prop_assert!(free || RoceFrame::parse(&bytes).is_err(), "byte {}", at);
     }
