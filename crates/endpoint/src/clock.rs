@@ -1,29 +1,29 @@
-//! Real time.
+//! Monotonic real-time clock.
 
 use std::mem;
 use units::Instant;
 
-/// The host's monotonic clock, counted from some start. Copies of it have the same start.
+/// The host's monotonic clock, relative to a start time. Copies share the same start time.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
-    /// `CLOCK_MONOTONIC` at the start [ns].
+    /// Value of `CLOCK_MONOTONIC` at the start [ns].
     start_ns: u64,
 }
 
 impl Clock {
-    /// One that starts now.
+    /// A clock that starts now.
     #[must_use]
     pub fn start() -> Self {
         Self { start_ns: monotonic_ns() }
     }
 
-    /// The time since its start, in whole nanoseconds.
+    /// Time since the start, in whole nanoseconds.
     #[must_use]
     pub fn now(&self) -> Instant {
         self.at(monotonic_ns())
     }
 
-    /// The time of a value of `CLOCK_MONOTONIC`; its start for what was before.
+    /// Converts a value of `CLOCK_MONOTONIC`; values before the start give the start.
     #[must_use]
     pub const fn at(&self, monotonic_ns: u64) -> Instant {
         // 2^64 ps are 213 days.
@@ -31,12 +31,12 @@ impl Clock {
     }
 }
 
-/// `CLOCK_MONOTONIC`, which all processes of a host have in common [ns].
+/// Current value of `CLOCK_MONOTONIC`, which is common to all processes of a host [ns].
 #[must_use]
 pub fn monotonic_ns() -> u64 {
-    // SAFETY: all zero is a valid value of this plain structure of C.
+    // SAFETY: all zeros is a valid value of this plain C structure.
     let mut time: libc::timespec = unsafe { mem::zeroed() };
-    // SAFETY: the structure outlives the call, which every Linux answers.
+    // SAFETY: the structure outlives the call; every Linux supports this clock.
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }

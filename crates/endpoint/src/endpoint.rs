@@ -1,4 +1,4 @@
-//! A socket and the queue pairs that share it.
+//! UDP sockets and the RoCE queue pairs that share them.
 
 use crate::identifications::Identifications;
 use crate::limit::RateLimit;
@@ -18,20 +18,20 @@ use units::{Instant, Span};
 use wire::Opcode;
 use wire::ipv4::Ecn;
 
-/// Packets that a queue pair sends before the next one has its turn: what one call takes of full ones.
+/// Packets that a queue pair sends before the next one is scheduled: one call with full packets.
 const BURST_PACKETS: usize = 16;
-/// Bursts that are sent before something is received.
+/// Bursts sent before the socket is read again.
 const SENT_AT_ONCE: usize = 16;
-/// Calls that receive before something is sent.
+/// Receive calls before anything is sent.
 const RECEIVED_AT_ONCE: usize = 16;
 
-/// Why a queue pair cannot be had.
+/// Error of adding a queue pair.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ConnectError {
-    /// Settings that no queue pair can have.
+    /// Invalid queue pair settings.
     #[error(transparent)]
     Settings(#[from] SettingsError),
-    /// More memory is registered than there is.
+    /// The registered region is larger than the memory.
     #[error("{registered} bytes are registered of {bytes} bytes of memory")]
     Memory {
         /// Size of the region in the settings.
@@ -39,22 +39,33 @@ pub enum ConnectError {
         /// Size of the memory.
         bytes: usize,
     },
-    /// A queue pair of the endpoint has the number already.
+    /// Another queue pair of the endpoint has this number.
     #[error("queue pair number {0:#x} is taken")]
     Number(u32),
-    /// The UDP source port cannot be had.
+    /// The UDP source port cannot be opened.
     #[error("UDP source port {port}: {error}")]
     SourcePort {
         /// The port.
         port: u16,
-        /// What the host says.
+        /// Error of the operating system.
         error: String,
     },
 }
 
-/// A socket and the queue pairs that share it: they take turns of some packets each.
+/// UDP sockets and the queue pairs that share them, served round robin in bursts of packets.
+///
+/// - Constructors: [`bind`](Self::bind), [`bind_with`](Self::bind_with); queue pairs are added by
+///   [`connect`](Self::connect) and [`connect_from`](Self::connect_from).
+/// - Work requests: the `post_` methods.
+/// - Progress: [`turn`](Self::turn), to be called in a loop.
+/// - Completions: [`poll_completion`](Self::poll_completion), or per queue pair with
+///   [`pair_mut`](Self::pair_mut).
+/// - Counters: [`received_datagrams`](Self::received_datagrams),
+///   [`refused_datagrams`](Self::refused_datagrams), [`socket_drops`](Self::socket_drops),
+///   [`unsent`](Self::unsent), [`dropped_packets`](Self::dropped_packets),
+///   [`wrong_bytes`](Self::wrong_bytes).
 pub struct Endpoint {
-    /// The first receives everything; each sends the packets of some queue pairs.
+    /// The first receives all datagrams; each sends the packets of the queue pairs assigned to it.
     sockets: Vec<Socket>,
     options: Options,
     clock: Clock,
@@ -63,14 +74,14 @@ pub struct Endpoint {
     numbers: Numbers,
     schedule: Schedule,
     limit: Option<RateLimit>,
-    /// The transmitter of the port, if a rate of the port is set.
+    /// Transmitter of the port, if [`Options::port_rate_bps`] is set.
     transmitter: Option<Transmitter>,
-    /// Packets in flight reached their limit, so that ready queue pairs could not send.
+    /// In-flight packets reached their limit, so ready queue pairs could not send.
     was_full: bool,
     outbox: Outbox,
     inbox: Vec<u8>,
     identifications: Identifications,
-    /// Queue pairs with completions to poll, perhaps more than once.
+    /// Queue pairs with completions to poll; may contain duplicates.
     completed: VecDeque<PairId>,
     received_datagrams: u64,
     refused_datagrams: u64,
@@ -78,16 +89,16 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// One that is bound to an address of the host; port 0 takes any. `loss` says which of its packets it
-    /// drops on purpose.
+    /// Creates an endpoint bound to an address of the host; port 0 selects any free port. `loss` selects the
+    /// outgoing packets that are dropped on purpose.
     ///
     /// # Errors
-    /// What the host says, and `InvalidInput` for the address of all interfaces.
+    /// Error of the operating system; `InvalidInput` for the unspecified address (0.0.0.0).
     pub fn bind(local: SocketAddrV4, clock: Clock, loss: Loss) -> io::Result<Self> {
         Self::bind_with(local, clock, loss, Options::default())
     }
 
-    /// The same, told more.
+    /// Same as [`Self::bind`], with options.
     ///
     /// # Errors
     /// As for [`Self::bind`].
@@ -113,14 +124,14 @@ impl Endpoint {
         })
     }
 
-    /// The address that it is bound to.
+    /// Local address of the receiving socket.
     #[must_use]
     pub fn local(&self) -> SocketAddrV4 {
         self.sockets[0].local()
     }
 
-    /// Adds a queue pair whose peer is at that address. Its work reads and fills `memory`, of which the peer
-    /// may write to, and read if [`Settings::reads`] says so, the first [`Region::bytes`] of [`Settings::memory`].
+    /// Adds a queue pair connected to `peer`. Its work requests read and fill `memory`. The peer may write to
+    /// the first [`Region::bytes`] of [`Settings::memory`], and read them if [`Settings::reads`] permits.
     ///
     /// # Errors
     /// [`ConnectError`], without side effect.
@@ -133,12 +144,12 @@ impl Endpoint {
         self.connect_from(self.local().port(), settings, peer, memory)
     }
 
-    /// The same, of which packets leave from that UDP source port, which switches choose their path by. They
-    /// come to the port of the endpoint all the same. Beyond [`Options::source_ports_max`] ports it shares
-    /// one that is open.
+    /// Same as [`Self::connect`], with a UDP source port, by which switches select the path (ECMP). Packets
+    /// of the peer still arrive at the endpoint's own port. If [`Options::source_ports_max`] ports are open,
+    /// the queue pair uses one of those.
     ///
     /// # Errors
-    /// [`ConnectError`], without side effect but a port that is open.
+    /// [`ConnectError`]; the only side effect may be an open port.
     pub fn connect_from(
         &mut self,
         source_port: u16,
@@ -164,15 +175,15 @@ impl Endpoint {
         Ok(PairId(place))
     }
 
-    /// Sets the traffic classes of the packets that a queue pair sends from now on.
+    /// Sets the traffic classes of packets that a queue pair sends from now on.
     ///
     /// # Panics
-    /// When the queue pair is not of this endpoint.
+    /// When the queue pair does not belong to this endpoint.
     pub fn set_classes(&mut self, pair: PairId, classes: Classes) {
         self.pairs[pair.0].classes = classes;
     }
 
-    /// Which of the sockets sends from that port.
+    /// Index of the socket that sends from that port; opens it if necessary.
     fn open_port(&mut self, port: u16) -> Result<usize, ConnectError> {
         if let Some(found) = self.sockets.iter().position(|socket| socket.local().port() == port) {
             return Ok(found);
@@ -187,13 +198,13 @@ impl Endpoint {
         Ok(self.sockets.len() - 1)
     }
 
-    /// Posts a WRITE of part of the memory to `remote_address` of the peer's.
+    /// Posts a WRITE of a range of the memory to `remote_address` of the peer.
     ///
     /// # Errors
     /// See [`QueuePair::post_write`].
     ///
     /// # Panics
-    /// When the part is not within the memory.
+    /// When the range exceeds the memory.
     pub fn post_write(
         &mut self,
         pair: PairId,
@@ -203,14 +214,14 @@ impl Endpoint {
         self.post(pair, part, |queue_pair, bytes| queue_pair.post_write(remote_address, bytes))
     }
 
-    /// Posts a READ of the peer's memory from `remote_address` on into part of the memory, which is filled when
+    /// Posts a READ of the peer's memory at `remote_address` into a range of the memory, which is filled when
     /// the work completes.
     ///
     /// # Errors
     /// See [`QueuePair::post_read`].
     ///
     /// # Panics
-    /// When the part is not within the memory, or the memory is one that several queue pairs share.
+    /// When the range exceeds the memory, or the memory is shared by several queue pairs.
     pub fn post_read(
         &mut self,
         pair: PairId,
@@ -222,24 +233,24 @@ impl Endpoint {
         self.post(pair, part, |queue_pair, bytes| queue_pair.post_read(remote_address, bytes))
     }
 
-    /// Posts a SEND of part of the memory.
+    /// Posts a SEND of a range of the memory.
     ///
     /// # Errors
     /// See [`QueuePair::post_send`].
     ///
     /// # Panics
-    /// When the part is not within the memory.
+    /// When the range exceeds the memory.
     pub fn post_send(&mut self, pair: PairId, part: Range<usize>) -> Result<WorkId, PostError> {
         self.post(pair, part, QueuePair::post_send)
     }
 
-    /// The same as [`Self::post_write`], with a word for the peer: it completes the oldest receive there.
+    /// Same as [`Self::post_write`], with immediate data, which completes the oldest receive of the peer.
     ///
     /// # Errors
     /// See [`QueuePair::post_write_with_immediate`].
     ///
     /// # Panics
-    /// When the part is not within the memory.
+    /// When the range exceeds the memory.
     pub fn post_write_with_immediate(
         &mut self,
         pair: PairId,
@@ -252,13 +263,13 @@ impl Endpoint {
         })
     }
 
-    /// The same as [`Self::post_send`], with a word for the peer.
+    /// Same as [`Self::post_send`], with immediate data.
     ///
     /// # Errors
     /// See [`QueuePair::post_send_with_immediate`].
     ///
     /// # Panics
-    /// When the part is not within the memory.
+    /// When the range exceeds the memory.
     pub fn post_send_with_immediate(
         &mut self,
         pair: PairId,
@@ -268,20 +279,20 @@ impl Endpoint {
         self.post(pair, part, |queue_pair, bytes| queue_pair.post_send_with_immediate(bytes, immediate))
     }
 
-    /// Posts a receive into part of the memory; for a WRITE with immediate, part of no bytes is enough.
+    /// Posts a receive into a range of the memory; an empty range suffices for a WRITE with immediate.
     ///
     /// # Errors
     /// See [`QueuePair::post_receive`].
     ///
     /// # Panics
-    /// When the part is not within the memory.
+    /// When the range exceeds the memory.
     pub fn post_receive(&mut self, pair: PairId, part: Range<usize>) -> Result<WorkId, PostError> {
         let now = self.clock.now();
         let posted = &mut self.pairs[pair.0];
         let capacity_bytes = posted.memory().bytes()[part.clone()].len() as u64;
         let work = posted.queue_pair.post_receive(capacity_bytes)?;
         posted.receives().push(work, part);
-        // Under selective recovery the peer's message may have been waiting for it.
+        // With selective recovery, a message of the peer may have been waiting for this receive.
         self.collect(pair.0, now);
         Ok(work)
     }
@@ -296,23 +307,23 @@ impl Endpoint {
         let bytes = posted.memory().bytes()[part.clone()].len() as u64;
         let work = post(&mut posted.queue_pair, bytes)?;
         posted.sends().push(work, part);
-        // Sooner or later; when, its turn shows.
+        // Ready at some later time; the scheduler finds out when it serves the queue pair.
         self.update(pair.0, Instant(u64::MAX - 1));
         Ok(work)
     }
 
-    /// A queue pair.
+    /// A queue pair of this endpoint.
     #[must_use]
     pub fn pair(&self, pair: PairId) -> &Pair {
         &self.pairs[pair.0]
     }
 
-    /// A queue pair, to poll.
+    /// A queue pair of this endpoint, for polling.
     pub fn pair_mut(&mut self, pair: PairId) -> &mut Pair {
         &mut self.pairs[pair.0]
     }
 
-    /// The next end of a work request of any queue pair.
+    /// Next completion of a work request on any queue pair.
     pub fn poll_completion(&mut self) -> Option<(PairId, Ended)> {
         while let Some(&pair) = self.completed.front() {
             if let Some(ended) = self.pairs[pair.0].poll_completion() {
@@ -323,61 +334,61 @@ impl Endpoint {
         None
     }
 
-    /// Its clock.
+    /// The clock of the endpoint.
     #[must_use]
     pub const fn clock(&self) -> Clock {
         self.clock
     }
 
-    /// Room for what has arrived and was not taken in, as the kernel counts: twice what packets carry, or
-    /// more [bytes].
+    /// Size of the socket's receive buffer as the kernel accounts it: at least twice the size of the packets
+    /// that fit [bytes].
     #[must_use]
     pub fn receive_buffer_bytes(&self) -> u64 {
         self.sockets[0].receive_buffer_bytes()
     }
 
-    /// Datagrams that found no room there.
+    /// Datagrams dropped because the socket's receive buffer was full.
     #[must_use]
     pub fn socket_drops(&self) -> u64 {
         self.sockets[0].drops()
     }
 
-    /// Bytes that peers have written and that are not what was expected: see [`Memory::Checked`].
+    /// Bytes written by peers that differ from the expected ones: see [`Memory::Checked`].
     #[must_use]
     pub fn wrong_bytes(&self) -> u64 {
         self.pairs.iter().map(|pair| pair.memory().wrong_bytes()).sum()
     }
 
-    /// Datagrams that have arrived, whatever became of them.
+    /// Datagrams received, including refused ones.
     #[must_use]
     pub const fn received_datagrams(&self) -> u64 {
         self.received_datagrams
     }
 
-    /// Calls that could not send for want of a way, and why one of them could not.
+    /// Number of send calls that failed for lack of a route, with the error of one of them.
     #[must_use]
     pub fn unsent(&self) -> (u64, Option<String>) {
         let calls = self.sockets.iter().map(|socket| socket.unsent().0).sum();
         (calls, self.sockets.iter().find_map(|socket| socket.unsent().1).map(ToString::to_string))
     }
 
-    /// Datagrams that were no packets for one of its queue pairs.
+    /// Datagrams that were not valid packets for a queue pair of this endpoint.
     #[must_use]
     pub const fn refused_datagrams(&self) -> u64 {
         self.refused_datagrams
     }
 
-    /// Packets that it has dropped on purpose.
+    /// Packets dropped on purpose.
     #[must_use]
     pub const fn dropped_packets(&self) -> u64 {
         self.dropped_packets
     }
 
-    /// Takes in what has arrived and sends what may be sent; if there was nothing of either, waits for
-    /// something to do, but no longer than `patience`.
+    /// Performs one iteration: receives, then sends as permitted. If there was nothing to do, waits for an
+    /// event, at most `patience`.
     ///
     /// # Errors
-    /// What the host says of the socket.
+    /// Socket error of the operating system.
     pub fn turn(&mut self, patience: Span) -> io::Result<()> {
         let received = self.receive()?;
         let sent = self.transmit()?;
@@ -390,7 +401,7 @@ impl Endpoint {
         if wait > Span::ZERO { self.sockets[0].wait(wait.min(patience)) } else { Ok(()) }
     }
 
-    /// Takes in what has arrived, up to some calls; returns how many packets.
+    /// Receives with a limited number of calls; returns the number of packets.
     fn receive(&mut self) -> io::Result<usize> {
         let mut inbox = mem::take(&mut self.inbox);
         let received = self.receive_into(&mut inbox);
@@ -407,10 +418,10 @@ impl Endpoint {
         Ok((self.received_datagrams - before) as usize)
     }
 
-    /// Hands datagrams that came in one piece to their queue pairs, of which each is looked at again once.
+    /// Processes datagrams that arrived in one call; updates each affected queue pair once.
     fn take_in(&mut self, bytes: &[u8], datagrams: &Datagrams) {
         let now = self.clock.now();
-        // What was cut apart for the way is numbered from 0, and put together again in this order.
+        // The segments of one send call are numbered from 0 (GSO) and reassembled here in this order (GRO).
         let (mut identification, mut touched) = (0, None);
         for datagram in bytes.chunks(datagrams.segment_bytes.max(1)) {
             self.received_datagrams += 1;
@@ -428,8 +439,8 @@ impl Endpoint {
         }
     }
 
-    /// Hands a datagram to its queue pair and returns the place of that and the IPv4 identification, which is
-    /// `likely` that one; none if it is not for any.
+    /// Passes a datagram to its queue pair; returns the index of the queue pair and the IPv4 identification,
+    /// which probably is `likely`. `None` if no queue pair accepts it.
     fn handle(
         &mut self,
         datagram: &[u8],
@@ -441,7 +452,7 @@ impl Endpoint {
         let packet = Received::decode(packet).ok()?.with_mark(datagrams.ecn == Ecn::CongestionExperienced);
         let place = self.numbers.place(packet.destination().value())?;
         let pair = &mut self.pairs[place];
-        // As a connection has two ends, others have no part in it. The source port is the peer's to choose
+        // A connection has two ends; packets of other hosts are refused. The source port is the peer's choice
         // (IBTA annex A17.3.1.2).
         if pair.peer.ip() != datagrams.from.ip() {
             return None;
@@ -452,7 +463,7 @@ impl Endpoint {
         Some((place, identification))
     }
 
-    /// Something has happened to a queue pair.
+    /// Collects completions and reschedules a queue pair after an event.
     fn look_at(&mut self, place: usize, now: Instant) {
         self.collect(place, now);
         self.update(place, now);
@@ -469,7 +480,7 @@ impl Endpoint {
         self.schedule.update(place, standing, queue_pair, now);
     }
 
-    /// Sends what queue pairs may send, up to some packets each; returns how many.
+    /// Sends the permitted packets, up to a limit per queue pair; returns their number.
     fn transmit(&mut self) -> io::Result<usize> {
         let now = self.clock.now();
         self.open_transmitter(now);
@@ -492,7 +503,7 @@ impl Endpoint {
             }
             let Some(place) = self.schedule.next_ready() else { break };
             self.pairs[place].standing.leave_ready();
-            // A transmission polled late began in time, and so does the next one.
+            // A transmission polled late has started on time, and so does the next one.
             let start = self.start_at(place, now);
             sent += self.send_burst(place, start, now)?;
             self.collect(place, now);
@@ -502,7 +513,7 @@ impl Endpoint {
         Ok(sent)
     }
 
-    /// Sends replies, and what is sent again one by one.
+    /// Sends replies and single retransmissions.
     fn send_urgent(&mut self, place: usize, now: Instant) -> io::Result<usize> {
         let mut sent = 0;
         while let Some(packet) = self.pairs[place].queue_pair.poll_reply() {
@@ -524,7 +535,7 @@ impl Endpoint {
         self.send(place, packet)
     }
 
-    /// Lets the next transmission start no sooner than `now` after packets in flight were at their limit.
+    /// After in-flight packets were at their limit: the next transmission starts no earlier than `now`.
     fn open_transmitter(&mut self, now: Instant) {
         let is_full = self.schedule.is_full();
         if let Some(transmitter) = &mut self.transmitter
@@ -534,7 +545,7 @@ impl Endpoint {
         }
     }
 
-    /// Sends the packets whose transmission has ended; returns how many.
+    /// Sends packets whose transmission has finished; returns their number.
     fn send_transmitted(&mut self, now: Instant) -> io::Result<usize> {
         let sent = self.transmitter.as_mut().map_or_else(Vec::new, |each| each.take_sent(now));
         for (place, packet) in &sent {
@@ -543,14 +554,14 @@ impl Endpoint {
         Ok(sent.len())
     }
 
-    /// When the turn of a queue pair starts: now, unless the port has a rate.
+    /// Start of a queue pair's transmission: now, unless the port has a rate.
     fn start_at(&self, place: usize, now: Instant) -> Instant {
         let ready_since = self.pairs[place].standing.ready_since().min(now);
         self.transmitter.as_ref().map_or(now, |transmitter| transmitter.start_at(ready_since))
     }
 
     fn send_burst(&mut self, place: usize, start: Instant, now: Instant) -> io::Result<usize> {
-        // Its timer may have been due when it was found ready.
+        // Its timer may have expired since it became ready.
         self.pairs[place].queue_pair.on_timeout(now);
         if self.transmitter.is_some() {
             return Ok(self.transmit_turn(place, start, now));
@@ -568,13 +579,13 @@ impl Endpoint {
         Ok(BURST_PACKETS)
     }
 
-    /// Starts the transmission of a turn of a queue pair: as many packets as leave together. `start` may be
-    /// before `now`, when the transmission before ended.
+    /// Starts transmission of one batch of a queue pair. `start` may be before `now`: the end of the previous
+    /// transmission.
     fn transmit_turn(&mut self, place: usize, start: Instant, now: Instant) -> usize {
         let Some(transmitter) = &mut self.transmitter else { return 0 };
         let queue_pair = &mut self.pairs[place].queue_pair;
         for count in 0..usize::from(self.options.batch_packets_max) {
-            // Pacing may have made it ready in between.
+            // Pacing may have made it ready between `start` and `now`.
             let (packet, start) = match queue_pair.poll_transmit(start) {
                 Some(packet) => (packet, start),
                 None => match queue_pair.poll_transmit(now) {
@@ -590,7 +601,7 @@ impl Endpoint {
         self.options.batch_packets_max.into()
     }
 
-    /// From when on payload may be sent for the first time: what is sent again is not held back.
+    /// Earliest time to send new payload; retransmissions are not delayed.
     fn payload_from(&self) -> Instant {
         let limited = self.limit.as_ref().map_or(Instant::ZERO, RateLimit::ready_at);
         self.transmitter.as_ref().map_or(limited, |transmitter| limited.max(transmitter.free_at()))

@@ -1,20 +1,20 @@
-//! The IPv4 identifications of packets, which a socket does not tell.
+//! Recovers the IPv4 identification of received packets, which sockets do not report.
 
 use std::collections::HashMap;
 use transport::UdpPath;
 use wire::icrc::{self, IdentificationBits};
 
-/// Opens packets whose IPv4 identification is not known.
+/// Opens packets with unknown IPv4 identification.
 #[derive(Default)]
 pub(crate) struct Identifications {
-    /// By length of the packet.
+    /// By packet length.
     bits: HashMap<usize, IdentificationBits>,
 }
 
 impl Identifications {
-    /// The transport packet in a datagram, and its identification: `likely`, or the one with which the ICRC
-    /// matches. Where the guess is wrong that costs 16 of the 32 bits of the ICRC; what was damaged on the way
-    /// has frame and UDP checksums against it as well.
+    /// Returns the transport packet in a datagram and its identification: `likely`, or the value with which
+    /// the ICRC matches. A wrong guess costs 16 of the 32 bits of the ICRC; the frame check sequence and the
+    /// UDP checksum still protect against damage in transit.
     pub(crate) fn open<'a>(
         &mut self,
         path: &UdpPath,

@@ -1,25 +1,23 @@
-//! The transport in real time: RoCEv2 queue pairs over UDP sockets of the host (Linux).
+//! RoCEv2 transport in real time: queue pairs over UDP sockets of the host (Linux).
 //!
-//! The same [`transport::QueuePair`] that stands still in a test moves here, driven by sockets and by the
-//! clock. In the order in which data passes them:
+//! Drives the same [`transport::QueuePair`] as the simulator, with sockets and a real clock. In the order of
+//! the data path:
 //!
-//! 1. [`Clock`]: picoseconds since a start that several endpoints may have in common.
-//! 2. [`Endpoint`]: a socket and the queue pairs that share it; work is posted, and [`Endpoint::turn`]
-//!    carries it on.
-//!    [`Options`] are what it may be told: traffic classes, source ports, limits.
-//! 3. [`Loss`]: packets that it drops on purpose before they reach the socket.
-//! 4. [`loopback`]: two endpoints on one host that send each other what a description says, and compare every
-//!    byte.
+//! 1. [`Clock`]: picoseconds since a start time, which several endpoints may share.
+//! 2. [`Endpoint`]: sockets and the queue pairs that share them. Post work, then call [`Endpoint::turn`] in a
+//!    loop. [`Options`] sets traffic classes, source ports and limits.
+//! 3. [`Loss`]: drops packets on purpose before they reach the socket.
+//! 4. [`loopback`]: two endpoints on one host that transfer random data and compare every byte.
 //!
 //! # What it measures
-//! What software at the ends of a path sees. A time is that at which a thread got to handle a packet, some 10
-//! us late at best and a scheduler's slice at worst; frames that the fabric lost and those that a full socket
-//! buffer dropped look the same. Packets carry a valid ICRC, ECT(0) and their payload, so switches and
-//! captures see RoCEv2, except for the UDP port, which is whatever the socket is bound to: 4791 is free where
-//! the kernel's own RoCE (rxe) is not loaded. Source ports can be chosen for each queue pair.
+//! The view of software at the ends of a path. A timestamp is the time at which a thread handled the packet:
+//! about 10 us late at best, a scheduler time slice at worst. Loss in the fabric and drops of a full socket
+//! buffer cannot be distinguished. Packets have a valid ICRC, ECT(0) and their payload, so switches and
+//! captures see RoCEv2, except for the UDP port, which is the one the socket is bound to: 4791 is free where
+//! the kernel's own RoCE (rxe) is not loaded. The source port can be set per queue pair.
 //!
-//! # What is left out
-//! IPv6, and more than one thread for an endpoint.
+//! # Limitations
+//! No IPv6; one thread per endpoint.
 
 mod clock;
 mod endpoint;

@@ -1,31 +1,31 @@
-//! A limit of the rate at which payload is sent.
+//! Rate limit of payload.
 
 use units::{Instant, Rate, Span};
 
-/// What may be sent at once after a pause.
+/// Burst permitted after a pause, as a time at the limit rate.
 const BURST: Span = Span::from_us(1_000);
 
-/// A bucket of tokens: payload may be sent while it is not empty, and what is sent is taken out of it, be it
-/// more than there is. So the mean rate is never above the limit by more than a burst and one send.
+/// A token bucket: payload may be sent while the bucket is not empty, even if the send exceeds its content.
+/// The mean rate exceeds the limit by at most one burst and one send.
 #[derive(Clone, Debug)]
 pub(crate) struct RateLimit {
     rate: Rate,
-    /// When the bucket is full again, had nothing more been sent.
+    /// When the bucket would be full again without further sends.
     full_at: Instant,
 }
 
 impl RateLimit {
-    /// Of so much [bit/s].
+    /// A full bucket with this rate [bit/s].
     pub(crate) const fn new(rate_bps: u64) -> Self {
         Self { rate: Rate::from_bps(rate_bps), full_at: Instant::ZERO }
     }
 
-    /// From when on payload may be sent.
+    /// Earliest time to send payload.
     pub(crate) const fn ready_at(&self) -> Instant {
         Instant(self.full_at.0.saturating_sub(BURST.0))
     }
 
-    /// So much payload is sent at `now` [bytes].
+    /// Accounts for payload sent at `now` [bytes].
     pub(crate) fn on_sent(&mut self, bytes: u64, now: Instant) {
         self.full_at = self.full_at.max(now) + self.rate.span_of(bytes);
     }

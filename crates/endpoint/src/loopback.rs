@@ -1,4 +1,4 @@
-//! Two endpoints on one host, each a thread of its own: what one sends the other compares byte by byte.
+//! Loopback test: two endpoints on one host, one thread each; received data is compared byte by byte.
 
 use crate::{Clock, ConnectError, Ended, Endpoint, Loss, Pair, PairId};
 use serde::{Deserialize, Serialize};
@@ -15,71 +15,72 @@ use wire::Psn;
 use wire::aeth::RnrTimer;
 use wire::bth::Qpn;
 
-/// Numbers 0 and 1 of queue pairs are reserved (IBTA vol. 1, 10.2.4.5).
+/// Queue pair numbers 0 and 1 are reserved (IBTA vol. 1, 10.2.4.5).
 const FIRST_QPN: u32 = 0x100;
 const ADDRESS: u64 = 0x1000_0000;
 const ANY_PORT: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0);
-/// At most one congestion notification in this time (default of ConnectX adapters).
+/// Minimum interval between congestion notifications (default of ConnectX adapters).
 const CNP_INTERVAL: Span = Span::from_us(4);
-/// How long an endpoint with nothing to do waits before it looks whether the other has ended.
+/// How long an idle endpoint waits before it checks whether the other has finished.
 const PATIENCE: Span = Span::from_us(1_000);
 
-/// What is sent, and how. Names, units and ranges of the transport are those of a run spec.
+/// Transfers and transport settings of a loopback test. Names, units and ranges are those of a run spec.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Description {
-    /// Chooses contents, first PSNs and lost packets.
+    /// Seed of contents, first PSNs and lost packets.
     pub seed: u64,
-    /// Each end drops one of so many packets that it sends, replies included; 0 drops none.
+    /// Each end drops one in `loss_one_in` of its packets, replies included; 0 drops none.
     pub loss_one_in: u64,
     /// RoCE MTU [bytes].
     pub mtu_bytes: u32,
     /// Size of a full RDMA message [bytes].
     pub message_bytes: u64,
-    /// Packets that are acknowledged together.
+    /// Number of packets per acknowledgement.
     pub ack_every: u32,
-    /// Packets of a transfer under way.
+    /// Maximum in-flight packets per transfer.
     pub window_packets: u32,
-    /// What is done about loss.
+    /// Loss recovery.
     pub recovery: LossRecovery,
-    /// Selective recovery: packets beyond the first missing one that are taken.
+    /// Selective recovery: packets accepted beyond the first missing one.
     pub ooo_window_packets: u32,
-    /// Time without progress after which packets are sent again [ps].
+    /// Retransmission timeout without progress [ps].
     pub timeout_ps: u64,
-    /// How often that is done before a transfer fails.
+    /// Retransmissions without progress before a transfer fails.
     pub retry_count: u32,
-    /// After so long everything ends, complete or not [ps].
+    /// Time limit of the test, whether complete or not [ps].
     pub limit_ps: u64,
-    /// Transfers begin at this rate each and obey congestion notifications by DCQCN [bit/s]; without it they
-    /// are not paced, and marks are not told.
+    /// Initial rate of each transfer, controlled by DCQCN [bit/s]. Without it, transfers are not paced and
+    /// congestion marks are not notified.
     #[serde(default)]
     pub line_rate_bps: Option<u64>,
-    /// UDP source port of the first transfer, from which on each has its own; the sending end's port without.
+    /// UDP source port of the first transfer; later transfers use consecutive ports. Default: the sending
+    /// socket's port.
     #[serde(default)]
     pub first_source_port: Option<u16>,
-    /// All begin at once, each on a queue pair of its own.
+    /// Transfers, all started at once, each on its own queue pair.
     pub transfers: Vec<Transfer>,
 }
 
-/// What is done about loss.
+/// Loss recovery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LossRecovery {
     /// Go-back-N.
     GoBackN,
-    /// Selective.
+    /// Selective retransmission.
     Selective,
 }
 
-/// How bytes are transferred.
+/// RDMA operation of a transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verb {
-    /// A WRITE to memory of the receiving end.
+    /// WRITE to memory of the receiver.
     Write,
-    /// The same with immediate data, by which the receiving end learns of it.
+    /// WRITE with immediate data, which notifies the receiver.
     WriteWithImmediate,
-    /// A SEND into a posted receive: at most one message, and with go-back-N only.
+    /// SEND into a posted receive: at most one message, and with go-back-N only.
     Send,
 }
 
@@ -87,100 +88,100 @@ pub enum Verb {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Transfer {
-    /// How.
+    /// Operation.
     pub verb: Verb,
-    /// Its size; at least one byte.
+    /// Size; at least one byte.
     pub bytes: usize,
 }
 
-/// What came of it all.
+/// Results of a loopback test.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Facts {
-    /// In the order of the description.
+    /// Results per transfer, in the order of the description.
     pub transfers: Vec<TransferFacts>,
-    /// From the first posted work to the end of the last [ps].
+    /// From the first posted work to the last completion [ps].
     pub duration_ps: u64,
-    /// Bytes of the transfers that arrived whole, in that time [bit/s].
+    /// Bytes of complete transfers, divided by the duration [bit/s].
     pub goodput_bps: u64,
     /// UDP ports of the sending and the receiving end.
     pub udp_ports: [u16; 2],
-    /// Packets of both ends, replies included, that were dropped on purpose.
+    /// Packets of both ends that were dropped on purpose, replies included.
     pub dropped_packets: u64,
-    /// Datagrams at both ends that were no packets of these transfers.
+    /// Datagrams at both ends that do not belong to these transfers.
     pub refused_datagrams: u64,
 }
 
-/// What came of a transfer. Times in picoseconds since the start of the program's clock.
+/// Results of a transfer. Times in picoseconds since the start of the program's clock.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct TransferFacts {
-    /// `success`, or why its work ended otherwise; `unfinished` at the limit of time.
+    /// `success` or the error status of its work; `unfinished` at the time limit.
     pub status: &'static str,
-    /// Every byte arrived, and is what was sent; if it was to be told, it was.
+    /// Every byte arrived as sent, and the receiver was notified if the operation has immediate data.
     pub is_equal: bool,
-    /// Its size.
+    /// Size.
     pub bytes: u64,
-    /// When it was posted.
+    /// When the work was posted.
     pub start_ps: u64,
-    /// When the last byte was placed; none if one is missing.
+    /// When the last byte was placed; `None` if any is missing.
     pub delivered_ps: Option<u64>,
-    /// When the sender knew; none if it does not.
+    /// When the sender received the completion; `None` without success.
     pub completed_ps: Option<u64>,
-    /// Data packets sent, those dropped on purpose included.
+    /// Data packets sent, including those dropped on purpose.
     pub sent_frames: u64,
-    /// Their Ethernet frames.
+    /// The same in bytes of Ethernet frames.
     pub sent_bytes: u64,
-    /// Data packets that arrived until the last byte was placed.
+    /// Data packets received until the last byte was placed.
     pub received_frames: u64,
-    /// Their Ethernet frames.
+    /// The same in bytes of Ethernet frames.
     pub received_bytes: u64,
-    /// Data packets sent again.
+    /// Retransmitted data packets.
     pub retransmits: u64,
     /// Expiries of the retransmission timer.
     pub timeouts: u64,
-    /// NAKs that the sender received.
+    /// NAKs received by the sender.
     pub naks: u64,
-    /// Data packets that arrived ahead of their turn.
+    /// Data packets received out of order (ahead of a missing one).
     pub out_of_order: u64,
-    /// Data packets that arrived with congestion experienced.
+    /// Data packets received with ECN congestion experienced.
     pub marks: u64,
-    /// Congestion notifications that the sender obeyed.
+    /// Congestion notifications that reduced the sender's rate.
     pub cnps: u64,
 }
 
-/// Why nothing can be sent.
+/// Error of a loopback test.
 #[derive(Debug, thiserror::Error)]
 pub enum LoopbackError {
-    /// A queue pair that cannot be had.
+    /// A queue pair cannot be added.
     #[error(transparent)]
     Connect(#[from] ConnectError),
-    /// A transfer that cannot be posted.
+    /// A transfer cannot be posted.
     #[error("transfers[{index}]: {error}")]
     Post {
-        /// Which one.
+        /// Index of the transfer.
         index: usize,
-        /// Why.
+        /// Cause.
         error: PostError,
     },
-    /// A transfer of nothing, of which no byte would tell when it has arrived.
+    /// An empty transfer, whose arrival could not be detected.
     #[error("transfers[{index}] has no bytes; at least 1 is needed")]
     Empty {
-        /// Which one.
+        /// Index of the transfer.
         index: usize,
     },
-    /// What the host says.
+    /// Error of the operating system.
     #[error(transparent)]
     Io(#[from] io::Error),
 }
 
 impl Transfer {
-    /// What the receiving end was to learn of transfer number `index`, it did.
+    /// Whether the receiver got the immediate data of transfer `index`, or none was due.
     fn is_told(&self, index: u32, received: &mut Pair) -> bool {
         self.verb != Verb::WriteWithImmediate
             || received.poll_completion().is_some_and(|ended| ended.completion.immediate == Some(index))
     }
 }
 
-/// DCQCN as ConnectX adapters have it by default, from that rate on.
+/// DCQCN with the defaults of ConnectX adapters and this line rate.
 fn dcqcn(line_rate_bps: u64) -> Controller {
     Controller::Dcqcn(DcqcnPacer::new(Arc::new(DcqcnConfig {
         g: (1 << 20) * 5 / 1024,
@@ -254,7 +255,7 @@ impl Description {
     }
 }
 
-/// The sending end, and what has become of each transfer.
+/// The sending end, with the completion of each transfer.
 struct Sender {
     endpoint: Endpoint,
     pairs: Vec<PairId>,
@@ -267,7 +268,7 @@ impl Sender {
         self.ended.iter().all(Option::is_some)
     }
 
-    /// Sends until everything has ended, or until `limit`.
+    /// Sends until all transfers have completed, or until `limit`.
     fn run(&mut self, clock: Clock, limit: Instant) -> io::Result<()> {
         while !self.is_done() && clock.now() < limit {
             self.endpoint.turn(PATIENCE)?;
@@ -281,11 +282,11 @@ impl Sender {
     }
 }
 
-/// Carries out what a description says.
+/// Runs a loopback test.
 ///
 /// # Errors
-/// [`LoopbackError`], before anything is sent or when the host fails. A transfer that fails is none: its
-/// facts say so.
+/// [`LoopbackError`], before anything is sent or when the host fails. A failed transfer is not an error: see
+/// [`TransferFacts::status`].
 pub fn run(description: &Description) -> Result<Facts, LoopbackError> {
     let clock = Clock::start();
     let bind = |end| {
@@ -316,7 +317,7 @@ pub fn run(description: &Description) -> Result<Facts, LoopbackError> {
     Ok(facts(&sender, (&receiving, &told), &pairs, clock.now()))
 }
 
-/// Makes the queue pairs of the receiving end.
+/// Creates the queue pairs of the receiving end.
 fn post_receives(
     endpoint: &mut Endpoint,
     description: &Description,
@@ -337,7 +338,7 @@ fn post_receives(
     Ok(pairs)
 }
 
-/// Makes the sending end, with everything posted.
+/// Creates the sending end and posts all transfers.
 fn post_transfers(
     mut endpoint: Endpoint,
     description: &Description,

@@ -1,9 +1,8 @@
-//! Packets that are dropped on purpose.
+//! Deliberate packet loss.
 
 use units::{Seed, Stream};
 
-/// Drops one in so many packets, at random: an impairment to try recovery with, where the path itself loses
-/// nothing.
+/// Drops packets at random, to exercise loss recovery on a path that loses nothing itself.
 #[derive(Clone, Debug)]
 pub struct Loss {
     one_in: u64,
@@ -11,14 +10,14 @@ pub struct Loss {
 }
 
 impl Loss {
-    /// Drops one packet in `one_in` on average, the same ones for the same `seed` and `endpoint`; none for 0,
-    /// all for 1.
+    /// Drops one packet in `one_in` on average (0: none, 1: all), reproducibly for the same `seed` and
+    /// `endpoint`.
     #[must_use]
     pub fn new(one_in: u64, seed: Seed, endpoint: u64) -> Self {
         Self { one_in, random: seed.stream("endpoint.loss", endpoint) }
     }
 
-    /// The next packet is dropped.
+    /// Whether to drop the next packet.
     pub fn drops_next(&mut self) -> bool {
         self.one_in > 0 && self.random.below(self.one_in) == 0
     }

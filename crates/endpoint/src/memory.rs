@@ -1,4 +1,4 @@
-//! What the work of a queue pair reads, and what its peer writes.
+//! Memory that the work of a queue pair reads and its peer writes.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -6,22 +6,22 @@ use std::sync::Arc;
 /// Memory of a queue pair.
 #[derive(Clone, Debug)]
 pub enum Memory {
-    /// Bytes of its own, to read and to write.
+    /// Private bytes, readable and writable.
     Own(Vec<u8>),
-    /// Part of what several queue pairs read; nobody writes to it.
+    /// Part of a buffer that several queue pairs read and nobody writes.
     Shared(Pattern),
-    /// Bytes of its own in which the peer is to write what a pattern says.
+    /// Private bytes to which the peer must write a known pattern.
     Checked {
         /// The bytes.
         bytes: Vec<u8>,
-        /// What is to be written: to the first byte the first of the pattern.
+        /// The expected bytes, from the first byte on.
         expected: Pattern,
-        /// Bytes that were something else.
+        /// Number of bytes written that differed.
         wrong_bytes: u64,
     },
 }
 
-/// Part of what several queue pairs have in common.
+/// Part of a shared, read-only buffer.
 #[derive(Clone, Debug)]
 pub struct Pattern {
     bytes: Arc<[u8]>,
@@ -29,17 +29,17 @@ pub struct Pattern {
 }
 
 impl Pattern {
-    /// Part of those bytes.
+    /// A part of the buffer.
     ///
     /// # Panics
-    /// When they have no such part.
+    /// When the part exceeds the buffer.
     #[must_use]
     pub fn new(bytes: Arc<[u8]>, part: Range<usize>) -> Self {
         assert!(part.start <= part.end && part.end <= bytes.len(), "the part is of the bytes");
         Self { bytes, part }
     }
 
-    /// Its bytes.
+    /// The bytes of the part.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         &self.bytes[self.part.clone()]
@@ -53,7 +53,7 @@ impl From<Vec<u8>> for Memory {
 }
 
 impl Memory {
-    /// Its bytes.
+    /// The bytes.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         match self {
@@ -62,7 +62,7 @@ impl Memory {
         }
     }
 
-    /// Bytes written so far that are not what they were to be.
+    /// Bytes written so far that differ from the expected ones.
     #[must_use]
     pub const fn wrong_bytes(&self) -> u64 {
         match self {
@@ -71,7 +71,7 @@ impl Memory {
         }
     }
 
-    /// Bytes that a peer may write.
+    /// Number of bytes that a peer may write.
     pub(crate) fn writable_bytes(&self) -> usize {
         match self {
             Self::Own(bytes) | Self::Checked { bytes, .. } => bytes.len(),
@@ -79,7 +79,7 @@ impl Memory {
         }
     }
 
-    /// Writes a payload from that byte on.
+    /// Writes a payload at offset `from`.
     pub(crate) fn write(&mut self, from: usize, payload: &[u8]) {
         let part = from..from + payload.len();
         match self {
@@ -93,7 +93,7 @@ impl Memory {
     }
 }
 
-/// How many bytes of two pieces of equal length differ.
+/// Number of differing bytes of two slices of equal length.
 pub(crate) fn differences(found: &[u8], expected: &[u8]) -> u64 {
     if found == expected {
         return 0;

@@ -1,24 +1,24 @@
-//! Queue pairs by their number.
+//! Queue pairs by number.
 
-/// How many numbers share a block.
+/// Queue pair numbers per block.
 const BLOCK: usize = 1 << 12;
 const NONE: u32 = u32::MAX;
 
-/// Where the queue pair of each 24-bit number is: two look-ups, without a hash.
+/// Map of 24-bit queue pair numbers to indices: a two-level table, without hashing.
 #[derive(Debug, Default)]
 pub(crate) struct Numbers {
     blocks: Vec<Option<Box<[u32; BLOCK]>>>,
 }
 
 impl Numbers {
-    /// The place of the queue pair with that number.
+    /// Index of the queue pair with that number.
     pub(crate) fn place(&self, number: u32) -> Option<usize> {
         let block = self.blocks.get(number as usize / BLOCK)?.as_ref()?;
         let place = block[number as usize % BLOCK];
         (place != NONE).then_some(place as usize)
     }
 
-    /// The queue pair with that number is at that place.
+    /// Assigns an index to a number.
     pub(crate) fn insert(&mut self, number: u32, place: usize) {
         let index = number as usize / BLOCK;
         if self.blocks.len() <= index {

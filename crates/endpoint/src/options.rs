@@ -1,19 +1,19 @@
-//! What an endpoint may be told beside its address.
+//! Options of an endpoint.
 
 use crate::socket::SEGMENTS_MAX;
 use wire::ipv4::{Dscp, Ecn};
 
-/// The traffic class of a packet: what switches sort and mark it by.
+/// Traffic class of a packet: the fields by which switches queue and mark it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TrafficClass {
-    /// Which class of service.
+    /// Class of service (RFC 2474).
     pub dscp: Dscp,
-    /// Whether it may be marked.
+    /// ECN capability: whether switches may mark it.
     pub ecn: Ecn,
 }
 
 impl TrafficClass {
-    /// The second byte of an IPv4 header.
+    /// The second byte of an IPv4 header: DSCP and ECN.
     #[must_use]
     pub const fn byte(self) -> u8 {
         self.dscp.value() << 2 | self.ecn as u8
@@ -27,19 +27,19 @@ impl Default for TrafficClass {
     }
 }
 
-/// Traffic classes of the packets of a queue pair.
+/// Traffic classes of a queue pair, by kind of packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Classes {
-    /// Of packets with data, and of requests.
+    /// Data packets and requests.
     pub data: TrafficClass,
-    /// Of acknowledgements.
+    /// Acknowledgements.
     pub acknowledgements: TrafficClass,
-    /// Of congestion notifications.
+    /// Congestion notifications.
     pub notifications: TrafficClass,
 }
 
 impl Classes {
-    /// With other code points, each from 0 to 63.
+    /// Replaces the code points, each from 0 to 63.
     #[must_use]
     pub fn with_dscp(self, [data, acknowledgements, notifications]: [u8; 3]) -> Self {
         let with = |class: TrafficClass, dscp| TrafficClass { dscp: known(dscp), ..class };
@@ -52,7 +52,7 @@ impl Classes {
 }
 
 impl Default for Classes {
-    /// As adapters have them: acknowledgements in the class of data, notifications in CS6.
+    /// Defaults of adapters: acknowledgements in the class of data, notifications in CS6.
     fn default() -> Self {
         Self {
             data: TrafficClass::default(),
@@ -62,26 +62,26 @@ impl Default for Classes {
     }
 }
 
-/// What an endpoint may be told beside its address.
+/// Options of an endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// Traffic classes of queue pairs that have no others: see [`crate::Endpoint::set_classes`].
+    /// Default traffic classes of queue pairs; see [`crate::Endpoint::set_classes`].
     pub classes: Classes,
-    /// Sockets to send from at the most, each with a UDP source port of its own; queue pairs beyond share
-    /// them. 256 by default: enough for any ECMP group, and far below the limit of open files.
+    /// Maximum number of sending sockets, each with its own UDP source port; further queue pairs reuse them.
+    /// Default 256: enough for any ECMP group, and far below the limit of open files.
     pub source_ports_max: usize,
-    /// Packets of all queue pairs under way at the most. 1,024 by default: 4 MB with an MTU of 4096, which
-    /// the socket buffers of a peer hold.
+    /// Maximum in-flight packets of all queue pairs. Default 1,024: 4 MB with an MTU of 4096, which fit into
+    /// the socket buffers of a peer.
     pub in_flight_packets_max: u32,
-    /// Packets that one call hands to the kernel at the most, which forwards them as one up to the adapter or
-    /// to a queue that cuts them apart (GSO). 64 by default, what Linux takes; 1 where each is to be queued,
-    /// marked or lost alone.
+    /// Maximum packets per send call. The kernel forwards them as one until the adapter or a queue segments
+    /// them (GSO). Default 64, the maximum of Linux; 1 where each packet must be queued, marked or dropped
+    /// separately.
     pub batch_packets_max: u16,
-    /// The most payload that leaves [bit/s]; as much as it can by default.
+    /// Maximum rate of payload [bit/s]; unlimited by default.
     pub rate_limit_bps: Option<u64>,
-    /// Rate of the port [bit/s]: each packet is handed to the host when an adapter would have transmitted it, as
-    /// queue pairs take turns of `batch_packets_max`. By default packets are sent as soon as the host takes
-    /// them.
+    /// Rate of the port [bit/s]: each packet is sent when an adapter would have finished transmitting it,
+    /// with queue pairs served round robin in batches of `batch_packets_max`. By default packets are sent as
+    /// soon as the host accepts them.
     pub port_rate_bps: Option<u64>,
 }
 
@@ -98,7 +98,7 @@ impl Default for Options {
     }
 }
 
-/// A code point that there is.
+/// A code point known to be valid.
 fn known(value: u8) -> Dscp {
     Dscp::new(value).unwrap_or_default()
 }

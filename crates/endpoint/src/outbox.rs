@@ -1,4 +1,4 @@
-//! Packets that leave together.
+//! Packets that are sent in one call (GSO).
 
 use crate::options::TrafficClass;
 use crate::pair::Pair;
@@ -9,37 +9,38 @@ use std::ops::Range;
 use transport::{Outgoing, UdpPath};
 use wire::icrc;
 
-/// Payload up to so long is copied behind its headers, longer payload is sent from where it is.
+/// Payload up to this size is copied behind its headers; longer payload is sent from the memory itself.
 const COPIED_BYTES_MAX: usize = 256;
-/// A header, a payload and the tail of each packet, where the tail and the next header are one.
+/// Header, payload and trailer of each packet, where a trailer and the next header form one slice.
 const SLICES_MAX: usize = 2 * SEGMENTS_MAX + 1;
 const PADDING: [u8; 3] = [0; 3];
 
-/// How packets leave: what they share when they leave in one call.
+/// Socket, destination and traffic class, which packets of one call have in common.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Way {
-    /// Which socket.
+    /// Index of the socket.
     pub(crate) port: usize,
     pub(crate) to: SocketAddrV4,
     pub(crate) class: TrafficClass,
 }
 
-/// Payload that is sent from the memory of a queue pair.
+/// Payload sent directly from the memory of a queue pair.
 struct Gather {
-    /// Before which of the bytes of the outbox.
+    /// Offset in the outbox before which it is inserted.
     at: usize,
     place: usize,
     part: Range<usize>,
 }
 
-/// Packets of one way that are sent in one call: all as long as the first, but the last may be shorter.
+/// Packets of one [`Way`] that are sent in one call. All have the size of the first; only the last may be
+/// shorter.
 pub(crate) struct Outbox {
     /// Headers, short payloads, padding and ICRCs.
     bytes: Vec<u8>,
     gathers: Vec<Gather>,
-    /// Length of all packets.
+    /// Total size of all packets.
     filled: usize,
-    /// Length of the first; 0 where there is none.
+    /// Size of the first; 0 if empty.
     segment_bytes: usize,
     segments: usize,
     segments_max: usize,
@@ -47,7 +48,7 @@ pub(crate) struct Outbox {
 }
 
 impl Outbox {
-    /// One that sends so many packets in a call at the most.
+    /// An empty outbox that sends at most `packets_max` packets per call.
     pub(crate) fn new(packets_max: u16) -> Self {
         let to = SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 0);
         Self {
@@ -61,7 +62,7 @@ impl Outbox {
         }
     }
 
-    /// Adds a packet of the queue pair at that place; sends first those that it cannot leave with.
+    /// Adds a packet of the queue pair with that index; first flushes packets that it cannot be sent with.
     pub(crate) fn push(
         &mut self,
         sockets: &mut [Socket],
@@ -87,7 +88,7 @@ impl Outbox {
         packet.encode_headers(&mut self.bytes[start..])?;
         let part = pair.payload(packet);
         let padding = &PADDING[..packet.packet_bytes() - packet.header_bytes() - part.len()];
-        // The kernel numbers the datagrams of a call from 0.
+        // The kernel numbers the datagrams of a call from 0 (IPv4 identification).
         let parts = [&self.bytes[start..], &pair.memory().bytes()[part.clone()], padding];
         let icrc = path.icrc(self.segments as u16, parts)?;
         if part.len() <= COPIED_BYTES_MAX {
@@ -101,7 +102,7 @@ impl Outbox {
         Ok(())
     }
 
-    /// A packet can leave with the others.
+    /// Whether a packet of this size can be added to the call.
     fn takes(&self, bytes: usize, way: Way) -> bool {
         let is_last_full = self.filled == self.segments * self.segment_bytes;
         self.way == way
@@ -111,7 +112,7 @@ impl Outbox {
             && self.filled + bytes <= CALL_BYTES_MAX
     }
 
-    /// Sends what there is.
+    /// Sends all queued packets.
     pub(crate) fn flush(&mut self, sockets: &mut [Socket], pairs: &[Pair]) -> io::Result<()> {
         if self.segments == 0 {
             return Ok(());

@@ -1,4 +1,4 @@
-//! A queue pair of an endpoint, with the memory that it works on.
+//! A queue pair of an endpoint, with the memory it works on.
 
 use crate::schedule::Standing;
 use crate::{Classes, Memory};
@@ -9,29 +9,29 @@ use transport::{Completion, Counters, Origin, Outgoing, Placed, QueuePair, Sourc
 use units::Instant;
 use wire::Framing;
 
-/// A queue pair of an endpoint.
+/// Handle of a queue pair of an endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PairId(pub(crate) usize);
 
 impl PairId {
-    /// How many queue pairs the endpoint had before it.
+    /// Index of the queue pair in its endpoint, in order of creation.
     #[must_use]
     pub const fn index(self) -> usize {
         self.0
     }
 }
 
-/// A queue pair with the memory that its work reads and that its peer writes.
+/// A queue pair with the memory that its work reads and its peer writes.
 #[derive(Debug)]
 pub struct Pair {
     pub(crate) queue_pair: QueuePair,
     pub(crate) peer: SocketAddrV4,
-    /// Which socket of the endpoint it sends from.
+    /// Index of the endpoint's socket that it sends from.
     pub(crate) port: usize,
     pub(crate) classes: Classes,
     pub(crate) standing: Standing,
     memory: Memory,
-    /// Where in the peer's eyes the memory begins.
+    /// Remote address of the first byte of the memory, as the peer uses it.
     address: u64,
     sends: Posted,
     receives: Posted,
@@ -40,40 +40,40 @@ pub struct Pair {
     delivered: (Instant, Counters),
 }
 
-/// What was sent of a work request, in packets unless said otherwise.
+/// Packets sent for a work request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sent {
-    /// All packets, those dropped on purpose included.
+    /// All packets, including those dropped on purpose.
     pub packets: u64,
-    /// Their Ethernet frames, from the destination address to the FCS [bytes].
+    /// Size of their Ethernet frames, from the destination address to the FCS [bytes].
     pub frame_bytes: u64,
-    /// Those that had been sent before.
+    /// Retransmitted packets.
     pub retransmits: u64,
 }
 
-/// The end of a work request.
+/// Completion of a work request, with statistics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ended {
-    /// When it was known.
+    /// When the completion was polled.
     pub at: Instant,
-    /// Which one, and how it ended.
+    /// Work request and status.
     pub completion: Completion,
-    /// What was sent of it.
+    /// Packets sent for it.
     pub sent: Sent,
-    /// What the queue pair had seen by then.
+    /// Counters of the queue pair at that time.
     pub counters: Counters,
 }
 
-/// A work request that is not completed.
+/// A work request that has not completed.
 #[derive(Debug)]
 struct Request {
     work: WorkId,
-    /// Its part of the memory.
+    /// Its range of the memory.
     part: Range<usize>,
     sent: Sent,
 }
 
-/// Work that is not completed, in the order in which it was posted.
+/// Uncompleted work in order of posting.
 #[derive(Debug, Default)]
 pub(crate) struct Posted(VecDeque<Request>);
 
@@ -86,7 +86,7 @@ impl Posted {
         self.place_of(work).map_or(0..0, |place| self.0[place].part.clone())
     }
 
-    /// What was sent of it, if it was there.
+    /// Removes a work request and returns its statistics.
     fn remove(&mut self, work: WorkId) -> Option<Sent> {
         self.0.remove(self.place_of(work)?).map(|request| request.sent)
     }
@@ -101,7 +101,7 @@ impl Posted {
     }
 
     fn place_of(&self, work: WorkId) -> Option<usize> {
-        // Mostly the oldest.
+        // Usually the oldest.
         match self.0.front() {
             Some(oldest) if oldest.work == work => Some(0),
             _ => self.0.binary_search_by_key(&work, |request| request.work).ok(),
@@ -133,31 +133,31 @@ impl Pair {
         }
     }
 
-    /// Its memory.
+    /// The memory of the queue pair.
     #[must_use]
     pub const fn memory(&self) -> &Memory {
         &self.memory
     }
 
-    /// What it has seen so far.
+    /// Counters so far.
     #[must_use]
     pub const fn counters(&self) -> &Counters {
         self.queue_pair.counters()
     }
 
-    /// Payload that came from the peer and was placed in its memory [bytes].
+    /// Payload of the peer that was placed in memory [bytes].
     #[must_use]
     pub const fn delivered_bytes(&self) -> u64 {
         self.delivered_bytes
     }
 
-    /// When the last of it was placed, and what had been seen by then.
+    /// When the last payload was placed, and the counters at that time.
     #[must_use]
     pub const fn delivered(&self) -> &(Instant, Counters) {
         &self.delivered
     }
 
-    /// The next end of a work request.
+    /// Next completion of a work request.
     pub fn poll_completion(&mut self) -> Option<Ended> {
         self.ended.pop_front()
     }
@@ -170,7 +170,7 @@ impl Pair {
         &mut self.receives
     }
 
-    /// A packet is about to be sent.
+    /// Counts a packet that is about to be sent.
     pub(crate) fn on_sending(&mut self, packet: &Outgoing) {
         self.sends.on_sending(packet);
     }
@@ -188,7 +188,7 @@ impl Pair {
         self.delivered = (now, *self.queue_pair.counters());
     }
 
-    /// True if there are new ones to poll.
+    /// Polls completions of the queue pair; true if there are new ones.
     pub(crate) fn collect_completions(&mut self, now: Instant) -> bool {
         let before = self.ended.len();
         while let Some(completion) = self.queue_pair.poll_completion() {
@@ -199,7 +199,7 @@ impl Pair {
         self.ended.len() > before
     }
 
-    /// Where in the memory the payload of a packet to send is.
+    /// Range of the memory with the payload of an outgoing packet.
     pub(crate) fn payload(&self, packet: &Outgoing) -> Range<usize> {
         packet.source.map_or(0..0, |source| {
             let from = match source.origin {

@@ -1,4 +1,4 @@
-//! What the host knows of the path to a peer.
+//! MTU of the path to a peer.
 
 use std::ffi::c_int;
 use std::io::{self, ErrorKind};
@@ -6,11 +6,11 @@ use std::mem;
 use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
 use std::os::fd::AsRawFd;
 
-/// Port that a socket is connected to, to which nothing is sent (RFC 863).
+/// Port that the probe socket is connected to; nothing is sent to it (RFC 863).
 const DISCARD_PORT: u16 = 9;
 
-/// The MTU of the path to a peer as far as the host knows it [bytes]: that of the route, or what routers have
-/// said of it (RFC 1191).
+/// MTU of the path to a peer as known to the host [bytes]: that of the route, or as reported by routers
+/// (RFC 1191).
 pub(crate) fn mtu_bytes(from: Ipv4Addr, to: Ipv4Addr) -> io::Result<u32> {
     let probe = UdpSocket::bind(SocketAddrV4::new(from, 0))?;
     probe.connect(SocketAddrV4::new(to, DISCARD_PORT))?;
@@ -22,7 +22,7 @@ pub(crate) fn mtu_bytes(from: Ipv4Addr, to: Ipv4Addr) -> io::Result<u32> {
     if result == 0 { Ok(mtu as u32) } else { Err(io::Error::last_os_error()) }
 }
 
-/// What to say of packets that do not fit.
+/// Error for packets that exceed the path MTU.
 pub(crate) fn too_long(packet_bytes: usize, from: Ipv4Addr, to: Ipv4Addr) -> io::Error {
     let found = match mtu_bytes(from, to) {
         Ok(bytes) => format!("has an MTU of {bytes}"),

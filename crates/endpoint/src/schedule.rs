@@ -1,11 +1,11 @@
-//! Whose turn it is.
+//! Scheduler of the queue pairs of an endpoint.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use transport::QueuePair;
 use units::Instant;
 
-/// What the schedule knows of a queue pair.
+/// Scheduling state of a queue pair.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Standing {
     is_urgent: bool,
@@ -13,7 +13,7 @@ pub(crate) struct Standing {
     /// Its earliest entry among the timers.
     timer: Instant,
     in_flight: u32,
-    /// Time of the last update, and since when it has had packets to send.
+    /// Time of the last update.
     updated: Instant,
     ready_since: Instant,
 }
@@ -31,15 +31,15 @@ impl Default for Standing {
     }
 }
 
-/// Queue pairs with something to do, by their place: each is looked at when its turn comes, not in between.
+/// Queue pairs with pending work, by index. A queue pair is served when it is dequeued.
 ///
-/// Together they have a limit of packets under way. It keeps thousands of queue pairs, each with a window of
-/// its own, from filling the peer's socket buffer, which nothing else would hold back.
+/// The number of in-flight packets of all queue pairs is limited. This protects the peer's socket buffer from
+/// thousands of queue pairs that each fill their own window.
 #[derive(Debug)]
 pub(crate) struct Schedule {
-    /// With replies, or packets to send again one by one, which the limit does not hold back.
+    /// Queue pairs with replies or single retransmissions, to which the limit does not apply.
     urgent: VecDeque<usize>,
-    /// With packets to send.
+    /// Queue pairs with packets to send.
     ready: VecDeque<usize>,
     timers: BinaryHeap<Reverse<(Instant, usize)>>,
     in_flight: u64,
@@ -57,7 +57,7 @@ impl Schedule {
         }
     }
 
-    /// Something has happened to a queue pair by `now`.
+    /// Reschedules a queue pair after an event at or before `now`.
     pub(crate) fn update(
         &mut self,
         place: usize,
@@ -79,12 +79,12 @@ impl Schedule {
         if deadline <= now {
             if !standing.is_ready {
                 standing.is_ready = true;
-                // A deadline after the last update is a timer that has expired; else something happened now.
+                // A deadline after the last update is an expired timer; otherwise it became ready now.
                 standing.ready_since = if deadline > standing.updated { deadline } else { now };
                 self.ready.push_back(place);
             }
-            // While the limit keeps it from sending, its retransmission timer runs: all packets under way may
-            // be lost.
+            // If the limit prevents sending, the retransmission timer is still needed: all packets in flight
+            // may be lost.
             self.set_timer(place, standing, queue_pair.retransmission_deadline());
         } else {
             self.set_timer(place, standing, deadline);
@@ -92,7 +92,7 @@ impl Schedule {
         standing.updated = now;
     }
 
-    /// Looks at a queue pair at `at`, unless it has an earlier timer.
+    /// Sets a timer, unless the queue pair has an earlier one.
     fn set_timer(&mut self, place: usize, standing: &mut Standing, at: Instant) {
         if at < standing.timer {
             standing.timer = at;
@@ -100,27 +100,27 @@ impl Schedule {
         }
     }
 
-    /// How many are urgent.
+    /// Number of urgent queue pairs.
     pub(crate) fn urgent(&self) -> usize {
         self.urgent.len()
     }
 
-    /// The next urgent one.
+    /// Dequeues an urgent queue pair.
     pub(crate) fn next_urgent(&mut self) -> Option<usize> {
         self.urgent.pop_front()
     }
 
-    /// The next one with packets to send, if more may be under way.
+    /// Dequeues a queue pair with packets to send, unless the limit is reached.
     pub(crate) fn next_ready(&mut self) -> Option<usize> {
         if self.is_full() { None } else { self.ready.pop_front() }
     }
 
-    /// No more packets may be under way.
+    /// Whether the limit of in-flight packets is reached.
     pub(crate) const fn is_full(&self) -> bool {
         self.in_flight >= self.in_flight_max
     }
 
-    /// The next one whose timer is due. It may have moved since.
+    /// Dequeues an expired timer; the queue pair's deadline may have changed since.
     pub(crate) fn next_expired(&mut self, now: Instant) -> Option<(Instant, usize)> {
         let Reverse((at, _)) = *self.timers.peek()?;
         if at > now {
@@ -129,7 +129,7 @@ impl Schedule {
         self.timers.pop().map(|Reverse(timer)| timer)
     }
 
-    /// When there is something to do, if payload may be sent from that time on.
+    /// Time of the next work, if new payload may be sent from `payload_from` on.
     pub(crate) fn deadline(&self, payload_from: Instant) -> Instant {
         if !self.urgent.is_empty() {
             return Instant::ZERO;
@@ -141,22 +141,22 @@ impl Schedule {
 }
 
 impl Standing {
-    /// It is no longer among the urgent.
+    /// Notes that it was dequeued from `urgent`.
     pub(crate) const fn leave_urgent(&mut self) {
         self.is_urgent = false;
     }
 
-    /// Since when it has had packets to send, as of its last turn.
+    /// Time since which it had packets to send, as of its last update.
     pub(crate) const fn ready_since(&self) -> Instant {
         self.ready_since
     }
 
-    /// It is no longer among those with packets to send.
+    /// Notes that it was dequeued from `ready`.
     pub(crate) const fn leave_ready(&mut self) {
         self.is_ready = false;
     }
 
-    /// One of its timers has expired.
+    /// Notes that one of its timers was dequeued.
     pub(crate) fn leave_timer(&mut self, at: Instant) {
         if self.timer == at {
             self.timer = Instant::NEVER;

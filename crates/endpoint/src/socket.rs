@@ -1,5 +1,5 @@
-//! A UDP socket whose datagrams have the IPv4 header that [`transport::UdpPath`] says, with the ECN of what
-//! it receives.
+//! UDP socket whose datagrams have the IPv4 header that [`transport::UdpPath`] describes, and that reports
+//! the ECN of received datagrams.
 
 use crate::options::TrafficClass;
 use crate::outbox::Way;
@@ -12,50 +12,50 @@ use std::os::fd::AsRawFd;
 use units::Span;
 use wire::ipv4::Ecn;
 
-/// Room for the windows of many queue pairs at once, where the host allows it.
+/// Requested buffer size: enough for the windows of many queue pairs, where the host permits it.
 const BUFFER_BYTES: c_int = 16 << 20;
 
 /// IPv4 and UDP headers.
 const IP_UDP_BYTES: usize = 28;
 
-/// Most segments of a call (`UDP_MAX_SEGMENTS` of kernels before 6.9).
+/// Maximum segments per call (`UDP_MAX_SEGMENTS` of kernels before 6.9).
 pub(crate) const SEGMENTS_MAX: usize = 64;
-/// Most bytes of a call: the payload of the longest datagram.
+/// Maximum bytes per call: the payload of the longest datagram.
 pub(crate) const CALL_BYTES_MAX: usize = 65_507;
-/// Most bytes that are received at once.
+/// Maximum bytes received per call.
 pub(crate) const RECEIVE_BYTES_MAX: usize = 1 << 16;
 
-/// Places in what `SO_MEMINFO` tells (`linux/sock_diag.h`).
+/// Indices in the result of `SO_MEMINFO` (`linux/sock_diag.h`).
 const SK_MEMINFO_RCVBUF: usize = 1;
 const SK_MEMINFO_DROPS: usize = 8;
 const SK_MEMINFO_VARS: usize = 9;
 
-/// Datagrams that arrived in one piece: all are as long as the first, but the last may be shorter.
+/// Datagrams received in one call. All have the size of the first; only the last may be shorter.
 pub(crate) struct Datagrams {
-    /// Length of all of them.
+    /// Total size.
     pub(crate) bytes: usize,
-    /// Length of the first.
+    /// Size of the first.
     pub(crate) segment_bytes: usize,
     pub(crate) from: SocketAddrV4,
     pub(crate) ecn: Ecn,
 }
 
-/// A UDP socket that is not connected: see [`transport::UdpPath`] for why.
+/// An unconnected UDP socket: see [`transport::UdpPath`] for the reason.
 pub(crate) struct Socket {
     socket: UdpSocket,
     local: SocketAddrV4,
-    /// Of packets that say nothing else.
+    /// Default traffic class of packets.
     class: TrafficClass,
-    /// As far as is known, the host cuts what one call sends into datagrams.
+    /// Whether the host segments the data of one call into datagrams (GSO), as far as known.
     cuts: bool,
-    /// Calls that could not send for want of a way, and why the last of them could not.
+    /// Number of calls that failed for lack of a route, with the last error.
     unsent: (u64, Option<io::Error>),
 }
 
 impl Socket {
     pub(crate) fn bind(local: SocketAddrV4, class: TrafficClass) -> io::Result<Self> {
         if local.ip().is_unspecified() {
-            // The ICRC covers the address that packets come to.
+            // The ICRC covers the destination address of packets.
             return Err(io::Error::new(
                 ErrorKind::InvalidInput,
                 "an endpoint is bound to one address of the host",
@@ -70,20 +70,20 @@ impl Socket {
         bound.set(libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_DO)?;
         bound.set(libc::IPPROTO_IP, libc::IP_TOS, class.byte().into())?;
         bound.set(libc::IPPROTO_IP, libc::IP_RECVTOS, 1)?;
-        // Kernels before 5.0 do not know it, and hand over each datagram by itself.
+        // Kernels before 5.0 do not support it, and return each datagram separately.
         let _ = bound.set(libc::SOL_UDP, libc::UDP_GRO, 1);
         bound.enlarge(libc::SO_RCVBUFFORCE, libc::SO_RCVBUF)?;
         bound.enlarge(libc::SO_SNDBUFFORCE, libc::SO_SNDBUF)?;
         Ok(bound)
     }
 
-    /// The address that it is bound to.
+    /// The local address.
     pub(crate) const fn local(&self) -> SocketAddrV4 {
         self.local
     }
 
-    /// `SO_MEMINFO` (Linux 4.12): what the socket has and had of memory, by `SK_MEMINFO_*`; zeros where the
-    /// kernel does not tell.
+    /// `SO_MEMINFO` (Linux 4.12): memory statistics of the socket, by `SK_MEMINFO_*`; zeros where not
+    /// supported.
     fn memory_info(&self) -> [u32; SK_MEMINFO_VARS] {
         let mut info = [0_u32; SK_MEMINFO_VARS];
         let mut bytes = mem::size_of_val(&info) as libc::socklen_t;
@@ -93,17 +93,18 @@ impl Socket {
         info
     }
 
-    /// Room for what has arrived, as the kernel counts [bytes].
+    /// Size of the receive buffer as the kernel accounts it [bytes].
     pub(crate) fn receive_buffer_bytes(&self) -> u64 {
         self.memory_info()[SK_MEMINFO_RCVBUF].into()
     }
 
-    /// Datagrams that found no room.
+    /// Datagrams dropped because the receive buffer was full.
     pub(crate) fn drops(&self) -> u64 {
         self.memory_info()[SK_MEMINFO_DROPS].into()
     }
 
-    /// Beyond the limit of the host if it may (`CAP_NET_ADMIN`), else up to it.
+    /// Sets a buffer size beyond the limit of the host if permitted (`CAP_NET_ADMIN`), otherwise up to the
+    /// limit.
     fn enlarge(&self, beyond: c_int, within: c_int) -> io::Result<()> {
         self.set(libc::SOL_SOCKET, beyond, BUFFER_BYTES)
             .or_else(|_| self.set(libc::SOL_SOCKET, within, BUFFER_BYTES))
@@ -116,17 +117,17 @@ impl Socket {
         if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
     }
 
-    /// As far as is known, the host cuts what one call sends into datagrams.
+    /// Whether the host segments the data of one call into datagrams, as far as known.
     pub(crate) const fn cuts(&self) -> bool {
         self.cuts
     }
 
-    /// Sends datagrams of `segment_bytes`, the last of which may be shorter, or one, in one call, once there is
-    /// room. At most [`SLICES_MAX`](libc::UIO_MAXIOV) slices.
+    /// Sends, in one call, either one datagram or datagrams of `segment_bytes`, the last of which may be
+    /// shorter; blocks until the buffer has room. At most [`SLICES_MAX`](libc::UIO_MAXIOV) slices.
     ///
-    /// Where it turns out that the host cannot cut them apart they are lost, as they might be on the way:
-    /// sent one by one they would have other identifications than their ICRCs say. They are lost as well while
-    /// the host has no way there, as when its link is down.
+    /// If the host turns out not to support segmentation, the datagrams are lost, as they might be in the
+    /// network: sent one by one they would have other IPv4 identifications than those in their ICRCs. They
+    /// are also lost while the host has no route, for instance when its link is down.
     pub(crate) fn send(
         &mut self,
         datagrams: &[IoSlice<'_>],
@@ -151,14 +152,14 @@ impl Socket {
         }
     }
 
-    /// Calls that could not send for want of a way, and why the last of them could not.
+    /// Number of calls that failed for lack of a route, with the last error.
     pub(crate) const fn unsent(&self) -> (u64, Option<&io::Error>) {
         (self.unsent.0, self.unsent.1.as_ref())
     }
 
-    /// One call, once there is room.
+    /// Sends with one call; blocks until the buffer has room.
     fn send_call(&self, slices: &[IoSlice<'_>], segment_bytes: Option<u16>, way: &Way) -> io::Result<()> {
-        // SAFETY: all zero is a valid value of these plain structures of C.
+        // SAFETY: all zeros is a valid value of these plain C structures.
         let (mut address, mut message): (libc::sockaddr_in, libc::msghdr) = unsafe { mem::zeroed() };
         address.sin_family = libc::AF_INET as libc::sa_family_t;
         address.sin_port = way.to.port().to_be();
@@ -172,7 +173,7 @@ impl Socket {
         }
         message.msg_name = (&raw mut address).cast();
         message.msg_namelen = mem::size_of_val(&address) as libc::socklen_t;
-        // The standard library says that these are laid out alike; the kernel only reads them.
+        // The standard library guarantees the same layout; the kernel only reads them.
         message.msg_iov = slices.as_ptr().cast_mut().cast();
         message.msg_iovlen = slices.len() as _;
         if control.filled > 0 {
@@ -180,7 +181,7 @@ impl Socket {
             message.msg_controllen = control.filled as _;
         }
         loop {
-            // SAFETY: every pointer in the message is to a live buffer of the length beside it, which the
+            // SAFETY: every pointer in the message refers to a live buffer of the given length, which the
             // kernel only reads.
             let result = unsafe { libc::sendmsg(self.socket.as_raw_fd(), &raw const message, 0) };
             let error = io::Error::last_os_error();
@@ -190,12 +191,12 @@ impl Socket {
         }
     }
 
-    /// The next datagrams, into `buffer`, if any have arrived.
+    /// Receives the next datagrams into `buffer`, if any have arrived.
     pub(crate) fn receive(&self, buffer: &mut [u8]) -> io::Result<Option<Datagrams>> {
-        // SAFETY: all zero is a valid value of these plain structures of C.
+        // SAFETY: all zeros is a valid value of these plain C structures.
         let (mut from, mut message): (libc::sockaddr_in, libc::msghdr) = unsafe { mem::zeroed() };
         let mut slice = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
-        // Aligned as control messages must be, and more than the two that were asked for take.
+        // Aligned as control messages must be, and larger than the two requested ones.
         let mut control = [0_u64; 8];
         message.msg_name = (&raw mut from).cast();
         message.msg_namelen = mem::size_of_val(&from) as libc::socklen_t;
@@ -204,7 +205,7 @@ impl Socket {
         message.msg_control = control.as_mut_ptr().cast();
         message.msg_controllen = mem::size_of_val(&control);
         let descriptor = self.socket.as_raw_fd();
-        // SAFETY: every pointer in the message is to a live buffer of the length beside it.
+        // SAFETY: every pointer in the message refers to a live buffer of the given length.
         let result = unsafe { libc::recvmsg(descriptor, &raw mut message, libc::MSG_DONTWAIT) };
         let Ok(bytes) = usize::try_from(result) else {
             let error = io::Error::last_os_error();
@@ -218,7 +219,7 @@ impl Socket {
         Ok(Some(datagrams))
     }
 
-    /// Waits until a datagram arrives, for `span` at the most.
+    /// Waits for a datagram, at most `span`.
     pub(crate) fn wait(&self, span: Span) -> io::Result<()> {
         let mut polled = libc::pollfd { fd: self.socket.as_raw_fd(), events: libc::POLLIN, revents: 0 };
         let nanoseconds = span.0.div_ceil(1_000);
@@ -233,7 +234,7 @@ impl Socket {
     }
 }
 
-/// Control messages to send, each aligned to a word.
+/// Buffer of control messages to send, each aligned to a word.
 #[derive(Default)]
 struct Control {
     words: [u64; 6],
@@ -241,13 +242,14 @@ struct Control {
 }
 
 impl Control {
-    /// Adds one of at most a word; there is room for two.
+    /// Adds a message with a value of at most one word; at most two messages fit.
     fn push(&mut self, level: c_int, kind: c_int, value: &[u8]) {
         let bytes = value.len() as u32;
-        // SAFETY: the macros only compute.
+        // SAFETY: these macros only compute sizes.
         let (length, space) = unsafe { (libc::CMSG_LEN(bytes), libc::CMSG_SPACE(bytes)) };
         assert!(self.filled + space as usize <= mem::size_of_val(&self.words), "two messages at the most");
-        // SAFETY: the place is aligned, as all before it are of whole words, and has room for the message.
+        // SAFETY: the position is aligned, as previous messages occupy whole words, and has room for the
+        // message.
         unsafe {
             let header: *mut libc::cmsghdr = self.words.as_mut_ptr().byte_add(self.filled).cast();
             (*header).cmsg_level = level;
@@ -260,8 +262,8 @@ impl Control {
 }
 
 impl Datagrams {
-    /// Reads the ECN field, a control message of one byte, and the length of the segments, one of an int that
-    /// is only there where datagrams came together.
+    /// Reads the control messages: the ECN field (one byte), and the segment size (an int, only present if
+    /// several datagrams were received together).
     fn read_control(&mut self, message: &libc::msghdr) {
         // SAFETY: the message was filled by the kernel, its control buffer is alive and aligned, and the
         // macros stay within it.
@@ -284,14 +286,14 @@ impl Datagrams {
     }
 }
 
-/// Whether a call failed because the host or the device cannot cut datagrams apart: not known (`EINVAL`,
-/// `ENOPROTOOPT`), or without checksums of the device, which it needs (`EIO`).
+/// Whether a call failed because the host or device cannot segment datagrams: not supported (`EINVAL`,
+/// `ENOPROTOOPT`), or the device lacks the checksum offload that it needs (`EIO`).
 fn is_of_cutting(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EINVAL | libc::ENOPROTOOPT | libc::EIO))
 }
 
-/// Whether a call failed for want of a way to the peer, which may come back: a link that is down, a route that
-/// is gone, a neighbour that does not answer, a full queue, a firewall.
+/// Whether a call failed for lack of a path to the peer, which may be temporary: link down, missing route,
+/// unresolved neighbour, full queue, firewall.
 fn is_of_the_way(error: &io::Error) -> bool {
     matches!(
         error.raw_os_error(),

@@ -1,33 +1,33 @@
-//! The transmitter of a port with a given rate.
+//! Transmitter of a port with a configured rate.
 //!
-//! Models the serialisation of an adapter: one packet after the other, each handed to the host when its last
-//! bit would be on the link. A host that shapes by a token bucket lets the first packets of a burst through
-//! at once, and takes in packets without end, so that neither the time of a short message nor the turns of
-//! queue pairs would be those of a port.
+//! Models the serialisation of an adapter: packets are transmitted one after another, and each is passed to
+//! the host when its last bit would be on the link. A host's token-bucket shaper instead passes the first
+//! packets of a burst at once, and accepts packets without limit, so neither the latency of short messages
+//! nor the scheduling of queue pairs would match those of a port.
 //!
-//! Leaves out that a reply waits for the packet in transmission: it is sent at once, and that packet leaves
-//! later by the time of the reply.
+//! Simplification: a reply does not wait for the packet in transmission. It is sent at once, and that packet
+//! is delayed by the duration of the reply.
 
 use transport::Outgoing;
 use units::{Instant, Rate};
 use wire::Framing;
 
-/// A packet of a queue pair, by its place in the endpoint.
+/// A packet with the index of its queue pair in the endpoint.
 pub(crate) type Waiting = (usize, Outgoing);
 
-/// A port that transmits the packets of one turn of a queue pair at a time.
+/// A port that transmits one batch of a queue pair's packets at a time.
 #[derive(Debug)]
 pub(crate) struct Transmitter {
     rate: Rate,
-    /// End of the transmission; of the last one if there is none.
+    /// End of the current transmission, or of the previous one if idle.
     free_at: Instant,
-    /// Earliest start of a transmission: packets in flight were at their limit until then.
+    /// Earliest start of a transmission: when in-flight packets were last at their limit.
     open_from: Instant,
     turn: Vec<Waiting>,
 }
 
 impl Transmitter {
-    /// One with the rate of the link [bit/s].
+    /// A transmitter with the rate of the link [bit/s].
     pub(crate) const fn new(rate_bps: u64) -> Self {
         Self {
             rate: Rate::from_bps(rate_bps),
@@ -37,22 +37,22 @@ impl Transmitter {
         }
     }
 
-    /// When the transmission ends, or the last one ended.
+    /// End of the current transmission, or of the previous one if idle.
     pub(crate) const fn free_at(&self) -> Instant {
         self.free_at
     }
 
-    /// When it must be polled for packets that have left; never if none is in transmission.
+    /// When to poll for transmitted packets; never if idle.
     pub(crate) const fn deadline(&self) -> Instant {
         if self.turn.is_empty() { Instant::NEVER } else { self.free_at }
     }
 
-    /// The start of a transmission whose packets have waited since then, however late it is polled.
+    /// Start of a transmission of packets ready since `ready_since`, regardless of when it is polled.
     pub(crate) fn start_at(&self, ready_since: Instant) -> Instant {
         self.free_at.max(ready_since).max(self.open_from)
     }
 
-    /// Transmits a packet from `start` on, or after the others of its turn.
+    /// Transmits a packet from `start` on, or after the previous ones of its batch.
     pub(crate) fn push(&mut self, place: usize, packet: Outgoing, start: Instant) {
         let start = if self.turn.is_empty() { start } else { self.free_at };
         self.free_at = start;
@@ -60,7 +60,8 @@ impl Transmitter {
         self.turn.push((place, packet));
     }
 
-    /// A reply is sent: what is in transmission, or was to be, ends later. Of an idle port it takes no time.
+    /// Accounts for a reply that is sent at once: the current or next transmission ends later. No effect on
+    /// an idle port.
     pub(crate) fn occupy(&mut self, packet: &Outgoing) {
         let payload_bytes = packet.source.map_or(0, |source| source.bytes);
         let framing = Framing::Ethernet;
@@ -69,12 +70,12 @@ impl Transmitter {
         self.free_at += self.rate.span_of(wire_bytes.into());
     }
 
-    /// Takes the packets that have left by `now`.
+    /// Removes the packets transmitted by `now`.
     pub(crate) fn take_sent(&mut self, now: Instant) -> Vec<Waiting> {
         if self.free_at <= now { std::mem::take(&mut self.turn) } else { Vec::new() }
     }
 
-    /// Packets in flight are no longer at their limit: transmissions may start from `now` on.
+    /// In-flight packets are below their limit again: transmissions may start from `now` on.
     pub(crate) const fn open(&mut self, now: Instant) {
         self.open_from = now;
     }
@@ -100,7 +101,7 @@ mod tests {
         }
     }
 
-    /// At 8 Gbit/s a byte takes a nanosecond.
+    /// A transmitter of 8 Gbit/s, where a byte takes a nanosecond.
     fn transmitter() -> (Transmitter, Span) {
         let wire_bytes = Framing::Ethernet.frame_bytes(Opcode::WriteMiddle, PAYLOAD_BYTES) + 20;
         (Transmitter::new(8_000_000_000), Span::from_ns(wire_bytes.into()))
@@ -126,7 +127,7 @@ mod tests {
         for _ in 0..10 {
             let start = port.start_at(ready_since);
             port.push(0, packet(), start);
-            // It is polled three packets late, and is ready again since its turn.
+            // It is polled three packets late, and has been ready again since its last batch.
             assert_eq!(port.take_sent(port.free_at() + span + span + span).len(), 1);
             ready_since = start;
         }

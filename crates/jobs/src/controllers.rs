@@ -1,11 +1,11 @@
-//! How queue pairs are paced.
+//! Rate controllers of queue pairs.
 
 use spec::{RateControl, RunSpec};
 use std::sync::Arc;
 use transport::{Controller, DcqcnConfig, DcqcnPacer, SwiftConfig, TimelyConfig};
 use units::{Rate, Span};
 
-/// The controller of queue pairs that send by a port of that rate, as it begins.
+/// Initial rate controller of queue pairs at a port with this line rate.
 #[must_use]
 pub fn controller(spec: &RunSpec, line_rate: Rate) -> Controller {
     let dcqcn = dcqcn_config(spec, line_rate).map(|config| DcqcnPacer::new(Arc::new(config)));
@@ -15,7 +15,7 @@ pub fn controller(spec: &RunSpec, line_rate: Rate) -> Controller {
     controller.unwrap_or(Controller::LineRate)
 }
 
-/// The parameters of DCQCN at a port, if it is used.
+/// DCQCN parameters at a port, if the spec uses DCQCN.
 const fn dcqcn_config(spec: &RunSpec, line_rate: Rate) -> Option<DcqcnConfig> {
     match spec.transport.rate_control {
         RateControl::Dcqcn {
@@ -52,7 +52,7 @@ const fn dcqcn_config(spec: &RunSpec, line_rate: Rate) -> Option<DcqcnConfig> {
     }
 }
 
-/// The parameters of Swift at a port, if it is used.
+/// Swift parameters at a port, if the spec uses Swift.
 const fn swift_config(spec: &RunSpec, line_rate: Rate) -> Option<SwiftConfig> {
     match spec.transport.rate_control {
         RateControl::Swift {
@@ -84,7 +84,7 @@ const fn swift_config(spec: &RunSpec, line_rate: Rate) -> Option<SwiftConfig> {
     }
 }
 
-/// The parameters of TIMELY at a port, if it is used.
+/// TIMELY parameters at a port, if the spec uses TIMELY.
 const fn timely_config(spec: &RunSpec, line_rate: Rate) -> Option<TimelyConfig> {
     match spec.transport.rate_control {
         RateControl::Timely {
@@ -114,7 +114,7 @@ const fn timely_config(spec: &RunSpec, line_rate: Rate) -> Option<TimelyConfig> 
     }
 }
 
-/// A receiver sends at most one congestion notification per queue pair in this time; none without it.
+/// Minimum interval between congestion notifications of a receiving queue pair; `None` if it sends none.
 #[must_use]
 pub const fn cnp_interval(spec: &RunSpec) -> Option<Span> {
     match spec.transport.rate_control {

@@ -1,6 +1,6 @@
-//! The queue pairs of a run and the chunks each of them carries.
+//! Queue pairs of a run and their chunks, by number.
 //!
-//! Nearly all of that follows from numbers, so it is told when it is asked for and not stored.
+//! Nearly all properties follow from the number, so they are computed on demand and not stored.
 
 use crate::rank_connections::{Ends, Laps, RankConnections};
 use crate::schedules::{check_chunks, schedule};
@@ -11,28 +11,28 @@ use wire::Psn;
 use wire::bth::Qpn;
 use workload::{HANDSHAKE_TRANSFERS, Message, Parts, Schedule, Transfer};
 
-/// First of the UDP source ports a queue pair may draw (RFC 6335: dynamic ports).
+/// First UDP source port of queue pairs (RFC 6335: dynamic ports).
 const UDP_SOURCE_PORT_MIN: u16 = 49_152;
-/// How many there are.
+/// Number of UDP source ports.
 const UDP_SOURCE_PORTS: u64 = 1 << 14;
 
 /// Offset of queue pair numbers on the wire: 0 and 1 are reserved (IBTA vol. 1, 10.2.4.5).
 const FIRST_QPN: u32 = 0x100;
 
-/// The destination queue pair number in the packets of a queue pair of the run, in both directions.
+/// Destination queue pair number in the packets of a queue pair of the run, in both directions.
 #[must_use]
 pub fn destination_qpn(number: u32) -> Qpn {
     Qpn::new(FIRST_QPN.wrapping_add(number) & Qpn::MAX.value()).unwrap_or_default()
 }
 
-/// One data chunk on one queue pair.
+/// Part of a transfer that one queue pair sends.
 #[derive(Clone, Copy, Debug)]
 pub struct Chunk {
-    /// Its job.
+    /// Index of the job.
     pub job: u32,
-    /// Transfer of the schedule of the job.
+    /// Transfer in the schedule of the job.
     pub transfer: TransferId,
-    /// Queue pair of the run.
+    /// Number of the queue pair in the run.
     pub queue_pair: u32,
     /// Payload [bytes].
     pub bytes: u64,
@@ -41,13 +41,13 @@ pub struct Chunk {
 /// A queue pair: one direction of data between two ranks.
 #[derive(Clone, Copy, Debug)]
 pub struct QueuePair {
-    /// Its number in the run.
+    /// Number in the run.
     pub number: u32,
-    /// Its number as a NIC would give it, 24 bits: the same whichever other jobs there are.
+    /// 24-bit number as a NIC would assign it; independent of the other jobs of the run.
     pub identity: u32,
-    /// Its job.
+    /// Index of the job.
     pub job: u32,
-    /// Part of each transfer that it carries, from 0.
+    /// Index of the part of each transfer that it sends, from 0.
     pub part: u32,
     /// Channel of its transfers.
     pub channel: u32,
@@ -59,14 +59,14 @@ pub struct QueuePair {
     pub src_host: HostId,
     /// Host of the receiving rank.
     pub dst_host: HostId,
-    /// It carries data of the collective, not the handshake before them.
+    /// Whether it sends data of the collective, not only handshakes.
     pub carries_payload: bool,
     draws: Draws,
-    /// Which of them are its own.
+    /// Index of its values in `draws`.
     draw: u64,
 }
 
-/// What is drawn for queue pairs.
+/// Random streams of queue pair properties.
 #[derive(Clone, Copy, Debug)]
 struct Draws {
     udp_source_ports: StreamFamily,
@@ -86,46 +86,46 @@ impl Draws {
 }
 
 impl QueuePair {
-    /// The UDP source port of its data.
+    /// UDP source port of its data packets.
     #[must_use]
     pub fn udp_source_port(&self) -> u16 {
         self.draws.udp_source_port(self.draw)
     }
 
-    /// The PSN of its first packet.
+    /// PSN of its first packet.
     #[must_use]
     pub fn initial_psn(&self) -> Psn {
         self.draws.initial_psn(self.draw)
     }
 
-    /// Between ranks on one host: nothing of it enters the network.
+    /// Whether both ranks are on the same host, so that no packets enter the network.
     pub fn is_local(&self) -> bool {
         self.src_host == self.dst_host
     }
 }
 
-/// What one job will send.
+/// Numbering and connections of one job.
 struct JobFlows {
     first_chunk: u32,
     first_queue_pair: u32,
     /// Host of each rank.
     hosts: Vec<u32>,
-    /// Number of its random draws.
+    /// Stream number of its random draws.
     stream: u32,
-    /// Rounds until one is like the first.
+    /// Number of rounds after which they repeat.
     rounds_of_a_cycle: u32,
     connections: RankConnections,
 }
 
 impl JobFlows {
-    /// The hosts of both ends of a connection.
+    /// Hosts of both ends of a connection.
     #[inline]
     fn hosts_of(&self, ends: Ends) -> [HostId; 2] {
         [ends.src, ends.dst].map(|rank| HostId(self.hosts[rank.index()]))
     }
 }
 
-/// What one job will send, to be asked about many queue pairs of it.
+/// View of one job, for queries about several of its queue pairs.
 #[derive(Clone, Copy)]
 pub struct OneJob<'a> {
     index: u32,
@@ -135,7 +135,7 @@ pub struct OneJob<'a> {
 }
 
 impl OneJob<'_> {
-    /// A queue pair of the job, by its number in the run, between two ranks.
+    /// The queue pair with that number in the run, between the given ranks.
     #[inline]
     fn queue_pair(&self, number: u32, ends: Ends) -> QueuePair {
         let (connection, part) = self.connection(number);
@@ -156,7 +156,7 @@ impl OneJob<'_> {
         }
     }
 
-    /// The connection of a queue pair, and which of its parts it carries.
+    /// Connection of a queue pair, and index of the part it sends.
     #[inline]
     fn connection(&self, number: u32) -> (u32, u32) {
         split(number - self.job.first_queue_pair, self.flows.parts)
@@ -180,38 +180,38 @@ impl OneJob<'_> {
         self.flows.draws.udp_source_port(self.draw(number))
     }
 
-    /// What a queue pair draws. A job draws the same whichever other jobs there are.
+    /// Index of the random draws of a queue pair; independent of the other jobs of the run.
     #[inline]
     fn draw(&self, number: u32) -> u64 {
         (u64::from(self.job.stream) << 32) | u64::from(number - self.job.first_queue_pair)
     }
 
-    /// The first packet sequence number of a queue pair.
+    /// PSN of a queue pair's first packet.
     #[inline]
     pub fn initial_psn(&self, number: u32) -> Psn {
         self.flows.draws.initial_psn(self.draw(number))
     }
 
-    /// Payload of each queue pair [bytes], where it is known that each has one chunk, that all are of the
-    /// same size, and that none waits for another or for a time.
+    /// Payload per queue pair [bytes], if each queue pair has exactly one chunk, all of equal size, without
+    /// dependencies or release times; `None` if this is not known.
     pub fn independent_bytes(&self) -> Option<u64> {
         let has_one_each = self.flows.parts == 1 && self.job.connections.are_transfers();
         self.schedule.independent_bytes().filter(|_| has_one_each)
     }
 
-    /// What the number of a chunk has in addition to that of its queue pair, modulo 2^32, where each has one.
+    /// Chunk number minus queue pair number, modulo 2^32, if each queue pair has one chunk.
     pub const fn chunks_beyond_queue_pairs(&self) -> u32 {
         self.job.first_chunk.wrapping_sub(self.job.first_queue_pair)
     }
 
-    /// The chunk of a queue pair, where each has one.
+    /// The chunk of a queue pair, if each has one.
     #[inline]
     pub const fn only_chunk(&self, queue_pair: u32) -> u32 {
         queue_pair.wrapping_add(self.chunks_beyond_queue_pairs())
     }
 
-    /// Hands the chunks of a queue pair to `visit`, in the order of the schedule, each with its number and
-    /// its part of the transfer.
+    /// Calls `visit` for each chunk of a queue pair, in the order of the schedule, with its number and part
+    /// index.
     #[inline]
     pub fn each_chunk(&self, queue_pair: u32, mut visit: impl FnMut((u32, u32), Chunk)) {
         let (connection, part) = self.connection(queue_pair);
@@ -222,7 +222,7 @@ impl OneJob<'_> {
         }
     }
 
-    /// The ranks that a transfer joins.
+    /// Sending and receiving rank of a transfer.
     #[inline]
     pub fn ranks(&self, transfer: TransferId) -> [Rank; 2] {
         let Transfer { src, dst, .. } = self.schedule.transfer(transfer);
@@ -230,37 +230,41 @@ impl OneJob<'_> {
     }
 }
 
-/// The transfer of a chunk, or the connection of a queue pair, and which of its `parts` it is, all counted
-/// from the first of the job, or of the host.
+/// Splits a relative chunk number into transfer and part index, or a relative queue pair number into
+/// connection and part index, with `parts` per transfer. Numbers are relative to the first of the job, or of
+/// the host.
 #[inline]
 pub const fn split(number: u32, parts: u32) -> (u32, u32) {
     if parts == 1 { (number, 0) } else { (number / parts, number % parts) }
 }
 
-/// Payload of a part of a transfer of `bytes`.
+/// Payload of a part of a transfer with `bytes` in total.
 #[inline]
 fn bytes_of_part(bytes: u64, (part, parts): (u32, u32)) -> u64 {
     if parts == 1 { bytes } else { Parts::new(bytes, parts.into()).of(part.into()) }
 }
 
-/// Everything the jobs will send.
+/// Schedules, chunks and queue pairs of all jobs of a run.
+///
+/// Numbers of chunks and queue pairs are consecutive over all jobs. Constructors: [`new`](Self::new), then
+/// [`add_collective`](Self::add_collective) or [`add`](Self::add) per job. The other methods are queries.
 pub struct Jobs {
-    /// The schedule of each job.
+    /// Schedule of each job.
     pub schedules: Vec<Schedule>,
     jobs: Vec<JobFlows>,
     chunks: u32,
     queue_pairs: u32,
-    /// Parts of each transfer.
+    /// Number of parts per transfer.
     pub parts: u32,
-    /// Some chunks are no payload: see [`Jobs::message`].
+    /// Whether any chunks are not payload: see [`Jobs::message`].
     has_control_messages: bool,
-    /// Rounds of some job differ: see [`Jobs::round`].
+    /// Whether rounds of any job differ: see [`Jobs::round`].
     has_cycles: bool,
     draws: Draws,
 }
 
 impl Jobs {
-    /// Those of a spec, without what any of them sends: see [`Jobs::add`].
+    /// The jobs of a spec, still without schedules: see [`Jobs::add`].
     #[must_use]
     pub fn new(spec: &RunSpec) -> Self {
         Self {
@@ -278,7 +282,7 @@ impl Jobs {
         }
     }
 
-    /// Adds the collective of the next job; returns its queue pairs.
+    /// Adds the next job, a collective; returns the range of its queue pairs.
     ///
     /// # Errors
     /// See [`schedule`] and [`check_chunks`].
@@ -295,7 +299,7 @@ impl Jobs {
         Ok(self.add(job, schedule, connections))
     }
 
-    /// Adds the next job, whose transfers take these connections; returns its queue pairs.
+    /// Adds the next job with its schedule and connections; returns the range of its queue pairs.
     pub fn add(&mut self, job: &JobSpec, schedule: Schedule, connections: RankConnections) -> Range<u32> {
         let first_queue_pair = self.queue_pair_count();
         self.queue_pairs += connections.count() * self.parts;
@@ -312,25 +316,25 @@ impl Jobs {
         first_queue_pair..self.queue_pair_count()
     }
 
-    /// Chunks of one cycle of rounds of every job.
+    /// Number of chunks of all jobs, for one cycle of rounds each.
     #[must_use]
     pub const fn chunk_count(&self) -> u32 {
         self.chunks
     }
 
-    /// Queue pairs of all jobs.
+    /// Number of queue pairs of all jobs.
     #[must_use]
     pub const fn queue_pair_count(&self) -> u32 {
         self.queue_pairs
     }
 
-    /// A chunk, by its number: they are counted job by job, in the order of its schedule, part by part.
+    /// The chunk with that number. Numbers are ordered by job, transfer of the schedule, part.
     #[inline]
     pub fn chunk(&self, number: u32) -> Chunk {
         self.chunk_of_transfer(number).0
     }
 
-    /// A queue pair, by its number.
+    /// The queue pair with that number.
     #[inline]
     pub fn queue_pair(&self, number: u32) -> QueuePair {
         let (index, connection, _) = self.connection_of(number);
@@ -338,44 +342,44 @@ impl Jobs {
         job.queue_pair(number, job.job.connections.ends(job.schedule, connection))
     }
 
-    /// What a job will send.
+    /// View of one job.
     #[inline]
     pub fn one_job(&self, index: usize) -> OneJob<'_> {
         let (job, schedule) = (&self.jobs[index], &self.schedules[index]);
         OneJob { index: index as u32, flows: self, job, schedule }
     }
 
-    /// Hands the hosts that data of each of the first so many connections of a job comes from and goes to to
-    /// `visit`, in order. Each has a queue pair for every part.
+    /// Calls `visit` with the source and destination host of each of the first `connections` connections of a
+    /// job, in order. Each connection has one queue pair per part.
     pub fn each_connection(&self, job: usize, connections: u32, mut visit: impl FnMut([HostId; 2])) {
         let (schedule, job) = (&self.schedules[job], &self.jobs[job]);
         job.connections.each_ends(schedule, connections, |ends| visit(job.hosts_of(ends)));
     }
 
-    /// The connections of a job in laps.
+    /// Periodicity of the connections of a job.
     #[must_use]
     pub fn laps(&self, job: usize) -> Laps {
         self.jobs[job].connections.laps(&self.schedules[job])
     }
 
-    /// The first chunk of a job.
+    /// Number of a job's first chunk.
     #[must_use]
     pub fn first_chunk(&self, job: usize) -> u32 {
         self.jobs[job].first_chunk
     }
 
-    /// The first queue pair of a job.
+    /// Number of a job's first queue pair.
     #[must_use]
     pub fn first_queue_pair(&self, job: usize) -> u32 {
         self.jobs[job].first_queue_pair
     }
 
-    /// Whether each transfer of a job has queue pairs of its own, in the order of the transfers.
+    /// Whether each transfer of a job has its own queue pairs, in the order of the transfers.
     pub fn has_queue_pairs_of_each_transfer(&self, job: usize) -> bool {
         self.jobs[job].connections.are_transfers()
     }
 
-    /// The queue pair of the first part of a transfer.
+    /// Queue pair of the first part of a transfer.
     pub fn first_queue_pair_of(&self, job: usize, transfer: TransferId) -> u32 {
         let job = &self.jobs[job];
         job.first_queue_pair + job.connections.of(transfer) * self.parts
@@ -386,7 +390,7 @@ impl Jobs {
         (0..self.queue_pair_count()).map(|number| self.queue_pair(number))
     }
 
-    /// Hands all queue pairs to `visit`, by number: sooner done than one by one.
+    /// Calls `visit` for all queue pairs by number; faster than separate queries.
     pub fn each_queue_pair(&self, mut visit: impl FnMut(QueuePair)) {
         let mut next = 0;
         for job in (0..self.jobs.len()).map(|index| self.one_job(index)) {
@@ -399,7 +403,7 @@ impl Jobs {
         }
     }
 
-    /// The chunks of a queue pair, in the order of the schedule.
+    /// Chunks of a queue pair, in the order of the schedule.
     #[inline]
     pub fn chunks_of(&self, queue_pair: u32) -> impl Iterator<Item = u32> + '_ {
         let (index, connection, part) = self.connection_of(queue_pair);
@@ -408,7 +412,7 @@ impl Jobs {
         job.connections.transfers(connection).map(move |transfer| first + transfer.0 * self.parts)
     }
 
-    /// A chunk with its transfer and its queue pair, in one look.
+    /// A chunk with its transfer and queue pair, in one lookup.
     #[inline(always)]
     pub fn place(&self, chunk: u32) -> (Chunk, Transfer, QueuePair) {
         let (chunk, transfer) = self.chunk_of_transfer(chunk);
@@ -416,7 +420,7 @@ impl Jobs {
         (chunk, transfer, pair)
     }
 
-    /// Chunks of a job in a round, without those of handshakes and barriers. Rounds that differ have as many.
+    /// Number of payload chunks of a job per round, without handshakes and barriers; equal for all rounds.
     pub fn payload_chunks(&self, job: usize) -> u64 {
         let schedule = &self.schedules[job];
         let ids = (0..schedule.transfers().len()).map(TransferId::from_index);
@@ -428,7 +432,7 @@ impl Jobs {
         transfers as u64 / u64::from(rounds) * u64::from(self.parts)
     }
 
-    /// The round of its job in which a chunk is sent, when it is sent for the `pass`-th time, from 0.
+    /// Round of its job in which a chunk is sent for the `pass`-th time, from 0.
     #[inline]
     pub fn round(&self, chunk: u32, pass: u32) -> u32 {
         if !self.has_cycles || chunk >= self.chunks {
@@ -438,7 +442,7 @@ impl Jobs {
         pass * rounds + first
     }
 
-    /// How often a chunk is sent in so many rounds of its job.
+    /// How many times a chunk is sent in the first `rounds` rounds of its job.
     pub fn passes(&self, chunk: u32, rounds: u32) -> u32 {
         if !self.has_cycles || chunk >= self.chunks {
             return rounds;
@@ -447,7 +451,7 @@ impl Jobs {
         rounds.saturating_sub(first).div_ceil(of_a_cycle)
     }
 
-    /// After how many rounds a chunk is sent again, and the first round in which it is.
+    /// Number of rounds after which a chunk is sent again, and its first round.
     fn cycle_of(&self, chunk: u32) -> (u32, u32) {
         let Chunk { job, transfer, .. } = self.chunk(chunk);
         let (rounds, schedule) = (self.jobs[job as usize].rounds_of_a_cycle, &self.schedules[job as usize]);
@@ -455,7 +459,7 @@ impl Jobs {
         (rounds, schedule.phase_of(transfer) / phases)
     }
 
-    /// What a chunk is part of: data of a collective, or the handshake before them.
+    /// Kind of message of a chunk: payload of a collective, handshake or barrier.
     #[inline]
     pub fn message(&self, chunk: u32) -> Message {
         if !self.has_control_messages || chunk >= self.chunks {
@@ -470,12 +474,12 @@ impl Jobs {
         self.schedules[job as usize].message(transfer)
     }
 
-    /// The payload that a chunk of an announcement announces.
+    /// Payload chunk announced by a chunk of an announcement (RTS).
     pub const fn announced_by(&self, chunk: u32) -> u32 {
         chunk + (HANDSHAKE_TRANSFERS as u32 - 1) * self.parts
     }
 
-    /// The transfer a chunk is part of.
+    /// The transfer of a chunk.
     #[inline]
     pub fn transfer(&self, chunk: &Chunk) -> Transfer {
         self.schedules[chunk.job as usize].transfer(chunk.transfer)
@@ -487,7 +491,7 @@ impl Jobs {
         self.jobs.partition_point(|job| job.first_chunk <= chunk) as u32 - 1
     }
 
-    /// The job of a queue pair, its connection there and which of its parts it carries.
+    /// Job of a queue pair, its connection in the job, and index of the part it sends.
     #[inline]
     fn connection_of(&self, queue_pair: u32) -> (usize, u32, u32) {
         let index = self.jobs.partition_point(|job| job.first_queue_pair <= queue_pair) - 1;

@@ -1,17 +1,17 @@
-//! What the jobs of a run send, without a network: the simulator and real endpoints carry out the same.
+//! Traffic of the jobs of a run, independent of the network: used by the simulator and by real endpoints.
 //!
-//! In the order in which data passes them:
+//! In the order of the data path:
 //!
-//! 1. `schedules`: the schedule of each job, with rounds that differ and barriers, or why
-//!    there is none ([`refusal`]);
+//! 1. `schedules`: the schedule of each job, including differing rounds and barriers, or the reason why there
+//!    is none ([`refusal`]);
 //! 2. `rank_connections`: which transfers of a job share queue pairs ([`RankConnections`]);
-//! 3. `jobs`: all [`Chunk`]s and [`QueuePair`]s of a run, by number ([`Jobs`]), with what is drawn for them:
-//!    UDP source ports and first PSNs, and their numbers on the wire ([`destination_qpn`]);
-//! 4. `controllers`: how queue pairs are paced ([`controller`]);
-//! 5. `tally`: which chunks have a row ([`Chosen`]), and what is counted of all ([`Tally`]);
-//! 6. `observer`: who gets rows and progress ([`Observer`]).
+//! 3. `jobs`: all [`Chunk`]s and [`QueuePair`]s of a run, by number ([`Jobs`]), with their random UDP source
+//!    ports and first PSNs, and their numbers on the wire ([`destination_qpn`]);
+//! 4. `controllers`: rate control of queue pairs ([`controller`]);
+//! 5. `tally`: selection of chunks that get a row ([`Chosen`]), and statistics of all chunks ([`Tally`]);
+//! 6. `observer`: receiver of rows and progress ([`Observer`]).
 //!
-//! A chunk is the part of a transfer that one queue pair carries.
+//! A chunk is the part of a transfer that one queue pair sends.
 
 mod controllers;
 mod jobs;

@@ -1,36 +1,36 @@
-//! Who watches a run from outside, and why a run may have no result.
+//! Interface for observers of a run, and errors of a run.
 
 use record::Batch;
 use spec::SpecError;
 use thiserror::Error;
 
-/// The observer wants the run to end.
+/// Request of an observer to end the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stopped;
 
-/// Receives what a run produces; `P` is what its engine tells of its progress.
+/// Receives rows and progress of a run; `P` is the engine's type of progress.
 pub trait Observer<P> {
-    /// Takes rows in. Called while running; a slow observer slows the run, and memory stays bounded.
+    /// Receives rows. Called during the run; a slow observer slows the run, and memory stays bounded.
     ///
     /// # Errors
     /// [`Stopped`] ends the run.
     fn batch(&mut self, batch: Batch) -> Result<(), Stopped>;
 
-    /// Told about ten times a second of wall time, and once when the run has ended and before its last rows
-    /// come.
+    /// Receives progress, about ten times per second of wall time, and once after the end of the run, before
+    /// its last rows.
     ///
     /// # Errors
     /// [`Stopped`] ends the run.
     fn progress(&mut self, progress: P) -> Result<(), Stopped>;
 }
 
-/// Why a run has no result.
+/// Error of a run without results.
 #[derive(Debug, Error)]
 pub enum RunError {
-    /// The spec cannot be carried out.
+    /// The spec cannot be run.
     #[error(transparent)]
     Spec(#[from] SpecError),
-    /// The observer asked to stop.
+    /// The observer requested to stop.
     #[error("stopped by its observer")]
     Stopped,
 }

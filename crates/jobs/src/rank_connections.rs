@@ -1,7 +1,7 @@
-//! Which transfers of a job share queue pairs.
+//! Assignment of a job's transfers to connections, which share queue pairs.
 //!
-//! A connection leads from one rank to another on one channel, with a queue pair for each part of a transfer.
-//! Where connections follow from numbers, nothing is stored of them.
+//! A connection is a pair of ranks and a channel, with one queue pair per part of a transfer. If connections
+//! follow from transfer numbers, nothing is stored.
 
 use spec::QpMode;
 use std::collections::HashMap;
@@ -9,50 +9,50 @@ use std::slice;
 use units::{Rank, TransferId};
 use workload::{Message, Schedule, Transfer};
 
-/// The connections of a job, by number: in the order in which the schedule first uses them, those that carry
-/// payload before those of handshakes alone.
+/// Connections of a job, numbered in the order in which the schedule first uses them; those with payload
+/// precede those of handshakes only.
 pub enum RankConnections {
-    /// Transfers that are a multiple of so many apart share one.
+    /// Transfers whose numbers differ by a multiple of `period` share a connection.
     Every {
-        /// Transfers of the job.
+        /// Number of transfers of the job.
         transfers: u32,
-        /// How far those that share one are apart.
+        /// Distance of transfers that share a connection; equals the number of connections.
         period: u32,
     },
-    /// Those of transfers that follow from nothing shorter.
+    /// Irregular connections, stored in tables.
     Listed(Listed),
-    /// Of a storage job: from each client to each target. They carry operations.
+    /// A storage job: one connection from each client to each target, for operations instead of transfers.
     Storage {
-        /// Ranks of clients, which come first.
+        /// Number of clients, which are the first ranks.
         clients: u32,
-        /// Ranks of targets.
+        /// Number of targets.
         targets: u32,
     },
 }
 
-/// The two ends of a connection.
+/// Ranks and channel of a connection.
 #[derive(Clone, Copy)]
 pub struct Ends {
-    /// Sender.
+    /// Sending rank.
     pub src: Rank,
-    /// Receiver.
+    /// Receiving rank.
     pub dst: Rank,
-    /// Channel of the transfers.
+    /// Channel of its transfers.
     pub channel: u32,
 }
 
-/// Connections that lead from and to the same ranks in the same order again and again: so many laps of so
-/// many connections.
+/// Periodicity of connections: `count` repetitions of `length` connections, with the same rank pairs in the
+/// same order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Laps {
-    /// Laps, one at least.
+    /// Number of repetitions, at least 1.
     pub count: u32,
-    /// Connections of each.
+    /// Number of connections per repetition.
     pub length: u32,
 }
 
 impl Laps {
-    /// All connections in one lap.
+    /// A single repetition of all connections.
     #[must_use]
     pub const fn one(connections: u32) -> Self {
         Self { count: 1, length: connections }
@@ -60,7 +60,7 @@ impl Laps {
 }
 
 impl Ends {
-    /// Those of a transfer.
+    /// Ranks and channel of a transfer.
     #[must_use]
     pub const fn of(transfer: &Transfer) -> Self {
         Self { src: transfer.src, dst: transfer.dst, channel: transfer.channel }
@@ -68,7 +68,7 @@ impl Ends {
 }
 
 impl RankConnections {
-    /// Those of a schedule that consists of so many `rounds` with the same transfers, which share them.
+    /// Connections of a schedule made of `rounds` rounds with the same transfers, which share connections.
     #[must_use]
     pub fn new(schedule: &Schedule, mode: QpMode, rounds: u32) -> Self {
         let transfers = schedule.transfers().len() as u32;
@@ -79,7 +79,7 @@ impl RankConnections {
         }
     }
 
-    /// How many there are.
+    /// Number of connections.
     #[must_use]
     pub fn count(&self) -> u32 {
         match self {
@@ -89,12 +89,12 @@ impl RankConnections {
         }
     }
 
-    /// Whether each transfer has a connection of the same number.
+    /// Whether each transfer has its own connection, with the same number.
     pub fn are_transfers(&self) -> bool {
         matches!(self, Self::Every { transfers, period } if transfers == period)
     }
 
-    /// The connection that carries a transfer.
+    /// The connection of a transfer.
     #[inline]
     pub fn of(&self, transfer: TransferId) -> u32 {
         match self {
@@ -105,7 +105,7 @@ impl RankConnections {
         }
     }
 
-    /// The transfers of a connection, in the order of the schedule.
+    /// Transfers of a connection, in the order of the schedule.
     #[inline]
     pub fn transfers(&self, connection: u32) -> Transfers<'_> {
         match self {
@@ -117,7 +117,7 @@ impl RankConnections {
         }
     }
 
-    /// Where a connection of a job with that schedule begins and ends.
+    /// Ranks and channel of a connection; `schedule` is that of the job.
     #[inline]
     pub fn ends(&self, schedule: &Schedule, connection: u32) -> Ends {
         match self {
@@ -130,7 +130,7 @@ impl RankConnections {
         }
     }
 
-    /// Hands the ends of the first `connections` of a job with that schedule to `visit`, in order.
+    /// Calls `visit` with the ends of each of the first `connections` connections, in order.
     pub fn each_ends(&self, schedule: &Schedule, connections: u32, mut visit: impl FnMut(Ends)) {
         match self {
             Self::Every { .. } => {
@@ -142,7 +142,7 @@ impl RankConnections {
         }
     }
 
-    /// Those of a job with that schedule in laps.
+    /// Periodicity of the connections; `schedule` is that of the job.
     #[must_use]
     pub fn laps(&self, schedule: &Schedule) -> Laps {
         let count = self.count();
@@ -155,25 +155,25 @@ impl RankConnections {
             .map_or(Laps::one(count), |length| Laps { count: count / length, length })
     }
 
-    /// Whether a connection carries data of the collective, not the handshake before them.
+    /// Whether a connection has payload of the collective, not only handshakes.
     #[inline]
     pub fn carries_payload(&self, connection: u32) -> bool {
         !matches!(self, Self::Listed(listed) if connection >= listed.of_payload)
     }
 }
 
-/// The transfers of a connection.
+/// Iterator over the transfers of a connection.
 pub enum Transfers<'a> {
-    /// Those of [`RankConnections::Every`].
+    /// Of [`RankConnections::Every`].
     Every {
-        /// The next one.
+        /// Next transfer.
         next: u32,
-        /// One past the last of the job.
+        /// Number of transfers of the job.
         end: u32,
-        /// How far they are apart.
+        /// Distance between transfers.
         period: u32,
     },
-    /// Those of [`RankConnections::Listed`].
+    /// Of [`RankConnections::Listed`].
     Listed(slice::Iter<'a, TransferId>),
 }
 
@@ -193,13 +193,13 @@ impl Iterator for Transfers<'_> {
     }
 }
 
-/// Connections that follow from nothing shorter.
+/// Tables of irregular connections.
 pub struct Listed {
     of_transfer: Vec<u32>,
-    /// Those of connection `c` are `by_connection[starts[c]..starts[c + 1]]`.
+    /// The transfers of connection `c` are `by_connection[starts[c]..starts[c + 1]]`.
     starts: Vec<u32>,
     by_connection: Vec<TransferId>,
-    /// Connections that carry payload.
+    /// Number of connections with payload.
     of_payload: u32,
 }
 
@@ -211,7 +211,7 @@ impl Listed {
             *known.entry((transfer.src, transfer.dst, transfer.channel)).or_insert(next)
         };
         let numbered = (0..).map(TransferId).zip(schedule.transfers());
-        // What carries payload comes first: it draws the same with and without a handshake.
+        // Payload connections are numbered first, so that their random draws do not depend on handshakes.
         let payload = numbered.filter(|(id, _)| schedule.message(*id) == Message::Payload);
         let last = payload.map(|(_, transfer)| number(&transfer)).max();
         let of_transfer: Vec<u32> = schedule.transfers().map(|transfer| number(&transfer)).collect();
@@ -230,7 +230,7 @@ impl Listed {
     }
 }
 
-/// Where the transfers of each of `connections` start, and one past the last.
+/// Start index of the transfers of each connection, followed by the total.
 fn starts(of_transfer: &[u32], connections: usize) -> Vec<u32> {
     let mut starts = vec![0; connections + 1];
     for &connection in of_transfer {
@@ -242,7 +242,7 @@ fn starts(of_transfer: &[u32], connections: usize) -> Vec<u32> {
     starts
 }
 
-/// All transfers, connection by connection.
+/// All transfers, sorted by connection.
 fn sorted(of_transfer: &[u32], starts: &[u32]) -> Vec<TransferId> {
     let mut free = starts.to_vec();
     let mut sorted = vec![TransferId(0); of_transfer.len()];

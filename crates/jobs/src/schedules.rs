@@ -1,4 +1,4 @@
-//! What the jobs send, as schedules, and why there may be none.
+//! Schedules of the jobs, and their errors.
 
 use spec::{ArrivalProcess, ArrivalsSpec, JobSpec, RunSpec, SpecError};
 use units::{Rank, Seed, Span};
@@ -7,7 +7,7 @@ use workload::{
     barrier_transfers, check_transfers, in_phases, with_rendezvous,
 };
 
-/// What the schedule of a job is made for.
+/// Parameters of a job's schedule.
 pub fn shape(spec: &RunSpec, job: &JobSpec) -> Shape {
     Shape {
         ranks: job.hosts.len() as u32,
@@ -17,7 +17,7 @@ pub fn shape(spec: &RunSpec, job: &JobSpec) -> Shape {
     }
 }
 
-/// The schedule of a job: of a round, or of all that differ, with barriers between them.
+/// Schedule of a job: of one round if all rounds are equal, otherwise of a cycle of rounds with barriers.
 pub(crate) fn schedule(spec: &RunSpec, index: u32, job: &JobSpec) -> Result<Schedule, SpecError> {
     let shape = shape(spec, job);
     if job.has_equal_rounds() {
@@ -38,8 +38,7 @@ pub(crate) fn schedule(spec: &RunSpec, index: u32, job: &JobSpec) -> Result<Sche
     Ok(in_phases(&rounds, barrier))
 }
 
-/// That rounds of different sizes have as many transfers as the `first`, which therefore share their queue
-/// pairs.
+/// Checks that a round of another size has as many transfers as the `first`, because they share queue pairs.
 fn check_equal_count(
     index: u32,
     job: &JobSpec,
@@ -57,7 +56,7 @@ fn check_equal_count(
     Err(value(format!("jobs[{index}].round_bytes"), found, "sizes with as many transfers each"))
 }
 
-/// The schedule of a round.
+/// Schedule of one round.
 fn round_schedule(spec: &RunSpec, index: u32, job: &JobSpec, shape: &Shape) -> Result<Schedule, SpecError> {
     let schedule = match job.arrivals {
         None => workload::schedule_for(&job.collective, &job.algorithm, shape),
@@ -77,7 +76,7 @@ fn round_schedule(spec: &RunSpec, index: u32, job: &JobSpec, shape: &Shape) -> R
     let Some(rendezvous) = job.rendezvous else { return Ok(schedule) };
     let transfers = schedule.transfers().len() as u64 * HANDSHAKE_TRANSFERS;
     check_transfers(transfers, LISTED_TRANSFERS_MAX).map_err(|error| job_refusal(index, job, &error))?;
-    // Ranks of one host do not announce what they copy.
+    // Transfers within a host are copied without a handshake.
     let is_large = |transfer: &Transfer| {
         let is_local = job.hosts[transfer.src.index()] == job.hosts[transfer.dst.index()];
         transfer.bytes >= rendezvous.threshold_bytes && !is_local
@@ -85,18 +84,18 @@ fn round_schedule(spec: &RunSpec, index: u32, job: &JobSpec, shape: &Shape) -> R
     Ok(with_rendezvous(&schedule, rendezvous.control_bytes, is_large))
 }
 
-/// That every job has a schedule whose chunks can be numbered, without making them.
+/// Checks that every job has a schedule and that all chunks can be numbered, without creating them.
 ///
 /// # Errors
-/// The first that has not.
+/// The first job without.
 pub fn check_jobs(spec: &RunSpec) -> Result<(), SpecError> {
     let parts = spec.transport.qps_per_rank_pair;
     let add = |chunks, (job, index)| check_chunks(index, chunks, transfers(spec, index, job)?, parts);
     spec.jobs.iter().zip(0..).try_fold(0, add).map(drop)
 }
 
-/// The transfers of the schedule of a job, if it has one; when open-loop messages are offered is drawn to
-/// know.
+/// Number of transfers in a job's schedule. For open-loop traffic, handshakes and differing rounds the
+/// schedule is generated to count them.
 fn transfers(spec: &RunSpec, index: u32, job: &JobSpec) -> Result<u64, SpecError> {
     if job.arrivals.is_some() || job.rendezvous.is_some() || !job.has_equal_rounds() {
         return Ok(schedule(spec, index, job)?.transfers().len() as u64);
@@ -106,14 +105,14 @@ fn transfers(spec: &RunSpec, index: u32, job: &JobSpec) -> Result<u64, SpecError
         .map_err(|error| job_refusal(index, job, &error))
 }
 
-/// Most chunks of all jobs, as they and their queue pairs are numbered in 32 bits.
+/// Maximum number of chunks of all jobs; chunks and queue pairs have 32-bit numbers.
 pub const CHUNKS_MAX: u64 = 1 << 31;
 
-/// That the chunks of all jobs can be numbered, if the jobs before job `index` have so many of them and this
-/// one so many transfers, each cut into `parts`; returns how many they are together.
+/// Adds the chunks of job `index`, with `transfers` of `parts` each, to those of the previous jobs
+/// (`before`); returns the sum.
 ///
 /// # Errors
-/// When they cannot.
+/// If the sum exceeds [`CHUNKS_MAX`].
 pub(crate) fn check_chunks(index: u32, before: u64, transfers: u64, parts: u32) -> Result<u64, SpecError> {
     let chunks = before.saturating_add(transfers.saturating_mul(parts.into()));
     if chunks > CHUNKS_MAX {
@@ -123,7 +122,7 @@ pub(crate) fn check_chunks(index: u32, before: u64, transfers: u64, parts: u32) 
     Ok(chunks)
 }
 
-/// Why a job has no schedule, for the field that says so.
+/// Error of a job without schedule, attributed to the responsible field.
 pub(crate) fn job_refusal(index: u32, job: &JobSpec, error: &WorkloadError) -> SpecError {
     let field = match error {
         WorkloadError::Indivisible { .. } => "data_bytes",
@@ -136,7 +135,7 @@ pub(crate) fn job_refusal(index: u32, job: &JobSpec, error: &WorkloadError) -> S
     refusal(&format!("jobs[{index}].{field}"), error)
 }
 
-/// When the messages of a job are offered.
+/// Arrival process of a job's open-loop messages.
 pub const fn arrivals(spec: ArrivalsSpec) -> Arrivals {
     let process = match spec.process {
         ArrivalProcess::Poisson => Process::Poisson,
@@ -145,7 +144,7 @@ pub const fn arrivals(spec: ArrivalsSpec) -> Arrivals {
     Arrivals { process, rate_bps: spec.rate_bps, duration: Span(spec.duration_ps) }
 }
 
-/// Why a collective cannot be carried out, for the field that says so.
+/// Error of an unsupported collective, attributed to a field.
 pub fn refusal(field: &str, error: &WorkloadError) -> SpecError {
     let (found, allowed) = match *error {
         WorkloadError::NotPowerOfTwo { ranks, below, above } => {
@@ -167,7 +166,7 @@ pub fn refusal(field: &str, error: &WorkloadError) -> SpecError {
     value(field.into(), found, &allowed)
 }
 
-/// A value that cannot be carried out.
+/// Error of an unsupported value.
 #[must_use]
 pub fn value(field: String, found: String, allowed: &str) -> SpecError {
     SpecError::Value { field, found, allowed: allowed.into() }

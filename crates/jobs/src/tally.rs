@@ -1,8 +1,8 @@
-//! Chunks counted as they end, for runs in which not every chunk has a row.
+//! Statistics of completed chunks, for runs in which not every chunk has a row.
 //!
-//! Counts are exact: sums of each step, and how many chunks of a job and round took how long, so that each
-//! percentile is one of the values. Takes 250 bytes for each step of a round and some 100 for each time that
-//! differs from all others; those may be bounded.
+//! Statistics are exact: sums per step, and a histogram of chunk times per job and round, so that each
+//! percentile is an actual value. Memory: 250 bytes per step of a round, and about 100 bytes per distinct
+//! time, whose number can be limited.
 
 use crate::Stopped;
 use record::{Batch, ChunkRow, ChunkStatus, ChunkStepRow, ChunkTimeRow};
@@ -10,27 +10,27 @@ use spec::{ChunksObserved, JobSpec, RunSpec, SpecError, StorageLength};
 use std::collections::BTreeMap;
 use units::{NumberMap, Seed, StreamFamily};
 
-/// Times are rounded to a second at the most [2^x ps].
+/// Maximum rounding of times, about one second [2^x ps].
 const ROUNDING_MAX: u32 = 40;
-/// Rows of one batch of what is counted.
+/// Rows per batch.
 const BATCH_ROWS: usize = 65_536;
 
-/// Which chunks have a row.
+/// Selection of chunks that get a row.
 #[derive(Debug)]
 pub enum Chosen {
-    /// Each.
+    /// All chunks.
     All,
-    /// One in so many, drawn by chunk and round: whatever the order in which they end.
+    /// A random sample of one in n, by chunk and round, independent of the order of completion.
     OneIn(u64, StreamFamily),
     /// No chunk.
     None,
 }
 
 impl Chosen {
-    /// What `spec` asks for; `rows` tells how many there would be of all chunks.
+    /// The selection of `spec`; `rows` returns the number of rows of all chunks.
     ///
     /// # Errors
-    /// Those of `rows`.
+    /// Errors of `rows`.
     pub fn new(spec: &RunSpec, rows: impl FnOnce() -> Result<u64, SpecError>) -> Result<Self, SpecError> {
         Ok(match spec.observe.chunks {
             ChunksObserved::All => Self::All,
@@ -42,7 +42,7 @@ impl Chosen {
         })
     }
 
-    /// Whether a chunk has a row of a round.
+    /// Whether a chunk gets a row for a round.
     #[inline]
     #[must_use]
     pub fn has(&self, chunk: u32, round: u32) -> bool {
@@ -57,35 +57,36 @@ impl Chosen {
     }
 }
 
-/// Chunks that are alike share a row: job, round, status, payload, completion time, the same on an idle
-/// fabric, the part of its time that was measured, and whether they ended in time.
+/// Key of chunks counted together: job, round, status, payload, completion time, completion time in an idle
+/// fabric, time within the measured interval, and whether they ended within it.
 type Alike = (u32, u32, u8, u64, Option<u64>, Option<u64>, Option<u64>, bool);
 
-/// The time of a job that is measured [ps].
+/// Measured interval of a job [ps].
 #[derive(Clone, Copy, Debug)]
 struct Measured {
-    /// Beginning: the warm-up is over.
+    /// Start, after the warm-up.
     from_ps: u64,
-    /// What ends before counts; of open-loop traffic what is delivered until then, so that is one more.
+    /// End (exclusive). Open-loop messages count by delivery time, up to and including the end of arrivals,
+    /// so the value is one more.
     before_ps: u64,
     is_by_delivery: bool,
     is_storage: bool,
 }
 
-/// What was counted.
+/// Statistics of chunks.
 #[derive(Debug)]
 pub struct Tally {
     measured: Vec<Measured>,
     steps: BTreeMap<(u32, u32, u32), ChunkStepRow>,
     times: NumberMap<Alike, u64>,
-    /// Most of them.
+    /// Maximum number of entries in `times`.
     times_max: usize,
-    /// Completion times are rounded to a multiple of 2 to that [ps].
+    /// Completion times are rounded to a multiple of 2^`rounding` ps.
     rounding: u32,
 }
 
 impl Tally {
-    /// Nothing yet, of these jobs.
+    /// Empty statistics for these jobs.
     #[must_use]
     pub fn new(jobs: &[JobSpec]) -> Self {
         Self {
@@ -97,8 +98,8 @@ impl Tally {
         }
     }
 
-    /// The same, for chunks of which hardly two take the same time: where more than so many times differ they
-    /// are rounded, to as few picoseconds as will do.
+    /// Same as [`Self::new`], for mostly distinct times: if there are more than `times_max` of them, times
+    /// are rounded as little as necessary.
     #[must_use]
     pub fn rounding(jobs: &[JobSpec], times_max: usize) -> Self {
         Self { times_max, ..Self::new(jobs) }
@@ -126,7 +127,7 @@ impl Tally {
         }
     }
 
-    /// When the last chunk of a job completed, of those counted so far.
+    /// Latest completion of a job's chunks so far.
     fn last_ps(&self, job: u32) -> u64 {
         let steps = self.steps.range((job, 0, 0)..=(job, u32::MAX, u32::MAX));
         steps.filter_map(|(_, step)| step.completed_ps).max().unwrap_or_default()
@@ -137,7 +138,7 @@ impl Tally {
         (ps + half) >> self.rounding << self.rounding
     }
 
-    /// Rounds times until half as many as there may be are left, or no time differs.
+    /// Rounds times until their number is at most half the limit, or the maximum rounding is reached.
     #[cold]
     fn round(&mut self) {
         while self.times.len() > self.times_max / 2 && self.rounding < ROUNDING_MAX {
@@ -149,13 +150,13 @@ impl Tally {
         }
     }
 
-    /// Counts what is known of all chunks of a step together, but for their times.
+    /// Adds the sums of a step, without times.
     pub fn add_step(&mut self, row: ChunkStepRow) {
         let before = self.steps.insert((row.job, row.round, row.step), row);
         assert!(before.is_none(), "a step is counted once");
     }
 
-    /// Counts chunks that are alike, but for their step.
+    /// Adds a histogram entry.
     pub fn add_times(&mut self, row: &ChunkTimeRow) {
         let alike = (
             row.job,
@@ -170,10 +171,10 @@ impl Tally {
         *self.times.entry(alike).or_insert(0) += row.chunks;
     }
 
-    /// Hands the rows of tables `chunk_steps` and `chunk_times` out.
+    /// Emits the rows of tables `chunk_steps` and `chunk_times`.
     ///
     /// # Errors
-    /// When what takes them wants no more.
+    /// When `take` requests to stop.
     pub fn hand_out(self, mut take: impl FnMut(Batch) -> Result<(), Stopped>) -> Result<(), Stopped> {
         in_parts(self.steps.into_values(), |rows| take(Batch::ChunkSteps(rows)))?;
         let mut times: Vec<(Alike, u64)> = self.times.into_iter().collect();
@@ -182,7 +183,7 @@ impl Tally {
     }
 }
 
-/// Hands many rows out in batches.
+/// Emits rows in batches.
 fn in_parts<T>(
     mut rows: impl Iterator<Item = T>,
     mut take: impl FnMut(Vec<T>) -> Result<(), Stopped>,
@@ -213,8 +214,8 @@ impl Measured {
         Self { from_ps: job.start_ps + storage.warm_up_ps, before_ps, is_storage: true, ..all }
     }
 
-    /// Part of the time of a storage operation that lies in the measured time [ps]. One that was cut off at the
-    /// end of the run, when all that completed have been counted, counts until `last_ps`.
+    /// Time of a storage operation within the measured interval [ps]. An operation cut off at the end of the
+    /// run, which is added after all completed ones, lasts until `last_ps`.
     fn part_of(self, row: &ChunkRow, last_ps: impl FnOnce() -> u64) -> Option<u64> {
         if !self.is_storage {
             return None;
@@ -276,7 +277,7 @@ impl Sums for ChunkStepRow {
     }
 }
 
-/// The lesser of two values that are there.
+/// Minimum of two optional values, ignoring `None`.
 fn least(one: Option<u64>, other: Option<u64>) -> Option<u64> {
     one.into_iter().chain(other).min()
 }

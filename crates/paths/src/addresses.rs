@@ -1,15 +1,16 @@
-//! Addresses of host ports that a spec gives, in place of those of the topology.
+//! Assigns the host port addresses of a spec, instead of the topology's defaults.
 
 use spec::{AddressSpec, GatewaySpec, Ipv4Spec, SpecError, SubnetOf};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::net::Ipv4Addr;
 use topology::{Attachment, Graph};
 
-/// First octets `02:01` as a number: MAC addresses of switch ports (`topology`).
+/// First octets `02:01` as a number: prefix of switch port MAC addresses (`topology`).
 const SWITCH_MACS: u64 = 0x0201;
 /// The group bit of a MAC address. IEEE 802-2014, 8.2.2.
 const GROUP_BIT: u64 = 1 << 40;
-/// Loopback, link-local (the next hop of labs), and multicast up to the end: no addresses of host ports.
+/// Address ranges not allowed for host ports: 0.0.0.0/8, loopback, link-local (next hop of labs), and
+/// multicast to the end.
 const RESERVED: [(Ipv4Addr, Ipv4Addr); 4] = [
     (Ipv4Addr::new(0, 0, 0, 0), Ipv4Addr::new(0, 255, 255, 255)),
     (Ipv4Addr::new(127, 0, 0, 0), Ipv4Addr::new(127, 255, 255, 255)),
@@ -17,10 +18,10 @@ const RESERVED: [(Ipv4Addr, Ipv4Addr); 4] = [
     (Ipv4Addr::new(224, 0, 0, 0), Ipv4Addr::new(255, 255, 255, 255)),
 ];
 
-/// Gives the host ports of a graph the addresses of a spec.
+/// Assigns the addresses of a spec to the host ports of a graph.
 ///
 /// # Errors
-/// When there are too few, or one cannot be that of a host port.
+/// If there are too few addresses, or one is not valid for a host port.
 pub(crate) fn assign(spec: &AddressSpec, graph: &mut Graph) -> Result<(), SpecError> {
     if let Some(first) = spec.mac_first {
         assign_macs(first, &mut graph.attachments)?;
@@ -74,8 +75,8 @@ impl Subnet {
         1 << (32 - self.prefix)
     }
 
-    /// The first and the last address that a host or gateway can have: all of a point-to-point link (RFC
-    /// 3021), otherwise neither that of the network nor that of the broadcast.
+    /// First and last address for hosts and gateways: all addresses of a point-to-point link (RFC 3021),
+    /// otherwise all except the network and broadcast addresses.
     const fn usable(self) -> (u64, u64) {
         let (first, last) = (self.network as u64, self.network as u64 + self.bytes() - 1);
         if self.prefix == 31 { (first, last) } else { (first + 1, last - 1) }
@@ -90,7 +91,7 @@ impl Subnet {
     }
 }
 
-/// Consecutive subnets.
+/// Consecutive subnets, assigned to groups of host ports.
 struct Subnets {
     network: Ipv4Addr,
     prefix: u8,
@@ -120,7 +121,7 @@ impl Subnets {
         Subnet { network: first.network + (number * first.bytes()) as u32, ..first }
     }
 
-    /// The number of the subnet of each host port.
+    /// Subnet number of each host port.
     fn groups(&self, attachments: &[Attachment]) -> Vec<usize> {
         match self.each {
             SubnetOf::Port => attachments.iter().map(|port| usize::from(port.host_port)).collect(),
@@ -197,8 +198,8 @@ fn assign_listed(
     Ok(())
 }
 
-/// Checks that host ports that exchange frames are in one subnet, or have gateways: ports of one number, of
-/// which those of each plane, or of a scale-up switch, exchange frames.
+/// Checks that host ports that communicate share a subnet or have gateways. Ports with the same number
+/// communicate: those of a plane, or of a scale-up switch.
 fn check_gateways(graph: &Graph) -> Result<(), SpecError> {
     let mut networks: HashMap<u16, Ipv4Addr> = HashMap::new();
     for port in &graph.attachments {

@@ -1,4 +1,4 @@
-//! The hash of a queue pair's 5-tuple, which decides its path wherever there are several.
+//! Hash of a queue pair's 5-tuple, which selects its path among equal-cost next hops.
 
 use spec::{EcmpHash, LoadBalancing, RunSpec};
 use std::net::Ipv4Addr;
@@ -12,7 +12,7 @@ const IP_PROTOCOL_UDP: u8 = 17;
 /// IP protocol number of TCP.
 const IP_PROTOCOL_TCP: u8 = 6;
 
-/// Which way a packet of a queue pair goes.
+/// Direction of a packet of a queue pair.
 #[derive(Clone, Copy, Debug)]
 pub enum Direction {
     /// Data.
@@ -21,32 +21,32 @@ pub enum Direction {
     Reverse,
 }
 
-/// The hash of a run, ready for many queue pairs.
+/// Precomputed 5-tuple hash of a run, for fast hashing of many queue pairs.
 ///
-/// CRC and Toeplitz are affine over bits: a byte at a place changes the hash of an input of given length by
-/// the same bits whatever the other bytes are. So what each byte changes is computed once, what an address
-/// changes once for each port of a host, and what is the same for all queue pairs once for all.
+/// CRC and Toeplitz are affine over bits: for inputs of equal length, a byte at a given position changes the
+/// same bits of the hash, whatever the other bytes are. Therefore the change by each byte is computed once,
+/// the change by an address once per host port, and the constant part once for all queue pairs.
 pub struct PathHash {
-    /// Of an input of zeros but for what is the same for all queue pairs.
+    /// Hash of an input with only the fields common to all queue pairs.
     common: u32,
-    /// What the address of each port of a host changes as that of the source, and of the destination.
+    /// Change by the address of each host port, as source and as destination.
     addresses: Box<[[u32; 2]]>,
     source_port: [Changes; 2],
-    /// Of the destination queue pair, if it is taken in.
+    /// Change by the destination queue pair number, if it is hashed.
     queue_pair: Option<[Changes; 3]>,
 }
 
-/// What each byte changes at a place.
+/// Change of the hash by each value of a byte at one position.
 type Changes = [u32; 256];
 
-/// 5-tuple and destination queue pair.
+/// Size of 5-tuple and destination queue pair number.
 const INPUT_BYTES: usize = 16;
 const FIVE_TUPLE_BYTES: usize = 13;
-/// Where the source port begins.
+/// Offset of the source port.
 const SOURCE_PORT: usize = 8;
 
 impl PathHash {
-    /// That of a run.
+    /// The hash configured in a spec, for the addresses of a graph.
     #[must_use]
     pub fn new(spec: &RunSpec, graph: &Graph) -> Self {
         let (algorithm, include_qp) = hash_of(spec);
@@ -77,9 +77,9 @@ impl PathHash {
         }
     }
 
-    /// Hash of the 5-tuple (source and destination address, source and destination port, protocol) of what a
-    /// queue pair sends from one port of a host to another, and of the destination queue pair if the spec
-    /// says so.
+    /// Hash of the 5-tuple (source and destination address, source and destination port, protocol) of a queue
+    /// pair's packets between two host ports, including the destination queue pair number if the spec
+    /// configures that.
     #[inline]
     #[must_use]
     pub fn of(
@@ -100,7 +100,7 @@ impl PathHash {
     }
 }
 
-/// What bytes change.
+/// Change of the hash by several bytes.
 #[inline]
 fn change<const BYTES: usize>(changes: &[Changes; BYTES], bytes: [u8; BYTES]) -> u32 {
     (0..BYTES).fold(0, |hash, place| hash ^ changes[place][usize::from(bytes[place])])
@@ -120,13 +120,13 @@ pub fn hash_choice(entropy: u32, seed: u64, choices: usize) -> usize {
     ((hash * choices as u64) >> 32) as usize
 }
 
-/// What an ECMP switch mixes into every hash.
+/// Random number that an ECMP switch mixes into every hash.
 #[must_use]
 pub fn ecmp_seed(seed: Seed, switch: u32) -> u64 {
     seed.stream("switch.ecmp", u64::from(switch)).next_u64()
 }
 
-/// Source and destination address, source and destination port, protocol.
+/// Encodes the 5-tuple: source and destination address, source and destination port, protocol.
 fn five_tuple(
     (source, destination): (Ipv4Addr, Ipv4Addr),
     ports: (u16, u16),
@@ -140,7 +140,7 @@ fn five_tuple(
     input
 }
 
-/// Which hash, and whether it takes in the queue pair.
+/// Hash algorithm of a spec, and whether it includes the queue pair number.
 const fn hash_of(spec: &RunSpec) -> (EcmpHash, bool) {
     match spec.fabric.load_balancing {
         LoadBalancing::Ecmp { hash, include_qp } => (hash, include_qp),
@@ -155,14 +155,14 @@ fn hash(algorithm: EcmpHash, input: &[u8]) -> u32 {
     }
 }
 
-/// Key of the verification suite of Microsoft's RSS specification, which NICs and switches take as default.
+/// Key of the verification suite in Microsoft's RSS specification, the default of NICs and switches.
 const TOEPLITZ_KEY: [u8; 40] = [
     0x6d, 0x5a, 0x56, 0xda, 0x25, 0x5b, 0x0e, 0xc2, 0x41, 0x67, 0x25, 0x3d, 0x43, 0xa3, 0x8f, 0xb0, 0xd0,
     0xca, 0x2b, 0xcb, 0xae, 0x7b, 0x30, 0xb4, 0x77, 0xcb, 0x2d, 0xa3, 0x80, 0x30, 0xf2, 0x0c, 0x6a, 0x42,
     0xb7, 0x3b, 0xbe, 0xac, 0x01, 0xfa,
 ];
 
-/// Toeplitz hash: for each bit of the input that is set, the 32 bits of the key that begin there.
+/// Toeplitz hash: XOR, over all set bits of the input, of the 32 key bits that start at the bit's position.
 fn toeplitz(input: &[u8]) -> u32 {
     let key_window = |bit: usize| {
         let bytes: [u8; 8] = std::array::from_fn(|offset| TOEPLITZ_KEY[bit / 8 + offset]);

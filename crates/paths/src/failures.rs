@@ -1,8 +1,8 @@
-//! What fails in a run: the changes of each link, the routes that follow, and the events of the record.
+//! Failures of a run: state changes of each link, resulting routes, and recorded events.
 //!
-//! A switch that is down is one with all its links down: what it holds is lost as it sends it. Routes are the
-//! shortest paths over the links between switches that are up; all switches take them on at the same time.
-//! The ports of hosts stay in the routes: what is bound for one whose link is down is lost there.
+//! A failed switch has all its links down: frames queued in it are lost when it sends them. Routes are the
+//! shortest paths over the links between switches that are up; all switches update at the same time. Host
+//! ports stay in the routes: frames to a host port whose link is down are lost there.
 
 use crate::LinkNames;
 use spec::{FabricSpec, FailureSpec, ForwardingSpec, NicDirection, SpecError};
@@ -11,72 +11,72 @@ use std::sync::Arc;
 use topology::{Graph, NodeKind, Routes};
 use units::{Instant, LinkId, NodeId, Rate, Span};
 
-/// The slowest rate of a link, as a part of its own: slower, frames would take more windows than inboxes
-/// hold.
+/// Minimum rate of a slowed link, as a divisor of its nominal rate: at lower rates, the transmission of a
+/// frame would take more simulation windows than inboxes are allocated for.
 const RATE_PART_MIN: u64 = 100;
 
-/// What corrupts the frames of a link.
+/// Corruption of frames on a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Corruption {
-    /// Each bit is hit by itself [of 10^18].
+    /// Each bit is corrupted independently with this probability [1e-18].
     Bits(u64),
-    /// Each frame is [parts per million].
+    /// Each frame is corrupted with this probability [ppm].
     Frames(u32),
 }
 
-/// The state of a link from a time on.
+/// State of a link from a time on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinkChange {
-    /// When.
+    /// Start time.
     pub at: Instant,
     /// Whether it carries frames.
     pub is_up: bool,
-    /// Its rate.
+    /// Rate.
     pub rate: Rate,
-    /// None if frames are as they were sent.
+    /// Corruption of frames, if any.
     pub corruption: Option<Corruption>,
 }
 
-/// Routes that hold from a time on.
+/// Routes from a time on.
 #[derive(Clone, Debug)]
 pub struct Reroute {
-    /// When.
+    /// Start time.
     pub at: Instant,
-    /// By which all switches choose.
+    /// Routes used by all switches.
     pub routes: Arc<Routes>,
 }
 
-/// What the record says of a failure, a repair or the convergence of routes.
+/// Recorded event: failure, repair or convergence of routes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FailureEvent {
-    /// When.
+    /// Time.
     pub at: Instant,
-    /// What, such as `link_down`.
+    /// Kind, such as `link_down`.
     pub kind: &'static str,
     /// The node under which it is recorded.
     pub node: String,
-    /// In words.
+    /// Description.
     pub detail: String,
 }
 
-/// Everything that fails or is repaired.
+/// All failures and repairs of a run.
 pub struct Failures {
-    /// In order of time.
+    /// Failures and repairs in order of time.
     steps: Vec<Step>,
     convergence: Span,
-    /// The changes of each link that has any, in order of time.
+    /// Changes of each affected link, in order of time.
     links: BTreeMap<LinkId, Vec<LinkChange>>,
     hosts: BTreeMap<u32, Vec<ThroughputChange>>,
 }
 
-/// What is left of the throughput of a NIC from a time on.
+/// NIC throughput of a host from a time on.
 #[derive(Clone, Copy, Debug)]
 pub struct ThroughputChange {
-    /// When.
+    /// Start time.
     pub at: Instant,
-    /// Of line rate [parts per million].
+    /// Throughput as a fraction of line rate [ppm].
     pub ppm: u32,
-    /// What is slow; the other direction is not.
+    /// Affected direction.
     pub direction: NicDirection,
 }
 
@@ -87,11 +87,11 @@ struct Step {
     /// The node under which it is recorded.
     node: String,
     detail: String,
-    /// Links that are up before and down after, or the other way round.
+    /// Links that change between up and down, with the new state.
     flipped: Vec<(LinkId, bool)>,
 }
 
-/// What is known of the fabric while failures are gone through in order of time.
+/// State of the fabric while failures are processed in order of time.
 struct Replay<'a> {
     graph: &'a Graph,
     names: LinkNames,
@@ -104,10 +104,10 @@ struct Replay<'a> {
 }
 
 impl Failures {
-    /// Goes through the failures of `spec`.
+    /// Processes the failures of `spec`.
     ///
     /// # Errors
-    /// When one names what there is not, or what is in that state already.
+    /// If a failure refers to an unknown element, or one that is already in that state.
     pub fn new(spec: &FabricSpec, graph: &Graph) -> Result<Self, SpecError> {
         let mut order: Vec<usize> = (0..spec.failures.len()).collect();
         order.sort_by_key(|&index| spec.failures[index].at_ps());
@@ -126,29 +126,29 @@ impl Failures {
         })
     }
 
-    /// The changes of a link in order of time; empty if there are none.
+    /// Changes of a link in order of time; empty if there are none.
     #[must_use]
     pub fn of_link(&self, link: LinkId) -> &[LinkChange] {
         self.links.get(&link).map_or(&[], Vec::as_slice)
     }
 
-    /// The changes of the throughput of a host's NIC in order of time; empty if there are none.
+    /// Changes of the NIC throughput of a host in order of time; empty if there are none.
     #[must_use]
     pub fn of_host(&self, host: NodeId) -> &[ThroughputChange] {
         self.hosts.get(&host.0).map_or(&[], Vec::as_slice)
     }
 
-    /// When anything happens to a link, in order of time.
+    /// Times of all failures and repairs, in order.
     pub fn times(&self) -> impl Iterator<Item = Instant> + '_ {
         self.steps.iter().map(|step| step.at)
     }
 
-    /// The links that anything happens to.
+    /// Links with any changes.
     pub fn changed_links(&self) -> impl Iterator<Item = LinkId> + '_ {
         self.links.keys().copied()
     }
 
-    /// The times at which links between switches go down or up.
+    /// Times at which links between switches go down or up.
     fn cuts(&self, graph: &Graph) -> Vec<Instant> {
         let is_fabric =
             |link: LinkId| graph.link(link).ends.iter().all(|end| end.node.index() >= graph.hosts());
@@ -158,7 +158,7 @@ impl Failures {
         times
     }
 
-    /// The routes that follow, in order of time.
+    /// Resulting route updates, in order of time.
     #[must_use]
     pub fn reroutes(&self, graph: &Graph) -> Arc<[Reroute]> {
         let cuts = self.cuts(graph);
@@ -178,7 +178,7 @@ impl Failures {
         past == 0 || changes[past - 1].is_up
     }
 
-    /// What the record says of it, up to the end of the run.
+    /// Recorded events up to the end of the run.
     #[must_use]
     pub fn events(&self, graph: &Graph, end: Instant) -> Vec<FailureEvent> {
         let failed = self.steps.iter().map(|step| FailureEvent {
@@ -204,7 +204,7 @@ impl Failures {
     }
 }
 
-/// What is wrong with a failure.
+/// Error of a failure entry.
 struct Problem {
     name: &'static str,
     found: String,
@@ -226,7 +226,7 @@ impl<'a> Replay<'a> {
     fn new(graph: &'a Graph, failures: &[FailureSpec]) -> Self {
         Self {
             graph,
-            // Names of a million cables are not written out for nothing.
+            // Without failures, generating the names of up to a million cables is avoided.
             names: if failures.is_empty() { LinkNames::default() } else { LinkNames::of(graph) },
             link_is_down: vec![false; graph.links.len()],
             switch_is_down: vec![false; graph.nodes.len()],
@@ -383,7 +383,7 @@ impl<'a> Replay<'a> {
         links.iter().map(|&link| self.is_up(link)).collect()
     }
 
-    /// Notes the state of `links` from `at` on; they were up or not `before`.
+    /// Records the state of `links` from `at` on; `before` has their previous up state.
     fn note(
         &mut self,
         at: Instant,
@@ -401,7 +401,7 @@ impl<'a> Replay<'a> {
             let (rate, corruption) = (self.rates[link.index()], self.corruptions[link.index()]);
             let change = LinkChange { at, is_up, rate, corruption };
             let changes = self.changes.entry(link).or_default();
-            // Of several at one time the last holds.
+            // Of several changes at the same time, the last one applies.
             if changes.last().is_some_and(|last| last.at == at) {
                 changes.pop();
             }
@@ -419,7 +419,7 @@ const fn state_words(up: bool) -> (&'static str, &'static str) {
     if up { ("up", "down") } else { ("down", "up") }
 }
 
-/// `value / 10^exponent` in digits and a power of ten, such as 1.5e-12.
+/// Formats `value / 10^exponent` in scientific notation, such as 1.5e-12.
 fn scientific(value: u64, exponent: i32) -> String {
     let digits = value.to_string();
     let power = digits.len() as i32 - 1 - exponent;

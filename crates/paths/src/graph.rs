@@ -1,4 +1,4 @@
-//! The graph of a spec.
+//! Builds the graph of a spec.
 
 use crate::LinkNames;
 use crate::addresses;
@@ -13,11 +13,11 @@ use topology::{
 use units::{Rate, Span};
 use wire::{Framing, RoceMtu};
 
-/// The network of a spec, with the delay lines in its links and the addresses of its host ports.
+/// The network of a spec, including extra delays of links and addresses of host ports.
 ///
 /// # Errors
-/// When it is too large, a delay line is to be put into a link that is not there, or host ports cannot have
-/// the addresses.
+/// If the network exceeds the limits, an extra delay refers to an unknown link, or host ports cannot have the
+/// addresses.
 pub fn graph(spec: &FabricSpec) -> Result<Graph, SpecError> {
     let mut graph = builder(&spec.topology)
         .build()
@@ -29,7 +29,7 @@ pub fn graph(spec: &FabricSpec) -> Result<Graph, SpecError> {
     Ok(graph)
 }
 
-/// What packets are wrapped in.
+/// Link-layer framing of packets.
 #[must_use]
 pub fn framing(spec: &FabricSpec) -> Framing {
     let has_vlan = spec.addresses.as_ref().is_some_and(|given| given.vlan.is_some());
@@ -40,13 +40,14 @@ pub fn framing(spec: &FabricSpec) -> Framing {
     }
 }
 
-/// The largest RoCE MTU that fits the Ethernet MTU of a port with its headers [bytes]; none below 320 bytes.
+/// Largest RoCE MTU that fits a port's Ethernet MTU together with the headers [bytes]; `None` below 320
+/// bytes.
 #[must_use]
 pub fn roce_mtu_bytes(port_mtu_bytes: u32) -> Option<u32> {
     RoceMtu::for_ethernet_mtu(port_mtu_bytes).map(RoceMtu::bytes)
 }
 
-/// Puts delay lines into links.
+/// Adds extra delays to links.
 fn add_delays(extra: &[ExtraDelaySpec], graph: &mut Graph) -> Result<(), SpecError> {
     if extra.is_empty() {
         return Ok(());
@@ -85,7 +86,7 @@ fn custom(switches: &[CustomSwitchSpec], links: &[CustomLinkSpec], host_link: Li
     }
 }
 
-/// The builder of a topology. The fields of both have the same names.
+/// Builder of a topology. The fields of both have the same names.
 #[must_use]
 #[expect(clippy::too_many_lines, reason = "one arm for each shape, which lists its fields")]
 pub fn builder(topology: &TopologySpec) -> Box<dyn Builder> {

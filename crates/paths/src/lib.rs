@@ -1,11 +1,12 @@
-//! The network of a run spec and what decides the path of a queue pair on it: the same for packets and flows.
+//! Network of a run spec, and path selection of queue pairs; common to packet-level and flow-level
+//! simulation.
 //!
-//! 1. `graph`: hosts, switches and links, with delay lines ([`graph`]), what packets are wrapped in
-//!    ([`framing`]), and the addresses that a spec gives (`addresses`);
+//! 1. `graph`: hosts, switches and links with extra delays ([`graph`]), framing of packets ([`framing`]), and
+//!    addresses given by a spec (`addresses`);
 //! 2. `link_names`: links by the names of their nodes ([`LinkNames`]);
-//! 3. `failures`: what becomes of links, and the routes that follow ([`Failures`]);
-//! 4. `entropy`: the hash of a 5-tuple ([`PathHash`]) and the choice among equal next hops
-//!    ([`hash_choice`], [`ecmp_seed`]).
+//! 3. `failures`: state changes of links, and resulting routes ([`Failures`]);
+//! 4. `entropy`: 5-tuple hash ([`PathHash`]) and selection among equal-cost next hops ([`hash_choice`],
+//!    [`ecmp_seed`]).
 
 mod addresses;
 mod entropy;

@@ -4,14 +4,15 @@ use std::collections::BTreeMap;
 use topology::Graph;
 use units::{LinkId, NodeId};
 
-/// Each link under the names of its two nodes in either order, and with its place among parallel ones.
+/// Map from names to links: a link has the names of its two nodes in either order, and those with its index
+/// among parallel links.
 #[derive(Default)]
 pub struct LinkNames {
     links: BTreeMap<String, Vec<LinkId>>,
 }
 
 impl LinkNames {
-    /// Those of a graph.
+    /// Names of all links of a graph.
     #[must_use]
     pub fn of(graph: &Graph) -> Self {
         let mut links: BTreeMap<String, Vec<LinkId>> = BTreeMap::new();
@@ -29,13 +30,13 @@ impl LinkNames {
         Self { links }
     }
 
-    /// The links of that name.
+    /// Links with that name.
     #[must_use]
     pub fn find(&self, name: &str) -> Option<&[LinkId]> {
         self.links.get(name).map(Vec::as_slice)
     }
 
-    /// What may be named, in words.
+    /// Text with examples of valid names.
     #[must_use]
     pub fn allowed(&self) -> String {
         let some: Vec<&str> = self.links.keys().rev().take(4).map(String::as_str).collect();

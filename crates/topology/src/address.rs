@@ -1,21 +1,21 @@
-//! Addresses of host ports.
+//! IP and MAC addresses of host ports.
 //!
 //! The IP address of port `p` of host `h` is `10.A.B.C` with
 //!
-//! - `A = p + 32 * (h / 32768)`: the port, which is the plane of the network; up to 32,768 hosts it is
-//!   `10.0.x.y` for port 0 and `10.1.x.y` for port 1;
-//! - `B = h / 128 mod 256` and `C = 1 + h mod 128`, which never ends in 0 or 255.
+//! - `A = p + 32 * (h / 32768)`: the port, which is also the plane of the network; with up to 32,768 hosts it
+//!   is `10.0.x.y` for port 0 and `10.1.x.y` for port 1;
+//! - `B = h / 128 mod 256` and `C = 1 + h mod 128`, which is never 0 or 255.
 //!
-//! Five bits of port and 18 bits of host fit, so every fabric within the limits has unique addresses. Ports of
-//! one number are in one subnet, without a gateway: a `/16`, or the `/8` of more than 32,768 hosts. The MAC
-//! address is `02:00` (locally administered, unicast; IEEE 802-2014, 8.2) and the attachment's number, that of
-//! the switch port at the other end of its cable `02:01` and the same number.
+//! This encodes 5 bits of port and 18 bits of host, so every fabric within the limits has unique addresses.
+//! All ports with the same number form one subnet, without a gateway: a `/16`, or the `/8` with more than
+//! 32,768 hosts. The MAC address is `02:00` (locally administered, unicast; IEEE 802-2014, 8.2) followed by
+//! the attachment number; that of the connected switch port is `02:01` and the same number.
 
 use crate::limits::{MAX_HOST_PORTS, MAX_HOSTS};
 use std::net::Ipv4Addr;
 use units::{AttachmentId, HostId};
 
-/// The IP address of port `host_port` of `host`.
+/// IP address of port `host_port` of `host`.
 pub(crate) fn ip(host: HostId, host_port: u16) -> Ipv4Addr {
     assert!(u64::from(host.0) < MAX_HOSTS && host_port < MAX_HOST_PORTS, "the address space is exceeded");
     let plane = u32::from(host_port) + (host.0 >> 15) * u32::from(MAX_HOST_PORTS);
@@ -24,17 +24,17 @@ pub(crate) fn ip(host: HostId, host_port: u16) -> Ipv4Addr {
     Ipv4Addr::from((10 << 24) | (plane << 16) | (block << 8) | last)
 }
 
-/// The prefix length of the subnet of a host port, in a fabric of so many hosts.
+/// Prefix length of the subnet of a host port, in a fabric with `hosts` hosts.
 pub(crate) const fn prefix(hosts: usize) -> u8 {
     if hosts >> 15 == 0 || hosts == 1 << 15 { 16 } else { 8 }
 }
 
-/// The MAC address of an attachment.
+/// MAC address of an attachment.
 pub(crate) fn mac(attachment: AttachmentId) -> [u8; 6] {
     numbered_mac(0x00, attachment)
 }
 
-/// The MAC address of the switch port that an attachment is plugged into.
+/// MAC address of the switch port that an attachment is connected to.
 pub(crate) fn switch_mac(attachment: AttachmentId) -> [u8; 6] {
     numbered_mac(0x01, attachment)
 }

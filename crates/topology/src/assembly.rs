@@ -1,13 +1,13 @@
-//! Puts nodes and links together.
+//! Assembles a graph from nodes and links.
 
 use crate::address;
 use crate::builder::LinkParams;
 use crate::graph::{Attachment, End, Graph, Link, Node, NodeKind, Port};
 use units::{AttachmentId, HostId, LinkId, NodeId};
 
-/// A graph in the making. Hosts come first, then switches tier by tier; ports are numbered in the order in
-/// which they are plugged in; the cables of hosts come before those between switches, port 0 of every host
-/// before any port 1.
+/// A graph under construction. Nodes are ordered hosts first, then switches by tier. Ports are numbered in
+/// the order of connection. Host cables precede those between switches, and port 0 of all hosts precedes port
+/// 1.
 pub(crate) struct Assembly {
     nodes: Vec<Node>,
     links: Vec<Link>,
@@ -15,7 +15,7 @@ pub(crate) struct Assembly {
 }
 
 impl Assembly {
-    /// Starts with `hosts` hosts; `links` is the number of links to come.
+    /// Creates `hosts` hosts, and reserves memory for `links` links.
     pub(crate) fn new(hosts: u32, links: u64) -> Self {
         let host = |index| Node {
             name: format!("host{index}"),
@@ -51,7 +51,7 @@ impl Assembly {
         self.switch(name, 1, true)
     }
 
-    /// Adds one switch of `tier`; tiers must not fall from one to the next.
+    /// Adds one switch of `tier`; switches must be added in ascending order of tier.
     pub(crate) fn named_switch(&mut self, name: &str, tier: u8) -> NodeId {
         self.switch(name.to_owned(), tier, false)
     }
@@ -62,7 +62,7 @@ impl Assembly {
         id
     }
 
-    /// Plugs a cable into the next free port of each of two nodes; `lower` is of the lower tier.
+    /// Connects the next free port of each of two nodes; `lower` must not have a higher tier than `upper`.
     pub(crate) fn connect(&mut self, lower: NodeId, upper: NodeId, cable: LinkParams) {
         debug_assert!(self.nodes[lower.index()].tier <= self.nodes[upper.index()].tier);
         let link = LinkId::from_index(self.links.len());
@@ -74,14 +74,14 @@ impl Assembly {
         self.links.push(Link { ends, rate: cable.rate, delay: cable.delay });
     }
 
-    /// Plugs `count` parallel cables in.
+    /// Connects two nodes by `count` parallel cables.
     pub(crate) fn connect_by(&mut self, count: u32, lower: NodeId, upper: NodeId, cable: LinkParams) {
         for _ in 0..count {
             self.connect(lower, upper, cable);
         }
     }
 
-    /// Plugs the hosts into the crossbars of their servers, `gpus` hosts into each.
+    /// Connects the hosts to the crossbars of their servers, `gpus` hosts per server.
     pub(crate) fn connect_servers(&mut self, scale_up: &[NodeId], gpus: u32, cable: LinkParams) {
         for host in self.hosts() {
             self.connect(host, scale_up[host.index() / gpus as usize], cable);
@@ -93,14 +93,14 @@ impl Assembly {
         End { node, port: port.expect("the limits keep port numbers within 16 bits") }
     }
 
-    /// Numbers and addresses the host ports, each of which is in a plane of its own.
+    /// Finishes the graph: numbers and addresses the host ports, each of which is in its own plane.
     pub(crate) fn finish_in_planes(self) -> Graph {
         let graph = self.finish();
         let planes = (graph.attachments.len() / graph.hosts()) as u16;
         Graph { planes, ..graph }
     }
 
-    /// Numbers and addresses the host ports, of which the first is on the fabric.
+    /// Finishes the graph: numbers and addresses the host ports, of which port 0 is on the fabric.
     pub(crate) fn finish(self) -> Graph {
         let ports = self.nodes.first().map_or(0, |host| host.ports.len()) as u16;
         let attachments: Vec<_> = (0..ports)

@@ -1,7 +1,7 @@
-//! The shapes of network. Each is a struct of parameters, in a file of its own.
+//! Builders of topologies: one struct of parameters per shape, each in its own file.
 //!
-//! Common to all: nodes are the hosts, then the switches tier by tier; ports are numbered as each shape's
-//! documentation says; link `a` is the cable of attachment `a`, then come the links between switches from the
+//! Common numbering: nodes are the hosts, then the switches by tier; ports are numbered as documented for
+//! each shape; link `a` is the cable of attachment `a`, followed by the links between switches from the
 //! lowest tier up, ordered by (lower switch, its port).
 
 mod custom;
@@ -25,20 +25,20 @@ pub use single_switch::SingleSwitch;
 use crate::{Graph, TopologyError};
 use units::{Rate, Span};
 
-/// A shape of network with its parameters.
+/// Builder of a topology: its shape and parameters.
 pub trait Builder {
-    /// The graph.
+    /// Builds the graph.
     ///
     /// # Errors
-    /// When a count is too small or the graph exceeds the limits of this crate.
+    /// If a count is too small, or the graph exceeds the limits of this crate.
     fn build(&self) -> Result<Graph, TopologyError>;
 }
 
-/// A cable and the ports at its two ends.
+/// Parameters of a cable and the ports at its ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinkParams {
-    /// Line rate of each direction.
+    /// Line rate per direction.
     pub rate: Rate,
-    /// Propagation delay of the whole length.
+    /// Propagation delay of the whole cable.
     pub delay: Span,
 }

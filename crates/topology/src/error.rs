@@ -1,76 +1,76 @@
-//! Why there is no graph.
+//! Errors of building a graph.
 
 use thiserror::Error;
 
-/// A network that cannot be built from its parameters.
+/// Error of building a graph from the parameters of a topology.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum TopologyError {
-    /// A count below its least meaningful value.
+    /// A count is below its minimum.
     #[error("{field} is {found}; it must be at least {least}")]
     TooFew {
         /// Name of the parameter, as in the builder's struct.
         field: &'static str,
         /// Its value.
         found: u32,
-        /// The least value allowed.
+        /// Minimum.
         least: u32,
     },
-    /// Two nodes of one name; `host0`, `host1`, ... are those of hosts.
+    /// Duplicate node name; `host0`, `host1`, ... are reserved for hosts.
     #[error("another node is called {name} as well")]
     NameTaken {
         /// The name.
         name: String,
     },
-    /// A link to a switch that is not there.
+    /// A link to an unknown switch.
     #[error("no switch is called {name}")]
     NoSuchSwitch {
         /// The name.
         name: String,
     },
-    /// A link with both ends at one switch.
+    /// A link from a switch to itself.
     #[error("a link from {name} to itself")]
     LinkToItself {
         /// The switch.
         name: String,
     },
-    /// A fabric in parts.
+    /// The fabric is not connected.
     #[error("no way from {name} to {other}")]
     NotConnected {
-        /// A switch that cannot be reached.
+        /// A switch without a path to `other`.
         name: String,
-        /// The switch from which it cannot.
+        /// The first switch of the list.
         other: String,
     },
-    /// More hosts than addresses.
+    /// The number of hosts exceeds the limit.
     #[error("the fabric would have {found} hosts; at most {limit} are supported")]
     TooManyHosts {
-        /// Hosts needed.
+        /// Required number.
         found: u64,
         /// The limit, [`crate::MAX_HOSTS`].
         limit: u64,
     },
-    /// More host ports than are numbered.
+    /// The number of host ports exceeds the limit.
     #[error("the fabric would have {found} host ports; at most {limit} are supported")]
     TooManyAttachments {
-        /// Host ports needed.
+        /// Required number.
         found: u64,
         /// The limit, [`crate::MAX_ATTACHMENTS`].
         limit: u64,
     },
-    /// A node with more ports than a port number holds.
+    /// The number of ports of a node exceeds the limit.
     #[error("each {node} would have {found} ports; at most {limit} are supported")]
     TooManyPorts {
-        /// What the node is, such as `leaf switch`.
+        /// Kind of node, such as `leaf switch`.
         node: &'static str,
-        /// Ports needed.
+        /// Required number.
         found: u64,
         /// The limit, [`crate::MAX_PORTS`].
         limit: u64,
     },
-    /// More links than can be simulated.
+    /// The number of links exceeds the limit.
     #[error("the fabric would have {found} links; at most {limit} are supported")]
     TooManyLinks {
-        /// Links needed.
+        /// Required number.
         found: u64,
         /// The limit, [`crate::MAX_LINKS`].
         limit: u64,

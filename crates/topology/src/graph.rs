@@ -1,39 +1,40 @@
-//! The finished graph.
+//! Graph of hosts, switches and links.
 
 use std::net::Ipv4Addr;
 use units::{AttachmentId, HostId, LinkId, NodeId, Rate, Span};
 
-/// What a node is.
+/// Kind of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NodeKind {
-    /// An endpoint with one NIC of one or more ports.
+    /// An endpoint with one NIC, which has one or more ports.
     Host,
     /// A switch.
     Switch,
 }
 
-/// One port of a node and what it is plugged into.
+/// A port of a node and its cable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Port {
-    /// The cable.
+    /// Link of the cable.
     pub link: LinkId,
-    /// The node at the other end.
+    /// Node at the other end.
     pub peer: NodeId,
-    /// Its port.
+    /// Port at the other end.
     pub peer_port: u16,
 }
 
 /// A node of the graph.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Node {
-    /// `host3`, `leaf0`, `spine1`, `agg2`, `core0`, `rail1`, `scaleup0`, `mesh`, or as a plan calls it.
+    /// `host3`, `leaf0`, `spine1`, `agg2`, `core0`, `rail1`, `scaleup0`, `mesh`, or the name given in a plan.
     pub name: String,
     /// Host or switch.
     pub kind: NodeKind,
     /// 0 hosts, 1 leaves (also rail and scale-up switches, the mesh), 2 spines or aggregation switches,
-    /// 3 core switches; of a custom fabric the distance to the nearest host.
+    /// 3 core switches; in a custom fabric the distance to the nearest host.
     pub tier: u8,
-    /// A crossbar without pipeline latency and with an unlimited buffer: the mesh and scale-up switches.
+    /// Whether it is a crossbar without pipeline latency and with unlimited buffer: the mesh, scale-up
+    /// switches.
     pub ideal: bool,
     /// Its ports, by number.
     pub ports: Vec<Port>,
@@ -51,7 +52,7 @@ pub struct End {
 /// A full-duplex cable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Link {
-    /// Lower tier first.
+    /// Both ends, lower tier first.
     pub ends: [End; 2],
     /// Line rate of each direction.
     pub rate: Rate,
@@ -59,22 +60,22 @@ pub struct Link {
     pub delay: Span,
 }
 
-/// One host port plugged into the fabric.
+/// A host port connected to the fabric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Attachment {
     /// The host.
     pub host: HostId,
-    /// Its port.
+    /// Number of the host's port.
     pub host_port: u16,
-    /// The switch it is plugged into.
+    /// The switch at the other end.
     pub switch: NodeId,
     /// The port of that switch.
     pub switch_port: u16,
-    /// Address of the port, unique in the fabric.
+    /// IP address of the port, unique in the fabric.
     pub ip: Ipv4Addr,
     /// Prefix length of its subnet.
     pub prefix: u8,
-    /// Next hop out of the subnet, if there is one: its MAC address is that of the switch port.
+    /// Next hop for other subnets, if any; its MAC address is that of the switch port.
     pub gateway: Option<Ipv4Addr>,
     /// MAC address, unique in the fabric.
     pub mac: [u8; 6],
@@ -90,8 +91,8 @@ impl Attachment {
         Ipv4Addr::from_bits(self.ip.to_bits() >> host_bits << host_bits)
     }
 
-    /// The MAC address to which it sends frames for `peer`: that of the peer in its own subnet, that of its
-    /// gateway otherwise.
+    /// Destination MAC address of frames to `peer`: that of the peer within the subnet, otherwise that of the
+    /// gateway.
     #[must_use]
     pub fn next_mac(&self, peer: &Self) -> [u8; 6] {
         let is_neighbour = self.prefix == peer.prefix && self.network() == peer.network();
@@ -99,25 +100,25 @@ impl Attachment {
     }
 }
 
-/// The network: hosts are the first nodes, switches follow tier by tier.
+/// Network of nodes and links. Hosts are the first nodes, followed by the switches by tier.
 ///
-/// Every host has the same number of ports, so port `p` of host `h` is attachment `p * hosts + h`; and link
-/// `a` is the cable of attachment `a`, the links between switches follow.
+/// Every host has the same number of ports, so port `p` of host `h` is attachment `p * hosts + h`. Link `a`
+/// is the cable of attachment `a`; the links between switches follow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Graph {
     /// Hosts, then switches.
     pub nodes: Vec<Node>,
     /// Cables.
     pub links: Vec<Link>,
-    /// Every host port, ordered by (port number, host): attachment `h` is port 0 of host `h`.
+    /// All host ports, ordered by (port number, host): attachment `h` is port 0 of host `h`.
     pub attachments: Vec<Attachment>,
     pub(crate) hosts: usize,
-    /// Fabrics that have only the hosts in common: port `p` of each host is in plane `p`.
+    /// Number of planes: fabrics connected only through the hosts. Port `p` of each host is in plane `p`.
     pub(crate) planes: u16,
 }
 
 impl Graph {
-    /// Number of hosts: node `hosts()` is the first switch.
+    /// Number of hosts; node `hosts()` is the first switch.
     #[must_use]
     pub const fn hosts(&self) -> usize {
         self.hosts
@@ -129,14 +130,14 @@ impl Graph {
         self.nodes.len() - self.hosts()
     }
 
-    /// Number of planes: fabrics that have only the hosts in common.
+    /// Number of planes: fabrics connected only through the hosts.
     #[must_use]
     pub const fn planes(&self) -> u16 {
         self.planes
     }
 
-    /// Whether frames get from every host to every other through switches alone, as hosts forward nothing:
-    /// whether all hosts are plugged into switches that are joined, in each plane.
+    /// Whether all switches with hosts are connected in each plane, so that frames get from every host to
+    /// every other through switches only (hosts do not forward).
     #[must_use]
     pub fn is_joined_by_switches(&self) -> bool {
         let planes = self.attachments.chunks(self.hosts().max(1)).take(usize::from(self.planes));
@@ -147,7 +148,7 @@ impl Graph {
         })
     }
 
-    /// Marks the switches that are joined to one.
+    /// Marks all switches connected to one.
     fn reach(&self, switch: usize, known: &mut [bool]) {
         let mut ahead = vec![switch];
         while let Some(switch) = ahead.pop() {
@@ -159,30 +160,30 @@ impl Graph {
         }
     }
 
-    /// The node `id`.
+    /// The node with this id.
     ///
     /// # Panics
-    /// When it is not of this graph.
+    /// If the graph has no such node.
     #[inline]
     #[must_use]
     pub fn node(&self, id: NodeId) -> &Node {
         &self.nodes[id.index()]
     }
 
-    /// The link `id`.
+    /// The link with this id.
     ///
     /// # Panics
-    /// When it is not of this graph.
+    /// If the graph has no such link.
     #[inline]
     #[must_use]
     pub fn link(&self, id: LinkId) -> &Link {
         &self.links[id.index()]
     }
 
-    /// The attachment `id`.
+    /// The attachment with this id.
     ///
     /// # Panics
-    /// When it is not of this graph.
+    /// If the graph has no such attachment.
     #[inline]
     #[must_use]
     pub fn attachment(&self, id: AttachmentId) -> &Attachment {
@@ -192,7 +193,7 @@ impl Graph {
     /// The attachment of port `host_port` of `host`.
     ///
     /// # Panics
-    /// When the host has no such port.
+    /// If the host has no such port.
     #[inline]
     #[must_use]
     pub fn attachment_of(&self, host: HostId, host_port: u16) -> AttachmentId {
@@ -203,13 +204,13 @@ impl Graph {
         id
     }
 
-    /// The host ports that traffic from `src` to `dst` leaves and enters by: those plugged into the same
-    /// scale-up switch when there are any, else port 0 of each. Where there are several planes, queue pair
-    /// `part` of those between the two hosts takes plane `(src + dst + part) mod planes`, in both directions:
-    /// queue pairs of two hosts take the planes in turn, and so do the peers of a host that have one each.
+    /// Host ports that traffic from `src` to `dst` uses: those on a common scale-up switch if any, otherwise
+    /// port 0 of each. With several planes, queue pair `part` of those between the two hosts uses plane
+    /// `(src + dst + part) mod planes` in both directions. This distributes the queue pairs of two hosts
+    /// evenly over the planes, as well as those of a host with one queue pair per peer.
     ///
     /// # Panics
-    /// When one of them is not a host of this graph.
+    /// If the graph has no such host.
     #[inline]
     #[must_use]
     pub fn attachments_between(&self, src: HostId, dst: HostId, part: u32) -> (AttachmentId, AttachmentId) {
@@ -225,7 +226,7 @@ impl Graph {
         (sum % self.planes as u64) as u16
     }
 
-    /// The same port of each.
+    /// The port with the same number of each host.
     #[inline]
     fn pair_of_ports(&self, src: HostId, dst: HostId, port: u16) -> (AttachmentId, AttachmentId) {
         (self.attachment_of(src, port), self.attachment_of(dst, port))
@@ -270,7 +271,8 @@ mod tests {
             fabric_link: cable(400),
         };
         assert!(leaf_spine(2).build().unwrap().is_joined_by_switches());
-        // A server of several rails joins them inside, but frames do not cross it; with spines they need not.
+        // Rails are connected within a server only through hosts, which do not forward; with spines they are
+        // connected.
         assert!(!rails(3, 4, 0, 1, true).build().unwrap().is_joined_by_switches());
         assert!(rails(3, 4, 2, 1, true).build().unwrap().is_joined_by_switches());
         assert!(rails(3, 4, 2, 1, false).build().unwrap().is_joined_by_switches());

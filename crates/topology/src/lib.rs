@@ -1,16 +1,16 @@
-//! Graphs of hosts, switches and links, and the route tables over them. No queues, no traffic.
+//! Topologies: graphs of hosts, switches and links, and route tables. No queues, no traffic.
 //!
-//! In the order in which data passes them:
+//! In order of use:
 //!
-//! 1. `builder`: a plain struct of parameters for each shape of network ([`LeafSpine`], [`FatTree`], ...),
-//!    which [`Builder::build`] turns into a graph;
-//! 2. `limits`: what a fabric may have at most, checked with the parameters before anything is allocated;
-//! 3. `assembly`: puts nodes and links together, numbers ports in the order in which they are plugged in;
-//! 4. `address`: the IP and MAC address of each host port, unless a plan gives others;
-//! 5. `graph`: the finished [`Graph`]; `oversubscription` is read off it;
+//! 1. `builder`: one struct of parameters per shape of network ([`LeafSpine`], [`FatTree`], ...), from which
+//!    [`Builder::build`] builds a graph;
+//! 2. `limits`: maximum sizes of a fabric, checked with the parameters before anything is allocated;
+//! 3. `assembly`: connects nodes by links, and numbers ports in the order of connection;
+//! 4. `address`: the default IP and MAC address of each host port;
+//! 5. `graph`: the finished [`Graph`]; `oversubscription` is computed from it;
 //! 6. `routes`: the equal-cost next hops of every switch towards every host port.
 //!
-//! A new shape of network is a file in `builder`, exported there and here; CONTRIBUTING.md has the rest.
+//! A new shape of network is a file in `builder`, exported there and here; see CONTRIBUTING.md for the rest.
 
 mod address;
 mod assembly;

@@ -1,19 +1,19 @@
-//! What a fabric may have at most, checked before anything is allocated.
+//! Maximum sizes of a fabric, checked before anything is allocated.
 
 use crate::TopologyError;
 
-/// Most hosts of a fabric: 2^18 = 262,144.
+/// Maximum hosts of a fabric: 2^18 = 262,144.
 pub const MAX_HOSTS: u64 = 1 << 18;
-/// Most host ports of a fabric: 2^20 = 1,048,576.
+/// Maximum host ports of a fabric: 2^20 = 1,048,576.
 pub const MAX_ATTACHMENTS: u64 = 1 << 20;
-/// Most links of a fabric: 2^22 = 4,194,304.
+/// Maximum links of a fabric: 2^22 = 4,194,304.
 pub const MAX_LINKS: u64 = 1 << 22;
-/// Most ports of a node: a port number and a number of ports each fit 16 bits.
+/// Maximum ports of a node: a port number and a number of ports each fit 16 bits.
 pub const MAX_PORTS: u64 = u16::MAX as u64;
-/// Most ports of a host: the address of a port has five bits for its number.
+/// Maximum ports of a host: the IP address has five bits for the port number.
 pub const MAX_HOST_PORTS: u16 = 32;
 
-/// Each `(field, value)` is at least 1.
+/// Checks that each `(field, value)` is at least 1.
 pub(crate) fn positive(counts: &[(&'static str, u32)]) -> Result<(), TopologyError> {
     match counts.iter().find(|(_, found)| *found == 0) {
         None => Ok(()),
@@ -21,7 +21,7 @@ pub(crate) fn positive(counts: &[(&'static str, u32)]) -> Result<(), TopologyErr
     }
 }
 
-/// So many hosts, each with so many ports.
+/// Checks the number of hosts, and of ports with `ports_of_each` per host.
 pub(crate) fn hosts(found: u64, ports_of_each: u32) -> Result<(), TopologyError> {
     if found > MAX_HOSTS {
         return Err(TopologyError::TooManyHosts { found, limit: MAX_HOSTS });
@@ -44,7 +44,7 @@ pub(crate) fn links(found: u64) -> Result<(), TopologyError> {
     if found > limit { Err(TopologyError::TooManyLinks { found, limit }) } else { Ok(()) }
 }
 
-/// The product of `counts`, or the largest number when it does not fit.
+/// Product of `counts`, saturating.
 pub(crate) fn product(counts: &[u32]) -> u64 {
     counts.iter().fold(1, |product: u64, &count| product.saturating_mul(u64::from(count)))
 }

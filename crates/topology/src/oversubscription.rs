@@ -1,21 +1,21 @@
-//! How much more capacity a tier has towards the hosts than away from them.
+//! Oversubscription of each tier: capacity towards the hosts compared with capacity towards higher tiers.
 
 use crate::graph::{Graph, Node};
 use std::fmt;
 
-/// Capacity of the switches of one tier, in sum.
+/// Total capacity of the switches of one tier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Oversubscription {
     /// The tier, as in [`Node::tier`].
     pub tier: u8,
-    /// Rates of all ports towards lower tiers [bit/s].
+    /// Sum of the rates of all ports towards lower tiers [bit/s].
     pub down_bps: u64,
-    /// Rates of all ports towards higher tiers [bit/s].
+    /// Sum of the rates of all ports towards higher tiers [bit/s].
     pub up_bps: u64,
 }
 
 impl Oversubscription {
-    /// The ratio of [`Self::down_bps`] to [`Self::up_bps`] in lowest terms: `(3, 1)` is 3:1 oversubscribed,
+    /// Ratio of [`Self::down_bps`] to [`Self::up_bps`] in lowest terms: `(3, 1)` is 3:1 oversubscribed,
     /// `(1, 1)` is non-blocking.
     #[must_use]
     pub fn ratio(&self) -> (u64, u64) {
@@ -32,9 +32,9 @@ impl fmt::Display for Oversubscription {
 }
 
 impl Graph {
-    /// The oversubscription of each tier of switches that has links to a higher one, from the leaves up.
-    /// Empty for a single switch, a full mesh and rails that no spine joins. Ideal crossbars have no higher
-    /// tier.
+    /// Oversubscription of each switch tier with links to a higher one, from the leaves up. Empty for a
+    /// single switch, a full mesh and rails without spines. Ideal crossbars are not counted; they have no
+    /// higher tier.
     #[must_use]
     pub fn oversubscription(&self) -> Vec<Oversubscription> {
         let top = self.nodes.iter().map(|node| node.tier).max().unwrap_or(0);

@@ -1,15 +1,15 @@
 //! Equal-cost next hops of every switch towards every host port.
 //!
-//! Shortest paths over the graph of switches: hosts never forward, so switches that are joined only through
-//! hosts (the scale-up switches of two servers) cannot reach each other. In the order of computation:
+//! Shortest paths over the graph of switches. Hosts do not forward, so switches connected only through hosts
+//! (the scale-up switches of two servers) cannot reach each other. In the order of computation:
 //!
 //! 1. `switches`: the graph without hosts, its connected components, breadth-first distances;
-//! 2. `targets`: a column for each switch that has attachments, and where each attachment is plugged in;
-//! 3. `port_lists`: each distinct list of next hops, stored once;
-//! 4. `rows`: one row for each switch, which names the list of each column; equal rows are stored once.
+//! 2. `targets`: one column per switch with attachments, and the switch port of each attachment;
+//! 3. `port_lists`: distinct lists of next hops, each stored once;
+//! 4. `rows`: one row per switch with the offset of a list per column; equal rows are stored once.
 //!
-//! In a fabric of regular shape nearly all rows are equal (every leaf sends everything up the same ports), so
-//! the tables of 32,768 hosts stay within the processor's caches.
+//! In regular fabrics nearly all rows are equal (every leaf uses the same uplinks for everything), so the
+//! tables of 32,768 hosts fit into the processor's caches.
 
 mod port_lists;
 mod rows;
@@ -30,22 +30,23 @@ use units::{AttachmentId, LinkId, NodeId};
 #[derive(Clone, Debug)]
 pub struct Routes {
     targets: Targets,
-    /// By switch, from node `first_switch` on.
+    /// Rows of switches, starting at node `first_switch`.
     rows: Vec<Row>,
     first_switch: u32,
-    /// The cells of all distinct rows: each names a list that `ports` holds.
+    /// Cells of all distinct rows; each is the offset of a list in `ports`.
     cells: Vec<u32>,
     ports: PortLists,
 }
 
 impl Routes {
-    /// The shortest-path routes of `graph`, with all equal-cost next hops; parallel links are separate ones.
+    /// Computes the shortest-path routes of `graph`, with all equal-cost next hops; parallel links are
+    /// separate next hops.
     #[must_use]
     pub fn compute(graph: &Graph) -> Self {
         Self::compute_over(graph, |_| true)
     }
 
-    /// The same over those links between switches that are `live`.
+    /// Same as [`Self::compute`], using only those links between switches that are `live`.
     #[must_use]
     pub fn compute_over(graph: &Graph, live: impl Fn(LinkId) -> bool) -> Self {
         let switches = Switches::of(graph, live);
@@ -61,20 +62,20 @@ impl Routes {
     }
 
     /// Equal-cost next hops of `switch` (a switch node) towards `destination`, as port numbers in ascending
-    /// order; one port when it is plugged in there, empty when it cannot be reached.
+    /// order; a single port if it is directly connected, empty if there is no path.
     ///
     /// # Panics
-    /// When `switch` is a host, or either is not of the graph.
+    /// If `switch` is a host, or either is not in the graph.
     #[inline]
     #[must_use]
     pub fn next_hops(&self, switch: NodeId, destination: AttachmentId) -> &[u16] {
         self.of(switch).next_hops(destination)
     }
 
-    /// The routes of `switch`.
+    /// Routes of one switch.
     ///
     /// # Panics
-    /// When `switch` is a host, or not of the graph.
+    /// If `switch` is a host, or not in the graph.
     #[inline]
     #[must_use]
     pub fn of(&self, switch: NodeId) -> SwitchRoutes<'_> {
@@ -103,14 +104,14 @@ impl Routes {
 #[derive(Clone, Copy, Debug)]
 pub struct SwitchRoutes<'a> {
     own_column: u32,
-    /// That of the first cell.
+    /// Column of the first cell.
     first_column: u32,
-    /// Of each attachment, see [`Targets`].
+    /// Column of each attachment, see [`Targets`].
     columns: &'a [u32],
     switch_ports: &'a [u16],
-    /// Its row.
+    /// Row of the switch.
     cells: &'a [u32],
-    /// What the cells name, see [`PortLists`].
+    /// Lists that the cells refer to, see [`PortLists`].
     lists: &'a [u16],
 }
 
@@ -118,7 +119,7 @@ impl<'a> SwitchRoutes<'a> {
     /// See [`Routes::next_hops`].
     ///
     /// # Panics
-    /// When `destination` is not of the graph.
+    /// If `destination` is not in the graph.
     #[inline(always)]
     #[must_use]
     pub fn next_hops(&self, destination: AttachmentId) -> &'a [u16] {
@@ -126,26 +127,26 @@ impl<'a> SwitchRoutes<'a> {
         if column == self.own_column {
             return slice::from_ref(&self.switch_ports[destination.index()]);
         }
-        // What lies in another component is beyond the row.
+        // Columns of other components are outside the row: there is no path.
         let Some(&start) = self.cell(column) else { return &[] };
-        // SAFETY: every cell of a table names a list that it holds, and neither changes.
+        // SAFETY: every cell of a table is the offset of a list that it holds, and neither changes.
         unsafe { port_lists::known_list(self.lists, start) }
     }
 
-    /// The cell of a column.
+    /// Cell of a column.
     #[inline]
     fn cell(&self, column: u32) -> Option<&'a u32> {
         self.cells.get(column.wrapping_sub(self.first_column) as usize)
     }
 
-    /// What [`Self::next_hops`] reads first, to be prefetched; none for what is not of the graph.
+    /// First memory location read by [`Self::next_hops`], for prefetching; `None` if not in the graph.
     #[inline]
     #[must_use]
     pub fn first_read(&self, destination: AttachmentId) -> Option<&'a impl Sized> {
         self.columns.get(destination.index())
     }
 
-    /// What it reads last but one, once the first is there.
+    /// Last but one location it reads, available once the first is cached.
     #[inline]
     #[must_use]
     pub fn second_read(&self, destination: AttachmentId) -> Option<&'a impl Sized> {

@@ -1,11 +1,11 @@
-//! Shapes and checks that the tests of several modules share.
+//! Topologies and checks shared by the tests of several modules.
 
 use crate::builder::{FatTree, LinkParams, MultiPlane, RailOptimised, RailPods};
 use crate::graph::{Graph, NodeKind};
 use std::collections::HashSet;
 use units::{Rate, Span};
 
-/// A cable of 30 m at `gbps` Gb/s.
+/// A 30 m cable with a rate of `gbps` Gb/s.
 pub(crate) fn cable(gbps: u64) -> LinkParams {
     LinkParams { rate: Rate::from_gbps(gbps), delay: Span::from_ns(150) }
 }
@@ -35,7 +35,7 @@ pub(crate) fn rails(servers: u32, rails: u32, spines: u32, links: u32, scale_up:
     }
 }
 
-/// Pods, servers in each, rails, spines in each rail and cores of each of those; two parallel links to each
+/// Counts: pods, servers per pod, rails, spines per rail, cores per spine; with two parallel links to each
 /// spine, three to each core.
 pub(crate) fn rail_pods(counts: [u32; 5], scale_up: bool) -> RailPods {
     let [pods, servers_per_pod, rails, spines_per_rail, cores_per_spine] = counts;
@@ -54,21 +54,21 @@ pub(crate) fn rail_pods(counts: [u32; 5], scale_up: bool) -> RailPods {
     }
 }
 
-/// Planes, leaves of each, hosts on each leaf, spines of each plane and parallel links between two switches.
+/// Counts: planes, leaves per plane, hosts per leaf, spines per plane, parallel links between two switches.
 pub(crate) fn planes(counts: [u32; 5]) -> MultiPlane {
     let [planes, leaves, hosts_per_leaf, spines, links_per_spine] = counts;
     let (host_link, fabric_link) = (cable(200), cable(200));
     MultiPlane { planes, leaves, hosts_per_leaf, spines, links_per_spine, host_link, fabric_link }
 }
 
-/// Name and port of what is plugged into port `port` of the node called `name`.
+/// Name and port of the node connected to port `port` of the node `name`.
 pub(crate) fn port_of(graph: &Graph, name: &str, port: u32) -> (String, u32) {
     let node = graph.nodes.iter().find(|node| node.name == name).expect("a node of that name");
     let plug = node.ports[port as usize];
     (graph.node(plug.peer).name.clone(), u32::from(plug.peer_port))
 }
 
-/// Everything [`Graph`] promises, whatever its shape.
+/// Checks all documented invariants of a [`Graph`].
 pub(crate) fn check_consistency(graph: &Graph) {
     check_nodes(graph);
     check_links(graph);

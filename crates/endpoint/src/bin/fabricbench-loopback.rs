@@ -1,8 +1,7 @@
-//! Reads the description of transfers as JSON from stdin, carries them out between two UDP sockets of this
-//! host, and writes what came of them as JSON to stdout. See [`endpoint::loopback`].
+//! Command-line loopback test: reads a JSON description of transfers from stdin, runs them between two UDP
+//! sockets of this host and writes the results as JSON to stdout. See [`endpoint::loopback`].
 //!
-//! Exit status: 0 if every byte of every transfer arrived, 1 if not, 2 for a description that cannot be
-//! carried out.
+//! Exit status: 0 if every byte of every transfer arrived, 1 if not, 2 if the description cannot be run.
 
 use endpoint::loopback::{Description, Facts, run};
 use std::io::{Write, stderr, stdin, stdout};
@@ -15,7 +14,7 @@ fn main() -> ExitCode {
             if is_equal { ExitCode::SUCCESS } else { ExitCode::FAILURE }
         }
         Err(error) => {
-            // Nobody is left to tell if that fails.
+            // If stderr fails too, nothing more can be reported.
             let _ = writeln!(stderr(), "error: {error}");
             ExitCode::from(2)
         }

@@ -1,4 +1,4 @@
-//! What carries chunks from host to host.
+//! Interface of drivers, which transport chunks between hosts.
 
 use super::RunError;
 use super::share::{LocalPair, Post};
@@ -6,44 +6,44 @@ use std::collections::BTreeMap;
 use std::io;
 use units::{Instant, Span};
 
-/// What became of a chunk. Times are of the driver's clock.
+/// Event of a chunk. Times are of the driver's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// Every byte of a chunk is here.
+    /// Every byte of a chunk has arrived.
     Arrived {
-        /// Its number in the run, as the peer says.
+        /// Number of the chunk in the run, as sent by the peer.
         chunk: u32,
-        /// When that was known.
+        /// When the arrival was detected.
         at: Instant,
-        /// What was seen of it.
+        /// Statistics of the receiver.
         seen: ReceivedCounts,
     },
-    /// Every byte of a chunk is acknowledged.
+    /// Every byte of a chunk has been acknowledged.
     Completed {
         /// See [`Post::send`].
         send: u32,
-        /// When that was known.
+        /// When the completion was received.
         at: Instant,
-        /// What was seen of it.
+        /// Statistics of the sender.
         seen: SentCounts,
     },
-    /// The queue pair of a chunk has failed, or had before.
+    /// The queue pair of a chunk failed, possibly before the chunk was posted.
     Failed {
         /// See [`Post::send`].
         send: u32,
-        /// What was seen of it.
+        /// Statistics of the sender.
         seen: SentCounts,
     },
 }
 
-/// What the sender saw of a chunk; 0 of what the driver does not measure.
+/// Sender's statistics of a chunk; 0 where the driver does not measure.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SentCounts {
-    /// Data frames, those sent again included.
+    /// Data frames, including retransmissions.
     pub frames: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// Data frames sent again.
+    /// Retransmitted data frames.
     pub retransmits: u64,
     /// Timeouts.
     pub timeouts: u64,
@@ -53,41 +53,41 @@ pub struct SentCounts {
     pub cnps: u64,
 }
 
-/// What the receiver saw of a chunk; 0 of what the driver does not measure.
+/// Receiver's statistics of a chunk; 0 where the driver does not measure.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReceivedCounts {
-    /// Data frames, whatever became of them.
+    /// Data frames received, including those discarded.
     pub frames: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// Data frames that came ahead of their turn.
+    /// Data frames received out of order (ahead of a missing one).
     pub out_of_order: u64,
-    /// Data frames that a switch had marked.
+    /// Data frames with an ECN mark.
     pub marks: u64,
     /// Congestion notifications sent.
     pub cnps: u64,
-    /// Every byte is what it was to be; none where nobody looked.
+    /// Whether every byte is as expected; `None` if not checked.
     pub is_verified: Option<bool>,
 }
 
-/// One way to carry chunks: queue pairs that keep the order of what is posted to them.
+/// A transport for chunks: queue pairs that deliver in the order of posting.
 pub trait Driver: Send {
-    /// Makes what its addresses tell of the queue pairs that begin and end here.
+    /// Creates the resources of local queue pairs that [`Self::addresses`] describes.
     ///
     /// # Errors
-    /// What the host does not have.
+    /// A resource that the host lacks.
     fn prepare(&mut self, _senders: &[LocalPair], _receivers: &[LocalPair]) -> Result<(), RunError> {
         Ok(())
     }
 
-    /// What peers must know to reach this host, as JSON.
+    /// Connection data that peers need to reach this host, as JSON.
     fn addresses(&self) -> Vec<u8>;
 
-    /// Makes ready the queue pairs that begin and end here, but for those that stay on their host; `peers`
-    /// has what the driver of each host says of itself.
+    /// Connects the queue pairs that start or end at this host, except those within it; `peers` has the
+    /// [`Self::addresses`] of each host.
     ///
     /// # Errors
-    /// [`RunError`], before anything is sent where a peer is not allowed.
+    /// [`RunError`], before anything is sent if a peer is not allowed.
     fn connect(
         &mut self,
         peers: &BTreeMap<u32, Vec<u8>>,
@@ -95,27 +95,27 @@ pub trait Driver: Send {
         receivers: &[LocalPair],
     ) -> Result<(), RunError>;
 
-    /// Posts a chunk; its end is told by an event.
+    /// Posts a chunk; an [`Event`] reports its end.
     fn post(&mut self, post: &Post);
 
-    /// Carries on, and adds what has happened to `events`; waits for something if there was nothing, but no
-    /// longer than `patience`.
+    /// Makes progress and appends new events to `events`; if there was nothing to do, waits at most
+    /// `patience`.
     ///
     /// # Errors
-    /// What the host says.
+    /// Error of the operating system.
     fn poll(&mut self, patience: Span, events: &mut Vec<Event>) -> io::Result<()>;
 
-    /// So long after the last sign of life of a peer nothing more is to be expected of it.
+    /// Time without a sign of life of a peer after which nothing more is expected from it.
     fn quiet_span(&self) -> Span;
 
-    /// Nothing more is sent or received: what it counts from elsewhere is to be as of now.
+    /// Called when nothing more is sent or received: takes a final reading of external counters.
     fn stopped(&mut self) {}
 
-    /// Why queue pairs have failed, where it is known.
+    /// Cause of queue pair failures, if known.
     fn why_failed(&self) -> &str {
         ""
     }
 
-    /// What it counts, and settings that differ from those of the plan.
+    /// Counters of the driver, and settings that differ from those of the plan.
     fn counters(&self) -> Vec<(&'static str, u64)>;
 }

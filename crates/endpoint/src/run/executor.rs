@@ -1,4 +1,4 @@
-//! Moves chunks between a share and a driver, and keeps time.
+//! Event loop of a run: moves chunks between a [`Share`] and a [`Driver`], and keeps time.
 
 use super::RunError;
 use super::driver::{Driver, Event};
@@ -11,30 +11,30 @@ use crate::Clock;
 use std::num::NonZeroU64;
 use units::{Instant, Span};
 
-/// How long it waits for something to happen before it looks at the clock and at what it is told.
+/// Maximum wait for events before the clock and the controller's requests are checked.
 const PATIENCE: Span = Span::from_us(1_000);
-/// So long before the start it stops waiting, as a wait may end too late. Many agents of one machine keep
-/// each other's processors busy with it, so it is short.
+/// Busy-wait time before the start, as a timed wait may end late. It is short because agents on one machine
+/// compete for its processors.
 const SPIN: Span = Span::from_us(50);
-/// By how much a wait may end too late to end together with others [ns]; Linux has 50 us.
+/// Timer slack: delay that the kernel may add to a wait to coalesce timers [ns]; the Linux default is 50 us.
 const TIMER_SLACK_NS: NonZeroU64 = NonZeroU64::MIN;
-/// So often it tells how far it is.
+/// Interval of progress reports.
 const TELL_EVERY: Span = Span::from_us(5_000);
 
-/// What has become of a run at an agent.
+/// State of a run at an agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// It goes on, or has not started.
+    /// Running, or not started yet.
     Running,
-    /// All that jobs that end by themselves have for this agent is done; jobs that others end go on.
+    /// All work of finite jobs at this agent is done; background jobs continue.
     Drained,
-    /// Somebody stopped it, or nobody kept it alive.
+    /// Stopped by request, or because the controller went silent.
     Stopped,
-    /// Queue pairs failed and nothing else goes on, or the host could not.
+    /// Queue pairs failed and nothing else can continue, or the host failed.
     Failed,
 }
 
-/// A run at an agent.
+/// Executor of a run at an agent.
 pub(super) struct Executor {
     pub(super) share: Share,
     pub(super) driver: Box<dyn Driver>,
@@ -42,15 +42,15 @@ pub(super) struct Executor {
     clock: Clock,
     local: Local,
     events: Vec<Event>,
-    /// Chunks posted that have not ended.
+    /// Posted chunks that have not completed.
     under_way: usize,
     failed_chunks: u64,
     unknown_chunks: u64,
     delivered_bytes: u64,
-    /// From the start until the first packet was sent.
+    /// From the planned start until the first packet was sent.
     start_skew: Span,
     is_drained: bool,
-    /// When something happened last.
+    /// Time of the last event.
     last_event: Instant,
     told: Instant,
 }
@@ -83,11 +83,11 @@ impl Executor {
         counters
     }
 
-    /// Carries the run out from `start` on, until somebody ends it.
+    /// Runs from `start` until the run is ended.
     pub(super) fn run(&mut self, start: Instant, control: &Control) {
         self.last_event = start;
         self.recorder.start(start);
-        // What is to be posted first is found before the start.
+        // The first chunks to post are determined before the start.
         self.share.start(start);
         let outcome = self.begin(start, control).and_then(|goes_on| match goes_on {
             true => self.carry_out(start, control),
@@ -100,8 +100,8 @@ impl Executor {
         self.tell(start, control);
     }
 
-    /// Waits for the start and sends first what is to be posted first: hosts that share processors then begin
-    /// one after the other, none behind all that another has to send. False if the start never comes.
+    /// Waits for the start, then sends only one chunk: hosts that share processors start one after another
+    /// without waiting for all first chunks of the previous one. False if ended before the start.
     fn begin(&mut self, start: Instant, control: &Control) -> Result<bool, RunError> {
         let _prompt = Prompt::new();
         let goes_on = self.wait_for_start(start, control)?;
@@ -113,9 +113,9 @@ impl Executor {
         Ok(goes_on)
     }
 
-    /// What arrives before the start, from peers whose clock is ahead, is taken in. False if it never comes.
+    /// Waits for the start; accepts data from peers whose clock is ahead. False if ended before it.
     fn wait_for_start(&mut self, start: Instant, control: &Control) -> Result<bool, RunError> {
-        // Without it the wait is a little less exact.
+        // If this fails, the wait is only slightly less precise.
         let _ = rustix::thread::set_current_timer_slack(Some(TIMER_SLACK_NS));
         loop {
             let left = start.since(self.clock.now());
@@ -179,7 +179,7 @@ impl Executor {
         }
     }
 
-    /// Posts chunks whose turn has come, at most so many.
+    /// Posts up to `chunks_max` chunks that are ready.
     fn post(&mut self, chunks_max: usize) {
         for _ in 0..chunks_max {
             let Some(post) = self.share.next_post() else { break };
@@ -197,14 +197,14 @@ impl Executor {
         self.share.senders()[post.pair as usize].queue_pair.is_local()
     }
 
-    /// Tells what has become of the run; true if nothing more is to be done.
+    /// Updates the state of the run; true if nothing more is to be done.
     fn is_over(&mut self, now: Instant, start: Instant, control: &Control) -> bool {
         if self.share.is_done() && !self.is_drained {
             self.is_drained = true;
             self.tell(start, control);
             control.drained();
         }
-        // Peers wait for what has failed, and this rank for them: nothing tells that they have given up.
+        // Peers wait for the failed chunks, and this rank for the peers; they do not report giving up.
         let is_lost = self.failed_chunks > 0 && self.is_quiet(now) && !self.is_drained;
         if is_lost {
             let why = self.driver.why_failed();
@@ -214,7 +214,7 @@ impl Executor {
         is_lost
     }
 
-    /// Nothing is under way from here, and for longer than a queue pair takes to give up nothing has come.
+    /// Nothing is in flight from here, and no event occurred for longer than a queue pair needs to give up.
     fn is_quiet(&self, now: Instant) -> bool {
         self.under_way == 0 && now.since(self.last_event) > self.driver.quiet_span()
     }

@@ -1,4 +1,4 @@
-//! A run at an agent, from the outside.
+//! A run at an agent: the interface for the controller.
 
 use super::driver::Driver;
 use super::executor::{Executor, State};
@@ -20,23 +20,23 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 use units::Span;
 
-/// A run that nobody has kept alive for so long stops: traffic must not outlive who controls it [ns].
+/// A run without a sign of life of the controller for this time stops, so that traffic ends with it [ns].
 const SIGN_OF_LIFE_NS: u64 = 2_000_000_000;
-/// By so much the thread of a run steps back behind the other threads of its process.
+/// Nice increment of a run's thread relative to other threads of its process.
 const NICE: i32 = 5;
-/// At most so many rows have room from the beginning; more make room as they come.
+/// Maximum number of rows reserved in advance; more are allocated on demand.
 const ROWS_MAX: usize = 1 << 22;
 
 const DRIVERS: [&str; 3] = ["roce", "tcp", "verbs"];
 
-/// Every driver, and why it cannot be used on this host, or nothing; from that address of it, if one is given.
+/// All drivers, each with the reason why it is unavailable on this host (at that address, if given), or "".
 #[must_use]
 pub fn drivers(address: Option<Ipv4Addr>) -> Vec<(&'static str, String)> {
     let why_not = |driver| if driver == "verbs" { why_not(address) } else { String::new() };
     DRIVERS.map(|driver| (driver, why_not(driver))).into()
 }
 
-/// The jobs of a spec, if endpoints can carry them out.
+/// The jobs of a spec, if endpoints support them.
 ///
 /// # Errors
 /// [`RunError::Spec`].
@@ -59,27 +59,27 @@ fn no_such(field: String, found: &str) -> RunError {
         .into()
 }
 
-/// How far a run is.
+/// Progress of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Progress {
-    /// What has become of it.
+    /// Current state.
     pub state: State,
-    /// Why it was stopped, or has failed.
+    /// Reason of a stop or failure.
     pub reason: String,
-    /// Payload that has arrived at the hosts of the agent, of jobs that end by themselves [bytes].
+    /// Payload of finite jobs that arrived at the agent's hosts [bytes].
     pub delivered_bytes: u64,
-    /// All of that [bytes].
+    /// Total payload of finite jobs for the agent's hosts [bytes].
     pub total_bytes: u64,
-    /// Since the start.
+    /// Time since the start.
     pub elapsed: Span,
-    /// The agent waits for others alone: nothing that it has sent is without an answer, no time is to pass, and
-    /// nothing has come for longer than a queue pair takes to give up.
+    /// The agent only waits for others: nothing sent is unacknowledged, no timer is pending, and nothing
+    /// arrived for longer than a queue pair needs to give up.
     pub is_idle: bool,
 }
 
-/// What the thread of a run and those who watch it have in common.
+/// State shared by the thread of a run and its observers.
 pub(super) struct Control {
-    /// When somebody kept it alive last, on the monotonic clock [ns].
+    /// Time of the controller's last sign of life, on the monotonic clock [ns].
     alive_ns: AtomicU64,
     must_end: AtomicBool,
     told: Mutex<Told>,
@@ -113,7 +113,7 @@ impl Control {
         self.told.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Nothing more is to be sent: somebody said so, or nobody has kept the run alive.
+    /// Whether to end the run: by request, or because the controller went silent.
     pub(super) fn must_end(&self) -> bool {
         let silence = monotonic_ns().saturating_sub(self.alive_ns.load(Ordering::Relaxed));
         if silence > SIGN_OF_LIFE_NS {
@@ -122,7 +122,7 @@ impl Control {
         self.must_end.load(Ordering::Relaxed)
     }
 
-    /// The run ends; what had become of it before stays.
+    /// Ends the run; a final state that was set before is not changed.
     pub(super) fn end(&self, state: State, reason: &str) {
         let mut told = self.told();
         if told.progress.state == State::Running {
@@ -133,7 +133,7 @@ impl Control {
         self.changed.notify_all();
     }
 
-    /// All that is this agent's is done.
+    /// Marks all work of this agent as done.
     pub(super) fn drained(&self) {
         let mut told = self.told();
         if told.progress.state == State::Running {
@@ -155,17 +155,22 @@ impl Control {
     }
 }
 
-/// Where the executor is.
+/// Stage of the executor.
 enum Stage {
     Made(Box<Executor>),
     Connected(Box<Executor>),
     Started(JoinHandle<Box<Executor>>),
     Ended(Box<Executor>),
-    /// Its thread has panicked.
+    /// Its thread panicked.
     Lost,
 }
 
-/// A run at an agent that plays some hosts.
+/// A run at an agent that acts as one or more hosts.
+///
+/// Order of calls: [`new`](Self::new), [`addresses`](Self::addresses), [`connect`](Self::connect),
+/// [`start`](Self::start), then [`keep_alive`](Self::keep_alive) at least every two seconds and
+/// [`progress`](Self::progress) or [`wait`](Self::wait), finally [`sent`](Self::sent) and
+/// [`received`](Self::received).
 pub struct HostRun {
     jobs: Arc<Jobs>,
     clock: Clock,
@@ -174,7 +179,7 @@ pub struct HostRun {
 }
 
 impl HostRun {
-    /// One that plays `hosts` of a spec that was checked; sockets are open from here on.
+    /// Creates a run for `hosts` of a validated spec; opens sockets.
     ///
     /// # Errors
     /// [`RunError`]
@@ -206,7 +211,7 @@ impl HostRun {
         self.stage.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What peers must know to reach this agent.
+    /// Connection data that peers need to reach this agent.
     ///
     /// # Errors
     /// [`RunError::Order`] after the start.
@@ -217,10 +222,10 @@ impl HostRun {
         }
     }
 
-    /// Makes all queue pairs ready; `peers` has what the agents of all hosts say of themselves.
+    /// Connects all queue pairs; `peers` has the addresses from the agents of all hosts.
     ///
     /// # Errors
-    /// [`RunError`]; the run cannot be used after it.
+    /// [`RunError`]; the run is unusable after it.
     pub fn connect(&self, peers: &BTreeMap<u32, Vec<u8>>) -> Result<(), RunError> {
         let mut stage = self.stage();
         match std::mem::replace(&mut *stage, Stage::Lost) {
@@ -237,7 +242,7 @@ impl HostRun {
         }
     }
 
-    /// Starts at a time of the monotonic clock [ns], at once if that is over; returns at once.
+    /// Starts at a time of the monotonic clock [ns], or immediately if it has passed; does not block.
     ///
     /// # Errors
     /// [`RunError`]
@@ -249,7 +254,8 @@ impl HostRun {
                 self.keep_alive();
                 let thread = std::thread::Builder::new().name("fabricbench-run".into());
                 *stage = Stage::Started(thread.spawn(move || {
-                    // Who talks with the controller comes first, or a busy host would miss its signs of life.
+                    // The thread that talks to the controller has priority, or a busy host would miss its
+                    // signs of life.
                     let _ = rustix::process::nice(NICE);
                     executor.run(at, &control);
                     executor
@@ -263,23 +269,23 @@ impl HostRun {
         }
     }
 
-    /// A sign of the controller: without one for two seconds the run stops.
+    /// Records a sign of life of the controller: without one for two seconds the run stops.
     pub fn keep_alive(&self) {
         self.control.alive_ns.store(monotonic_ns(), Ordering::Relaxed);
     }
 
-    /// Stops everything; what is under way is unfinished.
+    /// Stops the run; chunks in flight remain unfinished.
     pub fn stop(&self, reason: &str) {
         self.control.end(State::Stopped, reason);
     }
 
-    /// How far it is.
+    /// Current progress.
     #[must_use]
     pub fn progress(&self) -> Progress {
         self.control.told().progress.clone()
     }
 
-    /// Waits until it is no longer running, but no longer than that; true if so.
+    /// Waits until the run is no longer running, at most `timeout`; true if so.
     #[must_use]
     pub fn wait(&self, timeout: Duration) -> bool {
         let is_running = |told: &mut Told| told.progress.state == State::Running;
@@ -287,7 +293,7 @@ impl HostRun {
         !waited.unwrap_or_else(PoisonError::into_inner).1.timed_out()
     }
 
-    /// What it counts, as of a moment ago.
+    /// Counters, as of the latest progress report.
     #[must_use]
     pub fn counters(&self) -> Vec<(&'static str, u64)> {
         match &*self.stage() {
@@ -298,8 +304,8 @@ impl HostRun {
         }
     }
 
-    /// The senders' halves of its chunks, as an Arrow IPC stream. Ends a run that is drained: call it when
-    /// all agents are.
+    /// Sender's records of chunks, as an Arrow IPC stream. Ends a drained run: call it when all agents are
+    /// drained.
     ///
     /// # Errors
     /// [`RunError`]
@@ -307,7 +313,7 @@ impl HostRun {
         self.of_record(|recorder| write_sent(recorder.sent(), &self.jobs))
     }
 
-    /// The receivers' halves of its chunks, as an Arrow IPC stream. Ends a run that is drained.
+    /// Receiver's records of chunks, as an Arrow IPC stream. Ends a drained run.
     ///
     /// # Errors
     /// [`RunError`]
@@ -331,7 +337,7 @@ impl HostRun {
         }
     }
 
-    /// Ends the thread.
+    /// Ends and joins the thread.
     fn finish(&self, stage: &mut Stage) {
         self.control.end(State::Stopped, "");
         if let Stage::Started(thread) = std::mem::replace(stage, Stage::Lost)

@@ -1,17 +1,17 @@
-//! Chunks between ranks of one host: copied in its memory, nothing of them enters the network.
+//! Transport of chunks between ranks of one host: a memory copy, without network traffic.
 
 use super::driver::{Event, ReceivedCounts, SentCounts};
 use super::share::Post;
 use crate::Clock;
 use std::collections::VecDeque;
 
-/// How much is copied before others have their turn [bytes].
+/// Bytes copied per call, so that network traffic is served in between.
 const SLICE_BYTES: u64 = 1 << 20;
 
-/// Copies what is posted, one chunk after the other.
+/// Copies posted chunks in order.
 #[derive(Debug)]
 pub(super) struct Local {
-    /// With what is left to copy of each [bytes].
+    /// Posted chunks, each with its remaining bytes.
     posted: VecDeque<(Post, u64)>,
     source: Vec<u8>,
     destination: Vec<u8>,
@@ -31,7 +31,7 @@ impl Local {
         self.posted.is_empty()
     }
 
-    /// Copies some of what is posted.
+    /// Copies up to [`SLICE_BYTES`] of the posted chunks.
     pub(super) fn copy(&mut self, clock: Clock, events: &mut Vec<Event>) {
         let mut free = SLICE_BYTES;
         while let Some((post, left)) = self.posted.front_mut() {

@@ -1,24 +1,24 @@
-//! Jobs carried out in real time: what an agent does for the hosts that it plays.
+//! Jobs in real time: the part of an agent that runs the hosts assigned to it.
 //!
-//! In the order in which data passes them:
+//! In the order of the data path:
 //!
-//! 1. [`share`]: which transfers are the agent's, and what waits for what; no clock, no network;
-//! 2. [`driver`]: what carries chunks ([`driver::Driver`]): `roce` by RoCEv2 over UDP sockets, [`tcp`] by plain
-//!    TCP connections, `verbs` by RDMA adapters; `local` stands beside it for ranks of one host;
-//! 3. `executor`: moves chunks between the two, and keeps time;
-//! 4. [`record`]: what was seen of each chunk, and the rows that the halves of sender and receiver make;
-//! 5. [`HostRun`]: a thread that does all that, from the start to the stop, and the switch that ends it when
-//!    nobody keeps it alive.
+//! 1. [`share`]: the agent's transfers and their dependencies; no clock, no network;
+//! 2. [`driver`]: interface of transports for chunks ([`driver::Driver`]): `roce` (RoCEv2 over UDP sockets),
+//!    [`tcp`] (kernel TCP connections), `verbs` (RDMA adapters); `local` copies between ranks of one host;
+//! 3. `executor`: event loop that moves chunks between share and driver, and keeps time;
+//! 4. [`record`]: records of each chunk from sender and receiver, and the table rows joined from them;
+//! 5. [`HostRun`]: a thread that runs all that from start to stop, with a watchdog that stops it when the
+//!    controller goes silent.
 //!
-//! # What is measured
-//! Times are `CLOCK_MONOTONIC` of each host, from the common start on: `start_ps` when a chunk was handed to
-//! its queue pair, `delivered_ps` when a thread of the receiver had placed its last byte, `completed_ps` when
-//! one of the sender had seen the acknowledgement of it.
+//! # Timestamps
+//! Times are `CLOCK_MONOTONIC` of each host since the common start: `start_ps` when a chunk was posted to its
+//! queue pair, `delivered_ps` when a receiver thread had placed its last byte, `completed_ps` when a sender
+//! thread had received its acknowledgement.
 //!
-//! # What differs from the plan
-//! Transport timeouts are at least [`Settings::timeout_min_ps`]; windows are no larger than what the socket
-//! of the receiver can buffer; chunks are written to a region of at most 1 MiB again and again, so messages
-//! are no longer than that. [`HostRun::counters`] has what was used.
+//! # Differences from the plan
+//! Transport timeouts are at least [`Settings::timeout_min_ps`]; windows are limited by the receiver's socket
+//! buffer; chunks are written repeatedly to a region of at most 1 MiB, which also limits the message size.
+//! [`HostRun::counters`] reports the values in use.
 
 pub mod driver;
 mod executor;
@@ -41,59 +41,59 @@ pub use settings::Settings;
 use std::io;
 use std::net::Ipv4Addr;
 
-/// Why a run cannot be carried out here.
+/// Error of a run on this host.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// The spec asks for what endpoints do not have.
+    /// The spec has features that endpoints do not support.
     #[error(transparent)]
     Spec(#[from] spec::SpecError),
-    /// Settings that a driver does not have.
+    /// Invalid settings, or settings that the driver does not support.
     #[error("settings: {0}")]
     Settings(String),
-    /// There is no such driver.
+    /// Unknown driver.
     #[error("driver {found:?}; allowed: {allowed}")]
     Driver {
-        /// What was asked for.
+        /// The requested driver.
         found: String,
-        /// Those that there are.
+        /// The existing drivers.
         allowed: String,
     },
-    /// The spec has no such host, or none of its ranks.
+    /// The spec has no such host, or the host is not usable.
     #[error("host {host}: {why}")]
     Host {
-        /// Which one.
+        /// Number of the host.
         host: u32,
-        /// What is wrong with it.
+        /// Cause.
         why: String,
     },
     /// A peer outside the allowed networks.
     #[error("host {host} is at {peer}; allowed peers: {allowed}")]
     NotAllowed {
-        /// Which one.
+        /// Number of the host.
         host: u32,
-        /// Its address.
+        /// Address of the host.
         peer: Ipv4Addr,
-        /// The networks of the settings.
+        /// Allowed networks of the settings.
         allowed: String,
     },
-    /// Packets that a path does not take.
+    /// Packets exceed the MTU of a path.
     #[error(
         "packets of {need} bytes, headers included, to host {host}: the path from {from} to {to} has an MTU of \
          {mtu}; raise it on every link between them, or set transport.mtu lower"
     )]
     PathMtu {
-        /// Which host.
+        /// Number of the peer host.
         host: u32,
-        /// Address here.
+        /// Local address.
         from: Ipv4Addr,
-        /// Address there.
+        /// Address of the peer.
         to: Ipv4Addr,
-        /// What fits [bytes].
+        /// MTU of the path [bytes].
         mtu: u32,
-        /// What is to fit [bytes].
+        /// Required MTU [bytes].
         need: u32,
     },
-    /// More memory than the host has.
+    /// The run needs more memory than the host has.
     #[error(
         "{} MB of memory for {queue_pairs} ends of queue pairs and {rows} rows of chunks, where {} MB can \
          be had; give the plan fewer rounds or ranks, or the host fewer of them",
@@ -101,28 +101,28 @@ pub enum RunError {
         available / 1_000_000
     )]
     Memory {
-        /// What the run takes [bytes].
+        /// Required memory [bytes].
         need: u64,
-        /// What can be had [bytes].
+        /// Available memory [bytes].
         available: u64,
-        /// Ends of queue pairs.
+        /// Local ends of queue pairs.
         queue_pairs: u64,
-        /// Rows of both halves of chunks.
+        /// Rows of sender's and receiver's records.
         rows: u64,
     },
-    /// Not what this moment of a run allows.
+    /// A call that is not allowed in the current stage of the run.
     #[error("{0}")]
     Order(&'static str),
-    /// Rows that are none.
+    /// Invalid records.
     #[error("record: {0}")]
     Record(String),
-    /// An RDMA adapter that cannot be used.
+    /// An RDMA adapter cannot be used.
     #[error(transparent)]
     Verbs(#[from] crate::VerbsError),
-    /// A queue pair that cannot be had.
+    /// A queue pair cannot be added.
     #[error(transparent)]
     Connect(#[from] crate::ConnectError),
-    /// What the host says.
+    /// Error of the operating system.
     #[error(transparent)]
     Io(#[from] io::Error),
 }

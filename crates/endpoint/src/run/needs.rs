@@ -1,5 +1,5 @@
-//! What a run takes of the memory of its host, and whether there is as much: the kernel ends a process that
-//! finds out too late.
+//! Memory check before a run: estimates the required memory and compares it with the memory available, before
+//! the kernel's OOM killer ends the process.
 
 use super::RunError;
 use super::record::{ReceivedHalf, SentHalf};
@@ -7,15 +7,15 @@ use super::share::Share;
 use spec::RunSpec;
 use std::fs;
 
-/// One end of a queue pair, without its region: what 2,000 of them were measured to take, 8 KB each, and a half
-/// more [bytes].
+/// One end of a queue pair without its region: 8 KB as measured with 2,000 of them, plus a margin of half
+/// [bytes].
 const END_BYTES: u64 = 12 << 10;
-/// Regions, patterns and what is copied within a host, at the most [bytes].
+/// Upper limit of regions, patterns and buffers for local copies [bytes].
 const BUFFER_BYTES: u64 = 24 << 20;
-/// Rows are written as an Arrow stream, beside which they stay.
+/// Rows exist twice while they are written: as records and as an Arrow stream.
 const COPIES: u64 = 2;
 
-/// What a run takes.
+/// Memory requirements of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Needs {
     queue_pairs: u64,
@@ -24,7 +24,7 @@ pub(super) struct Needs {
 }
 
 impl Needs {
-    /// What the share of an agent takes.
+    /// Requirements of an agent's share.
     pub(super) fn of(spec: &RunSpec, share: &Share) -> Self {
         let [sent, received] = [share.senders(), share.receivers()].map(|pairs| {
             pairs.iter().fold(0_u64, |rows, pair| {
@@ -36,7 +36,7 @@ impl Needs {
         Self { queue_pairs: (share.senders().len() + share.receivers().len()) as u64, sent, received }
     }
 
-    /// Rows of both halves.
+    /// Number of sent and received rows.
     pub(super) const fn rows(self) -> [u64; 2] {
         [self.sent, self.received]
     }
@@ -48,7 +48,7 @@ impl Needs {
         (self.queue_pairs * END_BYTES + BUFFER_BYTES).saturating_add(rows.saturating_mul(COPIES))
     }
 
-    /// That the host has as much memory, as far as it tells.
+    /// Checks that the host has enough memory, if that is known.
     ///
     /// # Errors
     /// [`RunError::Memory`]
@@ -64,8 +64,8 @@ impl Needs {
     }
 }
 
-/// Memory that can be had without swapping (proc(5), `MemAvailable`), or less where a control group has a limit
-/// (cgroups(7), version 2); none where the host does not tell [bytes].
+/// Memory available without swapping (proc(5), `MemAvailable`), or less if a control group has a limit
+/// (cgroups(7), version 2); `None` if unknown [bytes].
 pub(super) fn available_bytes() -> Option<u64> {
     let told = fs::read_to_string("/proc/meminfo").ok()?;
     let line = told.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
@@ -73,7 +73,7 @@ pub(super) fn available_bytes() -> Option<u64> {
     Some(of_group().map_or(of_host, |group| group.min(of_host)))
 }
 
-/// What the control group of the process may still have [bytes].
+/// Memory that the control group of the process may still allocate [bytes].
 fn of_group() -> Option<u64> {
     let told = fs::read_to_string("/proc/self/cgroup").ok()?;
     let path = told.lines().find_map(|line| line.strip_prefix("0::"))?;

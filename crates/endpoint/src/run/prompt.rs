@@ -1,18 +1,18 @@
-//! A thread that is on time.
+//! Real-time priority of a thread.
 
 use libc::{SCHED_FIFO, SCHED_OTHER, c_int, pthread_self, pthread_setschedparam, sched_param};
 use std::marker::PhantomData;
 
-/// Until it is dropped its thread has a processor as soon as it wants one, before all threads that are not as
-/// prompt (sched(7), `SCHED_FIFO`), if the host allows: `CAP_SYS_NICE`, or `RLIMIT_RTPRIO` of 1 or more.
+/// Guard that gives its thread real-time priority until dropped (sched(7), `SCHED_FIFO`), if the host
+/// permits: `CAP_SYS_NICE`, or `RLIMIT_RTPRIO` of 1 or more.
 #[derive(Debug)]
 pub(super) struct Prompt {
-    /// It is of one thread.
+    /// Not `Send`: the priority belongs to one thread.
     _thread: PhantomData<*const ()>,
 }
 
 impl Prompt {
-    /// Makes this thread prompt.
+    /// Raises the priority of this thread.
     pub(super) fn new() -> Self {
         schedule(SCHED_FIFO, 1);
         Self { _thread: PhantomData }
@@ -25,9 +25,9 @@ impl Drop for Prompt {
     }
 }
 
-/// A host that does not allow it leaves the thread as it is.
+/// Sets the scheduling policy; without permission the thread is unchanged.
 fn schedule(policy: c_int, sched_priority: c_int) {
-    // SAFETY: this thread, and parameters that outlive the call.
+    // SAFETY: refers to this thread, with parameters that outlive the call.
     unsafe { pthread_setschedparam(pthread_self(), policy, &sched_param { sched_priority }) };
 }
 
@@ -38,7 +38,7 @@ mod tests {
     use std::{fs, thread};
 
     fn policy() -> c_int {
-        // SAFETY: 0 is this thread.
+        // SAFETY: 0 refers to this thread.
         unsafe { libc::sched_getscheduler(0) }
     }
 

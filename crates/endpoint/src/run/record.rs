@@ -1,5 +1,5 @@
-//! What was seen of each chunk: two halves, as Arrow IPC streams, and the rows of table `chunks` that they
-//! make together.
+//! Records of each chunk: halves of sender and receiver, exchanged as Arrow IPC streams and joined to rows of
+//! table `chunks`.
 
 mod ipc;
 mod join;
@@ -11,60 +11,60 @@ use super::driver::{ReceivedCounts, SentCounts};
 use super::share::{Arrival, Post};
 use units::Instant;
 
-/// How a chunk ended at its sender.
+/// Result of a chunk at its sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SentStatus {
-    /// It did not.
+    /// Not completed.
     Unfinished = 0,
-    /// Acknowledged whole.
+    /// Completely acknowledged.
     Complete = 1,
     /// Its queue pair failed.
     Failed = 2,
 }
 
-/// A chunk at its sender. Times in picoseconds since the start of the run.
+/// Sender's record of a chunk. Times in picoseconds since the start of the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SentHalf {
-    /// Its number in the run.
+    /// Number of the chunk in the run.
     pub chunk: u32,
-    /// How often it was sent before.
+    /// How many times it was sent before.
     pub pass: u32,
-    /// How it ended.
+    /// Result.
     pub status: SentStatus,
     /// When it was posted.
     pub start_ps: i64,
-    /// When it was known to be acknowledged.
+    /// When its acknowledgement was received.
     pub completed_ps: Option<i64>,
-    /// What was seen of it.
+    /// Statistics of the sender.
     pub seen: SentCounts,
 }
 
-/// A chunk at its receiver. Times in picoseconds since the start of the run.
+/// Receiver's record of a chunk. Times in picoseconds since the start of the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReceivedHalf {
-    /// Its number in the run.
+    /// Number of the chunk in the run.
     pub chunk: u32,
-    /// How often it had arrived before.
+    /// How many times it had arrived before.
     pub pass: u32,
     /// When its last byte was placed.
     pub delivered_ps: i64,
-    /// What was seen of it.
+    /// Statistics of the receiver.
     pub seen: ReceivedCounts,
 }
 
-/// Keeps what was seen.
+/// Collects the records of an agent.
 #[derive(Debug)]
 pub(super) struct Recorder {
     zero: Instant,
     sent: Vec<SentHalf>,
     received: Vec<ReceivedHalf>,
-    /// By [`Post::send`]: where in `sent` it stands that is under way.
+    /// By [`Post::send`]: index in `sent` of the chunk in flight.
     under_way: Vec<u32>,
 }
 
 impl Recorder {
-    /// Room for so many sends and arrivals, and for more if they come; `sends` are under way at once at the
-    /// most.
+    /// Reserves memory for `rows` (sent and received; more are allocated on demand). At most `sends` chunks
+    /// are in flight at once.
     pub(super) fn new(sends: usize, rows: [usize; 2]) -> Self {
         let [sent, received] = rows;
         Self {
@@ -75,7 +75,7 @@ impl Recorder {
         }
     }
 
-    /// The run starts at that time.
+    /// Sets the start time of the run.
     pub(super) const fn start(&mut self, zero: Instant) {
         self.zero = zero;
     }
@@ -96,7 +96,7 @@ impl Recorder {
         });
     }
 
-    /// A chunk was acknowledged whole at that time, or has failed.
+    /// A chunk completed at that time, or failed.
     pub(super) fn on_ended(&mut self, send: u32, completed: Option<Instant>, seen: SentCounts) {
         let completed_ps = completed.map(|at| self.since_start(at));
         let half = &mut self.sent[self.under_way[send as usize] as usize];

@@ -1,9 +1,9 @@
-//! Driver `roce`: each chunk is RDMA WRITEs on its queue pair, the last of which brings the number of the
-//! chunk as immediate value; a chunk without payload is that one alone.
+//! Driver `roce`: sends each chunk as RDMA WRITEs on its queue pair; the last one carries the chunk number as
+//! immediate data. An empty chunk is only that WRITE.
 //!
-//! A chunk is written to a region of its queue pair from the beginning, again and again if it is longer. What
-//! is written follows from the seed, the queue pair and the place in the region, so the memory that senders
-//! read never changes and is shared by all of them.
+//! A chunk is written to the region of its queue pair from offset 0, repeatedly if it is longer than the
+//! region. The content depends only on the seed, the queue pair and the offset in the region, so senders
+//! share one read-only buffer.
 
 pub(super) mod memory;
 mod pair;
@@ -30,38 +30,38 @@ use units::{Rate, Seed, Span};
 use wire::aeth::RnrTimer;
 use wire::bth::Qpn;
 
-/// Added to the number at a receiver it is that of the sender's end: one agent may have both.
+/// Offset of the sender's queue pair number from the receiver's, as one agent may have both ends.
 const SENDER_QPN: u32 = 1 << 23;
 
-/// The driver.
+/// Driver `roce`.
 pub(super) struct Roce {
     spec: Arc<RunSpec>,
     jobs: Arc<Jobs>,
     settings: Settings,
     endpoint: Endpoint,
     controller: Controller,
-    /// By queue pair of the endpoint.
+    /// By index of the endpoint's queue pair.
     roles: Vec<Role>,
-    /// By place among the queue pairs that begin here; none of those that stay on their host.
+    /// By index of the local sending queue pair; `None` if the receiver is on the same host.
     senders: Vec<Option<SendingPair>>,
     receivers: Vec<ReceivingPair>,
-    /// Chunks of queue pairs that had failed before.
+    /// Chunks posted to failed queue pairs, not reported yet.
     refused: Vec<u32>,
-    /// Something has arrived at a peer.
+    /// Whether a chunk was delivered to any peer.
     has_delivered: bool,
-    /// Why the first queue pair failed.
+    /// Cause of the first queue pair failure.
     why_failed: String,
     used: Used,
 }
 
-/// Which end of which pair.
+/// End of a queue pair, with its index in [`Roce::senders`] or [`Roce::receivers`].
 #[derive(Clone, Copy, Debug)]
 enum Role {
     Sender(u32),
     Receiver(u32),
 }
 
-/// What was used in place of the plan's.
+/// Values in use instead of those of the plan.
 #[derive(Clone, Copy, Debug, Default)]
 struct Used {
     window_packets_min: u32,
@@ -115,7 +115,7 @@ impl Roce {
         Span(self.spec.transport.timeout_ps.max(self.settings.timeout_min_ps.unwrap_or(TIMEOUT_MIN_PS)))
     }
 
-    /// What all queue pairs have in common, but for the window.
+    /// Settings common to all queue pairs, with the given window.
     fn config(&self, window_packets: u32, region_bytes: u64) -> Config {
         let TransportSpec { mtu_bytes, message_bytes, ack_every, retry_count, ooo_window_packets, .. } =
             self.spec.transport;
@@ -133,7 +133,7 @@ impl Roce {
         }
     }
 
-    /// The transport's settings of one end of a queue pair.
+    /// Transport settings of one end of a queue pair.
     fn end(&self, pair: &LocalPair, end: End, window_packets: u32, region_bytes: u64) -> transport::Settings {
         let number = |end: End| {
             let at_receiver = destination_qpn(pair.queue_pair.number).value();
@@ -159,7 +159,7 @@ impl Roce {
             },
             peer_remote_key: pair.queue_pair.number,
             rnr_timer: RnrTimer::new(RNR_TIMER).unwrap_or_default(),
-            // Receives are posted again as soon as they are taken.
+            // Receives are reposted as soon as they are consumed.
             rnr_retry_count: u32::MAX,
         }
     }
@@ -210,7 +210,7 @@ impl Roce {
         }
     }
 
-    /// Takes in what has ended.
+    /// Converts completions to events.
     fn collect(&mut self, events: &mut Vec<Event>) {
         while let Some((id, ended)) = self.endpoint.poll_completion() {
             match self.roles[id.index()] {
@@ -229,10 +229,10 @@ impl Roce {
     }
 }
 
-/// About 10 us, the shortest that there is (IBTA vol. 1, table 45).
+/// RNR timer code for 10 us, the shortest (IBTA vol. 1, table 45).
 const RNR_TIMER: u8 = 1;
 
-/// An end of a queue pair.
+/// End of a queue pair.
 #[derive(Clone, Copy, Debug)]
 enum End {
     Receiver = 0,
@@ -248,7 +248,7 @@ impl End {
     }
 }
 
-/// The other end of a queue pair.
+/// Remote end of a queue pair: address and send window.
 #[derive(Clone, Copy, Debug)]
 struct Peer {
     at: SocketAddrV4,

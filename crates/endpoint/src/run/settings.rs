@@ -1,4 +1,4 @@
-//! What an agent is told beside the run spec.
+//! Settings of an agent in addition to the run spec.
 
 use super::RunError;
 use ipnet::Ipv4Net;
@@ -7,32 +7,32 @@ use spec::{DscpSpec, RunSpec};
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::ops::RangeInclusive;
 
-/// Settings of the drivers over sockets.
+/// Settings of the drivers.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
-    /// The address of this host that packets come to.
+    /// Local address that receives packets.
     pub address: Ipv4Addr,
-    /// UDP or TCP port; 0, the default, takes any.
+    /// UDP or TCP port; 0, the default, selects any free port.
     #[serde(default)]
     pub port: u16,
-    /// Networks of the peers: nothing is sent to others.
+    /// Networks of the peers: nothing is sent to other addresses.
     pub allowed_peers: Vec<Ipv4Net>,
-    /// Look at every byte that arrives; by default nobody does, as no adapter would.
+    /// Compare every received byte with the expected one; off by default, as adapters do not.
     #[serde(default)]
     pub verify: bool,
-    /// The most payload that this host sends [bit/s]; as much as it can by default.
+    /// Maximum rate of payload sent by this host [bit/s]; unlimited by default.
     #[serde(default)]
     pub rate_limit_bps: Option<u64>,
-    /// The shortest transport timeout [ps]: what a plan says is meant for adapters, and software may have to
-    /// wait for a processor. Default 20 ms, some slices of Linux' scheduler; none of driver `verbs`, whose
-    /// adapters wait for nobody.
+    /// Lower limit of the transport timeout [ps]: timeouts of plans are meant for adapters, whereas software
+    /// may wait for a processor. Default 20 ms, several time slices of the Linux scheduler; none for driver
+    /// `verbs`, where the adapter runs the timers.
     #[serde(default)]
     pub timeout_min_ps: Option<u64>,
-    /// DSCP of data and acknowledgements, in place of those of the plan.
+    /// DSCP of data and acknowledgements, instead of those of the plan.
     #[serde(default)]
     pub dscp: Option<u8>,
-    /// Code points of the plan's transport.
+    /// Code points of the plan's `transport`.
     #[serde(skip)]
     pub(super) planned_dscp: DscpSpec,
     /// See [`crate::Options::batch_packets_max`]; default 64. Driver `roce` only.
@@ -41,47 +41,49 @@ pub struct Settings {
     /// See [`crate::Options::in_flight_packets_max`]; default 1,024. Driver `roce` only.
     #[serde(default = "in_flight_packets_max")]
     pub in_flight_packets_max: u32,
-    /// See [`crate::Options::port_rate_bps`]; as fast as the host takes packets by default. Driver `roce` only.
+    /// See [`crate::Options::port_rate_bps`]; by default as fast as the host accepts packets. Driver `roce`
+    /// only.
     #[serde(default)]
     pub port_rate_bps: Option<u64>,
-    /// Drops one packet in so many on purpose, before it is sent; none by default. Driver `roce` only.
+    /// Drops one in `loss_one_in` packets on purpose before sending; 0, the default, drops none. Driver
+    /// `roce` only.
     #[serde(default)]
     pub loss_one_in: u64,
-    /// Congestion control of TCP connections (`TCP_CONGESTION`), as the kernel names it; by default that of the
+    /// Congestion control of TCP connections (`TCP_CONGESTION`), as named by the kernel; default: that of the
     /// host (`net.ipv4.tcp_congestion_control`). Driver `tcp` only.
     #[serde(default)]
     pub congestion: Option<String>,
-    /// Room of each TCP connection in each direction [bytes] (`SO_SNDBUF`, `SO_RCVBUF`); by default the kernel
-    /// finds how much is good. Driver `tcp` only.
+    /// Size of each TCP connection's buffers, per direction [bytes] (`SO_SNDBUF`, `SO_RCVBUF`); by default
+    /// the kernel tunes them. Driver `tcp` only.
     #[serde(default)]
     pub socket_buffer_bytes: Option<u32>,
-    /// A TCP connection whose peer acknowledges nothing for so long has failed [ps] (`TCP_USER_TIMEOUT`);
+    /// A TCP connection fails if its peer acknowledges nothing for this time [ps] (`TCP_USER_TIMEOUT`);
     /// default 3 s, four retransmissions of Linux. Driver `tcp` only.
     #[serde(default = "peer_timeout_ps")]
     pub peer_timeout_ps: u64,
-    /// RDMA device; by default the one that has a GID of the address. Driver `verbs` only.
+    /// RDMA device; by default the one with a GID of the address. Driver `verbs` only.
     #[serde(default)]
     pub device: Option<String>,
-    /// Which GID of its port; by default the first of RoCE v2 with the address. Driver `verbs` only.
+    /// GID index of its port; by default the first RoCE v2 GID with the address. Driver `verbs` only.
     #[serde(default)]
     pub gid_index: Option<u8>,
-    /// Work requests that wait in each queue pair; default 128, as perftest has. Driver `verbs` only.
+    /// Send queue size of each queue pair [work requests]; default 128, as perftest. Driver `verbs` only.
     #[serde(default = "send_queue_depth")]
     pub send_queue_depth: u32,
-    /// Of one chunk in so many the adapter tells that it is acknowledged, and of those before it along with it;
-    /// default 1. The last of those that are posted together is always told. Driver `verbs` only.
+    /// Request a completion for one in `signal_every` chunks; it also completes the chunks before it. Default
+    /// 1. The last chunk of a batch is always signalled. Driver `verbs` only.
     #[serde(default = "signal_every")]
     pub signal_every: u32,
-    /// Chunks are delivered and completed when the adapter says, if it stamps completions; default true. Driver
-    /// `verbs` only.
+    /// Use the adapter's completion timestamps for delivery and completion times, if available; default true.
+    /// Driver `verbs` only.
     #[serde(default = "completion_time_stamps")]
     pub completion_time_stamps: bool,
 }
 
-/// From 1 ms, which the kernel counts in, to an hour.
+/// From 1 ms, the unit of the kernel, to one hour.
 const PEER_TIMEOUT_PS: RangeInclusive<u64> = 1_000_000_000..=3_600_000_000_000_000;
 
-/// Two, so that one can be posted while the other waits, and no more than any adapter has.
+/// At least 2, so that one can be posted while the other is pending; at most the limit of adapters.
 const SEND_QUEUE_DEPTH: RangeInclusive<u32> = 2..=32_768;
 
 const fn peer_timeout_ps() -> u64 {
@@ -112,7 +114,7 @@ fn in_flight_packets_max() -> u32 {
 }
 
 impl Settings {
-    /// Those in a JSON text.
+    /// Parses settings from JSON.
     ///
     /// # Errors
     /// [`RunError::Settings`].
@@ -151,13 +153,13 @@ impl Settings {
         Ok(settings)
     }
 
-    /// Code points of the packets of a job, or of those before a job is known.
+    /// Code points of a job's packets, or the defaults before a job is known.
     pub(super) fn dscp_of(&self, spec: &RunSpec, job: Option<u32>) -> DscpSpec {
         let planned = job.map_or(self.planned_dscp, |job| spec.dscp_of(job));
         self.dscp.map_or(planned, |dscp| DscpSpec { data: dscp, ack: dscp, ..planned })
     }
 
-    /// That nothing is set that only other drivers have.
+    /// Checks that no settings of other drivers are set.
     ///
     /// # Errors
     /// [`RunError::Settings`].
@@ -196,7 +198,7 @@ impl Settings {
         self.allowed_peers.iter().any(|network| network.contains(&peer))
     }
 
-    /// That a peer may be sent to.
+    /// Checks that sending to a peer is allowed.
     ///
     /// # Errors
     /// [`RunError::NotAllowed`].

@@ -1,15 +1,16 @@
-//! What of the jobs is an agent's: the transfers of the ranks on its hosts, which of them wait for which, and
-//! the rounds of each rank. No clock, no network.
+//! The part of the jobs that one agent runs: transfers of the ranks on its hosts, their dependencies, and the
+//! rounds of each rank. No clock, no network.
 //!
-//! A rank begins its next round, or the barrier between two, when everything that it sends in the present one
-//! is acknowledged and everything that it receives in it has arrived. What a rank that is ahead sends may
-//! arrive before its round has begun here; it counts from then on. Each transfer is posted once what it
-//! depends on has arrived and, by algorithms that are programs of blocking sends, once the one before it is
-//! acknowledged; on one queue pair in the order of the schedule. That is what the simulator does.
+//! A rank starts its next phase (a round, or the barrier between two rounds) when everything it sends in the
+//! current phase is acknowledged and everything it receives has arrived. Data of a faster rank may arrive
+//! before the phase has started here; it is counted when the phase starts. A transfer is posted when its
+//! dependencies have arrived and, for algorithms with blocking sends, when the previous transfer is
+//! acknowledged; transfers of one queue pair are posted in the order of the schedule. The simulator applies
+//! the same rules.
 //!
-//! # What is left out
-//! The busy times of a rank for each message and for the copy of its own block (`send_overhead_ps`,
-//! `receive_overhead_ps`, `copies_own_block`): those stand for what a real host does by itself.
+//! # Not modelled
+//! The time a rank spends on each message and on copying its own block (`send_overhead_ps`,
+//! `receive_overhead_ps`, `copies_own_block`): a real host has these delays itself.
 
 mod build;
 mod pairs;
@@ -27,137 +28,141 @@ use std::ops::Range;
 use std::sync::Arc;
 use units::{Instant, Span};
 
-/// A chunk whose turn has come.
+/// A chunk that is ready to be posted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Post {
-    /// Which of [`Share::senders`] carries it.
+    /// Index in [`Share::senders`].
     pub pair: u32,
-    /// By which number the share is told of its end; those are dense.
+    /// Dense identifier for reporting its completion: see [`Share::on_completed`].
     pub send: u32,
-    /// Its number in the run.
+    /// Number of the chunk in the run.
     pub chunk: u32,
-    /// How often it was sent before.
+    /// How many times it was sent before.
     pub pass: u32,
     /// Payload [bytes].
     pub bytes: u64,
 }
 
-/// A chunk that has arrived.
+/// A received chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrival {
-    /// How often it had arrived before.
+    /// How many times it had arrived before.
     pub pass: u32,
     /// Payload [bytes].
     pub bytes: u64,
-    /// Its job goes on until others end.
+    /// Whether its job is background traffic, which runs until the other jobs end.
     pub is_background: bool,
 }
 
-/// A transfer that begins here.
+/// A transfer sent from here.
 #[derive(Clone, Debug)]
 struct Outgoing {
     process: u32,
-    /// Number of its first part.
+    /// Number of its first chunk.
     chunk: u32,
-    /// What must happen before it in each round.
+    /// Number of dependencies in each round.
     depends: u32,
-    /// What of that has not happened yet in this one.
+    /// Dependencies not yet met in this round.
     waits_for: u32,
-    /// Parts to be acknowledged in this round.
+    /// Parts not yet acknowledged in this round.
     left: u32,
-    /// The transfer that waits for its acknowledgement.
+    /// The transfer that waits for the acknowledgement of this one.
     next: Option<u32>,
-    /// When it is offered, from the start of the job; by its dependencies without.
+    /// Release time relative to the start of the job; `None` if only dependencies apply.
     release: Option<Span>,
 }
 
-/// A transfer that ends here.
+/// A transfer received here.
 #[derive(Clone, Debug)]
 struct Inbound {
     process: u32,
-    /// Number of its first part.
+    /// Number of its first chunk.
     chunk: u32,
-    /// What waits for it, in [`Share::successors`].
+    /// Range in [`Share::successors`] of the transfers that depend on it.
     successors: Range<u32>,
-    /// Parts to arrive in this round.
+    /// Parts not yet received in this round.
     left: u32,
 }
 
-/// A rank on one of the hosts.
+/// State of a rank on one of the agent's hosts.
 #[derive(Clone, Debug)]
 struct Process {
     times: Times,
-    /// Phases before the present one, in all cycles.
+    /// Number of completed phases, over all cycles.
     phase: u32,
-    /// Parts to be acknowledged and to arrive before that ends.
+    /// Parts to be acknowledged or received before the current phase ends.
     left: u64,
-    /// Its transfers in each phase of a cycle.
+    /// Its transfers by phase of a cycle.
     outgoing: Vec<Range<u32>>,
     inbound: Vec<Range<u32>>,
     has_ended: bool,
 }
 
-/// When and how often a job runs.
+/// Timing of a job.
 #[derive(Clone, Copy, Debug)]
 struct Times {
     start: Instant,
     /// Software overhead before each post.
     overhead: Span,
-    /// Phases to run; none when others end the job.
+    /// Number of phases; `None` for background traffic.
     phases: Option<u32>,
 }
 
-/// What is due at a time.
+/// A timed action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Due {
-    /// A rank begins.
+    /// A rank starts.
     Begin(u32),
     /// An outgoing transfer is posted.
     Post(u32),
 }
 
-/// The share of an agent.
+/// The part of the jobs that one agent runs.
+///
+/// Inputs: [`start`](Self::start), [`advance`](Self::advance), [`on_completed`](Self::on_completed),
+/// [`on_arrived`](Self::on_arrived). Outputs: [`next_post`](Self::next_post), [`deadline`](Self::deadline),
+/// [`is_done`](Self::is_done).
 pub struct Share {
     jobs: Arc<Jobs>,
     outgoing: Vec<Outgoing>,
     inbound: Vec<Inbound>,
-    /// Outgoing transfers that wait for inbound ones.
+    /// Outgoing transfers that depend on inbound ones; see [`Inbound::successors`].
     successors: Vec<u32>,
     processes: Vec<Process>,
     order: Order,
-    /// Chunks that arrive here, ascending, each with its place: inbound transfer and part.
+    /// Chunks received here, ascending, each with the index of its part in `arrivals`.
     arriving: Vec<(u32, u32)>,
-    /// How often each part of each inbound transfer has arrived.
+    /// Arrival count of each part of each inbound transfer.
     arrivals: Vec<u32>,
     due: BinaryHeap<Reverse<(Instant, Due)>>,
     posts: VecDeque<Post>,
-    /// Ranks that are done with a phase.
+    /// Ranks that have finished a phase.
     ended: Vec<u32>,
-    /// Ranks of jobs that end by themselves, and have not.
+    /// Number of ranks of finite jobs that have not ended.
     open_processes: usize,
     receivers: Vec<LocalPair>,
 }
 
 impl Share {
-    /// Queue pairs whose data begins here.
+    /// Queue pairs that send from here.
     #[must_use]
     pub fn senders(&self) -> &[LocalPair] {
         self.order.pairs()
     }
 
-    /// Queue pairs whose data ends here.
+    /// Queue pairs that receive here.
     #[must_use]
     pub fn receivers(&self) -> &[LocalPair] {
         &self.receivers
     }
 
-    /// One past the largest [`Post::send`].
+    /// Upper bound (exclusive) of [`Post::send`].
     #[must_use]
     pub fn sends(&self) -> usize {
         self.outgoing.len() * self.jobs.parts as usize
     }
 
-    /// All that the jobs that end by themselves have for the hosts to receive [bytes].
+    /// Bytes that the hosts receive in total from finite jobs.
     #[must_use]
     pub fn total_bytes(&self) -> u64 {
         self.processes.iter().map(|process| self.total_bytes_of(process)).sum()
@@ -180,13 +185,13 @@ impl Share {
         chunks.map(|chunk| self.jobs.chunk(chunk).bytes).sum()
     }
 
-    /// Everything that jobs that end by themselves have for these ranks is done.
+    /// Whether all ranks of finite jobs have ended.
     #[must_use]
     pub const fn is_done(&self) -> bool {
         self.open_processes == 0
     }
 
-    /// The jobs start, at times from `now` on.
+    /// Starts the jobs; their start times are relative to `now`.
     pub fn start(&mut self, now: Instant) {
         for (process, state) in (0..).zip(&mut self.processes) {
             let start = now + Span(state.times.start.0);
@@ -196,13 +201,13 @@ impl Share {
         self.advance(now);
     }
 
-    /// When there is something to do, if nothing happens before.
+    /// Time of the next timed action.
     #[must_use]
     pub fn deadline(&self) -> Instant {
         self.due.peek().map_or(Instant::NEVER, |Reverse((at, _))| *at)
     }
 
-    /// Does what is due by `now`.
+    /// Runs timed actions that are due by `now`.
     pub fn advance(&mut self, now: Instant) {
         while let Some(&Reverse((at, due))) = self.due.peek()
             && at <= now
@@ -221,7 +226,7 @@ impl Share {
         self.posts.pop_front()
     }
 
-    /// A chunk is acknowledged whole.
+    /// A chunk was completely acknowledged.
     pub fn on_completed(&mut self, send: u32, now: Instant) {
         let outgoing = &mut self.outgoing[(send / self.jobs.parts) as usize];
         outgoing.left -= 1;
@@ -233,7 +238,7 @@ impl Share {
         self.end_phases(now);
     }
 
-    /// A chunk has arrived whole; none if there is no such chunk here.
+    /// A chunk has completely arrived; returns `None` for a chunk that is not received here.
     pub fn on_arrived(&mut self, chunk: u32, now: Instant) -> Option<Arrival> {
         let place = self.arriving.binary_search_by_key(&chunk, |&(chunk, _)| chunk).ok()?;
         let part = self.arriving[place].1;
@@ -249,7 +254,7 @@ impl Share {
         Some(Arrival { pass, bytes: self.jobs.chunk(chunk).bytes, is_background })
     }
 
-    /// A part of an inbound transfer counts in the present phase of its rank.
+    /// Counts a received part in the current phase of its rank.
     fn deliver(&mut self, inbound: u32, now: Instant) {
         let transfer = &mut self.inbound[inbound as usize];
         transfer.left -= 1;
@@ -262,7 +267,7 @@ impl Share {
         self.count(process);
     }
 
-    /// One thing that a transfer waits for has happened.
+    /// Counts one met dependency of a transfer.
     fn release(&mut self, outgoing: u32, now: Instant) {
         let transfer = &mut self.outgoing[outgoing as usize];
         transfer.waits_for -= 1;
@@ -271,7 +276,7 @@ impl Share {
         }
     }
 
-    /// A part of the phase of a rank is done.
+    /// Counts one finished part in the phase of a rank.
     fn count(&mut self, process: u32) {
         let left = &mut self.processes[process as usize].left;
         *left -= 1;
@@ -293,7 +298,7 @@ impl Share {
         }
     }
 
-    /// A rank begins its present phase, or the next in which it has something to do.
+    /// Starts the current phase of a rank; a phase without work ends immediately.
     fn begin_phase(&mut self, process: u32, now: Instant) {
         let parts = self.jobs.parts;
         let state = &self.processes[process as usize];
@@ -323,7 +328,7 @@ impl Share {
         }
     }
 
-    /// A transfer that waits for nothing is posted at once, or when it is to be offered.
+    /// Posts a transfer without dependencies immediately, or at its release time.
     fn offer(&mut self, outgoing: u32, now: Instant) {
         let transfer = &self.outgoing[outgoing as usize];
         match transfer.release {
@@ -335,7 +340,7 @@ impl Share {
         }
     }
 
-    /// A transfer is posted once the software overhead has passed.
+    /// Posts a transfer after the software overhead.
     fn start_transfer(&mut self, outgoing: u32, now: Instant) {
         let process = self.outgoing[outgoing as usize].process;
         let overhead = self.processes[process as usize].times.overhead;
@@ -360,29 +365,29 @@ impl Share {
 }
 
 impl Process {
-    /// Phases of a cycle.
+    /// Number of phases per cycle.
     const fn cycle(&self) -> u32 {
         self.inbound.len() as u32
     }
 
-    /// Cycles before the present one.
+    /// Number of completed cycles.
     const fn pass(&self) -> u32 {
         self.phase / self.cycle()
     }
 
-    /// Its transfers in the present phase.
+    /// Its transfers in the current phase.
     fn transfers(&self) -> [Range<u32>; 2] {
         let place = (self.phase % self.cycle()) as usize;
         [self.outgoing[place].clone(), self.inbound[place].clone()]
     }
 
-    /// The phase in which an inbound transfer comes for the `pass`-th time, from 0.
+    /// Phase in which an inbound transfer arrives for the `pass`-th time, from 0.
     fn phase_of(&self, inbound: u32, pass: u32) -> u32 {
         let place = self.inbound.partition_point(|range| range.end <= inbound) as u32;
         pass * self.cycle() + place
     }
 
-    /// Nothing of it is sent or received.
+    /// Whether it sends and receives nothing.
     fn is_idle(&self) -> bool {
         self.outgoing.iter().chain(&self.inbound).all(Range::is_empty)
     }

@@ -1,20 +1,20 @@
-//! Driver `tcp`: each queue pair is a TCP connection of the kernel, as collective libraries have several between
-//! two ranks where there is no RDMA (NCCL: `NCCL_NSOCKS_PERTHREAD`).
+//! Driver `tcp`: each queue pair is a kernel TCP connection. Collective libraries similarly open several
+//! connections between two ranks where there is no RDMA (NCCL: `NCCL_NSOCKS_PERTHREAD`).
 //!
-//! In the order in which data passes them: `meeting` makes the connections; `sending` writes chunks; [`frames`]
-//! is what connections carry; `receiving` reads chunks and acknowledges each with four bytes; `poller` waits for
-//! sockets, `socket` has their options and what the kernel counts.
+//! In the order of the data path: `meeting` establishes the connections; `sending` writes chunks; [`frames`]
+//! defines the byte stream; `receiving` reads chunks and acknowledges each with four bytes; `poller` waits
+//! for sockets, `socket` sets their options and reads kernel statistics.
 //!
-//! # What is measured
-//! A chunk is delivered when its last byte was read into the memory of the process, and completed when the
-//! sender has read the acknowledgement: that is a round trip of software at both ends, as NCCL's own credits
-//! are, not of the kernel's acknowledgements. Frames, losses and marks of a chunk are the kernel's affair: the
-//! counters have what it tells of all connections together.
+//! # Timestamps
+//! A chunk is delivered when its last byte was read into process memory, and completed when the sender has
+//! read the acknowledgement: a round trip between the software of both ends, as with NCCL's own credits, not
+//! between the TCP stacks. Frames, losses and marks are not attributed to chunks: the counters have the
+//! kernel's statistics, summed over all connections.
 //!
-//! # What is left out
-//! Payload is read into one buffer for all connections, and compared there where somebody looks; an
-//! application would place it. One thread serves all connections of a run. The timers, windows and congestion
-//! control of the plan do not apply: those of the kernel do.
+//! # Limitations
+//! Payload is read into one buffer for all connections, and verified there if enabled; an application would
+//! place it in memory. One thread serves all connections of a run. Timers, windows and congestion control are
+//! those of the kernel, not of the plan.
 
 pub mod frames;
 mod meeting;
@@ -46,16 +46,15 @@ use std::net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream};
 use std::sync::Arc;
 use units::{Instant, Span};
 
-/// Most that a connection writes or reads before others have their turn [bytes].
+/// Maximum bytes a connection writes or reads before others are served.
 const CALL_BYTES: usize = 256 << 10;
-/// With a rate limit, what is written at once takes that long, but is at least a page.
+/// With a rate limit: duration of one write at that rate (but at least a page).
 const LIMITED_CALL: Span = Span::from_us(500);
 const LIMITED_BYTES_MIN: u64 = 4_096;
-/// So long after it was asked last the kernel is asked for its counts again, for each connection, which costs
-/// about a hundredth of that.
+/// Interval of reading the kernel's statistics, per connection; reading takes about a hundredth of it.
 const ASK_EVERY: Span = Span::from_us(100);
 
-/// What peers must know.
+/// Connection data of an agent, sent to its peers.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Address {
@@ -64,33 +63,33 @@ struct Address {
     token: Token,
 }
 
-/// The driver.
+/// Driver `tcp`.
 pub(super) struct Tcp {
     spec: Arc<RunSpec>,
     jobs: Arc<Jobs>,
     settings: Settings,
     clock: Clock,
-    /// Until all connections stand.
+    /// Until all connections are established.
     listener: Option<TcpListener>,
     address: Address,
     poller: Poller,
-    /// By place among the queue pairs that begin here; none of those that stay on their host or have failed.
+    /// By index of the local sending queue pair; `None` if its receiver is on the same host, or it failed.
     senders: Vec<Option<Sender>>,
-    /// By place among the queue pairs that end here and come from other hosts; none of those that have ended.
+    /// By index of the queue pair received from other hosts; `None` if closed.
     receivers: Vec<Option<Receiver>>,
-    /// The queue pair of each receiver.
+    /// Queue pair number of each receiver.
     received_pairs: Vec<u32>,
     to_write: Turns,
     to_read: Turns,
     limit: Option<RateLimit>,
     write_bytes: usize,
     buffer: Vec<u8>,
-    /// Chunks of connections that had failed before.
+    /// Chunks posted to failed connections, not reported yet.
     refused: Vec<u32>,
     counts: Counts,
 }
 
-/// What it counts.
+/// Counters of the driver.
 #[derive(Clone, Copy, Debug, Default)]
 struct Counts {
     connections: u64,
@@ -99,9 +98,9 @@ struct Counts {
     closed_connections: u64,
     refused_streams: u64,
     wrong_bytes: u64,
-    /// What the kernel said of connections that are gone.
+    /// Kernel statistics of closed connections.
     gone: Totals,
-    /// What it said of all, and when.
+    /// Kernel statistics of all connections, as of `asked`.
     totals: Totals,
     asked: Instant,
 }
@@ -141,7 +140,7 @@ impl Tcp {
         })
     }
 
-    /// Waits for sockets no longer than `patience`, and not at all while something can be read or written.
+    /// Waits for sockets at most `patience`, and not at all while a connection can be read or written.
     fn wait(&mut self, patience: Span, events: &mut Vec<Event>) -> io::Result<()> {
         let can_act = !self.to_read.waiting.is_empty() || !events.is_empty();
         let patience = match (can_act, self.to_write.waiting.is_empty()) {
@@ -158,7 +157,7 @@ impl Tcp {
                 if is_closing {
                     receiver.close();
                 }
-                // Where acknowledgements had no room, reading has stopped.
+                // Reading had stopped because acknowledgements did not fit into the send buffer.
                 let goes_on = can_write && receiver.acknowledge().unwrap_or(true);
                 if can_read || goes_on {
                     to_read.add(place);
@@ -176,12 +175,12 @@ impl Tcp {
         Ok(())
     }
 
-    /// How long nothing may be written.
+    /// Time until the rate limit permits writing.
     fn limited_for(&self) -> Span {
         self.limit.as_ref().map_or(Span::ZERO, |limit| limit.ready_at().since(self.clock.now()))
     }
 
-    /// Each connection that something has come on has a turn.
+    /// Reads once from each connection with pending data.
     fn read(&mut self, events: &mut Vec<Event>) {
         for _ in 0..self.to_read.waiting.len() {
             let Some(place) = self.to_read.next() else { return };
@@ -196,7 +195,7 @@ impl Tcp {
         }
     }
 
-    /// Each connection that has something to write has a turn, as long as the rate allows.
+    /// Writes once to each connection with queued chunks, as long as the rate limit permits.
     fn write(&mut self, events: &mut Vec<Event>) {
         for _ in 0..self.to_write.waiting.len() {
             if self.limit.is_some() && self.limited_for() > Span::ZERO {
@@ -218,7 +217,7 @@ impl Tcp {
         }
     }
 
-    /// A connection that begins here has failed, with all that is under way on it.
+    /// Removes a failed sending connection; all its chunks in flight fail.
     fn fail(&mut self, place: u32, events: &mut Vec<Event>) {
         if let Some(sender) = self.senders[place as usize].take() {
             self.counts.failed_connections += 1;
@@ -227,7 +226,7 @@ impl Tcp {
         }
     }
 
-    /// A connection that ends here is over: the peer has closed it, or it is none of this run.
+    /// Removes a receiving connection that the peer has closed or whose stream is invalid.
     fn close(&mut self, place: u32, why: ErrorKind) {
         if let Some(receiver) = self.receivers[place as usize].take() {
             self.counts.wrong_bytes += receiver.wrong_bytes();
@@ -236,7 +235,7 @@ impl Tcp {
         }
     }
 
-    /// Asks the kernel.
+    /// Reads the kernel's statistics.
     fn ask(&mut self, now: Instant) {
         let mut totals = self.counts.gone;
         self.senders.iter().flatten().for_each(|sender| totals.add(sender.stream()));
@@ -264,12 +263,12 @@ impl Tcp {
         remote.map(call).collect()
     }
 
-    /// Gives a connection the code point of the data of its job: acknowledgements have it, too.
+    /// Sets the DSCP of a connection to that of its job's data; acknowledgements have the same.
     fn set_dscp(&self, stream: &TcpStream, pair: &LocalPair) -> io::Result<()> {
         socket::set_dscp(stream, self.settings.dscp_of(&self.spec, Some(pair.queue_pair.job)).data)
     }
 
-    /// Takes over the connections of queue pairs.
+    /// Creates senders and receivers from the established connections.
     fn take_over(
         &mut self,
         met: Met,
@@ -303,11 +302,11 @@ impl Tcp {
     }
 }
 
-/// The last bit of keys says which end a socket is.
+/// Lowest bit of poller keys: which end the socket is.
 const SENDER: u64 = 0;
 const RECEIVER: u64 = 1;
 
-/// Where the hosts are.
+/// Addresses of all hosts.
 struct Peers(BTreeMap<u32, Address>);
 
 impl Peers {
@@ -319,7 +318,7 @@ impl Peers {
         Ok(Self(peers.iter().map(read).collect::<Result<_, _>>()?))
     }
 
-    /// One that is known and allowed.
+    /// The address of a host, if known and allowed.
     fn of(&self, host: u32, settings: &Settings) -> Result<Address, RunError> {
         let missing = || RunError::Host { host, why: "nothing is known of where it is".into() };
         let address = *self.0.get(&host).ok_or_else(missing)?;
@@ -354,7 +353,7 @@ impl Driver for Tcp {
         match &mut self.senders[post.pair as usize] {
             None => self.refused.push(post.send),
             Some(sender) => {
-                // One that waits for room is told when there is some.
+                // If it waits for buffer space, the poller will report when there is some.
                 let waits_for_room = sender.has_work();
                 sender.post(post);
                 if !waits_for_room {

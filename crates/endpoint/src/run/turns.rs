@@ -1,8 +1,8 @@
-//! Whose turn it is.
+//! Round-robin queue of queue pairs.
 
 use std::collections::VecDeque;
 
-/// Queue pairs that have their turn one after the other.
+/// Round-robin queue of queue pair indices without duplicates.
 #[derive(Debug, Default)]
 pub(super) struct Turns {
     pub(super) waiting: VecDeque<u32>,
@@ -14,7 +14,7 @@ impl Turns {
         Self { waiting: VecDeque::with_capacity(count), is_waiting: vec![false; count] }
     }
 
-    /// Is next after all others, if it does not wait already.
+    /// Appends a queue pair unless it is queued already.
     pub(super) fn add(&mut self, place: u32) {
         if !std::mem::replace(&mut self.is_waiting[place as usize], true) {
             self.waiting.push_back(place);

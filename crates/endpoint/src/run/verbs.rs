@@ -1,19 +1,19 @@
-//! Driver `verbs`: each queue pair is a reliable connection of an RDMA adapter, through libibverbs.
+//! Driver `verbs`: each queue pair is a reliable connection (RC) of an RDMA adapter, through libibverbs.
 //!
-//! A chunk is RDMA WRITEs of at most the plan's message size, the last of which brings the number of the chunk as
-//! immediate value. In the order in which data passes them: `adapter` chooses device, port and GID; `making`
-//! makes queue pairs, `address` is what hosts tell each other of them; `work` makes writes of chunks,
-//! of which few ask to be told of their end, and `sending` posts them; `collecting` takes in what has ended, and
-//! `receiving` what of it has arrived, and compares it where somebody looks.
+//! A chunk is sent as RDMA WRITEs of at most the plan's message size; the last one carries the chunk number
+//! as immediate data. In the order of the data path: `adapter` selects device, port and GID; `making` creates
+//! and connects queue pairs, with the connection data in `address`; `work` splits chunks into writes, few of
+//! which are signalled, and `sending` posts them; `collecting` polls completions, and `receiving` handles
+//! arrived chunks and verifies them if enabled.
 //!
-//! # What is measured
-//! A chunk is delivered when the adapter of the receiver has stamped the completion of its last write, and
-//! completed when that of the sender has (`stamps`, `line`). Adapters without time stamps: when the thread of the
-//! host has taken the completion from them, up to a wake-up later. Frames, losses and marks of a chunk are the
-//! adapter's affair: its counters tell of all queue pairs together.
+//! # Timestamps
+//! A chunk is delivered at the adapter's timestamp of the receive completion of its last write, and completed
+//! at that of the send completion (`stamps`, `line`). Without adapter timestamps: when the host thread polled
+//! the completion, which may be late by one wake-up. Frames, losses and marks are not attributed to chunks:
+//! the adapter's counters cover all queue pairs together.
 //!
-//! # What is left out
-//! Windows and rate control of the plan: those of the adapter apply. Inline data.
+//! # Limitations
+//! Windows and rate control of the plan are ignored: those of the adapter apply. No inline data.
 
 mod adapter;
 mod address;
@@ -44,23 +44,23 @@ use std::io;
 use std::sync::Arc;
 use units::Span;
 
-/// Requests posted by one call.
+/// Work requests posted per call.
 const LIST: usize = 64;
-/// A timeout of the adapter may take so many times what it was set to (IBTA vol. 1, 9.7.6.1.3).
+/// Maximum ratio of an actual timeout to the configured one (IBTA vol. 1, 9.7.6.1.3).
 const TIMEOUT_SLACK: u64 = 4;
-/// Receives of an end that sends, for what a receiver that looks at messages tells: one at a time.
+/// Receives posted by a sender for the credits of a verifying receiver, which sends one at a time.
 const CREDIT_RECEIVES: u32 = 8;
-/// This bit of what a request is known by says that it is of an end that receives; above it is its place.
+/// Bit of a work request id that marks a receiver; its index is in the bits above.
 const IS_RECEIVER: u64 = 1 << 32;
 const PLACE_SHIFT: u32 = 33;
 
-/// The driver. Queue pairs come first, since they are given back before what they use.
+/// Driver `verbs`. Queue pairs are declared first because they must be dropped before the resources they use.
 pub(super) struct RdmaVerbs {
-    /// By place among the queue pairs that begin here; none of those that stay on their host.
+    /// By index of the local sending queue pair; `None` if its receiver is on the same host.
     senders: Vec<Option<Sender>>,
     receivers: Vec<Receiver>,
     made: Option<Made>,
-    /// Of completions, where the adapter has them.
+    /// Completion timestamps, if the adapter has them.
     stamps: Option<Stamps>,
     adapter: Adapter,
     spec: Arc<RunSpec>,
@@ -72,22 +72,22 @@ pub(super) struct RdmaVerbs {
     to_send: Turns,
     list: WorkList,
     ended: Vec<Completion>,
-    /// Chunks of queue pairs that had failed before.
+    /// Chunks posted to failed queue pairs, not reported yet.
     refused: Vec<u32>,
     why_failed: String,
     counts: Counts,
 }
 
-/// What the queue pairs of a run have in common.
+/// Resources common to all queue pairs of a run.
 struct Made {
     completions: Arc<CompletionQueue>,
-    /// What is sent; peers never write to it.
+    /// Memory with the payload; peers cannot write to it.
     source: Registered,
-    /// What peers write to.
+    /// Memory that peers write to.
     target: Registered,
 }
 
-/// What it counts.
+/// Counters of the driver.
 #[derive(Clone, Copy, Debug, Default)]
 struct Counts {
     queue_pairs: u64,
@@ -130,7 +130,7 @@ impl RdmaVerbs {
         })
     }
 
-    /// Has a turn of each queue pair that can send, as long as the rate allows.
+    /// Posts once on each queue pair that can send, as long as the rate limit permits.
     fn send(&mut self, events: &mut Vec<Event>) {
         for _ in 0..self.to_send.waiting.len() {
             if self.limited_for() > Span::ZERO {
@@ -157,12 +157,12 @@ impl RdmaVerbs {
         }
     }
 
-    /// How long nothing may be sent.
+    /// Time until the rate limit permits sending.
     fn limited_for(&self) -> Span {
         self.limit.as_ref().map_or(Span::ZERO, |limit| limit.ready_at().since(self.clock.now()))
     }
 
-    /// A queue pair that begins here has failed.
+    /// Marks a sending queue pair as failed.
     fn fail(&mut self, place: u32, why: &str, events: &mut Vec<Event>) {
         let Some(Some(sender)) = self.senders.get_mut(place as usize) else { return };
         if sender.work.fail(events) {
@@ -173,7 +173,7 @@ impl RdmaVerbs {
         }
     }
 
-    /// Nothing has happened, and nothing can be sent.
+    /// Whether there are no events and nothing can be sent.
     fn is_idle(&self, events: &[Event]) -> bool {
         events.is_empty() && (self.to_send.waiting.is_empty() || self.limited_for() > Span::ZERO)
     }
@@ -229,8 +229,8 @@ impl Driver for RdmaVerbs {
     }
 
     fn stopped(&mut self) {
-        // The adapter would go on with what was posted. One that cannot be told so is stopped when it is given
-        // back, at the end of the run.
+        // Otherwise the adapter would continue with the posted work. If stopping fails, the queue pair ends
+        // when it is destroyed at the end of the run.
         self.senders.iter().flatten().for_each(|sender| drop(sender.queue_pair.stop()));
         if let Some(stamps) = &mut self.stamps {
             stamps.read();

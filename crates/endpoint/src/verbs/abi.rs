@@ -1,9 +1,10 @@
 //! Structures and constants of libibverbs' stable ABI (`infiniband/verbs.h` of rdma-core), as far as they are
-//! used; `extended.rs` has what newer versions added for time stamps. `layout.rs` compares them with an installed header.
+//! used. `extended.rs` has later additions for timestamps; `layout.rs` compares the layouts with an installed
+//! header.
 
 use libc::{c_char, c_int, c_uint, c_void, pthread_cond_t, pthread_mutex_t};
 
-/// `struct ibv_device`, `struct ibv_pd`: only their addresses matter.
+/// `struct ibv_device`, `struct ibv_pd`: used only through pointers.
 #[repr(C)]
 pub(super) struct Opaque {
     _nothing: [u8; 0],
@@ -11,7 +12,7 @@ pub(super) struct Opaque {
 
 type Unused = *mut c_void;
 
-/// `struct ibv_context_ops`: what a provider does itself, on the way of the data.
+/// `struct ibv_context_ops`: functions of the provider for the data path.
 #[repr(C)]
 pub(super) struct ContextOps {
     before_poll_cq: [Unused; 11],
@@ -141,7 +142,7 @@ pub(super) struct PortAttr {
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
 pub(super) struct GidEntry {
-    /// `union ibv_gid` has 64-bit members.
+    /// `union ibv_gid` is aligned to 64 bits.
     pub(super) gid: [u64; 2],
     pub(super) gid_index: u32,
     pub(super) port_num: u32,
@@ -245,7 +246,7 @@ pub(super) struct SendWr {
     pub(super) imm_data: u32,
     pub(super) remote_addr: u64,
     pub(super) rkey: u32,
-    /// The rest of the largest member of `wr`, then `qp_type` and the last union.
+    /// The rest of `wr`'s largest member, then `qp_type` and the last union.
     pub(super) rest: [u64; 9],
 }
 

@@ -16,57 +16,57 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use units::Span;
 
-/// Completions taken at once.
+/// Maximum completions per poll.
 pub(crate) const AT_ONCE: usize = 32;
 
-/// Work that has ended.
+/// A work completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Completion {
-    /// As its request says.
+    /// Id of the work request.
     pub(crate) id: u64,
-    /// How it has ended.
+    /// Result.
     pub(crate) ended: Ended,
-    /// The device's time of it, of a queue that has them.
+    /// Timestamp of the device, if the queue has timestamps.
     pub(crate) ticks: u64,
 }
 
-/// How work has ended.
+/// Result of a work request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ended {
-    /// A write is acknowledged, and so are those before it.
+    /// A write and all before it are acknowledged.
     Acknowledged,
-    /// A write of a peer has arrived.
+    /// A write with immediate data of the peer has arrived.
     Written {
-        /// What it brought.
+        /// Immediate data.
         immediate: u32,
-        /// How much it wrote [bytes].
+        /// Size of the write [bytes].
         bytes: u32,
     },
-    /// It has failed.
+    /// The work request failed.
     Failed {
         /// `enum ibv_wc_status`.
         status: u32,
-        /// The vendor's own number.
+        /// Vendor-specific error code.
         vendor: u32,
     },
 }
 
-/// Where queue pairs tell what has ended.
+/// Completion queue with its notification channel.
 pub(crate) struct CompletionQueue {
     pub(super) device: Arc<Device>,
     channel: NonNull<CompChannel>,
     pub(super) queue: NonNull<Cq>,
-    /// The same queue, where it has time stamps.
+    /// The same queue as an extended one, if it has timestamps.
     stamped: Option<NonNull<CqEx>>,
 }
 
-// SAFETY: handles of the library, which may be used by any thread.
+// SAFETY: handles of the library, which any thread may use.
 unsafe impl Send for CompletionQueue {}
-// SAFETY: as above; libibverbs locks what it changes.
+// SAFETY: as above; libibverbs locks its state.
 unsafe impl Sync for CompletionQueue {}
 
 impl CompletionQueue {
-    /// With room for so many entries, and with time stamps if they are wanted and the device can.
+    /// Creates a queue for `entries` completions, with timestamps if requested and supported.
     pub(crate) fn new(device: &Arc<Device>, entries: u32, with_stamps: bool) -> Result<Self, VerbsError> {
         let library = &device.library;
         // SAFETY: an open context.
@@ -75,19 +75,19 @@ impl CompletionQueue {
         let stamped = with_stamps.then(|| create_stamped(device, entries, channel)).flatten();
         let Some(queue) = stamped.map(NonNull::cast).or_else(|| create(device, entries, channel)) else {
             let error = VerbsError::last(format!("ibv_create_cq of {entries} entries"));
-            // SAFETY: made above, and unused.
+            // SAFETY: created above, and unused.
             unsafe { (library.destroy_comp_channel)(channel.as_ptr()) };
             return Err(error);
         };
         Ok(Self { device: Arc::clone(device), channel, queue, stamped })
     }
 
-    /// Its completions have time stamps.
+    /// Whether its completions have timestamps.
     pub(crate) const fn has_stamps(&self) -> bool {
         self.stamped.is_some()
     }
 
-    /// Adds what has ended, at most [`AT_ONCE`]; returns how many.
+    /// Appends new completions, at most [`AT_ONCE`]; returns their number.
     pub(crate) fn poll(&self, ended: &mut Vec<Completion>) -> io::Result<usize> {
         if let Some(queue) = self.stamped {
             return poll_stamped(queue, ended);
@@ -101,19 +101,20 @@ impl CompletionQueue {
         let Ok(count) = usize::try_from(count) else {
             return Err(io::Error::other(format!("ibv_poll_cq: {count}")));
         };
-        // SAFETY: the provider has written so many.
+        // SAFETY: the provider has written that many entries.
         ended.extend(told.iter().take(count).map(|entry| completion(unsafe { entry.assume_init_ref() })));
         Ok(count)
     }
 
-    /// The next entry wakes [`wait`](Self::wait); what ended before it does not.
+    /// Requests a notification of the next completion for [`wait`](Self::wait); earlier ones do not trigger
+    /// it.
     pub(crate) fn arm(&self) -> io::Result<()> {
         // SAFETY: a queue of this device.
         let number = unsafe { (self.device.context.as_ref().ops.req_notify_cq)(self.queue.as_ptr(), 0) };
         if number == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(number.abs())) }
     }
 
-    /// Waits for an entry after [`arm`](Self::arm), no longer than `patience`.
+    /// Waits for a completion after [`arm`](Self::arm), at most `patience`.
     pub(crate) fn wait(&self, patience: Span) -> io::Result<()> {
         let nanoseconds = patience.0.div_ceil(1_000);
         let timeout = Timespec {
@@ -128,19 +129,19 @@ impl CompletionQueue {
             Err(error) => return Err(error.into()),
         }
         let (mut queue, mut context) = (none(), none());
-        // SAFETY: an event is there, so this does not block; there is room for what it tells.
+        // SAFETY: an event is pending, so this does not block; the results are written to live variables.
         let number = unsafe {
             (self.device.library.get_cq_event)(self.channel.as_ptr(), &raw mut queue, &raw mut context)
         };
         if number != 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: the event that was taken.
+        // SAFETY: acknowledges the event received above.
         unsafe { (self.device.library.ack_cq_events)(self.queue.as_ptr(), 1) };
         Ok(())
     }
 
-    /// What the library calls a status.
+    /// The library's text for a status.
     pub(crate) fn status(&self, status: u32) -> String {
         // SAFETY: returns a constant text for any number.
         let text = unsafe { CStr::from_ptr((self.device.library.wc_status_str)(status)) };
@@ -150,7 +151,7 @@ impl CompletionQueue {
 
 impl Drop for CompletionQueue {
     fn drop(&mut self) {
-        // SAFETY: made in `new`; queue pairs hold this queue, hence are gone.
+        // SAFETY: created in `new`; queue pairs hold a reference to this queue, so they are destroyed before.
         unsafe {
             (self.device.library.destroy_cq)(self.queue.as_ptr());
             (self.device.library.destroy_comp_channel)(self.channel.as_ptr());
@@ -183,13 +184,13 @@ fn create_stamped(device: &Device, entries: u32, channel: NonNull<CompChannel>) 
         cq_context: none(),
         channel: channel.as_ptr(),
         comp_vector: 0,
-        // Not in wall clock time, too: that may jump, and polling may then fail for a moment.
+        // No wall-clock timestamps: wall-clock time may jump, and polling may then fail temporarily.
         wc_flags: WITH_BYTE_LEN | WITH_IMM | WITH_COMPLETION_TIMESTAMP,
         comp_mask: 0,
         flags: 0,
         parent_domain: none(),
     };
-    // SAFETY: an open context, its channel, and what is wanted of it.
+    // SAFETY: an open context, its channel, and valid attributes.
     NonNull::new(unsafe { extended::create_cq_ex(device.context())?(device.context(), &raw mut wanted) })
 }
 
@@ -202,15 +203,15 @@ fn poll_stamped(queue: NonNull<CqEx>, ended: &mut Vec<Completion>) -> io::Result
     }
     let mut count = 0;
     while number == 0 && count < AT_ONCE {
-        // SAFETY: the queue is at a completion.
+        // SAFETY: the queue is positioned at a completion.
         ended.push(unsafe { stamped_completion(queue) });
         count += 1;
         if count < AT_ONCE {
-            // SAFETY: polling has begun.
+            // SAFETY: polling has started.
             number = unsafe { ((*queue).next_poll)(queue) };
         }
     }
-    // SAFETY: polling has begun, and ends here.
+    // SAFETY: polling has started, and ends here.
     unsafe { ((*queue).end_poll)(queue) };
     if number == 0 || number == libc::ENOENT { Ok(count) } else { Err(poll_failed("ibv_next_poll", number)) }
 }
@@ -219,12 +220,12 @@ fn poll_failed(call: &str, number: i32) -> io::Error {
     io::Error::other(format!("{call}: {}", io::Error::from_raw_os_error(number.abs())))
 }
 
-/// The completion that an extended queue is at.
+/// Reads the current completion of an extended queue.
 ///
 /// # Safety
-/// It is at one.
+/// The queue is positioned at a completion.
 unsafe fn stamped_completion(queue: *mut CqEx) -> Completion {
-    // SAFETY: as promised; what is read was asked for when the queue was made, or is always there.
+    // SAFETY: as required above; the fields read were requested at creation, or are always present.
     unsafe {
         let (id, status) = ((*queue).wr_id, (*queue).status);
         if status != abi::WC_SUCCESS {

@@ -1,4 +1,4 @@
-//! Devices of the host, their ports and their GIDs.
+//! RDMA devices of the host, their ports and GIDs.
 
 use super::VerbsError;
 use super::abi::{
@@ -12,9 +12,9 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
 
-/// Where Linux lists RDMA devices.
+/// Linux directory of RDMA devices.
 const SYSFS: &str = "/sys/class/infiniband";
-/// States of a port as `rdma link` calls them, by number (`enum ibv_port_state`).
+/// Port states as named by `rdma link`, by number (`enum ibv_port_state`).
 const STATES: [&str; 6] = ["NOP", "DOWN", "INIT", "ARMED", "ACTIVE", "ACTIVE_DEFER"];
 
 /// The loaded library.
@@ -22,7 +22,7 @@ const STATES: [&str; 6] = ["NOP", "DOWN", "INIT", "ARMED", "ACTIVE", "ACTIVE_DEF
 pub(crate) struct Verbs(Library);
 
 impl Verbs {
-    /// Loads it.
+    /// Loads libibverbs.
     ///
     /// # Errors
     /// [`VerbsError::Library`] and [`VerbsError::Symbol`].
@@ -37,13 +37,13 @@ impl Verbs {
         let list = unsafe { (self.0.get_device_list)(&raw mut count) };
         if list.is_null() {
             let error = VerbsError::last("ibv_get_device_list");
-            // Without any device the kernel may lack what the library asks.
+            // Without any device, the kernel may lack the interface that the library queries.
             return Err(if known_to_the_kernel().is_empty() { VerbsError::NoDevice } else { error });
         }
         // SAFETY: the library returns that many devices.
         let devices = unsafe { std::slice::from_raw_parts(list, count.max(0) as usize) };
         let opened: Result<Vec<_>, _> = devices.iter().map(|&device| self.open(device)).collect();
-        // SAFETY: what was returned above; open devices stay.
+        // SAFETY: the list returned above; open devices remain valid.
         unsafe { (self.0.free_device_list)(list) };
         match opened {
             Ok(none) if none.is_empty() => Err(match &known_to_the_kernel()[..] {
@@ -55,7 +55,7 @@ impl Verbs {
     }
 
     fn open(self, device: *mut Opaque) -> Result<Arc<Device>, VerbsError> {
-        // SAFETY: a device of the list, whose name ends with 0.
+        // SAFETY: a device of the list, whose name is null-terminated.
         let name = unsafe { CStr::from_ptr((self.0.get_device_name)(device)) };
         let name = name.to_string_lossy().into_owned();
         // SAFETY: a device of the list.
@@ -74,7 +74,7 @@ impl Verbs {
     }
 }
 
-/// Devices that the kernel has, whether or not libibverbs knows them.
+/// Devices listed by the kernel, including those unknown to libibverbs.
 fn known_to_the_kernel() -> Vec<String> {
     let entries = std::fs::read_dir(SYSFS).into_iter().flatten().flatten();
     let mut names: Vec<String> =
@@ -91,7 +91,7 @@ pub(crate) struct Device {
     name: String,
 }
 
-// SAFETY: libibverbs may be called from any thread, and from several at once (ibv_open_device(3), rdma-core's
+// SAFETY: libibverbs may be called from several threads concurrently (ibv_open_device(3), rdma-core's
 // Documentation/libibverbs.md).
 unsafe impl Send for Device {}
 // SAFETY: as above.
@@ -99,7 +99,8 @@ unsafe impl Sync for Device {}
 
 impl Drop for Device {
     fn drop(&mut self) {
-        // SAFETY: opened in `open`; whatever was made of them holds this device, hence is gone.
+        // SAFETY: opened in `open`; objects created from them hold a reference to this device, so they are
+        // destroyed before.
         unsafe {
             (self.library.dealloc_pd)(self.domain.as_ptr());
             (self.library.close_device)(self.context.as_ptr());
@@ -107,48 +108,48 @@ impl Drop for Device {
     }
 }
 
-/// What a port has.
+/// Attributes of a port.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Port {
-    /// Largest payload of a packet [bytes].
+    /// Active MTU: maximum payload of a packet [bytes].
     pub(crate) mtu_bytes: u32,
-    /// Longest message [bytes].
+    /// Maximum message size [bytes].
     pub(crate) message_bytes_max: u32,
     state: u32,
     is_ethernet: bool,
 }
 
-/// An entry of the table of GIDs.
+/// An entry of a GID table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct GidAt {
-    /// Of which port.
+    /// Port number.
     pub(crate) port: u8,
-    /// Where in its table.
+    /// Index in the port's table.
     pub(crate) index: u8,
     /// The GID.
     pub(crate) gid: [u8; 16],
-    /// Packets of it have IP and UDP headers.
+    /// Whether its type is RoCE v2 (packets with IP and UDP headers).
     pub(crate) is_roce_v2: bool,
 }
 
 impl GidAt {
-    /// The IPv4 address that it stands for (IBTA annex A17, A17.4.5.2: an IPv4-mapped IPv6 address).
+    /// The IPv4 address of the GID (IBTA annex A17, A17.4.5.2: an IPv4-mapped IPv6 address).
     pub(crate) fn address(&self) -> Option<Ipv4Addr> {
         Ipv6Addr::from(self.gid).to_ipv4_mapped()
     }
 }
 
 impl Device {
-    /// As the kernel calls it.
+    /// Name of the device in the kernel.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
-    /// The most queue pairs, requests waiting on one, and entries of a completion queue.
+    /// Maximum numbers of queue pairs, of outstanding requests per queue, and of completion queue entries.
     pub(crate) fn limits(&self) -> Result<[u32; 3], VerbsError> {
-        // SAFETY: all zero is a valid value of this plain structure of C.
+        // SAFETY: all zeros is a valid value of this plain C structure.
         let mut told: DeviceAttr = unsafe { mem::zeroed() };
-        // SAFETY: an open context, and room for the answer.
+        // SAFETY: an open context, and room for the result.
         let number = unsafe { (self.library.query_device)(self.context.as_ptr(), &raw mut told) };
         if number != 0 {
             return Err(VerbsError::returned(format!("ibv_query_device of {}", self.name), number));
@@ -156,11 +157,11 @@ impl Device {
         Ok([told.max_qp, told.max_qp_wr, told.max_cqe].map(|most| u32::try_from(most).unwrap_or(0)))
     }
 
-    /// A port, by its number.
+    /// Attributes of a port, by number.
     pub(crate) fn port(&self, number: u8) -> Result<Port, VerbsError> {
-        // SAFETY: all zero is a valid value of this plain structure of C.
+        // SAFETY: all zeros is a valid value of this plain C structure.
         let mut told: PortAttr = unsafe { mem::zeroed() };
-        // SAFETY: an open context, and room for the answer: the library writes a prefix of it.
+        // SAFETY: an open context, and room for the result: the library writes a prefix of it.
         let error = unsafe { (self.library.query_port)(self.context.as_ptr(), number, &raw mut told) };
         if error != 0 {
             return Err(VerbsError::returned(
@@ -169,7 +170,7 @@ impl Device {
             ));
         }
         Ok(Port {
-            // `enum ibv_mtu` counts 256, 512, 1024, 2048, 4096 from 1.
+            // `enum ibv_mtu` numbers 256, 512, 1024, 2048, 4096 from 1.
             mtu_bytes: 128 << told.active_mtu.min(5),
             message_bytes_max: told.max_msg_sz,
             state: told.state,
@@ -177,7 +178,7 @@ impl Device {
         })
     }
 
-    /// A port that can carry RoCE v2 now.
+    /// Attributes of a port that is active and supports RoCE v2.
     pub(crate) fn active_port(&self, number: u8) -> Result<Port, VerbsError> {
         let port = self.port(number)?;
         let device = || self.name.clone();
@@ -191,7 +192,7 @@ impl Device {
         Ok(port)
     }
 
-    /// Every valid GID of every port.
+    /// All valid GIDs of all ports.
     pub(crate) fn gids(&self) -> Result<Vec<GidAt>, VerbsError> {
         let mut entries = vec![GidEntry::default(); 1_024];
         let size = size_of::<GidEntry>();
@@ -215,19 +216,19 @@ impl Device {
         Ok(told.collect())
     }
 
-    /// A pointer to the context, to be told by which queue pairs and queues were made.
+    /// Pointer to the context, for creating queues.
     pub(super) const fn context(&self) -> *mut Context {
         self.context.as_ptr()
     }
 
-    /// Registers memory for the device.
+    /// Registers memory at the device.
     pub(super) fn register(
         &self,
         address: *mut u8,
         bytes: usize,
         access: c_int,
     ) -> Result<NonNull<super::abi::Mr>, VerbsError> {
-        // SAFETY: memory of the caller, who keeps it until the region is given back.
+        // SAFETY: memory of the caller, who keeps it until the region is deregistered.
         let region = unsafe { (self.library.reg_mr)(self.domain.as_ptr(), address.cast(), bytes, access) };
         NonNull::new(region).ok_or_else(|| {
             let call = format!("ibv_reg_mr of {bytes} bytes at {}", self.name);
@@ -239,7 +240,7 @@ impl Device {
     }
 }
 
-/// What stands in the way of locked memory.
+/// Hint for a failed registration: the limit of locked memory.
 fn memory_hint() -> String {
     let limit = rustix::process::getrlimit(rustix::process::Resource::Memlock).current;
     limit.map_or_else(String::new, |limit| {
@@ -250,7 +251,7 @@ fn memory_hint() -> String {
     })
 }
 
-/// No region: what a null pointer stands for in calls.
+/// A null pointer.
 pub(super) const fn none<T>() -> *mut T {
     ptr::null_mut()
 }

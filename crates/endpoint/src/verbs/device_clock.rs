@@ -1,4 +1,4 @@
-//! The clock of a device that stamps completions.
+//! Clock of a device, used for completion timestamps.
 
 use super::Device;
 use super::extended::{DeviceAttrEx, RAW_CLOCK, ValuesEx, query_device_ex, query_rt_values};
@@ -7,26 +7,26 @@ use std::mem::{self, size_of};
 use std::ptr;
 use std::sync::Arc;
 
-/// Frequencies that clocks of devices may have [kHz]: what is outside is no frequency.
+/// Plausible clock frequencies of devices [kHz].
 const KHZ: std::ops::RangeInclusive<u64> = 1_000..=10_000_000;
-/// A clock that begins anew more often is of no use [ms].
+/// Minimum period before the counter wraps around [ms].
 const PERIOD_MIN_MS: u64 = 10_000;
 
-/// The clock of a device: a counter that begins anew after all its bits are 1.
+/// Free-running counter of a device, which wraps around after `bits` bits.
 pub(crate) struct DeviceClock {
     device: Arc<Device>,
-    /// Of its counter.
+    /// Width of the counter.
     pub(crate) bits: u32,
-    /// Its frequency, as the device says [kHz].
+    /// Nominal frequency, as reported by the device [kHz].
     pub(crate) khz: u64,
 }
 
 impl DeviceClock {
-    /// That of a device, if it stamps completions and its clock can be read.
+    /// The clock of a device, if it has completion timestamps and a readable clock.
     pub(crate) fn of(device: &Arc<Device>) -> Option<Self> {
-        // SAFETY: all zero is a valid value of this plain structure of C.
+        // SAFETY: all zeros is a valid value of this plain C structure.
         let mut told: DeviceAttrEx = unsafe { mem::zeroed() };
-        // SAFETY: an open context, and room of that size for the answer.
+        // SAFETY: an open context, and room of that size for the result.
         let number = unsafe {
             let query = query_device_ex(device.context())?;
             query(device.context(), ptr::null(), &raw mut told, size_of::<DeviceAttrEx>())
@@ -39,13 +39,13 @@ impl DeviceClock {
         clock.ticks().is_ok().then_some(clock)
     }
 
-    /// What it is now.
+    /// Current value of the counter.
     pub(crate) fn ticks(&self) -> io::Result<u64> {
-        // SAFETY: all zero is a valid value of this plain structure of C.
+        // SAFETY: all zeros is a valid value of this plain C structure.
         let mut told: ValuesEx = unsafe { mem::zeroed() };
         told.comp_mask = RAW_CLOCK;
         let context = self.device.context();
-        // SAFETY: an open context, and room for the answer.
+        // SAFETY: an open context, and room for the result.
         let number = unsafe {
             match query_rt_values(context) {
                 Some(query) => query(context, &raw mut told),
@@ -58,7 +58,7 @@ impl DeviceClock {
         if told.comp_mask & RAW_CLOCK == 0 {
             return Err(io::Error::from_raw_os_error(libc::EOPNOTSUPP));
         }
-        // Providers put the counter there as it is (mlx4, mlx5).
+        // Providers store the raw counter there (mlx4, mlx5).
         Ok(told.raw_clock.tv_nsec as u64)
     }
 }

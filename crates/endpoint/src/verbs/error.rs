@@ -1,106 +1,106 @@
-//! Why an adapter cannot be used.
+//! Errors of RDMA adapters.
 
 use std::io;
 use std::net::Ipv4Addr;
 
-/// Why an adapter cannot be used.
+/// Reason why an RDMA adapter cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum VerbsError {
     /// libibverbs is missing.
     #[error("{why}; it is in package libibverbs1 (Debian, Ubuntu) or libibverbs (Fedora, RHEL, SUSE)")]
     Library {
-        /// What the loader says, with the name of the library.
+        /// Message of the loader, with the name of the library.
         why: String,
     },
     /// libibverbs is too old.
     #[error("libibverbs.so.1 has no {name}: that of rdma-core 33 (2021) and newer has")]
     Symbol {
-        /// What it lacks.
+        /// The missing symbol.
         name: &'static str,
     },
-    /// The host has no adapter.
+    /// The host has no RDMA device.
     #[error("this host has no RDMA device (`rdma link` lists them)")]
     NoDevice,
-    /// The kernel has devices for which libibverbs has nothing.
+    /// libibverbs has no provider for the kernel's devices.
     #[error(
         "libibverbs has no provider for {devices}: package ibverbs-providers (Debian, Ubuntu) or rdma-core has"
     )]
     NoProvider {
-        /// As the kernel calls them.
+        /// Their names in the kernel.
         devices: String,
     },
-    /// There is no such device.
+    /// Unknown device.
     #[error("no RDMA device {found:?}; allowed: {allowed}")]
     UnknownDevice {
-        /// What was asked for.
+        /// The requested device.
         found: String,
-        /// Those that there are.
+        /// The existing devices.
         allowed: String,
     },
-    /// No port has the address.
+    /// No port has a GID with the address.
     #[error(
         "no port of {devices} has a RoCE v2 GID with address {address}{at}; found: {found} (`rdma link` tells \
          which interface a device has)"
     )]
     NoGid {
-        /// Where it was looked for.
+        /// The devices searched.
         devices: String,
-        /// The address of the host.
+        /// Local address.
         address: Ipv4Addr,
-        /// The index that was asked for, if one was.
+        /// The requested GID index, if any.
         at: String,
-        /// What there is.
+        /// The existing GIDs.
         found: String,
     },
-    /// A port cannot send.
+    /// A port is not active.
     #[error("port {port} of {device} is {state}; to be active: is its interface up, and its cable plugged?")]
     PortDown {
-        /// Of which device.
+        /// Name of the device.
         device: String,
-        /// Which one.
+        /// Port number.
         port: u8,
-        /// What it is.
+        /// State of the port.
         state: String,
     },
-    /// A port of another kind.
+    /// A port with another link layer than Ethernet.
     #[error("port {port} of {device} is not Ethernet: RoCE v2 only")]
     NotEthernet {
-        /// Of which device.
+        /// Name of the device.
         device: String,
-        /// Which one.
+        /// Port number.
         port: u8,
     },
-    /// The adapter has less than the run needs.
+    /// The run exceeds a limit of the adapter.
     #[error("{device} has {most} {what}; the run needs {needed}")]
     TooMany {
-        /// Which one.
+        /// Name of the device.
         device: String,
-        /// Of what.
+        /// The limited resource.
         what: &'static str,
-        /// What it has.
+        /// Limit of the adapter.
         most: u64,
-        /// What the run needs.
+        /// Number that the run needs.
         needed: u64,
     },
-    /// A call that failed.
+    /// A failed call.
     #[error("{call}: {error}{hint}")]
     Call {
-        /// Which one, for what.
+        /// Name of the function, with its object.
         call: String,
-        /// What the host says.
+        /// Error of the operating system.
         error: io::Error,
-        /// What can be done.
+        /// Suggested remedy.
         hint: String,
     },
 }
 
 impl VerbsError {
-    /// A call that has set `errno`.
+    /// A failed call that set `errno`.
     pub(super) fn last(call: impl Into<String>) -> Self {
         Self::of(call, io::Error::last_os_error())
     }
 
-    /// A call that has returned an error number.
+    /// A failed call that returned an error number.
     pub(super) fn returned(call: impl Into<String>, number: i32) -> Self {
         Self::of(call, io::Error::from_raw_os_error(number.abs()))
     }
@@ -109,7 +109,7 @@ impl VerbsError {
         Self::Call { call: call.into(), error, hint: String::new() }
     }
 
-    /// With more of what was being done.
+    /// Adds the name of the queue pair to a failed call.
     pub(crate) fn of_pair(self, what: &str) -> Self {
         match self {
             Self::Call { call, error, hint } => Self::Call { call: format!("{call} of {what}"), error, hint },

@@ -1,8 +1,8 @@
-//! Structures and constants of libibverbs' extended ABI: what it has beyond `abi`, for time stamps alone.
+//! Structures and constants of libibverbs' extended ABI: additions to `abi` for timestamps only.
 //!
-//! `struct verbs_context` grows at its beginning, so only its end is here, and how far a member is from the end
-//! is what counts. The others grow at their ends: of `struct ibv_device_attr_ex` and `struct ibv_cq_ex` the
-//! beginning is here.
+//! `struct verbs_context` grows at its beginning, so only its end is declared here, and offsets of members
+//! are relative to the end. The other structures grow at their end: of `struct ibv_device_attr_ex` and
+//! `struct ibv_cq_ex` only the beginning is declared here.
 
 use super::abi::{CompChannel, Context, Cq, DeviceAttr, Opaque};
 use libc::{c_int, c_uint, c_void, timespec};
@@ -13,7 +13,8 @@ type QueryRtValues = unsafe extern "C" fn(*mut Context, *mut ValuesEx) -> c_int;
 type CreateCqEx = unsafe extern "C" fn(*mut Context, *mut CqInitAttrEx) -> *mut CqEx;
 type QueryDeviceEx = unsafe extern "C" fn(*mut Context, *const c_void, *mut DeviceAttrEx, usize) -> c_int;
 
-/// The end of `struct verbs_context`. A provider that lacks a member may be shorter, or have none there.
+/// End of `struct verbs_context`. If a provider lacks a function, the structure is shorter or the pointer is
+/// null.
 #[repr(C)]
 pub(super) struct VerbsContext {
     pub(super) query_rt_values: Option<QueryRtValues>,
@@ -21,19 +22,19 @@ pub(super) struct VerbsContext {
     private: Unused,
     pub(super) query_device_ex: Option<QueryDeviceEx>,
     before_size: [Unused; 11],
-    /// Of what the library and the provider have of it [bytes].
+    /// Size of the structure common to library and provider [bytes].
     pub(super) size: usize,
     pub(super) context: Context,
 }
 
-/// The beginning of `struct ibv_device_attr_ex`: the size that is passed along says how much there is.
+/// Beginning of `struct ibv_device_attr_ex`: the size passed to the call limits the result.
 #[repr(C)]
 pub(super) struct DeviceAttrEx {
     original: DeviceAttr,
     comp_mask: u32,
     on_demand_paging: [u64; 3],
     pub(super) completion_timestamp_mask: u64,
-    /// [kHz]
+    /// Clock frequency [kHz].
     pub(super) hca_core_clock: u64,
 }
 
@@ -52,11 +53,11 @@ pub(super) struct CqInitAttrEx {
 #[repr(C)]
 pub(super) struct ValuesEx {
     pub(super) comp_mask: u32,
-    /// Ticks of the device in its nanoseconds.
+    /// Ticks of the device, in `tv_nsec`.
     pub(super) raw_clock: timespec,
 }
 
-/// The beginning of `struct ibv_cq_ex`, which begins with all of `struct ibv_cq`.
+/// Beginning of `struct ibv_cq_ex`, whose first member is a complete `struct ibv_cq`.
 #[repr(C)]
 pub(super) struct CqEx {
     pub(super) queue: Cq,
@@ -86,10 +87,10 @@ pub(super) const WITH_BYTE_LEN: u64 = 1;
 pub(super) const WITH_IMM: u64 = 1 << 1;
 pub(super) const WITH_COMPLETION_TIMESTAMP: u64 = 1 << 7;
 pub(super) const RAW_CLOCK: u32 = 1;
-/// `abi_compat` of a context that is the end of a [`VerbsContext`].
+/// Value of `abi_compat` if a context is part of a [`VerbsContext`].
 pub(super) const IS_EXTENDED: usize = usize::MAX;
 
-/// The extended context around a context, if it has one.
+/// The extended context that contains a context, if any.
 ///
 /// # Safety
 /// The context is open.
@@ -100,16 +101,17 @@ unsafe fn around(context: *mut Context) -> Option<*mut VerbsContext> {
     is_extended.then(|| unsafe { context.byte_sub(offset_of!(VerbsContext, context)).cast() })
 }
 
-/// A function of the extended context, unless it ends before it (`verbs_get_ctx_op` of the header).
+/// Defines an accessor of a function in the extended context: `None` if the structure is too short to contain
+/// it (`verbs_get_ctx_op` of the header).
 macro_rules! operation {
     ($name:ident: $type:ty) => {
         /// # Safety
         /// The context is open.
         pub(super) unsafe fn $name(context: *mut Context) -> Option<$type> {
-            // SAFETY: as promised.
+            // SAFETY: as required above.
             let around = unsafe { around(context) }?;
             let needed = size_of::<VerbsContext>() - offset_of!(VerbsContext, $name);
-            // SAFETY: the size is just before the context; the function is there if the size reaches so far.
+            // SAFETY: the size is stored just before the context; the function exists if the size covers it.
             unsafe { if (*around).size < needed { None } else { (*around).$name } }
         }
     };

@@ -1,4 +1,4 @@
-//! That structures have the layout of the installed header of libibverbs, where there is one.
+//! Test that structures have the layout of the installed libibverbs header, where there is one.
 
 use super::abi::*;
 use super::extended::*;
@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use std::mem::{offset_of, size_of};
 use std::process::Command;
 
-/// C's name of each place, and where we think it is.
+/// C expressions for sizes and offsets, each with our value.
 macro_rules! places {
     ($($c_type:literal as $type:ty { $($c_field:literal = $($field:ident).+),* })*) => {
         vec![$(
@@ -16,7 +16,7 @@ macro_rules! places {
     };
 }
 
-/// The same of members of structures that grow at their end, or at their beginning.
+/// The same for members of structures that grow at their end or at their beginning.
 macro_rules! members {
     ($c_type:literal as $type:ty { $($field:ident),* }) => {
         vec![$((format!("offsetof({}, {})", $c_type, stringify!($field)), offset_of!($type, $field)),)*]

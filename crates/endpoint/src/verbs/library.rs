@@ -12,7 +12,7 @@ const LIBRARY: &str = "libibverbs.so.1";
 
 macro_rules! functions {
     ($($name:ident = $symbol:literal: fn($($argument:ty),*) $(-> $result:ty)?;)*) => {
-        /// Its functions that are symbols; those on the way of the data are in
+        /// Functions of libibverbs that are symbols; those of the data path are in
         /// [`ContextOps`](super::abi::ContextOps).
         #[derive(Clone, Copy)]
         pub(super) struct Library {
@@ -20,7 +20,7 @@ macro_rules! functions {
         }
 
         impl Library {
-            /// Loads it; it stays loaded, for providers do not expect to go.
+            /// Loads the library; it is never unloaded, because providers do not support that.
             pub(super) fn load() -> Result<Self, VerbsError> {
                 let handle = open(LIBRARY)?;
                 Ok(Self {
@@ -69,7 +69,7 @@ functions! {
 
 fn open(library: &str) -> Result<*mut c_void, VerbsError> {
     let name = CString::new(library).unwrap_or_default();
-    // SAFETY: a name that ends with 0; what runs on loading is the system's library.
+    // SAFETY: a null-terminated name; the code run on loading is that of the system's library.
     let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
     if handle.is_null() {
         return Err(VerbsError::Library { why: loader_error() });
@@ -79,19 +79,19 @@ fn open(library: &str) -> Result<*mut c_void, VerbsError> {
 
 fn symbol(handle: *mut c_void, name: &'static str) -> Result<*mut c_void, VerbsError> {
     let text = CString::new(name).unwrap_or_default();
-    // SAFETY: a handle of `dlopen` that is never closed, and a name that ends with 0.
+    // SAFETY: a handle of `dlopen` that is never closed, and a null-terminated name.
     let address = unsafe { libc::dlsym(handle, text.as_ptr()) };
     if address.is_null() { Err(VerbsError::Symbol { name }) } else { Ok(address) }
 }
 
-/// What the loader said last.
+/// Latest error of the loader.
 fn loader_error() -> String {
-    // SAFETY: returns a text of the loader, or nothing.
+    // SAFETY: returns a text of the loader, or null.
     let text = unsafe { libc::dlerror() };
     if text.is_null() {
         return format!("{LIBRARY}: no reason is told");
     }
-    // SAFETY: the loader's text ends with 0, and stays until the next call on this thread.
+    // SAFETY: the text is null-terminated, and valid until the next call on this thread.
     unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
 }
 

@@ -1,13 +1,14 @@
-//! RDMA adapters through libibverbs, which is loaded at run time: nothing to build against.
+//! RDMA adapters through libibverbs, which is loaded at run time: no build dependency.
 //!
-//! In the order in which a program meets them: [`Verbs`] is the loaded library with the devices of the host;
-//! [`Device`] an open one with its ports and GIDs; [`Registered`] memory that it may read or write;
-//! [`CompletionQueue`] and [`QueuePair`] what moves data; [`DeviceClock`] what stamps completions. `abi` and
-//! `extended` have the structures of the library, `library` its functions. All `unsafe` of it is here.
+//! In order of use: [`Verbs`] is the loaded library and lists the devices of the host; [`Device`] is an open
+//! device with its ports and GIDs; [`Registered`] is memory that it may read or write; [`CompletionQueue`]
+//! and [`QueuePair`] transfer data; [`DeviceClock`] is the clock of completion timestamps. `abi` and
+//! `extended` declare the library's structures, `library` its functions. All related `unsafe` code is in this
+//! module.
 //!
-//! # What is left out
-//! Everything but reliable connections over RoCE v2 that write: no InfiniBand links, SEND, READ, atomics, shared
-//! receive queues.
+//! # Limitations
+//! Only RDMA WRITEs on reliable connections (RC) over RoCE v2: no InfiniBand links, SEND, READ, atomics or
+//! shared receive queues.
 
 mod abi;
 mod completions;

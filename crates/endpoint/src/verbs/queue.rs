@@ -1,4 +1,4 @@
-//! Queue pairs, and what is posted to them.
+//! Queue pairs and work requests.
 
 use super::abi::{self, Qp, QpAttr, QpCap, QpInitAttr, RecvWr, SendWr, Sge, mask};
 use super::device::none;
@@ -8,41 +8,41 @@ use std::mem;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-/// Hops of the IP header.
+/// Hop limit of the IP header.
 const HOP_LIMIT: u8 = 64;
-/// Retries of a receiver that is not ready: 7 is without end (IBTA vol. 1, 9.7.5.2.8).
+/// RNR retry count: 7 is unlimited (IBTA vol. 1, 9.7.5.2.8).
 const RNR_RETRIES: u8 = 7;
-/// About 10 us, the shortest that there is (IBTA vol. 1, table 45).
+/// RNR timer code for 10 us, the shortest (IBTA vol. 1, table 45).
 const RNR_TIMER: u8 = 1;
 
-/// A write to the memory of a peer.
+/// An RDMA WRITE.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Write {
-    /// Comes back with its completion.
+    /// Id returned with its completion.
     pub(crate) id: u64,
-    /// Where the bytes are, with the key of their memory.
+    /// Local address and key.
     pub(crate) from: (u64, u32),
-    /// Where they go, with the peer's key.
+    /// Remote address and key.
     pub(crate) to: (u64, u32),
-    /// How many.
+    /// Size.
     pub(crate) bytes: u32,
-    /// What the peer is told when they are there; it is not told without.
+    /// Immediate data, which notifies the peer of the arrival; without it the peer is not notified.
     pub(crate) immediate: Option<u32>,
-    /// Its end is told, and with it that of those before it.
+    /// Whether to generate a completion, which also covers previous writes.
     pub(crate) is_signalled: bool,
 }
 
-/// Writes that are posted by one call.
+/// Writes to be posted by one call.
 pub(crate) struct WorkList {
     requests: Vec<SendWr>,
     pieces: Vec<Sge>,
 }
 
-// SAFETY: its pointers are to its own elements, and set anew whenever they are used.
+// SAFETY: its pointers refer to its own elements, and are set again before each use.
 unsafe impl Send for WorkList {}
 
 impl WorkList {
-    /// With room for so many.
+    /// An empty list for at most `room` writes.
     pub(crate) fn new(room: usize) -> Self {
         Self { requests: Vec::with_capacity(room), pieces: Vec::with_capacity(room) }
     }
@@ -75,7 +75,7 @@ impl WorkList {
         });
     }
 
-    /// Its writes, for whoever tests what is in it.
+    /// The writes of the list, for tests.
     #[cfg(test)]
     pub(crate) fn writes(&self) -> Vec<Write> {
         let each = self.requests.iter().zip(&self.pieces).map(|(request, piece)| Write {
@@ -90,7 +90,7 @@ impl WorkList {
         each.collect()
     }
 
-    /// The end of the last one is told.
+    /// Requests a completion for the last write.
     pub(crate) fn signal_last(&mut self) {
         if let Some(last) = self.requests.last_mut() {
             last.send_flags |= abi::SEND_SIGNALED;
@@ -101,7 +101,7 @@ impl WorkList {
         let (first, piece) = (self.requests.as_mut_ptr(), self.pieces.as_mut_ptr());
         for place in 0..self.requests.len() {
             let is_last = place + 1 == self.requests.len();
-            // SAFETY: both have an element at this place, and nobody else refers to them.
+            // SAFETY: both vectors have an element at this index, and there are no other references to them.
             unsafe {
                 let request = &mut *first.add(place);
                 request.sg_list = piece.add(place);
@@ -112,49 +112,50 @@ impl WorkList {
     }
 }
 
-/// What a queue pair is connected by.
+/// Connection parameters of a queue pair.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Path {
-    /// Of the peer.
+    /// GID of the peer.
     pub(crate) gid: [u8; 16],
-    /// The peer's number.
+    /// Queue pair number of the peer.
     pub(crate) number: u32,
-    /// Which of our GIDs.
+    /// Local GID index.
     pub(crate) gid_index: u8,
-    /// Of our port.
+    /// Local port number.
     pub(crate) port: u8,
-    /// 20 bits; adapters derive the UDP source port from them.
+    /// 20 bits, from which adapters derive the UDP source port.
     pub(crate) flow_label: u32,
     /// DSCP and ECN.
     pub(crate) traffic_class: u8,
-    /// Largest payload of a packet: 256, 512, 1024, 2048 or 4096 [bytes].
+    /// Path MTU: 256, 512, 1024, 2048 or 4096 [bytes].
     pub(crate) mtu_bytes: u32,
-    /// PSN of our first packet, and of the peer's.
+    /// First PSNs, local and of the peer.
     pub(crate) first_psns: [u32; 2],
-    /// When and how often to send again.
+    /// Retransmission parameters.
     pub(crate) timing: Timing,
 }
 
-/// When and how often to send again.
+/// Retransmission parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Timing {
-    /// The timeout is 4.096 us times 2 to this power (IBTA vol. 1, 11.2.5.2); 1 to 31.
+    /// Exponent of the timeout, 4.096 us times 2 to this power (IBTA vol. 1, 11.2.5.2); 1 to 31.
     pub(crate) timeout_exponent: u8,
-    /// 0 to 7.
+    /// Retry count; 0 to 7.
     pub(crate) retries: u8,
 }
 
-/// A reliable connection.
+/// A queue pair with a reliable connection (RC).
 pub(crate) struct QueuePair {
     completions: Arc<CompletionQueue>,
     pair: NonNull<Qp>,
 }
 
-// SAFETY: a handle of the library, which may be used by any thread.
+// SAFETY: a handle of the library, which any thread may use.
 unsafe impl Send for QueuePair {}
 
 impl QueuePair {
-    /// With room for so many requests of each kind, on a port; peers may write to the memory of its device.
+    /// Creates a queue pair on a port with the given queue sizes; peers may write to registered memory of its
+    /// device.
     pub(crate) fn new(
         completions: &Arc<CompletionQueue>,
         port: u8,
@@ -168,7 +169,7 @@ impl QueuePair {
             send_cq: queue,
             recv_cq: queue,
             srq: none(),
-            // Some providers refuse a queue without room.
+            // Some providers refuse a queue of size 0.
             cap: QpCap {
                 max_send_wr: sends.max(1),
                 max_recv_wr: receives.max(1),
@@ -190,13 +191,13 @@ impl QueuePair {
         Ok(pair)
     }
 
-    /// The number that peers know it by.
+    /// Queue pair number, which peers need.
     pub(crate) fn number(&self) -> u32 {
-        // SAFETY: the queue pair is there.
+        // SAFETY: the queue pair exists.
         unsafe { self.pair.as_ref() }.qp_num
     }
 
-    /// Connects it: it can receive and send.
+    /// Connects it, so that it can receive and send.
     pub(crate) fn connect(&self, path: &Path) -> Result<(), VerbsError> {
         let mut change = empty_change(abi::QPS_RTR);
         change.path_mtu = path.mtu_bytes.trailing_zeros() - 7;
@@ -221,26 +222,26 @@ impl QueuePair {
         self.modify(&mut change, which | mask::MAX_QP_RD_ATOMIC, "ibv_modify_qp (RTS)")
     }
 
-    /// Ends it: nothing more is sent, and what waits is told to have failed.
+    /// Moves it to the error state: nothing more is sent, and outstanding work is completed with an error.
     pub(crate) fn stop(&self) -> Result<(), VerbsError> {
         self.modify(&mut empty_change(abi::QPS_ERR), mask::STATE, "ibv_modify_qp (ERR)")
     }
 
     fn modify(&self, change: &mut QpAttr, which: i32, call: &str) -> Result<(), VerbsError> {
         let modify_qp = self.completions.device.library.modify_qp;
-        // SAFETY: the queue pair is there, and so is what is to change.
+        // SAFETY: the queue pair exists, and the attributes are valid.
         let number = unsafe { modify_qp(self.pair.as_ptr(), change, which) };
         if number == 0 { Ok(()) } else { Err(VerbsError::returned(call, number)) }
     }
 
-    /// Posts all writes of a list, if there are any.
+    /// Posts all writes of a list, if any.
     pub(crate) fn post(&self, list: &mut WorkList) -> io::Result<()> {
         if list.requests.is_empty() {
             return Ok(());
         }
         let mut refused = none();
-        // SAFETY: the provider copies requests that are linked with each other and with their pieces; what they
-        // refer to it reads only if the keys are of registered memory.
+        // SAFETY: the provider copies the requests, which are linked with each other and with their segments;
+        // it accesses the memory they refer to only if the keys are of registered memory.
         let number = unsafe {
             let post_send = self.completions.device.context.as_ref().ops.post_send;
             post_send(self.pair.as_ptr(), list.link(), &raw mut refused)
@@ -248,7 +249,7 @@ impl QueuePair {
         posted("ibv_post_send", number)
     }
 
-    /// Posts receives for the immediate values of so many writes.
+    /// Posts `count` receives for the immediate data of writes.
     pub(crate) fn post_receives(&self, id: u64, count: u32) -> io::Result<()> {
         const ROOM: usize = 32;
         let mut left = count as usize;
@@ -275,7 +276,7 @@ impl QueuePair {
 
 impl Drop for QueuePair {
     fn drop(&mut self) {
-        // SAFETY: made in `new`, and destroyed once.
+        // SAFETY: created in `new`, and destroyed once.
         unsafe { (self.completions.device.library.destroy_qp)(self.pair.as_ptr()) };
     }
 }
@@ -288,7 +289,7 @@ fn posted(call: &str, number: i32) -> io::Result<()> {
 }
 
 fn empty_change(state: u32) -> QpAttr {
-    // SAFETY: all zero is a valid value of this plain structure of C.
+    // SAFETY: all zeros is a valid value of this plain C structure.
     let mut change: QpAttr = unsafe { mem::zeroed() };
     change.qp_state = state;
     change

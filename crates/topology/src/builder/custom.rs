@@ -1,4 +1,4 @@
-//! Switches, hosts and links as they are listed: a fabric of any shape.
+//! Custom topology: listed switches, hosts and links.
 
 use super::{Builder, LinkParams};
 use crate::assembly::Assembly;
@@ -8,15 +8,15 @@ use units::NodeId;
 
 /// A fabric of any shape: named switches with their hosts, and the links between them.
 ///
-/// - hosts are numbered switch by switch, in the order of the list; each has one port;
-/// - the tier of a switch is 1 with hosts, otherwise one more than that of its nearest neighbour in tier; the
-///   nodes are ordered by tier, within a tier as listed;
-/// - ports are numbered hosts first, then links in the order of the list.
+/// - Hosts are numbered by switch, in the order of the list; each has one port.
+/// - The tier of a switch is 1 if it has hosts, otherwise one more than the lowest tier among its neighbours.
+///   Nodes are ordered by tier, within a tier as listed.
+/// - Ports are numbered hosts first, then links in the order of the list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Custom {
     /// The switches.
     pub switches: Vec<CustomSwitch>,
-    /// The links between them; several entries for the same two switches add up.
+    /// The links between them; several entries for the same two switches are added.
     pub links: Vec<CustomLink>,
     /// Host to switch.
     pub host_link: LinkParams,
@@ -25,9 +25,9 @@ pub struct Custom {
 /// A switch of a [`Custom`] fabric.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CustomSwitch {
-    /// Its name, of no other node.
+    /// Name, unique among all nodes.
     pub name: String,
-    /// Hosts plugged into it.
+    /// Number of its hosts.
     pub hosts: u32,
 }
 
@@ -36,9 +36,9 @@ pub struct CustomSwitch {
 pub struct CustomLink {
     /// Names of the two switches.
     pub between: [String; 2],
-    /// How many there are.
+    /// Number of links.
     pub count: u32,
-    /// Each of them.
+    /// Parameters of each link.
     pub cable: LinkParams,
 }
 
@@ -63,7 +63,7 @@ impl Builder for Custom {
 }
 
 impl Custom {
-    /// The place of each switch in the list, by name.
+    /// Index of each switch in the list, by name.
     fn places(&self) -> Result<HashMap<&str, usize>, TopologyError> {
         let mut places = HashMap::new();
         for (place, switch) in self.switches.iter().enumerate() {
@@ -75,7 +75,7 @@ impl Custom {
         Ok(places)
     }
 
-    /// The places of the two switches of each link.
+    /// Indices of the two switches of each link.
     fn link_ends(&self, places: &HashMap<&str, usize>) -> Result<Vec<[usize; 2]>, TopologyError> {
         let place = |name: &String| {
             places
@@ -105,12 +105,12 @@ impl Custom {
         limits::links(hosts.saturating_add(self.cables()))
     }
 
-    /// Links between switches.
+    /// Number of links between switches.
     fn cables(&self) -> u64 {
         self.links.iter().map(|link| u64::from(link.count)).sum()
     }
 
-    /// The tier of each switch: how far it is from the nearest host.
+    /// Tier of each switch: number of hops to the nearest host.
     fn tiers(&self, links: &[[usize; 2]]) -> Result<Vec<u8>, TopologyError> {
         let mut neighbours = vec![Vec::new(); self.switches.len()];
         for &[a, b] in links {
@@ -134,7 +134,7 @@ impl Custom {
         }
     }
 
-    /// Adds the switches tier by tier; returns the node of each, in the order of the list.
+    /// Adds the switches by tier; returns their nodes in the order of the list.
     fn add_switches(&self, assembly: &mut Assembly, tiers: &[u8]) -> Vec<NodeId> {
         let mut order: Vec<usize> = (0..self.switches.len()).collect();
         order.sort_by_key(|&place| tiers[place]);
@@ -161,7 +161,7 @@ fn is_number(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Hops from the nearest of `sources` to every place.
+/// Hops from the nearest of `sources` to every switch.
 fn distances(neighbours: &[Vec<usize>], sources: Vec<usize>) -> Vec<usize> {
     let mut hops = vec![UNREACHED; neighbours.len()];
     sources.iter().for_each(|&source| hops[source] = 0);

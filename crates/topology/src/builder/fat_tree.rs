@@ -1,15 +1,15 @@
-//! Three tiers.
+//! Three-tier fat tree.
 
 use super::{Builder, LinkParams};
 use crate::assembly::Assembly;
 use crate::{Graph, TopologyError, limits};
 use units::NodeId;
 
-/// Three tiers: pods of leaves and aggregation switches, joined by planes of core switches. Every leaf is
-/// linked once to each aggregation switch of its pod; aggregation switch `a` of each pod is linked once to
-/// each core of plane `a`.
+/// Three tiers: pods of leaf and aggregation switches, connected by planes of core switches. Every leaf has
+/// one link to each aggregation switch of its pod; aggregation switch `a` of each pod has one link to each
+/// core of plane `a`.
 ///
-/// With `H` hosts on each leaf, `L` leaves and `A` aggregation switches in each pod, `C` cores in each plane:
+/// With `H` hosts per leaf, `L` leaves and `A` aggregation switches per pod, `C` cores per plane:
 /// - switches: leaf `l` of pod `p` is `leaf{p * L + l}`, aggregation switch `a` of pod `p` is
 ///   `agg{p * A + a}`, core `c` of plane `a` is `core{a * C + c}`;
 /// - host `h` is on port `h mod H` of leaf `h / H`;
@@ -20,19 +20,19 @@ use units::NodeId;
 pub struct FatTree {
     /// Number of pods.
     pub pods: u32,
-    /// Leaf switches in each pod.
+    /// Leaf switches per pod.
     pub leaves_per_pod: u32,
-    /// Hosts on each leaf.
+    /// Hosts per leaf.
     pub hosts_per_leaf: u32,
-    /// Aggregation switches in each pod.
+    /// Aggregation switches per pod.
     pub aggs_per_pod: u32,
-    /// Core switches in the plane of each aggregation switch.
+    /// Core switches per plane, which is the number of uplinks of an aggregation switch.
     pub cores_per_agg: u32,
-    /// Host to leaf.
+    /// Cable from host to leaf.
     pub host_link: LinkParams,
-    /// Leaf to aggregation switch.
+    /// Cable from leaf to aggregation switch.
     pub fabric_link: LinkParams,
-    /// Aggregation switch to core.
+    /// Cable from aggregation switch to core.
     pub core_link: LinkParams,
 }
 

@@ -1,16 +1,16 @@
-//! The ideal reference.
+//! Ideal full mesh, as a reference.
 
 use super::{Builder, LinkParams};
 use crate::assembly::Assembly;
 use crate::{Graph, TopologyError, limits};
 
-/// Hosts joined by one ideal crossbar, `mesh`, that never blocks, as if every pair of hosts had a link of its
-/// own. Each host still sends and receives at the rate of its link. Port `h` of the crossbar is host `h`.
+/// Hosts connected by one ideal, non-blocking crossbar, `mesh`, as if every pair of hosts had its own link.
+/// Each host is still limited to the rate of its link. Port `h` of the crossbar is host `h`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FullMesh {
     /// Number of hosts.
     pub hosts: u32,
-    /// Host to the crossbar.
+    /// Cable from host to crossbar.
     pub host_link: LinkParams,
 }
 

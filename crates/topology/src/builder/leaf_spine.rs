@@ -1,12 +1,12 @@
-//! Two tiers.
+//! Two-tier leaf-spine topology.
 
 use super::{Builder, LinkParams};
 use crate::assembly::Assembly;
 use crate::{Graph, TopologyError, limits};
 
-/// Two tiers: every leaf is linked to every spine.
+/// Two tiers: every leaf is connected to every spine.
 ///
-/// With `H` hosts on each leaf and `L` parallel links between a leaf and a spine:
+/// With `H` hosts per leaf and `L` parallel links between a leaf and a spine:
 /// - host `h` is on port `h mod H` of leaf `h / H`;
 /// - leaf port `H + s * L + p` is parallel link `p` to spine `s`;
 /// - spine port `l * L + p` is parallel link `p` to leaf `l`.
@@ -14,15 +14,15 @@ use crate::{Graph, TopologyError, limits};
 pub struct LeafSpine {
     /// Number of leaf switches.
     pub leaves: u32,
-    /// Hosts on each leaf.
+    /// Hosts per leaf.
     pub hosts_per_leaf: u32,
     /// Number of spine switches.
     pub spines: u32,
-    /// Parallel links between one leaf and one spine.
+    /// Parallel links between a leaf and a spine.
     pub links_per_spine: u32,
-    /// Host to leaf.
+    /// Cable from host to leaf.
     pub host_link: LinkParams,
-    /// Leaf to spine.
+    /// Cable from leaf to spine.
     pub fabric_link: LinkParams,
 }
 

@@ -1,36 +1,36 @@
-//! Several fabrics beside each other, one for each port of a NIC.
+//! Multi-plane topology: one separate fabric per NIC port.
 
 use super::{Builder, LinkParams};
 use crate::assembly::Assembly;
 use crate::{Graph, TopologyError, limits};
 use units::NodeId;
 
-/// Planes: as many leaf-spine fabrics as a NIC has ports, with nothing in common but the hosts. Port `p` of
-/// every host is in plane `p`.
+/// Planes: one leaf-spine fabric per port of a NIC, connected only through the hosts. Port `p` of every host
+/// is in plane `p`.
 ///
-/// With `P` planes of `L` leaves and `Q` spines, `H` hosts on each leaf and `M` parallel links between a leaf
-/// and a spine:
+/// With `P` planes of `L` leaves and `Q` spines, `H` hosts per leaf and `M` parallel links between a leaf and
+/// a spine:
 /// - switches: leaf `l` of plane `p` is `leaf{p * L + l}`, spine `s` of plane `p` is `spine{p * Q + s}`;
 /// - port `p` of host `h` is on port `h mod H` of leaf `h / H` of plane `p`;
 /// - leaf port `H + s * M + m` is parallel link `m` to spine `s` of its plane;
 /// - spine port `l * M + m` is parallel link `m` to leaf `l` of its plane.
 ///
-/// [`Graph::attachments_between`] says which plane a queue pair takes.
+/// [`Graph::attachments_between`] assigns queue pairs to planes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MultiPlane {
-    /// Number of planes, and of ports of each host.
+    /// Number of planes, which is also the number of ports per host.
     pub planes: u32,
-    /// Leaf switches of each plane.
+    /// Leaf switches per plane.
     pub leaves: u32,
-    /// Hosts on each leaf.
+    /// Hosts per leaf.
     pub hosts_per_leaf: u32,
-    /// Spine switches of each plane.
+    /// Spine switches per plane.
     pub spines: u32,
-    /// Parallel links between one leaf and one spine.
+    /// Parallel links between a leaf and a spine.
     pub links_per_spine: u32,
-    /// Each port of a host to its leaf.
+    /// Cable from each host port to its leaf.
     pub host_link: LinkParams,
-    /// Leaf to spine.
+    /// Cable from leaf to spine.
     pub fabric_link: LinkParams,
 }
 

@@ -1,12 +1,13 @@
-//! Servers whose NICs go to different switches.
+//! Rail-optimised topology: each NIC of a server is connected to a different switch.
 
 use super::{Builder, LinkParams};
 use crate::assembly::Assembly;
 use crate::{Graph, TopologyError, limits};
 use units::NodeId;
 
-/// Servers of several GPUs, each a host with its own NIC; NIC `g` of every server goes to rail switch `g`;
-/// rails are joined by spines. The GPUs of a server may also be joined inside it by a scale-up switch.
+/// Servers with several GPUs, each a host with its own NIC. NIC `g` of every server is connected to rail
+/// switch `g`; rail switches are connected by spines. Optionally, a scale-up switch connects the GPUs within
+/// a server.
 ///
 /// With `R` rails, `S` servers and `L` parallel links between a rail switch and a spine:
 /// - GPU `g` of server `s` is host `s * R + g`;
@@ -20,17 +21,17 @@ use units::NodeId;
 pub struct RailOptimised {
     /// Number of servers.
     pub servers: u32,
-    /// GPUs (and rails) of each server.
+    /// GPUs per server, which is also the number of rails.
     pub rails: u32,
-    /// Spine switches that join the rails; 0 leaves them unconnected but for the scale-up link.
+    /// Spine switches that connect the rails; with 0 the rails are connected only by scale-up links, if any.
     pub spines: u32,
-    /// Parallel links between one rail switch and one spine; of no meaning without spines.
+    /// Parallel links between a rail switch and a spine; ignored without spines.
     pub links_per_spine: u32,
-    /// NIC to rail switch.
+    /// Cable from NIC to rail switch.
     pub host_link: LinkParams,
-    /// Rail switch to spine.
+    /// Cable from rail switch to spine.
     pub fabric_link: LinkParams,
-    /// GPU to the scale-up switch inside its server, if it has one.
+    /// Link from GPU to the scale-up switch of its server, if any.
     pub scale_up_link: Option<LinkParams>,
 }
 

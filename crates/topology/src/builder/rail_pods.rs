@@ -1,16 +1,16 @@
-//! Rails of several leaves: servers in pods, three tiers.
+//! Three-tier rail topology: servers in pods, with several leaves per rail.
 
 use super::{Builder, LinkParams};
 use crate::assembly::Assembly;
 use crate::{Graph, TopologyError, limits};
 use units::NodeId;
 
-/// Servers of several GPUs, each a host with its own NIC, in pods with a leaf for each rail; the leaves of a
-/// rail are joined by spines of that rail, the rails by cores. Spine `j` of each rail is linked to the cores
-/// of group `j`. The GPUs of a server may also be joined inside it by a scale-up switch.
+/// Servers with several GPUs, each a host with its own NIC, in pods with one leaf per rail. The leaves of a
+/// rail are connected by the spines of that rail, the rails by cores: spine `j` of each rail is connected to
+/// the cores of group `j`. Optionally, a scale-up switch connects the GPUs within a server.
 ///
-/// With `R` rails, `P` pods of `S` servers, `Q` spines in each rail, `C` cores in each group, `L` parallel
-/// links between a leaf and a spine and `M` between a spine and a core:
+/// With `R` rails, `P` pods of `S` servers, `Q` spines per rail, `C` cores per group, `L` parallel links
+/// between a leaf and a spine and `M` between a spine and a core:
 /// - GPU `g` of server `s` is host `s * R + g`; server `s` is in pod `s / S`;
 /// - switches: the leaf of rail `g` in pod `p` is `leaf{p * R + g}`, spine `j` of rail `g` is
 ///   `spine{g * Q + j}`, core `c` of group `j` is `core{j * C + c}`;
@@ -26,26 +26,26 @@ use units::NodeId;
 pub struct RailPods {
     /// Number of pods.
     pub pods: u32,
-    /// Servers in each pod.
+    /// Servers per pod.
     pub servers_per_pod: u32,
-    /// GPUs (and rails) of each server.
+    /// GPUs per server, which is also the number of rails.
     pub rails: u32,
-    /// Spine switches in each rail; every leaf of the rail is linked to each.
+    /// Spine switches per rail; each is connected to every leaf of the rail.
     pub spines_per_rail: u32,
-    /// Parallel links between one leaf and one spine.
+    /// Parallel links between a leaf and a spine.
     pub links_per_spine: u32,
-    /// Core switches in the group of each spine of a rail; 0 leaves the rails unconnected but for the
-    /// scale-up link.
+    /// Core switches per group, which is the number of cores above a spine; with 0 the rails are connected
+    /// only by scale-up links, if any.
     pub cores_per_spine: u32,
-    /// Parallel links between one spine and one core; of no meaning without cores.
+    /// Parallel links between a spine and a core; ignored without cores.
     pub links_per_core: u32,
-    /// NIC to leaf.
+    /// Cable from NIC to leaf.
     pub host_link: LinkParams,
-    /// Leaf to spine.
+    /// Cable from leaf to spine.
     pub fabric_link: LinkParams,
-    /// Spine to core.
+    /// Cable from spine to core.
     pub core_link: LinkParams,
-    /// GPU to the scale-up switch inside its server, if it has one.
+    /// Link from GPU to the scale-up switch of its server, if any.
     pub scale_up_link: Option<LinkParams>,
 }
 
@@ -156,7 +156,7 @@ mod tests {
             let (leaves, all_spines) = (pods * rails, rails * spines);
             prop_assert_eq!(graph.attachments.len() as u32, hosts * ports);
             prop_assert_eq!(graph.switches() as u32, leaves + scale_ups + all_spines + spines * cores);
-            // Parallel links: two to each spine, three to each core.
+            // Two parallel links to each spine, three to each core.
             let links = hosts * ports + leaves * spines * 2 + all_spines * cores * 3;
             prop_assert_eq!(graph.links.len() as u32, links);
             prop_assert_eq!(graph.links.len() as u64, shape.links());

@@ -1,4 +1,4 @@
-//! Every host on one switch.
+//! Single-switch topology.
 
 use super::{Builder, LinkParams};
 use crate::assembly::Assembly;
@@ -9,7 +9,7 @@ use crate::{Graph, TopologyError, limits};
 pub struct SingleSwitch {
     /// Number of hosts.
     pub hosts: u32,
-    /// Host to switch.
+    /// Cable from host to switch.
     pub host_link: LinkParams,
 }
 

@@ -1,15 +1,15 @@
-//! Distinct lists of ports, each stored once.
+//! Distinct port lists, each stored once.
 
 use std::collections::HashMap;
 
-/// Lists of ports one after the other, each with its length in front.
+/// Concatenated port lists, each preceded by its length.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PortLists {
     stored: Vec<u16>,
 }
 
 impl PortLists {
-    /// All of them, for [`known_list`].
+    /// The storage, for [`known_list`].
     #[inline]
     pub(super) fn stored(&self) -> &[u16] {
         &self.stored
@@ -19,7 +19,7 @@ impl PortLists {
         size_of_val(&*self.stored)
     }
 
-    /// A whole list can be read at `start`.
+    /// Whether a complete list is stored at `start`.
     pub(super) fn holds(&self, start: u32) -> bool {
         let ends = |&length: &u16| start as usize + 1 + usize::from(length) <= self.stored.len();
         self.stored.get(start as usize).is_some_and(ends)
@@ -33,28 +33,28 @@ impl PortLists {
     }
 }
 
-/// The list of `stored` that starts at `start`.
+/// The list in `stored` at `start`.
 ///
 /// # Safety
-/// [`PortLists::holds`] said that it holds one there.
+/// [`PortLists::holds`] returned true for `start`.
 #[inline]
 pub(super) unsafe fn known_list(stored: &[u16], start: u32) -> &[u16] {
     let start = start as usize;
-    // SAFETY: the length is within `stored`, and so is what it counts.
+    // SAFETY: the length is within `stored`, and so are the elements it counts.
     unsafe {
         let length = usize::from(*stored.get_unchecked(start));
         stored.get_unchecked(start + 1..start + 1 + length)
     }
 }
 
-/// The same wherever `start` is.
+/// Same as [`known_list`], with bounds checks.
 fn list(stored: &[u16], start: u32) -> &[u16] {
     let start = start as usize;
     let length = usize::from(stored[start]);
     &stored[start + 1..start + 1 + length]
 }
 
-/// Stores lists and finds those stored before.
+/// Deduplicates lists.
 #[derive(Default)]
 pub(super) struct Interner {
     lists: PortLists,
@@ -62,7 +62,7 @@ pub(super) struct Interner {
 }
 
 impl Interner {
-    /// Where `ports` is stored. `guess` is a list it may well be equal to, which saves the search.
+    /// Stores `ports` if it is new; returns its offset. `guess` is a probable match, which saves the lookup.
     pub(super) fn intern(&mut self, ports: &[u16], guess: Option<u32>) -> u32 {
         match guess {
             Some(start) if list(&self.lists.stored, start) == ports => start,

@@ -1,4 +1,4 @@
-//! The route table: a row for each switch, a column for each switch that has attachments.
+//! Route table: one row per switch, one column per switch with attachments.
 
 use super::port_lists::{Interner, PortLists};
 use super::switches::{Neighbour, Search, Switches};
@@ -6,37 +6,37 @@ use super::targets::{Columns, NO_COLUMN};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-/// Cell that no search has filled: the column of the switch itself, which is never read.
+/// Unfilled cell: the column of the switch itself, which is never read.
 const OWN: u32 = u32::MAX;
 
-/// Where the row of a switch is.
+/// Row of a switch: a range of cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Row {
-    /// Its first cell.
+    /// Index of the first cell.
     start: u32,
-    /// As many cells as its component has columns.
+    /// Number of cells, which is the number of columns of its component.
     count: u32,
-    /// The first of those columns.
+    /// First column of its component.
     pub(super) first_column: u32,
-    /// The column of the switch itself, if it has attachments.
+    /// Column of the switch itself, or [`NO_COLUMN`] without attachments.
     pub(super) own_column: u32,
 }
 
 impl Row {
-    /// Its cells among those of all rows.
+    /// Its slice of all cells.
     #[inline]
     pub(super) fn of(self, cells: &[u32]) -> &[u32] {
         &cells[self.start as usize..][..self.count as usize]
     }
 }
 
-/// The finished table.
+/// The complete table.
 pub(super) struct Table {
-    /// By switch.
+    /// Row of each switch.
     pub(super) rows: Vec<Row>,
-    /// The cells of the distinct rows. Each names a list that `ports` holds.
+    /// Cells of the distinct rows; each is the offset of a list in `ports`.
     pub(super) cells: Vec<u32>,
-    /// What the cells name.
+    /// Lists that the cells refer to.
     pub(super) ports: PortLists,
 }
 
@@ -51,20 +51,20 @@ pub(super) fn compute(switches: &Switches, columns: &Columns) -> Table {
     filling.finish(columns)
 }
 
-/// Destinations of which all neighbours are the same: the leaves of a pod. Every other switch is as far from
-/// the one as from the other, so one search does for all of them.
+/// Destinations with the same neighbours, such as the leaves of a pod. Every other switch has the same
+/// distance to all of them, so one search serves the whole group.
 struct Alike {
-    /// The first of each kind, with its column.
+    /// First destination of each group, with its column.
     searched: Vec<(usize, usize)>,
-    /// The others.
+    /// The remaining destinations.
     twins: Vec<Twin>,
 }
 
-/// A destination that is like an earlier one.
+/// A destination with the same neighbours as an earlier one.
 struct Twin {
     switch: usize,
     column: usize,
-    /// The first of its kind.
+    /// First destination of its group.
     first: usize,
     first_column: usize,
 }
@@ -81,7 +81,7 @@ impl Alike {
             let column = (columns.own(switch) - first) as usize;
             let neighbours = switches.neighbours(switch).iter().map(|neighbour| neighbour.switch).collect();
             match known.entry(neighbours) {
-                // What has no neighbours is like nothing else: it is a component of its own.
+                // A switch without neighbours is a component of its own, and is never grouped.
                 Entry::Occupied(first) if !first.key().is_empty() => {
                     let &(first, first_column) = first.get();
                     twins.push(Twin { switch, column, first, first_column });
@@ -96,7 +96,7 @@ impl Alike {
     }
 }
 
-/// The whole table while its columns are filled, one search for each.
+/// The table under construction; one search fills one column.
 struct Filling<'a> {
     switches: &'a Switches,
     search: Search,
@@ -127,8 +127,8 @@ impl<'a> Filling<'a> {
         }
     }
 
-    /// Fills the columns of all twins with those of the first of their kinds, but for what leads straight to
-    /// them.
+    /// Copies the column of each group's first destination to its twins, then corrects the cells that
+    /// differ.
     fn fill_alike(&mut self, alike: &Alike) {
         for switch in 0..self.switches.count() {
             let component = self.switches.component(switch);
@@ -140,7 +140,7 @@ impl<'a> Filling<'a> {
         alike.twins.iter().for_each(|twin| self.fill_around(twin));
     }
 
-    /// Fills the cells of a twin's column in which it differs from that of the first of its kind.
+    /// Fills those cells of a twin's column that differ from the column of its group's first destination.
     fn fill_around(&mut self, twin: &Twin) {
         let all: Vec<u16> =
             self.switches.neighbours(twin.first).iter().map(|neighbour| neighbour.port).collect();
@@ -159,13 +159,12 @@ impl<'a> Filling<'a> {
         self.cells[self.starts[switch] + column] = self.ports.intern(ports, None);
     }
 
-    /// Neighbouring destinations often have the same next hops.
+    /// A probable next-hop list of a cell: that of the previous destination.
     fn guess(&self, row_start: usize, cell: usize) -> Option<u32> {
         self.cells[row_start..cell].last().copied().filter(|&list| list != OWN)
     }
 
-    /// Gives the cell that is never read the value of its neighbour, so that the rows of alike switches are
-    /// equal.
+    /// Copies a neighbouring cell to the one that is never read, so that rows of similar switches are equal.
     fn fill_own_cells(&mut self) {
         for ends in self.starts.windows(2) {
             let row = &mut self.cells[ends[0]..ends[1]];

@@ -1,27 +1,27 @@
-//! The graph without hosts.
+//! Graph of switches, without hosts.
 
 use crate::Graph;
 use std::ops::Range;
 use units::{LinkId, NodeId};
 
-/// Distance of what a search has not reached.
+/// Distance of a switch that the search has not reached.
 const UNREACHED: u32 = u32::MAX;
 
-/// A port of a switch that leads to another switch.
+/// A port of a switch connected to another switch.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Neighbour {
     /// Index of the other switch.
     pub(super) switch: u32,
-    /// The port that leads there.
+    /// Port number of this switch.
     pub(super) port: u16,
 }
 
-/// Switches by index (switch `s` is node `first_node + s`) and the links between them, in compressed rows.
+/// Switches by index (switch `s` is node `first_node + s`), and the links between them as compressed rows.
 pub(super) struct Switches {
     first_node: u32,
     /// The neighbours of switch `s` are `neighbours[starts[s]..starts[s + 1]]`.
     starts: Vec<u32>,
-    /// By switch, then by port.
+    /// Sorted by switch, then by port.
     neighbours: Vec<Neighbour>,
     /// Connected component of each switch.
     components: Vec<u32>,
@@ -45,7 +45,7 @@ impl Switches {
         switches
     }
 
-    /// The node that is switch 0.
+    /// Node of switch 0.
     pub(super) fn first_node(&self) -> u32 {
         self.first_node
     }
@@ -54,7 +54,7 @@ impl Switches {
         self.starts.len() - 1
     }
 
-    /// The index of a switch node.
+    /// Index of a switch node.
     pub(super) fn index_of(&self, node: NodeId) -> usize {
         (node.0 - self.first_node) as usize
     }
@@ -64,7 +64,7 @@ impl Switches {
         &self.neighbours[range]
     }
 
-    /// Switches of the same component reach each other.
+    /// Connected component of a switch; there are paths exactly within a component.
     pub(super) fn component(&self, switch: usize) -> u32 {
         self.components[switch]
     }
@@ -88,7 +88,7 @@ impl Switches {
     }
 }
 
-/// A breadth-first search, with buffers that are used again.
+/// Breadth-first search with reusable buffers.
 pub(super) struct Search {
     distances: Vec<u32>,
     order: Vec<u32>,
@@ -99,7 +99,7 @@ impl Search {
         Self { distances: vec![UNREACHED; switches], order: Vec::with_capacity(switches) }
     }
 
-    /// Finds the distance of every switch from `root`, in hops.
+    /// Computes the distance of every switch from `root`, in hops.
     pub(super) fn run(&mut self, switches: &Switches, root: usize) {
         self.forget();
         self.distances[root] = 0;
@@ -129,12 +129,12 @@ impl Search {
         }
     }
 
-    /// Every switch that was reached, nearest first; the root is the first.
+    /// The switches reached, nearest first, starting with the root.
     pub(super) fn order(&self) -> &[u32] {
         &self.order
     }
 
-    /// The ports of `switch`, which was reached, that lead one hop nearer to the root.
+    /// Ports of a reached `switch` that are one hop closer to the root.
     pub(super) fn ports_nearer(&self, switches: &Switches, switch: usize, ports: &mut Vec<u16>) {
         let here = self.distances[switch];
         ports.clear();

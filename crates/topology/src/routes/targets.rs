@@ -1,21 +1,21 @@
-//! Where each attachment is plugged in.
+//! Switch and switch port of each attachment.
 //!
-//! What is read for each packet is kept small: 4 bytes for each attachment, so that 32,768 hosts take 128
-//! KiB, and 2 more where a packet leaves for its host.
+//! The data read per packet is small, for the cache: 4 bytes per attachment (128 KiB for 32,768 hosts), and 2
+//! more at the last switch.
 
 use super::switches::Switches;
 use crate::Graph;
 use std::ops::Range;
 
-/// Column of a switch without attachments: it is never a destination.
+/// Column of a switch without attachments, which is never a destination.
 pub(super) const NO_COLUMN: u32 = u32::MAX;
 
-/// The attachments as the switches see them.
+/// Connection points of all attachments.
 #[derive(Clone, Debug)]
 pub(super) struct Targets {
-    /// The column of the switch that each is plugged into.
+    /// Column of the switch of each attachment.
     pub(super) columns: Vec<u32>,
-    /// Its port on that switch.
+    /// Port of each attachment on that switch.
     pub(super) switch_ports: Vec<u16>,
 }
 
@@ -33,8 +33,7 @@ impl Targets {
     }
 }
 
-/// The columns of the route table: one for each switch that has attachments, those of a component side by
-/// side.
+/// Columns of the route table: one per switch with attachments; columns of a component are contiguous.
 pub(super) struct Columns {
     by_switch: Vec<u32>,
     by_component: Vec<Range<u32>>,
@@ -64,12 +63,12 @@ impl Columns {
         Self { by_switch, by_component }
     }
 
-    /// The column of a switch; [`NO_COLUMN`] if it has no attachments.
+    /// Column of a switch; [`NO_COLUMN`] if it has no attachments.
     pub(super) fn own(&self, switch: usize) -> u32 {
         self.by_switch[switch]
     }
 
-    /// The columns of the rows of a component.
+    /// Columns of a component.
     pub(super) fn of_component(&self, component: u32) -> Range<u32> {
         self.by_component[component as usize].clone()
     }

@@ -1,4 +1,4 @@
-//! Routes against the definition of a shortest path, on the shapes of this crate and on random graphs.
+//! Tests routes against the definition of a shortest path, on the shapes of this crate and on random graphs.
 
 use super::Routes;
 use crate::assembly::Assembly;
@@ -8,7 +8,7 @@ use crate::{Builder, FullMesh, LeafSpine, SingleSwitch};
 use proptest::prelude::*;
 use units::{AttachmentId, NodeId, Seed};
 
-/// Hops between all pairs of switches by Floyd and Warshall, which shares nothing with the search under test.
+/// Hops between all pairs of switches (Floyd-Warshall), independent of the search under test.
 fn distances(graph: &Graph) -> Vec<Vec<Option<u32>>> {
     let (first, count) = (graph.hosts(), graph.switches());
     let mut hops = vec![vec![None; count]; count];
@@ -28,7 +28,7 @@ fn distances(graph: &Graph) -> Vec<Vec<Option<u32>>> {
     hops
 }
 
-/// The next hops of every switch to every attachment are exactly the ports that lead strictly nearer.
+/// Checks that the next hops of every switch to every attachment are exactly the ports strictly closer to it.
 fn check_routes(graph: &Graph) {
     check_consistency(graph);
     let (routes, hops) = (Routes::compute(graph), distances(graph));
@@ -48,8 +48,8 @@ fn check_routes(graph: &Graph) {
     }
 }
 
-/// Switches on the way from `src` to `dst` (port 0 of each), by the first next hop of each; `None` when the
-/// way ends.
+/// Number of switches on the path from `src` to `dst` (port 0 of each), following the first next hop; `None`
+/// if there is no path.
 fn switch_hops(graph: &Graph, routes: &Routes, src: usize, dst: usize) -> Option<usize> {
     let mut node = graph.attachments[src].switch;
     for count in 1..=graph.switches() {
@@ -76,7 +76,7 @@ fn leaf_spine(leaves: u32, hosts_per_leaf: u32, spines: u32, links_per_spine: u3
     LeafSpine { leaves, hosts_per_leaf, spines, links_per_spine, host_link, fabric_link }.build().unwrap()
 }
 
-/// Hosts on random switches of a random graph, which need not be connected and has parallel links.
+/// Hosts on random switches of a random graph, which may be disconnected and has parallel links.
 fn random_graph(seed: u64, hosts: u32, switches: u32, links: u64) -> Graph {
     let mut stream = Seed(seed).stream("test.graph", 0);
     let mut assembly = Assembly::new(hosts, links + u64::from(hosts));
@@ -190,7 +190,7 @@ fn alike_switches_share_their_rows() {
     assert_eq!(routes.cells.len(), 2 * 64);
 }
 
-/// 32,768 hosts in three tiers.
+/// A three-tier fabric with 32,768 hosts.
 #[test]
 fn the_tables_of_a_large_fabric_are_small() {
     let graph = fat_tree(32, 32, 32, 32, 32).build().unwrap();
@@ -206,8 +206,8 @@ fn the_size_of_the_tables_is_that_of_their_parts() {
     let shape =
         LeafSpine { leaves: 2, hosts_per_leaf: 2, spines: 2, links_per_spine: 1, host_link, fabric_link };
     let routes = Routes::compute(&shape.build().unwrap());
-    // A column and a port for each of four hosts; a row for each of four switches; the leaves' cells are
-    // alike, and so are the spines'; three lists of ports: both uplinks, and one for each way down.
+    // A column and a port for each of four hosts; a row for each of four switches; the leaves have equal
+    // cells, and so have the spines; three port lists: both uplinks, and one for each downlink.
     let (hosts, rows, cells, lists) = (4 * (4 + 2), 4 * 16, 2 * 2 * 4, (3 + 2 + 2) * 2);
     assert_eq!(routes.memory_bytes(), hosts + rows + cells + lists);
 }

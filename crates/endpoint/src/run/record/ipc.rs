@@ -1,4 +1,4 @@
-//! Halves to and from Arrow IPC streams.
+//! Encodes records as Arrow IPC streams and decodes them.
 
 use super::{ReceivedHalf, SentHalf, SentStatus};
 use crate::run::RunError;
@@ -12,10 +12,10 @@ use arrow_schema::{ArrowError, DataType, Field, Schema};
 use jobs::Jobs;
 use std::sync::Arc;
 
-/// Rows of a batch.
+/// Rows per batch.
 const BATCH_ROWS: usize = 1 << 16;
 
-/// A column: its name and the number in a half; none if it is not known.
+/// A column: its name and how to read its value from a record; `None` is null.
 type Column<T> = (&'static str, fn(&T) -> Option<i64>);
 
 const SENT: &[Column<SentHalf>] = &[
@@ -44,12 +44,12 @@ const RECEIVED: &[Column<ReceivedHalf>] = &[
     ("verified", |half| half.seen.is_verified.map(i64::from)),
 ];
 
-/// The stream of what was sent; column `job` tells the job of each chunk.
+/// Encodes the sender's records; column `job` has the job of each chunk.
 pub(in crate::run) fn write_sent(halves: &[SentHalf], jobs: &Jobs) -> Result<Vec<u8>, RunError> {
     write(halves, SENT, |half| jobs.job_of(half.chunk)).map_err(told)
 }
 
-/// The stream of what was received.
+/// Encodes the receiver's records.
 pub(in crate::run) fn write_received(halves: &[ReceivedHalf], jobs: &Jobs) -> Result<Vec<u8>, RunError> {
     write(halves, RECEIVED, |half| jobs.job_of(half.chunk)).map_err(told)
 }
@@ -70,7 +70,7 @@ fn write<T>(halves: &[T], columns: &[Column<T>], job: impl Fn(&T) -> u32) -> Res
     writer.into_inner()
 }
 
-/// The halves of a stream of what was sent.
+/// Decodes the sender's records.
 pub(super) fn read_sent(stream: &[u8]) -> Result<Vec<SentHalf>, RunError> {
     read(stream, &SENT.each_name(), |row| {
         Ok(SentHalf {
@@ -96,7 +96,7 @@ pub(super) fn read_sent(stream: &[u8]) -> Result<Vec<SentHalf>, RunError> {
     })
 }
 
-/// The halves of a stream of what was received.
+/// Decodes the receiver's records.
 pub(super) fn read_received(stream: &[u8]) -> Result<Vec<ReceivedHalf>, RunError> {
     read(stream, &RECEIVED.each_name(), |row| {
         Ok(ReceivedHalf {
@@ -120,7 +120,7 @@ fn told(error: ArrowError) -> RunError {
     RunError::Record(error.to_string())
 }
 
-/// The names of columns.
+/// Names of columns.
 trait EachName {
     fn each_name(&self) -> Vec<&'static str>;
 }

@@ -1,4 +1,4 @@
-//! The rows that halves make together.
+//! Joins records of senders and receivers to rows of table `chunks`.
 
 use super::ipc::{read_received, read_sent};
 use super::{ReceivedHalf, SentHalf, SentStatus};
@@ -14,13 +14,13 @@ use std::sync::Arc;
 use units::HostId;
 use workload::Message;
 
-/// Rows of a batch.
+/// Rows per batch.
 const BATCH_ROWS: usize = 1 << 14;
 
-/// Columns of `chunks` that no endpoint measures: the latency of frames, and what an idle fabric would take.
+/// Columns of `chunks` that no endpoint measures: frame latency, and the duration in an idle fabric.
 const OF_THE_FABRIC: [&str; 4] = ["unloaded_ps", "latency_min_ps", "latency_mean_ps", "latency_max_ps"];
 
-/// Columns that a driver does not measure whose frames are those of the kernel or of an adapter.
+/// Columns that a driver cannot measure if the kernel or an adapter sends the frames.
 const OF_FRAMES: [&str; 11] = [
     "tx_frames",
     "tx_bytes",
@@ -35,7 +35,7 @@ const OF_FRAMES: [&str; 11] = [
     "cnp_tx",
 ];
 
-/// Columns of `chunks` that a driver does not measure: they are null.
+/// Columns of `chunks` that a driver does not measure (null).
 #[must_use]
 pub fn unmeasured(driver: &str) -> Vec<&'static str> {
     let mut columns = OF_THE_FABRIC.to_vec();
@@ -47,28 +47,28 @@ pub fn unmeasured(driver: &str) -> Vec<&'static str> {
     columns
 }
 
-/// What the agents of a run have recorded.
+/// Records of all agents of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Halves<'a> {
     /// Streams of [`HostRun::sent`](crate::run::HostRun::sent).
     pub sent: &'a [Vec<u8>],
     /// Streams of [`HostRun::received`](crate::run::HostRun::received).
     pub received: &'a [Vec<u8>],
-    /// By host, how its clock ran; one that is not here ran as that of the controller.
+    /// Clock corrections by host; hosts without one use the controller's clock.
     pub clocks: &'a BTreeMap<u32, ClockLine>,
 }
 
-/// How the clock of a host ran beside the controller's: two readings, and the straight line through them.
+/// Linear clock correction of a host relative to the controller, through two readings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClockLine {
     /// Time of the host at each reading, since the start of the run [ps].
     pub times_ps: [i64; 2],
-    /// What is to be added to it then [ps].
+    /// Correction to add at each reading [ps].
     pub shifts_ps: [i64; 2],
 }
 
 impl ClockLine {
-    /// A time of the host on the clock of the controller [ps]; beyond the readings the line goes on.
+    /// Converts a time of the host to the controller's clock [ps]; extrapolates beyond the readings.
     fn corrected(&self, time_ps: i64) -> i64 {
         let [first, last] = self.times_ps.map(i128::from);
         let [at_first, at_last] = self.shifts_ps.map(i128::from);
@@ -81,11 +81,11 @@ impl ClockLine {
     }
 }
 
-/// The rows of table `chunks`: one for each chunk of payload in each round that was planned, or begun where
-/// others end the job. What `driver` does not measure is null.
+/// Rows of table `chunks`: one per payload chunk and round, for all planned rounds, or for those started if
+/// the job is background traffic. Columns that `driver` does not measure are null.
 ///
 /// # Errors
-/// [`RunError`], when streams have not what they should.
+/// [`RunError`], if a stream is invalid.
 pub fn chunk_rows(spec: &RunSpec, halves: Halves<'_>, driver: &str) -> Result<Vec<RecordBatch>, RunError> {
     let jobs = super::super::host_run::jobs_of(spec)?;
     let mut ends = Ends::read(&jobs, halves)?;
@@ -100,7 +100,7 @@ pub fn chunk_rows(spec: &RunSpec, halves: Halves<'_>, driver: &str) -> Result<Ve
     each.collect()
 }
 
-/// A batch with nothing in some columns.
+/// Replaces columns of a batch with nulls.
 fn without(batch: &RecordBatch, columns: &[&str]) -> Result<RecordBatch, ArrowError> {
     let each = batch.schema_ref().fields().iter().zip(batch.columns()).map(|(field, array)| {
         match columns.contains(&field.name().as_str()) {
@@ -116,10 +116,10 @@ fn without(batch: &RecordBatch, columns: &[&str]) -> Result<RecordBatch, ArrowEr
     RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays)
 }
 
-/// A chunk, and how often it was sent before.
+/// Chunk number and pass (how many times it was sent before).
 type Key = (u32, u32);
 
-/// What both ends told.
+/// Records of both ends.
 struct Ends {
     sent: HashMap<Key, SentHalf>,
     received: HashMap<Key, ReceivedHalf>,
@@ -148,7 +148,7 @@ impl Ends {
         Ok(ends)
     }
 
-    /// Payload that had a handshake begins with its announcement.
+    /// With a handshake, a payload chunk starts when its announcement (RTS) was sent.
     fn announce(&mut self, jobs: &Jobs) {
         let is_announcement = |half: &&SentHalf| jobs.message(half.chunk) == Message::Rts;
         let announced: Vec<(Key, i64)> = self
@@ -164,7 +164,7 @@ impl Ends {
         }
     }
 
-    /// In the order of their ends, then of their numbers.
+    /// Rows in order of completion, then of chunk number.
     fn rows(&self, spec: &RunSpec, jobs: &Jobs) -> Vec<ChunkRow> {
         let mut begun: HashMap<u32, u32> = HashMap::new();
         for &(chunk, pass) in self.sent.keys().chain(self.received.keys()) {
@@ -190,7 +190,7 @@ impl Ends {
         let (sent, received) = (self.sent.get(&key), self.received.get(&key));
         let seen = sent.map_or_else(SentCounts::default, |half| half.seen);
         let arrived = received.map_or_else(ReceivedCounts::default, |half| half.seen);
-        // A time before the start is one within the error of the clocks.
+        // A time before the start is within the error of the clocks.
         let time = |ps: i64| u64::try_from(ps).unwrap_or(0);
         ChunkRow {
             job: pair.job,
@@ -231,7 +231,7 @@ impl Ends {
     }
 }
 
-/// Status of a chunk. One with wrong payload has failed, whatever its sender reports.
+/// Status of a chunk. A chunk with wrong payload has failed, even if its sender reports success.
 const fn status(sent: Option<&SentHalf>, is_verified: Option<bool>) -> ChunkStatus {
     match (sent, is_verified) {
         (Some(SentHalf { status: SentStatus::Failed, .. }), _) | (_, Some(false)) => ChunkStatus::Failed,

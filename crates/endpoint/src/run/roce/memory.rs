@@ -1,4 +1,4 @@
-//! The memory of queue pairs.
+//! Memory regions of queue pairs and the pattern that they contain.
 
 use crate::run::share::LocalPair;
 use crate::{Memory, Pattern};
@@ -10,32 +10,33 @@ use std::sync::Arc;
 use transport::Region;
 use units::Seed;
 
-/// The longest region [bytes].
+/// Maximum size of a region [bytes].
 const REGION_BYTES_MAX: u64 = 1 << 20;
-/// Regions of all queue pairs that end at an agent together [bytes]: it is to stay below 100 MB.
+/// Maximum size of all regions of an agent [bytes], to keep the agent below 100 MB.
 const AGENT_BYTES_MAX: u64 = 16 << 20;
-/// Where each begins in the eyes of peers.
+/// Remote address of each region, as peers use it.
 pub(super) const ADDRESS: u64 = 0x1000_0000;
-/// How far the contents of queue pairs with neighbouring numbers are apart: a prime, so that a packet of
-/// another one is not what is expected.
+/// Offset between the patterns of queue pairs with consecutive numbers: a prime, so that a packet of another
+/// queue pair differs from the expected content.
 const PATTERN_STEP: u64 = 4_099;
 
-/// What a peer may write to.
+/// The region of a receiver, writable by its peer.
 pub(super) const fn region(pair: &LocalPair, bytes: u64) -> Region {
     Region { address: ADDRESS, bytes, remote_key: pair.queue_pair.number }
 }
 
-/// The regions of a run: both ends of a queue pair know how long its one is, and what is to be in it.
+/// Size and content of all regions of a run; both ends of a queue pair compute the same values.
 pub(in crate::run) struct Regions {
     mtu_bytes: u64,
     message_bytes: u64,
-    /// By host: queue pairs that end at the agent that plays it.
+    /// By host: number of queue pairs received by its agent.
     ending_at: HashMap<u32, u64>,
     pattern: Arc<[u8]>,
 }
 
 impl Regions {
-    /// `agent_of` tells the agents apart that play the hosts; both ends of a queue pair must hear the same.
+    /// `agent_of` identifies the agent of a host; it must group hosts identically at both ends of a queue
+    /// pair.
     pub(in crate::run) fn new<A: Eq + Hash>(
         jobs: &Jobs,
         spec: &RunSpec,
@@ -59,8 +60,8 @@ impl Regions {
         }
     }
 
-    /// How long the region of a queue pair is: as its longest chunk, if there is room; else whole messages,
-    /// or packets [bytes].
+    /// Size of a queue pair's region: its largest chunk if that fits, otherwise a multiple of the message
+    /// size, or of the MTU [bytes].
     pub(in crate::run) fn of(&self, pair: &LocalPair) -> u64 {
         let pairs = self.ending_at.get(&pair.queue_pair.dst_host.0).copied().unwrap_or(1);
         let most = (AGENT_BYTES_MAX / pairs).clamp(self.mtu_bytes, REGION_BYTES_MAX);
@@ -71,23 +72,23 @@ impl Regions {
         most - most % unit
     }
 
-    /// What the regions of all queue pairs are parts of.
+    /// The pattern buffer that all regions are parts of.
     pub(in crate::run) fn whole(&self) -> Arc<[u8]> {
         Arc::clone(&self.pattern)
     }
 
-    /// What is in the region of a queue pair.
+    /// Content of a queue pair's region.
     pub(in crate::run) fn pattern(&self, pair: &LocalPair) -> Pattern {
         let from = u64::from(pair.queue_pair.number) * PATTERN_STEP % REGION_BYTES_MAX;
         Pattern::new(Arc::clone(&self.pattern), from as usize..(from + self.of(pair)) as usize)
     }
 
-    /// What the sender of a queue pair reads.
+    /// Memory that the sender of a queue pair reads.
     pub(super) fn source(&self, pair: &LocalPair) -> Memory {
         Memory::Shared(self.pattern(pair))
     }
 
-    /// What the receiver of a queue pair has for it.
+    /// Memory that the receiver of a queue pair registers.
     pub(super) fn destination(&self, pair: &LocalPair, verify: bool) -> Memory {
         let bytes = vec![0; self.of(pair) as usize];
         match verify {

@@ -1,4 +1,4 @@
-//! The two ends of a queue pair: from chunks to work requests and back.
+//! Ends of a queue pair: map chunks to work requests and completions to events.
 
 use super::memory::ADDRESS;
 use crate::run::driver::{Event, ReceivedCounts, SentCounts};
@@ -7,20 +7,20 @@ use crate::{Ended, Endpoint, PairId};
 use std::collections::VecDeque;
 use transport::{Counters, PostError, Status, WorkId};
 
-/// Chunks that may arrive before the receiver has looked: it posts receives again as soon as they are taken.
+/// Posted receives per queue pair: chunks that may arrive before the receiver polls and reposts.
 const RECEIVES: usize = 64;
 
-/// The end that sends.
+/// Sending end.
 pub(super) struct SendingPair {
     id: PairId,
     region_bytes: u64,
-    /// Chunks under way, oldest first.
+    /// Chunks in flight, oldest first.
     chunks: VecDeque<UnderWay>,
-    /// What it had seen when the chunk before ended.
+    /// Counters when the previous chunk completed.
     before: Counters,
 }
 
-/// A chunk under way.
+/// A chunk in flight.
 struct UnderWay {
     send: u32,
     /// Its last work request.
@@ -47,7 +47,7 @@ impl SendingPair {
         Ok(())
     }
 
-    /// A work request has ended; tells if a chunk has.
+    /// Handles a completion; returns an event if it is the last of a chunk.
     pub(super) fn on_ended(&mut self, ended: &Ended) -> Option<Event> {
         let chunk = self.chunks.front_mut()?;
         chunk.seen.frames += ended.sent.packets;
@@ -69,11 +69,11 @@ impl SendingPair {
     }
 }
 
-/// The end that receives.
+/// Receiving end.
 pub(super) struct ReceivingPair {
     id: PairId,
     verifies: bool,
-    /// What it had seen when the chunk before had arrived.
+    /// Counters when the previous chunk arrived.
     before: Counters,
     wrong_bytes: u64,
 }
@@ -86,7 +86,7 @@ impl ReceivingPair {
         Self { id, verifies, before: Counters::default(), wrong_bytes: 0 }
     }
 
-    /// A receive has ended: a chunk has arrived, unless the queue pair failed.
+    /// Handles the completion of a receive: a chunk arrived, unless the queue pair failed.
     pub(super) fn on_ended(&mut self, ended: &Ended, endpoint: &mut Endpoint) -> Option<Event> {
         let chunk = ended.completion.immediate.filter(|_| ended.completion.status == Status::Success)?;
         post_receive(endpoint, self.id);
@@ -105,8 +105,8 @@ impl ReceivingPair {
     }
 }
 
-/// Of a chunk's number, which takes no room.
+/// Posts an empty receive, for a chunk number as immediate data.
 fn post_receive(endpoint: &mut Endpoint, id: PairId) {
-    // One that has failed takes none, and nothing more arrives on it.
+    // A failed queue pair rejects it, and receives nothing more.
     let _ = endpoint.post_receive(id, 0..0);
 }

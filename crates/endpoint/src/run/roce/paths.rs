@@ -1,4 +1,4 @@
-//! The paths to peers: whether packets fit, and what to say of one that carries nothing.
+//! Checks the MTU of paths to peers, and describes failed paths.
 
 use super::Roce;
 use crate::path;
@@ -6,16 +6,16 @@ use crate::run::RunError;
 use std::net::Ipv4Addr;
 use transport::Status;
 
-/// Headers of a packet within an IPv4 packet at the most: IP 20, UDP 8, BTH 12, RETH 16, immediate 4, ICRC 4.
+/// Maximum headers of a packet, from the IPv4 header on: IP 20, UDP 8, BTH 12, RETH 16, immediate 4, ICRC 4.
 const HEADERS_BYTES: u32 = 64;
-/// Of those that `ping` adds itself: IP and ICMP.
+/// Headers that `ping` adds itself: IP and ICMP.
 const PING_HEADERS_BYTES: u32 = 28;
 impl Roce {
-    /// That packets fit the paths to the hosts, as far as this one knows them.
+    /// Checks that packets fit the paths to the hosts, as far as their MTU is known.
     pub(super) fn check_paths(&self, hosts: impl Iterator<Item = (u32, Ipv4Addr)>) -> Result<(), RunError> {
         let need = self.spec.transport.mtu_bytes + HEADERS_BYTES;
         for (host, to) in hosts {
-            // Where the host has no route at all, sending shows.
+            // Without a route to the host, sending will fail with a clear error.
             if let Ok(mtu) = path::mtu_bytes(self.settings.address, to)
                 && need > mtu
             {
@@ -25,7 +25,7 @@ impl Roce {
         Ok(())
     }
 
-    /// Says why a queue pair to a peer failed, and what to look at.
+    /// Describes why a queue pair to a peer failed, with a hint.
     pub(super) fn why(&self, peer: Ipv4Addr, status: Status) -> String {
         let mut text = format!("queue pair from {} to {peer}: ", self.settings.address);
         if status != Status::RetryExceeded {

@@ -1,4 +1,4 @@
-//! Where the hosts are, and what may be under way to each.
+//! Addresses of peers, and the send window to each.
 
 use crate::run::RunError;
 use jobs::Jobs;
@@ -7,26 +7,26 @@ use spec::TransportSpec;
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
-/// Windows of all queue pairs that send to a host together take that part of its socket's buffer: the kernel
-/// counts about twice what a packet carries, and bursts of other peers come on top.
+/// Divisor of a receiver's socket buffer: the windows of all its queue pairs together may use a quarter. The
+/// kernel accounts about twice the size of a packet, and bursts of other peers add to it.
 const BUFFER_SHARE: u64 = 4;
-/// The smallest window that this leads to [packets].
+/// Minimum window [packets].
 const WINDOW_MIN: u32 = 8;
 
-/// What peers must know.
+/// Connection data of an agent, sent to its peers.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Address {
     pub(super) address: Ipv4Addr,
     pub(super) port: u16,
-    /// Room of the receiving socket, as the kernel counts.
+    /// Size of the socket's receive buffer as the kernel accounts it.
     pub(super) receive_buffer_bytes: u64,
 }
 
-/// Where the hosts are, and what may be under way to each.
+/// Addresses of all hosts, and the number of queue pairs to each.
 pub(super) struct Peers {
     addresses: BTreeMap<u32, Address>,
-    /// Queue pairs that send to each socket: one for all hosts that an agent plays.
+    /// Number of queue pairs per destination socket, which all hosts of an agent share.
     queue_pairs_to: BTreeMap<(Ipv4Addr, u16), u64>,
 }
 
@@ -53,12 +53,12 @@ impl Peers {
         self.addresses.get(&host).ok_or_else(missing)
     }
 
-    /// Where the agent receives that plays a host: several hosts may have one.
+    /// Socket address of the agent that acts as the host; several hosts may share it.
     pub(super) fn agent_of(&self, host: u32) -> Option<(Ipv4Addr, u16)> {
         self.addresses.get(&host).map(|at| (at.address, at.port))
     }
 
-    /// The largest window with which the packets of all queue pairs find room at a host.
+    /// Window with which the packets of all queue pairs to a host fit into its buffer [packets].
     pub(super) fn window_packets(&self, host: u32, transport: &TransportSpec) -> Result<u32, RunError> {
         let at = self.of(host)?;
         let pairs = self.queue_pairs_to.get(&(at.address, at.port)).copied().unwrap_or(1);

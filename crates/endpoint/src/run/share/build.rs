@@ -1,4 +1,4 @@
-//! From the jobs of a run to the share of some hosts.
+//! Builds the share of some hosts from the jobs of a run.
 
 use super::{Inbound, LocalPair, Order, Outgoing, Process, Share, Times};
 use jobs::Jobs;
@@ -10,7 +10,7 @@ use units::{Instant, Rank, Span, TransferId};
 use workload::{Message, Schedule, Transfer};
 
 impl Share {
-    /// That of some hosts in the jobs of a spec.
+    /// The share of some hosts in the jobs of a spec.
     #[must_use]
     pub fn new(spec: &RunSpec, jobs: &Arc<Jobs>, hosts: &[u32]) -> Self {
         let mut build = Build {
@@ -30,7 +30,7 @@ impl Share {
     }
 }
 
-/// A share in the making.
+/// A share under construction.
 struct Build<'a> {
     jobs: &'a Jobs,
     hosts: HashSet<u32>,
@@ -40,8 +40,7 @@ struct Build<'a> {
     successors: Vec<u32>,
 }
 
-/// The transfers of a job that begin and end here, each with its rank here; by rank, then in the order of the
-/// schedule.
+/// Local transfers of a job, each with its rank; sorted by rank, then in the order of the schedule.
 struct Local {
     outgoing: Vec<(u32, TransferId)>,
     inbound: Vec<(u32, TransferId)>,
@@ -141,7 +140,8 @@ impl Build<'_> {
     }
 }
 
-/// The chunks of transfers, ascending, each with its place: that of the transfer and the part.
+/// Chunks of transfers, ascending, each with its part index: index of the transfer times `parts` plus the
+/// part.
 fn places(first_chunks: impl Iterator<Item = u32>, parts: u32) -> Vec<(u32, u32)> {
     let parts_of =
         |(place, chunk): (u32, u32)| (0..parts).map(move |part| (chunk + part, place * parts + part));
@@ -166,15 +166,16 @@ fn local_transfers(schedule: &Schedule, is_local: &[bool]) -> Local {
     Local { outgoing, inbound }
 }
 
-/// The places, from `first` on, of the transfers of a rank in each phase of a cycle.
+/// Index ranges, starting at `first`, of a rank's transfers in each phase of a cycle.
 fn phase_ranges(schedule: &Schedule, all: &[(u32, TransferId)], rank: u32, first: usize) -> Vec<Range<u32>> {
     let place = |id: u32| (first + all.partition_point(|&each| each < (rank, TransferId(id)))) as u32;
     schedule.phases().map(|phase| place(phase.start)..place(phase.end)).collect()
 }
 
-/// The transfers of each rank that wait for the acknowledgement of the one before, behind that: see
-/// [`Schedule::is_blocking`]. Of one with a handshake the announcement waits, and the next for the payload; a
-/// clearance answers a message of another rank and waits for none.
+/// Pairs of transfers (previous, next) of each rank where the next waits for the acknowledgement of the
+/// previous: see [`Schedule::is_blocking`]. With a handshake, the announcement (RTS) waits for the previous
+/// transfer, and the next transfer waits for the payload. A clearance (CTS) answers another rank's message
+/// and waits for neither.
 fn one_after_another(schedule: &Schedule, outgoing: &[(u32, TransferId)]) -> Vec<(TransferId, TransferId)> {
     let mut pairs = Vec::new();
     let (mut last, mut of): (Option<TransferId>, _) = (None, None);
@@ -192,7 +193,7 @@ fn one_after_another(schedule: &Schedule, outgoing: &[(u32, TransferId)]) -> Vec
     pairs
 }
 
-/// The queue pairs that begin and end on the hosts; `leaving` has the chunks that do, with their places.
+/// Queue pairs with an end on the hosts; `leaving` has the chunks sent from them, with their part indices.
 fn local_pairs(jobs: &Jobs, hosts: &HashSet<u32>, leaving: &[(u32, u32)]) -> (Order, Vec<LocalPair>) {
     let (mut order, mut receivers) = (Order::new(leaving.len()), Vec::new());
     jobs.each_queue_pair(|queue_pair| {

@@ -1,20 +1,20 @@
-//! The queue pairs of a share.
+//! Queue pairs of a share.
 
 use jobs::{Jobs, QueuePair};
 use std::ops::Range;
 
-/// A queue pair that begins or ends here.
+/// A queue pair with an end on a host of this agent.
 #[derive(Clone, Copy, Debug)]
 pub struct LocalPair {
-    /// It, among those of the run.
+    /// The queue pair of the run.
     pub queue_pair: QueuePair,
-    /// Its chunks in a cycle of rounds.
+    /// Number of its chunks per cycle of rounds.
     pub chunks: u32,
-    /// Payload of the largest [bytes].
+    /// Payload of its largest chunk [bytes].
     pub chunk_bytes_max: u64,
 }
 
-/// How long a chunk is, if it is of that queue pair [bytes].
+/// Size of a chunk; `None` if it does not belong to the queue pair [bytes].
 pub(in crate::run) fn planned_bytes(jobs: &Jobs, pair: u32, chunk: u32) -> Option<u64> {
     if chunk >= jobs.chunk_count() {
         return None;
@@ -23,21 +23,21 @@ pub(in crate::run) fn planned_bytes(jobs: &Jobs, pair: u32, chunk: u32) -> Optio
     (queue_pair.number == pair).then_some(chunk.bytes)
 }
 
-/// The order in which the queue pairs that begin here carry their chunks.
+/// Enforces the chunk order of each local sending queue pair.
 #[derive(Debug, Default)]
 pub(super) struct Order {
     pairs: Vec<LocalPair>,
-    /// Where the sends of each pair stand in `sends`, and which of them is next.
+    /// Per pair: its range in `sends`, and the index of the next send.
     ranges: Vec<(Range<u32>, u32)>,
     sends: Vec<u32>,
-    /// Of each send, the pair that carries it.
+    /// Queue pair of each send.
     pair_of: Vec<u32>,
-    /// Of each send, that it may go as soon as those before it on its pair have.
+    /// Whether each send is ready, but may have to wait for earlier sends of its pair.
     is_ready: Vec<bool>,
 }
 
 impl Order {
-    /// Of so many sends, without pairs.
+    /// An order of `sends` sends, without pairs.
     pub(super) fn new(sends: usize) -> Self {
         Self { pair_of: vec![0; sends], is_ready: vec![false; sends], ..Self::default() }
     }
@@ -57,8 +57,7 @@ impl Order {
         &self.pairs
     }
 
-    /// A send may go, as soon as those before it on its pair have; hands all that go now to `go`, each with
-    /// its pair.
+    /// Marks a send as ready; calls `go` with pair and send for each send that has no unready send before it.
     pub(super) fn make_ready(&mut self, send: u32, mut go: impl FnMut(u32, u32)) {
         self.is_ready[send as usize] = true;
         let pair = self.pair_of[send as usize];
@@ -68,7 +67,7 @@ impl Order {
             if !std::mem::take(&mut self.is_ready[head as usize]) {
                 return;
             }
-            // The same again in the next cycle.
+            // Wraps around: the next cycle has the same order.
             *next = if *next + 1 == range.end { range.start } else { *next + 1 };
             go(pair, head);
         }

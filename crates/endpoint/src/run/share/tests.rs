@@ -1,4 +1,4 @@
-//! The shares of all agents of a run, on a network that delivers in any order.
+//! Tests the shares of all agents of a run, with a network that delivers in any order.
 
 use super::*;
 use proptest::prelude::*;
@@ -11,10 +11,10 @@ fn spec() -> RunSpec {
     spec::from_json(include_str!("../../../testdata/run.json")).unwrap()
 }
 
-/// A chunk in a pass.
+/// Chunk and pass.
 type Key = (u32, u32);
 
-/// What the network has of a chunk.
+/// A pending action of the network for a chunk.
 #[derive(Clone, Copy)]
 enum Step {
     Deliver { agent: usize, post: Post },
@@ -68,7 +68,7 @@ impl Lab {
         }
     }
 
-    /// Carries out one step at random; false if there is none.
+    /// Runs one random step; false if there is none.
     fn go_on(&mut self, random: &mut Stream) -> bool {
         if self.steps.is_empty() {
             let Some(due) = self.shares.iter().map(Share::deadline).min().and_then(Instant::if_ever) else {
@@ -80,7 +80,7 @@ impl Lab {
             return true;
         }
         let place = random.below(self.steps.len() as u64) as usize;
-        // Chunks of a queue pair keep their order.
+        // Chunks of one queue pair stay in order.
         let pair = self.pair_of(self.steps[place]);
         let place = (0..=place).find(|&each| self.pair_of(self.steps[each]) == pair).unwrap();
         let at = self.posted.len();
@@ -113,7 +113,7 @@ impl Lab {
         while self.go_on(random) {}
     }
 
-    /// Each chunk was posted once in each pass, after what it waits for.
+    /// Checks that each chunk was posted once in each pass, after its dependencies.
     fn check(&self, spec: &RunSpec) {
         let place: HashMap<Key, usize> = self.posted.iter().enumerate().map(|(at, &key)| (key, at)).collect();
         assert_eq!(place.len(), self.posted.len(), "nothing is posted twice");
@@ -143,7 +143,7 @@ impl Lab {
     }
 }
 
-/// No barrier follows the last round.
+/// The last round is not followed by a barrier.
 fn skipped(job: &spec::JobSpec, schedule: &workload::Schedule, id: TransferId, rounds: u32) -> u32 {
     let of_last = schedule.phase_of(id) / 2 == (rounds - 1) % job.rounds_of_a_cycle();
     u32::from(schedule.message(id) == Message::Barrier && of_last)

@@ -1,37 +1,38 @@
-//! What connections carry.
+//! Byte stream of a connection.
 //!
-//! The end that sends connects, and says in a [`Hello`] which queue pair it is. After it come chunks: a
-//! [`Header`], then the payload. The end that receives sends four bytes back for each chunk that it has
-//! whole: its number. All numbers are in network byte order.
+//! The sender connects and identifies its queue pair with a [`Hello`]. Chunks follow: a [`Header`], then the
+//! payload. The receiver acknowledges each complete chunk with its number (4 bytes). All numbers are in
+//! network byte order.
 //!
-//! Nothing here trusts the peer: bytes may come in any pieces, and what is not as the run has it is refused.
+//! The peer is not trusted: bytes may arrive in segments of any size, and data that does not match the run is
+//! refused.
 
-/// Length of a [`Hello`].
+/// Size of a [`Hello`].
 pub const HELLO_BYTES: usize = 28;
-/// Length of a [`Header`].
+/// Size of a [`Header`].
 pub const HEADER_BYTES: usize = 12;
-/// Length of an acknowledgement.
+/// Size of an acknowledgement.
 pub const ACKNOWLEDGEMENT_BYTES: usize = 4;
-/// Length of a [`Token`].
+/// Size of a [`Token`].
 pub const TOKEN_BYTES: usize = 16;
 
-/// What every hello begins with; its last byte is the version.
+/// First bytes of every hello; the last one is the version.
 const MAGIC: [u8; 8] = *b"fbchunk\x01";
 
-/// Drawn by the end that receives; its peers learn it from the controller.
+/// Random secret of a receiver, which its peers get from the controller.
 pub type Token = [u8; TOKEN_BYTES];
 
-/// The first bytes of a connection.
+/// First message of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hello {
-    /// That of the end that receives.
+    /// Token of the receiver.
     pub token: Token,
     /// Number of the queue pair in the run.
     pub queue_pair: u32,
 }
 
 impl Hello {
-    /// Its bytes.
+    /// Encodes it.
     #[must_use]
     pub fn emit(&self) -> [u8; HELLO_BYTES] {
         let mut bytes = [0; HELLO_BYTES];
@@ -41,7 +42,7 @@ impl Hello {
         bytes
     }
 
-    /// Reads it, if it is one.
+    /// Decodes it; `None` if the magic does not match.
     #[must_use]
     pub fn parse(bytes: &[u8; HELLO_BYTES]) -> Option<Self> {
         let (magic, rest) = bytes.split_first_chunk()?;
@@ -51,17 +52,17 @@ impl Hello {
     }
 }
 
-/// What a chunk begins with.
+/// Header of a chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// Its number in the run.
+    /// Number of the chunk in the run.
     pub chunk: u32,
-    /// Its payload [bytes].
+    /// Payload size [bytes].
     pub bytes: u64,
 }
 
 impl Header {
-    /// Its bytes.
+    /// Encodes it.
     #[must_use]
     pub fn emit(&self) -> [u8; HEADER_BYTES] {
         let mut bytes = [0; HEADER_BYTES];
@@ -70,7 +71,7 @@ impl Header {
         bytes
     }
 
-    /// Reads it; any bytes are one.
+    /// Decodes it; any bytes are valid.
     #[must_use]
     pub fn parse(bytes: &[u8; HEADER_BYTES]) -> Self {
         let [a, b, c, d, length @ ..] = *bytes;
@@ -78,7 +79,7 @@ impl Header {
     }
 }
 
-/// Bytes of a fixed length that may come in pieces.
+/// Reassembly buffer for a field of fixed size.
 #[derive(Clone, Debug)]
 pub struct Collected<const N: usize> {
     bytes: [u8; N],
@@ -92,20 +93,20 @@ impl<const N: usize> Default for Collected<N> {
 }
 
 impl<const N: usize> Collected<N> {
-    /// Nothing of it is there.
+    /// An empty buffer.
     #[must_use]
     pub const fn new() -> Self {
         Self { bytes: [0; N], filled: 0 }
     }
 
-    /// What is still missing.
+    /// Number of missing bytes.
     #[must_use]
     pub const fn missing(&self) -> usize {
         N - self.filled
     }
 
-    /// Takes from the front of `bytes` what is missing; gives all of it once there is nothing missing, and
-    /// begins anew.
+    /// Consumes missing bytes from the front of `bytes`; when complete, returns the field and resets the
+    /// buffer.
     pub fn take(&mut self, bytes: &mut &[u8]) -> Option<[u8; N]> {
         let count = self.missing().min(bytes.len());
         let (taken, rest) = bytes.split_at(count);
@@ -119,59 +120,59 @@ impl<const N: usize> Collected<N> {
     }
 }
 
-/// Why a stream is none of this run.
+/// Error of a stream that does not match the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StreamError {
-    /// A chunk that its queue pair does not carry.
+    /// A chunk of another queue pair.
     #[error("chunk {chunk} is not of this queue pair")]
     Chunk {
-        /// Its number.
+        /// Number of the chunk.
         chunk: u32,
     },
-    /// A chunk that is longer or shorter than planned.
+    /// A chunk whose size differs from the plan.
     #[error("chunk {chunk} of {found} bytes instead of {planned}")]
     Length {
-        /// Its number.
+        /// Number of the chunk.
         chunk: u32,
-        /// Its length [bytes].
+        /// Size in the header [bytes].
         found: u64,
-        /// As it is in the plan [bytes].
+        /// Planned size [bytes].
         planned: u64,
     },
 }
 
-/// Something that a stream has brought.
+/// An element of the received stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Piece<'a> {
-    /// Payload of the present chunk.
+    /// Payload of the current chunk.
     Payload {
-        /// What of it came before [bytes].
+        /// Offset in the chunk [bytes].
         offset: u64,
-        /// The next of it.
+        /// The bytes.
         bytes: &'a [u8],
     },
-    /// A chunk is whole.
+    /// A chunk is complete.
     End {
-        /// Its number.
+        /// Number of the chunk.
         chunk: u32,
     },
 }
 
-/// The chunks of a connection, as its bytes come.
+/// Incremental decoder of a connection's chunks.
 #[derive(Clone, Debug, Default)]
 pub struct Chunks {
     header: Collected<HEADER_BYTES>,
-    /// The present chunk, and what of it has come [bytes].
+    /// The current chunk, and how much of it has arrived [bytes].
     present: Option<(Header, u64)>,
 }
 
 impl Chunks {
-    /// Takes in the next bytes and hands on what they bring.
+    /// Decodes the next bytes and passes their elements to `visit`.
     ///
-    /// `planned` says how long a chunk is, if it is of this connection.
+    /// `planned` returns the size of a chunk, if it belongs to this connection.
     ///
     /// # Errors
-    /// [`StreamError`]; nothing that comes after it has a meaning.
+    /// [`StreamError`]; the stream cannot be decoded any further.
     pub fn take(
         &mut self,
         mut bytes: &[u8],
@@ -223,7 +224,7 @@ mod tests {
         (0..).zip(lengths).flat_map(chunk).collect()
     }
 
-    /// The chunks that come of a stream in pieces, each with its payload.
+    /// Chunks decoded from a segmented stream, each with its payload.
     fn taken(pieces: &[&[u8]], lengths: &[usize]) -> Result<Vec<(u32, Vec<u8>)>, StreamError> {
         let (mut chunks, mut ended, mut payload) = (Chunks::default(), Vec::new(), Vec::new());
         for piece in pieces {

@@ -1,5 +1,5 @@
-//! How the connections of a run come about: each queue pair's sending end connects and says which one it is;
-//! whoever else comes is refused.
+//! Establishes the connections of a run: the sender of each queue pair connects and identifies it; other
+//! connections are refused.
 
 use super::frames::{Collected, HELLO_BYTES, Hello, Token};
 use super::poller::Poller;
@@ -12,14 +12,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 use units::Span;
 
-/// The listener among those that are waited for.
+/// Poller key of the listener.
 const LISTENER: u64 = u64::MAX;
-/// So often it is looked whether the other side of the meeting has failed.
+/// Interval of checking whether the connecting side has failed.
 const LOOK_EVERY: Span = Span::from_us(10_000);
-/// Connections that may be without a hello at once, beside those that are waited for.
+/// Maximum connections without a hello, in addition to the number still expected.
 const STRANGERS_MAX: usize = 64;
 
-/// A queue pair that begins here.
+/// An outgoing connection: a queue pair that sends from here.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Call {
     pub(super) host: u32,
@@ -27,7 +27,7 @@ pub(super) struct Call {
     pub(super) hello: Hello,
 }
 
-/// A queue pair that ends here.
+/// An expected incoming connection: a queue pair that receives here.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Guest {
     pub(super) queue_pair: u32,
@@ -35,19 +35,19 @@ pub(super) struct Guest {
     pub(super) from: Ipv4Addr,
 }
 
-/// Connections in the order of calls and guests.
+/// Established connections, in the order of calls and guests.
 pub(super) struct Met {
     pub(super) calls: Vec<TcpStream>,
     pub(super) guests: Vec<TcpStream>,
-    /// Connections that nobody expected.
+    /// Number of unexpected connections.
     pub(super) refused: u64,
 }
 
-/// Makes all connections.
+/// Establishes all connections.
 pub(super) fn meet(door: &Door<'_>, calls: &[Call], guests: &[Guest]) -> Result<Met, RunError> {
     let (until, is_over) = (Instant::now() + PATIENCE, AtomicBool::new(false));
     std::thread::scope(|scope| {
-        // Peers connect to this host while it connects to them, and none waits for the other.
+        // Hosts accept and connect concurrently; otherwise they would wait for each other.
         let accepting = scope.spawn(|| Accepting::new(door, guests)?.accept_all(until, &is_over));
         let connected: Result<Vec<_>, _> = calls.iter().map(|call| connect(call, door, until)).collect();
         is_over.store(connected.is_err(), Ordering::Relaxed);
@@ -57,7 +57,7 @@ pub(super) fn meet(door: &Door<'_>, calls: &[Call], guests: &[Guest]) -> Result<
     })
 }
 
-/// Where guests come in.
+/// The listener and the conditions of accepting.
 #[derive(Clone, Copy)]
 pub(super) struct Door<'a> {
     pub(super) listener: &'a TcpListener,
@@ -73,29 +73,29 @@ fn connect(call: &Call, door: &Door<'_>, until: Instant) -> Result<TcpStream, Ru
         other => other,
     };
     let stream = socket::connect(call.to, door.settings, until).map_err(failed)?;
-    // The buffer of a new connection has room for it.
+    // The send buffer of a new connection has room for it.
     (&stream).write_all(&call.hello.emit()).map_err(|error| failed(error.into()))?;
     Ok(stream)
 }
 
-/// A connection that has not said all of its hello.
+/// An accepted connection that has not sent a complete hello.
 struct Stranger {
     stream: TcpStream,
     from: Ipv4Addr,
     hello: Collected<HELLO_BYTES>,
 }
 
-/// Takes in guests.
+/// Accepts incoming connections.
 struct Accepting<'a> {
     door: &'a Door<'a>,
     guests: &'a [Guest],
-    /// By queue pair, which guest it is.
+    /// Index of the guest, by queue pair.
     places: HashMap<u32, usize>,
     arrived: Vec<Option<TcpStream>>,
     missing: usize,
     poller: Poller,
     strangers: HashMap<u64, Stranger>,
-    /// Connections so far.
+    /// Number of connections accepted so far; the next poller key.
     count: u64,
     refused: u64,
 }
@@ -117,7 +117,7 @@ impl<'a> Accepting<'a> {
         })
     }
 
-    /// Until all are there, the time is up or somebody says that it is over.
+    /// Accepts until all guests are connected, the time is up or `is_over` is set.
     fn accept_all(mut self, until: Instant, is_over: &AtomicBool) -> Result<(Vec<TcpStream>, u64), RunError> {
         let mut ready = Vec::new();
         while self.missing > 0 && !is_over.load(Ordering::Relaxed) {
@@ -141,7 +141,7 @@ impl<'a> Accepting<'a> {
             let (stream, from) = match self.door.listener.accept() {
                 Ok(accepted) => accepted,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
-                // One that was given up before it was accepted (accept(2)).
+                // The peer closed the connection before it was accepted (accept(2)).
                 Err(error) if is_of_the_peer(&error) => continue,
                 Err(error) => return Err(error.into()),
             };
@@ -158,7 +158,7 @@ impl<'a> Accepting<'a> {
         }
     }
 
-    /// Reads what a stranger says; one that says something else than a guest is gone.
+    /// Reads from a connection without a complete hello; closes it if the hello is not from a guest.
     fn listen_to(&mut self, key: u64) -> Result<(), RunError> {
         let Some(stranger) = self.strangers.get_mut(&key) else { return Ok(()) };
         let Some(said) = stranger.said() else { return Ok(()) };
@@ -175,7 +175,7 @@ impl<'a> Accepting<'a> {
         Ok(())
     }
 
-    /// Which guest has that hello, if any at that address.
+    /// Index of the guest with that hello and address.
     fn place_of(&self, hello: Hello, from: Ipv4Addr) -> Option<usize> {
         let place = *self.places.get(&hello.queue_pair)?;
         (hello.token == self.door.token && self.guests[place].from == from).then_some(place)
@@ -195,12 +195,12 @@ impl<'a> Accepting<'a> {
 }
 
 impl Stranger {
-    /// Its hello, once it is whole, or none where there will be none; nothing as long as there may be.
+    /// Reads the hello: `None` while incomplete, `Some(None)` if it is invalid or the connection is closed.
     #[expect(clippy::option_option, reason = "not yet, never, and what it said")]
     fn said(&mut self) -> Option<Option<Hello>> {
         loop {
             let mut buffer = [0; HELLO_BYTES];
-            // No more than that: chunks may follow.
+            // Reads only the hello: chunks may follow.
             match self.stream.read(&mut buffer[..self.hello.missing()]) {
                 Ok(0) => return Some(None),
                 Ok(count) => {
@@ -233,7 +233,7 @@ mod tests {
         Settings::from_json(text).unwrap()
     }
 
-    /// Connects from an address, says something and hears whether the other end hangs up.
+    /// Connects from an address, sends bytes and returns whether the other end closes the connection.
     fn is_hung_up(from: &str, to: SocketAddrV4, says: &[u8]) -> bool {
         let settings = Settings { address: from.parse().unwrap(), ..settings() };
         let stream = socket::connect(to, &settings, Instant::now() + PATIENCE).unwrap();
@@ -275,7 +275,7 @@ mod tests {
             assert_eq!(accepted.0[0].peer_addr().unwrap(), SocketAddr::V4(from));
             accepted
         });
-        // Who hung up halfway counts when that is seen.
+        // A connection closed halfway is counted once that is noticed.
         assert!((arrived.len(), refused) == (2, 6) || refused == 7, "{refused}");
     }
 

@@ -1,4 +1,4 @@
-//! Waits for sockets (`epoll`).
+//! Readiness of sockets (`epoll`).
 
 use rustix::event::{PollFd, PollFlags, Timespec, epoll, poll};
 use rustix::io::Errno;
@@ -7,24 +7,24 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
 use units::Span;
 
-/// Taken at once.
+/// Events per call.
 const EVENTS: usize = 256;
 const AT_ONCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
 
-/// What has happened at a socket since it was told last.
+/// Readiness of a socket since the last report.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ready {
-    /// Which socket.
+    /// Key of the socket.
     pub(super) key: u64,
-    /// Something came, or nothing will any more.
+    /// Data has arrived, or the connection has ended.
     pub(super) can_read: bool,
-    /// There is room again, or nothing can be sent any more.
+    /// The send buffer has room, or the connection has ended.
     pub(super) can_write: bool,
-    /// Nothing more comes after what is there.
+    /// The peer has closed its sending direction.
     pub(super) is_closing: bool,
 }
 
-/// Sockets that are waited for.
+/// A set of polled sockets.
 pub(super) struct Poller {
     epoll: OwnedFd,
     told: Vec<Ready>,
@@ -36,8 +36,8 @@ impl Poller {
         Ok(Self { epoll, told: Vec::with_capacity(EVENTS) })
     }
 
-    /// Tells once of each change of a socket, not for as long as it lasts: whoever is told reads or writes
-    /// until the socket has no more.
+    /// Adds a socket. Readiness is edge-triggered: after a report, read or write until the socket would
+    /// block.
     pub(super) fn add(&self, socket: impl AsFd, key: u64) -> io::Result<()> {
         use epoll::EventFlags as Flags;
         let flags = Flags::IN | Flags::OUT | Flags::RDHUP | Flags::ET;
@@ -48,10 +48,10 @@ impl Poller {
         Ok(epoll::delete(&self.epoll, socket)?)
     }
 
-    /// What has happened; waits for it no longer than `patience`.
+    /// Returns ready sockets; waits at most `patience` for one.
     pub(super) fn wait(&mut self, patience: Span) -> io::Result<impl Iterator<Item = Ready>> {
         if patience > Span::ZERO {
-            // The timeout of `epoll_wait` is in milliseconds.
+            // `ppoll` has a resolution of nanoseconds; the timeout of `epoll_wait` is in milliseconds.
             let nanoseconds = patience.0.div_ceil(1_000);
             let timeout = Timespec {
                 tv_sec: (nanoseconds / 1_000_000_000) as i64,

@@ -1,4 +1,4 @@
-//! The end of a connection that takes chunks and acknowledges them.
+//! Receiving end of a connection: reads chunks and sends acknowledgements.
 
 use super::frames::{Chunks, Piece};
 use crate::memory::differences;
@@ -9,27 +9,27 @@ use rustix::net::{SendFlags, send};
 use std::io::{self, ErrorKind, Read};
 use std::net::TcpStream;
 
-/// While so much of acknowledgements is unsent, nothing more is read: a peer that sends takes them [bytes].
+/// Limit of unsent acknowledgements beyond which reading stops, until the peer reads them [bytes].
 const UNSENT_BYTES_MAX: usize = 1 << 16;
 
-/// A connection of a queue pair that ends here.
+/// A connection of a queue pair that receives here.
 pub(super) struct Receiver {
     stream: TcpStream,
-    /// What chunks are to be made of, where somebody looks: it again and again.
+    /// Expected content of chunks, repeated, if verified.
     expected: Option<Pattern>,
     chunks: Chunks,
     wrong: Wrong,
-    /// Acknowledgements that the kernel has not taken.
+    /// Acknowledgements not yet accepted by the kernel.
     unsent: Vec<u8>,
-    /// The peer sends no more.
+    /// The peer has closed its sending direction.
     is_closing: bool,
 }
 
-/// Bytes that are not what they were to be.
+/// Count of bytes that differ from the expected ones.
 #[derive(Clone, Copy, Debug, Default)]
 struct Wrong {
     bytes: u64,
-    /// Those before the present chunk.
+    /// Count before the current chunk.
     before: u64,
 }
 
@@ -43,15 +43,15 @@ impl Receiver {
         self.wrong.bytes
     }
 
-    /// The peer sends no more than what is there.
+    /// Notes that the peer has closed its sending direction.
     pub(super) const fn close(&mut self) {
         self.is_closing = true;
     }
 
-    /// Takes in what one call gives; tells whether there may be more.
+    /// Reads once; returns whether more data may be available.
     ///
     /// # Errors
-    /// When the connection has ended, or what came is not of this run (`InvalidData`).
+    /// If the connection has ended, or its data does not match the run (`InvalidData`).
     pub(super) fn read(
         &mut self,
         buffer: &mut [u8],
@@ -87,11 +87,11 @@ impl Receiver {
         });
         taken.map_err(|error| io::Error::new(ErrorKind::InvalidData, error))?;
         self.acknowledge()?;
-        // What a buffer had room for was all, but for the end.
+        // A partly filled buffer means that the socket is empty, unless the end of the stream follows.
         Ok(count == buffer.len() || self.is_closing)
     }
 
-    /// Sends acknowledgements as far as the kernel takes them; tells whether it has taken some.
+    /// Sends acknowledgements as far as the kernel accepts them; returns whether any were sent.
     pub(super) fn acknowledge(&mut self) -> io::Result<bool> {
         let mut sent = 0;
         while sent < self.unsent.len() {
@@ -107,7 +107,7 @@ impl Receiver {
     }
 }
 
-/// How many bytes of a chunk, from `offset` on, are not those of a region again and again.
+/// Number of bytes of a chunk, from `offset` on, that differ from the repeated content of a region.
 fn differences_from(mut found: &[u8], offset: u64, region: &[u8]) -> u64 {
     let mut start = (offset % region.len() as u64) as usize;
     let mut wrong_bytes = 0;
@@ -141,7 +141,7 @@ mod tests {
         Pattern::new((0..=255).collect(), from..from + 100)
     }
 
-    /// Chunks of those lengths, from one end to the other and back.
+    /// Sends chunks of those lengths over a connection; returns the receiver's events and wrong bytes.
     fn exchanged(lengths: &[u64], sent: Pattern, expected: Pattern) -> (Vec<Event>, u64) {
         let ([one, other], clock) = (connection(), Clock::start());
         let (mut sender, mut receiver) = (Sender::new(one, sent), Receiver::new(other, Some(expected)));

@@ -1,4 +1,4 @@
-//! The end of a connection that sends chunks and takes acknowledgements.
+//! Sending end of a connection: writes chunks and reads acknowledgements.
 
 use super::frames::{ACKNOWLEDGEMENT_BYTES, Collected, HEADER_BYTES, Header};
 use crate::run::driver::{Event, SentCounts};
@@ -10,26 +10,26 @@ use std::collections::VecDeque;
 use std::io::{self, ErrorKind, IoSlice, Read};
 use std::net::TcpStream;
 
-/// Most pieces of a call.
+/// Maximum slices per call.
 const SLICES: usize = 64;
-/// Acknowledgements are read in pieces of that length [bytes].
+/// Buffer size for reading acknowledgements [bytes].
 const READ_BYTES: usize = 4_096;
 
-/// A connection of a queue pair that begins here.
+/// A connection of a queue pair that sends from here.
 pub(super) struct Sender {
     stream: TcpStream,
-    /// What chunks are made of: it again and again.
+    /// Content of chunks, repeated.
     region: Pattern,
-    /// Chunks that are not acknowledged, oldest first.
+    /// Chunks not yet acknowledged, oldest first.
     chunks: VecDeque<UnderWay>,
-    /// The first of them that is not written whole.
+    /// Index of the first chunk that is not completely written.
     next: usize,
-    /// What of that is written, its header included [bytes].
+    /// Bytes written of that chunk, including its header.
     written: u64,
     acknowledgement: Collected<ACKNOWLEDGEMENT_BYTES>,
 }
 
-/// A chunk that is not acknowledged.
+/// A chunk that is not acknowledged yet.
 struct UnderWay {
     send: u32,
     chunk: u32,
@@ -38,12 +38,12 @@ struct UnderWay {
 }
 
 impl UnderWay {
-    /// With its header.
+    /// Size including the header [bytes].
     const fn length(&self) -> u64 {
         HEADER_BYTES as u64 + self.bytes
     }
 
-    /// What comes from that byte on, in one piece.
+    /// The longest contiguous slice that starts at byte `from`.
     fn piece<'a>(&'a self, from: u64, region: &'a [u8]) -> &'a [u8] {
         let Some(offset) = from.checked_sub(HEADER_BYTES as u64) else {
             return &self.header[from as usize..];
@@ -55,12 +55,12 @@ impl UnderWay {
     }
 }
 
-/// What came of a call.
+/// Result of a write.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Written {
-    /// Payload that the kernel has taken [bytes].
+    /// Payload accepted by the kernel [bytes].
     pub(super) payload_bytes: u64,
-    /// It takes no more for now.
+    /// The send buffer is full.
     pub(super) is_full: bool,
 }
 
@@ -79,17 +79,17 @@ impl Sender {
         self.chunks.push_back(UnderWay { send, chunk, header: Header { chunk, bytes }.emit(), bytes });
     }
 
-    /// Something is to be written.
+    /// Whether anything remains to be written.
     pub(super) fn has_work(&self) -> bool {
         self.next < self.chunks.len()
     }
 
-    /// Writes what one call takes, at most about `most` bytes.
+    /// Writes with one call, at most about `most` bytes.
     pub(super) fn write(&mut self, most: usize) -> io::Result<Written> {
         let mut slices = [IoSlice::new(&[]); SLICES];
         let (count, bytes) = self.gather(&mut slices, most);
         let mut control = SendAncillaryBuffer::default();
-        // A peer that is gone is no signal for this process.
+        // A closed connection must not raise SIGPIPE.
         let sent = match sendmsg(&self.stream, &slices[..count], &mut control, SendFlags::NOSIGNAL) {
             Ok(sent) => sent,
             Err(Errno::AGAIN) => 0,
@@ -99,7 +99,7 @@ impl Sender {
         Ok(Written { payload_bytes: self.advance(sent as u64), is_full: sent < bytes })
     }
 
-    /// What is next, and how much it is.
+    /// Fills `slices` with the next data; returns their number and total size.
     fn gather<'a>(&'a self, slices: &mut [IoSlice<'a>; SLICES], most: usize) -> (usize, usize) {
         let (mut count, mut bytes, mut from) = (0, 0, self.written);
         for chunk in self.chunks.range(self.next..) {
@@ -117,7 +117,7 @@ impl Sender {
         (count, bytes)
     }
 
-    /// So much is written; tells how much of it was payload [bytes].
+    /// Advances by `bytes` written; returns the payload among them [bytes].
     fn advance(&mut self, mut bytes: u64) -> u64 {
         let mut payload_bytes = 0;
         while bytes > 0 {
@@ -134,10 +134,10 @@ impl Sender {
         payload_bytes
     }
 
-    /// Takes in acknowledgements.
+    /// Reads acknowledgements.
     ///
     /// # Errors
-    /// When the connection has ended, or what came is no acknowledgement of what is under way.
+    /// If the connection has ended, or an acknowledgement does not match the oldest chunk.
     pub(super) fn read(&mut self, clock: Clock, events: &mut Vec<Event>) -> io::Result<()> {
         let mut buffer = [0; READ_BYTES];
         loop {
@@ -156,7 +156,7 @@ impl Sender {
         }
     }
 
-    /// A chunk is acknowledged: the oldest, if it is written whole.
+    /// Removes the acknowledged chunk: the oldest, if it is completely written.
     fn acknowledged(&mut self, number: u32) -> Option<u32> {
         let UnderWay { send, chunk, .. } = *self.chunks.front().filter(|_| self.next > 0)?;
         if chunk != number {
@@ -167,7 +167,7 @@ impl Sender {
         Some(send)
     }
 
-    /// What is under way has failed.
+    /// Reports all unacknowledged chunks as failed.
     pub(super) fn failed(self, events: &mut Vec<Event>) {
         let seen = SentCounts::default();
         events.extend(self.chunks.iter().map(|chunk| Event::Failed { send: chunk.send, seen }));

@@ -1,4 +1,4 @@
-//! Sockets, and what the kernel tells of them.
+//! TCP sockets: options, connecting and kernel statistics.
 
 use crate::run::{RunError, Settings};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -11,12 +11,12 @@ use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpListener, TcpStream};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::time::{Duration, Instant};
 
-/// Connections that wait to be accepted; the host may allow fewer (`net.core.somaxconn`).
+/// Maximum pending connections; the host may allow fewer (`net.core.somaxconn`).
 const BACKLOG: i32 = 4_096;
-/// Descriptors that a process needs beside its connections.
+/// File descriptors that the process needs besides its connections.
 const OTHER_DESCRIPTORS: u64 = 128;
 
-/// A listening socket, and where it is.
+/// A listening socket and its address.
 pub(super) fn listen(settings: &Settings) -> Result<(TcpListener, SocketAddrV4), RunError> {
     let socket = socket()?;
     sockopt::set_socket_reuseaddr(&socket, true).map_err(io::Error::from)?;
@@ -35,11 +35,11 @@ fn socket() -> io::Result<OwnedFd> {
     Ok(net::socket_with(AddressFamily::INET, SocketType::STREAM, flags, None)?)
 }
 
-/// Connects, from the address of the settings and any port.
+/// Connects from the address of the settings and any port.
 pub(super) fn connect(to: SocketAddrV4, settings: &Settings, until: Instant) -> Result<TcpStream, RunError> {
     let socket = socket()?;
     set_options(&socket, settings)?;
-    // A port is taken for one peer, not for all of them: there are not enough for many connections else.
+    // Allows the same local port for several peers; otherwise ports would run out with many connections.
     let name = libc::IP_BIND_ADDRESS_NO_PORT;
     set_integer(&socket, libc::IPPROTO_IP, name, 1)?;
     net::bind(&socket, &SocketAddrV4::new(settings.address, 0)).map_err(io::Error::from)?;
@@ -55,7 +55,7 @@ pub(super) fn connect(to: SocketAddrV4, settings: &Settings, until: Instant) -> 
     }
 }
 
-/// Waits until a socket can do something.
+/// Waits until a socket is ready.
 pub(super) fn wait_for(socket: &impl std::os::fd::AsFd, flags: PollFlags, until: Instant) -> io::Result<()> {
     loop {
         let left = until.saturating_duration_since(Instant::now());
@@ -69,7 +69,7 @@ pub(super) fn wait_for(socket: &impl std::os::fd::AsFd, flags: PollFlags, until:
     }
 }
 
-/// What all connections have in common; an accepted one has that of its listener.
+/// Sets options common to all connections; accepted sockets inherit those of the listener.
 fn set_options(socket: &OwnedFd, settings: &Settings) -> Result<(), RunError> {
     let common = || -> rustix::io::Result<()> {
         sockopt::set_tcp_nodelay(socket, true)?;
@@ -89,14 +89,14 @@ fn set_options(socket: &OwnedFd, settings: &Settings) -> Result<(), RunError> {
     }
 }
 
-/// What a host says of a congestion control that it has not.
+/// Error for a congestion control that the host does not have.
 fn refused(name: &str, error: Errno) -> RunError {
     let list = "/proc/sys/net/ipv4/tcp_available_congestion_control";
     let known = std::fs::read_to_string(list).unwrap_or_default();
     RunError::Settings(format!("congestion is {name:?} ({error}); allowed here: {}", known.trim()))
 }
 
-/// Sets the code point of what a connection sends from now on.
+/// Sets the DSCP of packets sent from now on.
 pub(super) fn set_dscp(stream: &TcpStream, dscp: u8) -> io::Result<()> {
     Ok(sockopt::set_ip_tos(stream, dscp << 2)?)
 }
@@ -109,7 +109,7 @@ fn set_integer(socket: &OwnedFd, level: i32, name: i32, value: i32) -> io::Resul
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Sees to it that so many connections find descriptors.
+/// Raises the limit of open files for `count` connections if necessary.
 pub(super) fn allow_connections(count: usize) -> Result<(), RunError> {
     let needed = count as u64 + OTHER_DESCRIPTORS;
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
@@ -124,7 +124,7 @@ pub(super) fn allow_connections(count: usize) -> Result<(), RunError> {
     Ok(setrlimit(Resource::Nofile, Rlimit { current: Some(needed), maximum }).map_err(io::Error::from)?)
 }
 
-/// What the kernel says of its connections together (`TCP_INFO`).
+/// Kernel statistics summed over connections (`TCP_INFO`).
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Totals {
     pub(super) segments: u64,
@@ -137,7 +137,7 @@ pub(super) struct Totals {
 }
 
 impl Totals {
-    /// Adds a connection; nothing of one of which the kernel does not tell.
+    /// Adds a connection, if its statistics are available.
     pub(super) fn add(&mut self, stream: &TcpStream) {
         let Some(info) = info(stream) else { return };
         self.segments += u64::from(info.tcpi_data_segs_out);
@@ -151,9 +151,9 @@ impl Totals {
     }
 }
 
-/// What an older kernel does not know stays 0.
+/// `TCP_INFO` of a connection; fields unknown to an older kernel are 0.
 fn info(stream: &TcpStream) -> Option<libc::tcp_info> {
-    // SAFETY: all zero is a valid value of this plain structure of C.
+    // SAFETY: all zeros is a valid value of this plain C structure.
     let mut info: libc::tcp_info = unsafe { mem::zeroed() };
     let mut bytes = mem::size_of_val(&info) as libc::socklen_t;
     let place = (&raw mut info).cast();
@@ -164,7 +164,7 @@ fn info(stream: &TcpStream) -> Option<libc::tcp_info> {
     (result == 0).then_some(info)
 }
 
-/// How long [`connect`] and its like may take.
+/// Time limit of [`connect`] and of accepting connections.
 pub(super) const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The address of a peer.

@@ -1,4 +1,4 @@
-//! Which adapter, port and GID.
+//! Selection of adapter, port and GID, and conversion of plan parameters to those of adapters.
 
 use crate::verbs::{Device, GidAt, Port, Timing, Verbs, VerbsError};
 use jobs::QueuePair;
@@ -7,21 +7,21 @@ use std::net::Ipv4Addr;
 use std::sync::Arc;
 use units::Span;
 
-/// The unit of timeouts (IBTA vol. 1, 11.2.5.2).
+/// Unit of timeouts (IBTA vol. 1, 11.2.5.2).
 const TIMEOUT_UNIT: Span = Span(4_096_000);
-/// The most that three bits hold.
+/// Maximum retry count: a field of three bits.
 const RETRIES_MAX: u32 = 7;
-/// ECT(0) (RFC 3168, 5): switches may mark instead of drop.
+/// ECT(0) (RFC 3168, 5): permits switches to mark instead of drop.
 const ECT_0: u8 = 0b10;
 
-/// The port of an adapter that has an address.
+/// An adapter's port with the GID of the local address.
 pub(super) struct Adapter {
     pub(super) device: Arc<Device>,
     pub(super) port: Port,
     pub(super) gid: GidAt,
 }
 
-/// Why no adapter of this host can be used, from that address if one is given; nothing if one can.
+/// Why no adapter of this host is usable (with that address, if given); empty if one is.
 pub(in crate::run) fn why_not(address: Option<Ipv4Addr>) -> String {
     let tried = match address {
         Some(address) => Adapter::choose(address, None, None).map(drop),
@@ -31,7 +31,7 @@ pub(in crate::run) fn why_not(address: Option<Ipv4Addr>) -> String {
 }
 
 impl Adapter {
-    /// The port with an address, of a device and by a GID if they are given.
+    /// Finds the port with a GID of the address, restricted to a device and a GID index if given.
     pub(super) fn choose(
         address: Ipv4Addr,
         device: Option<&str>,
@@ -69,7 +69,7 @@ impl Adapter {
         Err(VerbsError::NoGid { devices: names(&devices), address, at, found })
     }
 
-    /// That the packets of a plan fit.
+    /// Checks that the port supports the plan's MTU.
     pub(super) fn check_mtu(&self, mtu_bytes: u32) -> Result<(), SpecError> {
         if mtu_bytes <= self.port.mtu_bytes && mtu_bytes.is_power_of_two() && mtu_bytes >= 256 {
             return Ok(());
@@ -83,30 +83,31 @@ impl Adapter {
     }
 }
 
-/// When and how often adapters send again: the shortest timeout of theirs that is no shorter than asked for, and
-/// as many retries as they can.
+/// Retransmission parameters: the shortest timeout of adapters that is not below the requested one, and the
+/// retry count, limited to that of adapters.
 pub(super) fn timing(transport: &TransportSpec, timeout_min: Span) -> Timing {
     let wanted = Span(transport.timeout_ps).max(timeout_min);
     Timing { timeout_exponent: exponent_of(wanted), retries: transport.retry_count.min(RETRIES_MAX) as u8 }
 }
 
-/// The least exponent of a timeout that is no shorter. 0 would be none at all: a lost packet would stall for good.
+/// Smallest exponent with a timeout of at least `wanted`. 0 means no timeout: a lost packet would stall
+/// forever.
 fn exponent_of(wanted: Span) -> u8 {
     (1..31).find(|&exponent| timeout(exponent) >= wanted).unwrap_or(31)
 }
 
-/// What an exponent stands for.
+/// Timeout of an exponent.
 pub(super) const fn timeout(exponent: u8) -> Span {
     Span(TIMEOUT_UNIT.0 << exponent)
 }
 
-/// The traffic class of data.
+/// Traffic class of data: DSCP and ECT(0).
 pub(super) const fn traffic_class(dscp: u8) -> u8 {
     dscp << 2 | ECT_0
 }
 
-/// The flow label from which Linux (`rdma_flow_label_to_udp_sport`), and adapters that follow it, derive the UDP
-/// source port that the plan has for a queue pair. It is never 0, which would leave the choice to them.
+/// Flow label from which Linux (`rdma_flow_label_to_udp_sport`), and adapters that follow it, derive the
+/// plan's UDP source port of a queue pair. Never 0, which would leave the choice to the adapter.
 pub(super) fn flow_label(pair: &QueuePair) -> u32 {
     label_of(pair.udp_source_port())
 }

@@ -1,4 +1,4 @@
-//! Takes in what the adapter says has ended, and waits for it.
+//! Polls completions of the adapter, and waits for them.
 
 use super::{IS_RECEIVER, PLACE_SHIFT, RdmaVerbs};
 use crate::run::driver::Event;
@@ -7,11 +7,11 @@ use crate::verbs::{AT_ONCE, Completion, Ended};
 use std::io;
 use units::{Instant, Span};
 
-/// So long it looks for completions again and again before it sleeps: a wake-up takes as long.
+/// Busy-polling time before sleeping: about the duration of a wake-up.
 const SPIN: Span = Span::from_us(20);
 
 impl RdmaVerbs {
-    /// Takes in what has ended.
+    /// Polls completions once and handles them.
     pub(super) fn collect(&mut self, events: &mut Vec<Event>) -> io::Result<()> {
         let Some(made) = &self.made else { return Ok(()) };
         self.ended.clear();
@@ -28,7 +28,7 @@ impl RdmaVerbs {
         Ok(())
     }
 
-    /// Takes in what was seen to have ended.
+    /// Handles polled completions.
     fn take(&mut self, seen: Instant, events: &mut Vec<Event>) -> io::Result<()> {
         if let Some(stamps) = &mut self.stamps {
             stamps.keep(seen);
@@ -104,13 +104,13 @@ impl RdmaVerbs {
         if id & IS_RECEIVER == 0 {
             self.fail(place, &why, events);
         } else if self.why_failed.is_empty() {
-            // Its sender tells what becomes of chunks.
+            // The sender reports the fate of chunks.
             let number = self.receivers.get(place as usize).map_or(0, |receiver| receiver.number);
             self.why_failed = format!("receiving on queue pair {number}: {why}");
         }
     }
 
-    /// Looks for a while whether something has ended, then sleeps until it has.
+    /// Polls completions for a while, then sleeps until the next one.
     pub(super) fn wait(&mut self, patience: Span, events: &mut Vec<Event>) -> io::Result<()> {
         let began = self.clock.now();
         while self.clock.now().since(began) < SPIN.min(patience) {

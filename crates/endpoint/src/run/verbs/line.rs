@@ -1,69 +1,68 @@
-//! A counter of a device on the host's monotonic clock: a straight line through readings of both.
+//! Linear fit of a device's counter to the host's monotonic clock.
 //!
-//! Between readings the line goes on as it was, and the next reading tells by how much that was wrong: so the
-//! error of every time that it has given is known afterwards. How far a time may be off until then follows from
-//! what clocks can do: crystals are off by 100 ppm at most, and Linux slews its clock by 500 ppm at most
-//! (adjtimex(2)).
+//! Between readings of both clocks the line is extrapolated; the next reading shows the error, so the error
+//! of every time already returned becomes known. Until then it is bounded by the tolerances of clocks:
+//! crystals deviate by 100 ppm at most, and Linux slews its clock by 500 ppm at most (adjtimex(2)).
 
 use std::collections::VecDeque;
 use units::{Instant, Span};
 
-/// Two clocks differ by no more than one part in so many: 1,000 ppm.
+/// Maximum relative drift of the two clocks, as a divisor: 1,000 ppm.
 const ONE_PART_IN: u64 = 1_000;
-/// The slope is measured where that is known to one part in so many: 100 ppm, what the device says itself.
+/// Accuracy required to measure the slope, as a divisor: 100 ppm, that of the device's nominal frequency.
 const SLOPE_ONE_PART_IN: u64 = 10_000;
-/// Over so long the slope is measured.
+/// Period over which the slope is measured.
 const WINDOW: Span = Span::from_us(1_000_000);
 
-/// Both clocks at once.
+/// Simultaneous reading of both clocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Reading {
     /// The device's counter.
     pub(super) ticks: u64,
-    /// In the middle of the time that reading it took.
+    /// Midpoint of the reading's duration.
     pub(super) at: Instant,
-    /// Half of that time: by so much `at` may be wrong.
+    /// Half of that duration: maximum error of `at`.
     pub(super) half: Span,
 }
 
-/// The line.
+/// Linear fit of a device counter to the monotonic clock.
 #[derive(Debug)]
 pub(super) struct Line {
     bits: u32,
-    /// The length of a tick [ps / 2^32].
+    /// Duration of a tick [ps / 2^32].
     slope: u64,
-    /// Those that the slope follows from, each with the ticks since the first of all.
+    /// Readings used for the slope, each with its ticks since the first reading.
     readings: VecDeque<(i64, Reading)>,
     last: (i64, Reading),
-    /// It has given a time since the last reading.
+    /// Whether it has converted a time since the last reading.
     is_used: bool,
     error: Span,
 }
 
 impl Line {
-    /// One of a counter with so many bits and that frequency [kHz].
+    /// A fit for a counter with this width and nominal frequency [kHz].
     pub(super) fn new(first: Reading, bits: u32, khz: u64) -> Self {
         let slope = ((1_000_000_000 << 32) / u128::from(khz)) as u64;
         let last = (0, first);
         Self { bits, slope, readings: [last].into(), last, is_used: false, error: Span::ZERO }
     }
 
-    /// To how much the times that it has given are known.
+    /// Maximum error of the times returned so far.
     pub(super) const fn error(&self) -> Span {
         self.error
     }
 
-    /// The last reading.
+    /// Latest reading.
     pub(super) const fn last(&self) -> &Reading {
         &self.last.1
     }
 
-    /// Takes a later reading; false if the clock is not what it was said to be, or was set.
+    /// Adds a reading; false if the clock was set, or its frequency is not the nominal one.
     pub(super) fn add(&mut self, next: Reading) -> bool {
         let (count, last) = self.last;
         let gap = next.at.since(last.at);
         let expected = ((u128::from(gap.0) << 32) / u128::from(self.slope)) as u64;
-        // In a long gap the counter may have begun anew.
+        // During a long gap the counter may have wrapped around.
         let beyond = self.signed(next.ticks.wrapping_sub(last.ticks).wrapping_sub(expected));
         let off = Span(self.picoseconds(beyond).unsigned_abs() as u64);
         if self.is_used {
@@ -82,7 +81,7 @@ impl Line {
         true
     }
 
-    /// Measures the slope, if its readings are exact enough.
+    /// Measures the slope if the readings are accurate enough.
     fn measure(&mut self) {
         let (Some((from, first)), (to, last)) = (self.readings.front(), &self.last) else { return };
         let (span, ticks) = (last.at.since(first.at), to - from);
@@ -91,8 +90,9 @@ impl Line {
         }
     }
 
-    /// The time of a stamp that was seen at `seen`, and of what did not happen before `earliest`. None if that
-    /// cannot be; where it is wrong by no more than clocks may be, it is mended, and the error is known.
+    /// Converts a timestamp of an event that did not occur before `earliest` and was observed at `seen`.
+    /// Returns `None` if the result is impossible; a deviation within the tolerance of the clocks is clamped
+    /// and recorded as error.
     pub(super) fn place(&mut self, ticks: u64, earliest: Instant, seen: Instant) -> Option<Instant> {
         let last = self.last.1;
         let since = self.picoseconds(self.signed(ticks.wrapping_sub(last.ticks)));
@@ -108,12 +108,12 @@ impl Line {
         Some(placed)
     }
 
-    /// How long so many ticks take.
+    /// Duration of a number of ticks.
     const fn picoseconds(&self, ticks: i64) -> i128 {
         (ticks as i128 * self.slope as i128) >> 32
     }
 
-    /// A difference of counters, at most half of a period either way.
+    /// Signed difference of counter values, at most half a period in either direction.
     const fn signed(&self, difference: u64) -> i64 {
         let unused = u64::BITS - self.bits;
         (difference << unused).cast_signed() >> unused
@@ -127,11 +127,11 @@ mod tests {
 
     const SECOND: u64 = 1_000_000_000_000;
 
-    /// A device's counter, and how long reading it takes.
+    /// Simulated device counter, with the time that reading it takes.
     struct Device {
         bits: u32,
         khz: u64,
-        /// How much faster it is than it says.
+        /// Relative deviation from its nominal frequency.
         ppm: i64,
         start: u64,
         half: Span,
@@ -144,7 +144,7 @@ mod tests {
             self.start.wrapping_add(passed as u64) & (u64::MAX >> (64 - self.bits))
         }
 
-        /// The counter is read at some time while reading it takes.
+        /// The counter is sampled at some time during the reading.
         fn reading(&self, at: Instant, late: u64) -> Reading {
             let read_at = Instant(at.0 - self.half.0 + late % (2 * self.half.0 + 1));
             Reading { ticks: self.ticks(read_at), at, half: self.half + Span(1_000_000_000 / self.khz + 1) }
@@ -178,7 +178,7 @@ mod tests {
         }
     }
 
-    /// A line of readings 100 ms from each other, for two seconds, and when the last one was.
+    /// A line after readings every 100 ms for two seconds, and the time of the last one.
     fn measured(device: &Device) -> (Line, Instant) {
         let at = |place: u64| Instant(SECOND + place * SECOND / 10);
         let mut line = Line::new(device.reading(at(0), 0), device.bits, device.khz);

@@ -1,4 +1,4 @@
-//! Makes queue pairs and memory, and connects them.
+//! Creates and connects queue pairs, and registers memory.
 
 use super::adapter::{flow_label, traffic_class};
 use super::address::{Address, End, Peers, Slots, Target, unknown_pair};
@@ -19,24 +19,24 @@ use std::net::Ipv4Addr;
 use std::sync::Arc;
 use units::Span;
 
-/// Requests by which an end that receives tells what it has looked at: one at a time.
+/// Send queue size of a receiver, for its credits: one at a time.
 const TELLS: u32 = 1;
-/// Fewest entries of the completion queue for each queue pair.
+/// Minimum completion queue entries per queue pair.
 const ENTRIES_MIN: u32 = 2 + CREDIT_RECEIVES;
-/// With a rate limit, a write takes that long, but is at least a page.
+/// With a rate limit: duration of one write at that rate (but at least a page).
 const LIMITED_WRITE: Span = Span::from_us(500);
 const LIMITED_BYTES_MIN: u64 = 4_096;
 
-/// Room of queues.
+/// Queue sizes.
 #[derive(Clone, Copy, Debug)]
 struct Depths {
     sends: u32,
     receives: u32,
-    /// Of the completion queue.
+    /// Entries of the completion queue.
     entries: u32,
 }
 
-/// A PSN to begin with, that no earlier connection is likely to have had.
+/// Random first PSN, unlikely to match an earlier connection.
 fn random_psn() -> io::Result<u32> {
     let mut bytes = [0; 4];
     getrandom(&mut bytes, GetRandomFlags::empty()).map_err(io::Error::from)?;
@@ -48,7 +48,7 @@ fn is_remote(pair: &&LocalPair) -> bool {
 }
 
 impl RdmaVerbs {
-    /// Makes the queue pairs of this host and what they have in common.
+    /// Creates the queue pairs of this host and their common resources.
     pub(super) fn make(&mut self, senders: &[LocalPair], receivers: &[LocalPair]) -> Result<(), RunError> {
         let remote = |pairs: &[LocalPair]| pairs.iter().filter(is_remote).count() as u32;
         let depths = self.depths(remote(senders), remote(receivers))?;
@@ -75,14 +75,14 @@ impl RdmaVerbs {
         Ok(())
     }
 
-    /// What peers must know.
+    /// Connection data of this host.
     pub(super) fn address(&self) -> Address {
         let senders = self.senders.iter().flatten().map(|sender| (sender.number, sender.end));
         let receivers = self.receivers.iter().map(|receiver| (receiver.number, receiver.target));
         Address { gid: self.adapter.gid.gid, senders: senders.collect(), receivers: receivers.collect() }
     }
 
-    /// Connects every queue pair with its other end.
+    /// Connects all queue pairs to their remote ends.
     pub(super) fn join(
         &mut self,
         peers: &BTreeMap<u32, Vec<u8>>,
@@ -127,7 +127,7 @@ impl RdmaVerbs {
         if self.settings.verify { SLOTS.into() } else { 1 }
     }
 
-    /// How many requests wait in queue pairs, so that all of them find room when they end.
+    /// Queue sizes with which all completions fit into the completion queue.
     fn depths(&self, senders: u32, receivers: u32) -> Result<Depths, VerbsError> {
         let [pairs_max, requests_max, entries_max] = self.adapter.device.limits()?;
         let (pairs, device) = (senders + receivers, || self.adapter.device.name().into());
@@ -151,7 +151,7 @@ impl RdmaVerbs {
         Ok(Depths { sends, receives, entries: entries.max(1) })
     }
 
-    /// The longest write: the plan's message, unless the adapter or the rate limit has less [bytes].
+    /// Maximum write size: the plan's message size, limited by the adapter and the rate limit [bytes].
     pub(super) fn part_bytes(&self) -> u64 {
         let limited = self.settings.rate_limit_bps.map_or(u64::MAX, |bps| {
             let bytes = u128::from(bps) * u128::from(LIMITED_WRITE.0) / 8_000_000_000_000;
@@ -233,7 +233,7 @@ impl RdmaVerbs {
     }
 }
 
-/// A queue pair as errors name it.
+/// Name of a queue pair in errors.
 fn name(number: u32, way: &str, host: u32, at: Ipv4Addr) -> String {
     format!("queue pair {number} {way} host {host} at {at}")
 }

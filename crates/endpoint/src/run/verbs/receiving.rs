@@ -1,9 +1,10 @@
-//! The end of a queue pair that receives: the immediate value of a write tells which chunk has arrived.
+//! Receiving end of a queue pair: the immediate data of a write is the number of the arrived chunk.
 //!
-//! Whoever looks at bytes must do so before others are written over them, and must not take bytes of an earlier
-//! message for those of this one. So a message has one of several slots in turn, and a slot that was looked at is
-//! filled with what is wrong everywhere. Then the receiver tells how many messages it has looked at, by a write
-//! without bytes whose immediate value that is; the sender writes no further ahead of it than there are slots.
+//! A verifying receiver must check bytes before they are overwritten, and must not mistake bytes of an
+//! earlier message for those of the current one. Therefore messages use several slots cyclically, and a
+//! checked slot is filled with the complement of the expected bytes. The receiver then returns credit: an
+//! empty write whose immediate data is the number of messages checked. The sender writes at most one message
+//! per slot ahead of it.
 
 use super::address::Target;
 use crate::Pattern;
@@ -13,50 +14,50 @@ use crate::verbs::{QueuePair, Registered, WorkList, Write};
 use std::io;
 use units::Instant;
 
-/// Writes that may tell of themselves before the receiver has taken it in.
+/// Posted receives: writes with immediate data that may arrive before the receiver polls.
 pub(super) const RECEIVES: u32 = 64;
-/// Slots of a receiver that verifies.
+/// Number of slots of a verifying receiver.
 pub(super) const SLOTS: u32 = 4;
-/// Receives are posted again when there are so many of them.
+/// Minimum number of receives that are reposted together.
 const RECEIVES_AT_ONCE: u32 = 16;
-/// Bytes looked at in one go.
+/// Bytes compared per step.
 const LOOK_BYTES: usize = 64 << 10;
 
-/// The end that receives.
+/// Receiving end.
 pub(super) struct Receiver {
     pub(super) queue_pair: QueuePair,
-    /// Its number in the run, and what peers know of its end.
+    /// Number of the queue pair in the run.
     pub(super) number: u32,
     pub(super) target: Target,
     id: u64,
-    /// Receives that are to be posted again, of all.
+    /// Consumed receives that are not reposted yet.
     used: u32,
     receives: u32,
     check: Option<Check>,
-    /// Messages that the sender knows, or will know, to have been looked at.
+    /// Number of checked messages in the latest credit.
     told: u32,
-    /// The sender is being told.
+    /// Whether a credit is in flight.
     is_telling: bool,
 }
 
-/// What somebody looks at.
+/// Verification of received messages.
 struct Check {
-    /// What each slot is to have.
+    /// Expected content of each slot.
     expected: Pattern,
-    /// What is wrong everywhere.
+    /// Its complement: wrong in every byte.
     wrong: Vec<u8>,
-    /// Where the first slot is in the memory [bytes].
+    /// Offset of the first slot in the memory [bytes].
     from: usize,
     messages: u32,
-    /// Of the chunk that arrives.
+    /// Bytes of the current chunk.
     bytes: u64,
     wrong_bytes: u64,
-    /// Of all.
+    /// Wrong bytes of all chunks.
     wrong_bytes_in_all: u64,
 }
 
 impl Receiver {
-    /// One whose slots are at that place of the memory; `expected` is what is in them where somebody looks.
+    /// A receiver; `expected` is the content of its slots and their offset in the memory, if verified.
     pub(super) fn new(
         queue_pair: QueuePair,
         id: u64,
@@ -76,7 +77,7 @@ impl Receiver {
         Self { queue_pair, number, target, id, used: receives, receives, check, told: 0, is_telling: false }
     }
 
-    /// Nothing is in its slots yet that could pass for what is to come.
+    /// Fills all slots with bytes that cannot pass verification.
     pub(super) fn clear(&self, memory: &Registered) {
         if let Some(check) = &self.check {
             for slot in 0..u64::from(self.target.memory.count) {
@@ -89,7 +90,7 @@ impl Receiver {
         }
     }
 
-    /// A message has arrived; tells if a chunk of `planned` bytes has.
+    /// Handles an arrived message; returns an event if a chunk of `planned` bytes is complete.
     pub(super) fn on_written(
         &mut self,
         (chunk, bytes): (u32, u32),
@@ -101,7 +102,7 @@ impl Receiver {
         let Some(check) = &mut self.check else {
             return Some(Event::Arrived { chunk, at, seen: ReceivedCounts::default() });
         };
-        // The number wraps around in step with the slots, whose count is a power of two.
+        // The count wraps around in step with the slots, because their number is a power of two.
         let slot = u64::from(check.messages % self.target.memory.count);
         check.messages = check.messages.wrapping_add(1);
         check.look(
@@ -117,7 +118,7 @@ impl Receiver {
         Some(Event::Arrived { chunk, at, seen: ReceivedCounts { is_verified, ..ReceivedCounts::default() } })
     }
 
-    /// Posts receives that were used, if there are enough of them, or few left.
+    /// Reposts consumed receives if there are enough of them, or few are left.
     pub(super) fn post_receives(&mut self) -> io::Result<()> {
         if self.used < RECEIVES_AT_ONCE.min(self.receives.div_ceil(4)) {
             return Ok(());
@@ -125,7 +126,7 @@ impl Receiver {
         self.queue_pair.post_receives(self.id, std::mem::take(&mut self.used))
     }
 
-    /// Tells the sender how many messages were looked at, unless it is being told still.
+    /// Sends the number of checked messages as credit, unless a credit is in flight.
     pub(super) fn tell(&mut self, list: &mut WorkList) -> io::Result<()> {
         let Some(check) = self.check.as_ref().filter(|check| check.messages != self.told) else {
             return Ok(());
@@ -146,20 +147,20 @@ impl Receiver {
         self.queue_pair.post(list)
     }
 
-    /// The sender has been told.
+    /// Handles the completion of a credit.
     pub(super) fn on_told(&mut self, list: &mut WorkList) -> io::Result<()> {
         self.is_telling = false;
         self.tell(list)
     }
 
-    /// Bytes so far that were not what they were to be.
+    /// Bytes so far that differ from the expected ones.
     pub(super) fn wrong_bytes(&self) -> u64 {
         self.check.as_ref().map_or(0, |check| check.wrong_bytes_in_all)
     }
 }
 
 impl Check {
-    /// Compares so many bytes of a slot, and makes them wrong.
+    /// Compares `bytes` bytes of a slot, then clears it.
     fn look(&mut self, memory: &Registered, slot: usize, bytes: u64) {
         let mut found = [0; LOOK_BYTES];
         let expected = &self.expected.bytes()[..bytes as usize];

@@ -1,4 +1,4 @@
-//! The end of a queue pair that sends.
+//! Sending end of a queue pair.
 
 use super::CREDIT_RECEIVES;
 use super::address::{End, Slots};
@@ -8,35 +8,35 @@ use crate::verbs::{QueuePair, WorkList};
 use std::io;
 use units::Instant;
 
-/// The end that sends.
+/// Sending end.
 pub(super) struct Sender {
     pub(super) queue_pair: QueuePair,
-    /// Its number in the run, and how peers know its end.
+    /// Number of the queue pair in the run.
     pub(super) number: u32,
     pub(super) end: End,
-    /// As errors call it.
+    /// Name in errors.
     pub(super) name: String,
     pub(super) work: Work,
-    /// When its requests were posted, where completions have stamps.
+    /// Posting times of its requests, if completions have timestamps.
     pub(super) posts: Posts,
     id: u64,
 }
 
 impl Sender {
-    /// One whose requests are known by `id` with their number in its low 32 bits.
+    /// A sender whose work request ids are `id` plus the request number in the low 32 bits.
     pub(super) fn new(queue_pair: QueuePair, number: u32, end: End, id: u64, work: Work) -> Self {
         Self { queue_pair, number, end, name: String::new(), work, posts: Posts::default(), id }
     }
 
-    /// Its data goes there.
+    /// Sets the memory of the peer to write to.
     pub(super) fn aim(&mut self, to: Slots, name: String) -> io::Result<()> {
         self.name = name;
         self.work.aim(to);
         if to.is_looked_at() { self.queue_pair.post_receives(self.id, CREDIT_RECEIVES) } else { Ok(()) }
     }
 
-    /// Posts what there is room for by one call, in the room of `list`, and no more once it is `most_bytes`;
-    /// returns how much it is [bytes]. The time is told where completions have stamps.
+    /// Posts writes with one call, using `list` as buffer, up to the free queue space and until `most_bytes`
+    /// is reached; returns the number of bytes. `now` is required if completions have timestamps.
     pub(super) fn go(
         &mut self,
         list: &mut WorkList,
@@ -51,7 +51,7 @@ impl Sender {
         Ok(bytes)
     }
 
-    /// The receiver has looked at so many messages.
+    /// Handles a credit: the number of messages that the receiver has checked.
     pub(super) fn on_credit(&mut self, looked: u32) -> io::Result<()> {
         self.work.on_credit(looked);
         self.queue_pair.post_receives(self.id, 1)

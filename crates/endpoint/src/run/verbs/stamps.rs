@@ -1,8 +1,8 @@
-//! Completion times by the stamps of the adapter, brought onto the monotonic clock.
+//! Converts completion timestamps of the adapter to the monotonic clock.
 //!
-//! The adapter's clock is read before the run, after it, and seldom during it (see [`Line`]). A stamp that cannot
-//! be right is not used: the completion then has the time at which it was seen, and is counted. So has every
-//! later one if the clock itself turns out not to be what the adapter says.
+//! The adapter's clock is read before and after the run, and periodically during it (see [`Line`]). A
+//! timestamp that is impossible is refused: the completion then has the time at which it was polled, and is
+//! counted. If the clock deviates from its specification, all later timestamps are refused.
 
 use super::line::{Line, Reading};
 use crate::Clock;
@@ -11,31 +11,31 @@ use std::collections::VecDeque;
 use std::io;
 use units::{Instant, Span};
 
-/// So often the clock is read; more often at first, when little is known of it.
+/// Interval of reading the clock; shorter at first, while the fit is inaccurate.
 const READ_EVERY: Span = Span::from_us(100_000);
 const READ_EVERY_AT_FIRST: Span = Span::from_us(1_000);
-/// The quickest of so many readings counts.
+/// Number of tries per reading; the fastest is used.
 const TRIES: usize = 5;
-/// A completion may come to the host so long after its stamp.
+/// Maximum delay between a timestamp and the visibility of its completion at the host.
 const VISIBLE_AFTER: Span = Span::from_us(100);
 
-/// The stamps of an adapter.
+/// Timestamps of an adapter.
 pub(super) struct Stamps {
     device: DeviceClock,
     clock: Clock,
     line: Line,
     first: Instant,
     readings: u64,
-    /// The clock is not what the adapter says, or cannot be read any more.
+    /// The clock deviates from its specification, or can no longer be read.
     is_given_up: bool,
-    /// All that had come by then was taken.
+    /// Time of the last poll that emptied the completion queue.
     drained: Instant,
     used: u64,
     refused: u64,
 }
 
 impl Stamps {
-    /// Those of an adapter whose clock can be read.
+    /// Starts reading the clock of an adapter.
     pub(super) fn new(device: DeviceClock, clock: Clock) -> io::Result<Self> {
         let first = read(&device, clock)?;
         let line = Line::new(first, device.bits, device.khz);
@@ -53,7 +53,7 @@ impl Stamps {
         })
     }
 
-    /// Reads the clock if it is time to.
+    /// Reads the clock if the interval has passed.
     pub(super) fn keep(&mut self, now: Instant) {
         let last = self.line.last().at;
         if now.since(last) >= READ_EVERY.min(READ_EVERY_AT_FIRST + last.since(self.first)) {
@@ -69,8 +69,8 @@ impl Stamps {
         }
     }
 
-    /// The time of something that was stamped, was seen at `seen`, and did not happen before `earliest`; without
-    /// that, it had not come when all was taken last.
+    /// Time of a completion that was polled at `seen` and did not occur before `earliest`; without
+    /// `earliest`, the bound is the last time that the completion queue was empty.
     pub(super) fn time(&mut self, ticks: u64, earliest: Option<Instant>, seen: Instant) -> Instant {
         let earliest = earliest.unwrap_or(Instant(self.drained.0.saturating_sub(VISIBLE_AFTER.0)));
         let placed = if self.is_given_up { None } else { self.line.place(ticks, earliest, seen) };
@@ -79,12 +79,12 @@ impl Stamps {
         placed.unwrap_or(seen)
     }
 
-    /// All that had come by then was taken.
+    /// Notes that all completions up to `at` were polled.
     pub(super) const fn drained(&mut self, at: Instant) {
         self.drained = at;
     }
 
-    /// What it counts.
+    /// Counters.
     pub(super) fn counters(&self) -> [(&'static str, u64); 5] {
         [
             ("completion_stamps", self.used),
@@ -96,14 +96,14 @@ impl Stamps {
     }
 }
 
-/// Reads the device's clock and the monotonic one.
+/// Reads the device's clock and the monotonic clock.
 fn read(device: &DeviceClock, clock: Clock) -> io::Result<Reading> {
     let mut best: Option<Reading> = None;
     for _ in 0..TRIES {
         let before = clock.now();
         let ticks = device.ticks()?;
         let took = clock.now().since(before);
-        // Both clocks tell whole ticks: a nanosecond, and a tick of the device.
+        // Resolution of both clocks: one nanosecond, and one tick of the device.
         let half = Span(took.0 / 2) + Span::from_ns(1) + Span(1_000_000_000 / device.khz);
         if best.is_none_or(|best| half < best.half) {
             best = Some(Reading { ticks, at: before + Span(took.0 / 2), half });
@@ -112,17 +112,17 @@ fn read(device: &DeviceClock, clock: Clock) -> io::Result<Reading> {
     best.ok_or_else(|| unreachable!("it is read more than once"))
 }
 
-/// When the requests of a queue pair were posted, call by call.
+/// Posting times of a queue pair's requests, one entry per call.
 #[derive(Debug, Default)]
 pub(super) struct Posts(VecDeque<(u32, Instant)>);
 
 impl Posts {
-    /// A call at that time posted all requests before that one which were not posted yet.
+    /// Notes a call at `at` that posted all unposted requests before `next`.
     pub(super) fn add(&mut self, next: u32, at: Instant) {
         self.0.push_back((next, at));
     }
 
-    /// When a request was posted; those before it are not asked for again.
+    /// Posting time of a request; forgets earlier requests.
     pub(super) fn of(&mut self, request: u32) -> Option<Instant> {
         while let Some(&(next, at)) = self.0.front() {
             if request.wrapping_sub(next).cast_signed() < 0 {

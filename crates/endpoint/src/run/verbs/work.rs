@@ -1,4 +1,4 @@
-//! What a queue pair that sends has to do: chunks become writes, and completions acknowledge chunks in order.
+//! Send work of a queue pair: splits chunks into writes, and completes chunks in order.
 
 use super::address::Slots;
 use crate::run::driver::{Event, SentCounts};
@@ -7,38 +7,38 @@ use crate::verbs::{WorkList, Write};
 use std::collections::VecDeque;
 use units::Instant;
 
-/// How much goes at once, and how often its end is told.
+/// Limits of write size, queue size and signalling.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rules {
-    /// Longest write [bytes].
+    /// Maximum write size [bytes].
     pub(super) part_bytes: u64,
-    /// Requests that may wait in the queue pair.
+    /// Send queue size [requests].
     pub(super) depth: u32,
     /// See [`Settings::signal_every`](crate::run::Settings::signal_every).
     pub(super) signal_every: u32,
 }
 
-/// What a queue pair has to do.
+/// Chunks to send on a queue pair, and their state.
 #[derive(Debug)]
 pub(super) struct Work {
-    /// Where its bytes are, with the key of their memory.
+    /// Address and key of its source memory.
     from: (u64, u32),
     to: Slots,
     rules: Rules,
     has_failed: bool,
-    /// Chunks of which something is to be posted.
+    /// Chunks not completely posted.
     waiting: VecDeque<Post>,
-    /// Of the first of them, what has been [bytes].
+    /// Bytes posted of the first of them.
     posted_bytes: u64,
-    /// Chunks posted whole, each with its last request.
+    /// Completely posted chunks, each with its last request.
     under_way: VecDeque<(u32, u32)>,
-    /// Requests so far, those known to have ended, and those that a receiver has looked at.
+    /// Counts of requests: posted, known to be completed, and checked by the receiver.
     requests: u32,
     ended: u32,
     looked: u32,
-    /// Since the last request whose end is told: requests, and chunks that end with them.
+    /// Since the last signalled request: number of requests, and of chunks that end with them.
     untold: (u32, u32),
-    /// Which slot is next.
+    /// Next slot to write to.
     slot: u32,
 }
 
@@ -60,13 +60,13 @@ impl Work {
         }
     }
 
-    /// Its data goes there.
+    /// Sets the memory of the peer to write to.
     pub(super) fn aim(&mut self, to: Slots) {
         self.to = to;
         self.rules.part_bytes = self.rules.part_bytes.min(to.bytes).max(1);
     }
 
-    /// Takes a chunk; false if it has failed.
+    /// Queues a chunk; false if the queue pair has failed.
     pub(super) fn take(&mut self, post: &Post) -> bool {
         if !self.has_failed {
             self.waiting.push_back(*post);
@@ -74,17 +74,17 @@ impl Work {
         !self.has_failed
     }
 
-    /// Something waits to be posted, and there is room for it.
+    /// Whether anything can be posted now.
     pub(super) fn can_go(&self) -> bool {
         !self.waiting.is_empty() && self.room() > 0
     }
 
-    /// Requests so far.
+    /// Number of requests so far.
     pub(super) const fn requests(&self) -> u32 {
         self.requests
     }
 
-    /// Requests that find room in the queue pair, and in slots.
+    /// Number of requests that fit into the send queue and the receiver's slots.
     fn room(&self) -> u32 {
         let queue = self.rules.depth - self.requests.wrapping_sub(self.ended);
         if !self.to.is_looked_at() {
@@ -93,8 +93,8 @@ impl Work {
         queue.min(self.to.count.saturating_sub(self.requests.wrapping_sub(self.looked)))
     }
 
-    /// Makes a list of what there is room for, in its own room, and no more once it is `most_bytes`; returns
-    /// how much it is [bytes].
+    /// Fills `list` with writes, up to the free queue space and until `most_bytes` is reached; returns the
+    /// number of bytes.
     pub(super) fn fill(&mut self, list: &mut WorkList, id: u64, most_bytes: u64) -> u64 {
         list.clear();
         let mut bytes = 0;
@@ -108,14 +108,14 @@ impl Work {
             list.push(&write);
         }
         if self.untold.0 > 0 {
-            // Nothing else might tell.
+            // No later request might be signalled.
             list.signal_last();
             self.untold = (0, 0);
         }
         bytes
     }
 
-    /// The next write of the first chunk that waits.
+    /// Next write of the first queued chunk.
     fn write(&mut self, post: &Post, id: u64) -> Write {
         let left = post.bytes - self.posted_bytes;
         let bytes = left.min(self.rules.part_bytes);
@@ -145,7 +145,7 @@ impl Work {
         }
     }
 
-    /// A request has ended well, and so have those before it.
+    /// Handles a completion: the request and all before it have succeeded.
     pub(super) fn on_acknowledged(&mut self, request: u32, at: Instant, events: &mut Vec<Event>) {
         if self.has_failed {
             return;
@@ -159,12 +159,12 @@ impl Work {
         }
     }
 
-    /// The receiver has looked at so many messages.
+    /// Handles a credit: the number of messages that the receiver has checked.
     pub(super) const fn on_credit(&mut self, looked: u32) {
         self.looked = looked;
     }
 
-    /// It has failed, with all that it has; false if that was known.
+    /// Fails the queue pair with all its chunks; false if it had failed before.
     pub(super) fn fail(&mut self, events: &mut Vec<Event>) -> bool {
         let posted = self.under_way.drain(..).map(|(send, _)| send);
         let sends = posted.chain(self.waiting.drain(..).map(|post| post.send));
@@ -181,13 +181,13 @@ mod tests {
     const ROOM: usize = 16;
     const ID: u64 = 7 << 33;
 
-    /// An adapter, and a receiver: what was posted, and what of it was told.
+    /// Simulated adapter and receiver: posted writes and their signalled completions.
     struct Adapter {
         work: Work,
         list: WorkList,
         to: Slots,
         rules: Rules,
-        /// Of all writes, in their order.
+        /// All writes in order.
         writes: Vec<Write>,
         acknowledged: usize,
         looked: usize,
@@ -202,7 +202,7 @@ mod tests {
             Self { work, list, to, rules, writes: vec![], acknowledged: 0, looked: 0, events: vec![] }
         }
 
-        /// Lets the queue pair post once, and checks what it does.
+        /// Posts once, and checks the result.
         fn post(&mut self) {
             self.work.fill(&mut self.list, ID, u64::MAX);
             let posted = self.list.writes();
@@ -214,7 +214,7 @@ mod tests {
             }
         }
 
-        /// All that is posted is acknowledged, as far as it is told.
+        /// Acknowledges all posted writes, as far as they are signalled.
         fn acknowledge(&mut self) {
             for place in self.acknowledged..self.writes.len() {
                 if self.writes[place].is_signalled {

@@ -1,4 +1,4 @@
-//! What both ends told by clocks of their own comes to stand on one.
+//! Records with times of different clocks are joined on one clock.
 
 use super::*;
 use crate::run::record::{write_received, write_sent};
@@ -6,14 +6,14 @@ use proptest::prelude::*;
 
 /// Latest time of a run [ps]: 10 s.
 const END_PS: i64 = 10_000_000_000_000;
-/// A shift is rounded to picoseconds, at the host's time and at its image.
+/// Tolerance: a shift is rounded to picoseconds twice, once in each direction.
 const ROUNDED_PS: i64 = 2;
 
 fn spec() -> RunSpec {
     spec::from_json(include_str!("../../../../testdata/run.json")).unwrap()
 }
 
-/// The times of each chunk in its first pass, by one clock: posted, delivered, completed [ps].
+/// Times of each chunk in its first pass, on one clock: posted, delivered, completed [ps].
 type Times = Vec<[i64; 3]>;
 
 fn any_times(chunks: usize) -> impl Strategy<Value = Times> {
@@ -24,7 +24,7 @@ fn any_times(chunks: usize) -> impl Strategy<Value = Times> {
     prop::collection::vec(times, chunks)
 }
 
-/// A clock that is at most 1 s off, and at most 500 ppm fast or slow, which is what Linux slews at the most.
+/// A clock with an offset of at most 1 s and a drift of at most 500 ppm, the largest slew of Linux.
 fn any_clock() -> impl Strategy<Value = ClockLine> {
     let drift_max = END_PS / 2_000;
     (-END_PS / 10..END_PS / 10, -drift_max..=drift_max).prop_map(|(shift, drift)| ClockLine {
@@ -33,14 +33,14 @@ fn any_clock() -> impl Strategy<Value = ClockLine> {
     })
 }
 
-/// What a clock shows at a time: the inverse of its correction.
+/// Time displayed by a clock: the inverse of its correction.
 fn shown(clock: Option<&ClockLine>, time_ps: i64) -> i64 {
     let Some(clock) = clock else { return time_ps };
-    // Each step leaves 500 millionths of the error of the one before.
+    // Each iteration leaves 500 millionths of the previous error.
     (0..6).fold(time_ps, |at, _| at - (clock.corrected(at) - time_ps))
 }
 
-/// The rows that the ends of all chunks make whose clocks run as `clocks` says and are taken as `known`.
+/// Rows from records of clocks that run as in `clocks` and are corrected as in `known`.
 fn rows(
     times: &Times,
     clocks: &BTreeMap<u32, ClockLine>,
