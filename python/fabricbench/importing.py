@@ -27,7 +27,8 @@ from fabricbench.measured.suspect import AS_EXPECTED as AS_EXPECTED  # noqa: PLC
 from fabricbench.measured.suspect import CONFIDENCE as CONFIDENCE  # noqa: PLC0414
 from fabricbench.measured.suspect import Suspect as Suspect  # noqa: PLC0414
 from fabricbench.measured.suspects import suspects as suspects  # noqa: PLC0414
-from fabricbench.measured.switch_causes import uplink_load as uplink_load  # noqa: PLC0414
+from fabricbench.measured.switch_causes import has_port as has_port  # noqa: PLC0414
+from fabricbench.measured.switch_causes import missing_loads as missing_loads  # noqa: PLC0414
 from fabricbench.measured.switches.model import Change as Change  # noqa: PLC0414
 from fabricbench.measured.switches.model import SwitchCounters as SwitchCounters  # noqa: PLC0414
 from fabricbench.measured.switches.model import totals as totals  # noqa: PLC0414

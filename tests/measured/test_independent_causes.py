@@ -2,6 +2,7 @@
 
 `independent` has 42 cases by somebody who saw descriptions of the tool and not its rules. At their first run
 30 had the right cause first, and 35 among the first three; the rules were mended with them after that.
+`unseen` has 40 of yet another author: 35 first and 36 among the first three at their first run.
 """
 
 from __future__ import annotations
@@ -16,9 +17,10 @@ from tests.measured.cases import Case, cases
 
 FOLDER = Path(__file__).parent
 CASES = [*cases(FOLDER / "independent")]
+UNSEEN = [*cases(FOLDER / "unseen")]
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+@pytest.mark.parametrize("case", [*CASES, *UNSEEN], ids=lambda case: case.name)
 def test_the_true_cause_is_first_and_no_wrong_one_is_certain(case: Case) -> None:
     found = case.causes()
     names = [each.cause for each in found]

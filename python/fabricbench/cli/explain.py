@@ -165,17 +165,17 @@ def _switches(
     Raises:
         MeasuredError: A file cannot be read.
     """
-    from fabricbench.importing import PORT_PATTERNS, switch_counters, uplink_load
+    from fabricbench.importing import PORT_PATTERNS, has_port, switch_counters
 
     for name, values in (("--before", before), ("--uplinks", uplinks)):
         if values and not counters:
             raise typer.BadParameter(f"found {name} without --counters; name the file that it belongs to")
     switches = switch_counters(counters, before)
     for port in uplinks:
-        if not any(uplink_load(each, [port]) for each in switches):
+        if not has_port(switches, port):
             raise typer.BadParameter(
-                f"found {port}, and no port of that name with bytes or packets sent; allowed: "
-                f"{PORT_PATTERNS}; `fabricbench counters FILE` has their names",
+                f"found {port}, and no port of that name; allowed: {PORT_PATTERNS}; "
+                "`fabricbench counters FILE` has their names",
                 param_hint="--uplinks",
             )
     return switches

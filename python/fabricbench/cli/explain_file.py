@@ -79,7 +79,7 @@ def explained(path: Path, asked: Asked, output: Format) -> str:
 
 def _text(path: Path, found: Look, case: Examined, fabric: Fabric, causes: Sequence[Suspect]) -> str:
     colour = has_colour()
-    parts = [styled(_heading(path, found), Style.BOLD, colour=colour), *found.warnings]
+    parts = [styled(_heading(path, found), Style.BOLD, colour=colour), *_warnings(found, case)]
     parts += [_table(case, colour=colour)] if case.points else []
     if case.ras is None:
         parts.append("\n".join([*_run_lines(case), *_fabric_lines(found, case, fabric)]))
@@ -95,6 +95,15 @@ def _text(path: Path, found: Look, case: Examined, fabric: Fabric, causes: Seque
             "none: nothing in the file says that something is wrong, and what to expect is not known"
         )
     return "\n\n".join([*parts, "\n".join(lines)])
+
+
+def _warnings(found: Look, case: Examined) -> list[str]:
+    """Return what is doubtful of the file, and uplinks that cannot be compared."""
+    from fabricbench import importing
+
+    ports = importing.missing_loads(case.switches, case.uplinks)
+    text = "no bytes or packets sent of these ports in the counters: how evenly they were used is not known"
+    return [*found.warnings, *(f"--uplinks {port}: {text}; their other counters are used" for port in ports)]
 
 
 def _heading(path: Path, found: Look) -> str:
@@ -237,7 +246,7 @@ def _json(path: Path, found: Look, case: Examined, fabric: Fabric, causes: Seque
     content: dict[str, Any] = {
         "file": path.name,
         "format": found.format,
-        "warnings": list(found.warnings),
+        "warnings": _warnings(found, case),
         "results": [
             {
                 "benchmark": point.benchmark,

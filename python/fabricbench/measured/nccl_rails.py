@@ -2,7 +2,8 @@
 
 NCCL logs both ends of a channel with the number of the adapter: `Channel 00/0 : 7[7] -> 8[0] [send] via
 NET/IB/7` and the same with `[receive] via NET/IB/0`. `nvidia-smi topo -m` prints the distance of each GPU to
-each adapter, and so does NCCL (`GPU/17000 :... NET/0 (4/16.000000/SYS)`).
+each adapter, and so does NCCL (`GPU/17000 :... NET/0 (4/16.000000/SYS)`), or by a number (`GPU Direct RDMA
+Enabled for GPU 0 / HCA 0 (distance 7 <= 7)`).
 """
 
 from __future__ import annotations
@@ -20,6 +21,10 @@ _END: Final = re.compile(
 )
 _PATHS: Final = re.compile(r"\b(GPU/[\w-]{1,24}) :(?=.*\bNET/)")
 _PATH: Final = re.compile(r"\bNET/[\w-]{1,12} \(\d+/[\d.]{1,14}/(\w{3,4})\)")
+_DIRECT: Final = re.compile(
+    r"GPU Direct RDMA Enabled for (GPU \S{1,24}) / HCA \S{1,24} \(distance (\d{1,2}) <= (\d{1,2})\)"
+)
+_VERSION: Final = re.compile(r"\b[NR]CCL version (\d{1,2})\.(\d{1,3})\b|\bnccl-library=2(\d\d)\d\d\b")
 _HOST: Final = re.compile(r"([^\s:\[\]]{1,255}):\d+:\d+ ")
 _PREFIX_MAX: Final = 400
 """Characters in which the host of a line is, after what a launcher puts before it."""
@@ -37,11 +42,16 @@ class RailFacts:
         ends: Adapter numbers of a connection's ends, by channel and ranks.
         where: The first line of a connection whose ends differ.
         nearest: Distance of each GPU to its nearest adapter, with the line of the GPU.
+        direct: Least distance of each GPU to an adapter with GPU Direct RDMA as NCCL's number of a path, the
+            largest that is allowed, and the line.
+        version: Major and minor version of NCCL.
     """
 
     ends: dict[tuple[str, str, str], dict[str, int]] = field(default_factory=dict)
     where: Seen | None = None
     nearest: dict[str, tuple[str, Seen]] = field(default_factory=dict)
+    direct: dict[str, tuple[int, int, Seen]] = field(default_factory=dict)
+    version: tuple[int, int] | None = None
 
     @property
     def known(self) -> int:
@@ -71,6 +81,14 @@ class RailReader:
         elif " GPU/" in text and (paths := _PATHS.search(text)):
             host = _HOST.search(text, 0, _PREFIX_MAX)
             self._note(f"{host[1] if host else ''} {paths[1]}", _PATH.findall(text), number, text)
+        elif "GPU Direct RDMA Enabled" in text and (direct := _DIRECT.search(text)):
+            host = _HOST.search(text, 0, _PREFIX_MAX)
+            gpu, distance = f"{host[1] if host else ''} {direct[1]}", int(direct[2])
+            if gpu not in self.facts.direct or distance < self.facts.direct[gpu][0]:
+                line = " ".join(text[direct.start() :].split())[:SHOWN_MAX]
+                self.facts.direct[gpu] = (distance, int(direct[3]), Seen(number, line))
+        elif self.facts.version is None and (version := _version(text)):
+            self.facts.version = version
         elif "GPU" in text:
             self._take_row(number, text.split())
 
@@ -87,3 +105,10 @@ class RailReader:
         if near:
             seen = Seen(number, " ".join(text.split())[:SHOWN_MAX])
             self.facts.nearest.setdefault(gpu, (near[0], seen))
+
+
+def _version(text: str) -> tuple[int, int] | None:
+    """Return NCCL's version where a line says it: `NCCL version 2.19.4`, `nccl-library=21904`."""
+    if ("version" in text or "library=" in text) and (match := _VERSION.search(text)):
+        return (2, int(match[3])) if match[3] else (int(match[1]), int(match[2]))
+    return None

@@ -21,7 +21,7 @@ from fabricbench.measured.ras_causes import (
     usual_difference,
 )
 from fabricbench.measured.suspect import AS_EXPECTED, CERTAIN, LIKELY, POSSIBLE, Suspect
-from fabricbench.measured.switch_causes import LOSSLESS_DROPS, link_errors, lossless_drops
+from fabricbench.measured.switch_causes import CONGESTION, LOSSLESS_DROPS, link_errors, lossless_drops
 
 _AT_THE_TARGET: Final = (AS_EXPECTED, "above-line-rate", "small-mtu")
 """Causes that are named of a measurement that has reached what is expected."""
@@ -104,7 +104,17 @@ def suspects(case: Examined) -> list[Suspect]:
         for each in found
         if not (each.cause in left_out and each.confidence == POSSIBLE) and not (is_certain and each.is_guess)
     ]
-    return _with_additions(sorted(kept, key=_order))
+    return _with_additions(_drops_first(sorted(kept, key=_order)))
+
+
+def _drops_first(found: Sequence[Suspect]) -> list[Suspect]:
+    """Return the causes, drops of a queue that may be lossless before congestion, which they make likely."""
+    ordered, causes = list(found), [each.cause for each in found]
+    if {LOSSLESS_DROPS, CONGESTION} <= {*causes}:
+        drops, congestion = causes.index(LOSSLESS_DROPS), causes.index(CONGESTION)
+        if congestion < drops:
+            ordered.insert(congestion, ordered.pop(drops))
+    return ordered
 
 
 def _with_additions(found: Sequence[Suspect]) -> list[Suspect]:

@@ -28,6 +28,7 @@ _QUEUE_LOSSES: Final = (
     "watchdog_rx_drops",
 )
 LOSSLESS_DROPS: Final = "lossless-drops"
+CONGESTION: Final = "congestion"
 _PAUSES: Final = (
     *("pfc_storms", "pfc_rx_paused_priority_{p}", "pfc_rx_paused_ms_priority_{p}", "pfc_rx_priority_{p}"),
     *("pfc_tx_priority_{p}", "pause_rx", "pause_tx"),
@@ -100,8 +101,8 @@ def lossless_drops(case: Examined) -> Iterator[Suspect]:
     """Frames that a switch dropped in a queue or priority group that flow control should keep free of loss.
 
     A priority is lossless where PFC frames or the use of headroom were counted. Queues and priority groups
-    are of the priority of their number, as SONiC maps them by default. Without counters of PFC it is possible
-    of those that are lossless in SONiC's defaults.
+    are of the priority of their number, as SONiC maps them by default. Where no PFC frame was counted it is
+    possible of those that are lossless in SONiC's defaults.
     """
     switches = of_kind(case.switches, "switch")
     lossless = _lossless(case.switches)
@@ -109,10 +110,13 @@ def lossless_drops(case: Examined) -> Iterator[Suspect]:
     is_low = case.ratio is None or case.ratio < GOOD
     reason = f"priority {', '.join(sorted(lossless))}: PFC frames or headroom were counted, so it is lossless"
     confidence = LIKELY if is_low else POSSIBLE
-    if not lines and not _counts_pfc(case.switches):
+    if not lines and not lossless:
         lines = _queue_drops([each for each in switches if _is_sonic(each)], _SONIC_LOSSLESS)
-        reason = (
-            "queues 3 and 4 are lossless in SONiC's defaults; `show pfc counters` in the file says whether"
+        reason = "queues 3 and 4 are lossless in SONiC's defaults; " + (
+            "not one PFC frame was counted: flow control is off or not asked for there, or the queue is no "
+            "lossless one: `show pfc priority`, config_db.json"
+            if _counts_pfc(case.switches)
+            else "`show pfc counters` in the file says whether"
         )
         confidence = POSSIBLE
     if lines:
@@ -236,6 +240,27 @@ def uplink_spread(case: Examined) -> tuple[list[str], int]:
             explains = case.ratio is not None and 0.8 / spread <= case.ratio <= 1.2 / spread
             confidence = max(confidence, LIKELY if explains and switch.before else POSSIBLE)
     return lines, confidence
+
+
+def missing_loads(switches: Sequence[SwitchCounters], uplinks: Sequence[str]) -> list[str]:
+    """Return the names of uplinks that are ports of a file, with no bytes or packets sent in it.
+
+    Args:
+        switches: The counters.
+        uplinks: Names of ports, or patterns of them.
+    """
+    return [
+        port
+        for port in uplinks
+        if has_port(switches, port) and not any(uplink_load(each, [port]) for each in switches)
+    ]
+
+
+def has_port(switches: Sequence[SwitchCounters], pattern: str) -> bool:
+    """Tell whether a port that a pattern names, or a queue of it, has counters."""
+    places = {change.place for each in switches for change in each.changes}
+    ports = places | {place.rpartition(":")[0] for place in places} - {""}
+    return any(is_among(port, pattern) for port in ports)
 
 
 def uplink_load(switch: SwitchCounters, uplinks: Sequence[str]) -> dict[str, int | float]:

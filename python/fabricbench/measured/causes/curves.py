@@ -20,6 +20,7 @@ from fabricbench.measured.examined import GOOD, LARGE_BYTES, Examined, Point
 from fabricbench.measured.runs import described
 from fabricbench.measured.suspect import LIKELY, POSSIBLE, Suspect
 from fabricbench.measured.switch_causes import (
+    CONGESTION,
     READS_THEM,
     congestion_denied,
     congestion_evidence,
@@ -29,6 +30,8 @@ from fabricbench.measured.switch_causes import (
 _SCATTERED, _SCATTERED_MOST = 1.3, 1.5
 """Ratio of both placements at two sizes or more, and at one of them, from which on they scatter."""
 _PLACED = 1.15
+_MOST = 0.5
+"""Part of what the slower placement lacks that the faster one has, from which on the placement decides."""
 _BEST = 0.95
 _TIME = re.compile(r"[T ]?\d{1,2}:\d\d(?::\d\d(?:[.,]\d+)?)?")
 _PLACEMENTS = ("out-of-place", "in-place")
@@ -163,7 +166,7 @@ def congested(case: Examined) -> Iterator[Suspect]:
     if not evidence:
         return
     yield Suspect(
-        "congestion",
+        CONGESTION,
         "buffers fill, pauses spread, or marks cut rates for long: bandwidth falls beyond a size"
         if fall
         else "switches dropped, paused or marked: buffers fill, pauses spread, or marks cut rates for long",
@@ -262,10 +265,14 @@ def placements(case: Examined) -> Iterator[Suspect]:
     ratios, both = halves
     is_steady = len(ratios) > 2 and all(max(ratio, 1 / ratio) > _PLACED for ratio in ratios)
     has_reached = case.ratio is not None and case.ratio >= GOOD
+    part = 0.0
+    if case.target and min(both.values()) < case.target:
+        part = (max(both.values()) - min(both.values())) / (case.target - min(both.values()))
+    explains_most = part >= _MOST
     yield Suspect(
         "placement",
         "in-place and out-of-place differ: the treatment of buffers decides, not the network",
-        LIKELY if is_steady and has_reached else POSSIBLE,
+        LIKELY if is_steady and (has_reached or explains_most) else POSSIBLE,
         [
             f"in-place {both['in-place']:.4g} GB/s, out-of-place {both['out-of-place']:.4g} GB/s",
             f"{len(ratios)} sizes, the same one faster at each" if is_steady else "not at all sizes",
@@ -273,5 +280,5 @@ def placements(case: Examined) -> Iterator[Suspect]:
         "`-w 20 -n 100`: if both agree then, registration and first touch of buffers were measured"
         if tool(case) == "nccl"
         else "more rounds to warm up: if both agree then, registration of buffers was measured",
-        None if has_reached else 0.0,
+        None if has_reached else part if is_steady and explains_most else 0.0,
     )

@@ -27,8 +27,8 @@ _LARGE_PACKETS = 1.13
 def path_to_adapter(case: Examined) -> Iterator[Suspect]:
     """An adapter that is far from its GPU."""
     logged = [kind for kind in ("SYS", "NODE", "PHB") if kind in case.facts.paths and case.crosses]
-    listed = _nearest(case)
-    if not (logged or listed) or (case.ratio is not None and case.ratio >= GOOD):
+    listed, numbered = _nearest(case), _by_number(case)
+    if not (logged or listed or numbered) or (case.ratio is not None and case.ratio >= GOOD):
         return
     kind, evidence, is_close = listed[0] if listed else "", [listed[1]] if listed else [], bool(listed)
     if logged:
@@ -41,6 +41,9 @@ def path_to_adapter(case: Examined) -> Iterator[Suspect]:
             else []
         )
         is_close |= case.carried is not None and case.carried <= 1.1 * rate * (case.adapters or 1)
+    if numbered:
+        kind = "SYS" if "SYS" in (kind, numbered[0]) else kind or numbered[0]
+        evidence = [*evidence, numbered[1]]
     yield Suspect(
         "far-adapter",
         f"data between GPU and adapter cross {_CROSSED[kind]}",
@@ -50,6 +53,37 @@ def path_to_adapter(case: Examined) -> Iterator[Suspect]:
         "`numactl`, BIOS NPS, "
         "relaxed ordering; `ib_write_bw --use_cuda` by GPU and adapter shows the pair that is slow",
     )
+
+
+_LEVELS = {"PHB": "PHB", "3": "PHB", "SYS": "SYS", "4": "SYS", "5": "SYS"}
+"""Values of NCCL_NET_GDR_LEVEL that allow paths over a host bridge, and over the link between processors."""
+_NUMBERS = (((2, 8), 5), ((2, 12), 6), ((2, 26), 7))
+"""Versions of NCCL before which `PATH_SYS` has a number (src/graph/topo.h); `PATH_PHB` is one less in all.
+Later ones have 8 or 9, and 7 is a path by a chip-to-chip link in some of them."""
+_FARTHEST_NEAR = 7
+"""The largest number of a path without a host bridge, in any version."""
+
+
+def _by_number(case: Examined) -> tuple[str, str] | None:
+    """Return the kind and the line of the longest path whose number NCCL logs, if it is a far one.
+
+    The largest number allowed is that of NCCL_NET_GDR_LEVEL, where that is set; else the version says what a
+    number is. Where neither tells PHB and SYS apart, it is taken as PHB.
+    """
+    rails = case.facts.rails
+    if not rails.direct or not case.crosses:
+        return None
+    distance, limit, seen = max(rails.direct.values(), key=lambda each: each[0])
+    level = _LEVELS.get((case.setting("NCCL_NET_GDR_LEVEL") or ("", ""))[1].upper())
+    system = next((number for version, number in _NUMBERS if rails.version and rails.version < version), None)
+    if level is not None:
+        system = limit if level == "SYS" else limit + 1
+    if system is not None:
+        kind = {system: "SYS", system - 1: "PHB"}.get(distance)
+        return (kind, f"{seen}: {distance} is {kind}") if kind else None
+    if distance < _FARTHEST_NEAR or (distance == _FARTHEST_NEAR and rails.version):
+        return None
+    return "PHB", f"{seen}: {distance} is PHB or SYS, by the version of NCCL"
 
 
 def _is_without_direct(case: Examined) -> bool:

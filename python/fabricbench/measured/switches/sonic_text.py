@@ -29,6 +29,8 @@ _PERSISTENT: Final = re.compile(r"\bpersistent-watermark\b|\bwatermarkstat\b.*\s
 """Commands whose watermarks are since another clearing, below titles that are the same."""
 _INDEX: Final = re.compile(r"(PG|UC|MC|ALL|VOQ)(\d{1,5})")
 _BY_NUMBER: Final = ("UC", "ALL")
+_WITHIN: Final = re.compile(r"\S (?!N/A\b)[A-Za-z%]")
+"""A blank within a cell, as of `1.2 MB/s`."""
 _NAMESPACE: Final = re.compile(r"\(Namespace (\S{1,40})\)|For namespace\s*([\w-]{0,40})\s*:?$")
 """A chip of several, whose objects have names of their own: `asic0`."""
 
@@ -301,8 +303,10 @@ def _rows(
         is_prompt = _BARE_PROMPT.match(text) or _PROMPT.fullmatch(text)
         if is_prompt or _is_head(lines, place) or cleared_at(text):
             return rows, place
-        cells = _cells(line.text, columns)
         is_last = line is document.lines[-1]  # without a line feed, as of a file that is cut off
+        cells = _cells(line.text, columns)
+        if (cells is None or not all(cells)) and not is_last:
+            cells = _words(line.text, columns) or cells
         is_cut = is_last and len(line.text.rstrip()) < columns[-1][1]
         if cells and cells[0] and cells[-1] and not is_cut:
             rows.append((line, cells))
@@ -324,3 +328,25 @@ def _cells(text: str, columns: Sequence[tuple[int, int]]) -> list[str] | None:
     ):
         return None
     return [text[start:end].strip() for start, end in columns]
+
+
+def _words(text: str, columns: Sequence[tuple[int, int]]) -> list[str] | None:
+    """Cut a row with cells wider than their columns at its blanks; none if a word may be of another column.
+
+    Cells are two blanks apart. Where a wide one leaves one, a row has as many words as columns, none of them
+    a unit within a cell, and each is below the rule of its own column or the blanks next to it.
+    """
+    apart = re.split(" {2,}", text.strip())
+    if len(apart) == len(columns):
+        return apart
+    words = list(re.finditer(r"\S+", text))
+    if len(words) != len(columns) or _WITHIN.search(text.strip()):
+        return None
+    lefts = [0, *(end for _, end in columns[:-1])]
+    rights = [*(start for start, _ in columns[1:]), len(text)]
+    if any(
+        word.end() <= left or word.start() >= right
+        for word, left, right in zip(words, lefts, rights, strict=True)
+    ):
+        return None
+    return [word[0] for word in words]
