@@ -116,6 +116,7 @@ def test_counters_of_others_are_refused_by_name(name: str, tool: str) -> None:
 
 def lost(text: str) -> str:
     found = ras.read(Document("f", text))
+    assert found is not None
     return "\n".join(each.text for each in found.lost)
 
 
