@@ -14,7 +14,10 @@ from fabricbench.results.jobs import result_rows
 from fabricbench.store import Trial, Workspace
 
 FORMS = Path(__file__).parent / "forms"
-IMPORTS: list[dict[str, Any]] = YAML(typ="safe").load(FORMS / "imports.yaml")
+_LISTS = (FORMS / "imports.yaml", FORMS / "more" / "imports.yaml")
+IMPORTS: list[dict[str, Any]] = [
+    {**case, "folder": path.parent} for path in _LISTS for case in YAML(typ="safe").load(path)
+]
 _ROUNDED = 2e-3
 """Share by which a rate differs from the printed one, as times are rounded."""
 
@@ -29,7 +32,7 @@ def _size(trial: Trial) -> int:
 
 @pytest.mark.parametrize("case", IMPORTS, ids=_id)
 def test_a_form_is_read_as_the_tool_means_it(case: dict[str, Any], tmp_path: Path) -> None:
-    source = Source(case["file"], (FORMS / case["file"]).read_bytes())
+    source = Source(case["file"], (case["folder"] / case["file"]).read_bytes())
     options = Options(given=Given(case.get("ranks_given"), case.get("benchmark", "")))
     store = Workspace.open(tmp_path / "workspace", create=True)
     if "refused" in case:

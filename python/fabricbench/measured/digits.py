@@ -5,6 +5,7 @@ Two printed numbers agree where their intervals meet.
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 
@@ -33,6 +34,12 @@ class Interval:
         """Return what a number of a JSON file stands for, which has six decimals (`%lf`)."""
         margin = _ROUNDING * 10.0**-decimals + abs(value) * 1e-9
         return cls(max(value - margin, 0.0), value + margin)
+
+    @property
+    def width(self) -> float:
+        """Its width as a fraction of its middle; infinite around 0."""
+        middle = (self.low + self.high) / 2
+        return (self.high - self.low) / middle if middle else math.inf
 
     def times(self, factor: float) -> Interval:
         """Return the interval of the multiples."""

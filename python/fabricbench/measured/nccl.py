@@ -307,18 +307,34 @@ def _table(
     hosts = list(dict.fromkeys(host for _, _, host, _ in header.devices))
     facts = machine_facts(hosts, [gpu for _, _, _, gpu in header.devices], header.library)
     name = benchmark.removesuffix("_mpi")
+    rows = _with_fine_times(found, name, ranks, warnings)
     return Table(
         name,
         collective_of(name),
         ranks,
         "data",
         found.head.number,
-        [_with_choice(row, chosen, plain_name(name)) for row in of_whole(found.rows, name, ranks)],
+        [_with_choice(row, chosen, plain_name(name)) for row in of_whole(rows, name, ranks)],
         header.version,
         command,
         facts,
         settings=_settings(header, hosts),
     )
+
+
+def _with_fine_times(found: _Found, benchmark: str, ranks: int, warnings: list[str]) -> Sequence[Row]:
+    """Return results with the time that algbw makes where the printed one has too few digits."""
+    kind = KINDS.get(plain_name(benchmark))
+    rows: list[Row] = []
+    for row, each in zip(found.rows, found.prints, strict=True):
+        fine = each.fine_time_us(kind, ranks) if kind else None
+        if fine is not None:
+            warnings.append(
+                f"{found.document.name}:{row.line}: {row.placement}: the time {row.time_us:g} us has few "
+                f"digits; here it is size over algbw, {fine:.6g} us"
+            )
+        rows.append(row if fine is None else replace(row, time_us=fine))
+    return rows
 
 
 def of_whole(rows: Sequence[Row], benchmark: str, ranks: int) -> Sequence[Row]:

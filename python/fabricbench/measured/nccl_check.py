@@ -17,6 +17,8 @@ from fabricbench.measured.digits import Interval
 
 Factor = Literal["2(n-1)/n", "(n-1)/n", "1"]
 RANKS_MAX = 1 << 24
+_COARSE = 0.01
+"""Width of a time of two digits or fewer as a fraction of it, at the least."""
 _TYPE_BYTES = {
     **dict.fromkeys(("int8", "uint8", "char", "f8e4m3", "f8e5m2", "fp8_e4m3", "fp8_e5m2"), 1),
     **dict.fromkeys(("half", "bfloat16", "float16"), 2),
@@ -125,6 +127,19 @@ class Print:
         size = self.size_bytes / 1e3 * scale
         low = size / self.time_us.high if self.time_us.high else 0.0
         return Interval(low, size / self.time_us.low if self.time_us.low else math.inf)
+
+    def fine_time_us(self, kind: Kind, ranks: int) -> float | None:
+        """Return the time that algbw makes, where that of the table has two digits or fewer; else none.
+
+        From 1e7 us on nccl-tests prints `1.3e+07` (`getFloatStr` of src/util.cu); algbw has more digits.
+        """
+        if self.time_us is None or self.algbw.low <= 0 or not self.algbw.meets(self.rate(kind, ranks)):
+            return None
+        if self.time_us.width <= _COARSE or self.algbw.width >= self.time_us.width:
+            return None
+        rate = self.rate(kind, ranks)
+        algbw = min(max((self.algbw.low + self.algbw.high) / 2, rate.low), rate.high)
+        return self.size_bytes / 1e3 * factor_of(kind.algorithm_factor, ranks) / algbw
 
     def has_rate(self, kind: Kind | None, ranks: int) -> bool:
         """Tell whether algbw is what size and time make."""

@@ -28,7 +28,8 @@ from fabricbench.measured.text import RANKS_HINT, ROW_HINT, Document, shown
 
 MPI_HINT = (
     "if several processes were started, nccl-tests was built without MPI: each measured alone and nothing "
-    "crossed a network; build it with make MPI=1 and measure again"
+    "crossed a network; build it with make MPI=1 and measure again; if two runs wrote into the file at the "
+    "same time, give each a file of its own"
 )
 _UNKNOWN_HINT = "say which it was: --benchmark all_reduce_perf"
 

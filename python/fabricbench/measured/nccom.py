@@ -33,8 +33,10 @@ from fabricbench.measured.text import (
 NAME: Final = "nccom-test"
 _PROGRAM: Final = "nccom-test"
 _HEAD: Final = re.compile(
-    r"\s*size\(B\)\s+count\(elems\)\s+type\s+time(?::\w+)?\(us\).*\balgbw\(GB/s\)\s+busbw\(GB/s\).*"
+    r"\s*size\(B\)\s+count\(elems\)\s+(?:\S+\s+){0,8}?type\s+(?:\S+\s+){0,8}?time(?::\w+)?\(us\)"
+    r".*\balgbw\(GB/s\)\s+busbw\(GB/s\).*"
 )
+"""With `--show-input-output-size` two sizes are before the type."""
 _KINDS: Final = {
     **dict.fromkeys(("allr", "allreduce", "all_reduce", "all-reduce"), "all_reduce"),
     **dict.fromkeys(("allg", "allgather", "all_gather", "all-gather"), "all_gather"),
@@ -51,7 +53,12 @@ _BANDWIDTHS: Final = ("algbw(GB/s)", "busbw(GB/s)")
 _FACTOR_HINT: Final = f"operation or ranks are others (--benchmark, --ranks), or {ROW_HINT}"
 _ROUNDED: Final = 1e-6
 _GIB: Final = 2**30 / 1e9
-_FAILED: Final = re.compile(r"\d+\s+(Failure\b.*)")
+_FAILED: Final = re.compile(
+    r"\d+\s+(?:\d+\s+)?((?:Fail(?:ure|ed)|Error|Time(?:d )?out|Out of memory|OOM)\b.*)", re.IGNORECASE
+)
+"""A size that could not be measured, in place of its row."""
+_FOOT: Final = re.compile(r"\d+ (?:errors?|failures?|tests?)\b.*", re.IGNORECASE)
+"""A line that counts errors below the rows: `1 errors found - test failed`."""
 _AGREES: Final = 0.02
 """Share by which a bandwidth may differ from what size and time give: times are rounded."""
 
@@ -84,7 +91,10 @@ def read(document: Document, given: Given) -> tuple[list[Table], list[str]]:
         if not _HEAD.fullmatch(line.text):
             continue
         columns = line.text.split()
-        lines = _lines(document.lines[index + 1 :])
+        lines, foot = _lines(document.lines[index + 1 :])
+        if foot is not None:
+            told = shown(foot.text.strip())
+            warnings.append(f"{document.name}:{foot.number}: the run failed: {told}")
         if not lines:
             warnings.append(f"{document.name}:{line.number}: the head of a table without rows")
             continue
@@ -155,16 +165,21 @@ def _cells(
             yield line.number, dict(zip(columns, document.cells(line, columns), strict=True))
 
 
-def _lines(lines: Sequence[Line]) -> list[Line]:
-    """Return the rows below a head: lines that begin with a number, up to one that does not."""
+def _lines(lines: Sequence[Line]) -> tuple[list[Line], Line | None]:
+    """Return the rows below a head, and the line that counts errors if that ends them.
+
+    Rows are lines that begin with a number, up to one that does not.
+    """
     found: list[Line] = []
     for line in lines:
         text = line.text.strip()
+        if _FOOT.fullmatch(text):
+            return found, line
         if text[:1].isdigit():
             found.append(line)
         elif text and found:
             break
-    return found
+    return found, None
 
 
 def _run(document: Document, line: int, command: str, given: Given) -> _Run:

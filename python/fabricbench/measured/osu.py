@@ -34,6 +34,8 @@ PROGRAM = r"osu_\w+"
 _TITLE = re.compile(r"^#?\s*OSU (?P<what>\S.*?)(?: Test)? v(?P<version>\d\S*)\s*$")
 _BELOW = re.compile(r"#(?!\s*(?:OSU|Size)\b)")
 """Comments below the head, such as the datatype in versions 7."""
+_INVALID = "DATA VALIDATION ERROR"
+_SHOWN = 120
 _MEGA_PER_GIGA = 1000.0
 
 
@@ -106,7 +108,8 @@ def _read(document: Document, given: Given, warnings: list[str]) -> list[Table]:
             warnings.append(f'{document.name}:{line.number}: "OSU {title["what"][:60]}" is not imported')
             continue
         columns, start = _columns(document, place)
-        lines = table_lines(document, start, _BELOW)[0] if columns else []
+        lines, end = table_lines(document, start, _BELOW) if columns else ([], start)
+        warnings += _invalid(document, end)
         lines = whole_rows(document, lines, warnings)
         if not lines:
             warnings.append(f"{document.name}:{line.number}: the title of a table without rows")
@@ -134,6 +137,13 @@ def _read(document: Document, given: Given, warnings: list[str]) -> list[Table]:
             )
             document.require_rows([table.rows for table in tables])
     return tables
+
+
+def _invalid(document: Document, end: int) -> Iterator[str]:
+    """Yield the line with which a benchmark ends whose check of values failed (`-c`)."""
+    line = document.lines[end] if end < len(document.lines) else None
+    if line is not None and line.text.strip().startswith(_INVALID):
+        yield f"{document.name}:{line.number}: the run failed: {' '.join(line.text.split())[:_SHOWN]}"
 
 
 def _meaning(

@@ -9,7 +9,7 @@ those of READ and atomics a whole one (print_report_lat). Sizes are those of one
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from fabricbench.measured.digits import Interval
@@ -45,6 +45,9 @@ _FREED = re.compile(r"\s*(?:deallocat|destroy|free)", re.IGNORECASE)
 """How lines begin that follow a test with GPU memory; they are not of the next test."""
 _BOTH = "what is printed is the sum of both directions; here it is one, half of it"
 _LATENCY = "it measures times; rates here are size over time"
+_AVERAGE = "t_avg[usec]"
+_MEAN, _MEDIAN = "the mean (t_avg)", "the median (t_typical)"
+_CLOCK = re.compile(r"\s*Conflicting CPU frequency values detected")
 _MIXED_HINT = "several tests wrote at the same time: keep each in a file of its own, or label their lines"
 _DEFAULTS = {"end": "client", "memory": "host"}
 """Settings of a test whose output says nothing else."""
@@ -162,7 +165,8 @@ def _read(document: Document, given: Given, warnings: list[str]) -> list[Table]:
         lines = whole_rows(document, lines, warnings)
         rows = [_row(document, each, columns, 2 if both else 1) for each in lines]
         if rows:
-            warnings += meanings(f"{document.name}:{line.number}: {benchmark}", rows[0], is_sum=both)
+            warnings += meanings(f"{document.name}:{line.number}: {benchmark}", rows[0], columns, is_sum=both)
+            warnings += _clocks(document, line.number, index, rows[0])
             tables.append(
                 Table(
                     benchmark, COLLECTIVE, RANKS, "message", line.number, rows, "", command, header.facts,
@@ -173,11 +177,21 @@ def _read(document: Document, given: Given, warnings: list[str]) -> list[Table]:
     return tables
 
 
-def meanings(place: str, row: Row, *, is_sum: bool) -> list[str]:
+def _clocks(document: Document, head: int, end: int, row: Row) -> list[str]:
+    """Return a warning if the processor's clock varied while times were measured: they are cycles of it."""
+    lines = (each for each in document.lines[max(head - 3, 0) : end] if _CLOCK.match(each.text))
+    first = next(lines, None)
+    if first is None or row.gb_per_s is not None:
+        return []
+    told = shown(first.text.strip())
+    return [f"{document.name}:{first.number}: {told}: times are cycles of that clock and may be off"]
+
+
+def meanings(place: str, row: Row, columns: Iterable[str], *, is_sum: bool) -> list[str]:
     """Return a warning where rates are not those that are printed: half of a sum, or of a time."""
     if row.gb_per_s is not None:
         return [f"{place}: {_BOTH}"] if is_sum else []
-    return [f"{place}: {_LATENCY}"]
+    return [f"{place}: {_LATENCY}; the time is {_MEAN if _AVERAGE in columns else _MEDIAN}"]
 
 
 def _with_ends(document: Document, tables: Sequence[Table], warnings: list[str]) -> list[Table]:

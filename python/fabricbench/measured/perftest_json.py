@@ -100,7 +100,8 @@ def _table(document: Document, fields: Fields, given: Given, warnings: list[str]
     rows = [_row(document, part, directions) for part in parts]
     if rows:
         place = f"{document.name}: {benchmark or given.benchmark}"
-        warnings += perftest.meanings(place, rows[0], is_sum=directions > 1)
+        columns = [f"{name}[usec]" for name in parts[0].value]
+        warnings += perftest.meanings(place, rows[0], columns, is_sum=directions > 1)
     return Table(
         benchmark or given.benchmark,
         perftest.COLLECTIVE,

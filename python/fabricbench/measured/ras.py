@@ -309,8 +309,10 @@ def _state(status: Mapping[str, Any]) -> str:
 
 
 def _rank(entry: Mapping[str, Any]) -> RankOf:
-    texts = (str(entry.get(name, "")) for name in ("cuda_dev", "pid", "host"))
-    gpu, pid, host = texts
+    # `cuda_dev` counts only the GPUs that the process sees: 0 of each with one GPU for a process.
+    gpu = entry.get("nvml_dev")
+    gpu = str(entry.get("cuda_dev", "") if gpu in (None, -1) else gpu)
+    pid, host = (str(entry.get(name, "")) for name in ("pid", "host"))
     number = entry.get("rank")
     return RankOf(number if isinstance(number, int) else -1, gpu, pid, host)
 

@@ -26,6 +26,7 @@ from fabricbench.measured.json_text import documents_and_lines
 from fabricbench.measured.model import Given, Reading, Table
 from fabricbench.measured.nccl_log import has_choices
 from fabricbench.measured.runs import separated
+from fabricbench.measured.switches import foreign
 from fabricbench.measured.text import FORMATS_HINT, Document, is_elided
 
 _TEXT: Mapping[str, ModuleType] = {module.NAME: module for module in (nccl, perftest, osu, imb, nccom)}
@@ -159,6 +160,8 @@ def _refuse_by_name(document: Document) -> None:
     """
     if ras.is_output(document):
         raise document.error(None, _RAS, "the output of a benchmark", unread_tools.RAS_HINT)
+    if known := foreign.of_text(document):
+        raise document.error(None, known.name, ", ".join(_TEXT), f"`fabricbench counters`: {known.hint}")
     if tool := unread_tools.tool_of(document):
         raise document.error(None, f"the output of {tool}", ", ".join(_TEXT), unread_tools.hint(tool))
 

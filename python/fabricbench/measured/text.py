@@ -36,10 +36,10 @@ _LAUNCHERS = ("mpirun", "mpiexec", "mpiexec.hydra", "srun", "prun", "orterun")
 _AFTER = re.compile(
     r"-{4,}|={4,}|\*{4,}|```|\+ |\S*[$>%](?: |$)|\S+@\S+|Out of bounds values|Avg bus bandwidth"
     r"|Collective test|nThread:? \d|nccl-tests version|size\s+count\s+type"
-    r"|\^[CZ\\]|(?:Killed|Terminated|Interrupted?|Aborted|logout)\b"
+    r"|DATA VALIDATION ERROR\b|\^[CZ\\]|(?:Killed|Terminated|Interrupted?|Aborted|logout)\b"
 )
-"""What ends a table without an empty line: a rule, the next prompt of a shell, a foot without its `#`, a key
-that ended the program, or what a shell says of it."""
+"""What ends a table without an empty line: a rule, the next prompt of a shell, a foot without its `#`, the
+check of OSU benchmarks that failed, a key that ended the program, or what a shell says of it."""
 _DOTS, _AROUND_DOTS = frozenset(".:\u2026\u00b7\u22ee"), frozenset(" \t[](){}<>#")
 _SNIPPED = re.compile(r"\W{0,20}(?:snip|cut|truncated|omitted)(?:ped)?\W{0,20}", re.IGNORECASE)
 _SHELL_PROMPT = re.compile(r"^(?:\(\S+\)\s*)?(?:[>$%+]+|\[[^\]]{1,100}\][$#>%]|\S*[\w~\])][$#>%])\s+")

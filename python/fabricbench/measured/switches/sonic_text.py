@@ -31,7 +31,7 @@ _INDEX: Final = re.compile(r"(PG|UC|MC|ALL|VOQ)(\d{1,5})")
 _BY_NUMBER: Final = ("UC", "ALL")
 _WITHIN: Final = re.compile(r"\S (?!N/A\b)[A-Za-z%]")
 """A blank within a cell, as of `1.2 MB/s`."""
-_NAMESPACE: Final = re.compile(r"\(Namespace (\S{1,40})\)|For namespace ([\w-]{1,40})\s*:?$")
+_NAMESPACE: Final = re.compile(r"\(Namespace (\S{1,40})\)|For namespace\s*([\w-]{0,40})\s*:?$")
 """A chip of several, whose objects have names of their own: `asic0`."""
 
 _FIRST_COLUMNS: Final = ("IFACE", "Port Rx", "Port Tx", "Port", "Pool", "QUEUE")
@@ -107,6 +107,27 @@ def queue_place(port: str, queue: str) -> str:
     """
     match = _INDEX.fullmatch(queue)
     return f"{port}:{match[2] if match and match[1] in _BY_NUMBER else queue}"
+
+
+@dataclass
+class _Chip:
+    """The chip that tables are of.
+
+    A line `For namespace asic0:` is for all tables with a head like that of the first one below it, up to the
+    next such line or command.
+
+    Attributes:
+        name: Beginning of the names of its objects, such as `asic0:`; empty of a switch with one chip.
+        head: The first two columns of its tables.
+    """
+
+    name: str = ""
+    head: tuple[str, ...] = ()
+
+    def next(self, name: str | None, head: tuple[str, ...]) -> None:
+        """Take the name above a table, if there is one, and the table's head."""
+        if name is not None or head != self.head:
+            self.name, self.head = name or "", head
 
 
 @dataclass(frozen=True)
@@ -187,14 +208,16 @@ def read(document: Document) -> Reading:
     Raises:
         MeasuredError: A row is cut off or no row, a cell is no number, or there are several switches.
     """
-    reading, index, kind = Reading(document, "sonic"), 0, ""
+    reading, index, kind, chip = Reading(document, "sonic"), 0, "", _Chip()
     lines = [line for line in document.lines if line.text.strip()]
     while index < len(lines):
         if prompt := _PROMPT.fullmatch(lines[index].text.strip()):
             reading.at(prompt[1], lines[index].number)
+            chip = _Chip()
         if _COMMAND.search(lines[index].text) and not _is_head(lines, index):
             kind = "persistent:" if _PERSISTENT.search(lines[index].text) else ""
-        index = _table(reading, lines, index, kind) if _is_head(lines, index) else index + 1
+            chip = _Chip()
+        index = _table(reading, lines, index, kind, chip) if _is_head(lines, index) else index + 1
     return reading
 
 
@@ -202,7 +225,7 @@ def _is_head(lines: Sequence[Line], index: int) -> bool:
     return index + 1 < len(lines) and bool(_RULE.fullmatch(lines[index + 1].text))
 
 
-def _table(reading: Reading, lines: Sequence[Line], index: int, kind: str) -> int:
+def _table(reading: Reading, lines: Sequence[Line], index: int, kind: str, chip: _Chip) -> int:
     """Read the table whose head is at a place of the lines that are not empty; return the place after it.
 
     Args:
@@ -210,6 +233,7 @@ def _table(reading: Reading, lines: Sequence[Line], index: int, kind: str) -> in
         lines: The lines.
         index: Place of its head.
         kind: What stands before the names of its objects where it is of watermarks.
+        chip: The chip of the table before, by the same command.
     """
     document = reading.document
     columns = [match.span() for match in re.finditer("-+", lines[index + 1].text)]
@@ -226,7 +250,8 @@ def _table(reading: Reading, lines: Sequence[Line], index: int, kind: str) -> in
     title, since = _above(lines, index)
     form = _form(title, head)
     is_watermark = form is not None and form.command.partition("--")[0].rstrip().endswith(_WATERMARK_ENDS)
-    namespace = f"{kind if is_watermark else ''}{_namespace(lines, index)}"
+    chip.next(_namespace(lines, index), tuple(head[:2]))
+    namespace = f"{kind if is_watermark else ''}{chip.name}"
     number = lines[index].number
     rows, index = _rows(document, lines, index, columns, is_known=form is not None)
     if form is None:
@@ -240,14 +265,15 @@ def _table(reading: Reading, lines: Sequence[Line], index: int, kind: str) -> in
     return index
 
 
-def _namespace(lines: Sequence[Line], index: int) -> str:
-    """Return the namespace that the lines above a head name, as the beginning of a name; empty without."""
+def _namespace(lines: Sequence[Line], index: int) -> str | None:
+    """Return the namespace that the lines above a head name, as the beginning of a name; none without."""
     for line in reversed(lines[max(0, index - 3) : index]):
         if _RULE.fullmatch(line.text):
             break
         if match := _NAMESPACE.search(line.text.strip()):
-            return f"{match[1] or match[2]}:"
-    return ""
+            name = match[1] or match[2]
+            return f"{name}:" if name else ""
+    return None
 
 
 def _above(lines: Sequence[Line], index: int) -> tuple[str, str]:

@@ -24,6 +24,8 @@ from fabricbench.words import close_match_hint, counted
 
 FORMAT: Final = "containerlab topology"
 _HOST_KINDS: Final = frozenset({"linux", "host", "k8s-kind", "ext-container"})
+_BRIDGES: Final = frozenset({"bridge", "ovs-bridge"})
+"""Kinds that are a bridge of the lab's own host, not a container: no device of the fabric by itself."""
 _NO_NODES: Final = frozenset({"host", "mgmt-net", "macvlan"})
 """What stands in place of a node where a link leaves the lab."""
 _HOSTS: Final = re.compile(
@@ -54,6 +56,7 @@ class _Lab:
         self.document = document
         self.problems: list[Problem] = []
         self.left_out: list[str] = []
+        self.bridges: set[str] = set()
         self.nodes = self._nodes()
         self.links = list(self._links()) if self.nodes else []
 
@@ -75,7 +78,12 @@ class _Lab:
                 continue
             own = _merged(node or {})
             others.update(set(own) - _NODE_FIELDS)
-            nodes[name] = self._is_host(name, own)
+            is_host = self._is_host(name, own)
+            if name in self.bridges:
+                hint = "with `group: switch` it is a switch of the fabric"
+                self.left_out.append(f"nodes.{name}: a bridge of the lab's host; {hint}")
+            else:
+                nodes[name] = is_host
         if others:
             self.left_out.append(f"nodes: {', '.join(sorted(others))}: how containers are run")
         return nodes
@@ -93,6 +101,8 @@ class _Lab:
         if not isinstance(kind, str):
             path = ("topology", "nodes", name, "kind")
             self.refuse(path, kind_name(kind), "a kind of containerlab, such as linux or sonic-vs")
+        elif kind in _BRIDGES:
+            self.bridges.add(name)
         return kind in _HOST_KINDS
 
     def _common(self, *path: Any) -> dict[str, Any]:
@@ -159,7 +169,7 @@ class _Lab:
                 self.refuse(here, found, 'a node and its interface, such as "leaf1:eth1"')
                 return None
             node = end.partition(":")[0]
-            if node in _NO_NODES and node not in self.nodes:
+            if (node in _NO_NODES and node not in self.nodes) or node in self.bridges:
                 self._leave(path, node)
                 return None
             if node not in self.nodes:

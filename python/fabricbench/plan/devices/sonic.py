@@ -266,6 +266,24 @@ class _Made:
         profiles = [wred_of(self.sonic, port, traffic_class) for port in self.sonic.ports]
         return any(each is not None and curves_of(each) == curves for each in profiles)
 
+    def _idle_headroom(self) -> Iterator[str]:
+        """Yield the priority groups with headroom for which a port does not enable PFC."""
+        found: dict[int, list[str]] = {}
+        ports_with: Counter[int] = Counter()
+        for port in self.sonic.ports:
+            paused = {port.group_of(each) for each in range(PRIORITIES) if port.is_lossless(each)}
+            for group, profile in port.groups.items():
+                if profile is not None and profile.get("xoff"):
+                    ports_with[group] += 1
+                    if group not in paused:
+                        found.setdefault(group, []).append(port.name)
+        everywhere = {group for group, names in found.items() if len(names) == ports_with[group]}
+        if everywhere:
+            yield f"BUFFER_PG: headroom of priority group {_list(everywhere)}, which PFC is not enabled for"
+        for group in sorted(found.keys() - everywhere):
+            where = f"at {names_text(found[group])}, where PFC is not enabled for it"
+            yield f"BUFFER_PG: headroom of priority group {group} {where}"
+
     def _about_priorities(self, data: int) -> Iterator[str]:
         """Yield what holds for priorities that the plan does not use."""
         used = {data} | self.carried.others
@@ -275,19 +293,7 @@ class _Made:
         if unused:
             yield f"PORT_QOS_MAP: pfc_enable: priority {_list(unused)}, which carries nothing in the plan"
         yield from self._high_classes()
-        idle = {
-            group
-            for port in self.sonic.ports
-            for group, profile in port.groups.items()
-            if profile is not None and profile.get("xoff")
-        } - {
-            port.group_of(each)
-            for port in self.sonic.ports
-            for each in range(PRIORITIES)
-            if port.is_lossless(each)
-        }
-        if idle:
-            yield f"BUFFER_PG: headroom of priority group {_list(idle)}, which PFC is not enabled for"
+        yield from self._idle_headroom()
         marked = {
             each
             for each in set(range(PRIORITIES)) - used
