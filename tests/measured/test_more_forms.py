@@ -186,3 +186,15 @@ def test_other_times_of_few_digits() -> None:
     exact = of(text.replace("1.3e+07", "13421773"))
     assert not any("1.34218e+07 us has few" in each for each in exact.warnings)
     assert sum("has few digits" in each for each in exact.warnings) == 1
+
+
+def test_imb_says_which_time_its_rates_are_by() -> None:
+    text = (
+        "# Benchmarking Sendrecv \n# #processes = 2 \n"
+        "       #bytes #repetitions  t_min[usec]  t_max[usec]  t_avg[usec]   Mbytes/sec\n"
+        "      1048576           40        95.00       100.00        97.50     20971.52\n"
+    )
+    reading = of(text)
+    (table,) = reading.tables
+    assert table.rows[0].time_us == 97.5
+    assert [each for each in reading.warnings if "t_avg" in each and "t_max" in each]

@@ -58,6 +58,7 @@ _GROUP = "Group"
 _HEAD = re.compile(r"^\s*#?(bytes|repetitions|Group)\s+#?(?:repetitions\b|#?bytes\b|t_min\[|t\[)")
 _FACT = re.compile(r"^#? ?(Machine|System|Release|MPI Version|MPI Thread Environment)\s*:\s*(\S.*)")
 _FAILED = re.compile(r"out-of-mem|int-overflow|time-out")
+_MEAN = "times are t_avg, the mean over ranks, and rates size over it; its Mbytes/sec are by t_max"
 _TIMES = ("t_avg[usec]", "t[usec]")
 _OF_RANKS = ("t_min[usec]", "t_max[usec]")
 _MESSAGES = "Msg/sec"
@@ -129,6 +130,9 @@ def _read(document: Document, given: Given, warnings: list[str]) -> list[Table]:
         rows = [_row(document, each, columns, header) for each in _measured(document, lines, warnings)]
         if not rows:
             warnings.append(f"{document.name}:{line.number}: the head of a table without rows")
+        mean = f"{document.name}: {_MEAN}"
+        if {"t_max[usec]", "Mbytes/sec"} <= set(columns) and mean not in warnings:
+            warnings.append(mean)
         if header.groups > 1 and rows:
             warnings.append(f"{document.name}:{line.number}: {_of_groups(header, has_groups=has_groups)}")
         command = header.command or command_before(commands, line.number)
