@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from fabricbench.measured.examined import Examined
-from fabricbench.measured.suspect import Suspect
+from fabricbench.measured.examined import GOOD, Examined
+from fabricbench.measured.suspect import LIKELY, Suspect
 from fabricbench.measured.switch_causes import (
     LINK_ERRORS,
     SWITCH_LOSSES,
     confidence_of,
     counted_lines,
     of_kind,
+    paused_by_one_port,
 )
 
 _RECEIVER_DROPS: Final = (
@@ -43,12 +44,20 @@ _LINES_MAX: Final = 6
 
 
 def slow_receiver(case: Examined) -> Iterator[Suspect]:
-    """A host whose adapter pauses the network or drops what arrives."""
-    yield from _counted(
-        case,
-        (*_RECEIVER_DROPS, *_RECEIVER_PAUSES),
+    """A host whose adapter pauses the network or drops what arrives, by its counters or those of a switch."""
+    of_switch = paused_by_one_port(case)
+    lines = [
+        *of_switch,
+        *counted_lines(of_kind(case.switches, "host"), (*_RECEIVER_DROPS, *_RECEIVER_PAUSES)),
+    ]
+    if not lines:
+        return
+    is_low = case.ratio is None or case.ratio < GOOD
+    yield Suspect(
         "slow-receiver",
         "an adapter takes in less than its link brings: it pauses its switch port or drops what arrives",
+        LIKELY if of_switch and is_low else confidence_of(case, is_strong=True),
+        lines[:_LINES_MAX],
         "the same counters of all hosts: one that pauses alone is slow (`lspci -vv` LnkSta, IOMMU, NUMA "
         "node, memory bandwidth, outbound_pci_stalled_wr); `ib_write_bw` to it from another host",
     )

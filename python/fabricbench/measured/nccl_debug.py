@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from fabricbench.measured.line import SHOWN_MAX, Seen
 from fabricbench.measured.nccl_hardware import HardwareFacts, HardwareReader
 from fabricbench.measured.nccl_rails import RailFacts, RailReader
+from fabricbench.measured.nccl_settings import HostSettings
 
 _CHANNEL = re.compile(
     r"\bChannel \d+(?:/\d+)? ?: (\d+)\S{0,20} (?:-> (\d+)\S{0,20}.{0,40}?)?\bvia ([A-Za-z0-9_/]+)"
@@ -68,6 +69,7 @@ FAILED = re.compile(
 )
 """What benchmarks and PyTorch print where they fail: nccl-tests (`NCCLCHECK`, `CUDACHECK`, `TESTCHECK` of
 src/common.h), perftest (`NOTIFY_COMP_ERROR_SEND` of src/perftest_resources.h)."""
+_LAUNCH = re.compile(r"(?:^|[\s$#>/])((?:mpirun|mpiexec(?:\.hydra)?|prterun|srun)\s.{1,2000})")
 _ACS = re.compile(r"ACSCtl:.{0,120}(?:SrcValid|ReqRedir)\+")
 _AVERAGE = re.compile(r"Avg bus bandwidth\s*:\s*([\d.]+(?:e[+-]?\d+)?)")
 _MTU_BYTES = {"1": 256, "2": 512, "3": 1024, "4": 2048, "5": 4096}
@@ -110,6 +112,8 @@ class DebugFacts:
         acs_off: How many lines of lspci have ACS off.
         hardware: Rates of ports and PCIe links.
         rails: Adapters at both ends of connections, and those nearest to GPUs.
+        by_host: Variables of each host.
+        launches: Command lines that start ranks, with their lines.
         where: The first line of each fact, by its name.
     """
 
@@ -147,6 +151,8 @@ class DebugFacts:
     acs_off: int = 0
     hardware: HardwareFacts = field(default_factory=HardwareFacts)
     rails: RailFacts = field(default_factory=RailFacts)
+    by_host: HostSettings = field(default_factory=HostSettings)
+    launches: list[tuple[int, str]] = field(default_factory=list)
     where: dict[str, Seen] = field(default_factory=dict)
 
     @property
@@ -182,6 +188,7 @@ def debug_facts(texts: Sequence[str], runs: Sequence[tuple[int, int]] = ()) -> D
             _take(facts, number, text)
             reader.take(number, text)
             rails.take(number, text)
+            facts.by_host.take(number, text)
     facts.hardware, facts.rails = reader.facts, rails.facts
     if reader.facts.mtu and facts.mtu_bytes is None:
         facts.mtu_bytes, facts.where["mtu"] = reader.facts.mtu
@@ -238,7 +245,7 @@ def _take(facts: DebugFacts, number: int, text: str) -> None:
 
 
 def _take_result(facts: DebugFacts, number: int, text: str) -> None:
-    """Read a line of nccl-tests or of lspci."""
+    """Read a line of nccl-tests, of its launch or of lspci."""
     facts.heads += bool(_HEAD.match(text))
     if run := _RUN.search(text):
         facts.threads = int(run[1]) * int(run[2])
@@ -249,6 +256,8 @@ def _take_result(facts: DebugFacts, number: int, text: str) -> None:
         facts.failed.append(Seen(number, _bare(text)))
         if status := _STATUS.match(text):
             facts.completions.setdefault(int(status[1]), facts.failed[-1])
+    if ("run" in text or "mpiexec" in text) and (launch := _LAUNCH.search(text)):
+        facts.launches.append((number, launch[1]))
     if "ACSCtl" in text and _ACS.search(text):
         facts.acs.append(Seen(number, _bare(text)))
     elif "ACSCtl" in text:

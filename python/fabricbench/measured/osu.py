@@ -77,6 +77,7 @@ _TWO_RANKS = ("osu_latency", "osu_latency_mt", "osu_latency_mp", "osu_bw", "osu_
 _PAIRS = re.compile(r"\[ pairs: (\d+) \]")
 _WINDOW = re.compile(r"\[ window size: (\w{1,20}) \]")
 _BUFFERS = re.compile(r"Send Buffer on (\w{1,20}) .{0,20}Receive Buffer on (\w{1,20})")
+_MEMORIES: Mapping[str, str] = {"H": "HOST", "D": "DEVICE", "M": "MANAGED", "MH": "HOST", "MD": "DEVICE"}
 _TIMES = ("latency (us)", "avg latency(us)", "latency(us)", "avg lat(us)")
 _OF_RANKS = ("min latency(us)", "max latency(us)")
 _RATES = ("bandwidth (mb/s)", "mb/s")
@@ -132,7 +133,11 @@ def _read(document: Document, given: Given, warnings: list[str]) -> list[Table]:
                     title["version"],
                     command,
                     facts,
-                    settings={"library": title["what"].split()[0], **_settings(document, place, start)},
+                    settings={
+                        "library": title["what"].split()[0],
+                        **_buffers(command, kind.program),
+                        **_settings(document, place, start),
+                    },
                 )
             )
             document.require_rows([table.rows for table in tables])
@@ -236,6 +241,16 @@ def _settings(document: Document, place: int, start: int) -> dict[str, str]:
     found = {"window size": next((match[1] for match in windows if match), "")}
     found["buffers"] = next((f"{match[1]} to {match[2]}" for match in buffers if match), "")
     return {name: value for name, value in found.items() if value}
+
+
+def _buffers(command: str, program: str) -> dict[str, str]:
+    """Return the memory of buffers that the end of a command names: `osu_bw -d cuda D D`."""
+    words = re.split(r"\s[|>]", command)[0].split()
+    places = [at for at, word in enumerate(words) if word.rpartition("/")[2] == program]
+    if not places or len(words) < places[-1] + 3:
+        return {}
+    ends = [_MEMORIES.get(word.strip("'\""), "") for word in words[-2:]]
+    return {"buffers": " to ".join(ends)} if all(ends) else {}
 
 
 def _pairs(document: Document, place: int, start: int) -> int | None:

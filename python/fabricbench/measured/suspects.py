@@ -9,7 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
-from fabricbench.measured.causes import adapters, curves, expected, hosts, libraries, pairs, runs, settings
+from fabricbench.measured.causes import (
+    adapters,
+    curves,
+    expected,
+    hosts,
+    libraries,
+    pairs,
+    runs,
+    settings,
+    shared,
+)
 from fabricbench.measured.examined import Examined
 from fabricbench.measured.host_causes import lost_packets, not_ready, slow_receiver
 from fabricbench.measured.host_causes import reordered as reordered_by_counters
@@ -61,6 +71,7 @@ _RULES: Final[Sequence[Callable[[Examined], Iterator[Suspect]]]] = (
     libraries.forced_choice,
     pairs.rdma_cm,
     pairs.compared_queue_pairs,
+    settings.hosts_differ,
     settings.different_settings,
     slow_receiver,
     link_errors,
@@ -78,7 +89,9 @@ _RULES: Final[Sequence[Callable[[Examined], Iterator[Suspect]]]] = (
     curves.congested,
     curves.placements,
     runs.inside_a_host,
+    shared.full_port,
     expected.host_software,
+    shared.unknown_share,
 )
 """In the order of equally likely causes: what spoils a measurement, then the host outwards, a root before
 its consequences: PCIe that cannot be read before the adapters and paths that NCCL then takes, a link in error

@@ -36,6 +36,11 @@ _PAUSES: Final = (
 _OF_HOSTS: Final = ("pfc_rx_paused_priority_{p}", "pfc_rx_priority_{p}", "pause_rx", "global_pause_rx")
 """Pauses that the network sent to a host. Those that a host sends speak for the host (`host_causes`)."""
 _PFC_FRAMES: Final = ("pfc_rx_priority_", "pfc_tx_priority_")
+_RECEIVED_PAUSES: Final = ("pfc_rx_priority_{p}", "pause_rx")
+_ONE_PORT: Final = 0.9
+"""Part of all pauses from which on one port sends nearly all of them."""
+_PORTS_MIN, _PAUSES_MIN = 3, 1000
+"""Fewest ports of hosts that are compared, and fewest frames."""
 _LOSSLESS_USE: Final = ("headroom_max_bytes", "pfc_storms")
 _SONIC_LOSSLESS: Final = ("3", "4")
 _MARKS: Final = ("queue_ecn_marked", "ecn_marked", "queue_ecn_selected")
@@ -80,6 +85,31 @@ def congestion_evidence(case: Examined) -> tuple[list[str], int]:
 
 def _total(counters: Sequence[SwitchCounters], name: str) -> int | float:
     return sum(change.value or 0 for each in counters for change in each.named(name))
+
+
+def paused_by_one_port(case: Examined) -> list[str]:
+    """Return that nearly all pauses that a switch received came from one port that is no uplink.
+
+    What is attached there takes in less than its link brings. Where many ports pause, buffers fill all over.
+    """
+    lines = []
+    for switch in of_kind(case.switches, "switch"):
+        received = totals(switch.named(*_RECEIVED_PAUSES))
+        of_hosts = {
+            port: frames
+            for port, frames in received.items()
+            if not any(is_among(port, pattern) for pattern in case.uplinks)
+        }
+        first = next(iter(of_hosts), "")
+        whole = sum(received.values())
+        if len(of_hosts) < _PORTS_MIN or whole < _PAUSES_MIN or of_hosts[first] < _ONE_PORT * whole:
+            continue
+        lines.append(
+            f"{switch.switch}: {first} received {of_hosts[first]:,} of {whole:,} pause frames "
+            f"({100 * of_hosts[first] / whole:.3g} %), {len(received) - 1} other ports the rest"
+            + ("" if case.uplinks else f"; if {first} is an uplink (--uplinks), it is congestion beyond it")
+        )
+    return lines
 
 
 def congestion_denied(case: Examined) -> list[str]:

@@ -126,23 +126,24 @@ def _named(value: str) -> list[str]:
 
 
 def mixed_adapters(case: Examined) -> Iterator[Suspect]:
-    """Adapters of two link layers or rates in one list: NCCL spreads data evenly over all of them."""
+    """Adapters of two link layers, makes or rates in one list: NCCL spreads data evenly over all of them."""
     facts = case.facts
     odd = odd_adapters(facts)
     if not odd or not case.crosses:
         return
     others = [name for name in facts.adapters if name.split(":")[0] not in odd]
+    is_used = not _is_by_make(facts) or _carries(facts, odd)
     both = [f"{name}/{kind}" for name, kind in facts.adapters.items()]
     speeds = [f"{name} {speed / 1000:g} Gb/s" for name, speed in facts.speeds.items()]
     names = ",".join(odd)
     slow = _slow_ports(case)
     is_one_host = bool(slow) and not _is_another_kind(case, slow)
-    is_odd = len(others) > len(odd) and not is_one_host
+    is_odd = (len(others) > len(odd) or _is_by_make(facts)) and not is_one_host and is_used
     yield Suspect(
         "mixed-adapters",
-        f"NCCL lists adapters of different kind or rate: {names} is most likely for management or storage"
-        if is_odd
-        else "NCCL lists adapters of different kind or rate, and spreads data over all of them",
+        f"NCCL lists adapters of different kind, make or rate: {names} is most likely not for this data"
+        if is_odd and len(others) > len(odd)
+        else "NCCL lists adapters of different kind, make or rate, and spreads data over all of them",
         LIKELY if is_odd else POSSIBLE,
         [str(facts.where["adapters"]), f"listed: {', '.join(speeds or both)}", *reached(case)],
         f"NCCL_IB_HCA=^{names} leaves {'it' if len(odd) == 1 else 'them'} out; bandwidth with and without",
@@ -150,14 +151,41 @@ def mixed_adapters(case: Examined) -> Iterator[Suspect]:
 
 
 def odd_adapters(facts: DebugFacts) -> list[str]:
-    """Return the adapters whose link layer or rate is not that of most, else not that of the first."""
-    kinds = {name.split(":")[0]: kind for name, kind in facts.adapters.items()}
-    for values in (kinds, {name.split(":")[0]: str(speed) for name, speed in facts.speeds.items()}):
+    """Return the adapters whose link layer, make or rate is not that of most, else not that of the first."""
+    speeds = {name.split(":")[0]: str(speed) for name, speed in facts.speeds.items()}
+    for values in (adapter_names(facts), _makes(facts), speeds):
         counts = Counter(values.values())
         if len(counts) > 1:
             usual = counts.most_common(1)[0][0]
             return [name for name, value in values.items() if value != usual]
     return []
+
+
+_MAKE: Final = re.compile(
+    r"(mlx\d|bnxt|irdma|i40iw|ionic|efa|hns|qedr|cxgb\d|erdma|mana|xgbe|hfi\d|siw|rxe)_?"
+)
+"""Kernel drivers by which adapters are called; names by slot such as `rocep65s0f0` say no make."""
+_SAME_MAKE: Final = {"i40iw": "irdma"}
+
+
+def _makes(facts: DebugFacts) -> dict[str, str]:
+    """Return the driver of each adapter whose name says it: `mlx` of `mlx5_0`, `bnxt` of `bnxt_re0`."""
+    found = {name: _MAKE.match(name) for name in adapter_names(facts)}
+    return {
+        name: _SAME_MAKE.get(make[1], make[1].rstrip("0123456789")) for name, make in found.items() if make
+    }
+
+
+def _is_by_make(facts: DebugFacts) -> bool:
+    """Tell whether adapters of one link layer are of several makes."""
+    return len(set(adapter_names(facts).values())) == 1 and len(set(_makes(facts).values())) > 1
+
+
+def _carries(facts: DebugFacts, odd: Sequence[str]) -> bool:
+    """Tell whether a channel of the log uses one of some adapters, or no channel is logged."""
+    used = {number for network, number in facts.net_devices if network.startswith("NET/IB")}
+    names = [name.split(":")[0] for name in facts.adapters]
+    return not used or any(names[number] in odd for number in used if number < len(names))
 
 
 def bonded(case: Examined) -> Iterator[Suspect]:

@@ -144,3 +144,24 @@ def different_settings(case: Examined) -> Iterator[Suspect]:
         "the same run again, with only one of these settings changed at a time",
         found.explains,
     )
+
+
+_VARIABLES_MAX: Final = 4
+
+
+def hosts_differ(case: Examined) -> Iterator[Suspect]:
+    """Hosts of one run with other variables than the rest."""
+    found = list(case.facts.by_host.differing())
+    if not found:
+        return
+    name, hosts, _ = found[0]
+    more = f" and {len(found) - 1} more" if len(found) > 1 else ""
+    who = f"{', '.join(hosts[:3])}{' and others' if len(hosts) > 3 else ''}"
+    yield Suspect(
+        "different-settings",
+        f"{who} ran with another {name}{more} than the other hosts: a collective waits for its slowest host",
+        LIKELY,
+        [evidence for *_, evidence in found[:_VARIABLES_MAX]],
+        "the same run with the same variables on all hosts (`mpirun -x NAME`, `srun --export`; `env | grep "
+        "NCCL_`, /etc/nccl.conf and ~/.nccl.conf of each host)",
+    )

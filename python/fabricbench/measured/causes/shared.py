@@ -1,0 +1,89 @@
+"""Adapters that ranks of MPI share, where a file does not say how many ranks of a host send beyond it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from fabricbench.measured.causes.evidence import is_mpi
+from fabricbench.measured.examined import Examined
+from fabricbench.measured.suspect import AS_EXPECTED, POSSIBLE, Suspect
+
+_FULL: Final = 0.85
+"""Part of what adapters carry from which on they are full: MPI's own headers and rates by the mean time."""
+_ABOVE: Final = 1.02
+_NODES: Final = re.compile(r"\bsrun\b.*?\s(?:-N ?|--nodes[ =])(\d{1,4})\b")
+_HOSTS: Final = re.compile(r"(?:^|\s)(?:-H|--host|-host|-hosts)[ =](\S+)")
+_EACH: Final = re.compile(
+    r"(?:^|\s)(?:-N|--?npernode|-ppn|-perhost|--ntasks-per-node|--map-by ppr:)[ =:]?(\d{1,4})(?::node)?\b"
+)
+_BY_NODE: Final = re.compile(
+    r"--map-by node|-bynode|--rank-by node|--distribution[ =]cyclic|\s-m[ =]cyclic|\s-rr\b"
+)
+
+
+def full_port(case: Examined) -> Iterator[Suspect]:
+    """Adapters that are full if all ranks of a host send beyond it."""
+    best, plateau, rate = case.best, case.plateau, case.line_rate
+    if not _is_unknown(case) or best is None or plateau is None or rate is None:
+        return
+    for local in _ranks_of_hosts(case):
+        each = (best.ranks - local) / (best.ranks - 1) if best.kind == "alltoall" else 1.0
+        carried = local * each * plateau
+        if _FULL * rate * case.payload_share <= carried <= _ABOVE * rate:
+            by_node = _BY_NODE.search(_launch(case))
+            yield Suspect(
+                AS_EXPECTED,
+                f"the adapters of a host are full if its {local} ranks share them and all send beyond it",
+                POSSIBLE,
+                [
+                    f"{local} ranks x {each * plateau:.4g} GB/s = {carried:.4g} GB/s of {rate:.4g} GB/s",
+                    *([f"neighbours are on different hosts by {by_node[0].strip()}"] if by_node else []),
+                ],
+                "tx bytes of the port over the time; ranks of neighbours on one host (`--map-by core`, srun "
+                "`-m block`) send less beyond it, and a rank then gets more",
+            )
+            return
+
+
+def unknown_share(case: Examined) -> Iterator[Suspect]:
+    """Ranks of MPI of which is not known how many send beyond their host, so that no rate is expected."""
+    best, rate = case.best, case.line_rate
+    if not _is_unknown(case) or best is None or case.plateau is None or rate is None or any(full_port(case)):
+        return
+    yield Suspect(
+        "unexplained",
+        "what to expect is not known: the file does not say how many ranks of a host send beyond it",
+        POSSIBLE,
+        [f"{best.ranks} ranks, {case.plateau:.4g} GB/s of each; line rate of a host {rate:.4g} GB/s"],
+        "the hosts and the mapping of ranks (`mpirun --display-map`, srun `-l hostname`) and tx bytes of the "
+        "ports over the time; the same with one rank on each of two hosts measures the port alone",
+    )
+
+
+def _is_unknown(case: Examined) -> bool:
+    """Tell whether many ranks of MPI measured a rate, and what adapters carry of it is not known."""
+    best = case.best
+    return best is not None and is_mpi(case) and not case.is_latency and best.ranks > 2 and case.bound is None
+
+
+def _launch(case: Examined) -> str:
+    """Return the last command line that starts ranks before the result; empty if there is none."""
+    line = case.best.line if case.best else 0
+    return next((text for number, text in reversed(case.facts.launches) if number < line), "")
+
+
+def _ranks_of_hosts(case: Examined) -> list[int]:
+    """Return how many ranks a host has, by the command, else all equal shares of two hosts or more."""
+    ranks, options = case.best.ranks if case.best else 0, _launch(case)
+    if nodes := _NODES.search(options):
+        known = ranks // int(nodes[1]) if int(nodes[1]) and ranks % int(nodes[1]) == 0 else 0
+    elif each := _EACH.search(options):
+        known = int(each[1])
+    elif hosts := _HOSTS.search(options):
+        count = len({host.split(":")[0] for host in hosts[1].split(",")})
+        known = ranks // count if ranks % count == 0 else 0
+    else:
+        return [ranks // count for count in range(2, ranks // 2 + 1) if ranks % count == 0]
+    return [known] if 1 < known < ranks else []

@@ -1,0 +1,98 @@
+"""Variables of NCCL by host: what the log of each says, to see which hosts were started with others.
+
+Every process logs each variable that it reads: `NCCL INFO NCCL_IB_TC set by environment to 106.` A host that
+logs its adapters or another variable, and not this one, has not set it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+_PREFIX: Final = re.compile(r"([^\s:\[\]<>]{1,255}):\d+:\d+ ")
+_PREFIX_MAX: Final = 400
+"""Characters in which the host of a line is, after what a launcher puts before it."""
+_LOGGED: Final = re.compile(r"\b([NR]CCL_[A-Z0-9_]{2,60}) set (?:by environment )?to ([^\s;]+)")
+_PRINTED: Final = re.compile(r"([A-Za-z0-9][\w.-]{0,254}): +(?:export )?([NR]CCL_[A-Z0-9_]{2,60})=(\S+)\s*\Z")
+"""`env` of several hosts by pdsh, clush or ansible."""
+_STARTS: Final = ("NET/IB : Using", "NET/Socket : Using", "Using network", "NET/OFI Selected")
+"""Lines that a process logs where it reads its variables."""
+_OF_A_HOST: Final = re.compile(
+    r"[NR]CCL_(?:DEBUG\w*|SOCKET_IFNAME|OOB_\w+|HOSTID|COMM_ID|TOPO_FILE|\w*DUMP_FILE\w*|GRAPH_FILE|\w*RANK\w*)"
+)
+"""Variables that may differ: what is logged, names of files and interfaces."""
+_NAMES: Final = "NCCL_IB_HCA"
+"""Names of adapters, of which the number counts."""
+
+
+@dataclass
+class HostSettings:
+    """Variables of each host.
+
+    Attributes:
+        values: Values by variable and host, with the first line of each.
+        hosts: Hosts that log where variables are read.
+    """
+
+    values: dict[str, dict[str, dict[str, int]]] = field(default_factory=dict)
+    hosts: dict[str, None] = field(default_factory=dict)
+
+    def take(self, number: int, text: str) -> None:
+        """Read a line."""
+        if "CCL_" in text and (printed := _PRINTED.match(text)):
+            self._note(printed[1], printed[2], printed[3], number)
+        elif "CCL INFO " in text and (prefix := _PREFIX.search(text, 0, _PREFIX_MAX)):
+            for name, value in _LOGGED.findall(text):
+                self._note(prefix[1], name, value.rstrip(",."), number)
+            if any(start in text for start in _STARTS):
+                self.hosts[prefix[1]] = None
+
+    def _note(self, host: str, name: str, value: str, number: int) -> None:
+        if not _OF_A_HOST.fullmatch(name):
+            self.hosts[host] = None
+            self.values.setdefault(name, {}).setdefault(host, {}).setdefault(value[:120], number)
+
+    def differing(self) -> Iterator[tuple[str, list[str], str]]:
+        """Yield each variable in which hosts differ, with the hosts of the rarest value and the evidence.
+
+        That a host has not set it counts where most hosts have, or where each host logs some variable: of a
+        log in which one host alone logs its variables nothing is known of the others.
+        """
+        stating = {host for by_host in self.values.values() for host in by_host}
+        for name, by_host in self.values.items():
+            unset = [host for host in self.hosts if host not in by_host]
+            is_known = len(unset) < len(by_host) or stating >= {*self.hosts}
+            groups: dict[str, list[str]] = {}
+            for host, values in by_host.items():
+                groups.setdefault(_told(name, values), []).append(host)
+            if unset and is_known:
+                groups["not set"] = unset
+            if len(groups) > 1:
+                rare = min(groups.values(), key=len)
+                yield name, rare, _evidence(name, groups, by_host)
+
+
+def _told(name: str, values: Mapping[str, int]) -> str:
+    if name == _NAMES:
+        counts = {len(value.split(",")) for value in values}
+        return f"{', '.join(map(str, sorted(counts)))} adapters"
+    return ", ".join(sorted(values))
+
+
+def _evidence(
+    name: str, groups: Mapping[str, Sequence[str]], by_host: Mapping[str, Mapping[str, int]]
+) -> str:
+    """Say which hosts have which value, each with its first line."""
+    parts = []
+    for value, hosts in groups.items():
+        lines = [min(by_host[host].values()) for host in hosts if host in by_host]
+        where = f" (line {min(lines)})" if lines else ""
+        parts.append(f"{value} on {_some(hosts)}{where}")
+    return f"{name}: {'; '.join(parts)}"
+
+
+def _some(hosts: Sequence[str]) -> str:
+    more = f" and {len(hosts) - 4} more" if len(hosts) > 4 else ""
+    return ", ".join(hosts[:4]) + more
