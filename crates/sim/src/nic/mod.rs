@@ -144,7 +144,7 @@ pub(crate) struct Host {
     throughput: Vec<Throughput>,
     storage: Option<Box<Storage>>,
     tcp: Option<Box<HostTcp>>,
-    /// Chunks without recovery.
+    /// Without recovery: acknowledged chunks that may be incomplete.
     unconfirmed: Unconfirmed,
     /// Creates senders on demand, unless all are created at the start.
     later: Option<Box<LaterSenders>>,
@@ -281,7 +281,7 @@ impl Host {
         self.open_sends().chain(operations)
     }
 
-    /// Reports of operations that a storage target has started to serve: frames sent so far.
+    /// Reports of operations that have started at a storage target: frames sent so far.
     pub(crate) fn served_so_far(&self) -> impl Iterator<Item = crate::record::SendReport> {
         self.storage.iter().flat_map(|storage| storage.served_so_far())
     }

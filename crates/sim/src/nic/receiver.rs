@@ -82,9 +82,9 @@ const _: () = assert!(size_of::<Receiver>() == 64, "a packet touches one cache l
 /// State that most receivers never need.
 #[derive(Debug)]
 struct Rare {
-    /// Of the chunk being received.
+    /// Counts of the chunk being received.
     counts: Counts,
-    /// Of later chunks, by the number of chunks before them, ascending: frames beyond a gap.
+    /// Counts of later chunks (frames beyond a gap), ascending by the number of chunks before them.
     ahead: Vec<(u32, Counts)>,
     late: LateFrames,
     cnps: CnpLimiter,

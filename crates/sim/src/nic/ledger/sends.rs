@@ -24,7 +24,7 @@ pub(crate) struct Sends {
     list: WorkList,
     /// Queue pair of each sender.
     queue_pairs: Numbers,
-    /// Of open chunks that have any, by index.
+    /// Recovery statistics of open chunks that have any, by index.
     recovery_counts: NumberMap<u32, RecoveryCounts>,
     /// Congestion notifications of open chunks that have received any.
     cnps: NumberMap<u32, u32>,

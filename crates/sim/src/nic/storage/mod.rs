@@ -449,7 +449,7 @@ impl Storage {
         self.client().into_iter().flat_map(Client::open).map(|operation| operation.sent)
     }
 
-    /// Reports of operations that a target has started to serve: frames sent so far.
+    /// Reports of operations that have started at a target: frames sent so far.
     pub(super) fn served_so_far(&self) -> impl Iterator<Item = SendReport> {
         self.target().into_iter().flat_map(Target::served_so_far)
     }
