@@ -254,7 +254,7 @@ impl Packet {
         self.header >> ACK_REQUEST_SHIFT != 0
     }
 
-    /// The same TCP acknowledgement, with this digest of its SACK option; see [`crate::nic::sack`].
+    /// The same TCP acknowledgement, with this digest of its SACK option; see [`crate::nic::tcp::sack`].
     #[inline]
     pub(crate) const fn with_sack(mut self, digest: u64) -> Self {
         self.sent = Instant(digest);
