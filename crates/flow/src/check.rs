@@ -1,26 +1,26 @@
-//! What of a spec this model does not cover.
+//! Rejects specs with features that this model does not cover.
 
 use spec::{
     FabricSpec, FailureSpec, JobSpec, LinkLayerSpec, LoadBalancing, LossRecovery, RepeatSpec, RunSpec,
     SpecError,
 };
 
-/// That every field is one that the model covers.
+/// Checks that the model covers every field.
 ///
 /// # Errors
-/// The first that is not.
+/// The first field that it does not cover.
 pub(crate) fn check(spec: &RunSpec) -> Result<(), SpecError> {
     check_fabric(&spec.fabric)?;
     check_buffers(spec)?;
     check_recovery(spec)?;
-    // What overtakes is resent, so that a run of packets takes many times as long.
+    // Packets that overtake others cause resends, so a run of packets takes many times as long.
     let resends = is_sprayed(spec) && spec.transport.recovery == LossRecovery::GoBackN;
     refuse(resends, "transport.recovery", "go-back-n, where packets are sprayed", "selective")?;
     refuse(!spec.tcp.is_empty(), "tcp", "TCP traffic", "none: flows have no congestion window")?;
     spec.jobs.iter().enumerate().try_for_each(|(index, job)| check_job(index, job))
 }
 
-/// Every frame may take another way.
+/// Whether each frame may take a different path.
 pub(crate) const fn is_sprayed(spec: &RunSpec) -> bool {
     matches!(
         spec.fabric.load_balancing,
@@ -52,7 +52,7 @@ fn check_fabric(fabric: &FabricSpec) -> Result<(), SpecError> {
     refuse(!fabric.switch.markers.is_empty(), "fabric.switch.markers", "colours of frames", "none")?;
     for (field, set_up) in fabric.set_ups() {
         let wred = set_up.ecn.and_then(|ecn| ecn.wred);
-        // Without markers all frames are green, and marks do not matter here.
+        // Without markers all frames are green, and marks have no effect in this model.
         let drops = wred.is_some_and(|wred| wred.green.is_some_and(|green| !green.ecn));
         refuse(drops, &format!("{field}.ecn.wred"), "WRED that drops green frames", "WRED that marks them")?;
     }
@@ -67,8 +67,8 @@ fn check_fabric(fabric: &FabricSpec) -> Result<(), SpecError> {
     fabric.failures.iter().enumerate().try_for_each(|(index, failure)| check_failure(index, failure))
 }
 
-/// What is lost at random, one frame of many, is none of whole flows; nor has a NIC that takes data slowly a
-/// buffer here.
+/// Random losses affect single frames, which flows do not have; nor is there a receive buffer for a NIC that
+/// accepts data slowly.
 fn check_failure(index: usize, failure: &FailureSpec) -> Result<(), SpecError> {
     let found = match failure {
         FailureSpec::BitErrors { .. } => Some("bit-errors"),
@@ -80,7 +80,7 @@ fn check_failure(index: usize, failure: &FailureSpec) -> Result<(), SpecError> {
     refuse(found.is_some(), &format!("fabric.failures[{index}].kind"), found.unwrap_or_default(), allowed)
 }
 
-/// Failures cost what packets have to be sent again, by one path.
+/// The cost of failures is that of packets resent on a single path.
 fn check_recovery(spec: &RunSpec) -> Result<(), SpecError> {
     let fails = !spec.fabric.failures.is_empty();
     let balancing = "sprayed packets and failures";
@@ -89,7 +89,7 @@ fn check_recovery(spec: &RunSpec) -> Result<(), SpecError> {
     refuse(never, "transport.recovery", "none, and failures", "go-back-n, selective")
 }
 
-/// Buffers bear on flows that are lost: where PFC holds for data, how they are divided does not matter.
+/// Buffers affect flows that can lose frames. If PFC applies to data, the division of buffers has no effect.
 fn check_buffers(spec: &RunSpec) -> Result<(), SpecError> {
     let (fabric, data) = (&spec.fabric, spec.transport.priorities.data);
     let is_lossy = fabric.switch.pfc.as_ref().is_none_or(|pfc| !pfc.priorities.contains(&data));

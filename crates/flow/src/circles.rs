@@ -1,8 +1,9 @@
-//! Whether pauses of PFC may wait for each other in a circle: links of which each passes data on to the next.
+//! Detection of cyclic buffer dependencies under PFC: cycles of links in which each link forwards data to the
+//! next.
 //!
-//! Where data are paused instead of lost, such a circle may stand still for good (a deadlock) once its buffers
-//! are full. Flows know no pauses and would go on as if nothing were, so a spec with one is refused. Paths of the
-//! built-in topologies go up and then down and close none, unless links fail; others are searched, in time
+//! If data are paused instead of lost, such a cycle may block permanently (a deadlock) once its buffers are
+//! full. Flows have no pauses and would continue, so a spec with such a cycle is rejected. Paths of the
+//! built-in topologies go up and then down and form no cycle unless links fail; others are searched, in time
 //! linear in the links and queue pairs.
 
 use crate::network::Network;
@@ -11,7 +12,7 @@ use jobs::Jobs;
 use spec::{RunSpec, SpecError, TopologySpec};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// That there is no circle.
+/// Checks that there is no cycle.
 ///
 /// # Errors
 /// When there is one.
@@ -38,7 +39,7 @@ pub(crate) fn check(spec: &RunSpec, paths: &Paths, jobs: &Jobs) -> Result<(), Sp
     Ok(())
 }
 
-/// Whether a look at the paths is worth it.
+/// Whether cycles are possible, so that paths must be searched.
 pub(crate) fn may_have_any(spec: &RunSpec) -> bool {
     matches!(spec.fabric.topology, TopologySpec::Custom { .. }) || !spec.fabric.failures.is_empty()
 }
@@ -54,9 +55,9 @@ fn refusal(network: &Network, circle: &[u32]) -> SpecError {
     }
 }
 
-/// A circle of links, if there is one.
+/// Finds a cycle of links, if there is one.
 fn circle_in(next: &BTreeMap<u32, BTreeSet<u32>>) -> Option<Vec<u32>> {
-    // Links that are on the way from the first one, and those that lead into no circle.
+    // False for links on the present path from `first`, true for links that lead to no cycle.
     let mut is_done: BTreeMap<u32, bool> = BTreeMap::new();
     for &first in next.keys() {
         if is_done.contains_key(&first) {
@@ -105,7 +106,7 @@ mod tests {
             turns in vec((0_u32..12, 0_u32..12), 0..30)
         ) {
             let next = graph(&turns);
-            // Links without one before them go first, until none is left or a circle is.
+            // Remove links without a predecessor until none is left or only cycles remain.
             let mut left: BTreeSet<u32> = (0..12).collect();
             while let Some(&free) = left.iter().find(|&&link| {
                 !left.iter().any(|from| next.get(from).is_some_and(|to| to.contains(&link)))

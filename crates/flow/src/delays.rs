@@ -1,10 +1,11 @@
-//! Delays that the model neglects: those on idle paths for a rate control, those behind other queue pairs for a
-//! timeout.
+//! Delays that the model neglects: those on idle paths for a rate control, those behind other queue pairs for
+//! a timeout.
 //!
-//! Flows have no delays for senders to react to: Swift keeps its largest window, TIMELY its rate, and no timer
-//! expires. Where an idle path alone has packets come back later than the target of Swift or the upper limit of
-//! TIMELY, senders slow down to nothing. Where an acknowledgement may come after the timeout, packets are sent
-//! again that were not lost. Both make a run of packets many times as long, so a spec with one is refused.
+//! Flows have no delays for senders to react to: Swift keeps its largest window, TIMELY its rate, and no
+//! timer expires. If the round-trip time of an idle path already exceeds the target of Swift or the upper
+//! limit of TIMELY, real senders slow down to almost nothing. If an acknowledgement may arrive after the
+//! timeout, packets that were not lost are resent. Both make a run of packets many times as long, so a spec
+//! with such delays is rejected.
 
 use crate::path::{Path, Paths};
 use crate::work::{of_bytes, time_for};
@@ -15,12 +16,12 @@ use topology::Graph;
 use units::{HostId, Rate, Span};
 use workload::Relay;
 
-/// Links of the longest path there and back, for a bound that needs no look at paths.
+/// Upper bound of the links of a path in both directions, for a bound of delays without paths.
 const LINKS_MAX: u64 = 24;
-/// A frame with the most payload, for the same.
+/// Upper bound of the size of a frame, for the same bound.
 const FRAME_BYTES_MAX: u64 = 4_300;
 
-/// That no delay is too long.
+/// Checks that no delay is too long.
 ///
 /// # Errors
 /// When one is, with the hosts.
@@ -52,10 +53,10 @@ pub(crate) fn check(spec: &RunSpec, paths: &Paths, jobs: &Jobs) -> Result<(), Sp
     delays.check(loads.longest_wait(spec, paths))
 }
 
-/// The same of rings whose blocks never wait for each other.
+/// [`check`] for rings whose blocks never wait for each other.
 ///
 /// # Errors
-/// As of [`check`].
+/// As for [`check`].
 pub(crate) fn check_rings<'a>(
     spec: &RunSpec,
     paths: &Paths,
@@ -82,13 +83,13 @@ pub(crate) fn check_rings<'a>(
     delays.check(Span::ZERO)
 }
 
-/// Whether paths have to be examined.
+/// Whether paths must be examined.
 pub(crate) fn may_be_long(spec: &RunSpec, graph: &Graph) -> bool {
     !matches!(spec.transport.rate_control, RateControl::LineRate { .. } | RateControl::Dcqcn { .. })
         || may_expire(spec, graph)
 }
 
-/// Whether a timeout is not above a bound of all delays.
+/// Whether the timeout is not above an upper bound of all delays.
 fn may_expire(spec: &RunSpec, graph: &Graph) -> bool {
     let slowest = graph.links.iter().map(|link| link.rate.bps()).min().unwrap_or(1);
     let cable = graph.links.iter().map(|link| link.delay).max().unwrap_or_default();
@@ -103,9 +104,9 @@ fn may_expire(spec: &RunSpec, graph: &Graph) -> bool {
 /// The longest delays on idle paths.
 struct Delays<'a> {
     transport: &'a TransportSpec,
-    /// Round-trip time of the packet furthest above its target, the target, and the hosts.
+    /// Round-trip time of the packet that exceeds its target most, the target, and the hosts.
     late: Option<(Span, Span, [HostId; 2])>,
-    /// The longest from a post to its first acknowledgement, with the hosts.
+    /// The longest time from a post to its first acknowledgement, with the hosts.
     acknowledged: (Span, [HostId; 2]),
     known: HashMap<(Vec<u32>, [u64; 2]), [Span; 2]>,
 }
@@ -116,13 +117,13 @@ impl<'a> Delays<'a> {
         Self { transport: &spec.transport, late: None, acknowledged, known: HashMap::new() }
     }
 
-    /// Bytes that go out before the first acknowledgement, of a chunk.
+    /// Bytes of a chunk that are sent before the first acknowledgement.
     fn first_flight(&self, paths: &Paths, bytes: u64) -> u64 {
         let packets = u64::from(self.transport.ack_every).min(paths.window_packets);
         (packets * paths.frames.mtu_bytes()).min(self.transport.message_bytes).min(bytes)
     }
 
-    /// What a chunk occupies of a link before its first acknowledgement, and before its window is closed [bytes].
+    /// Bytes that a chunk occupies on a link before its first acknowledgement, and before its window is full.
     fn outstanding(&self, paths: &Paths, bytes: u64) -> [u64; 2] {
         let [frames, _, wire_bytes] = paths.frames.of(bytes);
         let window = (wire_bytes / frames.max(1)).saturating_mul(paths.window_packets).min(wire_bytes);
@@ -130,7 +131,7 @@ impl<'a> Delays<'a> {
         [flight, window]
     }
 
-    /// Adds what a chunk takes on its path.
+    /// Adds the delays of a chunk on its path.
     fn add(&mut self, paths: &Paths, path: &Path, hosts: [HostId; 2], bytes: u64) {
         let sizes = [paths.frames.mtu_bytes().min(bytes), self.first_flight(paths, bytes)];
         let links: Vec<u32> =
@@ -156,7 +157,7 @@ impl<'a> Delays<'a> {
         }
     }
 
-    /// That none is too long, where acknowledgements wait so long behind others at the most.
+    /// Checks that no delay is too long if acknowledgements wait up to `wait` behind others.
     fn check(&self, wait: Span) -> Result<(), SpecError> {
         let refused = |field: &str, found: String, allowed: &str| {
             Err(SpecError::Value { field: field.into(), found, allowed: allowed.into() })
@@ -186,17 +187,18 @@ impl<'a> Delays<'a> {
     }
 }
 
-/// What queue pairs may have on a link at once, by step.
+/// Bytes that queue pairs may have on a link at once, by step and link.
 #[derive(Default)]
 struct Loads {
-    /// Bytes of all of them, and of the one that has least.
+    /// Sum over all queue pairs, and the smallest of them.
     of: HashMap<(u32, u32), [u64; 2]>,
 }
 
 impl Loads {
     fn add(&mut self, path: &Path, step: u32, [flight, window]: [u64; 2]) {
         for (place, leg) in path.legs.iter().enumerate() {
-            // A host serves its queue pairs in turn, so that the first packets of each wait for those of others.
+            // A host serves its queue pairs round robin, so the first packets of each wait for those of
+            // others.
             let own = if place == 0 { flight } else { window };
             let [all, least] = self.of.entry((step, leg.link)).or_insert([0, u64::MAX]);
             *all = all.saturating_add(own);
@@ -204,7 +206,7 @@ impl Loads {
         }
     }
 
-    /// The longest that one waits for the others, in a queue of one buffer at the most.
+    /// The longest time that a queue pair waits for the others, in a queue of at most one buffer.
     fn longest_wait(&self, spec: &RunSpec, paths: &Paths) -> Span {
         let waits = self.of.iter().map(|(&(_, link), &[all, least])| {
             let bytes = (all - least).min(spec.fabric.switch.buffer.size_bytes);

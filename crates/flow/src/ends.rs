@@ -1,27 +1,27 @@
-//! When flows end, the next one first: a heap in which each knows its place, as most rates change often.
+//! End times of flows: a binary heap with an index by slot, since most rates change often.
 
 use units::Instant;
 
-/// No place.
+/// Not in the heap.
 const NONE: u32 = u32::MAX;
 
-/// Ends by slot; of equal ones the lowest slot is first.
+/// End times by slot; of equal ones the lowest slot is first.
 #[derive(Default)]
 pub(crate) struct Ends {
     heap: Vec<(Instant, u32)>,
-    /// Place of each slot in the heap.
+    /// Index of each slot in the heap.
     places: Vec<u32>,
-    /// What was said since it was in order.
+    /// Changes since the heap was last ordered.
     said: Vec<(Instant, u32)>,
 }
 
 impl Ends {
-    /// A flow ends at `at`, whatever was said before; [`Self::order`] has to follow.
+    /// Sets or replaces the end time of a flow; [`Self::order`] must follow.
     pub(crate) fn set(&mut self, slot: u32, at: Instant) {
         self.said.push((at, slot));
     }
 
-    /// Brings what was said into order.
+    /// Applies the changes and restores the order of the heap.
     pub(crate) fn order(&mut self) {
         let said = std::mem::take(&mut self.said);
         let is_most = said.len() > self.heap.len() / 8;
@@ -39,7 +39,7 @@ impl Ends {
         self.said.clear();
     }
 
-    /// Its place, with another end, out of order.
+    /// Changes an end time without restoring the order; returns its index in the heap.
     fn put(&mut self, slot: u32, at: Instant) -> usize {
         if slot as usize >= self.places.len() {
             self.places.resize(slot as usize + 1, NONE);
@@ -53,7 +53,7 @@ impl Ends {
         *place as usize
     }
 
-    /// It is not known any more when a flow ends.
+    /// Removes the end time of a flow.
     pub(crate) fn remove(&mut self, slot: u32) {
         let Some(place) = self.places.get_mut(slot as usize) else { return };
         let place = std::mem::replace(place, NONE);
@@ -68,12 +68,12 @@ impl Ends {
         }
     }
 
-    /// When the next one ends.
+    /// The earliest end time.
     pub(crate) fn next(&self) -> Option<Instant> {
         self.heap.first().map(|end| end.0)
     }
 
-    /// The next one, if it ends by `now`.
+    /// Removes the first flow and returns it, if it ends by `now`.
     pub(crate) fn take(&mut self, now: Instant) -> Option<u32> {
         let &(_, slot) = self.heap.first().filter(|end| end.0 <= now)?;
         self.heap.swap_remove(0);

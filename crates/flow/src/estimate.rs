@@ -1,9 +1,9 @@
-//! What a run will cost, told before it starts and without making its chunks.
+//! Estimates the cost of a run before it starts, without generating its chunks.
 //!
-//! Counts come from the closed forms of each pattern. Memory is what a transfer and a flow hold, for as many
-//! flows as can be under way at once: no connection has two. Time is that of a chunk that shares its links
-//! with few others; where many share each link it takes longer. `tools/estimate_accuracy.py --flow` compares
-//! both with what runs took.
+//! Counts are closed forms of each pattern. Memory is that of transfers and flows, for the largest possible
+//! number of concurrent flows: a connection has at most one. Time is that of a chunk that shares its links
+//! with few others; if many share each link, it takes longer. `tools/estimate_accuracy.py --flow` compares
+//! both with measured runs.
 
 use crate::path::Paths;
 use crate::relay::{Relays, relay_of};
@@ -17,42 +17,43 @@ use workload::{Volume, volume_for};
 
 /// The program with its libraries [bytes].
 const PROGRAM_BYTES: u64 = 106 << 20;
-/// A port with its link and routes [bytes]; where senders do not react also its queue, and what flows from it
-/// to each port of the switch that it leads to.
+/// A port with its link and routes [bytes]. If senders do not react, also its queue, and the flow from it to
+/// each port of the switch at its other end.
 const PORT_BYTES: u64 = 260;
 const QUEUE_BYTES: u64 = 260;
 const TURN_BYTES: u64 = 16;
-/// A transfer of a list [bytes], and one that follows from its number.
+/// A transfer of a list [bytes], and one computed from its number.
 const LISTED_BYTES: u64 = 64;
 const TRANSFER_BYTES: u64 = 16;
-/// A part of a transfer under way: its flow on each link, its events [bytes]; and where senders do not react.
+/// An active part of a transfer, with its flow on each link and its events [bytes]; and if senders do not
+/// react.
 const FLOW_BYTES: u64 = 300;
 const QUEUED_BYTES: u64 = 56;
 /// A rank of a ring without events [bytes].
 const RANK_BYTES: u64 = 200;
-/// A completion time that is counted [bytes], and how many of them there are at most.
+/// A counted completion time [bytes], and the maximum number of them.
 const COUNT_BYTES: u64 = 110;
 const COUNTS: u64 = 1 << 20;
-/// A row on its way to the disk [bytes], and how many wait there at most.
+/// A row waiting to be written to disk [bytes], and the maximum number of them.
 const ROW_BYTES: u64 = 550;
 const ROWS_WAITING: u64 = 100_000;
 
-/// To start the program and write the tables [us].
+/// Time to start the program and write the tables [us].
 const PROGRAM_US: u64 = 550_000;
-/// To set up a port [ns].
+/// Time to set up a port [ns].
 const PORT_NS: u64 = 3_000;
-/// A chunk from its post to its row [ns].
+/// Time for a chunk from its post to its row [ns].
 const CHUNK_NS: u64 = 6_000;
-/// The same where senders do not react [ns], and how much longer it takes where queues have more bytes than
-/// the caches of a processor.
+/// Time for a chunk if senders do not react [ns], and the additional time if queues exceed the caches of a
+/// processor.
 const QUEUED_NS: u64 = 4_000;
 const FAR_NS: u64 = 8_000;
 const CACHED_BYTES: u64 = 32 << 20;
-/// The same in a ring without events [ns], and a time of a block where chunks are only counted [ps].
+/// Time for a chunk in a ring without events [ns], and per time of a block if chunks are only counted [ps].
 const ROW_NS: u64 = 1_500;
 const TIME_PS: u64 = 3_000;
 
-/// What a run will cost; the same figures as those of the packet simulator, for the same plans.
+/// Estimated cost of a run, with the same fields as that of the packet simulator for the same plans.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Estimate {
     /// Hosts of the fabric.
@@ -75,10 +76,10 @@ pub struct Estimate {
     pub time_ms: u64,
 }
 
-/// Estimates what `spec` will cost.
+/// Estimates the cost of `spec`.
 ///
 /// # Errors
-/// When it is seen not to be possible to carry out; not everything that makes it so is looked at.
+/// When the spec is found to be impossible to run; not everything that can make it so is checked.
 pub fn estimate(spec: &RunSpec) -> Result<Estimate, SpecError> {
     spec::check(spec)?;
     let mut paths = Paths::new(spec)?;
@@ -114,18 +115,18 @@ pub fn estimate(spec: &RunSpec) -> Result<Estimate, SpecError> {
     Ok(sum)
 }
 
-/// What carries a run out.
+/// The model that executes a run.
 #[derive(Clone, Copy)]
 enum Engine {
-    /// Rings without events: how many ranks, and how many times are worked out to count all of them.
+    /// Rings without events: number of ranks, and number of times computed to count all of them.
     Rings([u64; 2]),
     /// Senders that react.
     Fair,
-    /// Those that do not, with the size of their queues [bytes].
+    /// Senders that do not, with the size of their queues [bytes].
     Queued(u64),
 }
 
-/// The one that the run takes: see [`sharing::reacts`].
+/// The model that the run uses: see [`sharing::reacts`].
 fn engine(spec: &RunSpec, volumes: &[Volume], paths: &mut Paths) -> Engine {
     if spec.jobs.iter().all(|job| relay_of(spec, job).is_some())
         && let Some(relays) = Relays::find(spec, paths)
@@ -146,8 +147,8 @@ fn engine(spec: &RunSpec, volumes: &[Volume], paths: &mut Paths) -> Engine {
     Engine::Queued(2 * graph.links.len() as u64 * QUEUE_BYTES + turns * TURN_BYTES)
 }
 
-/// Whether a queue pair of a job has more to send than so many bytes on the wire, as [`sharing::outlasts`] has
-/// it. The schedule is made only where that does not follow from what is known of it.
+/// Whether a queue pair of a job has more than `limit` bytes on the wire to send, as in
+/// [`sharing::outlasts`]. Generates the schedule only if the volume does not decide it.
 fn outlasts(spec: &RunSpec, (index, volume): (u32, &Volume), frames: &Frames, limit: u64) -> bool {
     let parts = u64::from(spec.transport.qps_per_rank_pair);
     let [_, _, largest] = frames.of(volume.largest_bytes.div_ceil(parts));
@@ -160,7 +161,7 @@ fn outlasts(spec: &RunSpec, (index, volume): (u32, &Volume), frames: &Frames, li
         return true;
     }
     let mut jobs = Jobs::new(spec);
-    // What cannot be carried out is refused elsewhere.
+    // Errors are reported elsewhere.
     let is_made = jobs.add_collective(spec, index, &spec.jobs[index as usize]).is_ok();
     is_made && sharing::outlasts(&jobs, frames, limit)
 }

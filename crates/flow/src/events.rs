@@ -1,52 +1,53 @@
-//! What happens when.
+//! Event queue of a run.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::ops::Range;
 use units::Instant;
 
-/// What happens, in the order in which it does at one time.
+/// Kind of event, in the order of processing at equal times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Kind {
-    /// A flow has ended, or what those leave that have ended is handed on, unless rates have changed.
+    /// A flow has ended, or unused rates of ended flows are redistributed; may be outdated by changes of
+    /// rates.
     Drained,
-    /// The queue of a link may be empty; the place is the link.
+    /// The queue of a link may be empty; the index is the link.
     Emptied,
-    /// A link is to be looked at, the place.
+    /// The rest time of a link is over, and its rates are recomputed; the index is the link.
     Rested,
-    /// The last bit of a flow leaves the link of this hop; the place is its slot.
+    /// The last bit of a flow leaves the link of this hop; the index is its slot.
     Passed(u8),
-    /// A sender is to be looked at; the number is how often it was told when, the place the sender.
+    /// A sender is due; the number is the version of its schedule, the index the sender.
     Look(u32),
-    /// A chunk is there; the number is the chunk, the place its slot.
+    /// A chunk is delivered; the number is the chunk, the index its slot.
     Delivered,
-    /// A transfer is taken in; the number is the transfer, the place its job.
+    /// A transfer is received and processed; the number is the transfer, the index its job.
     TakenIn,
-    /// A chunk is acknowledged; the number is the chunk, the place its slot.
+    /// A chunk is acknowledged; the number is the chunk, the index its slot.
     Completed,
-    /// The window of a queue pair is open, the number.
+    /// The window of a queue pair opens; the number is the queue pair.
     Opened,
-    /// Something fails, is repaired, or routes change; the number is which of these times it is.
+    /// A failure, a repair or a change of routes; the number is its index among these times.
     Changed,
-    /// A flow goes no further for want of acknowledgements; the place is its slot.
+    /// A flow stalls for lack of acknowledgements; the index is its slot.
     Stalled,
-    /// A flow goes on; the place is its slot.
+    /// A flow resumes; the index is its slot.
     Resumed,
     /// The queue pair of a chunk has used up its retries; the number is the chunk.
     Failed,
-    /// A transfer is posted; the number is the transfer, the place its job.
+    /// A transfer is posted; the number is the transfer, the index its job.
     Post,
 }
 
-/// (time, what, number, place).
+/// (time, kind, number, index).
 type Event = (Instant, Kind, u32, u32);
 
-/// What is to happen.
+/// Future events in order of time.
 #[derive(Default)]
 pub(crate) struct Events {
     ahead: BinaryHeap<Reverse<Event>>,
-    /// Transfers that are posted at the present moment, those that follow each other together, with their
-    /// jobs: the last of all that happens at it.
+    /// Transfers posted at the present time: contiguous ranges, with their jobs. Processed after all other
+    /// events of that time.
     posts: VecDeque<(Range<u32>, u32)>,
     now: Instant,
     done: u64,
@@ -67,13 +68,13 @@ impl Events {
         }
     }
 
-    /// When something happens next.
+    /// Time of the next event.
     pub(crate) fn next(&self) -> Option<Instant> {
         let posts = (!self.posts.is_empty()).then_some(self.now);
         posts.or_else(|| self.ahead.peek().map(|event| event.0.0))
     }
 
-    /// What happens next, if it does at `now`.
+    /// Removes the next event, if it is due at `now`.
     pub(crate) fn take_at(&mut self, now: Instant) -> Option<(Kind, u32, u32)> {
         self.now = now;
         self.done += 1;
@@ -91,7 +92,7 @@ impl Events {
         post
     }
 
-    /// What has happened.
+    /// Number of events processed.
     pub(crate) const fn done(&self) -> u64 {
         self.done
     }

@@ -1,8 +1,8 @@
-//! Flows of senders that react: each gets its max-min fair rate at once.
+//! Flows of senders that react: each receives its max-min fair rate at once.
 //!
-//! Where very many flows share links, what those leave that end is not handed on at once but when it is a small
-//! part of all, or after a small part of the time that flows have left: each of them would change the rates of
-//! all.
+//! If very many flows share links, the rates of ended flows are not redistributed at once, since each
+//! redistribution changes the rates of all flows. They are redistributed when they exceed a small fraction of
+//! the total, or after a small fraction of the remaining time of the flows.
 
 use crate::ends::Ends;
 use crate::events::{Events, Kind};
@@ -12,38 +12,38 @@ use units::{Instant, Span};
 
 /// No flow.
 const NONE: u32 = u32::MAX;
-/// So many flows whose rates depend on each other are very many.
+/// Number of flows with interdependent rates from which redistribution is deferred.
 const MANY: u64 = 4_096;
-/// The small part, of what is carried and of the time that is left: one in so many, fewer the more flows are
-/// looked at each time.
+/// Bounds of the divisor that defines the two small fractions (of the total rate, of the remaining time); the
+/// divisor is lower the more flows are recomputed each time.
 const PARTS: [u64; 2] = [16, 128];
-/// Looking at flows so many times in all is what handing on as many parts as there are may cost.
+/// Budget of recomputed flows in total: flows times divisor.
 const LOOKED_AT: u64 = 1 << 22;
 
 #[derive(Clone)]
 struct Flow {
     number: u32,
-    /// What is left at `since` [2^-16 bit/s x ps].
+    /// Remaining work at `since` [2^-16 bit/s x ps].
     left: u128,
     since: Instant,
 }
 
-/// What waits to be handed on.
+/// Rates of ended flows that are not redistributed yet.
 #[derive(Default)]
 struct Unused {
-    /// Flows whose rates were computed last.
+    /// Number of flows in the last computation.
     flows: u64,
-    /// What they carry together, and when they end on average, from the last time on when most rates changed.
+    /// Their total rate and their mean end time, at the last computation that changed most rates.
     carried: u128,
     mean_end: Instant,
-    /// What those carried that have ended since.
+    /// Total rate of the flows that have ended since.
     rate: u128,
-    /// When it is handed on at the latest.
+    /// Latest time of the redistribution.
     due: Option<Instant>,
 }
 
 impl Unused {
-    /// Whether it may wait at `now`; tells `due` once.
+    /// Whether the redistribution may be deferred at `now`; sets `due` if it was not set.
     fn may_wait(&mut self, now: Instant) -> bool {
         let parts = (LOOKED_AT / self.flows.max(1)).clamp(PARTS[0], PARTS[1]);
         if self.flows < MANY || self.rate * u128::from(parts) > self.carried {
@@ -54,7 +54,7 @@ impl Unused {
         now < due
     }
 
-    /// It was, to so many flows.
+    /// Records a redistribution to `flows` flows.
     fn handed_on(&mut self, flows: u64) {
         (self.flows, self.due) = (flows, None);
         self.carried = self.carried.saturating_sub(std::mem::take(&mut self.rate));
@@ -70,9 +70,9 @@ pub(crate) struct Fair {
     fresh: Vec<u32>,
     ends: Ends,
     unused: Unused,
-    /// Links have other rates than before, which cannot wait.
+    /// Rates of links have changed: recompute without deferring.
     is_pressed: bool,
-    /// When something was said to happen next.
+    /// Time of the last event that was scheduled.
     told: Option<Instant>,
     pub(crate) rate_changes: u64,
 }
@@ -92,7 +92,7 @@ impl Fair {
         }
     }
 
-    /// A flow begins: over these links, never faster than `bound`.
+    /// Starts a flow over the links of `shares`, with a rate of at most `bound`.
     pub(crate) fn begin(
         &mut self,
         now: Instant,
@@ -114,7 +114,7 @@ impl Fair {
         self.fresh.push(slot);
     }
 
-    /// The next flow that has ended by `now`.
+    /// Removes the next flow that has ended by `now`.
     pub(crate) fn take_ended(&mut self, now: Instant) -> Option<u32> {
         let slot = self.ends.take(now)?;
         let number = std::mem::replace(&mut self.flows[slot as usize].number, NONE);
@@ -123,29 +123,29 @@ impl Fair {
         Some(slot)
     }
 
-    /// Slots of the flows that there are.
+    /// Slots of all flows.
     pub(crate) fn slots(&self) -> impl Iterator<Item = u32> + '_ {
         (0..).zip(&self.flows).filter(|(_, flow)| flow.number != NONE).map(|(slot, _)| slot)
     }
 
-    /// Whether there is a flow in a slot.
+    /// Whether a slot has a flow.
     pub(crate) fn has(&self, slot: u32) -> bool {
         self.flows.get(slot as usize).is_some_and(|flow| flow.number != NONE)
     }
 
-    /// What is left of a flow [2^-16 bit/s x ps], and its rate.
+    /// Remaining work of a flow [2^-16 bit/s x ps], and its rate.
     pub(crate) fn progress(&self, now: Instant, slot: u32) -> (u128, u64) {
         let flow = &self.flows[slot as usize];
         let rate = self.fluid.rate(flow.number);
         (flow.left.saturating_sub(u128::from(rate) * u128::from(now.since(flow.since).0)), rate)
     }
 
-    /// Whether there is a flow, and it goes by other links than these.
+    /// Whether a slot has a flow with links other than `shares`.
     pub(crate) fn goes_otherwise(&self, slot: u32, shares: &[Share]) -> bool {
         self.has(slot) && self.fluid.shares(self.flows[slot as usize].number) != shares
     }
 
-    /// A flow is there no more; whether it was.
+    /// Removes a flow; returns whether there was one.
     pub(crate) fn stop(&mut self, slot: u32) -> bool {
         let Some(flow) = self.flows.get_mut(slot as usize) else { return false };
         let number = std::mem::replace(&mut flow.number, NONE);
@@ -158,7 +158,7 @@ impl Fair {
         true
     }
 
-    /// A flow goes on over other links.
+    /// Moves a flow to other links.
     pub(crate) fn divert(&mut self, now: Instant, slot: u32, shares: Box<[Share]>, bound: u64) {
         let (left, _) = self.progress(now, slot);
         if self.stop(slot) {
@@ -167,13 +167,13 @@ impl Fair {
         }
     }
 
-    /// A link carries another rate from now on [2^-16 bit/s].
+    /// Changes the capacity of a link [2^-16 bit/s].
     pub(crate) fn set_capacity(&mut self, link: u32, capacity: u64) {
         self.fluid.set_capacity(link, capacity);
         self.is_pressed = true;
     }
 
-    /// Computes rates after what happened at `now`.
+    /// Recomputes rates after the events at `now`, and schedules the next end.
     pub(crate) fn settle(&mut self, now: Instant, events: &mut Events) {
         let is_pressed = std::mem::take(&mut self.is_pressed);
         let may_wait = self.fresh.is_empty() && !is_pressed;
@@ -183,7 +183,7 @@ impl Fair {
         }
         let due = self.unused.due.filter(|_| waits);
         let next = [self.ends.next(), due].into_iter().flatten().min();
-        // What was said for now has happened.
+        // An event scheduled for now has been processed.
         let told = self.told.filter(|&at| at > now);
         if let Some(at) = next.filter(|_| next != told) {
             events.push(at, Kind::Drained, 0, 0);

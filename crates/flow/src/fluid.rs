@@ -1,33 +1,33 @@
 //! Flows on links, and their max-min fair rates.
 //!
-//! Rates are integers of 2^-16 bit/s and rounded down, so no link carries more than it can. What a change
-//! reaches is recomputed alone: links that all their flows together cannot fill join nothing, and the end of a
-//! flow matters only where it leaves a link that held others back.
+//! Rates are integers of 2^-16 bit/s, rounded down, so no link exceeds its capacity. Only the rates that a
+//! change affects are recomputed: links that all their flows together cannot fill connect nothing, and the
+//! end of a flow matters only on links that limit other flows.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// All of a flow, as the part of it that a link carries.
+/// Weight of a link that transports a whole flow.
 pub const WHOLE: u32 = 1 << 16;
 
-/// The part of a flow that a link carries.
+/// The fraction of a flow that a link transports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Share {
     /// The link.
     pub link: u32,
-    /// Part, of [`WHOLE`].
+    /// Fraction, in units of 1/[`WHOLE`].
     pub weight: u32,
 }
 
 #[derive(Default)]
 struct Flow {
     shares: Box<[Share]>,
-    /// Where it stands in the list of each of its links.
+    /// Index of the flow in the list of each of its links.
     places: Box<[u32]>,
-    /// It is never faster.
+    /// Upper bound of its rate.
     bound: u64,
     rate: u64,
-    /// The link that holds it back, unless its bound does.
+    /// The link that limits it, unless its bound does.
     held_by: Option<u32>,
     seen: u64,
     is_frozen: bool,
@@ -35,28 +35,28 @@ struct Flow {
 
 struct Link {
     capacity: u64,
-    /// What its flows would carry over it at their bounds.
+    /// Load of its flows if all had their upper bounds.
     demand: u128,
-    /// What they do carry over it.
+    /// Load of its flows at their present rates.
     carried: u128,
-    /// Its flows, each with the place of the link among its shares.
+    /// Its flows, each with the index of the link among its shares.
     flows: Vec<(u32, u32)>,
-    /// How many of its flows it holds back: without it they would be faster.
+    /// Number of flows limited by this link: without it they would be faster.
     holds: u32,
     is_freed: bool,
     seen: u64,
-    /// While rates are computed: what is left for flows without a rate, and their parts together.
+    /// While rates are computed: capacity left for flows without a rate, and the sum of their weights.
     left: u64,
     weight: u64,
 }
 
 impl Link {
-    /// Its flows can fill it.
+    /// Whether its flows can fill it.
     fn may_fill(&self) -> bool {
         self.demand > u128::from(self.capacity)
     }
 
-    /// The rate of each flow without one, if it were the last link.
+    /// The rate of each flow without one if this were the bottleneck.
     fn share(&self) -> Option<u64> {
         let whole = u128::from(self.left) * u128::from(WHOLE);
         (self.weight > 0).then(|| u64::try_from(whole / u128::from(self.weight)).unwrap_or(u64::MAX))
@@ -68,14 +68,14 @@ pub struct Fluid {
     links: Vec<Link>,
     flows: Vec<Flow>,
     free: Vec<u32>,
-    /// Links that flows have come to, and those that flows have left.
+    /// Links with added flows, and links with removed flows.
     dirty: Vec<u32>,
     freed: Vec<u32>,
     turn: u64,
 }
 
 impl Fluid {
-    /// Links of these capacities [2^-16 bit/s].
+    /// Links with these capacities [2^-16 bit/s].
     #[must_use]
     pub fn new(capacities: impl Iterator<Item = u64>) -> Self {
         let link = |capacity| Link {
@@ -99,20 +99,20 @@ impl Fluid {
         }
     }
 
-    /// A link carries another rate from now on [2^-16 bit/s].
+    /// Changes the capacity of a link [2^-16 bit/s].
     pub fn set_capacity(&mut self, link: u32, capacity: u64) {
         if std::mem::replace(&mut self.links[link as usize].capacity, capacity) != capacity {
             self.dirty.push(link);
         }
     }
 
-    /// The links of a flow, in the order of its way.
+    /// The links of a flow, in the order of its path.
     #[must_use]
     pub fn shares(&self, id: u32) -> &[Share] {
         &self.flows[id as usize].shares
     }
 
-    /// A flow begins; returns its number, which is free again once it has ended.
+    /// Adds a flow; returns its number, which is reused after its end.
     pub fn begin(&mut self, shares: Box<[Share]>, bound: u64) -> u32 {
         let id = self.free.pop().unwrap_or(self.flows.len() as u32);
         if id as usize == self.flows.len() {
@@ -130,7 +130,7 @@ impl Fluid {
             link.carried += part(bound, share.weight);
             places.push(link.flows.len() as u32);
             link.flows.push((id, hop));
-            // Where there is room for all of it nobody has to yield.
+            // If there is room for all of it, no other flow has to slow down.
             if !fits && link.may_fill() {
                 self.dirty.push(share.link);
             }
@@ -147,7 +147,7 @@ impl Fluid {
         id
     }
 
-    /// A flow ends.
+    /// Removes a flow.
     pub fn end(&mut self, id: u32) {
         let flow = std::mem::take(&mut self.flows[id as usize]);
         for (share, &place) in flow.shares.iter().zip(&flow.places) {
@@ -172,8 +172,7 @@ impl Fluid {
         self.flows[id as usize].rate
     }
 
-    /// Rates are others than those that were computed. What flows leave of a link that holds none back changes
-    /// nothing.
+    /// Whether rates must be recomputed. Capacity freed on a link that limits no flow changes nothing.
     #[must_use]
     pub fn is_dirty(&mut self) -> bool {
         let links = &mut self.links;
@@ -185,8 +184,8 @@ impl Fluid {
         !(self.dirty.is_empty() && self.freed.is_empty())
     }
 
-    /// Computes the rates that changes reach; hands each flow that has another one to `changed`, with the
-    /// rate it had and the one it has. Returns how many flows were looked at, if anything has changed.
+    /// Recomputes the rates that changes affect; calls `changed` for each flow whose rate changes, with its
+    /// old and new rate. Returns the number of flows examined, if anything has changed.
     pub fn settle(&mut self, mut changed: impl FnMut(u32, u64, u64)) -> Option<u64> {
         if !self.is_dirty() {
             return None;
@@ -207,7 +206,7 @@ impl Fluid {
         Some(flows.len() as u64)
     }
 
-    /// Links that may be full and flows that changes reach.
+    /// Links that may be full, and flows, that changes affect.
     fn component(&mut self) -> (Vec<u32>, Vec<u32>) {
         self.turn += 1;
         let (mut links, mut flows) = (Vec::new(), Vec::new());
@@ -235,7 +234,7 @@ impl Fluid {
         (links, flows)
     }
 
-    /// Progressive filling: the link with the least share gives its flows their rate, then the next.
+    /// Progressive filling: the link with the lowest fair rate assigns it to its flows, then the next link.
     fn fill(&mut self, links: &[u32], flows: &[u32]) {
         let mut full = BinaryHeap::new();
         for &number in links {
@@ -277,7 +276,7 @@ impl Fluid {
         }
     }
 
-    /// Gives a flow its rate, unless it has one.
+    /// Assigns a flow its rate, unless it has one.
     fn freeze(&mut self, id: u32, rate: u64, by: Option<u32>) {
         let flow = &mut self.flows[id as usize];
         if std::mem::replace(&mut flow.is_frozen, true) {
@@ -301,7 +300,7 @@ impl Fluid {
     }
 }
 
-/// A part of a rate, rounded up.
+/// A fraction of a rate, rounded up.
 fn part(rate: u64, weight: u32) -> u128 {
     (u128::from(rate) * u128::from(weight)).div_ceil(u128::from(WHOLE))
 }

@@ -1,28 +1,31 @@
-//! Transfers as fluid flows with max-min fair rates: a run without packets.
+//! Flow-level model: transfers as fluid flows with max-min fair rates, without packets.
 //!
-//! In the order in which a run passes them:
+//! Modules in the order in which a run uses them:
 //!
-//! 1. `check`, `circles`, `delays`: what of a spec this model does not cover, refused by field;
-//! 2. `network`, `path`: directed links, the path of each queue pair by the hash of the packet simulator, or an
-//!    even split over all paths;
-//! 3. `train`: what a chunk is on the wire, and what it takes on an idle path;
-//! 4. `sharing`: how flows share links: `fluid`, `fair`, `ends`, max-min fair rates, recomputed only where a
-//!    change reaches, of senders that react to congestion; `queued`, `senders`, `queues` of those that do not (each
-//!    port serves its senders in turn, and what does not fit waits before it);
-//! 5. `windows`: what a queue pair has room for, one chunk after the other;
-//! 6. `set_up`: network and jobs of a spec that has been checked;
-//! 7. `run`, `transfers`, `events`: schedules, their dependencies and events; where links fail also `outages`,
-//!    what is up when, and `recovery`, what it costs;
-//! 8. `relay`: rings without events, where nothing shares a link;
+//! 1. `check`, `circles`, `delays`: features of a spec that this model does not cover, rejected by field;
+//! 2. `network`, `path`: directed links, and the path of each queue pair by the hash of the packet simulator,
+//!    or an even split over all paths;
+//! 3. `train`: frames of a chunk, and its time on an idle path;
+//! 4. `sharing`: how flows share links. For senders that react to congestion: `fluid`, `fair`, `ends`,
+//!    max-min fair rates, recomputed only where a change has an effect. For senders that do not: `queued`,
+//!    `senders`, `queues` (each port serves its senders round robin, and excess data wait in a queue before
+//!    it);
+//! 5. `windows`: window of a queue pair, chunk after chunk;
+//! 6. `set_up`: network and jobs of a checked spec;
+//! 7. `run`, `transfers`, `events`: schedules, their dependencies and events; with link failures also
+//!    `outages`, the state of links over time, and `recovery`, the cost of lost packets;
+//! 8. `relay`: rings without events, where flows do not compete for links;
 //! 9. `rows`, `recorder`: rows of the record, or counts of them.
 //!
-//! `estimate` tells before what a run will cost, `loads` where the hash puts most queue pairs.
+//! `estimate` estimates the cost of a run in advance; `loads` finds the link to which the hash assigns most
+//! queue pairs.
 //!
 //! Models: serialisation with every header, store-and-forward and cut-through hops, latency, message cost,
-//! windows, one chunk after the other on a queue pair; where senders do not react also queues and
-//! acknowledgements as load. Leaves out: PFC's head-of-line blocking, ECN, what a rate control loses beside a fair
-//! share; a run that would lose frames for want of buffer is refused. A flow alone takes exactly what its packets take; where flows
-//! share a link the packets' order is not known, so times differ by some frames.
+//! windows, one chunk after the other on a queue pair; if senders do not react, also queues and
+//! acknowledgements as load. Leaves out: PFC's head-of-line blocking, ECN, and the loss of a rate control
+//! compared with a fair share; a run that would lose frames for lack of buffer is rejected. A single flow
+//! takes exactly the time of its packets; if flows share a link the order of packets is unknown, so times
+//! differ by some frames.
 
 mod check;
 mod circles;

@@ -1,4 +1,4 @@
-//! How the hash spreads queue pairs over the links between switches, told without a run.
+//! Distribution of queue pairs over the links between switches by the hash, computed without a run.
 
 use crate::network::Network;
 use crate::set_up::{jobs_of, paths_of};
@@ -8,7 +8,7 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 use units::NodeId;
 
-/// The link between switches that most queue pairs of one step share, all jobs together.
+/// The link between switches that most queue pairs of one step share, over all jobs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Busiest {
     /// The switch that sends.
@@ -21,19 +21,20 @@ pub struct Busiest {
     pub step: u32,
     /// Queue pairs that send on it in that step.
     pub queue_pairs: u32,
-    /// The same summed over all links of that switch to switches of the same tier as `peer`.
+    /// Queue pairs on all links of that switch to switches of the same tier as `peer`.
     pub queue_pairs_of_switch: u32,
-    /// How many such links there are.
+    /// Number of such links.
     pub links: u32,
 }
 
 /// Queue pairs by step, node and port.
 type Counts = HashMap<(u32, u32, u16), u32>;
 
-/// Returns the busiest link; none where no data cross between switches, or packets of a queue pair have several ways.
+/// Returns the busiest link; `None` if no data cross between switches, or if packets of a queue pair use
+/// several paths.
 ///
 /// # Errors
-/// When the spec cannot be carried out, or the model of flows does not cover it.
+/// When the spec cannot be run, or the flow model does not cover it.
 pub fn busiest(spec: &RunSpec) -> Result<Option<Busiest>, SpecError> {
     let balancing = &spec.fabric.load_balancing;
     let keeps_to_a_path = matches!(

@@ -1,15 +1,15 @@
-//! A set of small numbers of which the least comes first.
+//! Set of small integers that returns the least first: a hierarchical bitmap.
 
 const WORD_BITS: usize = u64::BITS as usize;
 
-/// Numbers below a bound. Level 0 has a bit for each; a bit of each further level says that a word of the one
-/// below has some.
+/// Numbers below a bound. Level 0 has a bit for each; a bit of each further level is set if the corresponding
+/// word of the level below is not zero.
 pub(crate) struct Marks {
     levels: Vec<Vec<u64>>,
 }
 
 impl Marks {
-    /// None of the numbers below `count`.
+    /// An empty set for the numbers below `count`.
     pub(crate) fn new(count: usize) -> Self {
         let (mut levels, mut words) = (Vec::new(), count);
         loop {
@@ -34,7 +34,7 @@ impl Marks {
         }
     }
 
-    /// Takes the least out.
+    /// Removes the least.
     pub(crate) fn pop(&mut self) -> Option<u32> {
         let mut place = 0;
         for level in self.levels.iter().rev() {

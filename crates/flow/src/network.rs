@@ -1,4 +1,4 @@
-//! Directed links, and which of them carry the data of a queue pair.
+//! Directed links of the fabric, and the paths of queue pairs over them.
 
 use crate::fluid::{Share, WHOLE};
 use crate::outages::Outages;
@@ -13,21 +13,21 @@ use topology::{End, Graph, NodeKind, Routes};
 use units::{AttachmentId, Instant, NodeId, Rate, Seed, Span};
 use wire::Framing;
 
-/// Bytes of an Ethernet frame, its preamble included, after which a switch that cuts through acts.
+/// Bytes of an Ethernet frame, its preamble included, after which a cut-through switch forwards it.
 const HEAD_BYTES: u32 = 8 + 64;
 
-/// Two neighbouring links of a path.
+/// A turn: two consecutive links of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Turn {
-    /// Hop of the first, from 0 at the sender.
+    /// Hop of the first link, from 0 at the sender.
     pub(crate) hop: u8,
-    /// The first, and the second by the port of the node it leads to.
+    /// The first link, and the second by the port of the node between them.
     pub(crate) from: u32,
     pub(crate) port: u16,
     pub(crate) to: u32,
-    /// Its number, of all turns.
+    /// Number among all turns of the fabric.
     pub(crate) number: u32,
-    /// Part of the flow that takes it, of [`WHOLE`].
+    /// Fraction of the flow that takes it, in units of 1/[`WHOLE`].
     pub(crate) part: u32,
 }
 
@@ -37,28 +37,28 @@ pub(crate) struct Leg {
     pub(crate) node: NodeId,
     pub(crate) port: u16,
     pub(crate) link: u32,
-    /// The number of the first turn from the link, of all turns.
+    /// Number of the first turn from the link, among all turns of the fabric.
     turns: u32,
 }
 
-/// What a port leads to, in one look, as paths are worked out again whenever they are needed.
+/// Data of the link out of a port in one cache line, since paths are recomputed whenever they are needed.
 #[derive(Clone, Copy)]
 struct Outlet {
-    /// The directed link: of link `l` that from its first end is number `2 l`.
+    /// The directed link: for link `l`, the one from its first end is number `2 l`.
     link: u32,
     /// See [`Leg::turns`].
     turns: u32,
     end: NodeId,
-    /// The place of the first outlet of that node.
+    /// Index of the first outlet of the node at the other end.
     next: u32,
 }
 
 /// The directed links of a graph.
 struct Wiring {
-    /// The first place of each node in `outlets`.
+    /// Index of the first outlet of each node.
     first: Vec<u32>,
     outlets: Vec<Outlet>,
-    /// The node that each link leads to, and the number of the first turn from it, of all turns.
+    /// The receiving node of each link, and the number of the first turn from it, among all turns.
     ends: Vec<NodeId>,
     turns: Vec<u32>,
 }
@@ -86,13 +86,13 @@ impl Wiring {
     }
 }
 
-/// How many turns there are from a link to a node: a host passes nothing on.
+/// Number of turns from a link to a node; none for a host, which forwards nothing.
 fn turns_at(graph: &Graph, node: NodeId) -> u32 {
     let node = graph.node(node);
     if node.kind == NodeKind::Host { 0 } else { node.ports.len() as u32 }
 }
 
-/// The sum of all before each.
+/// Exclusive prefix sums.
 fn before_each(counts: impl Iterator<Item = u32>) -> Vec<u32> {
     let add = |sum: &mut u32, count| {
         let before = *sum;
@@ -106,31 +106,31 @@ fn before_each(counts: impl Iterator<Item = u32>) -> Vec<u32> {
 pub(crate) struct Network {
     pub(crate) graph: Graph,
     wiring: Wiring,
-    /// Links of which frames take the same by a number, and those numbers by directed link.
+    /// Distinct kinds of links with equal timing for frames, and the index of the kind by directed link.
     hops: Vec<Hop>,
     hop_of: Vec<u32>,
-    /// Those by which switches choose now.
+    /// The routes that switches use now.
     pub(crate) routes: Arc<Routes>,
-    /// None if nothing fails.
+    /// `None` if nothing fails.
     pub(crate) outages: Option<Outages>,
     pub(crate) framing: Framing,
     nic_latency: Span,
     pipeline_latency: Span,
     cuts_through: bool,
     choice: Choice,
-    /// None where data are paused instead of lost.
+    /// `None` if data are paused instead of lost.
     buffer: Option<Buffer>,
 }
 
-/// Which of several next hops a queue pair takes.
+/// How a queue pair selects among several next hops.
 enum Choice {
-    /// All, as every frame may go another way.
+    /// All of them, since each frame may take a different path.
     All,
     /// By hash; seeds by switch.
     Hash(Vec<u64>),
-    /// The same with weights; next hops beyond the list have weight 1.
+    /// By hash with weights; next hops beyond the list have weight 1.
     Weighted(Vec<u64>, Vec<u32>),
-    /// By switch and queue pair, by hash where there is none.
+    /// By switch and queue pair, otherwise by hash.
     Pinned(Vec<u64>, HashMap<(u32, u32), u32>),
 }
 
@@ -151,7 +151,8 @@ impl Choice {
         }
     }
 
-    /// The place of the next hop of a queue pair, of so many at a switch. Acknowledgements have no number.
+    /// Index of the next hop of a queue pair among `hops` at a switch. Acknowledgements have no queue pair
+    /// number.
     fn choose(&self, switch: usize, entropy: u32, queue_pair: Option<u32>, hops: usize) -> usize {
         match self {
             Self::All => 0,
@@ -177,7 +178,7 @@ impl Choice {
     }
 }
 
-/// What switches have for data that may be lost.
+/// Buffer of switches for data that may be lost.
 fn buffer(spec: &RunSpec) -> Option<Buffer> {
     let (switch, data) = (&spec.fabric.switch, spec.transport.priorities.data);
     let is_paused = switch.pfc.as_ref().is_some_and(|pfc| pfc.priorities.contains(&data));
@@ -208,7 +209,7 @@ impl Network {
         Ok(network)
     }
 
-    /// Gives links that frames cross alike the same number.
+    /// Assigns equal numbers to links with equal timing for frames.
     fn number_hops(&mut self) {
         let mut numbers = HashMap::new();
         let mut hop_of = vec![0; 2 * self.graph.links.len()];
@@ -226,7 +227,8 @@ impl Network {
         self.hop_of = hop_of;
     }
 
-    /// What each directed link carries [2^-16 bit/s]: of link `l` that from its first end is number `2 l`.
+    /// Capacity of each directed link [2^-16 bit/s]: for link `l`, the one from its first end is number `2
+    /// l`.
     pub(crate) fn capacities(&self) -> impl Iterator<Item = u64> {
         self.graph.links.iter().flat_map(|link| [link.rate.bps() << RATE_BITS; 2])
     }
@@ -259,13 +261,12 @@ impl Network {
         Queues::new(plans, next, (frame_bytes, self.buffer))
     }
 
-    /// What a directed link carries [2^-16 bit/s].
+    /// Capacity of a directed link [2^-16 bit/s].
     pub(crate) fn capacity(&self, link: u32) -> u64 {
         self.graph.links[link as usize / 2].rate.bps() << RATE_BITS
     }
 
-    /// What a host can send before anything that becomes of it comes back: through one switch and back
-    /// [bytes].
+    /// Bytes that a host can send before any feedback arrives: a round trip through one switch.
     pub(crate) fn first_flight(&self) -> u64 {
         let flights = self.graph.attachments.iter().map(|attachment| {
             let node = NodeId(attachment.host.0);
@@ -288,7 +289,7 @@ impl Network {
         self.wiring.link_of(node, port)
     }
 
-    /// From the last bit out of a port to the moment the node at the other end acts.
+    /// Time from the last bit out of a port until the node at the other end acts.
     fn latency(&self, from: NodeId, port: u16) -> Span {
         let node = self.graph.node(from);
         let end = node.ports[usize::from(port)];
@@ -302,8 +303,9 @@ impl Network {
         sender + self.graph.link(end.link).delay + receiver
     }
 
-    /// Finds the way from one host port to another, by the hash of what is sent and the number of its queue
-    /// pair; the first of equal ones where every frame may go another way. Leaves `legs` empty if there is none.
+    /// Finds the path from one host port to another by the hash of the packet and the number of its queue
+    /// pair; the first of equal paths if each frame may take a different one. Leaves `legs` empty if there is
+    /// none.
     pub(crate) fn find_way(
         &self,
         ends: [AttachmentId; 2],
@@ -314,7 +316,7 @@ impl Network {
         self.find_way_by(&self.routes, ends, (entropy, queue_pair), legs);
     }
 
-    /// The same by given routes.
+    /// [`Self::find_way`] by given routes.
     pub(crate) fn find_way_by(
         &self,
         routes: &Routes,
@@ -338,23 +340,24 @@ impl Network {
         }
     }
 
-    /// Whether data are lost where a queue is full, instead of being paused.
+    /// Whether data are lost at a full queue, instead of being paused.
     pub(crate) const fn loses(&self) -> bool {
         self.buffer.is_some()
     }
 
-    /// The first link of a way that carries nothing at a time, by its place; none if all do.
+    /// Index of the first link of a path that is down at a time; `None` if all are up.
     pub(crate) fn first_down(&self, legs: &[Leg], at: Instant) -> Option<usize> {
         let outages = self.outages.as_ref()?;
         legs.iter().position(|leg| !outages.is_up(leg.link, at))
     }
 
-    /// Whether what goes a way gets through at a time.
+    /// Whether a path exists and all its links are up at a time.
     pub(crate) fn is_clear(&self, legs: &[Leg], at: Instant) -> bool {
         !legs.is_empty() && self.first_down(legs, at).is_none()
     }
 
-    /// When what goes from one host port to another gets through from a time on at the earliest; none if never.
+    /// Earliest time from `at` on at which packets from one host port to another get through; `None` if
+    /// never.
     pub(crate) fn opens(
         &self,
         ends: [AttachmentId; 2],
@@ -371,8 +374,8 @@ impl Network {
         })
     }
 
-    /// When a link of a way goes down while the last bit of a frame that leaves its port at `sent` is on the
-    /// way to its end, and how long that bit takes there: of the first such link.
+    /// First link of a path that goes down before the last bit of a frame, which leaves its port at `sent`,
+    /// has reached the end of that link. Returns the time, and the time that the bit needs to get there.
     pub(crate) fn meets(&self, legs: &[Leg], sent: Instant, frame_bytes: u64) -> Option<(Instant, Span)> {
         let outages = self.outages.as_ref()?;
         (0..legs.len()).find_map(|place| {
@@ -382,8 +385,8 @@ impl Network {
         })
     }
 
-    /// From the last bit of a frame out of the port of a host, until it is out of the link at a place of its
-    /// way.
+    /// Time from the last bit of a frame out of the host port until it has reached the end of the link at
+    /// index `place` of its path.
     pub(crate) fn lead(&self, legs: &[Leg], place: usize, frame_bytes: u64) -> Span {
         let between = |legs: &[Leg]| {
             let rate = Rate::from_bps(self.capacity(legs[1].link) >> RATE_BITS);
@@ -394,7 +397,7 @@ impl Network {
         before + delay + if place == 0 { self.nic_latency } else { Span::ZERO }
     }
 
-    /// From the last bit of a frame out of the port of a host to the first switch.
+    /// Time from the last bit of a frame out of the host port to the first switch.
     pub(crate) fn to_first_switch(&self, from: AttachmentId) -> Span {
         let port = self.graph.attachment(from);
         self.latency(NodeId(port.host.0), port.host_port)
@@ -406,19 +409,19 @@ impl Network {
         self.link_of(NodeId(port.host.0), port.host_port)
     }
 
-    /// Whether there is a way from one host port to another.
+    /// Whether there is a path from one host port to another.
     pub(crate) fn has_way(&self, ends: [AttachmentId; 2]) -> bool {
         let mut legs = Vec::new();
         self.find_way(ends, 0, None, &mut legs);
         !legs.is_empty()
     }
 
-    /// What all links that frames cross as they do this one have as their number.
+    /// Number common to all links with the same timing for frames as this one.
     pub(crate) fn hop_number(&self, link: u32) -> u32 {
         self.hop_of[link as usize]
     }
 
-    /// The link out of a port as frames cross it behind one that is not slower.
+    /// Timing of the link out of a port for frames from a link that is not slower.
     fn hop(&self, node: NodeId, port: u16) -> Hop {
         let end = self.graph.node(node).ports[usize::from(port)];
         let rate: Rate = self.graph.link(end.link).rate;
@@ -427,12 +430,12 @@ impl Network {
         Hop { bps: rate.bps(), head, latency: self.latency(node, port) }
     }
 
-    /// The links of a path as frames cross them.
+    /// Timing of the links of a path for frames.
     pub(crate) fn hops(&self, legs: &[Leg]) -> Vec<Hop> {
         let mut hops: Vec<Hop> = Vec::with_capacity(legs.len());
         for leg in legs {
             let hop = self.hops[self.hop_number(leg.link) as usize];
-            // Out of a port faster than the one before it, a frame that cuts through would run dry.
+            // On a port faster than the one before it, a cut-through frame would underrun.
             if let Some(before) = hops.last_mut()
                 && before.bps < hop.bps
             {
@@ -443,7 +446,7 @@ impl Network {
         hops
     }
 
-    /// Which part of its data each link carries.
+    /// The fraction of the data that each link transports.
     pub(crate) fn shares(&self, legs: &[Leg], to: AttachmentId) -> Box<[Share]> {
         let first = Share { link: legs[0].link, weight: WHOLE };
         let mut shares = BTreeMap::new();
@@ -460,12 +463,12 @@ impl Network {
         format!("{from}-{to}")
     }
 
-    /// The node that a directed link leads to.
+    /// The node at the receiving end of a directed link.
     fn end_of(&self, link: u32) -> NodeId {
         self.wiring.ends[link as usize]
     }
 
-    /// From link to link along a path, hop by hop, or an even split over all next hops.
+    /// Visits the turns of a path, hop by hop, or those of an even split over all next hops.
     #[inline]
     pub(crate) fn turns(&self, legs: &[Leg], to: AttachmentId, visit: &mut impl FnMut(Turn)) {
         if matches!(self.choice, Choice::All) {
@@ -474,7 +477,7 @@ impl Network {
         (0..).zip(legs.windows(2)).for_each(|(hop, legs)| visit(turn(hop, legs)));
     }
 
-    /// The turns behind one hop of it.
+    /// Visits the turns after one hop.
     #[inline]
     pub(crate) fn turns_behind(&self, hop: u8, legs: &[Leg], to: AttachmentId, visit: &mut impl FnMut(Turn)) {
         if matches!(self.choice, Choice::All) {
@@ -490,8 +493,8 @@ impl Network {
         }
     }
 
-    /// Hands every link that frames by a host's link may take to `visit`, whichever next hops are chosen, some
-    /// of them more than once. Returns whether the choice makes no difference to how long they take.
+    /// Visits every link that frames on the host's link `first` may take, whichever next hops are selected;
+    /// some of them more than once. Returns whether frames take the same time on all of these paths.
     pub(crate) fn is_even(&self, first: u32, to: AttachmentId, mut visit: impl FnMut(u32)) -> bool {
         let (mut is_even, mut kinds) = (true, Vec::new());
         visit(first);
@@ -509,7 +512,7 @@ impl Network {
         is_even
     }
 
-    /// An even split over all next hops, switch by switch.
+    /// Visits the turns of an even split over all next hops, switch by switch.
     fn split(&self, first: u32, to: AttachmentId, visit: &mut impl FnMut(Turn)) {
         let mut level = BTreeMap::from([(first, WHOLE)]);
         for hop in 0.. {
@@ -536,7 +539,7 @@ impl Network {
     }
 }
 
-/// From one leg to the next.
+/// The turn from one leg to the next.
 #[inline]
 fn turn(hop: u8, legs: &[Leg]) -> Turn {
     let number = legs[0].turn(&legs[1]);

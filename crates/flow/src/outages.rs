@@ -1,4 +1,4 @@
-//! Which links are up when, and by which routes switches choose.
+//! State of links and routes over time.
 
 use paths::{Failures, Reroute};
 use spec::{FabricSpec, SpecError};
@@ -6,21 +6,21 @@ use std::sync::Arc;
 use topology::{Graph, Routes};
 use units::{Instant, LinkId, Rate};
 
-/// What fails in a run and is repaired: all of it is known beforehand.
+/// Failures and repairs of a run; all of them are known in advance.
 pub(crate) struct Outages {
     failures: Failures,
     reroutes: Vec<Reroute>,
     /// The routes before any failure.
     first: Arc<Routes>,
-    /// When anything changes, in order of time.
+    /// Times of all changes, in order.
     times: Vec<Instant>,
 }
 
 impl Outages {
-    /// Those of a fabric; none if nothing fails.
+    /// Outages of a fabric; `None` if nothing fails.
     ///
     /// # Errors
-    /// When one names what there is not, or what is in that state already.
+    /// When a failure names something that does not exist, or that is in that state already.
     pub(crate) fn new(
         fabric: &FabricSpec,
         graph: &Graph,
@@ -38,12 +38,12 @@ impl Outages {
         Ok(Some(Self { failures, reroutes, first: Arc::clone(routes), times }))
     }
 
-    /// When anything changes, in order of time.
+    /// Times of all changes, in order.
     pub(crate) fn times(&self) -> &[Instant] {
         &self.times
     }
 
-    /// The changes from a time on, itself left out.
+    /// Times of changes after `at`.
     pub(crate) fn times_after(&self, at: Instant) -> &[Instant] {
         &self.times[self.times.partition_point(|&time| time <= at)..]
     }
@@ -54,18 +54,18 @@ impl Outages {
         past.checked_sub(1).map_or(&self.first, |last| &self.reroutes[last].routes)
     }
 
-    /// Those before any failure, and all that follow.
+    /// The routes before any failure, and all later ones.
     pub(crate) fn all_routes(&self) -> Vec<Arc<Routes>> {
         let later = self.reroutes.iter().map(|reroute| &reroute.routes);
         std::iter::once(&self.first).chain(later).cloned().collect()
     }
 
-    /// Whether a directed link carries frames just after a time.
+    /// Whether a directed link is up just after a time.
     pub(crate) fn is_up(&self, link: u32, at: Instant) -> bool {
         self.failures.is_up(LinkId(link / 2), at)
     }
 
-    /// The links that have another rate from a time on.
+    /// Links whose rate changes at `at`, with their new rates.
     pub(crate) fn rates_at(&self, at: Instant) -> impl Iterator<Item = (LinkId, Rate)> + '_ {
         self.failures.changed_links().flat_map(move |link| {
             let changes = self.failures.of_link(link).iter().filter(move |change| change.at == at);

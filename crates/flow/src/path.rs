@@ -1,4 +1,4 @@
-//! The way of each chunk and of its acknowledgements.
+//! Paths of chunks and of their acknowledgements.
 
 use crate::network::{Leg, Network};
 use crate::train::{Frames, Hop};
@@ -11,59 +11,59 @@ use std::collections::HashMap;
 use topology::Routes;
 use units::{AttachmentId, Instant, Span};
 
-/// The way of a chunk.
+/// Path of a chunk.
 #[derive(Default)]
 pub(crate) struct Path {
     pub(crate) to: AttachmentId,
     pub(crate) legs: Vec<Leg>,
-    /// That of its acknowledgements.
+    /// Path of its acknowledgements.
     pub(crate) back: Vec<Leg>,
     pub(crate) back_to: AttachmentId,
     /// Bytes for which it occupies a link.
     pub(crate) wire_bytes: u64,
-    /// What its acknowledgements take for each 2^16 of that.
+    /// Bytes of its acknowledgements on a link, for each 2^16 of `wire_bytes`.
     pub(crate) acks: u32,
-    /// The UDP source port and the number of the queue pair as a NIC gives it.
+    /// UDP source port, and the number of the queue pair that the NIC assigns.
     labels: (u16, u32),
 }
 
-/// What a chunk takes on an idle path.
+/// Times and rates of a chunk on an idle path.
 #[derive(Clone, Copy)]
 pub(crate) struct Idle {
-    /// The rate of its slowest link [2^-16 bit/s].
+    /// Rate of the slowest link [2^-16 bit/s].
     pub(crate) slowest: u64,
-    /// From the moment at which its last bit would have left that link, to its arrival.
+    /// Time from when its last bit would have left that link to its arrival.
     pub(crate) tail: Span,
-    /// From there to its acknowledgement.
+    /// Time from the arrival to its acknowledgement.
     pub(crate) back: Span,
-    /// From the post to its acknowledgement.
+    /// Time from the post to its acknowledgement.
     pub(crate) unloaded: Span,
-    /// What the window of its queue pair lets through of it [2^-16 bit/s], if it begins with an open window
-    /// and the window is ever closed.
+    /// Rate to which the window of its queue pair limits it [2^-16 bit/s], if it starts with an open window
+    /// and the window ever closes.
     pub(crate) alone: Option<u64>,
-    /// The same if it follows a chunk that is longer than the window.
+    /// The corresponding rate if it follows a chunk that is longer than the window.
     pub(crate) paced: u64,
 }
 
 impl Idle {
-    /// What a burst is never faster than [2^-16 bit/s]; at the rate of the window where it follows others.
+    /// Upper bound of the rate of a burst [2^-16 bit/s]; the rate of the window if it follows others.
     pub(crate) fn bound(&self, is_paced: bool) -> u64 {
         let windowed = if is_paced { Some(self.paced) } else { self.alone };
         self.slowest.min(windowed.unwrap_or(u64::MAX))
     }
 }
 
-/// What chunks take on idle paths: few differ in a regular fabric.
+/// Times of chunks on idle paths: few are different in a regular fabric.
 #[derive(Default)]
 struct Known {
     idles: Vec<Idle>,
     numbers: HashMap<Way, u32>,
-    /// The last that was asked for.
+    /// The last one requested.
     last: (Way, u32),
 }
 
-/// What decides how long a chunk takes on an idle path: its bytes, and what its links and those of its
-/// acknowledgements are like, one after the other; the number of the former comes first.
+/// Key of the time of a chunk on an idle path: its bytes, the number of its links, and the kinds of its links
+/// and of those of its acknowledgements.
 #[derive(Clone, Default, PartialEq, Eq, Hash)]
 struct Way {
     bytes: u64,
@@ -79,7 +79,7 @@ impl Way {
     }
 }
 
-/// What a chunk of some bytes is on the wire.
+/// Bytes of a chunk on the wire.
 #[derive(Clone, Copy, Default)]
 struct OnWire {
     bytes: u64,
@@ -88,7 +88,7 @@ struct OnWire {
     acks: u32,
 }
 
-/// Packets that a queue pair has outstanding at most, while no delay is above the target of Swift.
+/// Maximum number of outstanding packets of a queue pair, as long as no delay is above the target of Swift.
 fn window_packets(transport: &TransportSpec) -> u32 {
     let window = match transport.rate_control {
         RateControl::Swift { window_max_2e20, .. } => {
@@ -102,16 +102,16 @@ fn window_packets(transport: &TransportSpec) -> u32 {
     }
 }
 
-/// Ways through a fabric.
+/// Paths through a fabric.
 pub(crate) struct Paths {
     pub(crate) network: Network,
     pub(crate) frames: Frames,
     hash: PathHash,
     pub(crate) window_packets: u64,
     known: Known,
-    /// That of which the way was found last, as many chunks are alike.
+    /// The last result, since many chunks have the same size.
     on_wire: Cell<Option<OnWire>>,
-    /// The way that is asked for.
+    /// Scratch space for the key to look up.
     way: Way,
 }
 
@@ -129,7 +129,7 @@ impl Paths {
         })
     }
 
-    /// That there is a path wherever data go.
+    /// Checks that there is a path for all data.
     pub(crate) fn check(&self, jobs: &Jobs) -> Result<(), SpecError> {
         if self.network.graph.is_joined_by_switches() {
             return Ok(());
@@ -147,14 +147,15 @@ impl Paths {
         Ok(())
     }
 
-    /// The way of a chunk.
+    /// The path of a chunk.
     pub(crate) fn of(&self, jobs: &Jobs, chunk: u32) -> Path {
         let mut path = Path::default();
         self.find(jobs, chunk, &mut path);
         path
     }
 
-    /// The same in place of another, without the way of the acknowledgements: see [`Self::find_back`].
+    /// Replaces `path` with the path of a chunk, without that of the acknowledgements: see
+    /// [`Self::find_back`].
     pub(crate) fn find(&self, jobs: &Jobs, chunk: u32, path: &mut Path) {
         let (chunk, _, pair) = jobs.place(chunk);
         let (from, to) = self.network.graph.attachments_between(pair.src_host, pair.dst_host, pair.part);
@@ -165,7 +166,7 @@ impl Paths {
         self.network.find_way([from, to], entropy, Some(pair.number), &mut path.legs);
     }
 
-    /// The way of a queue pair by given routes, and where to.
+    /// Finds the path of a queue pair by given routes; returns its destination.
     pub(crate) fn find_by(&self, routes: &Routes, pair: &QueuePair, legs: &mut Vec<Leg>) -> AttachmentId {
         let (from, to) = self.network.graph.attachments_between(pair.src_host, pair.dst_host, pair.part);
         let entropy = self.hash.of([from, to], pair.udp_source_port(), pair.identity);
@@ -173,22 +174,22 @@ impl Paths {
         to
     }
 
-    /// Adds the way of its acknowledgements.
+    /// Adds the path of the acknowledgements.
     pub(crate) fn find_back(&self, path: &mut Path) {
         let ends = [path.to, path.back_to];
         let entropy = self.hash.of(ends, path.labels.0, path.labels.1);
         self.network.find_way(ends, entropy, None, &mut path.back);
     }
 
-    /// When what goes a way, or the way of its acknowledgements, gets through from a time on at the earliest;
-    /// none if never.
+    /// Earliest time from `at` on at which packets of a path, or acknowledgements (without `queue_pair`), get
+    /// through; `None` if never.
     pub(crate) fn opens(&self, path: &Path, queue_pair: Option<u32>, at: Instant) -> Option<Instant> {
         let ends = if queue_pair.is_some() { [path.back_to, path.to] } else { [path.to, path.back_to] };
         let entropy = self.hash.of(ends, path.labels.0, path.labels.1);
         self.network.opens(ends, entropy, queue_pair, at)
     }
 
-    /// The link that a chunk leaves its host by, and the bytes for which it occupies it.
+    /// The link on which a chunk leaves its host, and the bytes for which it occupies it.
     pub(crate) fn start(&self, jobs: &Jobs, chunk: u32) -> (u32, u64) {
         let (chunk, _, pair) = jobs.place(chunk);
         let (from, _) = self.network.graph.attachments_between(pair.src_host, pair.dst_host, pair.part);
@@ -205,7 +206,7 @@ impl Paths {
         })
     }
 
-    /// A way of a chunk of so many bytes from a port to another; none if there is none.
+    /// A path for a chunk of `bytes` from one port to another; `None` if there is none.
     pub(crate) fn between(&self, [from, to]: [AttachmentId; 2], bytes: u64) -> Option<Path> {
         let OnWire { wire_bytes, acks, .. } = self.on_wire(bytes);
         let mut path = Path { to, back_to: from, wire_bytes, acks, ..Path::default() };
@@ -214,7 +215,7 @@ impl Paths {
         (!path.legs.is_empty() && !path.back.is_empty()).then_some(path)
     }
 
-    /// The number of what a chunk of so many bytes takes on an idle path.
+    /// Number of the times of a chunk of `bytes` on an idle path.
     pub(crate) fn number_idle(&mut self, path: &Path, bytes: u64) -> u32 {
         self.way.set(&self.network, path, bytes);
         if self.way == self.known.last.0 && !self.known.idles.is_empty() {
@@ -235,7 +236,7 @@ impl Paths {
         number
     }
 
-    /// What a packet of a chunk takes on the slowest link of its path.
+    /// Transmission time of a packet of a chunk on the slowest link of its path.
     pub(crate) fn packet_time(&self, jobs: &Jobs, chunk: u32) -> Span {
         let path = self.of(jobs, chunk);
         let slowest = path.legs.iter().map(|leg| self.network.capacity(leg.link)).min().unwrap_or(u64::MAX);
@@ -243,7 +244,7 @@ impl Paths {
         time_for(of_bytes(wire_bytes) / u128::from(frames), slowest)
     }
 
-    /// What has a number.
+    /// The times with a number.
     #[inline]
     pub(crate) fn idle(&self, number: u32) -> &Idle {
         &self.known.idles[number as usize]
@@ -264,7 +265,7 @@ impl Paths {
         Idle { slowest, tail, back, unloaded: arrives + back, alone, paced }
     }
 
-    /// A window of packets for each round trip [2^-16 bit/s].
+    /// Rate of one window of packets per round trip [2^-16 bit/s].
     fn paced(&self, hops: &[Hop], back: Span, bytes: u64) -> u64 {
         let [frames, _, wire_bytes] = self.frames.of(bytes);
         let first = self.frames.mtu_bytes().min(bytes);

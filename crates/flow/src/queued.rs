@@ -1,4 +1,4 @@
-//! Flows of senders that do not react: what is too much for a link waits in front of it.
+//! Flows of senders that do not react: excess load of a link waits in a queue before it.
 
 use crate::events::{Events, Kind};
 use crate::network::Network;
@@ -9,40 +9,41 @@ use crate::work::{of_bytes, part_of, time_for};
 use jobs::Jobs;
 use units::{Instant, Span};
 
-/// What each flow of a sender counts with on links is brought up to date when it is wrong by this part, or at
-/// once while there are few.
+/// The assumed rate of a sender's flows on links is updated when it is wrong by this fraction, or at once
+/// while there are few flows.
 const STALE_PART: u64 = 32;
 const FEW: u64 = 16;
-/// So many frames or fewer stay together: they are in one queue after the other, instead of in all at a time.
+/// Flows of at most this many frames are treated as one unit: in one queue after the other, instead of in all
+/// at the same time.
 const TOGETHER: u64 = 1;
 
 /// A flow, by slot.
 #[derive(Clone, Copy, Default)]
 struct Flow {
-    /// What it counts with on the links that its last bit has not left [2^-16 bit/s].
+    /// Assumed rate on the links that its last bit has not left [2^-16 bit/s].
     rate: u64,
     chunk: u32,
-    /// Bytes for which it occupies a link if its frames stay together; 0 otherwise.
+    /// Bytes for which it occupies a link if it is treated as one unit; 0 otherwise.
     together: u32,
 }
 
 struct Port {
     sender: Sender,
     capacity: u64,
-    /// What each of its flows counts with.
+    /// Assumed rate of each of its flows.
     rate: u64,
-    /// Flows that count with nothing yet.
+    /// Flows without an assumed rate yet.
     fresh: Vec<u32>,
     told: u32,
     is_touched: bool,
 }
 
-/// How far a flow is.
+/// Progress of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// Its last bit is through.
+    /// Its last bit has passed all queues.
     Through,
-    /// Its last bit waits for the link of this hop until then.
+    /// Its last bit waits for the link of this hop until this time.
     Waits(u8, Instant),
 }
 
@@ -55,11 +56,11 @@ pub(crate) struct Queued {
     flows: Vec<Flow>,
     touched: Vec<u32>,
     frame_bytes: u64,
-    /// The way of the flow that is looked at.
+    /// Path of the flow being processed.
     path: Path,
 }
 
-/// What queues tell goes into the list of events, and to the ports.
+/// Forwards notifications of queues to the list of events, and to the ports.
 struct Notes<'a> {
     events: &'a mut Events,
     slowed: Vec<u32>,
@@ -96,7 +97,7 @@ impl Queued {
         Self { queues, ports, port_of, flows, touched, frame_bytes, path }
     }
 
-    /// A flow begins.
+    /// Starts a flow.
     pub(crate) fn begin(&mut self, now: Instant, slot: u32, chunk: u32, first_link: u32, wire_bytes: u64) {
         let sender = self.port_of[first_link as usize];
         if slot as usize >= self.flows.len() {
@@ -112,7 +113,8 @@ impl Queued {
         self.touch(sender);
     }
 
-    /// A sender was to be looked at: the next flow that has sent its last frame.
+    /// Handles an event of a sender with schedule version `told`: removes the next flow that has sent its
+    /// last frame.
     pub(crate) fn take_sent(&mut self, now: Instant, port: u32, told: u32) -> Option<u32> {
         let place = &mut self.ports[port as usize];
         if place.told != told {
@@ -123,7 +125,7 @@ impl Queued {
         sent
     }
 
-    /// The last bit of a flow leaves the link of a hop: where it goes from there.
+    /// Moves the last bit of a flow from the link of a hop to its next queue.
     pub(crate) fn move_on(
         &mut self,
         now: Instant,
@@ -163,17 +165,17 @@ impl Queued {
         }
     }
 
-    /// The queue of a link may be empty.
+    /// Handles a queue that may be empty.
     pub(crate) fn emptied(&mut self, now: Instant, link: u32, events: &mut Events) {
         self.queues.emptied(now, link, &mut Notes { events, slowed: Vec::new() });
     }
 
-    /// A link has rested, and is to be looked at.
+    /// Handles the end of the rest time of a link: its rates will be recomputed.
     pub(crate) fn rested(&mut self, link: u32) {
         self.queues.rested(link);
     }
 
-    /// Works out what flows after what happened at `now`.
+    /// Recomputes rates after the events at `now`.
     pub(crate) fn settle(&mut self, now: Instant, events: &mut Events, paths: &Paths, jobs: &Jobs) {
         for port in 0..self.touched.len() {
             self.weigh(now, self.touched[port], paths, jobs);
@@ -196,7 +198,7 @@ impl Queued {
         }
     }
 
-    /// Brings what the flows of a sender count with up to date.
+    /// Updates the assumed rates of the flows of a sender.
     fn weigh(&mut self, now: Instant, port: u32, paths: &Paths, jobs: &Jobs) {
         let place = &mut self.ports[port as usize];
         place.sender.settle(now, self.frame_bytes);
@@ -227,14 +229,14 @@ impl Queued {
         }
     }
 
-    /// A flow counts with another rate than before on every link of its path.
+    /// Changes the assumed rate of a flow on every link of its path.
     fn count(&mut self, now: Instant, paths: &Paths, rates: [u64; 2]) {
         let (queues, Path { legs, to, .. }) = (&mut self.queues, &self.path);
         paths.network.turns(legs, *to, &mut |turn| queues.offer(now, DATA, &turn, rates));
         self.arrive(now, paths, rates);
     }
 
-    /// The same for the host that it is for, and for acknowledgements.
+    /// Changes it for the destination host, and for acknowledgements.
     fn arrive(&mut self, now: Instant, paths: &Paths, rates: [u64; 2]) {
         let (queues, network, path) = (&mut self.queues, &paths.network, &self.path);
         queues.deliver(network.link_to(path.to), rates);
@@ -243,7 +245,7 @@ impl Queued {
         network.turns(&path.back, path.back_to, &mut |turn| queues.offer(now, ACKS, &turn, acks));
     }
 
-    /// Acknowledgements of so many bytes go back, ahead of what waits there.
+    /// Adds acknowledgements of `bytes` to the queues of the return path, with priority over data.
     fn acknowledge(&mut self, now: Instant, paths: &Paths, bytes: u64) {
         let (queues, network, path) = (&mut self.queues, &paths.network, &self.path);
         network.turns(&path.back, path.back_to, &mut |turn| {
@@ -256,7 +258,7 @@ impl Queued {
         }
     }
 
-    /// The way of the flow whose last bit was through last.
+    /// Path of the flow whose last bit passed all queues last.
     pub(crate) const fn path(&self) -> &Path {
         &self.path
     }
@@ -266,7 +268,7 @@ impl Queued {
         self.queues.overflow
     }
 
-    /// How often what leaves a link was worked out anew.
+    /// Number of recomputations of the output of a link.
     pub(crate) const fn rate_changes(&self) -> u64 {
         self.queues.looks
     }

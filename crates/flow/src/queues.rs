@@ -1,12 +1,12 @@
-//! Links with queues, first in first out, and what flows over them when senders do not react.
+//! Links with FIFO queues, and the rates on them if senders do not react.
 //!
-//! Such a sender sends as fast as its port, whatever becomes of its frames, so a link that gets more than it
-//! can pass on keeps the rest in a queue. Per link there is what arrives, what leaves and the queue; a link
-//! passes on its flows in the proportion in which they arrive. Approximate: the mixture that leaves is the one
-//! that arrives now, not the one that arrived when what leaves now did. How long the last bit of a flow waits
-//! is exact for the queues there are.
+//! Such a sender sends at the rate of its port, whatever happens to its frames, so an overloaded link stores
+//! the excess in a queue. Each link has an arrival rate, a departure rate and a queue; departures are divided
+//! among flows in proportion to their arrival rates. Approximation: the mixture that departs is the one that
+//! arrives now, not the one that arrived when the departing data did. The waiting time of the last bit of a
+//! flow is exact for the present queues.
 //!
-//! Acknowledgements go ahead of data: what they take of a link, data do not have.
+//! Acknowledgements have priority over data: the capacity they use is not available to data.
 
 use crate::marks::Marks;
 use crate::network::{Leg, Turn};
@@ -15,59 +15,59 @@ use std::hint::black_box;
 use std::ops::Range;
 use units::{Instant, Span};
 
-/// Fractional bits of the part of what arrives that leaves.
+/// Fractional bits of the ratio of departures to arrivals.
 const PASSED_BITS: u32 = 32;
 const ALL_PASSED: u64 = 1 << PASSED_BITS;
-/// Changes by less than one in so many, as a power of two, go no further.
+/// Smaller relative changes, as a negative power of two, are not propagated.
 const SMALL_CHANGE_BITS: u32 = 7;
-/// What goes over links.
+/// Classes of traffic.
 pub(crate) const DATA: usize = 0;
 pub(crate) const ACKS: usize = 1;
-/// Parts of a round, each flow a frame, that a link rests.
+/// Divisor of the rest time of a link: a fraction of a round, in which each flow sends a frame.
 const ROUND_PARTS: u64 = 4;
-/// What changes by less than one in so many of a link's rate, as a power of two, is not looked at until more
-/// has changed.
+/// Changes below this fraction of a link's rate, as a negative power of two, are accumulated before the link
+/// is recomputed.
 const UNSEEN_BITS: u32 = 12;
-/// How often a link may be looked at for one change: acknowledgements close circles.
+/// Maximum number of recomputations of a link for one change: acknowledgements close cycles.
 const LOOKS_MAX: u8 = 4;
 
-/// What the flows from a link to another would carry if nothing held them back before it; of data, and of
-/// acknowledgements. What they do carry is the part of it that the link passes on.
+/// Rate of the flows from one link to another if nothing before limited them; of data, and of
+/// acknowledgements. Their actual rate is the fraction that the link passes on.
 type Passage = [u64; 2];
 
-/// In the order of cache lines: what every change needs, then what it may need, then the rest.
+/// Fields in the order of cache lines: those that every change needs, those that it may need, then the rest.
 #[repr(C, align(64))]
 struct Link {
     /// [2^-16 bit/s x ps], at `since`.
     backlog: u128,
     since: Instant,
     capacity: u64,
-    /// What arrives, of data and of acknowledgements.
+    /// Arrival rates of data and of acknowledgements.
     arriving: [u64; 2],
-    /// What its flows would carry on if nothing held them back.
+    /// Rates that its flows would pass on if nothing limited them.
     offered: [u64; 2],
-    /// Part of what is offered that is carried on, of [`ALL_PASSED`].
+    /// Fraction of `offered` that is passed on, in units of 1/[`ALL_PASSED`].
     passed: [u64; 2],
-    /// What of it has changed since it was looked at.
+    /// Accumulated changes since the last recomputation.
     unseen: u64,
-    /// Data that leave.
+    /// Departure rate of data.
     leaving: u64,
-    /// When it was looked at, and whether it will be looked at again for what came since.
+    /// Time of the last recomputation, and whether another one is scheduled for later changes.
     looked: Instant,
     is_deferred: bool,
     looks: u8,
-    /// What a sender at its start offers, instead of what arrives.
+    /// First link of a sender: its load is `offered`, not `arriving`.
     is_source: bool,
-    /// Flows that go on from it or to the host that it leads to.
+    /// Number of flows that leave it for another link or for the host at its end.
     flows: u32,
-    /// Its place in the order in which changes go along paths.
+    /// Its index in the order in which changes propagate along paths.
     place: u32,
-    /// When its queue will be empty as it was last worked out, and when it is to be looked at for that.
+    /// When its queue will be empty at the present rates, and the time of the event scheduled for that.
     empties: Instant,
     asked: Instant,
     first_passage: usize,
     passages: u32,
-    /// The first of the links that they lead to, in `next`.
+    /// Index in `next` of the first link that its passages lead to.
     first_next: u32,
 }
 
@@ -76,25 +76,25 @@ impl Link {
         self.flows = self.flows + u32::from(before == 0 && rate > 0) - u32::from(before > 0 && rate == 0);
     }
 
-    /// From when on it may be looked at again: the order of frames within a round is not known, so a quarter
-    /// of one decides nothing.
+    /// Earliest time of the next recomputation. The order of frames within a round is unknown, so a quarter
+    /// of a round makes no difference.
     fn rests_until(&self, frame: u128) -> Instant {
         let round = time_for(frame * u128::from(self.flows), self.capacity);
         self.looked + Span(round.0 / ROUND_PARTS)
     }
 
-    /// Whether that is later than `now`, without a division.
+    /// Whether that time is later than `now`, without a division.
     fn rests(&self, frame: u128, now: Instant) -> bool {
         let round = frame * u128::from(self.flows) + u128::from(self.capacity / 2);
         let parts = u128::from(ROUND_PARTS) * (u128::from(now.since(self.looked).0) + 1);
         parts.checked_mul(u128::from(self.capacity)).is_some_and(|past| round >= past)
     }
 
-    /// When its queue will be empty, while it becomes shorter.
+    /// When its queue will be empty, if it is shrinking.
     fn empties_at(&self, now: Instant, capacity: u64) -> Option<Instant> {
         let surplus = capacity.checked_sub(self.arriving[DATA]).filter(|&surplus| surplus > 0)?;
         let span = (self.backlog > 0).then(|| time_for(self.backlog, surplus))?;
-        // Rounded up, so that nothing is left then.
+        // Rounded up, so that the queue is empty then.
         now.0.checked_add(span.0)?.checked_add(1).map(Instant)
     }
 }
@@ -103,30 +103,30 @@ impl Link {
 pub(crate) struct Queues {
     links: Vec<Link>,
     passages: Vec<Passage>,
-    /// Where each passage leads to: links that lead to the same node have the same.
+    /// The receiving link of each passage; links that lead to the same node have the same list.
     next: Vec<u32>,
-    /// Links to look at by their places, and the link at each place.
+    /// Links to recompute by their index in the order, and the link at each index.
     dirty: Marks,
     order: Vec<u32>,
     looked: Vec<u32>,
-    /// Queues that are shorter count as empty [2^-16 bit/s x ps].
+    /// Shorter queues count as empty [2^-16 bit/s x ps].
     frame: u128,
-    /// None where nothing is lost, as it is paused.
+    /// `None` if data are paused instead of lost.
     buffer: Option<Buffer>,
     pub(crate) overflow: Option<Overflow>,
     pub(crate) looks: u64,
 }
 
-/// What a switch has for queues that may lose frames.
+/// Buffer of a switch for queues that may lose frames.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Buffer {
     pub(crate) bytes: u64,
-    /// A queue may have this ratio of what is free at most: numerator and denominator.
+    /// Maximum ratio of a queue to the free buffer: numerator and denominator.
     pub(crate) alpha: Option<[u32; 2]>,
 }
 
 impl Buffer {
-    /// Whether a queue fits, of all queues of its switch [2^-16 bit/s x ps].
+    /// Whether a queue fits if all queues of its switch take `all` [2^-16 bit/s x ps].
     fn holds(self, queue: u128, all: u128) -> bool {
         let free = of_bytes(self.bytes).saturating_sub(all);
         let limit =
@@ -135,32 +135,32 @@ impl Buffer {
     }
 }
 
-/// A queue that is longer than its switch lets it be.
+/// A queue that exceeds its limit in the switch.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Overflow {
     pub(crate) link: u32,
     pub(crate) bytes: u64,
 }
 
-/// A link as [`Queues::new`] takes it.
+/// Parameters of a link for [`Queues::new`].
 pub(crate) struct LinkPlan {
     /// [2^-16 bit/s].
     pub(crate) capacity: u64,
-    /// Order in which changes go along paths.
+    /// Order in which changes propagate along paths.
     pub(crate) rank: u32,
-    /// A host sends on it.
+    /// Whether a host sends on it.
     pub(crate) is_source: bool,
-    /// The links that a flow may go on to, as places of the list of all.
+    /// The links that a flow may take next, as indices in the list of all.
     pub(crate) next: Range<u32>,
 }
 
-/// What a settled network tells.
+/// Notifications from a recomputation of the network.
 pub(crate) trait Told {
     /// A queue may be empty at `at`.
     fn empties(&mut self, at: Instant, link: u32);
-    /// A link is to be looked at again at `at`.
+    /// A link must be recomputed at `at`.
     fn looks(&mut self, at: Instant, link: u32);
-    /// What a sender's link lets through is another now.
+    /// The rate that the link of a sender passes on has changed.
     fn sends(&mut self, link: u32);
 }
 
@@ -213,8 +213,7 @@ impl Queues {
         }
     }
 
-    /// Asks for what is known of the links and turns of a path, all at once, as it is not in the processor's
-    /// caches.
+    /// Loads the state of the links and turns of a path together, since it is not in the processor's caches.
     #[inline]
     pub(crate) fn fetch(&self, legs: &[Leg]) {
         let links = legs.iter().map(|leg| &self.links[leg.link as usize]);
@@ -224,13 +223,13 @@ impl Queues {
         black_box(of_links ^ of_turns);
     }
 
-    /// What a sender's link lets through of its data [2^-16 bit/s].
+    /// Data rate that the link of a sender passes on [2^-16 bit/s].
     pub(crate) fn sending_rate(&self, link: u32) -> u64 {
         let link = &self.links[link as usize];
         carried(link.capacity, link.passed[DATA])
     }
 
-    /// A flow, or its acknowledgements, takes a turn with another rate than before.
+    /// Changes the rate of a flow, or of its acknowledgements, on a turn.
     pub(crate) fn offer(&mut self, now: Instant, class: usize, turn: &Turn, [before, rate]: [u64; 2]) {
         let [before, rate] = [before, rate].map(|rate| part_of(rate, turn.part));
         let place = turn.number as usize;
@@ -245,7 +244,7 @@ impl Queues {
         self.change(turn.from, class, [before, rate]);
     }
 
-    /// A flow is for the host that a link leads to, with another rate than before.
+    /// Changes the rate of a flow to the host at the end of a link.
     pub(crate) fn deliver(&mut self, link: u32, [before, rate]: [u64; 2]) {
         let place = &mut self.links[link as usize];
         place.offered[DATA] = place.offered[DATA] - before + rate;
@@ -253,7 +252,7 @@ impl Queues {
         self.change(link, DATA, [before, rate]);
     }
 
-    /// What is offered to a link has changed: it is looked at if that matters.
+    /// Handles a change of the rates offered to a link: schedules a recomputation if it is large enough.
     fn change(&mut self, number: u32, class: usize, [before, rate]: [u64; 2]) {
         let link = &mut self.links[number as usize];
         link.unseen += before.abs_diff(rate);
@@ -263,7 +262,7 @@ impl Queues {
         }
     }
 
-    /// Another rate than before goes to a link.
+    /// Changes the arrival rate at a link.
     fn carry(&mut self, now: Instant, class: usize, to: u32, [before, carried]: [u64; 2]) {
         if before != carried {
             self.bring_up(to, now);
@@ -278,14 +277,14 @@ impl Queues {
         }
     }
 
-    /// Brings the queue of a link up to date.
+    /// Updates the queue of a link to the present time.
     fn bring_up(&mut self, number: u32, now: Instant) {
         let backlog = self.backlog(number, now);
         let link = &mut self.links[number as usize];
         (link.backlog, link.since) = (backlog, now);
     }
 
-    /// How long what arrives at a link now waits in its queue.
+    /// Waiting time of data that arrive at a link now.
     pub(crate) fn wait(&self, link: u32, now: Instant) -> Span {
         match self.backlog(link, now) {
             0 => Span::ZERO,
@@ -293,7 +292,7 @@ impl Queues {
         }
     }
 
-    /// Frames of so many bytes join the queue of a link at once.
+    /// Adds frames of `bytes` to the queue of a link at once.
     pub(crate) fn join(&mut self, now: Instant, number: u32, bytes: u64) {
         if bytes > 0 {
             self.bring_up(number, now);
@@ -302,7 +301,7 @@ impl Queues {
         }
     }
 
-    /// How much longer than on links of that capacity frames of so many bytes take on this one.
+    /// Additional transmission time of `bytes` on this link compared with a link of capacity `slowest`.
     pub(crate) fn longer(&self, link: u32, slowest: Option<u64>, bytes: u64) -> Span {
         let spans = [Some(self.links[link as usize].capacity), slowest]
             .map(|rate| rate.map(|rate| time_for(of_bytes(bytes), rate)));
@@ -310,7 +309,7 @@ impl Queues {
         Span(on_this.0.saturating_sub(before.0))
     }
 
-    /// A queue may be empty; if it will be later, it is to be asked again then.
+    /// Handles a queue that may be empty; if it will be later, schedules another event.
     pub(crate) fn emptied(&mut self, now: Instant, link: u32, told: &mut impl Told) {
         let place = &mut self.links[link as usize];
         if place.asked == now {
@@ -324,7 +323,7 @@ impl Queues {
         }
     }
 
-    /// Has itself told when a queue is empty, unless it asks sooner.
+    /// Schedules an event for when a queue is empty, unless an earlier one is scheduled.
     fn ask(&mut self, number: u32, told: &mut impl Told) {
         let link = &mut self.links[number as usize];
         if link.empties < link.asked {
@@ -333,7 +332,7 @@ impl Queues {
         }
     }
 
-    /// A link has rested.
+    /// Handles the end of the rest time of a link.
     pub(crate) fn rested(&mut self, link: u32) {
         self.links[link as usize].is_deferred = false;
         self.mark(link);
@@ -343,7 +342,7 @@ impl Queues {
         self.dirty.insert(self.links[number as usize].place);
     }
 
-    /// Works out what leaves every link that a change reaches.
+    /// Recomputes the departures of every link that a change affects.
     pub(crate) fn settle(&mut self, now: Instant, told: &mut impl Told) {
         while let Some(place) = self.dirty.pop() {
             let number = self.order[place as usize];
@@ -382,7 +381,7 @@ impl Queues {
         }
         let before = link.passed;
         if link.is_source {
-            // A host acknowledges as many data as reach it.
+            // A host acknowledges data at the rate at which they reach it.
             link.passed = [parts_of(capacity, link.capacity), back];
         } else {
             let is_full = link.arriving[DATA] > capacity || link.backlog > 0;
@@ -417,11 +416,11 @@ impl Queues {
         }
     }
 
-    /// Notes the first queue that does not fit into its switch.
+    /// Records the first queue that does not fit into its switch.
     fn check_buffer(&mut self, number: u32, now: Instant) {
         let link = &self.links[number as usize];
         let Some(buffer) = self.buffer.filter(|_| self.overflow.is_none() && !link.is_source) else { return };
-        // What leads back leads to the same switch, so it goes on to all of its links.
+        // The reverse link leads to the same switch, so its passages lead to all queues of that switch.
         let back = &self.links[(number ^ 1) as usize];
         if link.backlog <= of_bytes(buffer.bytes) / (4 * u128::from(back.passages.max(1))) {
             return;
@@ -441,7 +440,7 @@ impl Queues {
         }
     }
 
-    /// A link passes on another part of what is offered than before.
+    /// Propagates a change of the fraction that a link passes on.
     fn pass_on(&mut self, number: u32, now: Instant, class: usize, passed_before: u64) {
         let link = &self.links[number as usize];
         let (passed, first, next) = (link.passed[class], link.first_passage, link.first_next as usize);
@@ -454,7 +453,7 @@ impl Queues {
         }
     }
 
-    /// What acknowledgements leave of a link for data.
+    /// Capacity of a link that acknowledgements leave for data.
     fn capacity_for_data(&self, number: u32) -> u64 {
         let link = &self.links[number as usize];
         let acks = match link.is_source {
@@ -464,8 +463,8 @@ impl Queues {
         link.capacity - acks.min(link.capacity / 2)
     }
 
-    /// What is in the queue of a link: while it is not empty, the link sends as fast as it can, whether or not
-    /// the links behind it have been told.
+    /// Present queue of a link. While it is not empty the link sends at full rate, even if the links after it
+    /// have not been updated.
     fn backlog(&self, number: u32, now: Instant) -> u128 {
         let link = &self.links[number as usize];
         if link.since == now {
@@ -477,7 +476,7 @@ impl Queues {
     }
 }
 
-/// Whether a part that leaves differs from another by more than what is not worth a change downstream.
+/// Whether two fractions differ by more than the limit for propagation downstream.
 fn differs(before: u64, after: u64, bits: u32) -> bool {
     let is_either_all = (before == ALL_PASSED) != (after == ALL_PASSED);
     before.abs_diff(after) > if is_either_all { 0 } else { before >> bits }

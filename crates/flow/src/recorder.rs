@@ -1,4 +1,4 @@
-//! Rows on their way to the observer: each, a sample of them, or none but counts of all.
+//! Rows of chunks passed to the observer: all rows, a sample of them, or only counts.
 
 use crate::watch::Progress;
 use jobs::{Chosen, Observer, Stopped, Tally};
@@ -7,27 +7,27 @@ use spec::{RunSpec, SpecError};
 
 /// Rows of one batch.
 const BATCH_ROWS: usize = 4_096;
-/// Most completion times that are told apart where not every chunk has a row. Rates of flows differ in their
-/// last bits, so that hardly two chunks take the same time.
+/// Maximum number of distinct completion times if not every chunk has a row. Rates of flows differ in their
+/// last bits, so hardly any two chunks take the same time.
 const TIMES_MAX: usize = 1 << 20;
 
-/// What is recorded of chunks.
+/// Recorder of chunks.
 pub(crate) struct Recorder {
     chosen: Chosen,
-    /// Counts all, where not all have a row.
+    /// Counts all chunks, if not all have a row.
     tally: Option<Tally>,
     rows: Vec<ChunkRow>,
 }
 
 impl Recorder {
-    /// Of a run with so many chunks in all its rounds.
+    /// For a run with `chunks` chunks in all its rounds.
     pub(crate) fn new(spec: &RunSpec, chunks: u64) -> Result<Self, SpecError> {
         let chosen = Chosen::new(spec, || Ok(chunks))?;
         let tally = (!matches!(chosen, Chosen::All)).then(|| Tally::rounding(&spec.jobs, TIMES_MAX));
         Ok(Self { chosen, tally, rows: Vec::new() })
     }
 
-    /// Takes in the row of a chunk, by its number.
+    /// Adds the row of a chunk, by its number.
     pub(crate) fn push(&mut self, chunk: u32, row: ChunkRow) {
         if let Some(tally) = &mut self.tally {
             tally.add(&row);
@@ -38,7 +38,7 @@ impl Recorder {
         self.rows.push(row);
     }
 
-    /// Hands rows out if they are many.
+    /// Passes rows to the observer if there are many.
     pub(crate) fn hand_out(&mut self, observer: &mut dyn Observer<Progress>) -> Result<(), Stopped> {
         match self.rows.len() >= BATCH_ROWS {
             true => observer.batch(Batch::Chunks(std::mem::take(&mut self.rows))),
@@ -46,7 +46,7 @@ impl Recorder {
         }
     }
 
-    /// Hands out what is left, and what was counted.
+    /// Passes the remaining rows and the counts to the observer.
     pub(crate) fn finish(&mut self, observer: &mut dyn Observer<Progress>) -> Result<(), Stopped> {
         observer.batch(Batch::Chunks(std::mem::take(&mut self.rows)))?;
         self.tally.take().map_or(Ok(()), |tally| tally.hand_out(|batch| observer.batch(batch)))

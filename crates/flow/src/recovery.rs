@@ -1,61 +1,61 @@
-//! What it costs a queue pair when its packets, or their acknowledgements, do not get through for a time.
+//! Cost for a queue pair when its packets, or their acknowledgements, are lost for a time.
 //!
-//! All of it follows from when packets get through again: packets go out one after the other, as fast as they
-//! did, until the window is full or nothing is left; what arrives behind a gap is answered by a NAK, and
-//! otherwise a timeout, or several, have what is missing sent again. Leaves out what the packets that are lost
-//! take of links, and packets of the same queue pair that were handed out before.
+//! Everything follows from the time at which packets get through again. Packets are sent one after the other,
+//! at the same rate as before, until the window is full or nothing is left. Arrivals after a gap are answered
+//! by a NAK; otherwise one or more timeouts cause the missing packets to be resent. Leaves out the load of
+//! lost packets on links, and earlier packets of the same queue pair.
 
 use spec::{LossRecovery, RunSpec};
 use units::{Instant, Span};
 
-/// How a transport recovers.
+/// Recovery parameters of a transport.
 pub(crate) struct Recovery {
     is_selective: bool,
-    /// Packets that are outstanding at most.
+    /// Maximum number of outstanding packets.
     window: u64,
-    /// A packet is taken for lost when one so far beyond it has arrived.
+    /// A packet is considered lost when one this far beyond it has arrived.
     threshold: u64,
     ack_every: u64,
     timeout: Span,
     retries: u32,
 }
 
-/// What is sent, and how fast.
+/// Packets being sent, and their rate.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Train {
-    /// Packets of a burst, and of all that there is to be sent.
+    /// Packets of a burst, and of everything posted.
     pub(crate) packets: u64,
     pub(crate) posted: u64,
-    /// From one packet to the next.
+    /// Time from one packet to the next.
     pub(crate) each: Span,
-    /// What a packet takes of its port.
+    /// Transmission time of a packet at its port.
     pub(crate) alone: Span,
-    /// From the last bit of a packet out of the port to its acknowledgement.
+    /// Time from the last bit of a packet out of the port to its acknowledgement.
     pub(crate) round_trip: Span,
-    /// Timeouts since anything was acknowledged.
+    /// Timeouts since the last acknowledgement.
     pub(crate) retries: u32,
 }
 
-/// How far a burst was when its packets began to be lost, seen from the port that sends it.
+/// Progress of a burst when its packets began to be lost, at the port that sends it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cut {
     /// Packets that get through.
     pub(crate) arrived: u64,
     /// When the last of them was sent, or sending began.
     pub(crate) since: Instant,
-    /// What is sent from then on gets through again; none if that never happens.
+    /// Packets sent from then on get through again; `None` if that never happens.
     pub(crate) opens: Option<Instant>,
 }
 
-/// What becomes of it.
+/// Result of a loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
     /// Nothing is lost.
     Unhurt,
-    /// It is sent again, or goes on, from then on.
+    /// The burst is resent, or continues, from then on.
     Again {
         at: Instant,
-        /// Packets of the burst that are to be sent from then on.
+        /// Packets of the burst to be sent from then on.
         packets: u64,
         retries: u32,
     },
@@ -64,7 +64,7 @@ pub(crate) enum Outcome {
 }
 
 impl Train {
-    /// A packet by itself and its acknowledgement.
+    /// Transmission of a single packet and its acknowledgement.
     fn alone_and_back(&self) -> Span {
         self.alone + self.round_trip
     }
@@ -83,7 +83,7 @@ impl Recovery {
         }
     }
 
-    /// What becomes of a burst whose packets do not arrive.
+    /// Result for a burst whose packets do not arrive.
     pub(crate) fn of_data(&self, train: &Train, cut: &Cut) -> Outcome {
         if cut.arrived >= train.packets {
             return Outcome::Unhurt;
@@ -91,7 +91,7 @@ impl Recovery {
         let acknowledged = cut.arrived - cut.arrived % self.ack_every;
         let unacknowledged = Span(train.each.0.saturating_mul(cut.arrived - acknowledged));
         let last = Instant(cut.since.0.saturating_sub(unacknowledged.0));
-        // The timer starts with an acknowledgement or, if nothing was under way then, with the next packet.
+        // The timer starts with an acknowledgement or, if nothing was outstanding then, with the next packet.
         let next = last + Span(train.each.0.saturating_sub(train.alone.0));
         let first = if acknowledged == 0 { next } else { next.max(last + train.round_trip) } + self.timeout;
         let Some(opens) = cut.opens else { return Outcome::Fails(self.last_timeout(train, first)) };
@@ -101,7 +101,7 @@ impl Recovery {
         }
     }
 
-    /// The timeout that finds the retries used up, the first being at `first`.
+    /// The timeout at which the retries are exhausted, with the first one at `first`.
     fn last_timeout(&self, train: &Train, first: Instant) -> Instant {
         self.timeout_after(first, self.retries.saturating_sub(train.retries).into())
     }
@@ -110,7 +110,7 @@ impl Recovery {
         first + Span(self.timeout.0.saturating_mul(count))
     }
 
-    /// Timeouts before the first one that is not before `at`.
+    /// Number of timeouts before the first one that is not before `at`.
     fn timeouts_before(&self, first: Instant, at: Instant) -> u64 {
         at.since(first.min(at)).0.div_ceil(self.timeout.0.max(1))
     }
@@ -122,7 +122,7 @@ impl Recovery {
         (acknowledged, first, opens): (u64, Instant, Instant),
     ) -> Outcome {
         let limit = train.posted.min(acknowledged + self.window);
-        // Each timeout has everything sent once more: that of the last one before the way opens counts.
+        // Each timeout resends everything: the last one before the path opens counts.
         let gone_back = self.timeouts_before(first, opens);
         let (begun, from) = match gone_back.checked_sub(1) {
             None => (cut.since, cut.arrived),
@@ -171,7 +171,7 @@ impl Recovery {
         let telling = (lost + 1).max(acknowledged + self.threshold + 1);
         let nak = cut.since + Span(train.each.0.saturating_mul(telling - cut.arrived)) + train.round_trip;
         if telling <= limit && nak < timeout && used <= self.retries.into() {
-            // Holes that nothing far enough beyond them will tell wait for a timeout more.
+            // Holes without an arrival beyond the threshold after them wait for one more timeout.
             let told_end = train.posted.saturating_sub(self.threshold + 1).clamp(cut.arrived, lost);
             let untold = lost.min(train.packets).saturating_sub(told_end);
             let told = holes - untold;
@@ -186,10 +186,10 @@ impl Recovery {
             return Outcome::Fails(self.last_timeout(train, first));
         }
         let retries = (used + 1) as u32;
-        // The first packet goes alone; its acknowledgement tells up to where anything has arrived.
+        // The first packet is sent alone; its acknowledgement reports how far packets have arrived.
         let is_missing = u64::from(acknowledged == cut.arrived);
         if lost < limit {
-            // The responder tells one hole after the other.
+            // The responder reports one hole after the other.
             let turns = Span(train.alone_and_back().0.saturating_mul(holes - is_missing));
             return Outcome::Again { at: timeout + turns, packets: 1 + unsent(timeout), retries };
         }
@@ -199,8 +199,8 @@ impl Recovery {
         }
     }
 
-    /// What becomes of a burst whose acknowledgements are lost between two times, and from when on, if it does
-    /// not end before; none if the queue pair never waits for them.
+    /// Result for a burst whose acknowledgements are lost between two times, with the time at which it
+    /// stalls; `None` if the queue pair never waits for them.
     pub(crate) fn of_acknowledgements(
         &self,
         train: &Train,
@@ -222,8 +222,9 @@ impl Recovery {
         Some((stalls, Outcome::Again { at: outcome, packets: train.packets, retries: 0 }))
     }
 
-    /// When a burst that waits for a timeout goes on instead, as so many packets more are posted behind it at a
-    /// time at which the way is open: the responder sees a gap. None if that is not told by them.
+    /// When a burst that waits for a timeout continues earlier, because `packets` more are posted behind it
+    /// at a time at which the path is open and the responder detects a gap. `None` if they do not reveal the
+    /// gap.
     pub(crate) fn prompted(
         &self,
         train: &Train,
@@ -241,8 +242,8 @@ impl Recovery {
             .then(|| at + Span(train.alone.0.saturating_mul(behind)) + train.round_trip)
     }
 
-    /// When what has arrived is acknowledged, if acknowledgements were lost from a time on and get through
-    /// again at another; or when the queue pair fails.
+    /// When the packets that have arrived are acknowledged, if acknowledgements are lost from `at` to
+    /// `opens`; or when the queue pair fails.
     pub(crate) fn acknowledged_again(
         &self,
         train: &Train,
@@ -257,7 +258,7 @@ impl Recovery {
     }
 }
 
-/// Whole packets that are sent in a time.
+/// Whole packets sent in a time.
 fn packets_in(span: Span, each: Span) -> u64 {
     span.0 / each.0.max(1)
 }
@@ -316,7 +317,7 @@ mod tests {
             let expected = if is_selective { again(first + 1_100, 49, 0) } else { again(first, 50, 1) };
             assert_eq!(outcome, expected, "selective: {is_selective}");
         }
-        // The way opens while what the third timeout has sent again is on it.
+        // The path opens while the packets resent by the third timeout are on it.
         let late = cut(Some(first + 2 * TIMEOUT + 20_000));
         assert_eq!(recovery(false, 7).of_data(&train(150), &late), again(first + 3 * TIMEOUT, 50, 4));
         let fails = Outcome::Fails(Instant(first + 3 * TIMEOUT));
@@ -326,10 +327,10 @@ mod tests {
 
     #[test]
     fn holes_that_no_packet_far_beyond_tells_are_filled_one_for_each_round_trip() {
-        // 50 are lost and 50 arrive behind them, fewer than the threshold.
+        // 50 are lost and 50 arrive after them, fewer than the threshold.
         let outcome = recovery(true, 7).of_data(&train(200), &cut(Some(15_000)));
         assert_eq!(outcome, again(11_000 + TIMEOUT + 49 * 1_100, 1, 1));
-        // With more to send, a packet 385 beyond each hole tells it.
+        // With more to send, a packet 385 beyond each hole reveals it.
         let outcome = recovery(true, 7).of_data(&train(2_000), &cut(Some(15_000)));
         let nak = 10_000 + 385 * 100 + 1_000;
         assert_eq!(outcome, again(nak, 50 + 2_000 - 100 - 395, 0));

@@ -1,4 +1,4 @@
-//! What a run tells: rows of chunks, and its summary.
+//! Results of a run: rows of chunks, and its summary.
 
 use crate::transfers::JobState;
 use jobs::Jobs;
@@ -13,12 +13,12 @@ pub(crate) struct Times {
     pub(crate) posted: Instant,
     pub(crate) delivered: Instant,
     pub(crate) completed: Instant,
-    /// The same on an idle fabric, of open-loop traffic.
+    /// Completion time on an idle fabric, for open-loop traffic.
     pub(crate) unloaded: Option<Span>,
 }
 
-/// The row of a complete chunk. What a model without packets cannot know is zero here; the backend says which
-/// columns those are, and stores them as not measured.
+/// The row of a complete chunk. Values that a model without packets does not have are zero here; the backend
+/// declares these columns, and stores them as not measured.
 pub(crate) fn row(jobs: &Jobs, number: u32, [frames, frame_bytes]: [u64; 2], times: &Times) -> ChunkRow {
     let (chunk, transfer, pair) = jobs.place(number);
     ChunkRow {
@@ -59,7 +59,7 @@ pub(crate) fn row(jobs: &Jobs, number: u32, [frames, frame_bytes]: [u64; 2], tim
     }
 }
 
-/// The row of a chunk that has not ended well.
+/// The row of an incomplete chunk.
 pub(crate) fn open_row(jobs: &Jobs, number: u32, status: ChunkStatus) -> ChunkRow {
     let never = Instant::ZERO;
     let times = Times { posted: never, delivered: never, completed: never, unloaded: None };
@@ -72,10 +72,10 @@ pub(crate) fn open_row(jobs: &Jobs, number: u32, status: ChunkStatus) -> ChunkRo
     }
 }
 
-/// What the rounds of a job took.
+/// Durations of the rounds of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct RoundTimes {
-    /// All of them [ps].
+    /// Sum [ps].
     pub sum_ps: u64,
     /// The shortest [ps].
     pub min_ps: u64,
@@ -83,33 +83,33 @@ pub struct RoundTimes {
     pub max_ps: u64,
 }
 
-/// How a job ended.
+/// Result of a job.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct JobResult {
     /// Its name.
     pub name: String,
-    /// Complete, unless something could never start.
+    /// Complete, unless a transfer failed or could never start.
     pub status: RunStatus,
     /// When it started [ps].
     pub start_ps: u64,
-    /// When its last chunk was acknowledged [ps]; none unless complete.
+    /// When its last chunk was acknowledged [ps]; `None` unless complete.
     pub end_ps: Option<u64>,
     /// Complete rounds.
     pub rounds: u32,
-    /// What they took; none unless complete.
+    /// Their durations; `None` unless complete.
     pub round_times: Option<RoundTimes>,
     /// Chunks.
     pub chunks: u64,
-    /// Those complete.
+    /// Complete chunks.
     pub chunks_complete: u64,
-    /// Those failed, as their queue pair has used up its retries.
+    /// Failed chunks, whose queue pair has used up its retries.
     pub chunks_failed: u64,
     /// Why it is incomplete; empty otherwise.
     pub reason: String,
 }
 
 impl JobResult {
-    /// `reason` says why it is incomplete, if it is.
+    /// `reason` returns why it is incomplete, if it is.
     pub(crate) fn new(
         job: &JobSpec,
         [chunks, complete, failed]: [u64; 3],
@@ -146,7 +146,7 @@ pub(crate) fn reason(spec: &RunSpec, jobs: &Jobs, state: &JobState) -> String {
     )
 }
 
-/// Facts of a whole run.
+/// Summary of a whole run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FlowSummary {
     /// Complete when every job is.
@@ -155,8 +155,8 @@ pub struct FlowSummary {
     pub end_ps: u64,
     /// Each job, in the order of the spec.
     pub jobs: Vec<JobResult>,
-    /// Rates that were computed anew.
+    /// Number of rates recomputed.
     pub rate_changes: u64,
-    /// Events.
+    /// Number of events.
     pub events: u64,
 }

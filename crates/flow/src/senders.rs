@@ -1,8 +1,8 @@
-//! Ports of hosts: the flows that each sends at a time share it evenly, frame by frame.
+//! Host ports: the concurrent flows of a port share it evenly, frame by frame.
 //!
-//! A flow ends when the port has given each of its flows so much, so a flow is looked at when it begins and
-//! when it ends, however many others come and go. Flows that would end together do so one frame after the
-//! other, in the order of the schedule, as round-robin service has it.
+//! A flow ends when the port has served each of its flows a certain number of bytes. So a flow is processed
+//! only when it starts and when it ends, however many others start and end. Flows that would end together end
+//! one frame after the other, in the order of the schedule, as with round-robin service.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -13,13 +13,13 @@ const BYTE_BITS: u32 = 20;
 /// [2^-16 bit/s x ps] of 2^-20 byte.
 const WORK_OF_PART: u128 = 1_000_000_000_000 / 2;
 
-/// Room for so many flows is kept where there are none.
+/// Capacity for flows that is retained when there are none.
 const FLOWS_KEPT: usize = 64;
 
-/// A flow at a port, in the order in which they end.
+/// A flow at a port, ordered by its end.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Flow {
-    /// What the port has given each flow when this one ends [2^-20 byte].
+    /// Bytes that the port has served each flow when this one ends [2^-20 byte].
     end: u64,
     chunk: u32,
     slot: u32,
@@ -28,16 +28,16 @@ struct Flow {
 /// Flows that end together, one frame after the other.
 #[derive(Default)]
 struct LastRound {
-    /// Of those that have not left yet.
+    /// Flows that have not ended yet.
     slots: VecDeque<u32>,
-    /// Of all: those that have left still have their share until the round is over.
+    /// All flows: those that have ended keep their share until the round is over.
     count: u64,
     begun: Instant,
     span: Span,
 }
 
 impl LastRound {
-    /// When the next one leaves.
+    /// When the next one ends.
     fn next(&self) -> Option<Instant> {
         let left = self.slots.len() as u64;
         let place = u128::from(self.count - left + 1);
@@ -46,10 +46,10 @@ impl LastRound {
     }
 }
 
-/// A port of a host that sends.
+/// The port of a sending host.
 #[derive(Default)]
 pub(crate) struct Sender {
-    /// What it has given each flow that was there all the time, at `since` [2^-20 byte].
+    /// Bytes served, at `since`, to each flow that has been active all the time [2^-20 byte].
     given: u64,
     since: Instant,
     /// [2^-16 bit/s].
@@ -57,12 +57,12 @@ pub(crate) struct Sender {
     sharing: u64,
     flows: BinaryHeap<Reverse<Flow>>,
     last: LastRound,
-    /// Chunk, slot and bytes of those that begin after the round.
+    /// Chunk, slot and bytes of flows that start after the round.
     entering: Vec<(u32, u32, u64)>,
 }
 
 impl Sender {
-    /// A flow of so many bytes on the wire begins.
+    /// Starts a flow of `wire_bytes`.
     pub(crate) fn begin(&mut self, now: Instant, (chunk, slot): (u32, u32), wire_bytes: u64) {
         self.advance(now);
         match self.last.slots.is_empty() {
@@ -76,13 +76,13 @@ impl Sender {
         self.flows.push(Reverse(Flow { end: self.given + (wire_bytes << BYTE_BITS), chunk, slot }));
     }
 
-    /// It sends at another rate [2^-16 bit/s].
+    /// Changes the rate [2^-16 bit/s].
     pub(crate) fn set_rate(&mut self, now: Instant, rate: u64) {
         self.advance(now);
         self.rate = rate;
     }
 
-    /// Something else goes ahead of its flows and takes so long; whether it sends any.
+    /// Delays its flows by `span` for traffic with priority; returns whether there are any.
     pub(crate) fn yields(&mut self, now: Instant, span: Span) -> bool {
         self.advance(now);
         let sends = self.sharing > 0;
@@ -93,18 +93,18 @@ impl Sender {
         sends
     }
 
-    /// Flows that share it.
+    /// Number of flows that share the port.
     pub(crate) const fn sharing(&self) -> u64 {
         self.sharing
     }
 
-    /// Those that it still sends.
+    /// Slots of flows still being sent.
     pub(crate) fn slots(&self) -> impl Iterator<Item = u32> + '_ {
         let others = self.last.slots.iter().copied().chain(self.entering.iter().map(|flow| flow.1));
         self.flows.iter().map(|flow| flow.0.slot).chain(others)
     }
 
-    /// The flow that has sent its last frame at `now`, if one has.
+    /// Removes the flow that has sent its last frame at `now`, if there is one.
     pub(crate) fn take_ended(&mut self, now: Instant, frame_bytes: u64) -> Option<u32> {
         self.advance(now);
         if self.last.slots.is_empty() {
@@ -117,8 +117,8 @@ impl Sender {
         self.last.slots.pop_front()
     }
 
-    /// The shares of those that have left go to the others once the round is over. Returns when to look at it
-    /// again; frames occupy the link for so many bytes.
+    /// Redistributes the shares of ended flows once the round is over. Returns when the port must be
+    /// processed next; `frame_bytes`: bytes for which a frame occupies the link.
     pub(crate) fn settle(&mut self, now: Instant, frame_bytes: u64) -> Option<Instant> {
         if let Some(at) = self.last.next() {
             return Some(at);
@@ -128,7 +128,7 @@ impl Sender {
         self.last_round(now, frame_bytes)
     }
 
-    /// The shares of those that have left go to the others, and those that came meanwhile have one.
+    /// Redistributes the shares of ended flows, and starts flows that arrived during the round.
     fn end_round(&mut self) {
         self.sharing -= std::mem::take(&mut self.last.count);
         if self.flows.is_empty() {
@@ -145,7 +145,7 @@ impl Sender {
         self.when_given(now, next.end.saturating_sub(frame_bytes << BYTE_BITS))
     }
 
-    /// Those that end next, together, are in their last round.
+    /// Starts the last round of the flows that end next, together.
     fn begin_last_round(&mut self, now: Instant) {
         let Some(&Reverse(first)) = self.flows.peek() else { return };
         let over = self.when_given(now, first.end).unwrap_or(now);
@@ -164,7 +164,7 @@ impl Sender {
         };
     }
 
-    /// When it has given each flow so much; never, if it sends nothing.
+    /// When it has served each flow `end`; `None` if it sends nothing.
     fn when_given(&self, now: Instant, end: u64) -> Option<Instant> {
         let work = u128::from(end.saturating_sub(self.given)) * u128::from(self.sharing) * WORK_OF_PART;
         let rate = u128::from(self.rate);

@@ -1,4 +1,5 @@
-//! What a run begins with: the spec checked, the network and the jobs made, and a path wherever data go.
+//! Set-up of a run: checks the spec, builds the network and the jobs, and checks that there is a path for all
+//! data.
 
 use crate::check::{check as check_coverage, is_sprayed};
 use crate::circles;
@@ -11,7 +12,7 @@ use std::collections::BTreeMap;
 use topology::{Graph, Node, NodeKind, Routes};
 use units::{AttachmentId, NodeId, Rate};
 
-/// That `spec` can be carried out, without doing so.
+/// Checks that `spec` can be run, without running it.
 ///
 /// # Errors
 /// When it cannot, or the model does not cover it.
@@ -24,7 +25,7 @@ pub fn check(spec: &RunSpec) -> Result<(), SpecError> {
     match check_jobs(spec) {
         Ok(()) if is_joined && !circles::may_have_any(spec) && !delays::may_be_long(spec, &graph) => Ok(()),
         Ok(()) => jobs_of(spec, &Paths::new(spec)?).map(drop),
-        // Nothing numbers the transfers of rings of which only counts are wanted.
+        // Rings of which only counts are requested need no numbers of transfers.
         Err(error) if spec.observe.chunks == ChunksObserved::Summary => {
             let mut paths = Paths::new(spec)?;
             Relays::find(spec, &mut paths).ok_or(error)?.check_delays(spec, &paths)
@@ -36,7 +37,7 @@ pub fn check(spec: &RunSpec) -> Result<(), SpecError> {
 /// The network of a spec with its paths.
 ///
 /// # Errors
-/// When the spec cannot be carried out, or the model does not cover it.
+/// When the spec cannot be run, or the model does not cover it.
 pub(crate) fn paths_of(spec: &RunSpec) -> Result<Paths, SpecError> {
     spec::check(spec)?;
     check_coverage(spec)?;
@@ -45,7 +46,7 @@ pub(crate) fn paths_of(spec: &RunSpec) -> Result<Paths, SpecError> {
     Ok(paths)
 }
 
-/// Its jobs.
+/// The jobs of a spec.
 ///
 /// # Errors
 /// When one has no schedule that can be listed or numbered, or no path.
@@ -60,8 +61,8 @@ pub(crate) fn jobs_of(spec: &RunSpec, paths: &Paths) -> Result<Jobs, SpecError> 
     Ok(jobs)
 }
 
-/// That packets are sprayed over links of one rate: an even split over others is none that packets would have,
-/// and what the slowest link has of it would decide.
+/// Checks that packets are sprayed over links of one rate. With different rates packets would not be split
+/// evenly, and the slowest link of an even split would determine the result.
 fn check_spraying(spec: &RunSpec, graph: &Graph) -> Result<(), SpecError> {
     let suspects: Vec<u32> = (graph.hosts() as u32..graph.nodes.len() as u32)
         .filter(|&node| is_sprayed(spec) && has_unlike_neighbours(graph, graph.node(NodeId(node))))

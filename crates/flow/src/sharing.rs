@@ -1,4 +1,4 @@
-//! How flows share links: whether their senders react decides.
+//! Sharing of links among flows: the model depends on whether senders react.
 
 use crate::events::Events;
 use crate::fair::Fair;
@@ -12,14 +12,14 @@ use spec::{RunSpec, SpecError};
 use std::collections::HashMap;
 use units::Instant;
 
-/// So many transfers at most are added up by queue pair.
+/// Maximum number of transfers whose bytes are summed by queue pair.
 pub(crate) const TRANSFERS_MAX: usize = 1 << 20;
 
 /// Flows, by slot.
 pub(crate) enum Sharing {
-    /// Senders react: each has its fair rate at once.
+    /// Senders react: each receives its fair rate at once.
     Fair(Box<Fair>),
-    /// They do not: queues grow.
+    /// Senders do not react: queues grow.
     Queued(Box<Queued>),
 }
 
@@ -32,14 +32,14 @@ impl Sharing {
         }
     }
 
-    /// So many bytes of a chunk begin by the link of a host, if senders do not react.
+    /// If senders do not react, starts `wire_bytes` of a chunk on the link of a host.
     pub(crate) fn begin_queued(&mut self, now: Instant, slot: u32, chunk: u32, link: u32, wire_bytes: u64) {
         if let Some(queued) = self.queued() {
             queued.begin(now, slot, chunk, link, wire_bytes);
         }
     }
 
-    /// The same if they do, at the rate of the window where they follow others.
+    /// If senders react, starts a burst; at the rate of the window if it follows others.
     pub(crate) fn begin_fair(
         &mut self,
         (now, slot): (Instant, u32),
@@ -62,7 +62,7 @@ impl Sharing {
         }
     }
 
-    /// The way of the flow that was through last, if senders do not react.
+    /// If senders do not react, the path of the flow that passed all queues last.
     pub(crate) fn path(&self) -> Option<&Path> {
         match self {
             Self::Fair(_) => None,
@@ -70,7 +70,7 @@ impl Sharing {
         }
     }
 
-    /// Works out what flows after what happened at `now`.
+    /// Recomputes rates after the events at `now`.
     pub(crate) fn settle(&mut self, now: Instant, events: &mut Events, paths: &Paths, jobs: &Jobs) {
         match self {
             Self::Fair(fair) => fair.settle(now, events),
@@ -78,7 +78,7 @@ impl Sharing {
         }
     }
 
-    /// The next flow that has ended by `now`.
+    /// Removes the next flow that has ended by `now`.
     pub(crate) fn take_ended(&mut self, now: Instant) -> Option<u32> {
         match self {
             Self::Fair(fair) => fair.take_ended(now),
@@ -86,12 +86,12 @@ impl Sharing {
         }
     }
 
-    /// A sender was to be looked at: the next flow that has sent its last frame.
+    /// Handles an event of a sender: removes the next flow that has sent its last frame.
     pub(crate) fn take_sent(&mut self, now: Instant, port: u32, told: u32) -> Option<u32> {
         self.queued()?.take_sent(now, port, told)
     }
 
-    /// The last bit of a flow leaves the link of a hop: where it goes from there.
+    /// Moves the last bit of a flow from the link of a hop to its next queue.
     pub(crate) fn move_on(
         &mut self,
         now: Instant,
@@ -102,14 +102,14 @@ impl Sharing {
         self.queued().map_or(Step::Through, |queued| queued.move_on(now, (slot, hop), paths, jobs))
     }
 
-    /// The queue of a link may be empty.
+    /// Handles a queue that may be empty.
     pub(crate) fn emptied(&mut self, now: Instant, link: u32, events: &mut Events) {
         if let Some(queued) = self.queued() {
             queued.emptied(now, link, events);
         }
     }
 
-    /// A link has rested, and is to be looked at.
+    /// Handles the end of the rest time of a link.
     pub(crate) fn rested(&mut self, link: u32) {
         if let Some(queued) = self.queued() {
             queued.rested(link);
@@ -123,7 +123,7 @@ impl Sharing {
         }
     }
 
-    /// That nothing would have been lost by now.
+    /// Checks that nothing would have been lost by now.
     pub(crate) fn check_queues(&self, now: Instant, paths: &Paths) -> Result<(), SpecError> {
         let Self::Queued(queued) = self else { return Ok(()) };
         let Some(Overflow { link, bytes }) = queued.overflow() else { return Ok(()) };
@@ -135,7 +135,7 @@ impl Sharing {
         })
     }
 
-    /// How often rates were worked out.
+    /// Number of recomputations of rates.
     pub(crate) const fn rate_changes(&self) -> u64 {
         match self {
             Self::Fair(fair) => fair.rate_changes,
@@ -144,13 +144,13 @@ impl Sharing {
     }
 }
 
-/// Whether senders react to what becomes of their frames: by a rate control, or as their windows are full. Those
-/// of which no queue pair has more to send than goes out within a round trip cannot. Where something fails all are
-/// taken for such that do: what is lost is not told from what waits in queues.
+/// Whether senders react to the network: by a rate control, or because their windows fill. They cannot if no
+/// queue pair has more to send than fits into a round trip. If links fail, all are treated as reacting: lost
+/// data are not distinguished from data in queues.
 ///
 /// # Arguments
-/// - `chunks`: sizes of chunks [bytes]; of chunks that are alike, the largest will do.
-/// - `outlasts`: whether a queue pair has more to send than so many bytes on the wire.
+/// - `chunks`: sizes of chunks [bytes]; of equal chunks, the largest is enough.
+/// - `outlasts`: whether a queue pair has more than a given number of bytes on the wire to send.
 pub(crate) fn reacts(
     spec: &RunSpec,
     paths: &Paths,
@@ -161,7 +161,7 @@ pub(crate) fn reacts(
         return true;
     }
     let window = paths.window_packets;
-    // A frame has a byte at least, so most need no count.
+    // A frame has at least one byte, so most chunks need no count of frames.
     let is_longer = |bytes: u64| bytes > window && paths.frames.of(bytes)[0] > window;
     chunks.any(is_longer)
         || !spec.transport.rate_control.is_line_rate() && outlasts(paths.network.first_flight())
@@ -173,8 +173,8 @@ fn chunk_sizes(jobs: &Jobs) -> impl Iterator<Item = u64> + '_ {
     transfers.map(|transfer| transfer.bytes.div_ceil(jobs.parts.into()))
 }
 
-/// Whether a queue pair has more to send than so many bytes on the wire; if there are very many transfers, it is
-/// taken for granted where they share queue pairs.
+/// Whether a queue pair has more than `limit` bytes on the wire to send. With very many transfers, assumed if
+/// they share queue pairs.
 pub(crate) fn outlasts(jobs: &Jobs, frames: &Frames, limit: u64) -> bool {
     let mut bytes = HashMap::new();
     (0..).zip(&jobs.schedules).any(|(job, schedule)| {

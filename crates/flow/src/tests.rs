@@ -1,4 +1,4 @@
-//! Max-min fair rates against a naive solver, and chunks on idle paths.
+//! Max-min fair rates compared with a naive solver, and chunks on idle paths.
 
 use crate::fluid::{Fluid, Share, WHOLE};
 use crate::train::{Frames, Hop};
@@ -13,7 +13,7 @@ fn shares(links: &[u32]) -> Box<[Share]> {
     links.iter().map(|&link| Share { link, weight: WHOLE }).collect()
 }
 
-/// The rates of flows, all computed at once, by raising them together until a link is full.
+/// Rates of flows, all computed at once, by raising them together until a link is full.
 fn naive(capacities: &[u64], flows: &[Vec<u32>]) -> Vec<u64> {
     let (mut left, mut rates) = (capacities.to_vec(), vec![None; flows.len()]);
     loop {
@@ -127,7 +127,7 @@ fn frames() -> Frames {
 #[test]
 fn a_chunk_alone_takes_its_frames_and_its_longest_once_more_for_each_further_hop() {
     let hop = |latency| Hop { bps: 400_000_000_000, head: None, latency: Span(latency) };
-    // Two messages of 256 frames; the first of each has a header more.
+    // Two messages of 256 frames; the first of each has an additional header.
     let [count, bytes, wire_bytes] = frames().of(2 << 20);
     assert_eq!((count, bytes), (512, 512 * (4_096 + 62) + 2 * 16));
     let longest = Rate::from_gbps(400).frame_span(4_096 + 62 + 16, 20);
@@ -143,7 +143,7 @@ fn a_window_of_a_packet_costs_a_round_trip_for_each() {
     let frame = Rate::from_gbps(400).frame_span(4_096 + 62, 20).0;
     let first = Rate::from_gbps(400).frame_span(4_096 + 78, 20).0;
     let round_trip = 2 * frame + 2_000_000 + 2_500_000;
-    // Seven packets, of which the first has a header more.
+    // Seven packets, the first with an additional header.
     let expected = 7 * round_trip + 2 * (first - frame) - 2_500_000;
     assert_eq!(frames().windowed(&path, back, 7 << 12, 1), Some(Span(expected)));
 }
@@ -256,7 +256,7 @@ mod senders {
             prop_assert_eq!(ended.len(), flows.len());
             let all = span(flows.iter().map(|flow| flow.1).sum());
             let last = ended.last().unwrap().1.0;
-            // A frame that comes in the middle of a round may wait for its end.
+            // A frame that arrives in the middle of a round may wait for its end.
             prop_assert!(last.abs_diff(all) <= span(FRAME * flows.len() as u64), "{} {}", last, all);
             for (slot, end) in ended {
                 let (at, bytes) = flows[slot as usize];
@@ -303,7 +303,7 @@ mod windows {
 
     const NOW: Instant = Instant(1_000);
 
-    /// What a packet takes.
+    /// Transmission time of a packet.
     const fn time(_slot: u32) -> Span {
         Span(100)
     }
@@ -377,13 +377,13 @@ mod fair {
 
     const RATE: u64 = 400_000_000_000 << 16;
 
-    /// When flows of these bytes end, that begin together on a link.
+    /// End times of flows of these bytes that start together on a link.
     fn ends(bytes: &[u64], bound: u64) -> Vec<u64> {
         let flows: Vec<(Vec<u32>, u64)> = bytes.iter().map(|&bytes| (vec![0], bytes)).collect();
         ends_on(1, &flows, bound)
     }
 
-    /// The same on several links; 0 of those that never end.
+    /// The same on several links; 0 for flows that never end.
     fn ends_on(links: usize, flows: &[(Vec<u32>, u64)], bound: u64) -> Vec<u64> {
         let (mut fair, mut events) = (Fair::new(vec![RATE; links].into_iter()), Events::default());
         for (slot, (links, bytes)) in (0..).zip(flows) {
@@ -447,7 +447,7 @@ mod fair {
         let bytes: Vec<u64> = (0..20_000_u64).map(|flow| 10_000 + flow * 7_919 % 90_001).collect();
         let ended = ends(&bytes, RATE);
         let (all, last) = (span(bytes.iter().sum()), ended.iter().copied().max().unwrap());
-        // While one part in 128 of what is carried may be unused, half of that is on average.
+        // Up to one part in 128 of the total rate may be unused, half of that on average.
         assert!(last + 1_000 >= all && last < all + all / 200, "{last} {all}");
     }
 }

@@ -1,21 +1,22 @@
-//! What a chunk is on the wire, and what its frames take on an idle path.
+//! Frames of a chunk on the wire, and their times on an idle path.
 
 use spec::{LossRecovery, TransportSpec};
 use std::collections::VecDeque;
 use units::{Instant, Rate, Span};
 use wire::Framing;
 
-/// Frames with a window that are sent one by one; what follows goes on as the second half of them did.
+/// Maximum number of frames simulated one by one with a window; later ones continue at the rate of their
+/// second half.
 const WINDOWED_MAX: u64 = 1 << 15;
 
-/// A link of a path, as frames cross it.
+/// Timing of a link of a path for frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Hop {
     /// Line rate [bit/s].
     pub(crate) bps: u64,
-    /// Time after which the next node may act on a frame; none if it waits for the last bit.
+    /// Time after which the next node may act on a frame; `None` if it waits for the last bit.
     pub(crate) head: Option<Span>,
-    /// From then on until it acts.
+    /// Time from then until it acts.
     pub(crate) latency: Span,
 }
 
@@ -32,7 +33,7 @@ impl Train {
         Self { hops, overhead_bytes: framing.link_overhead_bytes(), arrived: Instant::ZERO }
     }
 
-    /// A frame that is ready at `at` goes along.
+    /// Sends a frame that is ready at `at` along the path.
     fn cross(&mut self, at: Instant, frame_bytes: u32) {
         let mut at = at;
         for (hop, rate, free_at) in &mut self.hops {
@@ -43,8 +44,7 @@ impl Train {
         self.arrived = at;
     }
 
-    /// Does the same `count` times. Once every time has moved on by as much as all others, it does so from
-    /// then on.
+    /// Calls `act` `count` times. Once all times advance by the same amount, extrapolates.
     fn repeat(&mut self, count: u64, mut act: impl FnMut(&mut Self)) {
         let mut before: Vec<Instant> = Vec::new();
         for done in 1..=count {
@@ -70,19 +70,19 @@ impl Train {
     }
 }
 
-/// When what is on its way will be acknowledged.
+/// Acknowledgement times of outstanding packets.
 struct Acks {
     at: VecDeque<Instant>,
-    /// Packets that no acknowledgement was sent for.
+    /// Packets for which no acknowledgement was sent.
     pending: u64,
     window: u64,
-    /// Packets that go before the first is acknowledged.
+    /// Packets that may be sent before the first is acknowledged.
     room: u64,
     has_stalled: bool,
 }
 
 impl Acks {
-    /// When the window has room for the next packet, which could go at `at`.
+    /// When the window has room for the next packet, which is ready at `at`.
     fn open(&mut self, at: Instant) -> Instant {
         if self.room > 0 {
             self.room -= 1;
@@ -93,7 +93,7 @@ impl Acks {
         opens.max(at)
     }
 
-    /// A packet was sent; whether it is acknowledged at `at`, with all before it.
+    /// Records a packet; `is_acknowledged`: it is acknowledged at `at`, with all before it.
     fn sent(&mut self, is_acknowledged: bool, at: Instant) {
         self.pending += 1;
         if is_acknowledged || self.pending == self.window {
@@ -110,7 +110,7 @@ pub(crate) struct Frames {
     mtu_bytes: u32,
     message_bytes: u64,
     ack_every: u64,
-    /// Every frame says where its payload belongs.
+    /// Every frame contains the location of its payload.
     is_selective: bool,
 }
 
@@ -134,7 +134,7 @@ impl Frames {
         self.framing.write_frame_bytes(starts || self.is_selective, payload_bytes)
     }
 
-    /// Frames of a message with their sizes: the first, how many of the second kind, and the last.
+    /// Frames of a message with their sizes: the first, the number of full ones after it, and the last.
     fn message(&self, bytes: u64) -> [(u64, u32); 3] {
         let mtu = u64::from(self.mtu_bytes);
         let count = bytes.div_ceil(mtu).max(1);
@@ -149,7 +149,7 @@ impl Frames {
         }
     }
 
-    /// Messages of a chunk: how many full ones, and what is left.
+    /// Messages of a chunk: number of full ones, and the remainder.
     fn messages(&self, bytes: u64) -> [(u64, u64); 2] {
         let (full, rest) = (bytes / self.message_bytes, bytes % self.message_bytes);
         [(full, self.message_bytes), (u64::from(rest > 0 || bytes == 0), rest)]
@@ -167,7 +167,7 @@ impl Frames {
         [frames, frame_bytes, frame_bytes + frames * u64::from(self.framing.link_overhead_bytes())]
     }
 
-    /// From the post of a chunk to its arrival, on an idle path.
+    /// Time from the post of a chunk to its arrival, on an idle path.
     pub(crate) fn unloaded(&self, path: &[Hop], bytes: u64) -> Span {
         let mut train = Train::new(path, self.framing);
         for (messages, message_bytes) in self.messages(bytes) {
@@ -181,13 +181,15 @@ impl Frames {
         train.arrived.since(Instant::ZERO)
     }
 
-    /// The same with a window of packets, where it is ever closed; `back` is what an acknowledgement takes.
+    /// [`Self::unloaded`] with a window of packets, if it ever closes; `back` is the delay of an
+    /// acknowledgement.
     pub(crate) fn windowed(&self, path: &[Hop], back: Span, bytes: u64, window: u64) -> Option<Span> {
         let [count, _, _] = self.of(bytes);
         let mut acks = Acks { at: VecDeque::new(), pending: 0, window, room: window, has_stalled: false };
         let (mut train, mut half) = (Train::new(path, self.framing), Instant::ZERO);
         let simulated = count.min(WINDOWED_MAX);
-        // Whether it closes shows while the first packets and then the first messages are acknowledged.
+        // If it has not closed until the first packets and then the first messages are acknowledged, it never
+        // does.
         let enough = window
             .saturating_add(2 * self.message(self.message_bytes).iter().map(|part| part.0).sum::<u64>());
         for (number, (size, ends)) in (1..=simulated).zip(self.each(bytes)) {
@@ -205,7 +207,7 @@ impl Frames {
         acks.has_stalled.then_some(span)
     }
 
-    /// The frames of a chunk with whether a message ends with them.
+    /// The frames of a chunk, and whether each is the last of a message.
     fn each(&self, bytes: u64) -> impl Iterator<Item = (u32, bool)> {
         self.messages(bytes).into_iter().flat_map(move |(messages, size)| {
             let parts = self.message(size);
@@ -218,14 +220,14 @@ impl Frames {
         })
     }
 
-    /// What an acknowledgement takes on an idle path.
+    /// Delay of an acknowledgement on an idle path.
     pub(crate) fn acknowledged(&self, path: &[Hop]) -> Span {
         let mut train = Train::new(path, self.framing);
         train.cross(Instant::ZERO, self.framing.ack_frame_bytes());
         train.arrived.since(Instant::ZERO)
     }
 
-    /// What the acknowledgements of a chunk take for each 2^16 that it takes of a link itself.
+    /// Bytes of the acknowledgements of a chunk on a link, for each 2^16 of its own.
     pub(crate) fn acks_of(&self, bytes: u64) -> u32 {
         let acks: u64 = self
             .messages(bytes)

@@ -1,4 +1,4 @@
-//! What is left to do of each job.
+//! State of each job: dependencies and remaining parts of its transfers.
 
 use jobs::Jobs;
 use spec::RunSpec;
@@ -7,7 +7,7 @@ use units::{Instant, TransferId};
 /// No transfer.
 pub(crate) const NONE: u32 = u32::MAX;
 
-/// A rank's processor.
+/// Processor of a rank.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Process {
     pub(crate) busy_until: Instant,
@@ -16,16 +16,16 @@ pub(crate) struct Process {
 
 /// A job.
 pub(crate) struct JobState {
-    /// What each transfer waits for; empty where none waits.
+    /// Number of unfinished dependencies of each transfer; empty if there are none.
     waits: Vec<u32>,
-    /// Parts of each transfer to be delivered, and acknowledged; empty where it has one.
+    /// Parts of each transfer to be delivered, and to be acknowledged; empty if each has one part.
     parts_left: [Vec<u32>; 2],
-    /// The next transfer of the same rank, where one is under way at a time.
+    /// The next transfer of the same rank, if a rank sends one at a time.
     next: Vec<u32>,
     pub(crate) processes: Vec<Process>,
     pub(crate) chunks: u64,
     pub(crate) complete: u64,
-    /// Those that failed, the first of them, and when the last did.
+    /// Number of failed chunks, the first of them, and when the last failed.
     pub(crate) failed: u64,
     pub(crate) first_failed: Option<u32>,
     pub(crate) gave_up: Instant,
@@ -68,35 +68,35 @@ impl JobState {
         }
     }
 
-    /// No transfer waits for another, so that nothing follows from the end of one.
+    /// Whether no transfer waits for another, so that the end of one has no consequences.
     pub(crate) fn is_independent(&self) -> bool {
         self.waits.is_empty()
     }
 
-    /// A transfer waits for nothing, at the start.
+    /// Whether a transfer has no dependencies at the start.
     pub(crate) fn is_free(&self, transfer: u32) -> bool {
         self.waits.get(transfer as usize).is_none_or(|&waits| waits == 0)
     }
 
-    /// A transfer waits for one less: whether it may start.
+    /// Removes one dependency of a transfer; returns whether it may start.
     pub(crate) fn is_ready(&mut self, transfer: u32) -> bool {
         let left = &mut self.waits[transfer as usize];
         *left -= 1;
         *left == 0
     }
 
-    /// The transfer that may start when one is acknowledged.
+    /// The transfer that may start when `transfer` is acknowledged.
     pub(crate) fn after(&mut self, transfer: TransferId) -> Option<u32> {
         let next = self.next.get(transfer.index()).copied().filter(|&next| next != NONE)?;
         self.is_ready(next).then_some(next)
     }
 
-    /// One part fewer is to be delivered: whether it was the last.
+    /// Counts a delivered part; returns whether it was the last.
     pub(crate) fn is_delivered(&mut self, transfer: TransferId) -> bool {
         is_last_part(&mut self.parts_left[0], transfer)
     }
 
-    /// One part fewer is to be acknowledged: whether it was the last.
+    /// Counts an acknowledged part; returns whether it was the last.
     pub(crate) fn is_acknowledged(&mut self, transfer: TransferId) -> bool {
         is_last_part(&mut self.parts_left[1], transfer)
     }

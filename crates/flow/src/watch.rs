@@ -1,26 +1,26 @@
-//! How far a run is, and who is told.
+//! Progress of a run, reported to the observer.
 
 use jobs::{Observer, Stopped};
 use std::time::{Duration, Instant as WallInstant};
 use units::Instant;
 
-/// Moments between two looks at the wall clock.
+/// Time steps between two readings of the wall clock.
 const MOMENTS_PER_LOOK: u64 = 256;
 /// Wall time between two progress reports.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
 
-/// How far a run has come.
+/// Progress of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress {
     /// Payload delivered [bytes].
     pub delivered_bytes: u64,
-    /// Payload to deliver in all [bytes].
+    /// Total payload to deliver [bytes].
     pub total_bytes: u64,
     /// Time of the run.
     pub simulated: Instant,
 }
 
-/// Tells an observer now and then how far a run is.
+/// Reports progress to an observer at intervals.
 pub(crate) struct Watch {
     progress: Progress,
     told: WallInstant,
@@ -37,7 +37,7 @@ impl Watch {
         self.progress.delivered_bytes += bytes;
     }
 
-    /// A moment of the run is over.
+    /// Counts a time step, and reports progress if it is due.
     pub(crate) fn look(
         &mut self,
         now: Instant,

@@ -1,33 +1,34 @@
-//! Queue pairs that send one chunk after the other, with a window of packets that are not acknowledged.
+//! Queue pairs that send one chunk after the other, with a window of unacknowledged packets.
 //!
-//! What is sent of a chunk at a time is a burst: as much as the window has room for. A burst is acknowledged as
-//! one, when the last of its packets is; a chunk that is longer than the window is one burst, whose packets wait
-//! for each other (see [`crate::train::Frames::windowed`]), and what follows it goes at the rate of the window. A
-//! chunk that fits the window starts as soon as none of its packets has to wait: acknowledgements of the burst before it
-//! arrive one by one, at the rate of the slowest link.
+//! A burst is the part of a chunk that the window has room for. It is acknowledged as a whole, with its last
+//! packet. A chunk that is longer than the window is one burst whose packets wait for each other (see
+//! [`crate::train::Frames::windowed`]), and the next burst is sent at the rate of the window. A chunk that
+//! fits into the window starts as soon as none of its packets has to wait: acknowledgements of the burst
+//! before it arrive one by one, at the rate of the slowest link.
 
 use std::collections::VecDeque;
 use units::{Instant, Span};
 
-/// What a queue pair may send next.
+/// The next action of a queue pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Next {
-    /// Nothing is there to be sent, or something is being sent.
+    /// There is nothing to send, or a burst is being sent.
     Nothing,
-    /// The window is closed until then; not known if it depends on what is still on its way.
+    /// The window is closed until then. `None` if that depends on a burst without a known acknowledgement
+    /// time, or if the time has been returned before.
     Closed(Option<Instant>),
-    /// So many packets of the chunk of this slot.
+    /// This many packets of the chunk in this slot.
     Burst {
         slot: u32,
         packets: u64,
-        /// Nothing is left of the chunk behind them.
+        /// Nothing of the chunk is left after them.
         is_last: bool,
         /// The window opens packet by packet.
         is_paced: bool,
     },
 }
 
-/// A burst that is not known to be acknowledged.
+/// A burst that is not acknowledged yet.
 #[derive(Clone, Copy)]
 struct Sent {
     slot: u32,
@@ -39,15 +40,15 @@ struct Sent {
 /// A queue pair.
 #[derive(Default)]
 pub(crate) struct Connection {
-    /// Slots of chunks with what is left of their packets.
+    /// Slots of chunks with their remaining packets.
     waiting: VecDeque<(u32, u64)>,
     sent: VecDeque<Sent>,
     outstanding: u64,
     is_sending: bool,
     has_failed: bool,
-    /// Transmission time of a packet on the slowest link of the path; none until it is needed.
+    /// Transmission time of a packet on the slowest link of the path; `None` until it is needed.
     packet_time: Option<Span>,
-    /// When it was said to open.
+    /// The opening time that was returned last.
     opens: Option<Instant>,
 }
 
@@ -56,8 +57,8 @@ impl Connection {
         self.waiting.push_back((slot, packets));
     }
 
-    /// What it may send at `now`, with a window of so many packets; a burst is taken for being sent. `packet_time`
-    /// returns the transmission time of a packet of a chunk on its slowest link.
+    /// Returns the next action at `now`, with a window of `window` packets; a returned burst counts as being
+    /// sent. `packet_time` returns the transmission time of a packet of a chunk on its slowest link.
     pub(crate) fn next(&mut self, now: Instant, window: u64, packet_time: impl FnOnce(u32) -> Span) -> Next {
         self.forget(now);
         let Some(&mut (slot, ref mut left)) = self.waiting.front_mut().filter(|_| !self.is_sending) else {
@@ -87,7 +88,7 @@ impl Connection {
         if is_last {
             self.waiting.pop_front();
         }
-        // The last packet of one that is longer leaves when the window has room for it.
+        // The last packet of a longer chunk leaves when the window has room for it.
         let counted = if is_longer { window - 1 } else { packets };
         self.outstanding += counted;
         self.is_sending = true;
@@ -96,35 +97,35 @@ impl Connection {
         Next::Burst { slot, packets, is_last, is_paced }
     }
 
-    /// The burst in a slot had another slot when it was handed out.
+    /// Changes the slot of the last burst.
     pub(crate) fn moved(&mut self, slot: u32) {
         if let Some(burst) = self.sent.back_mut() {
             burst.slot = slot;
         }
     }
 
-    /// Packets that wait to be sent.
+    /// Packets waiting to be sent.
     pub(crate) fn waiting_packets(&self) -> u64 {
         self.waiting.iter().map(|waiting| waiting.1).sum()
     }
 
-    /// It sends nothing more; returns the slots of what waits.
+    /// Stops sending; returns the slots of waiting chunks.
     pub(crate) fn fail(&mut self) -> impl Iterator<Item = u32> + use<> {
         self.has_failed = true;
         std::mem::take(&mut self.waiting).into_iter().map(|waiting| waiting.0)
     }
 
-    /// Its retries are used up.
+    /// Whether its retries are used up.
     pub(crate) const fn has_failed(&self) -> bool {
         self.has_failed
     }
 
-    /// The last bit of the burst that was being sent has left.
+    /// Records that the last bit of the burst being sent has left.
     pub(crate) const fn has_sent(&mut self) {
         self.is_sending = false;
     }
 
-    /// The burst of a slot will be acknowledged at `at`.
+    /// Records that the burst of a slot will be acknowledged at `at`.
     pub(crate) fn acknowledged(&mut self, slot: u32, at: Instant) {
         let burst = self.sent.iter_mut().find(|burst| burst.slot == slot && burst.acknowledged.is_none());
         if let Some(burst) = burst {
@@ -132,13 +133,13 @@ impl Connection {
         }
     }
 
-    /// Nothing of it counts any more.
+    /// Whether its state can be discarded.
     pub(crate) fn is_idle(&mut self, now: Instant) -> bool {
         self.forget(now);
         self.waiting.is_empty() && self.sent.is_empty() && !self.is_sending && !self.has_failed
     }
 
-    /// The oldest that are acknowledged by now.
+    /// Removes the oldest bursts that are acknowledged by now.
     fn forget(&mut self, now: Instant) {
         while let Some(burst) = self.sent.front()
             && burst.acknowledged.is_some_and(|at| at <= now)

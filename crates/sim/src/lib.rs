@@ -1,19 +1,19 @@
 //! The packet-level fabric simulator.
 //!
-//! In the order in which a run passes them:
+//! Modules in the order in which a run passes them:
 //!
 //! 1. `setup`: from a [`spec::RunSpec`] to hosts, switches and wires;
-//! 2. [`engine`], a crate of its own: time windows, inboxes, activity, threads; it knows no networks;
+//! 2. [`engine`], a separate crate without knowledge of networks: time windows, inboxes, activity, threads;
 //! 3. `nic`: hosts post transfers, pace queue pairs, acknowledge, issue and serve storage operations; `link`:
-//!    a port that sends and what becomes of its link in time;
+//!    a sending port and the state of its link over time;
 //! 4. `switch`: shared buffer, queues, load balancing; a fast path and an exact path with the same result;
-//! 5. `record`: what nodes report and count; `report`: rows, counters, series and the summary made of it,
-//!    chunk by chunk and port by port;
-//! 6. `fast_forward`: what repeats is skipped;
-//! 7. `run`, `estimate`, `patience`, `observer`: what a caller sees.
+//! 5. `record`: reports and counters of nodes; `report`: rows, counters, time series and the summary derived
+//!    from them, chunk by chunk and port by port;
+//! 6. `fast_forward`: skips periods that repeat;
+//! 7. `run`, `estimate`, `patience`, `progress`: the interface to the caller.
 //!
 //! Models: RoCEv2 reliable connections with go-back-N, selective or no recovery, at line rate or under DCQCN;
-//! seven ways of load balancing; store-and-forward and cut-through switches with a shared buffer, PFC, ECN
+//! seven methods of load balancing; store-and-forward and cut-through switches with a shared buffer, PFC, ECN
 //! and eight priorities. Leaves out: host memory and PCIe. A result is the same on every machine, for any
 //! number of threads and on either path.
 
@@ -43,10 +43,10 @@ pub use workload::shares;
 
 use spec::{RunSpec, SpecError};
 
-/// Checks a spec as far as it can be without running it.
+/// Checks a spec as far as possible without running it.
 ///
 /// # Errors
-/// What makes it impossible to carry out.
+/// The reason why it cannot run.
 pub fn check(spec: &RunSpec) -> Result<(), SpecError> {
     spec::check(spec)?;
     let fabric = setup::Fabric::new(&spec.fabric)?;
@@ -55,16 +55,16 @@ pub fn check(spec: &RunSpec) -> Result<(), SpecError> {
     setup::check_flows(spec, &fabric)
 }
 
-/// Every collective with an algorithm that carries it out.
+/// Every collective with an algorithm that implements it.
 #[must_use]
 pub fn patterns() -> Vec<(&'static str, &'static str)> {
     workload::patterns().iter().map(|pattern| (pattern.collective(), pattern.algorithm())).collect()
 }
 
-/// That so many ranks can carry out a collective by an algorithm.
+/// Checks that an algorithm supports a collective of `ranks` ranks.
 ///
 /// # Errors
-/// When there is no such algorithm for that collective, or it is not for so many ranks.
+/// If there is no such algorithm for that collective, or it does not support this number of ranks.
 pub fn supports(collective: &str, algorithm: &str, ranks: u32) -> Result<(), SpecError> {
     let pattern = workload::find(collective, algorithm).map_err(|error| SpecError::Value {
         field: "algorithm".into(),

@@ -1,7 +1,7 @@
-//! The packet as it travels: a descriptor of 32 bytes, copied by value from inbox to inbox.
+//! The packet in transit: a descriptor of 32 bytes, copied by value from inbox to inbox.
 //!
-//! It carries what switches and ports need. What belongs to the flow (addresses, UDP ports, message sizes)
-//! lives with the queue pair and is joined again when a frame is written out in full.
+//! It contains the fields that switches and ports need. Fields of the flow (addresses, UDP ports, message
+//! sizes) are stored with the queue pair and added when a frame is captured.
 
 use engine::Message;
 use transport::Position;
@@ -10,10 +10,10 @@ use wire::Psn;
 use wire::flow_control::BlockCount;
 use wire::size::{FLOW_CONTROL_PACKET_BYTES, PFC_FRAME_BYTES};
 
-/// For so many frames that wait or are on a link memory is prefetched.
+/// Frames in a queue or on a link that are prefetched.
 pub(crate) const FRAMES_AHEAD: usize = 16;
 
-/// What a packet is.
+/// Kind of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// Payload of a write.
@@ -24,12 +24,12 @@ pub(crate) enum Kind {
     Nak,
     /// Congestion notification.
     Cnp,
-    /// Flow control of a link: pause or go on, or credits on an InfiniBand fabric; never routed.
+    /// Flow control of a link: pause or resume, or credits on an InfiniBand fabric; never routed.
     LinkControl,
     /// TCP segment with payload; the PSN is its number in the stream.
     TcpData,
-    /// TCP acknowledgement, with an echo of congestion experienced or without; the PSN is the number of the
-    /// segment it waits for.
+    /// TCP acknowledgement, with or without an echo of congestion experienced; the PSN is the number of the
+    /// next expected segment.
     TcpAck { congestion_echo: bool },
 }
 
@@ -73,12 +73,12 @@ impl Kind {
     }
 }
 
-/// One of the eight priorities of IEEE 802.1Q; higher goes first under strict scheduling.
+/// One of the eight priorities of IEEE 802.1Q; strict scheduling serves higher ones first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Priority(pub(crate) u8);
 
 impl Priority {
-    /// How many there are.
+    /// Number of priorities.
     pub(crate) const COUNT: usize = 8;
 
     /// The bit of this priority in a mask.
@@ -102,7 +102,7 @@ pub(crate) enum Colour {
 }
 
 impl Colour {
-    /// How many there are.
+    /// Number of colours.
     pub(crate) const COUNT: usize = 3;
 }
 
@@ -110,38 +110,39 @@ const PSN_BITS: u32 = 24;
 const PSN_MASK: u32 = (1 << PSN_BITS) - 1;
 const KIND_SHIFT: u32 = PSN_BITS;
 const KIND_MASK: u32 = 7;
-/// What is not payload never asks for an acknowledgement: with that bit set its codes stand for TCP.
+/// Packets without payload never request an acknowledgement: with that bit set, their codes are those of TCP.
 const TCP: u32 = ACK_REQUEST >> KIND_SHIFT;
 const PRIORITY_SHIFT: u32 = KIND_SHIFT + 3;
 const PRIORITY_MASK: u32 = 7;
 /// Congestion experienced.
 const MARK: u32 = 1 << (PRIORITY_SHIFT + 3);
-/// An acknowledgement is asked for.
+/// An acknowledgement is requested.
 const ACK_REQUEST_SHIFT: u32 = PRIORITY_SHIFT + 4;
 const ACK_REQUEST: u32 = 1 << ACK_REQUEST_SHIFT;
 const SIZE_BITS: u32 = 14;
 const SIZE_MASK: u32 = (1 << SIZE_BITS) - 1;
-/// Most host ports that a packet can name.
+/// Maximum number of host ports that packets can address.
 pub(crate) const DESTINATIONS_MAX: usize = 1 << (u32::BITS - SIZE_BITS);
 
-/// Where the pad count stands beside the time at which payload left: two bits. A TCP segment has none, and
-/// its capability of ECN there.
+/// Position of the pad count in the departure time of payload: two bits. A TCP segment has no padding, and
+/// stores its ECN capability there.
 const PAD_SHIFT: u32 = 62;
-/// Where the colour stands, also of ACK, NAK and CNP: two bits, above 13 days.
+/// Position of the colour, also of ACK, NAK and CNP: two bits, above 13 days.
 const COLOUR_SHIFT: u32 = 60;
 const COLOUR_MASK: u64 = 3 << COLOUR_SHIFT;
 const SENT_MASK: u64 = (1 << COLOUR_SHIFT) - 1;
 
-/// Bits of a count of blocks, of which a flow control packet has two in the place of the PSN.
+/// Bits of a block count; a flow control packet has two of them in its PSN field.
 const BLOCK_COUNT_BITS: u32 = 12;
 
-/// A packet on its way.
+/// A packet in transit.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Packet {
-    /// When the node it travels to acts on it.
+    /// Time at which the next node processes it.
     at: Instant,
-    /// When its first bit left the sending NIC, and of payload in the highest bits the pad count of the BTH;
-    /// of ACK and NAK, whose latency nobody measures, the message sequence number of the AETH. Its colour.
+    /// Time at which its first bit left the sending NIC, and of payload in the highest bits the pad count of
+    /// the BTH. Of ACK and NAK, whose latency is not measured, the message sequence number of the AETH. Also
+    /// its colour.
     sent: Instant,
     /// Queue pair at the receiving host.
     pub(crate) queue_pair: u32,
@@ -155,10 +156,10 @@ pub(crate) struct Packet {
 
 const _: () = assert!(size_of::<Packet>() == 32, "the hot path copies 32 bytes per packet");
 
-/// What decides a packet's way through the fabric.
+/// Fields that determine the route of a packet through the fabric.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Path {
-    /// Host port it is addressed to.
+    /// Destination host port.
     pub(crate) destination: AttachmentId,
     /// Queue pair at the receiving host.
     pub(crate) queue_pair: u32,
@@ -167,10 +168,10 @@ pub(crate) struct Path {
 }
 
 impl Packet {
-    /// What no frame is longer than.
+    /// Maximum size of a frame.
     pub(crate) const FRAME_BYTES_MAX: u32 = SIZE_MASK;
 
-    /// A packet that has not left yet.
+    /// A packet that has not been sent.
     #[inline]
     pub(crate) const fn new(kind: Kind, priority: Priority, psn: Psn, frame_bytes: u32, path: Path) -> Self {
         Self {
@@ -207,13 +208,13 @@ impl Packet {
         (self.header & PSN_MASK) as u16
     }
 
-    /// The same packet, acted on by the next node at `at`.
+    /// The same packet, processed by the next node at `at`.
     #[inline]
     pub(crate) const fn arriving(&self, at: Instant) -> Self {
         Self { at, ..*self }
     }
 
-    /// The same packet, with so much payload: it is filled up to a multiple of four bytes.
+    /// The same packet, with `payload_bytes` of payload, padded to a multiple of four bytes.
     #[inline]
     pub(crate) const fn padded(mut self, payload_bytes: u32) -> Self {
         let pad_bytes = payload_bytes.wrapping_neg() & 3;
@@ -221,7 +222,7 @@ impl Packet {
         self
     }
 
-    /// Bytes that fill its payload up.
+    /// Padding of its payload [bytes].
     #[inline]
     pub(crate) const fn pad_bytes(&self) -> u32 {
         (self.sent.0 >> PAD_SHIFT) as u32
@@ -234,26 +235,26 @@ impl Packet {
         self
     }
 
-    /// When the first bit of a data packet left the sending NIC.
+    /// Time at which the first bit of a data packet left the sending NIC.
     #[inline]
     pub(crate) const fn sent(&self) -> Instant {
         Instant(self.sent.0 & SENT_MASK)
     }
 
-    /// The same packet, asking for an acknowledgement or not.
+    /// The same packet, with or without a request for an acknowledgement.
     #[inline]
     pub(crate) const fn asking(mut self, ack_request: bool) -> Self {
         self.header |= (ack_request as u32) << ACK_REQUEST_SHIFT;
         self
     }
 
-    /// An acknowledgement is asked for.
+    /// An acknowledgement is requested.
     #[inline]
     pub(crate) const fn asks(&self) -> bool {
         self.header >> ACK_REQUEST_SHIFT != 0
     }
 
-    /// The same TCP acknowledgement with that digest of its SACK option; see [`crate::nic::sack`].
+    /// The same TCP acknowledgement, with this digest of its SACK option; see [`crate::nic::tcp::sack`].
     #[inline]
     pub(crate) const fn with_sack(mut self, digest: u64) -> Self {
         self.sent = Instant(digest);
@@ -266,27 +267,27 @@ impl Packet {
         self.sent.0
     }
 
-    /// The same ACK or NAK with that message sequence number, 24 bits.
+    /// The same ACK or NAK, with this message sequence number of 24 bits.
     #[inline]
     pub(crate) const fn with_message_sequence(mut self, message_sequence: u32) -> Self {
         self.sent = Instant(message_sequence as u64);
         self
     }
 
-    /// Message sequence number of an ACK or NAK; with selective recovery a PSN stands in its place.
+    /// Message sequence number of an ACK or NAK; with selective recovery, a PSN.
     #[inline]
     pub(crate) const fn message_sequence(&self) -> u32 {
         self.sent.0 as u32
     }
 
-    /// The same TCP segment, capable of ECN or not.
+    /// The same TCP segment, with or without ECN capability.
     #[inline]
     pub(crate) const fn ecn_capable(mut self, is_capable: bool) -> Self {
         self.sent.0 |= (is_capable as u64) << PAD_SHIFT;
         self
     }
 
-    /// It may be marked: its IP header says ECT(0), as of all frames of RDMA.
+    /// It may be marked: its IP header has ECT(0), as have all frames of RDMA.
     pub(crate) const fn is_ecn_capable(&self) -> bool {
         match self.kind() {
             Kind::Data(_) | Kind::Ack | Kind::Nak | Kind::Cnp => true,
@@ -295,12 +296,12 @@ impl Packet {
         }
     }
 
-    /// Gives it a colour, which a TCP acknowledgement has no room for.
+    /// Sets its colour; a TCP acknowledgement has no field for it.
     pub(crate) const fn set_colour(&mut self, colour: Colour) {
         self.sent.0 = self.sent.0 & !COLOUR_MASK | (colour as u64) << COLOUR_SHIFT;
     }
 
-    /// Its colour; green unless it was given one.
+    /// Its colour; green unless set.
     pub(crate) const fn colour(&self) -> Colour {
         match (self.kind(), self.sent.0 & COLOUR_MASK) {
             (Kind::TcpAck { .. }, _) | (_, 0) => Colour::Green,
@@ -324,12 +325,12 @@ impl Packet {
     #[inline]
     pub(crate) const fn kind(&self) -> Kind {
         let code = self.header >> KIND_SHIFT & KIND_MASK;
-        // Payload alone, codes 0 to 3, may ask.
+        // Only payload, codes 0 to 3, may request an acknowledgement.
         let tcp = if code > 3 { (self.header & ACK_REQUEST) >> KIND_SHIFT } else { 0 };
         Kind::from_code(code | tcp)
     }
 
-    /// Place of payload in its message; none of what is not payload.
+    /// Position of payload in its message; `None` without payload.
     #[inline]
     pub(crate) const fn position(&self) -> Option<Position> {
         match self.header >> KIND_SHIFT & KIND_MASK {
@@ -361,7 +362,7 @@ impl Packet {
         Psn::new(self.header & PSN_MASK)
     }
 
-    /// Frame bytes, FCS included, preamble and gap not.
+    /// Frame bytes, including the FCS, without preamble and gap.
     #[inline]
     pub(crate) const fn frame_bytes(&self) -> u32 {
         self.size_destination & SIZE_MASK
@@ -399,7 +400,7 @@ impl Packet {
                 cycle.time(&mut left);
                 *sent = Instant(left.0 | pad);
             }
-            // Fast-forward is off where there is TCP.
+            // Fast-forward is off in runs with TCP.
             Kind::TcpData | Kind::TcpAck { .. } => cycle.never_repeats(),
         }
         let fixed = if kind == Kind::LinkControl { *header } else { *header & !PSN_MASK };

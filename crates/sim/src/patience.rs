@@ -1,20 +1,20 @@
-//! How long a run goes on without anything arriving before it is ended as one that has stalled.
+//! Simulated time without arrivals after which a run is ended as stalled.
 
 use crate::estimate;
 use crate::setup::Fabric;
 use spec::{FailureSpec, JobSpec, LossRecovery, RateControl, RunSpec};
 use units::{Rate, Span};
 
-/// Longer than a frame waits in the queues on its way, where buffers are small and links are fast.
+/// Upper limit of the time in the queues of a path, with small buffers and fast links.
 const QUEUEING: Span = Span(100_000_000_000);
-/// More than a frame has besides its payload, gap and preamble included.
+/// Upper limit of the bytes of a frame other than payload, including gap and preamble.
 const HEADERS_BYTES_MAX: u64 = 128;
-/// Switches on the way of a frame, at the most.
+/// Maximum number of switches on a path.
 const SWITCHES_MAX: u64 = 8;
 
-/// Longer than anything legal waits but TCP: every retry of a queue pair at the slowest pace of its rate
-/// control and one timeout more, on top of the latest start, the longest time that software takes, the longest time for which messages are offered and
-/// the times of the PFC watchdog.
+/// Upper limit of any legal wait except of TCP: every retry of a queue pair at the lowest rate of its rate
+/// control and one more timeout, plus the latest start, the longest software time, the longest time for which
+/// messages are offered and the times of the PFC watchdog.
 pub(crate) fn patience(spec: &RunSpec, fabric: &Fabric) -> Span {
     let offers = |job: &JobSpec| job.arrivals.map_or(0, |arrivals| arrivals.duration_ps);
     let wait = |job: &JobSpec| {
@@ -28,7 +28,7 @@ pub(crate) fn patience(spec: &RunSpec, fabric: &Fabric) -> Span {
         watchdogs.map(|each| each.detection_ps.saturating_add(each.restoration_ps)).max().unwrap_or(0);
     let timeouts = spec.transport.timeout_ps.saturating_add(slowest_pace(spec)).saturating_mul(retries);
     let timeouts = match spec.transport.recovery {
-        // Nothing is sent again: what comes at all waits in queues.
+        // Nothing is resent: frames that still arrive are in queues.
         LossRecovery::None => timeouts.min(queueing(fabric)),
         LossRecovery::GoBackN | LossRecovery::Selective => timeouts,
     };
@@ -36,8 +36,8 @@ pub(crate) fn patience(spec: &RunSpec, fabric: &Fabric) -> Span {
     Span(timeouts.saturating_add(waits).saturating_add(storm).saturating_add(crossing))
 }
 
-/// The longest time that a rate control leaves between two packets of a queue pair [ps]. Round trips that are
-/// longer than the timeout are not measured, as what they belong to is sent again.
+/// The longest interval between two packets of a queue pair under rate control [ps]. Round trips longer than
+/// the timeout are not measured, since their packets are resent.
 fn slowest_pace(spec: &RunSpec) -> u64 {
     match spec.transport.rate_control {
         RateControl::LineRate { .. } => 0,
@@ -51,14 +51,14 @@ fn slowest_pace(spec: &RunSpec) -> u64 {
     }
 }
 
-/// Longer than a frame waits in the queues on its way: for all buffers by the slowest link [ps].
+/// Upper limit of the time in the queues of a path: all buffers drained by the slowest link [ps].
 fn queueing(fabric: &Fabric) -> u64 {
     let sizes = fabric.settings.all().iter().map(|switch| switch.buffer.size_bytes);
     let of_one = slowest_link(fabric).span_of(sizes.max().unwrap_or(0)).0;
     of_one.saturating_mul(SWITCHES_MAX).max(QUEUEING.0)
 }
 
-/// The time of the largest frame on the slowest link, or in the slowest NIC [ps].
+/// Time of the largest frame on the slowest link, or in the slowest NIC [ps].
 fn slowest_frame(spec: &RunSpec, fabric: &Fabric) -> u64 {
     let changes = spec.fabric.failures.iter().filter_map(|failure| match *failure {
         FailureSpec::NicThroughput { throughput_ppm, .. } => Some(throughput_ppm),
@@ -78,7 +78,7 @@ fn slowest_link(fabric: &Fabric) -> Rate {
     rates.min_by_key(|rate| rate.bps()).expect("a fabric has links")
 }
 
-/// How long a target serves everything that the clients of a job may have outstanding, without new data.
+/// Time for which a target serves all operations that the clients of a job may have outstanding [ps].
 fn service_ps(job: &JobSpec) -> u64 {
     let storing = |rate| Rate::from_bps(rate).span_of(job.data_bytes).0;
     job.storage.map_or(0, |storage| {
@@ -87,8 +87,8 @@ fn service_ps(job: &JobSpec) -> u64 {
     })
 }
 
-/// The most time for which a rank is busy with one message from each other rank, with a copy of its data, and
-/// with what it computes in a round.
+/// Maximum time for which a rank is busy with one message from each other rank, a copy of its data, and the
+/// computation of a round [ps].
 fn software(spec: &RunSpec, job: &JobSpec) -> u64 {
     let each = job.send_overhead_ps.saturating_add(job.receive_overhead_ps);
     let memory = spec.fabric.shared_memory;

@@ -1,4 +1,4 @@
-//! Carries a spec out: builds the world, runs the windows, hands the tables out as they fill.
+//! Runs a spec: builds the fabric, runs the windows, emits tables as they fill.
 
 use crate::estimate;
 use crate::fast_forward::{self, FastForward};
@@ -19,29 +19,29 @@ use std::ops::ControlFlow;
 use std::time::{Duration, Instant as WallInstant};
 use units::{Instant, Span};
 
-/// Windows between two looks at the wall clock.
+/// Windows between two checks of the wall clock.
 const WINDOWS_PER_LOOK: u32 = 64;
 /// Wall time between two progress reports.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Which path switches take through a window. The result is the same.
+/// Path of switches through a window. The result is the same.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Path {
-    /// The fast path wherever no threshold is within reach.
+    /// The fast path unless a threshold is within reach.
     #[default]
     Auto,
-    /// The exact path everywhere, to prove the fast one.
+    /// Always the exact path, to verify the fast one.
     Exact,
 }
 
-/// What a run may choose without changing its result.
+/// Options of a run that do not change its result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// Threads to run on, 1 or more.
+    /// Number of threads, 1 or more.
     pub threads: usize,
     /// Path through the switches.
     pub path: Path,
-    /// On one thread, skip what repeats.
+    /// On one thread, skip periods that repeat.
     pub fast_forward: bool,
 }
 
@@ -51,13 +51,13 @@ impl Default for Options {
     }
 }
 
-/// Carries `spec` out, handing tables and progress to `observer`.
+/// Runs `spec`, emitting tables and progress to `observer`.
 ///
 /// # Errors
-/// When the spec cannot be carried out, or the observer asks to stop.
+/// If the spec cannot run, or the observer requests a stop.
 ///
 /// # Panics
-/// When something does not hold that holds in every run, see `report/invariants.rs`: a bug of the simulator.
+/// If an invariant of every run is violated, see `report/invariants.rs`: a bug of the simulator.
 pub fn run(
     spec: &RunSpec,
     options: Options,
@@ -87,14 +87,14 @@ pub fn run(
     let has_losses = counts.lost.total() > 0;
     let never_resends = spec.transport.recovery == LossRecovery::None;
     let has_waited = stalled_since.is_some() && has_background && has_losses && never_resends;
-    // Frames that wait for each other for good are not lost.
+    // Frames that wait for each other forever are not lost.
     let is_idle = !outcome.stopped && counts.queued == 0;
     let ending = Ending { is_idle, has_waited, has_losses };
     finish_chunks(&partitions, &mut assembler, ending, watcher).map_err(|Stopped| RunError::Stopped)?;
-    // Where others went on, a failed chunk says why the rest never came.
+    // If other jobs continued, a failed chunk explains why the rest never arrived.
     let has_failed = has_background && assembler.jobs.iter().any(JobProgress::has_failed);
     let stalled_since = stalled_since.filter(|_| !has_failed);
-    // Each source lists its events by time and place, so that the order does not depend on the partitions.
+    // Each source lists its events by time and node, so that the order does not depend on the partitions.
     let mut events = assembler.failure_events(&world.fabric.host_names());
     if let Some(since) = stalled_since {
         events.extend(summary::stall_evidence(&world, &partitions, since));
@@ -126,8 +126,8 @@ pub fn run(
     Ok(summary)
 }
 
-/// Rows for what never ended. They may be as many as there are chunks, so they are handed out as they are
-/// made.
+/// Emits rows for chunks that never ended. There may be as many as chunks, so they are emitted as they are
+/// created.
 fn finish_chunks(
     partitions: &[Partition<FabricNode, SeriesProbe>],
     assembler: &mut Assembler,
@@ -151,8 +151,8 @@ fn finish_chunks(
     )
 }
 
-/// Hands out everything that is known only at the end: of the last window, and of the run, which may have
-/// ended within it.
+/// Emits the results available only at the end: of the last window, and of the run, which may have ended
+/// within it.
 fn hand_out(
     world: &World,
     spec: &RunSpec,
@@ -194,7 +194,7 @@ fn total_bytes(world: &World, spec: &RunSpec) -> u64 {
     of_schedules.chain(of_storage).fold(offered_bytes(spec), u64::saturating_add)
 }
 
-/// The hooks of a run: collects reports, hands out rows and progress, ends the run.
+/// The hooks of a run: collect reports, emit rows and progress, end the run.
 struct Driver<'a> {
     assembler: Assembler<'a>,
     observer: &'a mut dyn Observer<Progress>,
@@ -203,16 +203,16 @@ struct Driver<'a> {
     last_report: WallInstant,
     live: LiveView,
     stopped: bool,
-    /// Delivered so far, and when that last grew.
+    /// Payload delivered so far, and the time of the last delivery.
     progress: u64,
     progress_at: Instant,
-    /// Simulated time without any delivery after which the run is ended; longer by the second while TCP
+    /// Simulated time without any delivery after which the run is ended; the second is added while TCP
     /// connections are open.
     patience: Span,
     tcp_patience: Span,
     stalled_since: Option<Instant>,
     fast_forward: FastForward,
-    /// Length of a window, and the end of the last.
+    /// Length of a window, and the end of the last one.
     span: Span,
     now: Instant,
     apart: ApartRule,
@@ -281,7 +281,7 @@ impl<'a> Driver<'a> {
         self.tell(window, totals)
     }
 
-    /// The last report of a run that the observer has not ended.
+    /// Sends the last report of a run, unless the observer has ended it.
     fn report_end(&mut self, last: Window, totals: Totals) {
         self.stopped = self.stopped || self.tell(last, totals).is_err();
     }
@@ -333,7 +333,7 @@ impl Hooks<FabricNode, SeriesProbe> for Driver<'_> {
     fn after_window(&mut self, window: Window, records: &mut Vec<Record>, totals: Totals) -> ControlFlow<()> {
         self.now = window.end;
         self.fast_forward.note(window, records);
-        // Once it has asked to stop the observer hears no more, though another step may follow.
+        // Once it has requested a stop, the observer is not called again, though another step may follow.
         self.stopped = self.stopped || self.step(window, records, totals).is_err();
         self.note_progress(window, totals);
         if self.stopped || self.stalled_since.is_some() || self.assembler.open + self.assembler.open_tcp == 0

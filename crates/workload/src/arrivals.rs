@@ -1,32 +1,32 @@
-//! When the messages of an open-loop rank are offered.
+//! Arrival times of the messages of an open-loop rank.
 //!
-//! Exponential gaps are drawn in integers. Gaps are added up with 20 fractional bits of a picosecond, so
-//! roundings do not add up to a drift.
+//! Exponential gaps are drawn in integers. Times are accumulated with 20 fractional bits of a picosecond, so
+//! rounding causes no drift.
 
 use units::{Span, Stream};
 
-/// Fractional bits of a picosecond that are kept.
+/// Fractional bits of a picosecond in accumulated times.
 const FRACTION_BITS: u32 = 20;
 /// Picoseconds per second times bits per byte.
 const PS_BITS_PER_S: u128 = 8_000_000_000_000;
 
-/// How the gaps between messages are distributed.
+/// Distribution of the gaps between messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Process {
-    /// Exponential: arrivals without memory.
+    /// Exponential: memoryless arrivals.
     Poisson,
-    /// All the same, after a phase drawn for each rank: ranks do not send in step.
+    /// Constant, after a random phase per rank, so that ranks do not send in step.
     Constant,
 }
 
-/// What each sending rank offers.
+/// Open-loop traffic of each sending rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrivals {
-    /// The gaps.
+    /// Distribution of the gaps.
     pub process: Process,
     /// Mean payload rate of each sending rank [bit/s], 1 or more.
     pub rate_bps: u64,
-    /// Messages are offered for so long.
+    /// Time during which messages are offered.
     pub duration: Span,
 }
 
@@ -36,13 +36,13 @@ impl Arrivals {
         ((u128::from(bytes) * PS_BITS_PER_S) << FRACTION_BITS) / u128::from(self.rate_bps)
     }
 
-    /// About how many messages of `bytes` a rank offers.
+    /// Expected number of messages of `bytes` that a rank offers.
     pub(crate) fn expected(&self, bytes: u64) -> u64 {
         let messages = (u128::from(self.duration.0) << FRACTION_BITS) / self.gap(bytes).max(1);
         u64::try_from(messages).unwrap_or(u64::MAX)
     }
 
-    /// When a rank's messages of `bytes` are offered, from the start of the job.
+    /// Times at which a rank offers its messages of `bytes`, from the start of the job.
     pub(crate) fn times(self, bytes: u64, mut stream: Stream) -> impl Iterator<Item = Span> {
         let gap = self.gap(bytes);
         let mut at = 0_u128;
@@ -59,10 +59,10 @@ impl Arrivals {
     }
 }
 
-/// `gap` times a factor that has 64 fractional bits.
+/// `gap` times a factor with 64 fractional bits.
 const fn scaled(gap: u128, factor: u128) -> u128 {
-    // In two halves: 128 bits hold each product of a gap below 2^80 with 32 bits of the factor and its whole
-    // part.
+    // The factor is split into 32 low bits and the rest: each product with a gap below 2^80 fits into 128
+    // bits.
     let (high, low) = (factor >> 32, factor & 0xffff_ffff);
     (gap * high + ((gap * low) >> 32)) >> 32
 }

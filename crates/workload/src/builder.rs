@@ -1,11 +1,11 @@
-//! Schedules in the making.
+//! Builder of schedules.
 
 use crate::lists::Lists;
 use crate::{Schedule, Transfer};
 use units::{Span, TransferId};
 
-/// Takes transfers in the order in which they are posted and checks what a [`Schedule`] promises. A pattern
-/// that breaks a promise is a bug of the pattern, so every check is an assertion.
+/// Builds a [`Schedule`] from transfers in posting order and checks its invariants. A violation is a bug of
+/// the pattern, so every check is an assertion.
 #[derive(Debug)]
 pub struct ScheduleBuilder {
     transfers: Vec<Transfer>,
@@ -14,7 +14,7 @@ pub struct ScheduleBuilder {
 }
 
 impl ScheduleBuilder {
-    /// A builder with room for `transfers` transfers and `dependencies` dependencies.
+    /// A builder with capacity for `transfers` transfers and `dependencies` dependencies.
     #[must_use]
     pub fn with_capacity(transfers: u64, dependencies: u64) -> Self {
         let mut dependency_starts = Vec::with_capacity(transfers as usize + 1);
@@ -26,8 +26,8 @@ impl ScheduleBuilder {
         }
     }
 
-    /// Adds a transfer that starts once all of `after` have been delivered. As they were added before it, no
-    /// transfer waits for itself, however indirectly.
+    /// Adds a transfer that starts once all of `after` have been delivered. As these were added earlier,
+    /// there are no cyclic dependencies.
     ///
     /// # Panics
     /// When the transfer is to its sender, or when one of `after` has not been added or does not end at the

@@ -1,51 +1,51 @@
-//! Schedules of which nothing is stored: each transfer follows from its number.
+//! Closed-form schedules: each transfer is computed from its number, nothing is stored.
 
 use crate::Transfer;
 use std::fmt::Debug;
 use std::ops::Range;
 use units::TransferId;
 
-/// Transfers by number. Each waits for one other at the most, and one at the most waits for it; the order is
-/// that of a [`crate::Schedule`].
+/// Transfers computed from their numbers, in the order of a [`crate::Schedule`]. Each depends on at most one
+/// other, and has at most one successor.
 pub(crate) trait ClosedForm: Debug + Send + Sync {
-    /// How many there are.
+    /// Number of transfers.
     fn count(&self) -> u32;
 
-    /// One of them.
+    /// Transfer number `id`.
     fn transfer(&self, id: TransferId) -> Transfer;
 
-    /// Payload of one of them [bytes].
+    /// Payload of a transfer [bytes].
     fn bytes(&self, id: TransferId) -> u64 {
         self.transfer(id).bytes
     }
 
-    /// Payload of each [bytes], if all have the same and none waits for another.
+    /// Payload of each transfer [bytes], if all are equal and none depends on another.
     fn independent_bytes(&self) -> Option<u64> {
         None
     }
 
-    /// Hands those of `ids` to `visit`, in order.
+    /// Calls `visit` with the transfers of `ids`, in order.
     fn each(&self, ids: Range<u32>, visit: &mut dyn FnMut(Transfer)) {
         ids.for_each(|id| visit(self.transfer(TransferId(id))));
     }
 
-    /// Sum of all of them [bytes].
+    /// Payload of all transfers [bytes].
     fn total_bytes(&self) -> u64 {
         (0..self.count()).map(|id| self.bytes(TransferId(id))).sum()
     }
 
-    /// After how many transfers sender, receiver and channel come again, in the same order; none come twice
-    /// before.
+    /// Number of transfers after which the sequence of (sender, receiver, channel) repeats; all are distinct
+    /// within a period.
     fn period(&self) -> u32 {
         self.count()
     }
 
-    /// What must be delivered before a transfer may start.
+    /// The transfer that must be delivered before this one may start.
     fn predecessor(&self, _id: TransferId) -> Option<TransferId> {
         None
     }
 
-    /// What waits for a transfer to be delivered.
+    /// The transfer that waits for the delivery of this one.
     fn successor(&self, _id: TransferId) -> Option<TransferId> {
         None
     }
@@ -70,7 +70,7 @@ mod tests {
         ("all-reduce", "ring-bidirectional"),
     ];
 
-    /// The same in lists, after the checks of a builder.
+    /// The same schedule as lists, checked by the builder.
     fn listed(schedule: &Schedule) -> Schedule {
         let form = schedule.closed_form().expect("it is one");
         let mut builder = ScheduleBuilder::with_capacity(form.count().into(), form.count().into());

@@ -1,48 +1,48 @@
-//! Why there is no schedule.
+//! Errors of [`crate::schedule_for`] and related functions.
 
 use thiserror::Error;
 
-/// Why there is no schedule.
+/// Why a schedule cannot be made.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum WorkloadError {
     /// No such collective, or no such algorithm for it.
     #[error("no algorithm {algorithm:?} for collective {collective:?}; known: {known}")]
     Unknown {
-        /// What was asked for.
+        /// Requested collective.
         collective: String,
-        /// What was asked for.
+        /// Requested algorithm.
         algorithm: String,
         /// Comma-separated `collective/algorithm`.
         known: String,
     },
-    /// The collective gives every rank an equal share of the data.
+    /// The collective needs data that divides equally among the ranks.
     #[error("{data_bytes} bytes are not one equal share for each of {shares} ranks")]
     Indivisible {
         /// Data size [bytes].
         data_bytes: u64,
-        /// Shares, one for each rank.
+        /// Number of equal parts, one for each rank.
         shares: u64,
     },
-    /// Nothing to send.
+    /// The data size is 0.
     #[error("the data size is 0 bytes; it must be positive")]
     NoData,
-    /// A collective needs a peer.
+    /// A collective needs at least 2 ranks.
     #[error("{ranks} ranks; a collective needs at least 2")]
     TooFewRanks {
         /// Number of ranks.
         ranks: u32,
     },
-    /// The algorithm halves the ranks again and again.
+    /// The algorithm halves the ranks repeatedly.
     #[error("{ranks} ranks; the algorithm needs a power of two, such as {below} or {above}")]
     NotPowerOfTwo {
         /// Number of ranks.
         ranks: u32,
-        /// The power of two before it.
+        /// The next smaller power of two.
         below: u32,
-        /// The power of two after it.
+        /// The next larger power of two.
         above: u32,
     },
-    /// The algorithm takes the ranks in pairs.
+    /// The algorithm pairs the ranks.
     #[error("{ranks} ranks; the algorithm pairs them and needs an even number")]
     OddRanks {
         /// Number of ranks.
@@ -59,12 +59,12 @@ pub enum WorkloadError {
     /// The collective is more than messages between peers.
     #[error("{collective} has no open-loop form; those that have: {open}")]
     ClosedLoop {
-        /// What was asked for.
+        /// Requested collective.
         collective: String,
         /// Comma-separated collectives.
         open: String,
     },
-    /// Open-loop traffic so sparse, or so short, that there is none.
+    /// Open-loop traffic so sparse, or so short, that it has no message.
     #[error("no message falls within the duration")]
     NoMessages,
     /// The schedule would not fit in memory.

@@ -1,31 +1,32 @@
-//! Collective schedules as data: which rank sends how many bytes to whom, and after what. No clock, no
-//! network.
+//! Collective schedules as data: which rank sends how many bytes to which rank, after which transfers. No
+//! clock, no network.
 //!
-//! In the order in which data passes them:
+//! In the order of data flow:
 //!
-//! 1. `shape`: what a schedule is made for ([`Shape`]): ranks, data size, root, random draws; `parts`: how
-//!    data that does not divide is cut ([`Parts`]); `message`: what a message size means for each collective;
-//! 2. `registry`: [`find`] looks a [`Pattern`] up by collective and algorithm; [`schedule_for`] also checks
-//!    the shape and builds;
-//! 3. `patterns`: one file for each; `patterns::ring` is what the ring algorithms share, `patterns::tree`
-//!    what the tree algorithms share;
+//! 1. `shape`: parameters of a schedule ([`Shape`]): ranks, data size, root, random draws; `parts`: division
+//!    of data that does not divide equally ([`Parts`]); `message`: relation of message size and data size of
+//!    each collective;
+//! 2. `registry`: [`find`] returns a [`Pattern`] by collective and algorithm; [`schedule_for`] also checks
+//!    the shape and builds the schedule;
+//! 3. `patterns`: one file for each; `patterns::ring` is common to the ring algorithms, `patterns::tree` to
+//!    the tree algorithms;
 //! 4. `arrivals`, `open_loop`: messages at given times instead ([`open_loop_for`]), for patterns that have
 //!    peers;
-//! 5. `closed_form`: schedules of which nothing is stored, as each transfer follows from its number;
-//!    `relay`: blocks that go around, of which not even numbers are needed ([`Relay`]);
-//! 6. `builder`: [`ScheduleBuilder`] takes the transfers of all others one by one, checks what every schedule
-//!    promises, and makes `lists` of them;
-//! 7. `schedule`: the finished [`Schedule`] of [`Transfer`]s, of either kind;
+//! 5. `closed_form`: schedules whose transfers are computed from their numbers; `relay`: blocks forwarded
+//!    around a ring, whose transfers are not numbered at all ([`Relay`]);
+//! 6. `builder`: [`ScheduleBuilder`] collects the transfers of all other schedules, checks the invariants,
+//!    and makes `lists` of them;
+//! 7. `schedule`: the finished [`Schedule`] of [`Transfer`]s, in closed form or as lists;
 //! 8. `rendezvous`: the handshake of MPI before large messages ([`with_rendezvous`]);
 //! 9. `phases`: rounds that differ, and barriers between rounds ([`in_phases`]);
-//! 10. `volume`: how much that is, told without making it ([`volume_for`]).
+//! 10. `volume`: size of a schedule, computed without making it ([`volume_for`]).
 //!
 //! A new algorithm is a file in `patterns`, its module in `patterns.rs` and a line in `registry`.
 //!
-//! A transfer waits for the data it needs: each block goes on as soon as it has arrived, and there is no
-//! barrier between steps. Algorithms that are programs of blocking sends say so ([`Schedule::is_blocking`]).
-//! Left out: the time a reduction takes, copies within a rank, and the finite buffers of a library, which
-//! only the double binary tree stands in for.
+//! A transfer depends on the data it sends: each block is forwarded as soon as it has arrived, without
+//! barriers between steps. Algorithms that are programs of blocking sends are marked
+//! ([`Schedule::is_blocking`]). Not modelled: the time of a reduction, copies within a rank, and the finite
+//! buffers of a library, which only the double binary tree approximates.
 
 mod arrivals;
 mod builder;

@@ -1,13 +1,13 @@
-//! Transfers with their dependencies in lists, for schedules that follow from nothing shorter.
+//! Transfers and their dependencies as lists, for schedules without a closed form.
 
 use crate::Transfer;
 use units::TransferId;
 
-/// Transfers, and what waits for each.
+/// Transfers, and the successors of each.
 #[derive(Clone, Debug)]
 pub(crate) struct Lists {
     pub(crate) transfers: Vec<Transfer>,
-    /// What transfer `t` depends on is counted by `dependency_starts[t + 1] - dependency_starts[t]`.
+    /// Transfer `t` has `dependency_starts[t + 1] - dependency_starts[t]` dependencies.
     dependency_starts: Vec<u32>,
     /// The successors of transfer `t` are `successors[successor_starts[t]..successor_starts[t + 1]]`.
     successor_starts: Vec<u32>,
@@ -16,8 +16,8 @@ pub(crate) struct Lists {
 
 impl Lists {
     /// From the predecessors of each transfer: those of `t` are
-    /// `dependencies[dependency_starts[t]..dependency_starts[t + 1]]`. Where nothing waits there are no lists
-    /// of it.
+    /// `dependencies[dependency_starts[t]..dependency_starts[t + 1]]`. Without dependencies the lists are
+    /// empty.
     pub(crate) fn new(
         transfers: Vec<Transfer>,
         dependency_starts: Vec<u32>,
@@ -45,7 +45,7 @@ impl Lists {
         Self { transfers, dependency_starts, successor_starts, successors }
     }
 
-    /// What waits for `transfer`, in posting order.
+    /// The transfers that wait for `transfer`, in posting order.
     #[inline]
     pub(crate) fn successors(&self, transfer: TransferId) -> &[TransferId] {
         let Some(starts) = self.successor_starts.get(transfer.index()..transfer.index() + 2) else {
@@ -54,7 +54,7 @@ impl Lists {
         &self.successors[starts[0] as usize..starts[1] as usize]
     }
 
-    /// How many transfers `transfer` waits for.
+    /// Number of transfers that `transfer` waits for.
     #[inline]
     pub(crate) fn dependencies(&self, transfer: TransferId) -> u32 {
         let starts = self.dependency_starts.get(transfer.index()..transfer.index() + 2);
@@ -70,7 +70,7 @@ impl Lists {
     }
 }
 
-/// Where the successors of each transfer start, with one past the end behind.
+/// Index of the first successor of each transfer, and one past the last.
 fn count_successors(transfers: usize, dependencies: &[TransferId]) -> Vec<u32> {
     let mut starts = vec![0; transfers + 1];
     for before in dependencies {

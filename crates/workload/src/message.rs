@@ -1,12 +1,13 @@
-//! What a message size means for each collective.
+//! Relation of message size and data size of each collective.
 
-/// Collectives of which every rank has, gives or gets an equal share of the data: benchmarks name the share
-/// as their message size, and a call that made shares unequal would be another one (`MPI_Alltoallv`).
+/// Collectives in which every rank has, sends or receives an equal share of the data. Benchmarks use the
+/// share as the message size; unequal shares are a different call (`MPI_Alltoallv`).
 const SHARED: [&str; 4] = ["all-gather", "all-to-all", "gather", "scatter"];
 
-/// How many messages the data size of a collective of `ranks` ranks is: what each process gives to every
-/// other, or puts in, as the Intel MPI Benchmarks and the OSU micro-benchmarks sweep it. The data size is a
-/// multiple of it. It is 1 for collectives whose message is the whole buffer.
+/// Number of messages in the data size of a collective of `ranks` ranks. A message is the data that each
+/// process sends to every other, or contributes, as swept by the Intel MPI Benchmarks and the OSU
+/// micro-benchmarks. The data size is a multiple of this number. It is 1 for collectives whose message is the
+/// whole buffer.
 #[must_use]
 pub fn shares(collective: &str, ranks: u32) -> u64 {
     if SHARED.contains(&collective) { ranks.into() } else { 1 }

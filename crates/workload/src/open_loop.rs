@@ -1,4 +1,4 @@
-//! Open-loop traffic: ranks offer messages at given times, whatever became of those before.
+//! Open-loop traffic: ranks offer messages at given times, regardless of earlier messages.
 
 use crate::{
     Arrivals, LISTED_TRANSFERS_MAX, Pattern, Schedule, ScheduleBuilder, Shape, Transfer, WorkloadError,
@@ -6,7 +6,7 @@ use crate::{
 };
 use units::{Rank, Seed, Span, Stream};
 
-/// Where a rank sends its messages.
+/// Destination of the messages of a rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Peer {
     /// All to one rank.
@@ -28,14 +28,14 @@ impl Peer {
     }
 }
 
-/// The schedule of a job with the random draws number `job` whose ranks offer messages of `shape.data_bytes`
-/// at the times of `arrivals`, each to its peer of the pattern. A transfer is a message, its step the number
-/// of the message at its rank; transfers come in the order of (release, rank). Gaps and peers are drawn from
-/// streams of their own for each rank.
+/// The schedule of open-loop traffic: ranks offer messages of `shape.data_bytes` at the times of `arrivals`,
+/// each to its peer of the pattern. A transfer is a message, its step the number of the message at its rank;
+/// transfers are in the order of (release, rank). Gaps and peers are drawn from separate random streams for
+/// each rank; `job` selects the streams of a job.
 ///
 /// # Errors
-/// When there is no such pattern or it is no open-loop one, `shape` makes no sense, no message falls within
-/// the duration, or the schedule exceeds [`LISTED_TRANSFERS_MAX`].
+/// When there is no such pattern or it has no open-loop form, `shape` is invalid, no message falls within the
+/// duration, or the schedule exceeds [`LISTED_TRANSFERS_MAX`].
 pub fn open_loop_for(
     collective: &str,
     algorithm: &str,
@@ -62,7 +62,7 @@ pub fn open_loop_for(
     Ok(build(&messages))
 }
 
-/// Where each rank sends its messages.
+/// Destination of the messages of each rank.
 pub(crate) fn peers_of(pattern: &dyn Pattern, shape: &Shape) -> Result<Vec<Option<Peer>>, WorkloadError> {
     pattern.open_loop(shape).ok_or_else(|| WorkloadError::ClosedLoop {
         collective: pattern.collective().to_owned(),
@@ -70,7 +70,7 @@ pub(crate) fn peers_of(pattern: &dyn Pattern, shape: &Shape) -> Result<Vec<Optio
     })
 }
 
-/// The messages of all ranks, each with its release, in the order of (release, rank).
+/// The messages of all ranks, each with its release time, in the order of (release, rank).
 fn messages(
     shape: &Shape,
     arrivals: Arrivals,

@@ -1,13 +1,12 @@
-//! How data is cut into parts.
+//! Division of data into parts.
 
-/// Data cut into parts that are as equal as can be: the first `bytes mod count` of them have one byte more
-/// than the rest, which is how Open MPI splits a vector for its rings (`COLL_BASE_COMPUTE_BLOCKCOUNT`). Where
-/// there are fewer bytes than parts, the last are empty.
+/// Data divided into parts of sizes as equal as possible: the first `bytes mod count` of them have one byte
+/// more than the rest, as Open MPI splits a vector for its rings (`COLL_BASE_COMPUTE_BLOCKCOUNT`). With fewer
+/// bytes than parts, the last parts are empty.
 ///
-/// A part that is empty is still sent, as a message without payload: an MPI library sends the envelope of a
-/// message of zero elements, and NCCL a write of zero bytes for each step of its rings, for the peer waits
-/// for it. Elements of more than a byte are left out: a library that reduces 4-byte floats cuts between
-/// floats.
+/// An empty part is still sent, as a message without payload: an MPI library sends the envelope of a message
+/// of zero elements, and NCCL a write of zero bytes for each step of its rings, as the peer waits for it. Not
+/// modelled: elements of more than a byte; a library that reduces 4-byte floats divides between floats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parts {
     bytes: u64,
@@ -15,7 +14,7 @@ pub struct Parts {
 }
 
 impl Parts {
-    /// `bytes` cut into `count` parts.
+    /// `bytes` divided into `count` parts.
     ///
     /// # Panics
     /// When `count` is 0.

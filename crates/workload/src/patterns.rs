@@ -1,4 +1,4 @@
-//! The patterns: one file for each collective with its simple algorithms, one for each algorithm of its own.
+//! The patterns: one file for each collective with its simple algorithms, and one for each larger algorithm.
 
 pub(crate) mod all_gather;
 pub(crate) mod all_reduce;
@@ -30,7 +30,7 @@ fn ordered_pairs(ranks: u32) -> u64 {
     u64::from(ranks) * (u64::from(ranks) - 1)
 }
 
-/// The ranks other than `rank`, from its right neighbour on around the ring.
+/// The ranks other than `rank`, in ring order from its right neighbour.
 fn others(rank: u32, ranks: u32) -> impl Iterator<Item = u32> {
     (rank + 1..ranks).chain(0..rank)
 }

@@ -1,19 +1,19 @@
-//! Jobs whose rounds are not all alike, or do not follow each other at once.
+//! Jobs with rounds that differ, or with barriers between rounds.
 //!
-//! A cycle of phases stands in one list: the rounds that differ, each followed by a barrier where ranks wait
-//! for each other. A rank begins a phase when it is done with the one before, and the first again after the
-//! last.
+//! A cycle of phases is stored as one list: the different rounds, each followed by a barrier in which ranks
+//! wait for each other. A rank starts a phase after completing the previous one, and the first again after
+//! the last.
 //!
 //! The barrier is the dissemination of Hensgen, Finkel and Manber ("Two algorithms for barrier
 //! synchronization", 1988), as in MPICH and Open MPI: in step k each rank sends a message without payload to
-//! the rank 2^k behind it, once those of all steps before have arrived. Left out: barriers that gather the
-//! ranks of a host in memory first.
+//! the rank 2^k after it, once those of all earlier steps have arrived. Not modelled: barriers that first
+//! gather the ranks of a host in memory.
 
 use crate::rendezvous::Predecessors;
 use crate::{Message, Schedule, ScheduleBuilder, Transfer};
 use units::{Rank, TransferId};
 
-/// How many transfers a barrier of `ranks` ranks has.
+/// Number of transfers in a barrier of `ranks` ranks.
 #[must_use]
 pub fn barrier_transfers(ranks: u32) -> u64 {
     u64::from(ranks) * u64::from(barrier_steps(ranks))
@@ -24,8 +24,8 @@ const fn barrier_steps(ranks: u32) -> u32 {
     ranks.next_power_of_two().ilog2()
 }
 
-/// One after the other in one schedule: `rounds`, at least one of the same kind, each with a barrier of so
-/// many ranks behind it if one is given.
+/// Concatenates `rounds` into one schedule, each followed by a barrier of `barrier` ranks, if given. There
+/// must be at least one round, and all must be equal in [`Schedule::is_blocking`].
 #[must_use]
 pub fn in_phases(rounds: &[Schedule], barrier: Option<u32>) -> Schedule {
     let mut writer = Writer::default();
@@ -38,11 +38,11 @@ pub fn in_phases(rounds: &[Schedule], barrier: Option<u32>) -> Schedule {
     writer.finish(rounds[0].is_blocking())
 }
 
-/// Phases in the making.
+/// Builder of a schedule with phases.
 struct Writer {
     builder: ScheduleBuilder,
     messages: Vec<Message>,
-    /// One past the last transfer of each.
+    /// One past the last transfer of each phase.
     ends: Vec<u32>,
 }
 

@@ -1,4 +1,4 @@
-//! Every pattern, by name.
+//! Registry of all patterns by name.
 
 use crate::patterns::{
     all_gather, all_reduce, all_to_all, binomial_gather, broadcast, bruck, double_binary_tree, gather,
@@ -43,7 +43,7 @@ static PATTERNS: [&dyn Pattern; 27] = [
     &uniform_random::Parallel,
 ];
 
-/// Every pattern.
+/// All patterns.
 #[must_use]
 pub fn patterns() -> &'static [&'static dyn Pattern] {
     &PATTERNS
@@ -66,15 +66,14 @@ pub fn find(collective: &str, algorithm: &str) -> Result<&'static dyn Pattern, W
 /// The schedule of `collective` by `algorithm` for `shape`.
 ///
 /// # Errors
-/// When there is no such pattern, `shape` has under 2 ranks, a root that is not one of them or no data, the
-/// pattern does not [support](Pattern::supports) so many ranks, the data size is not a multiple of
-/// [`shares`], or the schedule exceeds [`TRANSFERS_MAX`], or
-/// [`LISTED_TRANSFERS_MAX`] where it is a list.
+/// When there is no such pattern; `shape` has under 2 ranks, a root that is not one of them or no data; the
+/// pattern does not [support](Pattern::supports) this number of ranks; the data size is not a multiple of
+/// [`shares`]; or the schedule exceeds [`TRANSFERS_MAX`], or [`LISTED_TRANSFERS_MAX`] if it is a list.
 pub fn schedule_for(collective: &str, algorithm: &str, shape: &Shape) -> Result<Schedule, WorkloadError> {
     Ok(check_schedule(collective, algorithm, shape)?.schedule(shape))
 }
 
-/// The pattern of [`schedule_for`], once it is known that there is a schedule: without making it.
+/// Checks that [`schedule_for`] would succeed, without making the schedule; returns its pattern.
 ///
 /// # Errors
 /// Those of [`schedule_for`].
@@ -95,10 +94,10 @@ pub fn check_schedule(
     Ok(pattern)
 }
 
-/// That there are no more transfers than so many.
+/// Checks that `transfers` is at most `limit`.
 ///
 /// # Errors
-/// When there are.
+/// When it is more.
 pub const fn check_transfers(transfers: u64, limit: u64) -> Result<(), WorkloadError> {
     if transfers > limit {
         return Err(WorkloadError::TooManyTransfers { transfers, limit });

@@ -1,32 +1,33 @@
-//! Schedules in which blocks go around, told without numbering their transfers.
+//! Schedules of blocks forwarded around a ring, described without numbering their transfers.
 
 use crate::Parts;
 
-/// Each rank begins with a block and sends it to the next rank, which sends it on as soon as it is there, for
-/// so many steps: at step k rank r sends what rank r - k began with. Nothing else waits for anything.
+/// Each rank starts with a block and sends it to the next rank, which forwards it as soon as it has arrived,
+/// for `steps` steps: at step k rank r sends the initial block of rank r - k. There are no other
+/// dependencies.
 ///
 /// Rings of a hundred thousand ranks have more transfers than can be numbered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Relay {
-    /// Ranks, numbered around.
+    /// Number of ranks in the ring.
     pub ranks: u32,
-    /// Times that each block is sent.
+    /// Number of times that each block is sent.
     pub steps: u32,
-    /// The sizes of blocks.
+    /// Sizes of the blocks.
     pub(crate) parts: Parts,
-    /// The block that rank r begins with is that of the rank so many places before it.
+    /// Rank r starts with the block of rank r - `first_block_back`.
     pub(crate) first_block_back: u32,
 }
 
 impl Relay {
-    /// Size of the block that a rank begins with [bytes].
+    /// Size of the initial block of a rank [bytes].
     #[must_use]
     pub fn bytes(&self, rank: u32) -> u64 {
         let block = (rank + self.ranks - self.first_block_back % self.ranks) % self.ranks;
         self.parts.of(block.into())
     }
 
-    /// Transfers in all.
+    /// Total number of transfers.
     #[must_use]
     pub fn transfers(&self) -> u64 {
         u64::from(self.ranks) * u64::from(self.steps)

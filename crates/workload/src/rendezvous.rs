@@ -1,14 +1,14 @@
-//! Large messages as MPI libraries send them: announced, cleared, then sent.
+//! Rendezvous protocol of MPI libraries for large messages: announcement, clearance, payload.
 //!
 //! The sender announces a message (RTS), the receiver clears it (CTS) once it has a buffer for it, then the
-//! data go. Announcements and clearances are transfers of their own, with queue pairs of their own, so that
-//! they do not wait behind payload of the same pair. A program of blocking calls ([`Schedule::is_blocking`])
-//! posts one receive after the other, in the order of the schedule; any other has posted all its receives
-//! when a round begins, and clears at once.
+//! payload is sent. Announcements and clearances are separate transfers on separate queue pairs, so that they
+//! do not wait behind payload of the same pair. A program of blocking calls ([`Schedule::is_blocking`]) posts
+//! one receive after the other, in the order of the schedule; any other has posted all its receives when a
+//! round starts, and clears at once.
 //!
-//! Left out: RDMA READ by the receiver in place of a clearance, as some libraries do (a READ request takes
-//! the same way, but its data are not acknowledged, and the sender is told at the end), and clearances that
-//! wait behind payload on a queue pair that is used for both.
+//! Not modelled: RDMA READ by the receiver instead of a clearance, as in some libraries (a READ request takes
+//! the same path, but its data is not acknowledged, and the sender is notified at the end), and clearances
+//! that wait behind payload on a common queue pair.
 
 use crate::{Message, Schedule, ScheduleBuilder, Transfer};
 use units::TransferId;
@@ -16,8 +16,8 @@ use units::TransferId;
 /// Transfers of a message with a handshake: announcement, clearance, payload.
 pub const HANDSHAKE_TRANSFERS: u64 = 3;
 
-/// The same schedule, where each transfer that is large has a handshake of two messages of `control_bytes`
-/// before it: `rts`, `cts`, payload follow each other in the list.
+/// Inserts a handshake of two messages of `control_bytes` before each large transfer: `rts`, `cts` and
+/// payload are consecutive in the list.
 #[must_use]
 pub fn with_rendezvous(
     schedule: &Schedule,
@@ -31,7 +31,7 @@ pub fn with_rendezvous(
     writer.finish(schedule.is_blocking())
 }
 
-/// What each transfer waits for.
+/// The transfers that each transfer waits for.
 pub(crate) struct Predecessors {
     starts: Vec<usize>,
     list: Vec<TransferId>,
@@ -59,16 +59,16 @@ impl Predecessors {
     }
 }
 
-/// A schedule in the making.
+/// Builder of a schedule with handshakes.
 struct Writer {
     builder: ScheduleBuilder,
     messages: Vec<Message>,
-    /// The transfer in place of each old one.
+    /// New number of each old transfer.
     renamed: Vec<TransferId>,
-    /// What each rank of a program of blocking calls received last.
+    /// By rank of a program of blocking calls: the transfer it received last.
     received: Option<Vec<Option<TransferId>>>,
     control_bytes: u64,
-    /// First channel that no payload takes.
+    /// First channel that is not used for payload.
     channel: u32,
     /// Scratch space.
     after: Vec<TransferId>,
@@ -103,7 +103,7 @@ impl Writer {
         }
     }
 
-    /// Announces `transfer` after what it waits for, and has it wait for its clearance.
+    /// Adds an announcement of `transfer` that has its dependencies, and the clearance that it will wait for.
     fn push_handshake(&mut self, transfer: &Transfer) {
         let control = Transfer { bytes: self.control_bytes, channel: self.channel, ..*transfer };
         let announced = self.add(control, Message::Rts);

@@ -13,43 +13,42 @@ pub struct Transfer {
     pub src: Rank,
     /// Receiver.
     pub dst: Rank,
-    /// Payload [bytes]; 0 is a message that only tells its receiver to go on.
+    /// Payload [bytes]; 0 for a message that only notifies its receiver.
     pub bytes: u64,
     /// Step of the algorithm, from 0.
     pub step: u32,
     /// Channel: transfers of different channels never share a queue pair.
     pub channel: u32,
-    /// Which block of the collective's data is moved; the first of them, when `bytes` is several blocks.
-    /// Blocks are numbered within a rank's buffer; where ranks have different data (gather, incast,
-    /// permutation, send-receive) it is the rank whose data it is.
+    /// Block of the collective's data that is sent; the first one, if `bytes` is several blocks. Blocks are
+    /// numbered within a rank's buffer; if ranks have different data (gather, incast, permutation,
+    /// send-receive) it is the rank whose data it is.
     pub block: u32,
 }
 
-/// What a transfer is.
+/// Type of a transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Message {
     /// Data of the collective.
     Payload,
     /// Announces the payload that follows: ready to send.
     Rts,
-    /// Lets announced payload come: clear to send.
+    /// Permits the announced payload: clear to send.
     Cts,
     /// Part of a barrier between rounds.
     Barrier,
 }
 
-/// Transfers with their dependencies. A transfer may start once all it depends on have been delivered to its
-/// sender; so every dependency ends at the rank where its successor starts. A rank posts the transfers of one
-/// queue pair in the order of their numbers, which is an order in which they can be carried out, even one by
-/// one.
+/// Transfers with their dependencies. A transfer may start once all its dependencies have been delivered to
+/// its sender, so every dependency ends at the rank where its successor starts. A rank posts the transfers of
+/// one queue pair in the order of their numbers; in this order they can be executed, even one by one.
 #[derive(Clone, Debug)]
 pub struct Schedule {
     order: Order,
     is_blocking: bool,
     releases: Vec<Span>,
-    /// What each transfer is; empty where all are payload.
+    /// Type of each transfer; empty if all are payload.
     messages: Vec<Message>,
-    /// One past the last transfer of each phase; empty where there is one alone.
+    /// One past the last transfer of each phase; empty if there is only one phase.
     phase_ends: Vec<u32>,
 }
 
@@ -61,7 +60,7 @@ enum Order {
 }
 
 impl Schedule {
-    /// One of which nothing is stored.
+    /// A schedule in closed form.
     pub(crate) fn closed(form: impl ClosedForm + 'static) -> Self {
         Self::new(Order::Closed(Arc::new(form)))
     }
@@ -97,8 +96,8 @@ impl Schedule {
         Self { phase_ends, ..self }
     }
 
-    /// The transfers of each phase, by number: a rank begins one when it is done with the one before, and the
-    /// first again after the last. What waits for each other is in the same one.
+    /// The transfers of each phase, by number: a rank starts a phase after completing the previous one, and
+    /// the first again after the last. Dependencies are within a phase.
     pub fn phases(&self) -> impl ExactSizeIterator<Item = Range<u32>> + '_ {
         let count = self.phase_ends.len().max(1);
         let end = |phase: usize| self.phase_ends.get(phase).copied();
@@ -115,13 +114,13 @@ impl Schedule {
         self.phase_ends.partition_point(|&end| end <= transfer.0) as u32
     }
 
-    /// Whether some transfers are no payload.
+    /// Whether some transfers are not payload.
     #[must_use]
     pub const fn has_control_messages(&self) -> bool {
         !self.messages.is_empty()
     }
 
-    /// What a transfer is.
+    /// Type of a transfer.
     #[inline]
     #[must_use]
     pub fn message(&self, transfer: TransferId) -> Message {
@@ -142,16 +141,16 @@ impl Schedule {
         Self { releases, ..self }
     }
 
-    /// When each transfer is offered, from the start of the job, ascending: open-loop traffic. Empty where
-    /// dependencies decide.
+    /// Release time of each transfer, from the start of the job, ascending: open-loop traffic. Empty if
+    /// transfers are released by dependencies.
     #[must_use]
     pub fn releases(&self) -> &[Span] {
         &self.releases
     }
 
-    /// Whether each rank has at most one transfer under way, as a program of blocking sends does: it posts
-    /// the next of its transfers, in the order of their numbers, once the one before has been acknowledged.
-    /// Otherwise it posts each as soon as what it depends on has been delivered.
+    /// Whether each rank has at most one transfer in flight, like a program of blocking sends: it posts its
+    /// next transfer, in the order of their numbers, once the previous one has been acknowledged. Otherwise
+    /// it posts each as soon as its dependencies have been delivered.
     #[must_use]
     pub const fn is_blocking(&self) -> bool {
         self.is_blocking
@@ -160,7 +159,7 @@ impl Schedule {
     /// A transfer.
     ///
     /// # Panics
-    /// When it is none of a list. A closed form does not look.
+    /// When a list has no such transfer. A closed form does not check.
     #[inline]
     #[must_use]
     pub fn transfer(&self, id: TransferId) -> Transfer {
@@ -173,7 +172,7 @@ impl Schedule {
     /// Payload of a transfer [bytes].
     ///
     /// # Panics
-    /// When it is none of a list. A closed form does not look.
+    /// When a list has no such transfer. A closed form does not check.
     #[inline]
     #[must_use]
     pub fn bytes(&self, id: TransferId) -> u64 {
@@ -183,8 +182,8 @@ impl Schedule {
         }
     }
 
-    /// Payload of each transfer [bytes], where it is known that all have the same, and that none waits for
-    /// another or for a time.
+    /// Payload of each transfer [bytes], if all are known to be equal, without dependencies and release
+    /// times.
     #[must_use]
     pub fn independent_bytes(&self) -> Option<u64> {
         match &self.order {
@@ -202,10 +201,10 @@ impl Schedule {
         (0..count).map(|id| self.transfer(TransferId(id)))
     }
 
-    /// Hands the transfers of `ids` to `visit`, in order: sooner done than one by one.
+    /// Calls `visit` with the transfers of `ids`, in order: faster than one by one.
     ///
     /// # Panics
-    /// When there are not so many in a list.
+    /// When a list has fewer transfers.
     pub fn each_transfer(&self, ids: Range<u32>, mut visit: impl FnMut(Transfer)) {
         match &self.order {
             Order::Closed(form) => form.each(ids, &mut visit),
@@ -217,8 +216,8 @@ impl Schedule {
         }
     }
 
-    /// After how many transfers sender, receiver and channel come again, in the same order, where that is
-    /// known; none come twice before.
+    /// Number of transfers after which the sequence of (sender, receiver, channel) repeats, if known; all are
+    /// distinct within a period.
     #[must_use]
     pub fn period(&self) -> Option<u32> {
         match &self.order {
@@ -227,7 +226,8 @@ impl Schedule {
         }
     }
 
-    /// What waits for `transfer` to be delivered, in posting order; each starts at the rank that received it.
+    /// The transfers that wait for the delivery of `transfer`, in posting order; each starts at the rank that
+    /// received it.
     #[inline]
     pub fn successors(&self, transfer: TransferId) -> Successors<'_> {
         match &self.order {
@@ -236,7 +236,7 @@ impl Schedule {
         }
     }
 
-    /// How many transfers must be delivered before `transfer` may start.
+    /// Number of transfers that must be delivered before `transfer` may start.
     #[inline]
     #[must_use]
     pub fn dependencies(&self, transfer: TransferId) -> u32 {
@@ -266,7 +266,7 @@ impl Schedule {
     }
 }
 
-/// What waits for a transfer.
+/// Iterator over the transfers that wait for a transfer.
 #[derive(Clone, Debug)]
 pub struct Successors<'a> {
     only: Option<TransferId>,

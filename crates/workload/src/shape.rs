@@ -1,9 +1,9 @@
-//! What a schedule is made for.
+//! Parameters of a schedule.
 
 use crate::{Parts, WorkloadError};
 use units::{Rank, Stream};
 
-/// What a schedule is made for.
+/// Parameters of a schedule.
 #[derive(Clone, Debug)]
 pub struct Shape {
     /// Number of ranks, 2 or more.
@@ -13,22 +13,22 @@ pub struct Shape {
     pub data_bytes: u64,
     /// Root of broadcast, reduce, gather and scatter, receiver of incast.
     pub root: Rank,
-    /// Random draws of patterns that need some (permutation).
+    /// Random draws of patterns that need them (permutation).
     pub stream: Stream,
 }
 
 impl Shape {
-    /// The share of each rank, of a collective that has [`crate::shares`] [bytes].
+    /// The share of each rank [bytes], for a collective that has [`crate::shares`].
     pub(crate) const fn share_bytes(&self) -> u64 {
         self.data_bytes / self.ranks as u64
     }
 
-    /// The data size cut into `count` parts.
+    /// The data size divided into `count` parts.
     pub(crate) const fn parts(&self, count: u64) -> Parts {
         Parts::new(self.data_bytes, count)
     }
 
-    /// That ranks, root and data size mean something.
+    /// Checks that ranks, root and data size are valid.
     pub(crate) fn check(&self) -> Result<(), WorkloadError> {
         let ranks = self.ranks;
         if ranks < 2 {

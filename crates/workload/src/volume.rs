@@ -1,26 +1,26 @@
-//! How much a job moves, told without making its schedule.
+//! Data volume of a job, computed without making its schedule.
 
 use crate::open_loop::peers_of;
 use crate::{Arrivals, Pattern, Peer, Shape, WorkloadError, find};
 
-/// What a schedule amounts to.
+/// Size of a schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Volume {
-    /// Transfers; of Poisson traffic the number expected.
+    /// Number of transfers; the expected number for Poisson traffic.
     pub transfers: u64,
-    /// Payload of all of them [bytes].
+    /// Payload of all transfers [bytes].
     pub payload_bytes: u64,
-    /// Payload of the largest of them [bytes].
+    /// Payload of the largest transfer [bytes].
     pub largest_bytes: u64,
-    /// How many (sender, receiver, channel) they have.
+    /// Number of distinct (sender, receiver, channel).
     pub connections: u64,
-    /// Whether the schedule is a list of its transfers; otherwise each follows from its number.
+    /// Whether the schedule is a list of its transfers; otherwise each is computed from its number.
     pub is_listed: bool,
-    /// Ranks that move data at once, sending or receiving, whichever are fewer.
+    /// Number of ranks that send at the same time, or that receive, whichever is smaller.
     pub busy_ranks: u32,
-    /// Whether every rank sends to the next or the one before it only.
+    /// Whether every rank sends only to the next or the previous one.
     pub is_between_neighbours: bool,
-    /// Whether the connections come again and again, lap after lap: those of a lap are all there are.
+    /// Whether the sequence of connections repeats in laps, each of which has every connection once.
     pub comes_in_laps: bool,
 }
 
@@ -28,8 +28,7 @@ pub struct Volume {
 /// [`crate::open_loop_for`].
 ///
 /// # Errors
-/// When there is no such pattern, or it has no open-loop form. What else makes a schedule impossible is not
-/// looked at.
+/// When there is no such pattern, or it has no open-loop form. Other errors of a schedule are not checked.
 pub fn volume_for(
     collective: &str,
     algorithm: &str,
@@ -86,7 +85,7 @@ mod tests {
         Shape { ranks, data_bytes: 4096, root: Rank(1), stream: Seed(1).stream("workload.pattern", 0) }
     }
 
-    /// That closed forms hold for every pattern, `tests/closed_forms.rs` says.
+    /// `tests/closed_forms.rs` checks the closed forms of every pattern.
     #[test]
     fn a_collective_has_the_transfers_of_its_schedule() {
         let volume = volume_for("all-to-all", "parallel", &shape(8), None).unwrap();
@@ -104,7 +103,7 @@ mod tests {
         {
             let volume = volume_for(collective, "parallel", &shape(8), Some(arrivals)).unwrap();
             let schedule = open_loop_for(collective, "parallel", &shape(8), arrivals, Seed(1), 0).unwrap();
-            // 6,103 messages of each sender, of which four standard deviations are 312.
+            // 6,103 messages of each sender, with four standard deviations of 312.
             assert_eq!((volume.transfers, volume.connections), (6_103 * senders, connections));
             assert!(volume.transfers.abs_diff(schedule.transfers().len() as u64) < 312 * 3);
         }

@@ -1,4 +1,4 @@
-//! Times of blocks, as rows in the order of their completion or as counts.
+//! Output of the times of blocks: rows in the order of their completion, or counts.
 
 use super::{Hop, Relays, Ring};
 use crate::recorder::Recorder;
@@ -11,7 +11,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use units::Instant;
 
-/// The block that began at a rank is posted again, so many steps later.
+/// The post of a block by a rank: the block started at rank `first`, `step` steps ago.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Post {
     at: Instant,
@@ -20,7 +20,7 @@ struct Post {
     step: u32,
 }
 
-/// A part of it completes.
+/// Completion of a part of a posted block.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Completion {
     at: Instant,
@@ -30,7 +30,7 @@ struct Completion {
 }
 
 impl Relays {
-    /// Hands out a row of each chunk.
+    /// Passes a row of each chunk to the observer.
     pub(crate) fn rows(
         &self,
         spec: &RunSpec,
@@ -47,7 +47,7 @@ impl Relays {
         let (mut under_way, mut ends) = (BinaryHeap::new(), vec![Instant::ZERO; self.rings.len()]);
         loop {
             let post = posts.pop().map(|Reverse(post)| post);
-            // What is posted from now on completes later than now.
+            // Everything posted from now on completes later than now.
             let now = post.map_or(Instant::NEVER, |post: Post| post.at);
             while let Some(&Reverse(Completion { at, chunk, post, part })) = under_way.peek()
                 && at < now
@@ -75,7 +75,7 @@ impl Relays {
         Ok(self.summary(spec, &ends))
     }
 
-    /// Hands out counts alone.
+    /// Passes only counts to the observer.
     pub(crate) fn counts(
         &self,
         spec: &RunSpec,
@@ -134,7 +134,7 @@ impl Ring {
         ((u64::from(post.first) + u64::from(post.step)) % u64::from(self.relay.ranks)) as u32
     }
 
-    /// What follows a post.
+    /// The hop that a post starts.
     fn hop_after(&self, post: &Post) -> &Hop {
         self.hop_of(post.first, self.rank_of(post))
     }
@@ -150,18 +150,18 @@ impl Ring {
         })
     }
 
-    /// Hands out how many chunks took how long.
+    /// Visits the number of chunks for each completion time.
     fn each_time(&self, job: u32, mut visit: impl FnMut(ChunkTimeRow)) {
         let ranks = self.relay.ranks as usize;
         for (size, kinds) in (0_u8..).zip(&self.kind_of) {
-            // Blocks of this size among those that begin at the first so many ranks, twice around.
+            // Prefix counts of the blocks of this size by their first rank, over two cycles of the ring.
             let mut before = vec![0_u64];
             for rank in 0..2 * ranks {
                 before.push(before[rank] + u64::from(self.size_of[rank % ranks] == size));
             }
             let (laps, rest) = (self.relay.steps as usize / ranks, self.relay.steps as usize % ranks);
             for (rank, &kind) in kinds.iter().enumerate() {
-                // It sends what began at itself, and at the ranks before it.
+                // It sends the blocks that started at itself, and at the ranks before it.
                 let last = before[rank + ranks + 1] - before[rank + ranks + 1 - rest];
                 let blocks = before[ranks] * laps as u64 + last;
                 if blocks == 0 {
@@ -185,7 +185,7 @@ impl Ring {
     }
 }
 
-/// What a kind of hop adds to a step.
+/// Contribution of a kind of hop to a step.
 #[derive(Clone, Copy, Default)]
 struct Sums {
     span: u64,
@@ -194,14 +194,14 @@ struct Sums {
     frames: [u64; 2],
 }
 
-/// A ring step by step: one block stands for all that begin whole periods from it.
+/// A ring step by step: one block represents all whose first ranks differ by whole periods.
 struct Steps {
     /// When each block is posted [ps].
     posted: Vec<u64>,
-    /// What its size takes from each rank of a period.
+    /// Sums by size of block, and by rank within a period.
     sums: Vec<Vec<Sums>>,
     size_of: Vec<u8>,
-    /// Blocks that each stands for.
+    /// Number of blocks that each represents.
     alike: u64,
     end: Instant,
     bytes: u64,
@@ -231,7 +231,7 @@ impl Steps {
         }
     }
 
-    /// What happens in the next step, and the posts of the one after.
+    /// Computes the row of the next step, and the posts of the one after.
     fn next(&mut self, ring: &Ring, (job, step): (u32, u32)) -> ChunkStepRow {
         let period = self.posted.len();
         let (mut start, mut delivered, mut completed, mut frames) = (u64::MAX, 0, 0, [0; 2]);

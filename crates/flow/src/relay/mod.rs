@@ -1,20 +1,21 @@
-//! Rings without events.
+//! Rings computed without events.
 //!
-//! Where blocks go around and no link is ever full, each block goes its way as if it were alone: it is posted
-//! by rank r + 1 when rank r has delivered it. What a transfer takes is then a number for each rank, and the
-//! time at which a block is anywhere a sum of them. Rings of 131,072 ranks have 34 thousand million transfers,
-//! but few different hops, which come again from leaf to leaf and from pod to pod: blocks that begin at ranks
-//! one period apart have the same times.
+//! If blocks move around a ring and no link is ever full, each block moves as if it were alone: rank r + 1
+//! posts it when rank r has delivered it. The time of a transfer is then one number per rank, and the time of
+//! a block at any rank a sum of them. Rings of 131,072 ranks have 34 thousand million transfers, but few
+//! different hops, which repeat from leaf to leaf and from pod to pod: blocks whose first ranks are one
+//! period apart have the same times.
 //!
-//! The result is that of the events, to the picosecond. So it holds only
+//! The result equals that of the events, to the picosecond. It is therefore valid only
 //!
-//! - of senders that react, which are not slowed down by acknowledgements, or have a rate control and more chunks
-//!   than events can number: whether they react to what never happens makes no difference but for that;
-//! - where each link has room for all flows that may take it, whichever next hops hashes choose, at once;
-//! - where all these next hops are equal, so that a hop takes the same time by each;
-//! - where a rank has sent a block before the next one comes to it, and has done its work for it.
+//! - for senders that react, which acknowledgements do not slow down, or for a rate control with more chunks
+//!   than events can number: apart from acknowledgements, a reaction to events that never happen makes no
+//!   difference;
+//! - if each link has room for all flows that may use it at the same time, whichever next hops hashes select;
+//! - if all these next hops are equal, so that a hop takes the same time on each;
+//! - if a rank has sent a block, and has done its work for it, before the next one arrives.
 //!
-//! [`Relays::find`] checks that, and finds none otherwise; then events decide.
+//! [`Relays::find`] checks this and returns `None` otherwise; then events are used.
 
 mod carry;
 #[cfg(test)]
@@ -30,7 +31,7 @@ use std::collections::HashMap;
 use units::{AttachmentId, HostId, Rate, Span};
 use workload::{Relay, WorkloadError};
 
-/// What a part of a block takes from its post.
+/// Times of a part of a block from its post.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Part {
     bytes: u64,
@@ -66,15 +67,15 @@ impl Hop {
 /// The ring of a job.
 struct Ring {
     relay: Relay,
-    /// Sizes of blocks that occur, two at the most, and which of them each rank begins with.
+    /// Distinct sizes of blocks, at most two, and the index of the size with which each rank starts.
     sizes: Vec<u64>,
     size_of: Vec<u8>,
-    /// Kinds of hops, and of which kind each rank's is, for each size.
+    /// Distinct kinds of hops, and the kind of each rank's hop, for each size.
     kinds: Vec<Hop>,
     kind_of: Vec<Vec<u32>>,
-    /// Blocks that begin so many ranks apart take the same times.
+    /// Blocks whose first ranks are this far apart have the same times.
     period: u32,
-    /// What a rank does before it posts.
+    /// Time that a rank works before it posts.
     wait: Span,
 }
 
@@ -84,7 +85,7 @@ pub(crate) struct Relays {
 }
 
 impl Relays {
-    /// Those of a spec that is nothing but rings, if what has been said holds of them.
+    /// The rings of a spec that consists only of rings, if the conditions of this module are met.
     pub(crate) fn find(spec: &RunSpec, paths: &mut Paths) -> Option<Self> {
         if !spec.fabric.failures.is_empty() {
             return None;
@@ -108,7 +109,7 @@ impl Relays {
         delays::check_rings(spec, paths, spec.jobs.iter().zip(rings))
     }
 
-    /// Ranks of all of them, and how many times of blocks are worked out to count all of them.
+    /// Number of ranks, and number of times of blocks that are computed to count all of them.
     pub(crate) fn size(&self) -> [u64; 2] {
         let each = self.rings.iter().map(|ring| {
             let ranks = u64::from(ring.relay.ranks);
@@ -118,7 +119,7 @@ impl Relays {
     }
 }
 
-/// What a job is as a relay, however many transfers it has.
+/// A job as a relay, if it is one, however many transfers it has.
 pub(crate) fn relay_of(spec: &RunSpec, job: &JobSpec) -> Option<Relay> {
     let shape = shape(spec, job);
     match workload::check_schedule(&job.collective, &job.algorithm, &shape) {
@@ -130,13 +131,13 @@ pub(crate) fn relay_of(spec: &RunSpec, job: &JobSpec) -> Option<Relay> {
     }
 }
 
-/// Nothing but one round of a collective.
+/// Whether a job is a single round of a collective.
 fn is_plain(job: &JobSpec) -> bool {
     let begins_at_once = job.arrivals.is_none() && job.rendezvous.is_none() && !job.copies_own_block;
     begins_at_once && job.has_equal_rounds() && job.rounds_planned() == Some(1)
 }
 
-/// Senders have a rate control, and more chunks than events can number.
+/// Whether senders have a rate control, and more chunks than events can number.
 fn is_beyond_events(spec: &RunSpec, relay: &Relay) -> bool {
     let chunks = relay.transfers().saturating_mul(spec.transport.qps_per_rank_pair.into());
     !spec.transport.rate_control.is_line_rate() && chunks > jobs::CHUNKS_MAX
@@ -153,14 +154,14 @@ fn reacts(spec: &RunSpec, relay: &Relay, paths: &Paths) -> bool {
         if relay.transfers() > sharing::TRANSFERS_MAX as u64 {
             return relay.steps > 1 || sent.iter().any(|&bytes| bytes > limit);
         }
-        // A rank sends what the ranks behind it began with.
+        // A rank sends the blocks with which the ranks before it started.
         let blocks =
             |rank: usize| sent.iter().rev().cycle().skip(sent.len() - 1 - rank).take(relay.steps as usize);
         (0..sent.len()).any(|rank| blocks(rank).sum::<u64>() > limit)
     })
 }
 
-/// What may go over links at once [2^-16 bit/s].
+/// Maximum load of links, if all flows are active at once [2^-16 bit/s].
 struct Demand {
     of: Vec<u128>,
     /// The last pair of ports that was counted for a link.
@@ -174,8 +175,8 @@ impl Demand {
         Self { of: vec![0; links], counted: vec![0; links], pairs: 0 }
     }
 
-    /// Counts a flow that is never faster than `bound` for every link that it may take; whether all ways are
-    /// equal.
+    /// Adds a flow with a rate of at most `bound` to every link that it may take; returns whether all paths
+    /// are equal.
     fn add(&mut self, paths: &Paths, path: &Path, bound: u64) -> bool {
         self.pairs += 1;
         let is_even = paths.network.is_even(path.legs[0].link, path.to, |link| {
@@ -231,7 +232,7 @@ impl Ring {
         Some(ring)
     }
 
-    /// What a block of one of the sizes takes from a rank to the next; none if that is not always the same.
+    /// The hop of a block of one of the sizes from a rank to the next; `None` if it is not always the same.
     fn hop(
         &self,
         spec: &RunSpec,
@@ -258,10 +259,10 @@ impl Ring {
         Some(hop)
     }
 
-    /// That a rank has sent each block before the next one comes to it, and does nothing for two at once.
+    /// Whether a rank has sent each block before the next one arrives, and never works for two at once.
     fn keeps_apart(&self) -> bool {
         let sent = self.kinds.iter().map(Hop::sent).max().unwrap_or_default();
-        // Blocks of one size follow each other by the first hop of the one behind.
+        // Blocks of one size follow each other at the distance of the first hop of the later one.
         let gap = self.kinds.iter().map(|hop| hop.span).min().unwrap_or_default();
         let behind = |rank: u32| (rank + self.relay.ranks - 1) % self.relay.ranks;
         let is_edge = |rank: &u32| self.size_of[*rank as usize] != self.size_of[behind(*rank) as usize];
@@ -269,19 +270,19 @@ impl Ring {
         gap >= sent && edges.all(|rank| self.stays_behind(behind(rank), rank, sent))
     }
 
-    /// That no block waits for the window of a queue pair because of those before it.
+    /// Whether no block waits for the window of a queue pair because of earlier ones.
     fn has_room(&self, spec: &RunSpec, window: u64) -> bool {
         let gap = self.kinds.iter().map(|hop| hop.span).min().unwrap_or_default();
         let completed = self.kinds.iter().map(Hop::completed).max().unwrap_or_default();
         let frames = self.kinds.iter().flat_map(|hop| &hop.parts).map(|part| part.frames[0]).max();
-        // Blocks of which packets may be outstanding when the next one comes, and that one.
+        // Blocks with possibly outstanding packets when the next one arrives, and that one.
         let blocks = 1 + completed.0.div_ceil(gap.0.max(1));
         spec.transport.qp_mode == QpMode::PerChunk
             || gap >= completed
             || frames.unwrap_or(0).saturating_mul(blocks) <= window
     }
 
-    /// That a block never comes nearer to the one that began a rank further.
+    /// Whether a block never gets too close to the one that started a rank ahead.
     fn stays_behind(&self, behind: u32, before: u32, sent: Span) -> bool {
         let ranks = self.relay.ranks;
         let busy = self.kinds.iter().map(|hop| hop.span.0 - hop.delivered().0).max().unwrap_or(0);
@@ -296,7 +297,7 @@ impl Ring {
         })
     }
 
-    /// What the block that a rank begins with takes from another rank to the next.
+    /// The hop, from rank `rank` to the next, of the block with which rank `first` started.
     fn hop_of(&self, first: u32, rank: u32) -> &Hop {
         let size = self.size_of[first as usize];
         &self.kinds[self.kind_of[usize::from(size)][rank as usize] as usize]
@@ -311,7 +312,7 @@ fn copy(spec: &RunSpec, bytes: u64, before: &Hop) -> Part {
     Part { bytes, sent, delivered, completed: delivered, frames: [0, 0] }
 }
 
-/// A part over the network, which `demand` counts if it is given; none where ways are not equal.
+/// A part sent over the network, counted in `demand` if given; `None` if paths are not equal.
 fn send(ends: [AttachmentId; 2], bytes: u64, paths: &mut Paths, demand: Option<&mut Demand>) -> Option<Part> {
     let path = paths.between(ends, bytes)?;
     let number = paths.number_idle(&path, bytes);
@@ -327,9 +328,9 @@ fn send(ends: [AttachmentId; 2], bytes: u64, paths: &mut Paths, demand: Option<&
     Some(Part { bytes, sent, delivered, completed: delivered + idle.back, frames: [frames, frame_bytes] })
 }
 
-/// The least divisor of their number after which kinds come again.
+/// The least divisor of the length after which kinds repeat.
 fn period(kinds: &[u32]) -> u32 {
-    // Knuth, Morris and Pratt: what the beginning up to each place has as its end, too.
+    // Knuth, Morris and Pratt: length of the longest proper prefix that is also a suffix, for each prefix.
     let mut borders = vec![0; kinds.len()];
     for place in 1..kinds.len() {
         let mut border = borders[place - 1];

@@ -1,4 +1,4 @@
-//! Rings without events beside the same rings with them, at random.
+//! Random rings without events, compared with the same rings with events.
 
 use super::Relays;
 use crate::rows::FlowSummary;
@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use record::{Batch, ChunkRow, ChunkStepRow, ChunkTimeRow};
 use spec::{ChunksObserved, ForwardingSpec, QpMode, RateControl, RunSpec, TopologySpec};
 
-/// All that a run tells.
+/// All output of a run.
 #[derive(Default)]
 struct Told {
     chunks: Vec<ChunkRow>,
@@ -57,7 +57,7 @@ fn is_found(spec: &RunSpec) -> bool {
     Relays::find(spec, &mut paths_of(spec).unwrap()).is_some()
 }
 
-/// Whether it was found; then all is the same as with events.
+/// Whether the ring was found; asserts that its results equal those of events.
 fn is_the_same(spec: &RunSpec) -> bool {
     if !is_found(spec) {
         return false;
@@ -88,7 +88,7 @@ fn a_ring_over_pods_is_that_of_its_events() {
     assert!(is_the_same(&spec));
 }
 
-/// The same eight hosts with a port in each of so many planes, and a queue pair for each port.
+/// The same eight hosts with a port in each of `planes` planes, and a queue pair for each port.
 fn over_planes(mut spec: RunSpec, planes: u32) -> RunSpec {
     let TopologySpec::FatTree { host_link, fabric_link, .. } = spec.fabric.topology else {
         panic!("it is three tiers")
@@ -189,7 +189,8 @@ fn more_transfers_than_numbers_are_counted() {
     let (told, summary) = without_events(&spec);
     assert_eq!(summary.jobs[0].chunks, 2 * 131_071 * 131_072);
     assert_eq!(told.times.iter().map(|row| row.chunks).sum::<u64>(), summary.jobs[0].chunks);
-    // A block passes two laps but two hops, which cost the same but for the last of each leaf and pod.
+    // A block passes two cycles of the ring except two hops, which cost the same except the last of each leaf
+    // and pod.
     let mut small = ring();
     small.fabric.topology = spec.fabric.topology.clone();
     small.jobs[0].hosts = vec![0, 1, 2];
@@ -211,7 +212,7 @@ prop_compose! {
         (collective, ranks, bytes) in (0..3_usize, 2..9_usize, 1_u64..3_000_000),
         (order, doubled) in (Just(()).prop_perturb(|(), mut rng| {
             let mut order: Vec<u32> = (0..8).collect();
-            // Mostly in order, as few others share no link.
+            // Mostly in order, since few other orders avoid shared links.
             for _ in 0..rng.random_range(0..3) {
                 order.swap(rng.random_range(0..8), rng.random_range(0..8));
             }

@@ -1,8 +1,8 @@
-//! What becomes of chunks when links fail.
+//! Effects of link failures on chunks.
 //!
-//! All failures and the routes that follow are known beforehand, so what becomes of a flow that meets one is
-//! worked out at once, see [`crate::recovery`]: it leaves the network and goes on later. Leaves out what lost
-//! packets take of the links before the one that is down.
+//! All failures and the resulting routes are known in advance, so the result for a flow that meets one is
+//! computed at once, see [`crate::recovery`]: the flow leaves the network and resumes later. Leaves out the
+//! load of lost packets on the links before the failed one.
 
 use super::{Active, Run};
 use crate::events::Kind;
@@ -14,9 +14,9 @@ use spec::RunSpec;
 use std::collections::{BTreeSet, HashMap};
 use units::{Instant, Span};
 
-/// So many flows that wait are very many: those that go on at nearly the same time do so together.
+/// Number of waiting flows from which those that resume at nearly the same time are resumed together.
 const MANY: usize = 4_096;
-/// They wait longer by one part in so many at most.
+/// They wait longer by at most this fraction (one divided by this).
 const PARTS: u64 = 64;
 
 /// A burst, by slot.
@@ -25,18 +25,18 @@ struct Burst {
     begun: Instant,
     packets: u64,
     wire_bytes: u64,
-    /// Timeouts since anything of it was acknowledged.
+    /// Timeouts since the last acknowledgement.
     retries: u32,
 }
 
 impl Burst {
-    /// What a packet takes of a link [2^-16 bit/s x ps].
+    /// Work to transmit a packet [2^-16 bit/s x ps].
     fn each(&self) -> u128 {
         of_bytes(self.wire_bytes) / u128::from(self.packets.max(1))
     }
 }
 
-/// A chunk that was delivered and is acknowledged late, or never.
+/// A delivered chunk that is acknowledged late, or never.
 #[derive(Clone, Copy, Debug)]
 struct Late {
     chunk: u32,
@@ -44,7 +44,7 @@ struct Late {
     acknowledged: Option<Instant>,
 }
 
-/// A burst that is to be sent again by a queue pair.
+/// A burst that its queue pair must resend.
 #[derive(Clone, Copy, Debug)]
 struct Stuck {
     slot: u32,
@@ -52,24 +52,24 @@ struct Stuck {
     cut: Cut,
 }
 
-/// What a run keeps where links fail.
+/// State of a run with link failures.
 pub(super) struct Failing {
     recovery: Recovery,
     bursts: Vec<Burst>,
-    /// What becomes of the flows that have left the network, or will for want of acknowledgements, with the
-    /// time of that, by slot.
+    /// By slot: outcome of flows that have left the network, or will for lack of acknowledgements, and the
+    /// time of that.
     waiting: HashMap<u32, (Instant, Outcome)>,
-    /// Queue pairs that have something to send again, by number.
+    /// Queue pairs with packets to resend, by number.
     stuck: HashMap<u32, Stuck>,
-    /// Chunks of which the acknowledgement is late, by slot.
+    /// Chunks with late acknowledgements, by slot.
     late: HashMap<u32, Late>,
     /// Their slots, by queue pair.
     late_of: HashMap<u32, Vec<u32>>,
-    /// Chunks that have a row.
+    /// Whether each chunk has a row.
     ended: Vec<bool>,
-    /// Those that failed.
+    /// Failed chunks.
     failed: BTreeSet<u32>,
-    /// Queue pairs that did, and when.
+    /// Failures of queue pairs.
     events: Vec<EventRow>,
 }
 
@@ -90,7 +90,7 @@ impl Failing {
         })
     }
 
-    /// A burst of a slot begins.
+    /// Records the start of a burst.
     pub(super) fn note(&mut self, slot: u32, begun: Instant, packets: u64, wire_bytes: u64) {
         self.keep(slot, Burst { begun, packets, wire_bytes, retries: 0 });
     }
@@ -102,20 +102,20 @@ impl Failing {
         self.bursts[slot as usize] = burst;
     }
 
-    /// A chunk is complete; returns when it was delivered, if its acknowledgement was late.
+    /// Records that a chunk is complete; returns when it was delivered, if its acknowledgement was late.
     pub(super) fn end(&mut self, chunk: u32, slot: u32) -> Option<Instant> {
         self.ended[chunk as usize] = true;
         self.late.remove(&slot).map(|late| late.delivered)
     }
 
-    /// When the chunk of a slot is acknowledged, if it is late; the inner is none if it never is.
+    /// When the chunk of a slot is acknowledged, if that is late; `Some(None)` if it never is.
     pub(super) fn late(&self, slot: u32) -> Option<Option<Instant>> {
         self.late.get(&slot).map(|late| late.acknowledged)
     }
 }
 
 impl Run<'_> {
-    /// Says when something fails or is repaired for the first time.
+    /// Schedules the first failure or repair.
     pub(super) fn await_failures(&mut self) {
         self.await_change(0);
     }
@@ -127,7 +127,7 @@ impl Run<'_> {
         }
     }
 
-    /// Links or routes change.
+    /// Handles a change of links or routes.
     pub(super) fn changed(&mut self, number: u32, now: Instant) {
         let is_open = self.states.iter().any(|state| state.complete + state.failed < state.chunks);
         let Some(outages) = self.paths.network.outages.as_ref().filter(|_| is_open) else { return };
@@ -137,7 +137,7 @@ impl Run<'_> {
             let capacity = rate.bps() << RATE_BITS;
             [2 * link.0, 2 * link.0 + 1].into_iter().for_each(|link| fair.set_capacity(link, capacity));
         }
-        // What is on the way is lost even where routes change at once.
+        // Packets in flight are lost even if routes change at once.
         let slots: Vec<u32> = fair.slots().collect();
         slots.into_iter().for_each(|slot| self.look_after(slot, now, Self::cut));
         self.paths.network.routes = routes;
@@ -156,7 +156,7 @@ impl Run<'_> {
         self.path = path;
     }
 
-    /// A flow goes on, another way perhaps.
+    /// Lets a flow continue, possibly on another path.
     fn go_on(&mut self, slot: u32, now: Instant, path: &Path) {
         if !self.paths.network.is_clear(&path.legs, now) {
             return self.cut(slot, now, path);
@@ -182,7 +182,7 @@ impl Run<'_> {
         fair.divert(now, slot, shares, bound);
     }
 
-    /// Packets of a flow get no further than a link that is down, if one is.
+    /// Stops a flow at the first link of its path that is down, if there is one.
     fn cut(&mut self, slot: u32, now: Instant, path: &Path) {
         if self.paths.network.is_clear(&path.legs, now) {
             return;
@@ -200,8 +200,8 @@ impl Run<'_> {
         self.lose(slot, path, (sent, rate), (now, lead.unwrap_or_default()));
     }
 
-    /// What is sent of a flow from `lead` before `at` on is lost; `sent` is how much went out before [2^-16
-    /// bit/s x ps].
+    /// Handles the loss of all packets of a flow sent from `lead` before `at` on; `sent` is the work
+    /// transmitted before [2^-16 bit/s x ps].
     fn lose(&mut self, slot: u32, path: &Path, (sent, rate): (u128, u64), (at, lead): (Instant, Span)) {
         let chunk = self.active[slot as usize].chunk;
         let number = self.jobs.chunk(chunk).queue_pair;
@@ -232,7 +232,7 @@ impl Run<'_> {
         }
     }
 
-    /// A burst as it is sent at a rate.
+    /// The packets of a burst sent at a rate.
     fn train_of(&self, slot: u32, path: &Path, rate: u64) -> Train {
         let Active { chunk, pace, .. } = self.active[slot as usize];
         let burst = self.failing.as_deref().map(|failing| failing.bursts[slot as usize]).unwrap_or_default();
@@ -265,8 +265,8 @@ impl Run<'_> {
         }
     }
 
-    /// So many packets more are posted on a queue pair: if it waits for a timeout, they may tell what is missing
-    /// sooner.
+    /// Handles the post of `packets` more on a queue pair: if it waits for a timeout, they may reveal the
+    /// missing ones earlier.
     pub(super) fn posted(&mut self, queue_pair: u32, packets: u64, now: Instant) {
         let Some(failing) = self.failing.as_deref_mut() else { return };
         let Some(stuck) = failing.stuck.get_mut(&queue_pair) else { return };
@@ -281,7 +281,7 @@ impl Run<'_> {
         }
     }
 
-    /// Acknowledgements of a flow are lost from now on.
+    /// Handles the loss of the acknowledgements of a flow from now on.
     fn mute(&mut self, slot: u32, now: Instant, path: &Path) {
         let Some(fair) = self.sharing.fair() else { return };
         let (left, rate) = fair.progress(now, slot);
@@ -297,7 +297,7 @@ impl Run<'_> {
         }
     }
 
-    /// A flow goes no further for want of acknowledgements, unless it has ended or met a failure.
+    /// Stops a flow for lack of acknowledgements, unless it has ended or met a failure.
     pub(super) fn stalled(&mut self, slot: u32, now: Instant) {
         let waiting = self.failing.as_deref().and_then(|failing| failing.waiting.get(&slot));
         let Some(&(_, outcome)) = waiting.filter(|(at, _)| *at == now) else { return };
@@ -318,7 +318,7 @@ impl Run<'_> {
         self.wait(slot, now, outcome);
     }
 
-    /// A flow goes on, unless its way is still closed.
+    /// Resumes a flow, unless its path is still down.
     pub(super) fn resumed(&mut self, slot: u32, now: Instant) {
         let number = self.jobs.chunk(self.active[slot as usize].chunk).queue_pair;
         let Some(failing) = self.failing.as_deref_mut() else { return };
@@ -333,7 +333,7 @@ impl Run<'_> {
         self.launch(slot, now, false, wire_bytes);
     }
 
-    /// A burst enters the network, if its way is open.
+    /// Starts a burst in the network, if its path is up.
     pub(super) fn launch(&mut self, slot: u32, now: Instant, is_paced: bool, wire_bytes: u64) {
         let chunk = self.active[slot as usize].chunk;
         let mut path = std::mem::take(&mut self.path);
@@ -362,7 +362,7 @@ impl Run<'_> {
         self.path = path;
     }
 
-    /// What becomes of a burst whose last bit has left: whether its last packets meet a failure.
+    /// Whether the last packets of a burst, whose last bit has left, meet a failure; if so, handles it.
     pub(super) fn meets_failure(&mut self, slot: u32, now: Instant) -> bool {
         let Some(failing) = self.failing.as_deref_mut() else { return false };
         failing.waiting.remove(&slot);
@@ -371,7 +371,7 @@ impl Run<'_> {
         let path = self.paths.of(&self.jobs, chunk);
         let frame = self.paths.frames.full_frames(1);
         let Some((at, lead)) = self.paths.network.meets(&path.legs, now, frame) else { return false };
-        // It was as fast as it was on average.
+        // Its average rate is used.
         let all = of_bytes(burst.wire_bytes);
         let rate = u64::try_from(all / u128::from(now.since(burst.begun).0.max(1))).unwrap_or(u64::MAX);
         let late = now.since(Instant(at.0.saturating_sub(lead.0)).min(now));
@@ -380,7 +380,7 @@ impl Run<'_> {
         true
     }
 
-    /// When what is delivered at a time is acknowledged; none if the queue pair fails before.
+    /// When data delivered at `delivered` are acknowledged; `None` if the queue pair fails before.
     pub(super) fn acknowledged_at(&mut self, slot: u32, delivered: Instant, idle: &Idle) -> Option<Instant> {
         let at = delivered + idle.back;
         let Some(failing) = self.failing.as_deref() else { return Some(at) };
@@ -404,7 +404,7 @@ impl Run<'_> {
             let closed = |time: &&Instant| self.paths.opens(&path, None, **time) != Some(**time);
             past.take_while(closed).last().copied()
         });
-        // Those before the one that was on its way got through.
+        // Acknowledgements before the one in flight got through.
         let before = if lost_since.is_none() && met.is_some() { delivered } else { burst.begun };
         let since = lost_since.unwrap_or(before).max(burst.begun);
         let Some(failing) = self.failing.as_deref_mut() else { return Some(at) };
@@ -420,7 +420,7 @@ impl Run<'_> {
         acknowledged
     }
 
-    /// An acknowledgement tells of all that the queue pair sent before.
+    /// An acknowledgement also covers everything that the queue pair sent before.
     fn acknowledge_before(&mut self, queue_pair: u32, at: Instant) {
         let Some(failing) = self.failing.as_deref_mut() else { return };
         for slot in failing.late_of.remove(&queue_pair).unwrap_or_default() {
@@ -433,12 +433,12 @@ impl Run<'_> {
         }
     }
 
-    /// Whether a chunk has ended otherwise than was said.
+    /// Whether a chunk has already ended at a time other than planned.
     pub(super) fn has_ended(&self, chunk: u32) -> bool {
         self.failing.as_deref().is_some_and(|failing| failing.ended[chunk as usize])
     }
 
-    /// The queue pair of a chunk has used up its retries: nothing of it goes on.
+    /// Handles a queue pair that has used up its retries: nothing of it continues.
     pub(super) fn failed(&mut self, chunk: u32, now: Instant) {
         if self.has_ended(chunk) {
             return;
@@ -465,7 +465,7 @@ impl Run<'_> {
         chunks.into_iter().for_each(|chunk| self.fail_chunk(chunk, now));
     }
 
-    /// A chunk of a failed queue pair.
+    /// Records a chunk of a failed queue pair.
     pub(super) fn fail_chunk(&mut self, chunk: u32, now: Instant) {
         let is_new = self.failing.as_deref_mut().is_some_and(|failing| failing.failed.insert(chunk));
         let state = &mut self.states[self.jobs.job_of(chunk) as usize];
@@ -476,7 +476,7 @@ impl Run<'_> {
         }
     }
 
-    /// Rows of what never ended, and what happened when.
+    /// Adds rows of chunks that never ended; returns all events in order of time.
     pub(super) fn finish_failures(&mut self, end: Instant) -> Vec<EventRow> {
         let Some(failing) = self.failing.take() else { return Vec::new() };
         if !failing.failed.is_empty() {
@@ -501,7 +501,7 @@ impl Run<'_> {
     }
 }
 
-/// A time that others have as well, not before `at`, on which it was decided at `now`.
+/// A time not before `at`, rounded so that flows decided at `now` coincide.
 fn together(now: Instant, at: Instant) -> Instant {
     let step = (at.since(now).0 / PARTS + 1).next_power_of_two();
     Instant(at.0.next_multiple_of((step / 2).max(1)))

@@ -1,4 +1,4 @@
-//! Links that fail under one transfer, against closed forms.
+//! Link failures during one transfer, compared with closed forms.
 
 use super::run;
 use crate::rows::FlowSummary;
@@ -34,7 +34,7 @@ impl Observer<Progress> for Told {
     }
 }
 
-/// Two leaves of two hosts each, over that many spines; host 0 sends so many frames to host 2.
+/// Two leaves of two hosts each, over `spines` spines; host 0 sends `frames` frames to host 2.
 fn one_flow(spines: u32, frames: u64) -> RunSpec {
     let mut spec: RunSpec = serde_json::from_str(include_str!("../relay/ring.json")).expect("it is a spec");
     let TopologySpec::FatTree { host_link, .. } = &spec.fabric.topology else { panic!("it is a fat tree") };
@@ -73,7 +73,7 @@ fn with(spec: &RunSpec, failures: Vec<FailureSpec>) -> (FlowSummary, Told) {
     (summary, told)
 }
 
-/// Which of two spines the flow crosses, seen from what a failure that lasts does to it, and the other one.
+/// The spine that the flow crosses, found by the effect of a permanent failure, and the other one.
 fn spines(spec: &RunSpec) -> [&'static str; 2] {
     let plain = with(spec, Vec::new()).0.end_ps;
     let is_on = |spine: &str| with(spec, vec![down(AT, &format!("leaf0-{spine}"))]).0.end_ps > plain;
@@ -90,7 +90,7 @@ fn go_back_n_goes_on_a_round_trip_after_routes_have_converged() {
     let [spine, _] = spines(&spec);
     let plain = with(&spec, Vec::new()).0.end_ps;
     let (summary, told) = with(&spec, vec![down(AT, &format!("leaf0-{spine}"))]);
-    // What was sent until then was sent for nothing, and so was what followed until the NAK was there.
+    // Everything sent until then, and until the NAK arrived, was sent in vain.
     let (least, round_trip) = (plain + CONVERGENCE, 2 * (2 * 400_000 + 3 * 500_000 + 4 * 15_000));
     let most = least + round_trip + 10 * FRAME_PS;
     assert!((least..=most).contains(&summary.end_ps), "{} in {least} to {most}", summary.end_ps);
@@ -118,7 +118,8 @@ fn what_was_sent_whole_waits_for_a_timeout() {
         let [spine, _] = spines(&one_flow(2, 4_000));
         let (at, last) = (40_000_000, 40_000_000 + 500_000_000);
         let (summary, _) = with(&spec, vec![down(at, &format!("leaf0-{spine}"))]);
-        // The last acknowledgement comes within a round trip, and the frames left take no longer than all.
+        // The last acknowledgement arrives within a round trip, and the remaining frames take no longer than
+        // all.
         let (least, most) = (last, last + 600 * FRAME_PS + 20_000_000);
         assert!((least..=most).contains(&summary.end_ps), "{} in {least} to {most}", summary.end_ps);
     }
@@ -167,7 +168,7 @@ fn acknowledgements_that_are_lost_cost_a_timeout_at_the_end_alone() {
     let spec = one_flow(1, 1_000);
     let (plain, told) = with(&spec, Vec::new());
     let delivered = told.chunks[0].delivered_ps.expect("it is complete");
-    // The cable to the spine goes down when data are past it and their acknowledgement is not.
+    // The cable to the spine fails when data have passed it and their acknowledgement has not.
     let (at, up_at) = (delivered + 400_000, delivered + 10_000_000);
     let (summary, told) = with(&spec, vec![down(at, "leaf0-spine0"), up(up_at, "leaf0-spine0")]);
     assert_eq!(told.chunks[0].delivered_ps, Some(delivered));

@@ -1,4 +1,4 @@
-//! Carries a spec out: posts what may start, moves on from event to event, hands rows out.
+//! Event loop of a run: posts transfers that may start, processes events, passes rows to the observer.
 
 mod failing;
 #[cfg(test)]
@@ -22,10 +22,10 @@ use spec::{ChunksObserved, JobSpec, RunSpec, RunStatus, SpecError};
 use std::collections::HashMap;
 use units::{Instant, Rate, Span, TransferId};
 
-/// So many queue pairs are kept, whether or not they are idle.
+/// Number of queue pairs that are retained even if idle.
 const CONNECTIONS_MIN: usize = 1_024;
 
-/// A chunk that was posted and is not acknowledged, in few bytes, as there may be very many.
+/// A posted, unacknowledged chunk. Compact, since there may be very many.
 #[derive(Clone, Copy)]
 struct Active {
     posted: Instant,
@@ -33,23 +33,23 @@ struct Active {
     pace: Pace,
 }
 
-/// What a chunk takes on an idle path, and whether this is the last of its bursts.
+/// Number of the times of a chunk on an idle path, and whether this is its last burst.
 #[derive(Clone, Copy)]
 struct Pace(u32);
 
 impl Pace {
     /// It does not enter the network.
     const COPIED: Self = Self(u32::MAX);
-    /// Set of a burst that others follow.
+    /// Set for a burst that others follow.
     const MORE: u32 = 1 << 31;
-    /// The number of what is not known yet.
+    /// The number is not known yet.
     const UNKNOWN: u32 = Self::MORE - 2;
 
     const fn unknown(is_last: bool) -> Self {
         Self(if is_last { Self::UNKNOWN } else { Self::UNKNOWN | Self::MORE })
     }
 
-    /// The same with the number of [`Paths::idle`].
+    /// Sets the number of [`Paths::idle`].
     fn known(self, number: u32) -> Self {
         assert!(number < Self::UNKNOWN, "kinds of paths are few");
         Self(self.0 & Self::MORE | number)
@@ -59,25 +59,25 @@ impl Pace {
         self.0 & Self::MORE == 0
     }
 
-    /// None of what was never in the network.
+    /// `None` for a copy, and as long as the number is unknown.
     fn idle_if_known(self, paths: &Paths) -> Option<&Idle> {
         let number = self.0 & !Self::MORE;
         (self.0 != Self::COPIED.0 && number != Self::UNKNOWN).then(|| paths.idle(number))
     }
 
-    /// None of what is copied.
+    /// `None` for a copy.
     fn idle(self, paths: &Paths) -> Option<&Idle> {
         (self.0 != Self::COPIED.0).then(|| paths.idle(self.0 & !Self::MORE))
     }
 }
 
-/// What goes out of a chunk at a time, if it is not all of it.
+/// A part of a chunk that is sent at once.
 #[derive(Clone, Copy)]
 struct Burst {
     packets: u64,
-    /// Nothing is left of the chunk behind it.
+    /// Nothing of the chunk is left after it.
     is_last: bool,
-    /// At the rate of the window, as it follows others.
+    /// Sent at the rate of the window, since it follows others.
     is_paced: bool,
 }
 
@@ -88,25 +88,25 @@ struct Run<'a> {
     sharing: Sharing,
     active: Vec<Active>,
     free: Vec<u32>,
-    /// Queue pairs that have to send, or had not long ago, by number.
+    /// Queue pairs with data to send now or recently, by number.
     connections: HashMap<u32, Connection>,
-    /// How many there may be before those that are idle are forgotten.
+    /// Number of them above which idle ones are removed.
     connections_max: usize,
     states: Vec<JobState>,
-    /// None if nothing fails.
+    /// `None` if nothing fails.
     failing: Option<Box<Failing>>,
     events: Events,
     recorder: Recorder,
-    /// Since the last look.
+    /// Since the last progress check.
     delivered_bytes: u64,
-    /// The way of the chunk that is sent.
+    /// Path of the chunk being sent.
     path: Path,
 }
 
-/// Carries `spec` out, handing tables and progress to `observer`.
+/// Runs `spec`, passing tables and progress to `observer`.
 ///
 /// # Errors
-/// When the spec cannot be carried out, the model does not cover it, or the observer asks to stop.
+/// When the spec cannot be run, the model does not cover it, or the observer requests a stop.
 pub fn run(spec: &RunSpec, observer: &mut dyn Observer<Progress>) -> Result<FlowSummary, RunError> {
     let mut paths = paths_of(spec)?;
     let relays = Relays::find(spec, &mut paths);
@@ -121,7 +121,7 @@ pub fn run(spec: &RunSpec, observer: &mut dyn Observer<Progress>) -> Result<Flow
     by_events(spec, paths, jobs, observer)
 }
 
-/// The same, event by event.
+/// Runs a spec event by event.
 pub(crate) fn by_events(
     spec: &RunSpec,
     paths: Paths,
@@ -156,7 +156,7 @@ impl<'a> Run<'a> {
         })
     }
 
-    /// Offers what waits for nothing.
+    /// Offers all transfers without dependencies.
     fn start(&mut self) {
         self.await_failures();
         for (index, job) in self.spec.jobs.iter().enumerate() {
@@ -214,7 +214,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// A transfer may start: it is posted once its rank has done its work for it.
+    /// Handles a transfer that may start: it is posted once its rank has done its work for it.
     fn offer(&mut self, job: u32, transfer: u32, now: Instant) {
         let spec = &self.spec.jobs[job as usize];
         let mut at = now + Span(spec.step_overhead_ps);
@@ -227,7 +227,7 @@ impl<'a> Run<'a> {
         self.events.push(at, Kind::Post, transfer, job);
     }
 
-    /// All parts of a transfer are posted.
+    /// Posts all parts of a transfer.
     fn post(&mut self, transfer: u32, job: u32, now: Instant) {
         let first = self.jobs.first_chunk(job as usize) + transfer * self.jobs.parts;
         for chunk in first..first + self.jobs.parts {
@@ -260,7 +260,7 @@ impl<'a> Run<'a> {
         slot
     }
 
-    /// Ranks of one host copy in shared memory, one message after the other.
+    /// Copies between ranks of one host in shared memory, one message after the other.
     fn copy(&mut self, slot: u32, pair: &QueuePair, now: Instant) {
         let memory = self.spec.fabric.shared_memory;
         let chunk = self.active[slot as usize].chunk;
@@ -272,7 +272,7 @@ impl<'a> Run<'a> {
         self.events.push(at, Kind::Delivered, chunk, slot);
     }
 
-    /// A queue pair sends what its window has room for.
+    /// Sends the packets of a queue pair that its window has room for.
     fn send_next(&mut self, number: u32, now: Instant) {
         let Some(connection) = self.connections.get_mut(&number) else { return };
         let (paths, jobs, active) = (&self.paths, &self.jobs, &self.active);
@@ -292,8 +292,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Packets of a chunk go out, all of them unless it is said how many, and at the rate of the window where
-    /// they follow others.
+    /// Sends packets of a chunk: all of them, or `burst`, at the rate of the window if they follow others.
     fn send(&mut self, slot: u32, now: Instant, burst: Option<Burst>) {
         let Active { chunk, ref mut pace, .. } = self.active[slot as usize];
         *pace = Pace::unknown(burst.is_none_or(|burst| burst.is_last));
@@ -319,7 +318,7 @@ impl<'a> Run<'a> {
         self.sharing.begin_fair((now, slot), &self.path, idle, wire_bytes, &self.paths.network);
     }
 
-    /// What the chunk of a burst that is through takes on an idle path.
+    /// Times on an idle path for the chunk of a burst that has passed all queues.
     fn idle_of(&mut self, slot: u32) -> Idle {
         let Active { chunk, ref mut pace, .. } = self.active[slot as usize];
         if let Some(path) = self.sharing.path() {
@@ -353,7 +352,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// The last bit of a burst is past all that holds it back.
+    /// Handles a burst whose last bit has passed everything that limits it.
     fn through(&mut self, now: Instant, slot: u32) {
         let idle = self.idle_of(slot);
         let tail = idle.tail;
@@ -373,7 +372,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// The last bit of a burst has left its sender: what follows on its queue pair may go.
+    /// Handles a burst whose last bit has left its sender: the next one of its queue pair may be sent.
     fn sent(&mut self, now: Instant, chunk: u32) {
         let pair = self.jobs.chunk(chunk).queue_pair;
         let Some(connection) = self.connections.get_mut(&pair) else { return };
@@ -416,7 +415,7 @@ impl<'a> Run<'a> {
         self.events.push(process.busy_until, Kind::TakenIn, place.transfer.0, place.job);
     }
 
-    /// A transfer is there for its receiver: what waits for it may start.
+    /// Handles a transfer that its receiver has processed: dependent transfers may start.
     fn taken_in(&mut self, job: u32, transfer: u32, now: Instant) {
         let (schedule, state) = (&self.jobs.schedules[job as usize], &mut self.states[job as usize]);
         let after = schedule.successors(TransferId(transfer)).map(|id| id.0);

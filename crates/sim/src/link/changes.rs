@@ -1,11 +1,10 @@
-//! What happens to one direction of a link in the course of a run: it goes down and up again, changes its
-//! rate, and corrupts frames.
+//! State of one direction of a link over a run: it goes down and up, changes its rate, and corrupts frames.
 //!
-//! All of it is known from the spec, so whoever sends a frame can tell whether it will get through: it is
-//! lost if the link is down at any time between its first bit in and its last bit out. A frame keeps the rate
-//! at which it began. Leaves out that a cut-through switch passes on the head of a frame that is then cut
-//! off, and that a link which goes down ends the pauses of its ports at once; here they run out. InfiniBand
-//! links change nothing.
+//! All changes are known from the spec, so the sender of a frame can determine whether it arrives: it is lost
+//! if the link is down at any time between its first bit in and its last bit out. A frame retains the rate at
+//! which it started. Leaves out that a cut-through switch forwards the head of a frame that is then cut off,
+//! and that a link that goes down ends the pauses of its ports immediately; here they expire. InfiniBand
+//! links have no changes.
 
 use crate::link::Dropped;
 use crate::link::egress::occupied;
@@ -23,27 +22,27 @@ pub(crate) struct LinkChange {
     pub(crate) errors: Option<ErrorRate>,
 }
 
-/// A link with changes to come.
+/// A link with future changes.
 #[derive(Clone, Debug)]
 pub(crate) struct LinkPlan<'a> {
     /// In order of time.
     pub(crate) changes: &'a [LinkChange],
     pub(crate) rate: Rate,
-    /// From the port to the link.
+    /// Time from the port to the link.
     pub(crate) lead: Span,
     /// Propagation delay.
     pub(crate) delay: Span,
-    /// Draws which frames are corrupted.
+    /// Random stream of frame corruption.
     pub(crate) stream: Stream,
 }
 
-/// The changes of a link, as the port at one end sees them.
+/// The changes of a link from the view of the port at one end.
 #[derive(Clone, Debug)]
 pub(crate) struct LinkChanges {
-    /// In order of time, which is that of the port: when a frame is on the link that the port begins to send
-    /// now.
+    /// In order of time. Times are those of the port: a frame that it starts to send then is affected when it
+    /// is on the link.
     changes: Vec<LinkChange>,
-    /// The first that is to come.
+    /// Index of the next change.
     next: usize,
     is_up: bool,
     rate: Rate,
@@ -52,12 +51,12 @@ pub(crate) struct LinkChanges {
     errors: LinkErrors,
     lost: Dropped,
     corrupted: Dropped,
-    /// Pauses that were lost or corrupted.
+    /// Pause frames lost or corrupted.
     pauses: Dropped,
     before: Carried,
 }
 
-/// What a port had sent when the rate of its link last changed.
+/// Totals of a port at the last rate change of its link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Carried {
     pub(crate) busy: Span,
@@ -85,8 +84,8 @@ impl LinkChanges {
         }
     }
 
-    /// Takes in what has happened by `now`, when the port has sent so many frames and bytes. Returns the
-    /// present rate.
+    /// Applies the changes until `now`, when the port has sent `frames` frames and `bytes` bytes. Returns the
+    /// current rate.
     pub(crate) fn catch_up(&mut self, now: Instant, framing: Framing, frames: u64, bytes: u64) -> Rate {
         let rate_before = self.rate;
         while let Some(change) = self.changes.get(self.next).filter(|change| change.at <= now) {
@@ -103,8 +102,8 @@ impl LinkChanges {
         self.rate
     }
 
-    /// Whether a frame reaches the other end unharmed that the port sends from now, caught up with, to `end`;
-    /// it is counted if not.
+    /// Whether a frame sent from now (the time of the last [`Self::catch_up`]) to `end` reaches the other end
+    /// intact; counts it if not.
     pub(crate) fn carries(&mut self, packet: &Packet, end: Instant) -> bool {
         let cause = if !self.is_up_until(end) {
             &mut self.lost
@@ -113,41 +112,41 @@ impl LinkChanges {
         } else {
             return true;
         };
-        // Pauses are no frames of anybody.
+        // Pause frames do not count as frames of a flow.
         let count = if packet.is_link_control() { &mut self.pauses } else { cause };
         count.count(packet);
         false
     }
 
-    /// Whether the link is up for as long as a frame is on it that the port sends from now to `end`.
+    /// Whether the link is up while a frame sent from now to `end` is on it.
     fn is_up_until(&self, end: Instant) -> bool {
         let out = end + self.delay;
         let mut coming = self.changes[self.next..].iter().take_while(|change| change.at < out);
         self.is_up && coming.all(|change| change.is_up)
     }
 
-    /// Frames that were lost while the link was down, without pauses.
+    /// Frames lost while the link was down, without pause frames.
     pub(crate) const fn lost(&self) -> Dropped {
         self.lost
     }
 
-    /// Frames that were corrupted, without pauses.
+    /// Frames corrupted, without pause frames.
     pub(crate) const fn corrupted(&self) -> Dropped {
         self.corrupted
     }
 
-    /// Everything that did not get through.
+    /// All frames that did not arrive.
     pub(crate) fn missing(&self) -> Dropped {
         [self.lost, self.corrupted, self.pauses].into_iter().sum()
     }
 
-    /// What the port had sent when the rate last changed.
+    /// Totals of the port at the last rate change.
     pub(crate) const fn before(&self) -> Carried {
         self.before
     }
 
-    /// See [`Cycle`]. The port is caught up with. Nothing is skipped that could have a frame on the link at
-    /// the next change.
+    /// See [`Cycle`]. Requires [`Self::catch_up`]. Fast-forward stops before any frame could be on the link
+    /// at the next change.
     pub(crate) fn visit(&mut self, cycle: &mut Cycle) {
         let Self { changes, next, is_up: _, rate, delay, errors, lost, corrupted, pauses, before: _ } = self;
         cycle.same(*next as u64);
@@ -191,7 +190,7 @@ mod tests {
     #[test]
     fn a_frame_is_lost_if_the_link_is_down_while_any_of_it_is_on_the_way() {
         let outage = [change(1_000, false, RATE), change(1_300, true, RATE)];
-        // What a port begins at 800 is on the link from 810 and, sent by 890, out of it at 1,000.
+        // A frame that starts at 800 is on the link from 810 and, sent by 890, out of it at 1,000.
         assert!(is_up(&outage, 800, 890));
         assert!(!is_up(&outage, 800, 891));
         assert!(!is_up(&outage, 1_289, 1_400), "it began while the link was down");

@@ -1,31 +1,30 @@
 //! Credit-based flow control of an InfiniBand link, at one of its ends. IBTA vol. 1, 7.9.
 //!
-//! Models, for each virtual lane, the sender that spends credits in blocks of 64 bytes and sends nothing
-//! without, and the receiver with a buffer of its own, which a packet leaves when its last bit has left the
-//! node (at a host, when the host takes it out). Credits are granted by flow control packets with FCTBS and
-//! FCCL, 12 bits each, that go ahead of data, take their time on the link and are acted on like any frame; at
-//! most one for each lane in the update interval, and only when there is something new to grant. A virtual
-//! lane is a priority.
+//! Models, for each virtual lane, a sender that spends credits in blocks of 64 bytes and sends nothing
+//! without them, and a receiver with a separate buffer, which a packet leaves when its last bit has left the
+//! node (at a host, when the host drains it). Credits are granted by flow control packets with FCTBS and
+//! FCCL, 12 bits each, which precede data, occupy the link and are processed like any frame; at most one for
+//! each lane per update interval, and only if there are new credits to grant. A virtual lane is a priority.
 //!
-//! Leaves out: the packets that bring a link up (it begins with the whole buffer granted), packets that
-//! repeat what was granted before (8 bytes in 65,536 symbol times), and loss: a link with flow control never
-//! fails here.
+//! Leaves out: the packets that bring a link up (it starts with the whole buffer granted), packets that
+//! repeat earlier grants (8 bytes in 65,536 symbol times), and loss: a link with flow control never fails
+//! here.
 
 use crate::link::pause::PauseState;
 use crate::packet::{Packet, Priority};
 use units::{Cycle, Instant, Span};
 use wire::flow_control::{BLOCK_BYTES, BlockCount};
 
-/// How the credits of a link are set up; both ends have the same buffer.
+/// Credit settings of a link; both ends have the same buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct CreditPlan {
     /// Receive buffer of each virtual lane [blocks], at most 2048.
     pub(crate) buffer_blocks: u16,
-    /// Time between two flow control packets of a lane at the least.
+    /// Minimum time between two flow control packets of a lane.
     pub(crate) interval: Span,
 }
 
-/// Blocks that a packet takes.
+/// Blocks of a packet.
 #[inline]
 pub(crate) const fn blocks(frame_bytes: u32) -> u16 {
     frame_bytes.div_ceil(BLOCK_BYTES) as u16
@@ -34,14 +33,14 @@ pub(crate) const fn blocks(frame_bytes: u32) -> u16 {
 /// One virtual lane. Totals count blocks since the start.
 #[derive(Clone, Copy, Debug)]
 struct Lane {
-    /// Sent, and what may have been sent in all.
+    /// Sent, and limit of the total that may be sent.
     sent: u64,
     limit: u64,
-    /// Received, left the buffer again, and of these what the other end was told of.
+    /// Received, removed from the buffer, and of the removed those reported to the other end.
     received: u64,
     freed: u64,
     granted: u64,
-    /// When the next flow control packet may be sent.
+    /// Earliest time of the next flow control packet.
     next_update: Instant,
 }
 
@@ -50,7 +49,7 @@ struct Lane {
 pub(crate) struct Credits {
     plan: CreditPlan,
     lanes: [Lane; Priority::COUNT],
-    /// Bit `p` is set while there is something new to grant on lane `p`.
+    /// Bit `p` is set while there are new credits to grant on lane `p`.
     ungranted: u8,
     packets_sent: u64,
     packets_received: u64,
@@ -90,19 +89,19 @@ impl Credits {
         lane.sent + blocks(frame_bytes) as u64 <= lane.limit
     }
 
-    /// Spends the credits for a frame that is sent.
+    /// Spends the credits for a frame to send.
     ///
     /// # Panics
-    /// When there are none: a bug of the simulator.
+    /// If there are not enough: a bug of the simulator.
     pub(crate) fn spend(&mut self, packet: &Packet) {
         assert!(self.allow(packet.priority(), packet.frame_bytes()), "a packet was sent without credit");
         self.lane(packet.priority()).sent += u64::from(blocks(packet.frame_bytes()));
     }
 
-    /// Takes a frame into the receive buffer.
+    /// Adds a frame to the receive buffer.
     ///
     /// # Panics
-    /// When there is no room for it, which its sender's credits rule out.
+    /// If the buffer is full, which the credits of the sender exclude.
     pub(crate) fn take_in(&mut self, packet: &Packet) {
         let room = u64::from(self.plan.buffer_blocks);
         let lane = self.lane(packet.priority());
@@ -124,13 +123,13 @@ impl Credits {
         lane.received > lane.freed
     }
 
-    /// When a flow control packet is due; never if there is nothing new to grant.
+    /// Time at which a flow control packet is due; never if there are no new credits to grant.
     pub(crate) fn update_due(&self) -> Instant {
         let waiting = self.lanes.iter().enumerate().filter(|(lane, _)| self.ungranted >> lane & 1 == 1);
         waiting.map(|(_, lane)| lane.next_update).min().unwrap_or(Instant::NEVER)
     }
 
-    /// The flow control packet to send at `now`, if one is due: of the lowest lane.
+    /// The flow control packet to send at `now`, if one is due: that of the lowest lane.
     pub(crate) fn next_update(&mut self, now: Instant) -> Option<Packet> {
         if self.ungranted == 0 {
             return None;
@@ -146,15 +145,15 @@ impl Credits {
         let lane = self.lane(priority);
         lane.granted = lane.freed;
         lane.next_update = now + interval;
-        // IBTA vol. 1, 7.9.4.4.2: blocks received and room for more; what was received and has not left takes
-        // some.
+        // IBTA vol. 1, 7.9.4.4.2: blocks received plus free blocks; received blocks still in the buffer
+        // reduce the latter.
         Some(Packet::credit(priority, BlockCount::of(lane.sent), BlockCount::of(lane.granted + room)))
     }
 
-    /// Acts on a flow control packet.
+    /// Processes a flow control packet.
     ///
     /// # Panics
-    /// When frames that it counts never arrived: a bug of the simulator.
+    /// If frames that it counts never arrived: a bug of the simulator.
     pub(crate) fn receive(&mut self, packet: &Packet) {
         let (total_sent, limit) = packet.credit_counts();
         self.packets_received += 1;
@@ -166,14 +165,14 @@ impl Credits {
         debug_assert!(lane.limit - lane.sent <= u64::from(buffer_blocks), "more was granted than there is");
     }
 
-    /// See [`Cycle`]. What two ends know of each other would have to be compared; nothing is skipped instead.
+    /// See [`Cycle`]. The counts of both ends would have to be compared; instead, nothing is skipped.
     pub(crate) const fn visit(&mut self, cycle: &mut Cycle) {
         let Self { plan: _, lanes: _, ungranted: _, packets_sent: _, packets_received: _ } = self;
         cycle.never_repeats();
     }
 }
 
-/// Holds `priority` back from `since` on, or no longer, by whether its next frame has credit at `now`.
+/// Blocks `priority` from `since` on if its next frame has no credit at `now`; otherwise unblocks it.
 pub(crate) fn hold_without_credit(
     credits: &Credits,
     pause: &mut PauseState,
@@ -241,8 +240,8 @@ mod tests {
     }
 
     proptest! {
-        /// Two ends of a link with packets and grants on their way for any time: what was sent and has not
-        /// been freed never exceeds the buffer, and in the end everything is granted again.
+        /// Two ends of a link with any delay of packets and grants: blocks sent and not freed never exceed
+        /// the buffer, and in the end everything is granted again.
         #[test]
         fn sent_less_freed_never_exceeds_the_buffer(
             buffer_blocks in 65_u16..=2048,

@@ -1,12 +1,12 @@
-//! Response times of PFC: what takes effect a fixed time after it was decided, in order.
+//! Response times of PFC: a queue of actions that take effect after a fixed delay, in order.
 //!
-//! A switch or NIC sends a pause frame some time after a threshold was crossed, and acts on one that it
-//! receives some time after that would be taken in as a frame of data.
+//! A switch or NIC sends a pause frame some time after a threshold was crossed, and applies a received one
+//! some time after it would have received a data frame.
 
 use std::collections::VecDeque;
 use units::{Cycle, Instant, Span};
 
-/// A queue whose items are all due the same time after they are put in.
+/// A queue with a fixed delay from insertion to the due time of each item.
 #[derive(Clone, Debug)]
 pub(crate) struct Delayed<T> {
     delay: Span,
@@ -18,7 +18,7 @@ impl<T> Delayed<T> {
         Self { delay, items: VecDeque::new() }
     }
 
-    /// Puts `item` in at `now`; returns it if it is due at once.
+    /// Adds `item` at `now`; returns it if it is due immediately.
     pub(crate) fn push(&mut self, now: Instant, item: T) -> Option<T> {
         if self.delay == Span::ZERO {
             return Some(item);
@@ -27,22 +27,22 @@ impl<T> Delayed<T> {
         None
     }
 
-    /// How many are not due.
+    /// Number of items that are not due.
     pub(crate) fn len(&self) -> usize {
         self.items.len()
     }
 
-    /// When the first is due; never if there is none.
+    /// Due time of the first item; never if there is none.
     pub(crate) fn next_due(&self) -> Instant {
         self.items.front().map_or(Instant::NEVER, |&(at, _)| at)
     }
 
-    /// When the last is due; never if there is none.
+    /// Due time of the last item; never if there is none.
     pub(crate) fn last_due(&self) -> Instant {
         self.items.back().map_or(Instant::NEVER, |&(at, _)| at)
     }
 
-    /// Takes out the first if it is due by `now`.
+    /// Removes the first item if it is due by `now`.
     pub(crate) fn pop_due(&mut self, now: Instant) -> Option<T> {
         if self.next_due() > now { None } else { self.items.pop_front().map(|(_, item)| item) }
     }

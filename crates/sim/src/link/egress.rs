@@ -9,38 +9,38 @@ use std::sync::Arc;
 use units::{ByteTime, Cycle, Instant, Rate, Span};
 use wire::Framing;
 
-/// The next node acts on whole frames only.
+/// The next node processes whole frames only.
 pub(crate) const WHOLE_FRAME: u16 = u16::MAX;
 
-/// Where a port's frames go and how long they take.
+/// Link of a port: destination, rate and latency of its frames.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wire {
     /// The inbox at the other end.
     pub(crate) to: Destination,
     /// Line rate.
     pub(crate) rate: Rate,
-    /// After so many byte times enough of a frame is through for the next node to act; [`WHOLE_FRAME`] if it
-    /// waits for the last bit.
+    /// Number of leading bytes after which the next node processes a frame; [`WHOLE_FRAME`] if it waits for
+    /// the last bit.
     pub(crate) head_bytes: u16,
-    /// What packets are wrapped in.
+    /// Encapsulation of packets.
     pub(crate) framing: Framing,
-    /// From then on to the moment the next node acts: what the sender's pipeline adds
-    /// behind its scheduler, propagation, and the receiver's fixed latency.
+    /// Time from then until the next node processes the frame: the sender's pipeline behind its scheduler,
+    /// propagation, and the receiver's fixed latency.
     pub(crate) latency: Span,
 }
 
-/// What a port knows of its link besides where it leads.
+/// Parameters of a port's link other than its destination.
 #[derive(Clone, Debug)]
 pub(crate) struct Link {
     byte_time: ByteTime,
-    /// From when enough of a frame is through to the moment the next node acts; unless that waits for the
-    /// last bit, from the start of the frame.
+    /// Time from the start of a frame (from its end, if the next node waits for the last bit) until the next
+    /// node processes it.
     delay: Span,
-    /// If the link fails, changes its rate or corrupts frames in the course of the run.
+    /// Present if the link fails, changes its rate or corrupts frames during the run.
     changes: Option<Box<LinkChanges>>,
     head_bytes: u16,
     framing: Framing,
-    /// What the link adds to each frame.
+    /// Overhead of each frame on the link.
     overhead_bytes: u8,
 }
 
@@ -57,7 +57,7 @@ impl Link {
         }
     }
 
-    /// Nothing will happen to the link, and it is like `other`.
+    /// Whether the link has no changes, and equals `other`.
     fn stays_like(&self, other: &Self) -> bool {
         let Self { byte_time, delay, changes, head_bytes, framing, overhead_bytes: _ } = self;
         let of_other = (other.byte_time, other.delay, other.head_bytes, other.framing);
@@ -66,13 +66,13 @@ impl Link {
             && (*byte_time, *delay, *head_bytes, *framing) == of_other
     }
 
-    /// When a frame that starts at `start` has left the port.
+    /// Time at which a frame that starts at `start` has left the port.
     #[inline]
     fn frame_end(&self, start: Instant, frame_bytes: u32) -> Instant {
         self.byte_time.frame_end(start, frame_bytes, self.overhead_bytes.into())
     }
 
-    /// Takes in what has happened to the link by `now`, when the port has sent so many frames and bytes.
+    /// Applies the changes of the link until `now`, when the port has sent `frames` frames and `bytes` bytes.
     fn catch_up(&mut self, now: Instant, frames: u64, bytes: u64) {
         let Some(changes) = &mut self.changes else { return };
         let byte_time = changes.catch_up(now, self.framing, frames, bytes).byte_time();
@@ -84,12 +84,12 @@ impl Link {
     }
 }
 
-/// Links that are alike, of which the ports of a switch share one: it stays in the nearest cache.
+/// Equal links of the ports of a switch, stored once: they stay in the first-level cache.
 #[derive(Debug, Default)]
 pub(crate) struct SharedLinks(Vec<Arc<Link>>);
 
 impl SharedLinks {
-    /// The link by `wire`, shared unless something happens to it.
+    /// The link for `wire`, shared unless it has changes.
     pub(crate) fn link(&mut self, wire: Wire, changes: Option<LinkChanges>) -> Arc<Link> {
         let link = Link::new(wire, changes);
         if let Some(known) = self.0.iter().find(|known| link.stays_like(known)) {
@@ -103,9 +103,9 @@ impl SharedLinks {
     }
 }
 
-/// A [`Link`] of a port's own, or one that it shares.
+/// Ownership of a [`Link`]: owned by a port, or shared.
 pub(crate) trait HoldLink: Borrow<Link> {
-    /// The link, to which something happens: nobody shares it.
+    /// Mutable access to a link with changes, which is never shared.
     fn changing(&mut self) -> &mut Link;
 }
 
@@ -126,10 +126,10 @@ impl HoldLink for Arc<Link> {
 #[repr(C)]
 pub(crate) struct Transmitter<L = Link> {
     link: L,
-    // Between the counters, so that they are not taken for a vector: putting one together takes more than two
+    // Placed between the counters to prevent vectorisation: assembling a vector takes longer than two
     // additions.
     frames: u64,
-    /// When the frame in transmission, its gap included, is through.
+    /// End of the frame in transmission, including its gap.
     free_at: Instant,
     bytes: u64,
 }
@@ -141,25 +141,25 @@ impl Transmitter {
 }
 
 impl<L: HoldLink> Transmitter<L> {
-    /// Nothing has been sent by `link`.
+    /// A transmitter on `link` that has sent nothing.
     pub(crate) const fn of(link: L) -> Self {
         Self { link, frames: 0, free_at: Instant::ZERO, bytes: 0 }
     }
 
-    /// When the next frame may start.
+    /// Time at which the next frame may start.
     #[inline]
     pub(crate) const fn free_at(&self) -> Instant {
         self.free_at
     }
 
-    /// When the frame of so many bytes started that is sent until the transmitter is free.
+    /// Start of the frame in transmission, of `frame_bytes` bytes.
     pub(crate) fn started(&self, frame_bytes: u32) -> Instant {
         let link = self.link();
         let span = link.byte_time.frame_span(frame_bytes, link.overhead_bytes.into());
         Instant(self.free_at.0.saturating_sub(span.0))
     }
 
-    /// The next frame, of which it is known that it waits, starts no sooner than `start`.
+    /// Delays the start of the next frame, which is already waiting, to `start` or later.
     pub(crate) fn wait_until(&mut self, start: Instant) {
         self.free_at = self.free_at.max(start);
     }
@@ -169,11 +169,11 @@ impl<L: HoldLink> Transmitter<L> {
         self.link.borrow()
     }
 
-    /// Sends `packet` from `start` on by `outlet`, where the link leads. The port must be free by then.
+    /// Sends `packet` from `start` on by `outlet`, the other end of the link. The port must be free by then.
     #[inline(always)]
     pub(crate) fn transmit(&mut self, packet: &Packet, start: Instant, outlet: &mut Outlet<'_, Packet>) {
         debug_assert!(start >= self.free_at, "a port sends one frame at a time");
-        // A copy is looked at: the packet itself need not be in memory.
+        // Inspects a copy: the packet itself need not be in memory.
         if self.link().changes.is_some() && !self.survives(*packet, start) {
             return;
         }
@@ -184,7 +184,7 @@ impl<L: HoldLink> Transmitter<L> {
         outlet.send_with(at, || packet.arriving(at));
     }
 
-    /// A frame is in transmission from `start` on.
+    /// Occupies the port with a frame from `start` on.
     #[inline(always)]
     fn occupy(&mut self, frame_bytes: u32, start: Instant) {
         self.free_at = self.link().frame_end(start, frame_bytes);
@@ -192,8 +192,8 @@ impl<L: HoldLink> Transmitter<L> {
         self.bytes += u64::from(frame_bytes);
     }
 
-    /// Sets the rate that the link has at `start`; whether a frame sent from then on reaches the other end
-    /// unharmed. If not, it was sent.
+    /// Applies the changes of the link until `start`; returns whether a frame sent from then on reaches the
+    /// other end intact. If not, it is counted as sent.
     #[cold]
     fn survives(&mut self, packet: Packet, start: Instant) -> bool {
         let link = self.link.changing();
@@ -206,17 +206,17 @@ impl<L: HoldLink> Transmitter<L> {
         survives
     }
 
-    /// Frames that were lost while the link was down, without pauses.
+    /// Frames lost while the link was down, without pause frames.
     pub(crate) fn lost(&self) -> Dropped {
         self.link().changes.as_ref().map_or_else(Dropped::default, |changes| changes.lost())
     }
 
-    /// Frames that the link corrupted, without pauses.
+    /// Frames corrupted by the link, without pause frames.
     pub(crate) fn corrupted(&self) -> Dropped {
         self.link().changes.as_ref().map_or_else(Dropped::default, |changes| changes.corrupted())
     }
 
-    /// Frames that did not reach the other end, pauses included.
+    /// Frames that did not reach the other end, including pause frames.
     pub(crate) fn missing(&self) -> Dropped {
         self.link().changes.as_ref().map_or_else(Dropped::default, |changes| changes.missing())
     }
@@ -226,7 +226,7 @@ impl<L: HoldLink> Transmitter<L> {
         self.link().byte_time
     }
 
-    /// What packets are wrapped in.
+    /// Encapsulation of packets.
     pub(crate) fn framing(&self) -> Framing {
         self.link().framing
     }
@@ -235,7 +235,7 @@ impl<L: HoldLink> Transmitter<L> {
     pub(crate) fn visit(&mut self, cycle: &mut Cycle) {
         if self.link().changes.is_some() {
             let link = self.link.changing();
-            // A frame that is sent keeps the rate at which it started.
+            // A frame in transmission retains the rate at which it started.
             if self.free_at <= cycle.now() {
                 link.catch_up(cycle.now(), self.frames, self.bytes);
             }
@@ -247,7 +247,7 @@ impl<L: HoldLink> Transmitter<L> {
         cycle.count(bytes);
     }
 
-    /// Something happens to the link in the course of the run.
+    /// The link has changes during the run.
     pub(crate) fn may_change(&self) -> bool {
         self.link().changes.is_some()
     }
@@ -262,24 +262,23 @@ impl<L: HoldLink> Transmitter<L> {
         self.bytes
     }
 
-    /// Time the link was occupied until `end`, preamble and gaps included.
+    /// Time for which the link was occupied until `end`, including preamble and gaps.
     pub(crate) fn busy(&self, end: Instant) -> Span {
         let Link { changes, byte_time, framing, .. } = self.link();
         let before = changes.as_ref().map_or_else(Carried::default, |changes| changes.before());
         let busy = before.busy
             + occupied(*byte_time, *framing, self.frames - before.frames, self.bytes - before.bytes);
-        // All frames together are rounded otherwise than each of them.
+        // The sum of all frames is rounded differently from each of them.
         Span(busy.0.saturating_sub(self.free_at.0.saturating_sub(end.0)))
     }
 }
 
-/// The time that frames occupy a link, preamble and gaps included.
+/// Time for which frames occupy a link, including preamble and gaps.
 pub(crate) const fn occupied(byte_time: ByteTime, framing: Framing, frames: u64, bytes: u64) -> Span {
     byte_time.span_of(bytes + frames * framing.link_overhead_bytes() as u64)
 }
 
-/// The time after which enough of a frame is through for the next node to act; none if it waits for the last
-/// bit.
+/// Time after which the next node processes a frame; zero if it waits for the last bit.
 fn head_span(byte_time: ByteTime, head_bytes: u16) -> Span {
     if head_bytes == WHOLE_FRAME { Span::ZERO } else { byte_time.frame_span(head_bytes.into(), 0) }
 }

@@ -1,24 +1,24 @@
-//! Frames that one direction of a link corrupts: each bit, or each frame, is hit by itself with a fixed
+//! Frame corruption on one direction of a link: each bit, or each frame, is hit independently with a fixed
 //! probability.
 //!
-//! How many bits (or frames) get through before the next hit is drawn at once: it is geometric, the whole
-//! part of an exponential variate over -ln(1 - p). So no draw is needed for a frame that gets through. A
-//! frame with a wrong bit fails its check sequence and is dropped where it arrives, whatever it is: payload,
+//! The number of bits (or frames) before the next hit is drawn in advance: it is geometric, the integer part
+//! of an exponential variate over -ln(1 - p). So no draw is needed for an intact frame. A frame with a wrong
+//! bit fails its check sequence and is dropped at its arrival, independent of its kind: payload,
 //! acknowledgement or pause. Leaves out bursts of errors, forward error correction, whose frames fail in
-//! groups, errors outside of the frame (preamble), and that a cut-through switch has passed the head of a
-//! corrupted frame on by the time it can tell.
+//! groups, errors outside of the frame (preamble), and that a cut-through switch has forwarded the head of a
+//! corrupted frame before it can detect the error.
 
 use paths::Corruption;
 use units::{Cycle, Stream};
 
-/// What is hit.
+/// Unit that is hit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Unit {
     Bits,
     Frames,
 }
 
-/// How often a link corrupts what it carries.
+/// Error rate of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ErrorRate {
     unit: Unit,
@@ -30,7 +30,7 @@ const BITS_SCALE: u128 = 1_000_000_000_000_000_000;
 const FRAMES_SCALE: u128 = 1_000_000;
 
 impl ErrorRate {
-    /// None if nothing is corrupted.
+    /// `None` if nothing is corrupted.
     pub(crate) fn of(corruption: Corruption) -> Option<Self> {
         match corruption {
             Corruption::Bits(errors_1e18) => Self::of_bits(errors_1e18),
@@ -38,12 +38,12 @@ impl ErrorRate {
         }
     }
 
-    /// For so many wrong bits of 10^18; none for 0.
+    /// Wrong bits per 10^18; `None` for 0.
     fn of_bits(errors_1e18: u64) -> Option<Self> {
         Self::new(Unit::Bits, u128::from(errors_1e18), BITS_SCALE)
     }
 
-    /// For so many lost frames of a million; none for 0.
+    /// Lost frames per million; `None` for 0.
     fn of_frames(lost_ppm: u32) -> Option<Self> {
         Self::new(Unit::Frames, u128::from(lost_ppm), FRAMES_SCALE)
     }
@@ -63,12 +63,12 @@ impl ErrorRate {
     }
 }
 
-/// Decides which frames of one direction of a link are corrupted.
+/// Determines which frames of one direction of a link are corrupted.
 #[derive(Clone, Debug)]
 pub(crate) struct LinkErrors {
     stream: Stream,
     rate: Option<ErrorRate>,
-    /// What gets through before the next hit, in the unit of the rate.
+    /// Bits or frames, by the unit of the rate, before the next hit.
     left: u64,
 }
 
@@ -77,7 +77,7 @@ impl LinkErrors {
         Self { stream, rate: None, left: u64::MAX }
     }
 
-    /// From now on the link has that rate of errors.
+    /// Changes the error rate of the link from now on.
     pub(crate) fn set(&mut self, rate: Option<ErrorRate>) {
         if self.rate != rate {
             self.rate = rate;
@@ -86,12 +86,12 @@ impl LinkErrors {
     }
 
     fn draw(&mut self, rate: ErrorRate) -> u64 {
-        // A variate of 64 fractional bits, of which the whole part is below 2^6 but for one draw in 2^92.
+        // A variate with 64 fractional bits, whose integer part is below 2^6 except in one of 2^92 draws.
         let units = (self.stream.exponential() << 32) / rate.hazard_2e96;
         u64::try_from(units).unwrap_or(u64::MAX)
     }
 
-    /// Whether the next frame, of that size, is hit.
+    /// Whether the next frame, of `frame_bytes`, is hit.
     pub(crate) fn corrupts(&mut self, frame_bytes: u32) -> bool {
         let Some(rate) = self.rate else { return false };
         let units = match rate.unit {
@@ -102,7 +102,7 @@ impl LinkErrors {
             self.left -= units;
             return false;
         }
-        // What comes behind the frame knows nothing of its hits: the process has no memory.
+        // Hits behind the frame are independent of those within it: the process is memoryless.
         self.left = self.draw(rate);
         true
     }
@@ -138,7 +138,7 @@ mod tests {
         assert_eq!(ErrorRate::of_bits(0), None);
     }
 
-    /// A frame of n bits gets through with (1 - p)^n.
+    /// A frame of n bits is intact with probability (1 - p)^n.
     #[test]
     fn as_many_frames_are_hit_as_their_bits_say() {
         const FRAMES: u64 = 400_000;

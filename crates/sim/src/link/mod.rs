@@ -1,4 +1,4 @@
-//! One direction of a cable: the port that sends, what holds it up, and what becomes of frames on the way.
+//! One direction of a cable: the sending port, its flow control, and losses on the link.
 
 pub(crate) mod changes;
 pub(crate) mod credits;

@@ -1,24 +1,24 @@
-//! Which priorities of a port may not send: by priority flow control, at the receiving side of pause frames,
-//! or for want of credit on an InfiniBand link ([`crate::link::credits`]).
+//! Priorities of a port that may not send: paused by priority flow control, at the receiving side of pause
+//! frames, or without credit on an InfiniBand link ([`crate::link::credits`]).
 //!
-//! A pause frame is acted on after the link's propagation and the fixed latency of the receiving node, which
-//! stands for its response time (IEEE 802.3-2022, 31B.3.7 allows 905 quanta, 1,158 ns, at 400 Gb/s). A frame
+//! A pause frame takes effect after the link's propagation and the fixed latency of the receiving node, which
+//! represents its response time (IEEE 802.3-2022, 31B.3.7 allows 905 quanta, 1,158 ns, at 400 Gb/s). A frame
 //! in transmission is never cut.
 
 use crate::packet::{Packet, Priority};
 use units::{Cycle, Instant, Rate, Span};
 
-/// Which priorities of a port are paused, and until when.
+/// Paused priorities of a port, with the end of each pause.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub(crate) struct PauseState {
     /// Bit `p` is set while priority `p` is paused.
     mask: u8,
-    /// Bit `p` is set while pauses of priority `p` are counted, but not obeyed.
+    /// Bit `p` is set while pauses of priority `p` are counted, but ignored.
     ignored: u8,
-    /// From the first pause frame on: most ports never see one.
+    /// Allocated with the first pause frame: most ports never receive one.
     history: Option<Box<History>>,
-    // What only a pause frame needs.
+    // Needed only with a pause frame.
     rate: Rate,
 }
 
@@ -27,7 +27,7 @@ pub(crate) struct PauseState {
 struct History {
     until: [Instant; Priority::COUNT],
     since: [Instant; Priority::COUNT],
-    /// Pause frames received with other than zero quanta (XOFF), by priority.
+    /// Pause frames received with quanta other than zero (XOFF), by priority.
     pauses: [u64; Priority::COUNT],
     /// Pause frames received with zero quanta (XON), by priority.
     resumes: [u64; Priority::COUNT],
@@ -39,22 +39,22 @@ impl PauseState {
         Self { mask: 0, ignored: 0, rate, history: None }
     }
 
-    /// Whether a pause frame ever came, or a priority was held back.
+    /// Whether a pause frame was ever received, or a priority blocked.
     pub(crate) const fn has_held(&self) -> bool {
         self.history.is_some()
     }
 
-    /// Pause frames received, those that end a pause included.
+    /// Pause frames received, including those that end a pause.
     pub(crate) fn frames_received(&self) -> u64 {
         self.pauses_received() + self.resumes_received()
     }
 
-    /// Pause frames of all priorities received with other than zero quanta.
+    /// Pause frames of all priorities received with quanta other than zero.
     pub(crate) fn pauses_received(&self) -> u64 {
         self.history.as_ref().map_or(0, |history| history.pauses.iter().sum())
     }
 
-    /// Pause frames of one priority received with other than zero quanta.
+    /// Pause frames of one priority received with quanta other than zero.
     pub(crate) fn pauses_of(&self, priority: Priority) -> u64 {
         self.history.as_ref().map_or(0, |history| history.pauses[priority.index()])
     }
@@ -75,7 +75,7 @@ impl PauseState {
         self.mask
     }
 
-    /// Acts on a pause frame at `now`.
+    /// Processes a pause frame at `now`.
     pub(crate) fn receive(&mut self, pause: &Packet, now: Instant) {
         self.expire(now);
         let history = self.history.get_or_insert_default();
@@ -97,7 +97,7 @@ impl PauseState {
         history.until[priority.index()] = now + self.rate.span_of(u64::from(pause.quanta()) * 64);
     }
 
-    /// Holds `priority` back from `since` on, until it is let go.
+    /// Blocks `priority` from `since` on, until [`Self::let_go`].
     pub(crate) fn hold(&mut self, priority: Priority, since: Instant) {
         if self.mask & priority.bit() == 0 {
             self.mask |= priority.bit();
@@ -107,7 +107,7 @@ impl PauseState {
         }
     }
 
-    /// No longer holds `priority` back.
+    /// Unblocks `priority`.
     pub(crate) fn let_go(&mut self, priority: Priority, now: Instant) {
         self.end(priority, now);
     }
@@ -117,34 +117,34 @@ impl PauseState {
         self.mask & priority.bit() != 0 && self.until(priority) > now
     }
 
-    /// When the pause of `priority` began; of meaning while it is paused.
+    /// Start of the pause of `priority`; valid while it is paused.
     pub(crate) fn since(&self, priority: Priority) -> Instant {
         self.history.as_ref().map_or(Instant::ZERO, |history| history.since[priority.index()])
     }
 
-    /// When the pause of `priority` ends unless told otherwise; of meaning while it is paused.
+    /// End of the pause of `priority`, unless it is changed; valid while it is paused.
     fn until(&self, priority: Priority) -> Instant {
         self.history.as_ref().map_or(Instant::ZERO, |history| history.until[priority.index()])
     }
 
-    /// Priorities whose pauses are not obeyed, as a mask.
+    /// Priorities whose pauses are ignored, as a mask.
     #[inline]
     pub(crate) const fn ignored(&self) -> u8 {
         self.ignored
     }
 
-    /// Ends the pause of `priority` at `now` and obeys none until told otherwise.
+    /// Ends the pause of `priority` at `now` and ignores further ones until [`Self::obey`].
     pub(crate) fn ignore(&mut self, priority: Priority, now: Instant) {
         self.end(priority, now);
         self.ignored |= priority.bit();
     }
 
-    /// Obeys the pauses of `priority` again, from the next one on.
+    /// Stops ignoring the pauses of `priority`, from the next one on.
     pub(crate) const fn obey(&mut self, priority: Priority) {
         self.ignored &= !priority.bit();
     }
 
-    /// Ends the pauses whose time is over by `now`.
+    /// Ends the pauses that expire by `now`.
     #[inline]
     pub(crate) fn expire(&mut self, now: Instant) {
         if self.mask != 0 {
@@ -173,7 +173,7 @@ impl PauseState {
         }
     }
 
-    /// When the first of the paused priorities in `wanted` may send again, unless told otherwise.
+    /// The first time at which one of the paused priorities in `wanted` may send again, unless it is changed.
     pub(crate) fn next_expiry(&self, wanted: u8) -> Instant {
         let paused = (0..8).map(Priority).filter(|priority| self.mask & wanted & priority.bit() != 0);
         paused.map(|priority| self.until(priority)).min().unwrap_or(Instant::NEVER)
@@ -190,7 +190,7 @@ impl PauseState {
         paused.iter_mut().for_each(|paused| cycle.spent(paused));
     }
 
-    /// No pause has ever come.
+    /// No pause has ever been received.
     pub(crate) const fn is_untouched(&self) -> bool {
         self.mask == 0 && self.ignored == 0 && self.history.is_none()
     }

@@ -1,8 +1,8 @@
-//! Chunks under way at a responder that takes packets in any order, or with gaps.
+//! Open chunks of a responder that accepts packets in any order, or with gaps.
 //!
-//! Models what each packet belongs to, by its sequence, and when a chunk has arrived whole: with selective
-//! recovery one after the other, as work completes on a queue pair; without recovery each for itself, since a
-//! chunk that lost frames never does.
+//! Models the assignment of packets to chunks by sequence number, and the completion of chunks: in order with
+//! selective recovery, as work completes on a queue pair; independently without recovery, since a chunk that
+//! lost frames never completes.
 
 use super::ledger::{ReceiveQueue, Receives, Work};
 use super::receivers::Delivery;
@@ -17,27 +17,27 @@ use transport::{Config, Disposition, Recovery};
 use units::{Cycle, Span};
 use wire::Psn;
 
-/// A chunk of which something may have arrived.
+/// A chunk that may have received packets.
 #[derive(Debug)]
 #[repr(C)]
 pub(super) struct OpenChunk {
     /// Sequence of its first packet, and one past its last.
     packets: Range<u64>,
-    /// Packets that must still arrive.
+    /// Packets that have not arrived yet.
     left: u64,
     report: ReceiveReport,
     inbound: u32,
 }
 
 impl OpenChunk {
-    /// Stands for none.
+    /// Placeholder for no chunk.
     const NONE: Self = Self { packets: 0..0, left: 1, report: ReceiveReport::new(0, 0), inbound: 0 };
 
     const fn is_none(&self) -> bool {
         self.packets.end == 0
     }
 
-    /// Counts a packet of it.
+    /// Counts a packet of the chunk.
     #[inline]
     pub(super) fn count(&mut self, packet: &Packet, disposition: Disposition) {
         self.report.frames += 1;
@@ -46,14 +46,14 @@ impl OpenChunk {
         self.report.out_of_order += u32::from(is_early);
     }
 
-    /// Counts a packet of it that came marked.
+    /// Counts a packet of the chunk that arrived marked.
     #[cold]
     pub(super) fn count_mark(&mut self, is_notified: bool) {
         self.report.marks += 1;
         self.report.cnps += u32::from(is_notified);
     }
 
-    /// Counts a packet of it that was placed; true for the last one.
+    /// Counts a placed packet of the chunk; returns true for the last one.
     #[inline]
     pub(super) fn count_placed(&mut self, latency: Span) -> bool {
         self.report.add_latency(latency);
@@ -75,31 +75,31 @@ impl OpenChunk {
     }
 }
 
-/// The chunks of a receiver from the first on that was not delivered.
+/// The open chunks of a receiver, from the first undelivered one.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub(super) struct Arrivals {
-    /// One past the highest sequence seen.
+    /// One past the highest sequence received.
     seen: u64,
     initial_psn: Psn,
     delivers_in_order: bool,
-    /// The first chunk that is open, if there is one.
+    /// The oldest open chunk, if any.
     oldest: OpenChunk,
-    /// One past the last sequence of those that were opened.
+    /// One past the last sequence of the opened chunks.
     opened_end: u64,
-    // What is needed of it less often.
+    // Needed less often.
     later: VecDeque<OpenChunk>,
-    /// What was not opened yet.
+    /// Chunks not opened yet.
     queue: ReceiveQueue,
 }
 
-/// What most packets need of it is in so much of it, from its beginning.
+/// Bytes at the start of [`Arrivals`] that most packets need.
 pub(super) const HOT_BYTES: usize = offset_of!(Arrivals, later);
 
 const _: () = assert!(HOT_BYTES <= 2 * LINE_BYTES, "what most packets need lies together");
 
 impl Arrivals {
-    /// What a receiver with that recovery needs of this.
+    /// The empty state of a receiver with recovery `recovery`.
     pub(super) fn new(recovery: Recovery, initial_psn: Psn, queue: ReceiveQueue) -> Self {
         Self {
             seen: 0,
@@ -112,7 +112,7 @@ impl Arrivals {
         }
     }
 
-    /// The chunk that a packet belongs to; none if that was delivered before.
+    /// The chunk to which a packet belongs; `None` if it has been delivered.
     #[inline]
     pub(super) fn chunk_of(
         &mut self,
@@ -121,7 +121,7 @@ impl Arrivals {
         receives: &Receives,
     ) -> Option<&mut OpenChunk> {
         let ahead = i64::from(psn.distance_from(self.initial_psn.add(self.seen as u32)));
-        // Behind the last chunk, if it lies before the first.
+        // Wraps beyond the last chunk if the packet precedes the first.
         let sequence = self.seen.wrapping_add_signed(ahead);
         if self.oldest.packets.contains(&sequence) {
             self.seen = self.seen.max(sequence + 1);
@@ -130,7 +130,7 @@ impl Arrivals {
         self.find(config, self.seen.checked_add_signed(ahead)?, receives)
     }
 
-    /// The same, of a packet that does not belong to the oldest chunk that is open so far.
+    /// Same, for a packet outside the oldest open chunk.
     #[inline(never)]
     fn find(&mut self, config: &Config, sequence: u64, receives: &Receives) -> Option<&mut OpenChunk> {
         self.seen = self.seen.max(sequence + 1);
@@ -160,14 +160,14 @@ impl Arrivals {
         }
     }
 
-    /// Those that are open, oldest first.
+    /// The open chunks, oldest first.
     fn open(&self) -> impl Iterator<Item = &OpenChunk> {
         Some(&self.oldest).filter(|oldest| !oldest.is_none()).into_iter().chain(&self.later)
     }
 
     /// See [`Cycle`].
     pub(super) fn visit(&mut self, cycle: &mut Cycle) {
-        // What is not lost within a period arrives within it: one that loses packets does not repeat.
+        // Unless lost, packets arrive within the period: a period with loss does not repeat.
         let placed: u64 = self.open().map(OpenChunk::arrived).sum();
         cycle.same(self.seen.wrapping_sub(placed));
         let Self { initial_psn: _, delivers_in_order: _, seen, oldest, later, opened_end, queue } = self;
@@ -179,8 +179,8 @@ impl Arrivals {
         later.iter_mut().for_each(|chunk| chunk.visit(cycle));
     }
 
-    /// How many packets up to and with the highest that came have all arrived: all chunks that end there with
-    /// as many, and no other, are there.
+    /// Length of the gapless run of received packets that ends with the highest one; [`Vouched::ALL`] without
+    /// a gap. It covers exactly the chunks that end in it and are complete.
     pub(super) fn vouched(&self) -> u32 {
         let of_run = |end: u64| Vouched::packets(self.seen.saturating_sub(end));
         let mut newest_first = self.later.iter().rev().chain([&self.oldest]).filter(|chunk| !chunk.is_none());
@@ -188,18 +188,18 @@ impl Arrivals {
         if newest.arrived() < newest.packets.end.min(self.seen) - newest.packets.start {
             return of_run(newest.packets.end);
         }
-        // What is open before the newest lacks something.
+        // Chunks still open before the newest one have a gap.
         newest_first.find(|chunk| chunk.left > 0).map_or(Vouched::ALL, |chunk| of_run(chunk.packets.end))
     }
 
-    /// What acknowledges the chunk that has just arrived whole, behind the highest packet that came.
+    /// The acknowledgement of the chunk that has just been completed, behind the highest packet received.
     pub(super) fn vouched_of_delivered(&self) -> Option<Vouched> {
         let chunk = self.open().find(|chunk| chunk.left == 0)?;
         let psn = self.initial_psn.add(chunk.packets.end as u32).add(u32::MAX);
         Some(Vouched { psn, packets: Vouched::packets(chunk.arrived()) })
     }
 
-    /// Takes out the next chunk that was delivered.
+    /// Removes the next delivered chunk.
     pub(super) fn next_delivered(&mut self) -> Option<Delivery> {
         let chunk = if self.oldest.left == 0 {
             let next = self.later.pop_front().unwrap_or(OpenChunk::NONE);
@@ -213,7 +213,7 @@ impl Arrivals {
         Some(Delivery { report: chunk.report, inbound: chunk.inbound })
     }
 
-    /// What has arrived of the chunks that were not delivered.
+    /// Reports of chunks received in part and not delivered.
     pub(super) fn undelivered(&self) -> impl Iterator<Item = ReceiveReport> {
         self.open().map(|chunk| chunk.report).filter(|report| report.frames > 0)
     }
@@ -241,9 +241,9 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever comes late or never: an acknowledgement covers a chunk if and only if all from its first
-        /// packet to the highest that came has arrived, and one that is delivered is covered by what
-        /// acknowledges it alone.
+        /// Under any delay and loss, an acknowledgement covers a chunk if and only if all packets from its
+        /// first one to the highest received have arrived, and a delivered chunk is covered by its own
+        /// acknowledgement.
         #[test]
         fn what_is_vouched_for_has_arrived(
             chunks in prop::collection::vec(1_u64..6, 1..6),

@@ -1,17 +1,17 @@
-//! How many frames a chunk is sent in, and how large they are together.
+//! Number and total size of the frames of a chunk.
 
 use super::sender::write_opcode;
 use transport::{Config, Position};
 use wire::Framing;
 
-/// Frames, and their bytes.
+/// Number of frames, and their bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Frames {
     pub(super) frames: u32,
     pub(super) bytes: u64,
 }
 
-/// The frames of a whole chunk, each sent once; those of the last size asked for are known.
+/// The frames of a whole chunk, each sent once. Caches the result for the last size.
 #[derive(Debug)]
 pub(super) struct ChunkFrames {
     framing: Framing,
@@ -43,7 +43,7 @@ pub(super) fn frames_of(framing: Framing, config: &Config, bytes: u64, packets: 
         let message_bytes = config.message_bytes.min(bytes - message * config.message_bytes);
         message_frame_bytes(framing, config, message_bytes, packets)
     };
-    // All messages but the last of a chunk are alike.
+    // All messages of a chunk but the last are equal.
     let whole = match messages {
         0 => 0,
         _ => (messages - 1) * of_message(0, message_packets) + of_message(messages - 1, message_packets),
@@ -52,7 +52,7 @@ pub(super) fn frames_of(framing: Framing, config: &Config, bytes: u64, packets: 
     Frames { frames: packets as u32, bytes: whole + part }
 }
 
-/// Bytes of the frames of the first `packets` of a message of `bytes`, one at least.
+/// Bytes of the frames of the first `packets` of a message of `bytes`; `packets` is at least one.
 fn message_frame_bytes(framing: Framing, config: &Config, bytes: u64, packets: u64) -> u64 {
     let mtu = u64::from(config.mtu_bytes);
     let all = bytes.div_ceil(mtu).max(1);

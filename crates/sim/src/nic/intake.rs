@@ -1,34 +1,35 @@
-//! The receive buffer of a NIC whose host takes data out more slowly than the link brings it.
+//! Receive buffer of a NIC whose host drains data more slowly than the link delivers it.
 //!
-//! Models one FIFO for payload, drained at a rate that may change at given times, that asks the switch for a
-//! pause above a level and ends it at half of that level, and has senders of what comes above another level
-//! notified. Control packets bypass it. Leaves out PCIe, memory and per-queue-pair buffers.
+//! Models one FIFO of payload, drained at a rate that may change at given times. Above one threshold it
+//! requests a pause from the switch, and ends it at half of that threshold; senders of frames that arrive
+//! above another threshold are notified. Control packets bypass it. Leaves out PCIe, memory and buffers per
+//! queue pair.
 
 use crate::packet::{Packet, Priority};
 use std::collections::VecDeque;
 use units::{Cycle, Instant, Rate, Span};
 
-/// How a receive buffer is set up.
+/// Parameters of a receive buffer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct IntakePlan {
-    /// How fast the host takes data out; none if as fast as it comes, for now.
+    /// Rate at which the host drains it; `None` while the host keeps up with the link.
     pub(crate) drain: Option<Rate>,
     pub(crate) size_bytes: u64,
     pub(crate) xoff_bytes: u64,
-    /// What comes while it holds more than that is answered by congestion notifications.
+    /// Frames that arrive above this fill level are answered by congestion notifications.
     pub(crate) cnp_above_bytes: u64,
-    /// Pause time asked for [quanta]; none if PFC is off.
+    /// Requested pause time [quanta]; `None` if PFC is off.
     pub(crate) pause_quanta: Option<u16>,
     pub(crate) data: Priority,
     pub(crate) line_rate: Rate,
 }
 
-/// A frame that the host has taken out.
+/// A frame drained by the host.
 pub(super) struct Drained {
     pub(super) packet: Packet,
     /// A pause frame to send.
     pub(super) pause: Option<Packet>,
-    /// It is to be answered by a congestion notification.
+    /// It must be answered by a congestion notification.
     pub(super) notifies: bool,
 }
 
@@ -36,12 +37,12 @@ pub(super) struct Drained {
 #[derive(Debug)]
 pub(super) struct Intake {
     plan: IntakePlan,
-    /// When the host has taken out each frame, and whether it is to be answered by a notification.
+    /// Time at which each frame is drained, the frame, and whether it must be answered by a notification.
     queue: VecDeque<(Instant, Packet, bool)>,
     used_bytes: u64,
     last: Instant,
     renew_at: Instant,
-    /// Frames that found it full.
+    /// Frames dropped because the buffer was full.
     pub(super) dropped: u64,
 }
 
@@ -57,7 +58,7 @@ impl Intake {
         }
     }
 
-    /// Takes in a frame at `now`; a pause frame to send, if one is due.
+    /// Adds a frame at `now`; returns a pause frame if one must be sent.
     pub(super) fn arrive(&mut self, packet: Packet, now: Instant) -> Option<Packet> {
         let bytes = u64::from(packet.frame_bytes());
         if self.used_bytes + bytes > self.plan.size_bytes {
@@ -78,12 +79,12 @@ impl Intake {
         }
     }
 
-    /// Nothing waits and the host keeps up: frames need not go through it.
+    /// The buffer is empty and the host keeps up: frames may bypass it.
     pub(super) fn is_open(&self) -> bool {
         self.plan.drain.is_none() && self.queue.is_empty()
     }
 
-    /// The host takes data out at another rate from now on, after the frame that it is taking out.
+    /// Changes the drain rate, from the end of the frame being drained.
     pub(super) fn set_drain(&mut self, drain: Option<Rate>) {
         self.plan.drain = drain;
         let rate = self.drain_rate();
@@ -96,12 +97,12 @@ impl Intake {
         }
     }
 
-    /// When the host has taken the next frame out.
+    /// Time at which the next frame is drained.
     pub(super) fn next_drained(&self) -> Instant {
         self.queue.front().map_or(Instant::NEVER, |&(at, ..)| at)
     }
 
-    /// The frame the host has taken out by `now`, and a pause frame to send, if one is due.
+    /// Removes the next drained frame; includes a pause frame if one must be sent.
     pub(super) fn drain(&mut self) -> Option<Drained> {
         let (_, packet, notifies) = self.queue.pop_front()?;
         self.used_bytes -= u64::from(packet.frame_bytes());
@@ -113,7 +114,7 @@ impl Intake {
         Some(Drained { packet, pause, notifies })
     }
 
-    /// When the pause asked for must be renewed.
+    /// Time at which the requested pause must be renewed.
     pub(super) const fn next_renewal(&self) -> Instant {
         self.renew_at
     }
@@ -132,7 +133,7 @@ impl Intake {
         cycle.count(dropped);
     }
 
-    /// A pause frame that asks for, or renews, the pause.
+    /// Returns a pause frame that requests or renews the pause.
     pub(super) fn ask(&mut self, now: Instant) -> Option<Packet> {
         let quanta = self.plan.pause_quanta?;
         self.renew_at = now + Span(self.plan.line_rate.span_of(u64::from(quanta) * 64).0 / 2);

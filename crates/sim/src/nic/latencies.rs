@@ -2,8 +2,8 @@
 
 use units::{Cycle, Span};
 
-/// Sum and range of latencies, in a quarter of a cache line: there is one for each of a million chunks under
-/// way.
+/// Sum and range of latencies, in a quarter of a cache line: there is one for each of up to a million open
+/// chunks.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Latencies {
     pub(super) sum_ps: u64,
@@ -11,7 +11,7 @@ pub(super) struct Latencies {
     max_ps: u32,
 }
 
-/// Range of those that have no place in [`Latencies`]: 4.29 ms and more.
+/// Range of latencies that exceed [`Latencies`]: 4.29 ms and more.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LongLatencies {
     min: Span,
@@ -21,7 +21,7 @@ pub(super) struct LongLatencies {
 impl Latencies {
     pub(super) const NONE: Self = Self { sum_ps: 0, min_ps: u32::MAX, max_ps: 0 };
 
-    /// Adds one; false if its range has no place for it.
+    /// Adds a latency; returns false if it exceeds the range.
     #[inline]
     pub(super) fn add(&mut self, latency: Span) -> bool {
         self.sum_ps += latency.0;
@@ -34,7 +34,7 @@ impl Latencies {
         true
     }
 
-    /// Smallest and largest, with those that had no place; of none, the largest and the smallest there is.
+    /// Smallest and largest latency, including long ones; without any, the largest and the smallest possible.
     pub(super) fn range(&self, long: LongLatencies) -> (Span, Span) {
         if self.min_ps == u32::MAX {
             return (long.min, long.max);

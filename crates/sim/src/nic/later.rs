@@ -1,9 +1,9 @@
-//! Queue pairs that are made when they are first needed and forgotten when they are done.
+//! Queue pairs that are created at first use and dropped when they are done.
 //!
-//! Where each chunk has a queue pair of its own and ranks pass data on step by step, a run has a hundred
-//! million of them and uses few at a time. What a host would know of one before it is used follows from its
-//! number; afterwards nothing that comes for it changes anything at its sender, and its receiver answers
-//! duplicates as one does that has received it all.
+//! If each chunk has its own queue pair and ranks forward data step by step, a run has a hundred million
+//! queue pairs and uses few at a time. The initial state of a queue pair follows from its number. After its
+//! end, packets for it change nothing at its sender, and its receiver answers duplicates as one that has
+//! received everything.
 
 use super::Host;
 use super::queue_pairs::{QueuePairEnd, QueuePairSettings};
@@ -16,20 +16,20 @@ use std::sync::Arc;
 use transport::Controller;
 use units::{Cycle, Instant};
 
-/// How the queue pairs of a host are set up, by number.
+/// Parameters of the queue pairs of a host, by number.
 pub(crate) trait QueuePairEnds: Debug + Send + Sync {
-    /// The end at which data begins.
+    /// The sending end.
     fn sender(&self, number: u32) -> QueuePairEnd;
 
-    /// The end at which data ends.
+    /// The receiving end.
     fn receiver(&self, number: u32) -> QueuePairEnd;
 }
 
-/// What the senders of a host are made from.
+/// Parameters of the senders of a host.
 #[derive(Debug)]
 pub(super) struct LaterSenders {
     ends: Arc<dyn QueuePairEnds>,
-    /// How those of each port are paced as they begin; empty where they are not.
+    /// Initial rate controller of a sender of each port; empty at line rate.
     controllers: Vec<Controller>,
 }
 
@@ -41,7 +41,7 @@ impl LaterSenders {
 }
 
 impl Host {
-    /// Makes the senders that were not made yet up to number `last`, and forgets some that are done.
+    /// Creates the missing senders up to number `last`, and drops some that are done.
     #[cold]
     #[inline(never)]
     pub(super) fn make_senders(&mut self, last: u32) {
@@ -61,7 +61,7 @@ impl Host {
     }
 }
 
-/// What the receivers of a host are made from, and those that are done and were needed again.
+/// Parameters of the receivers of a host, and receivers that were needed again after their end.
 #[derive(Debug)]
 pub(super) struct LaterReceivers {
     ends: Arc<dyn QueuePairEnds>,
@@ -73,8 +73,8 @@ impl LaterReceivers {
         Self { ends, recalled: BTreeMap::new() }
     }
 
-    /// Makes those that were not made yet up to number `last`, of whose first chunk `packets` tells the
-    /// packets, and forgets some that are done.
+    /// Creates the missing receivers up to number `last`, and drops some that are done. `packets` returns the
+    /// packets of a receiver's first chunk.
     pub(super) fn make(
         &mut self,
         standing: &mut Standing<Receiver>,
@@ -91,14 +91,15 @@ impl LaterReceivers {
         }
     }
 
-    /// Has the receiver of a chunk of so many packets and messages, that is done, answer duplicates at `now`.
+    /// Recalls a finished receiver, whose chunk had `packets` packets and `messages` messages, so that it
+    /// answers duplicates at `now`.
     pub(super) fn recall(&mut self, number: u32, packets: u64, messages: u64, now: Instant) {
         let Self { ends, recalled } = self;
         let done = || Receiver::done(&ends.receiver(number), packets, messages, now);
         recalled.entry(number).or_insert_with(done);
     }
 
-    /// Those that were recalled, by number.
+    /// The recalled receivers, by number.
     pub(super) fn recalled(&self) -> impl Iterator<Item = (u32, &Receiver)> {
         self.recalled.iter().map(|(&number, receiver)| (number, receiver))
     }
@@ -110,7 +111,7 @@ impl LaterReceivers {
     }
 }
 
-/// A receiver that stands or was recalled.
+/// A receiver that is resident or recalled.
 #[inline]
 pub(super) fn receiver<'a>(
     standing: &'a Standing<Receiver>,
@@ -121,7 +122,7 @@ pub(super) fn receiver<'a>(
     standing.get(number).or_else(recalled).expect("a receiver is there when something comes for it")
 }
 
-/// The same, to be changed.
+/// Same, mutable.
 #[inline]
 pub(super) fn receiver_mut<'a>(
     standing: &'a mut Standing<Receiver>,

@@ -1,8 +1,8 @@
-//! What ranks on one host send each other: it is copied in shared memory and never meets the NIC.
+//! Messages between ranks on one host: copied in shared memory, without the NIC.
 //!
-//! Each rank copies one message after the other at the rate that is given, and a message is there a fixed
-//! latency later; sender and receiver learn of it at that time. Leaves out what the ranks of a host share
-//! beyond that: the bandwidth of its memory, and caches that make small copies faster.
+//! Each rank copies one message after the other at the given rate. A message arrives a fixed latency later,
+//! when sender and receiver are both notified. Leaves out contention for memory bandwidth among the ranks of
+//! a host, and caches that make small copies faster.
 
 use super::chunk_frames::Frames;
 use super::{Host, Timer};
@@ -18,7 +18,7 @@ pub(crate) struct SharedMemory {
 }
 
 impl Host {
-    /// Posts every chunk of a sender within the host whose turn it is and that is ready.
+    /// Posts every next chunk of a sender within the host that is ready.
     #[inline(never)]
     pub(super) fn post_local(&mut self, sender: u32, now: Instant) {
         let memory = self.shared_memory;

@@ -1,8 +1,8 @@
-//! A host: its NIC with one or more ports, and the transfers it takes part in.
+//! A host: its NIC with one or more ports, and the transfers in which it takes part.
 //!
 //! Models round-robin service of the queue pairs by packet with control packets first, pauses per priority, a
-//! fixed latency on each side (part of the links' latency here) and, where the host is slower than the link,
-//! a receive buffer. Leaves out PCIe, memory and doorbells.
+//! fixed latency on each side (here part of the links' latency) and, if the host is slower than the link, a
+//! receive buffer. Leaves out PCIe, memory and doorbells.
 
 mod arrivals;
 mod chunk_frames;
@@ -66,56 +66,55 @@ use transport::{Config, Controller};
 use unconfirmed::Unconfirmed;
 use units::{Cycle, Instant, Rate, Span};
 
-/// What most windows need of a host, which is behind the kind of its node, and of a port is in so much of
-/// them, from their beginning.
+/// Bytes at the start of a host (behind the node's kind) and of a port that most windows need.
 const HOST_BYTES: usize = 256;
 const PORT_BYTES: usize = port::HOT_BYTES;
 
-/// How many packets of an inbox are looked at to ask for their queue pairs' memory.
+/// Packets at the front of an inbox whose queue pairs are prefetched.
 const PACKETS_AHEAD: usize = 24;
-/// A host with no more senders and receivers than this asks for all of them: to see whose packets arrive
-/// takes longer.
+/// Maximum of senders and of receivers of a host that are all prefetched: checking whose packets arrive would
+/// take longer.
 const FEW_QUEUE_PAIRS: usize = 2;
 
-/// What a NIC can do from a time on.
+/// Limits of a NIC from a time on.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Throughput {
     pub(crate) at: Instant,
-    /// At most so much payload is sent.
+    /// Maximum rate of payload sent.
     pub(crate) pace: Option<Rate>,
-    /// So fast the host takes data out of the receive buffer, if that is slower than it comes.
+    /// Rate at which the host drains the receive buffer, if it is lower than the arrival rate.
     pub(crate) drain: Option<Rate>,
 }
 
-/// What a host is made of.
+/// Parameters of a host.
 pub(crate) struct HostPlan {
     pub(crate) latency: Span,
     pub(crate) ports: Vec<NicPortPlan>,
     /// The receive buffer, if the host is slower than the link.
     pub(crate) intake: Option<IntakePlan>,
-    /// From a level of the receive buffer to the pause frame, and from when a pause frame would be taken in
-    /// as data to its effect.
+    /// Delay from a threshold of the receive buffer to the pause frame, and from the time at which a pause
+    /// frame would be received as data to its effect.
     pub(crate) pause_delays: [Span; 2],
     /// In order of time.
     pub(crate) throughput: Vec<Throughput>,
     pub(crate) settings: QueuePairSettings,
-    /// Those that are made at once.
+    /// Senders created at the start.
     pub(crate) senders: Standing<Sender>,
-    /// What the others are made from.
+    /// Parameters of queue pairs that are created on demand.
     pub(crate) later: Option<Arc<dyn QueuePairEnds>>,
-    /// Links on the way of each, where a rate controller goes by them.
+    /// Number of links on each sender's path, if a rate controller depends on it.
     pub(crate) links: Vec<u32>,
     pub(crate) sends: Sends,
     pub(crate) receivers: Receivers,
     pub(crate) transfers: TransfersPlan,
-    /// What it does in a storage job.
+    /// Its role in a storage job.
     pub(crate) storage: Option<StoragePlan>,
-    /// Its ends of TCP connections, if it has any.
+    /// Its endpoints of TCP connections, if any.
     pub(crate) tcp: Option<HostTcp>,
     pub(crate) shared_memory: SharedMemory,
 }
 
-/// A host. What every window needs of it comes first.
+/// A host. Fields that every window needs are at the start.
 #[repr(C)]
 pub(crate) struct Host {
     timers: Timers,
@@ -124,36 +123,36 @@ pub(crate) struct Host {
     config: Arc<Config>,
     latency: Span,
     senders: Standing<Sender>,
-    /// When the rate of each sender lets it send; empty at line rate.
+    /// Rate controllers of the senders; empty at line rate.
     pacers: Standing<Controller>,
-    /// Frames that came in.
+    /// Frames received.
     received_frames: u64,
     /// Payload placed.
     delivered_bytes: u64,
-    /// Its job goes on until others end: what it places is no progress.
+    /// Its job runs until other jobs end: payload placed by it is no progress.
     is_background: bool,
     data_frames: DataFrames,
     receivers: Receivers,
-    // What is needed when a chunk begins or ends.
+    // Needed when a chunk starts or ends.
     /// Chunks of each sender.
     sends: Sends,
     chunk_frames: ChunkFrames,
     transfers: Transfers,
-    // What few hosts have.
+    // Used by few hosts.
     shared_memory: SharedMemory,
-    /// Changes of throughput to come, the next one last.
+    /// Future changes of throughput, the next one last.
     throughput: Vec<Throughput>,
     storage: Option<Box<Storage>>,
     tcp: Option<Box<HostTcp>>,
-    /// Without recovery.
+    /// Without recovery: acknowledged chunks that may be incomplete.
     unconfirmed: Unconfirmed,
-    /// What senders are made from, if not all are made at once.
+    /// Creates senders on demand, unless all are created at the start.
     later: Option<Box<LaterSenders>>,
-    /// Where pause frames are sent or take effect later than at once.
+    /// Present if pause frames are sent, or take effect, with a delay.
     pause_delays: Option<Box<PauseDelays>>,
 }
 
-/// Pause frames on their way within a NIC.
+/// Delayed pause frames within a NIC.
 #[derive(Debug)]
 struct PauseDelays {
     /// To be sent.
@@ -163,7 +162,7 @@ struct PauseDelays {
 }
 
 impl PauseDelays {
-    /// None if there is no delay.
+    /// `None` if there is no delay.
     fn new([response, reaction]: [Span; 2]) -> Option<Box<Self>> {
         let delays = Self { responses: Delayed::new(response), reactions: Delayed::new(reaction) };
         (response.max(reaction) > Span::ZERO).then(|| Box::new(delays))
@@ -180,7 +179,7 @@ impl PauseDelays {
     }
 }
 
-/// The next thing a host does by itself.
+/// The next event of a host other than an arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Action {
     Drain,
@@ -230,8 +229,8 @@ impl Host {
         &self.ports
     }
 
-    /// The rate that congestion control allows a sender at `now` [bit/s]; none without one, and while there
-    /// is nothing to send.
+    /// The rate that congestion control allows a sender at `now` [bit/s]; `None` without congestion control,
+    /// and while there is nothing to send.
     pub(crate) fn rate_bps(&self, sender: u32, now: Instant) -> Option<u64> {
         match &self.storage {
             Some(storage) => storage.rate_bps(sender, now),
@@ -242,22 +241,22 @@ impl Host {
         }
     }
 
-    /// Frames that came in by all ports.
+    /// Frames received by all ports.
     pub(crate) const fn received_frames(&self) -> u64 {
         self.received_frames
     }
 
-    /// Frames that found the receive buffer full.
+    /// Frames dropped because the receive buffer was full.
     pub(crate) fn overrun_frames(&self) -> u64 {
         self.intake.as_ref().map_or(0, |intake| intake.dropped)
     }
 
-    /// Pause frames that have come and do not take effect yet.
+    /// Pause frames received that do not take effect yet.
     pub(crate) fn pauses_to_act_on(&self) -> u64 {
         self.pause_delays.as_ref().map_or(0, |delays| delays.reactions.len() as u64)
     }
 
-    /// Takes on the next change of throughput.
+    /// Applies the next change of throughput.
     fn change_throughput(&mut self) {
         let Some(Throughput { pace, drain, .. }) = self.throughput.pop() else { return };
         self.ports.iter_mut().for_each(|port| port.set_pace(pace));
@@ -271,7 +270,7 @@ impl Host {
         self.delivered_bytes
     }
 
-    /// What measured rounds took at each of its ranks, in their order.
+    /// Durations of measured rounds at each of its ranks, in the order of the ranks.
     pub(crate) fn measured(&self) -> impl Iterator<Item = Measured> {
         self.transfers.measured()
     }
@@ -282,38 +281,38 @@ impl Host {
         self.open_sends().chain(operations)
     }
 
-    /// What a storage target sent for operations that it has begun.
+    /// Reports of operations that have started at a storage target: frames sent so far.
     pub(crate) fn served_so_far(&self) -> impl Iterator<Item = crate::record::SendReport> {
         self.storage.iter().flat_map(|storage| storage.served_so_far())
     }
 
-    /// What has arrived of chunks that were never delivered.
+    /// Reports of chunks received in part and never delivered.
     pub(crate) fn undelivered_chunks(&self) -> impl Iterator<Item = crate::record::ReceiveReport> {
         let operations = self.storage.iter().flat_map(|storage| storage.undelivered());
         self.receivers.undelivered(&self.config).chain(operations)
     }
 
-    /// Frames that came after their chunk had been delivered, by queue pair.
+    /// Frames that arrived after the delivery of their chunk, by queue pair.
     pub(crate) fn late(&self) -> impl Iterator<Item = (u32, LateFrames)> {
         self.receivers.late()
     }
 
-    /// How far out of order packets came, by queue pair; none where they cannot overtake each other.
+    /// Reordering of packets, by queue pair; empty if packets cannot overtake each other.
     pub(crate) fn reordering(&self) -> &[Reordering] {
         self.receivers.reordering()
     }
 
-    /// Has the start of each message of one sender reported; false if none has anything to send.
+    /// Starts recording the start of each message of one sender; false if none has anything to send.
     pub(crate) fn watch(&mut self) -> bool {
         self.senders.iter_mut().any(|sender| sender.watch(true))
     }
 
-    /// Has no start of a message reported any more.
+    /// Stops recording the start of messages.
     pub(crate) fn unwatch(&mut self) {
         self.senders.iter_mut().for_each(|sender| _ = sender.watch(false));
     }
 
-    /// It has no queue pairs and nothing has reached it: its state is what it was made with.
+    /// It has no queue pairs and has received nothing: its state is the initial state.
     fn is_untouched(&self) -> bool {
         self.received_frames == 0
             && self.senders.is_empty()
@@ -323,8 +322,8 @@ impl Host {
             && !self.ports.iter().any(|port| port.transmitter().may_change())
     }
 
-    /// See [`Cycle`]. Transfers change only when chunks are posted, which a sender shows, delivered or
-    /// acknowledged, which is reported; until a rank is no longer busy there is a timer.
+    /// See [`Cycle`]. Transfers change only when chunks are posted (visible at a sender), delivered or
+    /// acknowledged (both reported); a busy rank has a timer.
     pub(crate) fn visit(&mut self, cycle: &mut Cycle) {
         let is_untouched = self.is_untouched();
         cycle.same(u64::from(is_untouched));
@@ -353,7 +352,7 @@ impl Host {
             unconfirmed,
             later: _,
             pause_delays,
-            // Fast-forward is off where there is TCP.
+            // Fast-forward is off in runs with TCP.
             tcp: _,
         } = self;
         unconfirmed.visit(cycle);
@@ -385,9 +384,9 @@ impl Host {
         inboxes: Range<u32>,
         context: &mut Context<Packet, Record>,
     ) -> Instant {
-        // With one port and no receive buffer there is less to look at.
+        // With one port and no receive buffer there is less to check.
         let is_plain = self.ports.len() == 1 && self.intake.is_none();
-        // What is sent in this window arrives in later ones.
+        // Packets sent in this window arrive in later ones.
         let (mut port, mut arrival) = self.next_arrival(is_plain, inboxes.start, context);
         loop {
             let (now, action) = self.next_action(is_plain);
@@ -443,7 +442,7 @@ impl Host {
         }
     }
 
-    /// Asks for what of the host is needed when a chunk begins or ends.
+    /// Prefetches the fields that are needed when a chunk starts or ends.
     #[inline]
     fn prefetch_ends(&self) {
         const FIRST: usize = offset_of!(Host, sends) / LINE_BYTES;
@@ -451,15 +450,15 @@ impl Host {
         (FIRST..=LAST).for_each(|line| prefetch_line(self, line));
     }
 
-    /// Asks for what the packets of all queue pairs need, whatever is in the inboxes.
+    /// Prefetches the state of all queue pairs, independent of the inboxes.
     #[inline]
     fn prefetch_all_queue_pairs(&self) {
         self.receivers.prefetch_all();
         self.senders.prefetch_all();
     }
 
-    /// Asks for what the first packets of an inbox need: what follows a packet of the same queue pair needs
-    /// the same, unless it ends a message.
+    /// Prefetches the state for the first packets of an inbox. Consecutive packets of a queue pair need the
+    /// same state, unless one ends a message.
     #[inline]
     fn prefetch_queue_pairs(&self, inbox: &Inbox<Packet>) {
         let mut before = None;
@@ -472,8 +471,8 @@ impl Host {
         }
     }
 
-    /// Asks for what an arriving packet needs. Lists that are not of queue pairs have the same order when
-    /// each chunk has a queue pair of its own.
+    /// Prefetches the state for an arriving packet. Lists that are not indexed by queue pair have the same
+    /// order if each chunk has its own queue pair.
     #[inline]
     fn prefetch_queue_pair(&self, packet: &Packet) {
         let queue_pair = packet.queue_pair as usize;
@@ -489,7 +488,7 @@ impl Host {
         }
     }
 
-    /// The port with the first arrival, and when that is.
+    /// The port with the first arrival, and its time.
     #[inline]
     fn next_arrival(
         &self,
@@ -507,8 +506,8 @@ impl Host {
         next
     }
 
-    /// The earliest of what is due besides arrivals, which come first. At equal times the receive buffer
-    /// comes first, then timers, then sending; ports in order.
+    /// The earliest event other than arrivals, which precede it at equal times. At equal times the receive
+    /// buffer precedes timers, and timers precede sending; ports in order.
     #[inline]
     fn next_action(&self, is_plain: bool) -> (Instant, Action) {
         let mut next = (self.timers.next(), Action::Fire);
@@ -521,7 +520,7 @@ impl Host {
         {
             next = (intake.next_drained(), Action::Drain);
         }
-        // By number: over items of this size an iterator divides to know how many there are.
+        // By index: over items of this size, an iterator divides to get their number.
         let mut index = 0;
         while let Some(port) = self.ports.get(index) {
             if port.next_send() < next.0 {
@@ -555,14 +554,14 @@ impl Host {
     }
 }
 
-/// Asks for what a sender needs to send.
+/// Prefetches the state that a sender needs to send.
 #[inline]
 fn prefetch_sender(senders: &Standing<Sender>, pacers: &Standing<Controller>, sender: u32) {
     senders.prefetch(sender);
     pacers.prefetch(sender);
 }
 
-/// How each sender is paced; nothing at line rate.
+/// Creates the rate controller of each sender; none at line rate.
 fn pacers(senders: &Standing<Sender>, links: &[u32], settings: &QueuePairSettings) -> Standing<Controller> {
     if !settings.controllers.iter().any(Controller::is_paced) {
         return Standing::default();
@@ -573,12 +572,11 @@ fn pacers(senders: &Standing<Sender>, links: &[u32], settings: &QueuePairSetting
     pacers
 }
 
-/// When a host first acts by itself. Open-loop traffic is posted one by one, see
-/// [`Transfers::release_after`].
+/// The first timer of a host. Open-loop traffic is posted one by one, see [`Transfers::release_after`].
 fn first_timer(transfers: &Transfers) -> Option<(Instant, Timer)> {
     match transfers.first_release() {
         Some(first) => Some((first, Timer::Post(0))),
-        // What a host that begins late waits for may have come by then.
+        // A host that starts late may have received by then the data that it waits for.
         None => (transfers.begins_late()
             || transfers.of_first_phase().any(|outgoing| transfers.waits_for_nothing(outgoing)))
         .then(|| (transfers.start(), Timer::Start)),

@@ -1,5 +1,5 @@
-//! A port of a NIC: pause frames or flow control packets first, then control packets, then the queue pairs
-//! round robin.
+//! A port of a NIC: sends pause frames or flow control packets first, then control packets, then payload of
+//! the queue pairs, round robin.
 
 use super::tcp::{NextTcp, TcpAckWaiting, TcpLane};
 use crate::link::changes::LinkChanges;
@@ -17,10 +17,10 @@ use std::mem::offset_of;
 use transport::Position;
 use units::{ByteTime, Carry, Cycle, Instant, Rate, Span, Stream, visit_heap};
 
-/// How many senders ahead of the one being served memory is asked for.
+/// Senders prefetched beyond the one being served.
 const SENDERS_AHEAD: usize = 3;
 
-/// A control packet waiting to be sent, with the receiver it comes from.
+/// A queued control packet, with the receiver that sends it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Control {
     pub(super) packet: Packet,
@@ -29,49 +29,49 @@ pub(super) struct Control {
     pub(super) is_captured: bool,
 }
 
-/// How a port is set up.
+/// Parameters of a port.
 #[derive(Clone, Debug)]
 pub(crate) struct NicPortPlan {
     pub(crate) wire: Wire,
-    /// What happens to the link.
+    /// Changes of the link over time.
     pub(crate) changes: Option<LinkChanges>,
     /// Priority of payload.
     pub(crate) data: Priority,
-    /// What a NIC that is slow in sending still sends.
+    /// Maximum rate of payload of a NIC that is slow in sending.
     pub(crate) pace: Option<Rate>,
     /// Credits of the link, on InfiniBand.
     pub(crate) credits: Option<CreditPlan>,
-    /// Turns of payload other than packet by packet, as soon as each may leave.
+    /// Scheduling of payload, unless it is packet by packet without delays.
     pub(crate) turns: Option<TurnPlan>,
 }
 
-/// Turns of payload at a port other than packet by packet, as soon as each may leave.
+/// Scheduling of payload at a port, unless it is packet by packet without delays.
 #[derive(Clone, Debug)]
 pub(crate) struct TurnPlan {
-    /// Packets that a queue pair sends before the next one has its turn.
+    /// Packets that a queue pair sends before the next one is served.
     pub(crate) packets: u32,
-    /// From the first frame of a message to that of the next.
+    /// Minimum time between the first frames of consecutive messages.
     pub(crate) message_interval: Span,
-    /// A frame leaves later than its turn by a time drawn up to this.
+    /// Upper limit of the random delay of each frame.
     pub(crate) jitter: Span,
-    /// What that is drawn from.
+    /// Random stream of the delays.
     pub(crate) stream: Stream,
-    /// The rate divides no picosecond evenly, and what is left over is made up for.
+    /// The byte time is no whole number of picoseconds, and the remainder is compensated.
     pub(crate) is_exact: bool,
 }
 
-/// The turns of payload at a port.
+/// State of the scheduling of payload at a port.
 #[derive(Debug)]
 struct Turns {
     plan: TurnPlan,
-    /// Packets that the queue pair at the front of the round has sent in its turn.
+    /// Packets that the queue pair at the front of the round has sent since it reached the front.
     sent: u32,
-    /// What is left over of frames on the link, and where an impaired NIC paces them.
+    /// Fractions of a picosecond left over: on the link, and in the pacing of an impaired NIC.
     on_link: Carry,
     by_pace: Carry,
-    /// The turn of the next frame, if those before it had no jitter.
+    /// Time of the next frame if the earlier ones had no jitter.
     due: Instant,
-    /// The turn of the frame for which jitter was drawn.
+    /// Time, before jitter, of the frame for which jitter was drawn.
     drawn: Option<Instant>,
 }
 
@@ -81,7 +81,7 @@ impl Turns {
         Self { plan, sent: 0, on_link, by_pace, due: Instant::ZERO, drawn: None }
     }
 
-    /// The queue pair whose turn it is has sent a packet: whether it sends the next one, too.
+    /// Counts a packet sent by the served queue pair; returns whether it sends the next one, too.
     const fn goes_on(&mut self) -> bool {
         self.sent += 1;
         let goes_on = self.sent < self.plan.packets;
@@ -91,24 +91,25 @@ impl Turns {
         goes_on
     }
 
-    /// A frame could leave at `now`, and others held the port until `held_until`: when it leaves.
+    /// Time at which a frame leaves that could leave at `now`, if other frames occupied the port until
+    /// `held_until`.
     fn leave_at(&mut self, now: Instant, held_until: Instant) -> Instant {
         if self.plan.jitter == Span::ZERO || self.drawn.is_some() {
             return now;
         }
-        // One that had to wait for others has its turn when they would have let it go.
+        // A frame that had to wait for others is due when they would have finished without jitter.
         let turn = if now <= held_until { self.due.min(now) } else { now };
         self.drawn = Some(turn);
         (turn + Span(self.plan.stream.below(self.plan.jitter.0 + 1))).max(now)
     }
 
-    /// What is left over of a frame where an impaired NIC paces it.
+    /// Remainder of the pacing time of a frame of an impaired NIC.
     const fn by_pace(&mut self, pace: ByteTime, bytes: u32) -> Span {
         if self.plan.is_exact { self.by_pace.next(pace, bytes) } else { Span::ZERO }
     }
 }
 
-/// What a port sends next.
+/// The next transmission of a port.
 pub(super) enum Next {
     LinkControl(Packet),
     Control(Control),
@@ -121,22 +122,22 @@ pub(super) enum Next {
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub(crate) struct NicPort {
-    // The first cache line, and the second: all that a frame needs.
+    // First and second cache line: all that a frame needs.
     transmitter: Transmitter,
-    /// Where the link leads.
+    /// The other end of the link.
     to: Destination,
     /// Priority of payload.
     data: Priority,
-    /// What there is of the third line, see [`Self::look`].
+    /// Flags of the fields of the third cache line that are in use, see [`Self::look`].
     aside: u8,
     next_send: Instant,
     control: Ring<Control>,
-    /// Senders with something to send, in the order of service.
+    /// Senders with data to send, in the order of service.
     round: Ring<u32>,
-    // The third, which most ports need for nothing.
-    /// From the first time that there is any of it.
+    // Third cache line: not needed by most ports.
+    /// Allocated at first use.
     special: Option<Box<Special>>,
-    /// Senders whose rate holds them back, with the time they may send next.
+    /// Senders delayed by their rate, with the time at which they may send next.
     paced: BinaryHeap<Reverse<(Instant, u32)>>,
     pause: PauseState,
 }
@@ -145,26 +146,26 @@ pub(crate) struct NicPort {
 const SPECIAL: u8 = 1;
 /// In [`NicPort::aside`]: a priority is paused.
 const PAUSED: u8 = 2;
-/// In [`NicPort::aside`]: the rate of a sender holds it back.
+/// In [`NicPort::aside`]: a sender is delayed by its rate.
 const PACED: u8 = 4;
 
-/// What most ports need of it is in so much of it, from its beginning.
+/// Bytes at the start of a port that most ports need.
 pub(super) const HOT_BYTES: usize = offset_of!(NicPort, special);
 
 const _: () = assert!(HOT_BYTES == 2 * LINE_BYTES, "of most ports two lines are looked at");
 
-/// What most ports never have.
+/// State that most ports never have.
 #[derive(Debug, Default)]
 struct Special {
-    /// Pause frames, ahead of everything.
+    /// Pause frames, sent before everything else.
     urgent: Ring<Packet>,
     /// On InfiniBand.
     credits: Option<Credits>,
-    /// What waits for TCP.
+    /// Queued TCP segments and acknowledgements.
     tcp: TcpLane,
-    /// What an impaired NIC still sends.
+    /// Maximum rate of payload of an impaired NIC.
     pace: Option<Rate>,
-    /// When payload may be sent again.
+    /// Time from which payload may be sent again.
     data_at: Instant,
     turns: Option<Box<Turns>>,
     pauses_sent: u64,
@@ -173,7 +174,7 @@ struct Special {
 }
 
 impl Special {
-    /// When something goes next at a port that would send a control packet or payload at `next`.
+    /// Time of the next transmission of a port that would send a control packet or payload at `next`.
     #[cold]
     fn next_send(&self, next: Instant, now: Instant, is_control: bool) -> Instant {
         let next = if is_control || next == Instant::NEVER { next } else { next.max(self.data_at) };
@@ -206,7 +207,7 @@ impl NicPort {
         port
     }
 
-    /// Looks at what there is of the third line, after something of that has come or gone.
+    /// Updates the flags of the third cache line after a change of its fields.
     fn look(&mut self) {
         let special = if self.special.is_some() { SPECIAL } else { 0 };
         let paused = if self.pause.mask() != 0 { PAUSED } else { 0 };
@@ -222,28 +223,28 @@ impl NicPort {
         &self.pause
     }
 
-    /// Priority of payload, for which alone a NIC asks for pauses.
+    /// Priority of payload, the only one for which a NIC requests pauses.
     pub(crate) const fn data_priority(&self) -> Priority {
         self.data
     }
 
-    /// Pause frames asked for with other than zero quanta.
+    /// Pause frames requested with quanta other than zero.
     pub(crate) fn pauses_sent(&self) -> u64 {
         self.special.as_ref().map_or(0, |special| special.pauses_sent)
     }
 
-    /// Pause frames asked for with zero quanta.
+    /// Pause frames requested with zero quanta.
     pub(crate) fn resumes_sent(&self) -> u64 {
         self.special.as_ref().map_or(0, |special| special.resumes_sent)
     }
 
-    /// Pause frames, those that end a pause included, and flow control packets put on the link.
+    /// Pause frames, including those that end a pause, and flow control packets sent.
     pub(crate) fn link_control_sent(&self) -> u64 {
         let pause_frames = self.special.as_ref().map_or(0, |special| special.pause_frames_sent);
         pause_frames + self.credits().map_or(0, Credits::packets_sent)
     }
 
-    /// Pause frames and flow control packets that came in.
+    /// Pause frames and flow control packets received.
     pub(crate) fn link_control_received(&self) -> u64 {
         self.pause.frames_received() + self.credits().map_or(0, Credits::packets_received)
     }
@@ -253,27 +254,28 @@ impl NicPort {
         self.special.as_ref()?.credits.as_ref()
     }
 
-    /// Asks for the memory of the senders that are served next, and of the next control packet to be queued.
+    /// Prefetches the entries of the next senders to serve and of the next control packet to be queued.
     #[inline]
     pub(super) fn prefetch_queues(&self) {
         self.round.prefetch_first(1);
         self.control.prefetch_next(1);
     }
 
-    /// The senders that are served next, as things stand.
+    /// The next senders to serve in the current order.
     #[inline]
     pub(super) fn senders_ahead(&self) -> impl Iterator<Item = u32> {
         (0..SENDERS_AHEAD).map_while(|place| self.round.get(place).copied())
     }
 
-    /// The sender that is served some turns after the next one, whose turn it is.
+    /// The sender up to [`SENDERS_AHEAD`] positions behind the next one to serve; `None` if there is only
+    /// one.
     #[inline]
     pub(super) fn sender_ahead(&self) -> Option<u32> {
         let last = self.round.len() - 1;
         if last == 0 { None } else { self.round.get(last.min(SENDERS_AHEAD)).copied() }
     }
 
-    /// Sends payload at most at that rate from now on.
+    /// Limits the rate of payload from now on.
     pub(super) fn set_pace(&mut self, pace: Option<Rate>) {
         self.special().pace = pace;
     }
@@ -287,20 +289,20 @@ impl NicPort {
         self.special.as_mut()?.credits.as_mut()
     }
 
-    /// When the next frame starts, or when to look again; never while nothing waits.
+    /// Start of the next frame, or time of the next check; never while nothing is queued.
     #[inline]
     pub(super) const fn next_send(&self) -> Instant {
         self.next_send
     }
 
-    /// Acts on a pause frame or a flow control packet.
+    /// Processes a pause frame or a flow control packet.
     #[cold]
     pub(super) fn receive_link_control(&mut self, packet: &Packet) {
         match self.credits_mut() {
             None => self.pause.receive(packet, packet.at()),
             Some(credits) => {
                 credits.receive(packet);
-                // What is next is looked at when it is its turn.
+                // The next packet is checked for credit when it is about to be sent.
                 self.pause.let_go(packet.priority(), packet.at());
             }
         }
@@ -308,7 +310,7 @@ impl NicPort {
         self.schedule(packet.at());
     }
 
-    /// Takes a frame into the buffer of its lane.
+    /// Adds a frame to the buffer of its lane.
     #[inline]
     pub(super) fn fill_lane(&mut self, packet: &Packet) {
         if let Some(credits) = self.credits_mut() {
@@ -316,7 +318,7 @@ impl NicPort {
         }
     }
 
-    /// The host has taken a frame out of the buffer of its lane.
+    /// The host removed a frame from the buffer of its lane.
     #[inline]
     pub(super) fn free_lane(&mut self, packet: &Packet, now: Instant) {
         if let Some(credits) = self.credits_mut() {
@@ -325,7 +327,7 @@ impl NicPort {
         }
     }
 
-    /// Holds a priority back if a frame has no credit.
+    /// Blocks a priority if its frame has no credit.
     fn look_at_credit(&mut self, priority: Priority, frame_bytes: u32, now: Instant) {
         if let Some(credits) = self.special.as_ref().and_then(|special| special.credits.as_ref()) {
             let next = (priority, Some(frame_bytes));
@@ -349,14 +351,14 @@ impl NicPort {
         self.schedule_more(now);
     }
 
-    /// Takes a sender into the round.
+    /// Adds a sender to the round.
     #[inline]
     pub(super) fn enqueue_sender(&mut self, sender: u32, now: Instant) {
         self.round.push_back(sender);
         self.schedule_more(now);
     }
 
-    /// Takes the sender just served, the first, out of the round.
+    /// Removes the sender just served, the first, from the round.
     #[inline]
     pub(super) fn drop_sender(&mut self) {
         self.round.drop_front();
@@ -373,7 +375,7 @@ impl NicPort {
         self.special.as_mut()?.turns.as_deref_mut()
     }
 
-    /// Puts the sender just served, the first, at the end of the round, once its turn is over.
+    /// Moves the sender just served, the first, to the end of the round, once it has sent its packets.
     #[inline]
     pub(super) fn turn_round(&mut self, sender: u32) {
         if self.aside & SPECIAL != 0 && self.turns_mut().is_some_and(Turns::goes_on) {
@@ -385,7 +387,7 @@ impl NicPort {
         }
     }
 
-    /// The same, or puts it aside until its rate lets it send.
+    /// Same, or defers it until its rate lets it send.
     #[inline]
     pub(super) fn turn_round_paced(&mut self, sender: u32, ready_at: Instant, now: Instant) {
         if ready_at > now {
@@ -396,7 +398,7 @@ impl NicPort {
         }
     }
 
-    /// Puts a sender that was taken out at the end of the round, or aside until its rate lets it send.
+    /// Adds a removed sender at the end of the round, or defers it until its rate lets it send.
     #[inline]
     pub(super) fn requeue_sender(&mut self, sender: u32, ready_at: Instant, now: Instant) {
         if ready_at > now {
@@ -406,7 +408,7 @@ impl NicPort {
         }
     }
 
-    /// Keeps a sender out of the round until then.
+    /// Defers a sender until `ready_at`.
     #[inline]
     fn put_aside(&mut self, sender: u32, ready_at: Instant) {
         self.paced.push(Reverse((ready_at, sender)));
@@ -419,14 +421,14 @@ impl NicPort {
         self.schedule(now);
     }
 
-    /// Takes a TCP source into its round.
+    /// Adds a TCP source to the TCP round.
     #[cold]
     pub(super) fn enqueue_tcp_source(&mut self, source: u32, now: Instant) {
         self.special().tcp.push_source(source);
         self.schedule(now);
     }
 
-    /// Takes in what time has done by `now`: pauses that have ended, senders whose rate lets them send.
+    /// Applies the effects of time until `now`: ends pauses, and returns deferred senders to the round.
     pub(super) fn begin_turn(&mut self, now: Instant) {
         if self.aside & PAUSED != 0 {
             self.pause.expire(now);
@@ -435,7 +437,7 @@ impl NicPort {
         self.end_waits(now);
     }
 
-    /// Takes senders into the round whose rate lets them send by `now`.
+    /// Returns the senders to the round that are deferred until `now` or earlier.
     #[inline]
     fn end_waits(&mut self, now: Instant) {
         if self.aside & PACED != 0 {
@@ -456,13 +458,13 @@ impl NicPort {
         }
     }
 
-    /// There is something of what most ports never have: see [`Self::pop_with_special`].
+    /// It has state that most ports never have: see [`Self::pop_with_special`].
     #[inline]
     pub(super) const fn has_special(&self) -> bool {
         self.aside & SPECIAL != 0
     }
 
-    /// The sender whose turn it is at `now`, if nothing else is to be looked at.
+    /// The next sender to serve at `now`, if nothing else needs a check.
     #[inline]
     pub(super) fn sole_sender(&mut self, now: Instant) -> Option<u32> {
         if self.aside & (SPECIAL | PAUSED) != 0 || !self.control.is_empty() {
@@ -472,13 +474,13 @@ impl NicPort {
         self.round.front().copied()
     }
 
-    /// The control packet that is sent next, if one may be sent.
+    /// The next control packet, if it may be sent.
     #[inline]
     pub(super) fn first_control(&self) -> Option<&Control> {
         self.control.front().filter(|_| self.may_send_control())
     }
 
-    /// Sends the first control packet by a port that has nothing special, and takes it out.
+    /// Sends the first control packet by a port without special state, and removes it.
     #[inline]
     pub(super) fn transmit_first_control<R>(&mut self, now: Instant, context: &mut Context<Packet, R>) {
         let Self { transmitter, control, to, .. } = self;
@@ -489,7 +491,7 @@ impl NicPort {
         }
     }
 
-    /// Takes out the control packet that is sent next, if one may be sent.
+    /// Removes the next control packet, if it may be sent.
     fn next_control(&mut self) -> Option<Control> {
         if !self.may_send_control() {
             return None;
@@ -499,13 +501,13 @@ impl NicPort {
         control
     }
 
-    /// The sender that is served next, if it may send.
+    /// The next sender to serve, if it may send.
     #[inline]
     pub(super) fn next_sender(&self) -> Option<u32> {
         if self.may_send_data() { self.round.front().copied() } else { None }
     }
 
-    /// Takes out what to send at `now`. `next_frame_bytes` gives the size of a sender's next frame.
+    /// Removes the packet to send at `now`. `next_frame_bytes` returns the size of a sender's next frame.
     #[cold]
     pub(super) fn pop_with_special(&mut self, now: Instant, next_frame_bytes: impl Fn(u32) -> u32) -> Next {
         let special = self.special();
@@ -541,8 +543,8 @@ impl NicPort {
         }
     }
 
-    /// Takes out what to send of TCP, if it is its turn or `others` have nothing to send. Its priority is
-    /// never paused: PFC is for lossless ones.
+    /// Removes the next TCP packet, if TCP is to be served or `others` is false. The priority of TCP is never
+    /// paused: PFC is for lossless priorities.
     fn pop_tcp(&mut self, others: bool) -> Option<NextTcp> {
         let lane = &mut self.special().tcp;
         if others && !lane.has_turn {
@@ -552,7 +554,7 @@ impl NicPort {
         lane.pop()
     }
 
-    /// The flow control packet that is due; else what is next is held back if it has no credit.
+    /// Returns the flow control packet that is due; otherwise blocks the next packet if it has no credit.
     fn look_at_credits(&mut self, now: Instant, next_frame_bytes: impl Fn(u32) -> u32) -> Option<Packet> {
         if let Some(update) = self.credits_mut().and_then(|credits| credits.next_update(now)) {
             return Some(update);
@@ -580,8 +582,8 @@ impl NicPort {
         self.pause.mask() == 0 || self.pause.mask() & self.data.bit() == 0
     }
 
-    /// Sets the time of the next frame after there is more to send at `now`; nothing is sooner than when the
-    /// link is free.
+    /// Updates the time of the next frame after more was queued at `now`; no frame starts before the link is
+    /// free.
     #[inline]
     fn schedule_more(&mut self, now: Instant) {
         if self.next_send > now.max(self.transmitter.free_at()) {
@@ -589,7 +591,7 @@ impl NicPort {
         }
     }
 
-    /// Sets the time of the next frame after something changed at `now`.
+    /// Updates the time of the next frame after a change at `now`.
     #[inline]
     pub(super) fn schedule(&mut self, now: Instant) {
         if self.aside & (SPECIAL | PAUSED) != 0 {
@@ -600,7 +602,7 @@ impl NicPort {
         self.next_send = if next == Instant::NEVER { next } else { next.max(self.transmitter.free_at()) };
     }
 
-    /// The same where something is paused, or there is something of what most ports never have.
+    /// Same, if a priority is paused or the port has special state.
     #[inline(never)]
     fn schedule_with_special(&mut self, now: Instant) {
         let mut next = if self.may_send_control() { now } else { self.next_data(now) };
@@ -613,7 +615,7 @@ impl NicPort {
         self.next_send = if next == Instant::NEVER { next } else { next.max(self.transmitter.free_at()) };
     }
 
-    /// When a sender may send, from `now` on.
+    /// The earliest time from `now` on at which a sender may send.
     #[inline]
     fn next_data(&self, now: Instant) -> Instant {
         if !self.may_send_data() {
@@ -622,7 +624,7 @@ impl NicPort {
         if self.round.is_empty() { self.next_paced(now) } else { now }
     }
 
-    /// When the first sender that its rate holds back may send, from `now` on.
+    /// The earliest time from `now` on at which a deferred sender may send.
     #[inline]
     fn next_paced(&self, now: Instant) -> Instant {
         if self.aside & PACED == 0 {
@@ -631,7 +633,7 @@ impl NicPort {
         self.paced.peek().map_or(Instant::NEVER, |&Reverse((at, _))| at.max(now))
     }
 
-    /// When something that waits for the end of a pause may go.
+    /// The earliest end of a pause for which a packet waits.
     #[cold]
     fn next_unpaused(&self, now: Instant) -> Instant {
         let data = if self.round.is_empty() && self.paced.is_empty() { 0 } else { self.data.bit() };
@@ -652,7 +654,7 @@ impl NicPort {
         }
     }
 
-    /// A frame has taken less than its time, by a part of a picosecond.
+    /// Delays the end of a frame by the fractions of a picosecond that were rounded off.
     #[cold]
     fn make_up(&mut self, frame_bytes: u32) {
         let Self { transmitter, special, .. } = self;
@@ -685,12 +687,12 @@ impl NicPort {
         if self.has_special() {
             self.transmit_data_with_special(*packet, now, context);
         } else {
-            // Put together where it is to stand: here its fields are in registers.
+            // Assembled directly in the outlet: here its fields are in registers.
             self.transmitter.transmit(packet, now, &mut context.outlet(self.to));
         }
     }
 
-    /// The same; an impaired NIC then waits, and one that begins messages no faster than so.
+    /// Same; then an impaired NIC waits, and so does one with a minimum interval between messages.
     #[cold]
     fn transmit_data_with_special<R>(
         &mut self,
@@ -725,7 +727,7 @@ impl NicPort {
 impl NicPort {
     /// See [`Cycle`].
     pub(super) fn visit(&mut self, cycle: &mut Cycle) {
-        // What there is aside stays the same.
+        // `aside` stays the same: so do the fields it describes.
         let Self { transmitter, to: _, data: _, aside: _, control, round, paced, pause, next_send, special } =
             self;
         transmitter.visit(cycle);
@@ -750,7 +752,7 @@ impl NicPort {
 impl Special {
     /// See [`Cycle`].
     fn visit(&mut self, cycle: &mut Cycle) {
-        // Fast-forward is off where there is TCP.
+        // Fast-forward is off in runs with TCP.
         let Self {
             urgent,
             credits,
@@ -763,7 +765,7 @@ impl Special {
             pause_frames_sent,
         } = self;
         if let Some(turns) = turns {
-            // Fast-forward is off where clocks differ; without, nothing is drawn or made up for.
+            // Fast-forward is off if clocks differ; if they are equal, nothing is drawn or compensated.
             let Turns { plan: _, sent, on_link: _, by_pace: _, due, drawn: _ } = &mut **turns;
             cycle.same(u64::from(*sent));
             cycle.time(due);

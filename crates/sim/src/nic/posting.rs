@@ -1,4 +1,4 @@
-//! How a host gets from what has arrived or was acknowledged to what is posted next.
+//! Posting of transfers: from arrivals and acknowledgements to the transfers that depend on them.
 
 use super::ledger::WorkIds;
 use super::sending::{make_ready, window_packets};
@@ -8,7 +8,7 @@ use crate::record::{Context, Record};
 use units::Instant;
 
 impl Host {
-    /// Begins the rounds, and the barriers between them, whose turn it is at this host.
+    /// Starts the rounds at this host that are due, and the barriers between them.
     #[inline]
     pub(super) fn start_rounds(&mut self, now: Instant, context: &mut Context<Packet, Record>) {
         if self.transfers.has_ended_phases() {
@@ -35,7 +35,7 @@ impl Host {
         context.records.extend(ended);
     }
 
-    /// Begins the sends of a rank again.
+    /// Restarts the sends of a rank.
     fn rearm_senders(&mut self, process: u32) {
         for (number, sender) in (0..).zip(self.senders.iter_mut()) {
             let first = self.sends.first_of(number);
@@ -46,7 +46,7 @@ impl Host {
         }
     }
 
-    /// The software takes in what has arrived whole, one transfer after the other, if that takes time.
+    /// Schedules the software's processing of received transfers, one after the other, if it takes time.
     #[inline]
     pub(super) fn take_in_arrived(&mut self, now: Instant) {
         while let Some((at, inbound)) = self.transfers.next_taken_in(now) {
@@ -54,7 +54,7 @@ impl Host {
         }
     }
 
-    /// The software has taken a transfer in: what waits for it may start.
+    /// The software has processed a received transfer: transfers that depend on it may start.
     pub(super) fn take_inbound(&mut self, inbound: u32, now: Instant, context: &mut Context<Packet, Record>) {
         let mut started = std::mem::take(&mut self.transfers.started);
         self.transfers.finish_inbound(inbound, &mut started);
@@ -62,7 +62,7 @@ impl Host {
         self.start_rounds(now, context);
     }
 
-    /// Starts `outgoing` transfers and gives the list back to be used again.
+    /// Starts `outgoing` transfers and recycles the list.
     #[inline]
     pub(super) fn start_transfers(
         &mut self,
@@ -70,7 +70,7 @@ impl Host {
         now: Instant,
         context: &mut Context<Packet, Record>,
     ) {
-        // What comes before the host has begun its job waits for that: see [`Self::start_first`].
+        // Transfers released before the host's start of the job wait for it: see [`Self::start_first`].
         if now < self.transfers.start() {
             outgoing.clear();
         }
@@ -81,7 +81,7 @@ impl Host {
         self.transfers.started = outgoing;
     }
 
-    /// Sends have been acknowledged: starts what waited for that.
+    /// Sends were acknowledged: starts transfers that depend on them.
     #[inline]
     pub(super) fn acknowledge(
         &mut self,
@@ -100,7 +100,7 @@ impl Host {
         self.start_rounds(now, context);
     }
 
-    /// The dependencies of a transfer have arrived: it is posted once the software overheads have passed.
+    /// The dependencies of a transfer have arrived: posts it after the software overheads.
     pub(super) fn start_transfer(
         &mut self,
         outgoing: u32,
@@ -115,7 +115,7 @@ impl Host {
         }
     }
 
-    /// The job starts with what waits for nothing.
+    /// Starts the job: posts transfers without dependencies.
     pub(super) fn start_first(&mut self, now: Instant, context: &mut Context<Packet, Record>) {
         for outgoing in self.transfers.of_first_phase() {
             if self.transfers.waits_for_nothing(outgoing) {

@@ -1,4 +1,4 @@
-//! How the queue pairs of a host are set up.
+//! Parameters of the queue pairs of a host.
 
 use crate::packet::{Path, Priority};
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use transport::{Config, Controller};
 use units::Span;
 use wire::{Framing, Psn};
 
-/// What all queue pairs of a host have in common.
+/// Parameters common to all queue pairs of a host.
 #[derive(Debug)]
 pub(crate) struct QueuePairSettings {
     pub(crate) config: Arc<Config>,
@@ -14,15 +14,15 @@ pub(crate) struct QueuePairSettings {
     /// Priority of payload.
     pub(crate) data: Priority,
     pub(crate) replies: ReplyPriorities,
-    /// At most one congestion notification in this time; none are sent without it.
+    /// Minimum interval between congestion notifications; `None` if none are sent.
     pub(crate) cnp_interval: Option<Span>,
-    /// How a sender of each port begins.
+    /// Initial rate controller of a sender of each port.
     pub(crate) controllers: Vec<Controller>,
     /// Packets may overtake each other.
     pub(crate) may_reorder: bool,
 }
 
-/// Priorities of what a responder sends.
+/// Priorities of a responder's packets.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ReplyPriorities {
     pub(crate) ack: Priority,
@@ -38,6 +38,6 @@ pub(crate) struct QueuePairEnd {
     pub(crate) path: Path,
     pub(crate) port: u16,
     pub(crate) is_captured: bool,
-    /// The other end is on the same host: nothing of it meets the NIC.
+    /// The other end is on the same host: its messages bypass the NIC.
     pub(crate) is_local: bool,
 }

@@ -1,8 +1,8 @@
-//! The responder side of a queue pair, with what is recorded of the chunk that it receives.
+//! The responder side of a queue pair, with statistics of the chunk that it receives.
 //!
-//! A million of them are looked at in turn, so each is one cache line. What follows from something else is
-//! not kept (frames that came for the first time are those of so many packets), nor what most never need: see
-//! [`Rare`].
+//! A host cycles through a million of them, so each is one cache line. Values that follow from others are not
+//! stored (the number of frames received for the first time follows from that of packets), nor are values
+//! that most receivers never need: see [`Rare`].
 
 use super::chunk_frames::Frames;
 use super::latencies::{Latencies, LongLatencies};
@@ -14,26 +14,26 @@ use transport::{CnpLimiter, Config, Disposition, Position, Reply, Responder};
 use units::{Cycle, Instant, Span};
 use wire::{Framing, Opcode, Psn};
 
-/// What an arriving data packet led to.
+/// The effects of an arriving data packet.
 pub(super) struct DataOutcome {
-    /// What to answer, see [`Receiver::reply_packet`].
+    /// The reply, see [`Receiver::reply_packet`].
     pub(super) reply: Option<Reply>,
-    /// A congestion notification is to be sent, see [`Receiver::notification`].
+    /// A congestion notification must be sent, see [`Receiver::notification`].
     pub(super) notifies: bool,
-    /// Payload placed by it [bytes].
+    /// Payload placed [bytes].
     pub(super) payload_bytes: u32,
-    /// It was the last of a chunk to arrive: see [`super::receivers::Receivers::next_delivery`].
+    /// It was the last packet of a chunk: see [`super::receivers::Receivers::next_delivery`].
     pub(super) chunk_delivered: bool,
-    /// What became of it.
+    /// How the responder handled it.
     pub(super) disposition: Disposition,
 }
 
-/// What all receivers of a host have in common.
+/// Settings common to all receivers of a host.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ReceiverSettings {
     priorities: ReplyPriorities,
     pub(super) framing: Framing,
-    /// At most one congestion notification in this time; [`Self::NO_CNP`] if none are sent.
+    /// Minimum interval between congestion notifications; [`Self::NO_CNP`] if none are sent.
     cnp_interval: Span,
 }
 
@@ -53,7 +53,7 @@ impl ReceiverSettings {
     }
 }
 
-/// In the place of the packets that must still arrive: no chunk does.
+/// Value of [`Receiver::packets_left`] if no chunk is expected.
 const NO_CHUNK: u32 = u32::MAX;
 
 /// The responder side of a queue pair.
@@ -65,12 +65,12 @@ pub(super) struct Receiver {
     pub(super) port: u16,
     /// Its frames are recorded.
     pub(super) is_captured: bool,
-    /// From a rank on the same host: it is told of chunks, no packets arrive.
+    /// It receives from a rank on the same host: it is notified of chunks, and no packets arrive.
     pub(super) is_local: bool,
     pub(super) responder: Responder,
-    /// Chunks that were received whole, in all rounds.
+    /// Chunks received completely, in all rounds.
     pub(super) ended: u32,
-    /// Packets of it that must still arrive; [`NO_CHUNK`] without chunks.
+    /// Packets of the current chunk that have not arrived; [`NO_CHUNK`] without chunks.
     pub(super) packets_left: u32,
     pub(super) queue_pair: u32,
     latencies: Latencies,
@@ -79,18 +79,18 @@ pub(super) struct Receiver {
 
 const _: () = assert!(size_of::<Receiver>() == 64, "a packet touches one cache line");
 
-/// What most receivers never need.
+/// State that most receivers never need.
 #[derive(Debug)]
 struct Rare {
-    /// Of the chunk being received.
+    /// Counts of the chunk being received.
     counts: Counts,
-    /// Of chunks behind it, by how many came before them, ascending: frames beyond a gap.
+    /// Counts of later chunks (frames beyond a gap), ascending by the number of chunks before them.
     ahead: Vec<(u32, Counts)>,
     late: LateFrames,
     cnps: CnpLimiter,
 }
 
-/// What a chunk that comes whole, in order, unmarked and soon has none of.
+/// Counts that are zero for a chunk whose packets all arrive in order, unmarked and within 4.29 ms.
 #[derive(Clone, Copy, Debug)]
 struct Counts {
     /// Frames that arrived marked.
@@ -98,7 +98,7 @@ struct Counts {
     /// Congestion notifications sent.
     cnps: u32,
     out_of_order: u32,
-    /// Frames that were dropped, and their bytes.
+    /// Frames dropped, and their bytes.
     dropped: u32,
     dropped_bytes: u64,
     long: LongLatencies,
@@ -108,7 +108,7 @@ impl Counts {
     const NONE: Self =
         Self { marks: 0, cnps: 0, out_of_order: 0, dropped: 0, dropped_bytes: 0, long: LongLatencies::NONE };
 
-    /// Counts a frame that is dropped.
+    /// Counts a dropped frame.
     fn add_dropped(&mut self, frame: Dropped) {
         self.dropped += 1;
         self.dropped_bytes += u64::from(frame.frame_bytes);
@@ -121,7 +121,7 @@ impl Counts {
         self.cnps += notifies as u32;
     }
 
-    /// Adds what they count to a report.
+    /// Adds the counts to a report.
     fn add_to(&self, report: &mut ReceiveReport) {
         report.frames += self.dropped;
         report.bytes += self.dropped_bytes;
@@ -130,12 +130,12 @@ impl Counts {
     }
 }
 
-/// A frame that the responder did not take.
+/// A frame that the responder did not accept.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Dropped {
     pub(super) psn: Psn,
     pub(super) frame_bytes: u32,
-    /// It lies beyond a gap.
+    /// It is beyond a gap.
     pub(super) is_early: bool,
     pub(super) is_marked: bool,
     /// A congestion notification answers it.
@@ -143,7 +143,7 @@ pub(super) struct Dropped {
 }
 
 impl Receiver {
-    /// One whose first chunk comes in so many packets.
+    /// A receiver whose first chunk has `first_packets` packets; `None` without chunks.
     #[inline]
     pub(super) fn new(plan: &QueuePairEnd, first_packets: Option<u64>) -> Self {
         Self {
@@ -160,7 +160,7 @@ impl Receiver {
         }
     }
 
-    /// One that has received at `now` all that it ever does, so many packets of so many messages.
+    /// A receiver that has received at `now` all that it ever will: `packets` packets of `messages` messages.
     pub(super) fn done(plan: &QueuePairEnd, packets: u64, messages: u64, now: Instant) -> Self {
         let mut receiver = Self::new(plan, None);
         receiver.responder = Responder::after(plan.initial_psn, packets as u32, messages as u32);
@@ -168,8 +168,8 @@ impl Receiver {
         receiver
     }
 
-    /// What it is at `now` follows from its number, unless duplicates have come since: all that it ever does
-    /// has been received, and the next mark is told.
+    /// Whether its state at `now` follows from its number, except for duplicates received since: everything
+    /// has been received, and the next mark triggers a notification.
     pub(super) fn is_done(&self, now: Instant) -> bool {
         self.ended > 0 && self.rare.as_ref().is_none_or(|rare| rare.cnps.is_idle(now))
     }
@@ -178,7 +178,7 @@ impl Receiver {
         self.rare.get_or_insert_with(|| Box::new(Rare::NEW))
     }
 
-    /// Takes in a data packet at `now` that spent `latency` in the fabric, in order only.
+    /// Processes a data packet at `now` that spent `latency` in the fabric; accepts packets in order only.
     #[inline(always)]
     pub(super) fn take_in_order(
         &mut self,
@@ -198,7 +198,7 @@ impl Receiver {
             disposition: arrival.disposition,
         };
         if arrival.disposition != Disposition::Accepted {
-            // Which chunk it is of is found out by who knows their sizes.
+            // The caller, which knows the sizes of chunks, determines the chunk.
             return outcome;
         }
         if packet.is_marked() {
@@ -213,7 +213,7 @@ impl Receiver {
         outcome
     }
 
-    /// What is answered; without recovery for so many packets that have all arrived.
+    /// Builds a reply; without recovery it acknowledges `vouched` packets.
     #[inline]
     pub(super) fn reply_packet(
         &self,
@@ -235,7 +235,7 @@ impl Receiver {
         Packet::new(Kind::Cnp, settings.priorities.cnp, Psn::new(0), frame_bytes, self.path)
     }
 
-    /// A marked packet arrived; whether a notification is due.
+    /// A marked packet arrived; returns whether a notification is due.
     #[cold]
     pub(super) fn notice_mark(&mut self, settings: &ReceiverSettings, now: Instant) -> bool {
         if settings.cnp_interval == ReceiverSettings::NO_CNP {
@@ -244,8 +244,8 @@ impl Receiver {
         self.rare().cnps.on_mark(settings.cnp_interval, now)
     }
 
-    /// A packet came under pressure of its own host; whether a notification is due. It is counted at the chunk
-    /// being received, if it is known which that is.
+    /// A packet arrived under pressure of its own host; returns whether a notification is due. It is counted
+    /// at the chunk being received, if that is known.
     #[cold]
     pub(super) fn notice_pressure(
         &mut self,
@@ -263,8 +263,8 @@ impl Receiver {
         notifies
     }
 
-    /// Counts a frame that was not taken, at the chunk that it is of: so many packets have the chunks by how
-    /// many came before them.
+    /// Counts a frame that was not accepted, at its chunk. `packets_of` returns the packets of a chunk by the
+    /// number of chunks before it.
     #[cold]
     pub(super) fn count_dropped(&mut self, frame: Dropped, packets_of: impl Fn(u32) -> u64) {
         match self.chunk_of_dropped(frame.psn, packets_of) {
@@ -274,7 +274,7 @@ impl Receiver {
         }
     }
 
-    /// How many chunks came before that of a packet that was not taken; none if it has been delivered.
+    /// The number of chunks before that of a packet that was not accepted; `None` if it has been delivered.
     fn chunk_of_dropped(&self, psn: Psn, packets_of: impl Fn(u32) -> u64) -> Option<u32> {
         let ahead = i64::from(psn.distance_from(self.responder.expected()));
         if ahead < 0 {
@@ -295,7 +295,7 @@ impl Receiver {
         self.rare().add_late(frame);
     }
 
-    /// Frames that came after their chunk had been delivered.
+    /// Frames that arrived after the delivery of their chunk.
     pub(super) fn late(&self) -> LateFrames {
         self.rare.as_ref().map_or(LateFrames::default(), |rare| rare.late)
     }
@@ -305,12 +305,12 @@ impl Receiver {
         self.rare().counts.long.add(latency);
     }
 
-    /// The chunk being received is there: a rank on the same host copied it.
+    /// Completes the chunk being received: a rank on the same host copied it.
     pub(super) const fn take_local(&mut self) {
         self.packets_left = 0;
     }
 
-    /// What arrived of the chunk being received, of which so many frames were accepted, in `round`.
+    /// Report of the chunk being received in `round`, with its `accepted` frames.
     pub(super) fn report(&self, chunk: u32, round: u32, accepted: Frames) -> ReceiveReport {
         let counts = self.rare.as_ref().map_or(Counts::NONE, |rare| rare.counts);
         let range = self.latencies.range(counts.long);
@@ -321,8 +321,8 @@ impl Receiver {
         report
     }
 
-    /// Of the chunks behind the one being received: how many came before each, and its frames that came
-    /// beyond a gap.
+    /// For each chunk behind the one being received: the number of chunks before it, and a report of its
+    /// frames beyond a gap.
     pub(super) fn ahead(&self) -> impl Iterator<Item = (u32, ReceiveReport)> {
         let ahead = self.rare.iter().flat_map(|rare| &rare.ahead);
         ahead.map(|(chunk, counts)| {
@@ -332,7 +332,7 @@ impl Receiver {
         })
     }
 
-    /// Begins at `now` to receive the next chunk, which comes in so many packets.
+    /// Starts at `now` to receive the next chunk, of `packets` packets.
     pub(super) fn begin_next(&mut self, packets: u64, now: Instant) {
         self.ended += 1;
         self.packets_left = packets as u32;
@@ -401,16 +401,16 @@ impl Rare {
         &mut self.ahead[place].1
     }
 
-    /// Begins at `now` to receive the chunk before which so many came; true if nothing of this is needed any
-    /// more.
+    /// Starts at `now` to receive the chunk with `chunk` chunks before it; returns true if none of this state
+    /// is needed any more.
     fn begin(&mut self, chunk: u32, now: Instant) -> bool {
         let is_next = self.ahead.first().is_some_and(|(next, _)| *next == chunk);
         self.counts = if is_next { self.ahead.remove(0).1 } else { Counts::NONE };
         !is_next && self.ahead.is_empty() && self.late == LateFrames::default() && self.cnps.is_idle(now)
     }
 
-    /// See [`Cycle`]. Frames that are dropped, as they come again or too early, show that what is sent does
-    /// not follow what has arrived.
+    /// See [`Cycle`]. Frames dropped as duplicates or beyond a gap show that the frames sent do not follow
+    /// from those that have arrived.
     fn visit(&mut self, cycle: &mut Cycle) {
         let Self { counts, ahead, late, cnps: limiter } = self;
         let Counts { marks, cnps, out_of_order, dropped, dropped_bytes, long } = counts;

@@ -1,4 +1,4 @@
-//! The receivers of a host and the chunks that come to them.
+//! The receivers of a host and the chunks that they receive.
 
 use super::arrivals::{self, Arrivals};
 use super::chunk_frames::{ChunkFrames, Frames, frames_of};
@@ -25,27 +25,27 @@ pub(super) struct Delivery {
     pub(super) inbound: u32,
 }
 
-/// The receivers of a host, each with a place of the same number in the other lists that are not empty.
+/// The receivers of a host. Other lists, unless empty, have an item of the same index for each.
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct Receivers {
-    // What each packet needs.
+    // Needed by each packet.
     receivers: Standing<Receiver>,
-    /// Where packets are not taken in order only: these know of the chunks instead of the receivers.
+    /// Track the chunks instead of the receivers, unless packets are accepted in order only.
     arrivals: Box<[Arrivals]>,
-    /// With selective recovery: these stand for the responders.
+    /// With selective recovery: replace the responders.
     placements: Box<[Placement]>,
-    /// Where packets may overtake each other.
+    /// If packets may overtake each other.
     reordering: Box<[Reordering]>,
     settings: ReceiverSettings,
-    // What the end of a chunk needs.
+    // Needed at the end of a chunk.
     receives: Receives,
-    /// What they are made from, if not all are made at once.
+    /// Creates receivers on demand, unless all are created at the start.
     later: Option<Box<LaterReceivers>>,
 }
 
 impl Receivers {
-    /// Those of a host, each made where it will stand.
+    /// Creates all receivers of a host in their final location.
     pub(crate) fn new(
         plans: impl ExactSizeIterator<Item = QueuePairEnd>,
         receives: Receives,
@@ -81,8 +81,8 @@ impl Receivers {
         }
     }
 
-    /// Those of which `ends` tells how they are set up: each is made when it is needed. With go-back-N
-    /// recovery alone, where packets keep their order and each has one chunk.
+    /// Receivers that are created when they are needed, with parameters from `ends`. Only with go-back-N
+    /// recovery, in-order delivery and one chunk per queue pair.
     pub(crate) fn later(
         ends: Arc<dyn QueuePairEnds>,
         receives: Receives,
@@ -92,7 +92,7 @@ impl Receivers {
         Self { later, ..Self::new(std::iter::empty(), receives, settings) }
     }
 
-    /// Sees to it that a receiver is there.
+    /// Creates or recalls a receiver that is not resident.
     #[cold]
     #[inline(never)]
     fn prepare(&mut self, config: &Config, number: u32, now: Instant) {
@@ -107,19 +107,19 @@ impl Receivers {
         }
     }
 
-    /// One that is there.
+    /// A receiver that is resident or recalled.
     #[inline]
     fn of(&self, number: u32) -> &Receiver {
         receiver(&self.receivers, self.later.as_deref(), number)
     }
 
-    /// All that are there, by number.
+    /// All resident and recalled receivers, by number.
     fn numbered(&self) -> impl Iterator<Item = (u32, &Receiver)> {
         let recalled = self.later.iter().flat_map(|later| later.recalled());
         recalled.chain(self.receivers.numbered())
     }
 
-    /// The port of a receiver, for which data has come by `now`.
+    /// The port of a receiver for which data has arrived by `now`.
     pub(super) fn port(&mut self, config: &Config, receiver: u32, now: Instant) -> usize {
         if self.later.is_some() && !self.receivers.has(receiver) {
             self.prepare(config, receiver, now);
@@ -127,7 +127,7 @@ impl Receivers {
         self.of(receiver).port.into()
     }
 
-    /// What a receiver answers, and by which port.
+    /// The reply of a receiver, and its port.
     #[inline]
     pub(super) fn reply(&self, receiver: u32, reply: Reply) -> (usize, Control) {
         let vouched = self.is_unrecovered().then(|| self.arrivals[receiver as usize].vouched());
@@ -141,8 +141,8 @@ impl Receivers {
         (state.port.into(), Control { packet, receiver, is_captured: state.is_captured })
     }
 
-    /// Without recovery, what acknowledges a chunk of which the last frame to arrive was overtaken by others,
-    /// and by which port.
+    /// Without recovery: the acknowledgement of a chunk whose last frame to arrive was overtaken by others,
+    /// and its port.
     #[inline]
     pub(super) fn confirmation(&self, receiver: u32, outcome: &DataOutcome) -> Option<(usize, Control)> {
         if outcome.disposition != Disposition::Placed || !self.is_unrecovered() {
@@ -152,13 +152,13 @@ impl Receivers {
         Some(self.reply_vouching(receiver, Reply::Ack(psn), Some(packets)))
     }
 
-    /// Nothing is sent again.
+    /// No packet is resent: without recovery.
     #[inline]
     const fn is_unrecovered(&self) -> bool {
         self.placements.is_empty() && !self.arrivals.is_empty()
     }
 
-    /// A packet came under pressure of its own host; whether a notification is due.
+    /// A packet arrived under pressure of its own host; returns whether a notification is due.
     #[cold]
     pub(super) fn notice_pressure(&mut self, receiver: u32, now: Instant) -> bool {
         let is_in_order = self.are_in_order();
@@ -166,7 +166,7 @@ impl Receivers {
         receiver_mut(receivers, later.as_deref_mut(), receiver).notice_pressure(settings, is_in_order, now)
     }
 
-    /// The congestion notification of a receiver, and by which port it leaves.
+    /// The congestion notification of a receiver, and its port.
     #[cold]
     pub(super) fn notification(&self, receiver: u32) -> (usize, Control) {
         let state = self.of(receiver);
@@ -174,7 +174,7 @@ impl Receivers {
         (state.port.into(), Control { packet, receiver, is_captured: state.is_captured })
     }
 
-    /// Records a reply that leaves, if the queue pair is captured.
+    /// Records a departing reply, if the queue pair is captured.
     #[cold]
     pub(super) fn note_reply(
         &self,
@@ -195,8 +195,8 @@ impl Receivers {
         context.records.push(Record::Frame(Box::new(frame)));
     }
 
-    /// Asks for what an arriving data packet needs. What is needed at the end of a chunk is asked for with
-    /// what comes near it.
+    /// Prefetches the state for an arriving data packet. The state for the end of a chunk is prefetched with
+    /// packets near the end.
     #[inline]
     pub(super) fn prefetch(&self, packet: &Packet) {
         let receiver = packet.queue_pair as usize;
@@ -206,7 +206,7 @@ impl Receivers {
         }
     }
 
-    /// Asks for what all but the last data packet of a chunk need.
+    /// Prefetches the state for all data packets of a chunk but the last.
     #[inline]
     pub(super) fn prefetch_receiver(&self, receiver: usize) {
         self.receivers.prefetch(receiver as u32);
@@ -222,14 +222,14 @@ impl Receivers {
         self.receivers.len()
     }
 
-    /// Asks for what all but the last data packet of a chunk need, of each that stands.
+    /// Same, for all resident receivers.
     #[inline]
     pub(super) fn prefetch_all(&self) {
         let numbers = self.receivers.first()..self.receivers.end();
         numbers.for_each(|number| self.prefetch_receiver(number as usize));
     }
 
-    /// Takes in a data packet at `now` that spent `latency` in the fabric.
+    /// Processes a data packet at `now` that spent `latency` in the fabric.
     #[inline(always)]
     pub(super) fn on_data(
         &mut self,
@@ -258,7 +258,7 @@ impl Receivers {
         self.take_any(config, packet, position, now, latency)
     }
 
-    /// Counts a packet that was not taken, where packets are taken in order only.
+    /// Counts a packet that was not accepted, if packets are accepted in order only.
     #[cold]
     fn count_dropped(&mut self, config: &Config, packet: &Packet, outcome: &DataOutcome) {
         let Self { receivers, receives, later, .. } = self;
@@ -268,7 +268,7 @@ impl Receivers {
         state.count_dropped(dropped(packet, outcome), packets_of);
     }
 
-    /// Takes in a data packet where packets are not taken in order only.
+    /// Processes a data packet, if packets are not accepted in order only.
     #[inline(always)]
     fn take_any(
         &mut self,
@@ -308,18 +308,18 @@ impl Receivers {
         outcome
     }
 
-    /// Packets are taken in order only, so that no chunk is there before the one before it.
+    /// Packets are accepted in order only, so that no chunk is complete before its predecessor.
     #[inline]
     pub(super) const fn are_in_order(&self) -> bool {
         self.arrivals.is_empty()
     }
 
-    /// The chunk that a receiver waits for is there: a rank on the same host copied it.
+    /// Completes the current chunk of a receiver: a rank on the same host copied it.
     pub(super) fn take_local(&mut self, receiver: u32) {
         self.receivers[receiver].take_local();
     }
 
-    /// Ends the next chunk of a receiver that has arrived whole, if there is one.
+    /// Ends the next complete chunk of a receiver, if any.
     pub(super) fn next_delivery(
         &mut self,
         config: &Config,
@@ -334,7 +334,7 @@ impl Receivers {
         Some(Delivery { report: report.delivered_at(now), inbound })
     }
 
-    /// Ends the chunk that a receiver waits for, if it has arrived whole, and begins the next.
+    /// Ends the current chunk of a receiver, if it is complete, and starts the next.
     fn finish_chunk(
         &mut self,
         config: &Config,
@@ -354,7 +354,7 @@ impl Receivers {
         Some(Delivery { report, inbound })
     }
 
-    /// What has arrived of the chunks that were not delivered.
+    /// Reports of chunks received in part and not delivered.
     pub(super) fn undelivered<'a>(
         &'a self,
         config: &'a Config,
@@ -375,7 +375,7 @@ impl Receivers {
         in_order.chain(self.beyond_gaps()).chain(self.arrivals.iter().flat_map(Arrivals::undelivered))
     }
 
-    /// What came beyond a gap of chunks that are not being received yet.
+    /// Reports of frames beyond a gap, of chunks that are not being received yet.
     fn beyond_gaps(&self) -> impl Iterator<Item = ReceiveReport> {
         self.numbered().flat_map(move |(number, receiver)| {
             receiver.ahead().filter_map(move |(before, mut report)| {
@@ -387,13 +387,13 @@ impl Receivers {
         })
     }
 
-    /// Frames that came after their chunk had been delivered, by queue pair.
+    /// Frames that arrived after the delivery of their chunk, by queue pair.
     pub(super) fn late(&self) -> impl Iterator<Item = (u32, LateFrames)> {
         let late = self.numbered().map(|(_, receiver)| (receiver.queue_pair, receiver.late()));
         late.filter(|(_, late)| late.frames > 0 || late.cnp_tx > 0)
     }
 
-    /// How far out of order packets came, by queue pair.
+    /// Reordering of packets, by queue pair.
     pub(super) fn reordering(&self) -> &[Reordering] {
         &self.reordering
     }
@@ -412,7 +412,7 @@ impl Receivers {
     }
 }
 
-/// A packet that was not taken.
+/// A packet that was not accepted.
 fn dropped(packet: &Packet, outcome: &DataOutcome) -> Dropped {
     Dropped {
         psn: packet.psn(),

@@ -1,5 +1,5 @@
-//! What a host does with what arrives: payload into the receive buffer or to its responder, acknowledgements
-//! to their requesters, pauses to the port.
+//! Reception at a host: payload to the receive buffer or its responder, acknowledgements to their requesters,
+//! pause frames to the port.
 
 use super::intake::Drained;
 use super::ledger::{Sends, WorkIds};
@@ -17,7 +17,7 @@ use transport::{AckOutcome, Config, Loss, Position, Recovery};
 use units::{Instant, Span};
 
 impl Host {
-    /// Acts on the first arrival at a port; tells when the next one is due.
+    /// Processes the first arrival at a port; returns the time of the next one.
     #[inline(always)]
     pub(super) fn receive(
         &mut self,
@@ -44,8 +44,8 @@ impl Host {
         next
     }
 
-    /// Acts on an arrival at a port, unless it is payload that goes to its responder at once: that is only
-    /// taken into the buffer of its lane.
+    /// Processes an arrival at a port. Payload that bypasses the receive buffer is only added to the buffer
+    /// of its lane; its position is returned.
     #[inline(never)]
     fn receive_first(
         &mut self,
@@ -80,7 +80,7 @@ impl Host {
         None
     }
 
-    /// Puts payload into the receive buffer.
+    /// Adds payload to the receive buffer.
     #[cold]
     fn take_in(&mut self, packet: Packet) {
         let Some(intake) = &mut self.intake else { return };
@@ -88,7 +88,7 @@ impl Host {
         self.answer_pressure(pause, packet.at());
     }
 
-    /// The host takes a frame out of the receive buffer.
+    /// The host drains a frame from the receive buffer.
     pub(super) fn drain(&mut self, now: Instant, context: &mut Context<Packet, Record>) {
         let Some(drained) = self.intake.as_mut().and_then(|intake| intake.drain()) else { return };
         let Drained { packet, pause, notifies } = drained;
@@ -106,7 +106,7 @@ impl Host {
         }
     }
 
-    /// Sends a pause frame of the receive buffer by every port, and sees to its renewal.
+    /// Sends a pause frame of the receive buffer by every port, and schedules its renewal.
     fn answer_pressure(&mut self, pause: Option<Packet>, now: Instant) {
         let Some(pause) = pause else { return };
         self.respond(pause, now);
@@ -133,7 +133,7 @@ impl Host {
         }
     }
 
-    /// Takes in a pause frame or a flow control packet.
+    /// Processes a pause frame or a flow control packet.
     #[cold]
     fn receive_link_control(&mut self, port: usize, packet: Packet) {
         if let Some(delays) = &mut self.pause_delays
@@ -144,7 +144,7 @@ impl Host {
         self.ports[port].receive_link_control(&packet);
     }
 
-    /// Sends the pause frames that are ready, and acts on those that take effect.
+    /// Sends the pause frames that are ready, and applies received ones that take effect.
     #[cold]
     pub(super) fn take_pauses(&mut self, now: Instant) {
         while let Some((port, pause)) =
@@ -166,7 +166,7 @@ impl Host {
         self.answer_pressure(pause, now);
     }
 
-    /// Payload out of the receive buffer reaches its responder at `now`.
+    /// Payload drained from the receive buffer reaches its responder at `now`.
     #[cold]
     fn receive_drained(
         &mut self,
@@ -188,7 +188,7 @@ impl Host {
         context: &mut Context<Packet, Record>,
     ) {
         if is_storage(packet.queue_pair) {
-            // A copy is handed on: the packet itself need not be in memory.
+            // Passes a copy: the packet itself need not be in memory.
             let packet = *packet;
             return self.receive_storage(&packet, position, now, context);
         }
@@ -217,7 +217,7 @@ impl Host {
         }
     }
 
-    /// Chunks have arrived whole: reports them and starts what waited for them.
+    /// Chunks are complete: reports them and starts the transfers that wait for them.
     pub(super) fn deliver_chunks(
         &mut self,
         receiver: u32,
@@ -272,7 +272,7 @@ impl Host {
         }
     }
 
-    /// What an acknowledgement leads to: reports, more to send, transfers that waited for it.
+    /// Applies an acknowledgement: reports, more packets to send, transfers that waited for it.
     #[inline]
     fn follow_up(
         &mut self,
@@ -282,7 +282,7 @@ impl Host {
     ) {
         let Self { senders, pacers, sends, ports, config, data_frames, .. } = self;
         let (sender, now) = (packet.queue_pair, packet.at());
-        // One that is done and forgotten has nothing left to acknowledge.
+        // A dropped sender that is done has nothing left to acknowledge.
         let Some(state) = senders.get_mut(sender) else { return };
         let outcome = acknowledge(state, config, sends, packet);
         if data_frames.hears_acks && outcome.progressed() {
@@ -308,8 +308,8 @@ impl Host {
         self.acknowledge(completed, now, context);
     }
 
-    /// The same without recovery: the oldest of the chunks of a sender were acknowledged, and some have
-    /// arrived whole. A rank goes on when that is known.
+    /// Same, without recovery: the oldest chunks of a sender were acknowledged, and some are complete. A rank
+    /// proceeds once they are known to be complete.
     #[inline(never)]
     fn follow_up_unrecovered(
         &mut self,

@@ -1,11 +1,11 @@
-//! How far out of order the data packets of a queue pair arrive.
+//! Reordering of the data packets of a queue pair.
 //!
-//! A packet is reordered when one with a later sequence number has arrived before it (RFC 4737, section 3).
-//! Its distance is how far it is behind the newest so far, in packets: what a receiver must be able to hold
-//! to put the sequence right. The extent of RFC 4737 counts arrivals in between instead, and so leaves out
-//! packets that are later still. Everything that arrives counts, before the transport judges it; so what is
-//! sent again, after a loss or because go-back-N takes a late packet for a lost one, counts as late by as
-//! much. Copies of the newest packet are not counted.
+//! A packet is reordered if one with a later sequence number has arrived before it (RFC 4737, section 3). Its
+//! distance is its lag behind the newest packet so far, in packets: the buffer that a receiver needs to
+//! restore the order. The extent of RFC 4737 counts arrivals in between instead, and so leaves out packets
+//! that are later still. All arrivals count, before the transport processes them; so packets resent after a
+//! loss, or because go-back-N takes a late packet for a lost one, count as late. Copies of the newest packet
+//! do not count.
 
 use std::hint::select_unpredictable;
 use units::Cycle;
@@ -27,22 +27,21 @@ pub(crate) struct Reordering {
 }
 
 impl Reordering {
-    /// For a queue pair whose first packet carries `initial_psn`.
+    /// For a queue pair whose first packet has the number `initial_psn`.
     pub(super) const fn new(queue_pair: u32, initial_psn: Psn) -> Self {
         // One less, modulo 2^24.
         Self { newest: initial_psn.add(u32::MAX), distance_max: 0, queue_pair, late: [0; BUCKETS] }
     }
 
-    /// Which queue pair of the run it is.
+    /// Queue pair of the run.
     pub(crate) const fn queue_pair(&self) -> u32 {
         self.queue_pair
     }
 
-    /// Takes in a packet.
+    /// Counts a packet.
     #[inline]
     pub(super) fn arrive(&mut self, psn: Psn) {
-        // Packets that overtake each other come late as often as not: which do is not told by a branch, which
-        // would be mispredicted.
+        // Packets that overtake each other are late as often as not: a branch would be mispredicted.
         let ahead = psn.distance_from(self.newest);
         self.newest = select_unpredictable(ahead > 0, psn, self.newest);
         let distance = ahead.min(0).unsigned_abs();
@@ -51,7 +50,7 @@ impl Reordering {
         self.distance_max = self.distance_max.max(distance);
     }
 
-    /// Packets of each distance that came: smallest and largest distance, and how many.
+    /// Non-empty buckets: smallest and largest distance, and number of packets.
     pub(crate) fn distances(&self) -> impl Iterator<Item = (u32, u32, u64)> {
         let counted = (0_u32..).zip(self.late).filter(|&(_, frames)| frames > 0);
         let largest = self.distance_max;
@@ -60,9 +59,8 @@ impl Reordering {
         })
     }
 
-    /// See [`Cycle`]. A period in which something is late does not count as repeating: what is sent again
-    /// after a loss is late only until it has caught up with the newest, and how far that is ahead is not
-    /// compared.
+    /// See [`Cycle`]. A period with late packets does not repeat: packets resent after a loss are late only
+    /// until they reach the newest one, and its lead is not compared.
     pub(super) fn visit(&mut self, cycle: &mut Cycle) {
         let Self { newest, distance_max, queue_pair: _, late } = self;
         let mut psn = newest.value();

@@ -14,35 +14,35 @@ use transport::{AckOutcome, Config, Controller, NextPacket, Position, Recovery, 
 use units::{Cycle, Instant};
 use wire::{Framing, Opcode, Psn};
 
-/// How all payload of a host is sent.
+/// Settings common to all payload of a host.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct DataFrames {
     pub(super) framing: Framing,
     pub(super) priority: Priority,
-    /// A rate controller paces it.
+    /// A rate controller paces the payload.
     pub(super) is_paced: bool,
-    /// The rate controller acts on acknowledgements and losses.
+    /// The rate controller reacts to acknowledgements and losses.
     pub(super) hears_acks: bool,
-    /// Much of it ends a message: messages are short.
+    /// Many packets end a message: messages are short.
     pub(super) ends_often: bool,
 }
 
-/// A sender is served.
+/// Service of a sender.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Turn {
-    /// When that is decided.
+    /// Time of the decision.
     pub(super) now: Instant,
-    /// From when on the packet is on the link.
+    /// Time from which the packet is on the link.
     pub(super) sent: Instant,
     /// The window of its rate controller.
     pub(super) window_packets: u32,
 }
 
-/// A message of so few packets is short.
+/// Maximum number of packets of a short message.
 const SHORT_MESSAGE_PACKETS: u64 = 4;
 
 impl DataFrames {
-    /// Of a host whose chunks are like those of `bytes`.
+    /// Settings of a host whose chunks are similar to one of `bytes`.
     pub(super) fn new(settings: &QueuePairSettings, bytes: u64) -> Self {
         let message_bytes = bytes.min(settings.config.message_bytes);
         Self {
@@ -55,21 +55,21 @@ impl DataFrames {
     }
 }
 
-/// Which way its payload takes, and what is reported of each packet.
+/// Path of the payload, and the packets that are recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Course {
-    /// By the NIC; nothing is reported.
+    /// By the NIC; none.
     Sent,
-    /// By the NIC; all of it is reported.
+    /// By the NIC; all.
     Captured,
-    /// By the NIC; when a message begins is reported.
+    /// By the NIC; the start of each message.
     Watched,
-    /// To a rank on the same host: nothing of it meets the NIC.
+    /// By shared memory, to a rank on the same host.
     Local,
 }
 
-/// The requester side of a queue pair, in one cache line. How its packets are paced, if they are, stands
-/// beside it (see [`super::Host`]), and which number the queue pair has is known to [`Sends`].
+/// The requester side of a queue pair, in one cache line. Its rate controller, if any, is stored in
+/// [`super::Host`], and the number of its queue pair in [`Sends`].
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub(crate) struct Sender {
@@ -89,14 +89,14 @@ const _: () =
     assert!(spec::CHUNK_PACKETS_MAX == Requester::PACKETS_MAX, "a spec with longer chunks is refused");
 
 impl Sender {
-    /// It stands in its port's round.
+    /// It is in its port's round.
     const IN_ROUND: u8 = 1;
     /// A timer entry exists.
     const TIMED: u8 = 2;
     /// NAKs, timeouts, retransmissions or CNPs were counted since no chunk was open: see [`Sends::report`].
     const COUNTED: u8 = 4;
 
-    /// Those of a host, each made where it will stand.
+    /// Creates all senders of a host in their final location.
     pub(crate) fn all(plans: impl Iterator<Item = QueuePairEnd>, sends: &Sends) -> Standing<Self> {
         let queues = (0..).map(|sender| sends.queue(sender));
         plans.zip(queues).map(|(plan, queue)| Self::new(&plan, queue)).collect()
@@ -118,7 +118,7 @@ impl Sender {
         }
     }
 
-    /// When its retransmission timer is due; see [`Requester::deadline`].
+    /// Expiry of its retransmission timer; see [`Requester::deadline`].
     #[inline]
     pub(super) const fn deadline(&self) -> Instant {
         self.requester.deadline()
@@ -129,12 +129,12 @@ impl Sender {
         self.port
     }
 
-    /// The timer entry has come up: there is none any more.
+    /// Its timer entry has been removed.
     pub(super) const fn take_timer(&mut self) {
         self.standing &= !Self::TIMED;
     }
 
-    /// Whether a timer entry is to be made, as something is outstanding and there is none; it is made then.
+    /// Whether a timer entry is needed, since packets are outstanding and there is none. Marks it as created.
     #[inline]
     pub(super) fn needs_timer(&mut self) -> bool {
         let needs = self.standing & Self::TIMED == 0 && self.deadline() != Instant::NEVER;
@@ -150,7 +150,7 @@ impl Sender {
         true
     }
 
-    /// Whether one may be counted at its open chunks.
+    /// Whether NAKs, timeouts, retransmissions or CNPs may be counted at its open chunks.
     #[inline]
     pub(super) const fn is_counted(&self) -> bool {
         self.standing & Self::COUNTED != 0
@@ -197,8 +197,8 @@ impl Sender {
         }
     }
 
-    /// Posts every chunk of sender `number` whose turn it is and that is ready. A failed queue pair sends
-    /// nothing more, so the chunk ends at once.
+    /// Posts every next chunk of sender `number` that is ready. A failed queue pair sends nothing, so there a
+    /// chunk ends immediately.
     pub(super) fn post_ready(
         &mut self,
         number: u32,
@@ -219,13 +219,12 @@ impl Sender {
         });
     }
 
-    /// Posts the next chunk of sender `number` to a rank on the same host, if its turn has come and it is
-    /// ready.
+    /// Posts the next chunk of sender `number` to a rank on the same host, if it is ready.
     pub(super) fn post_local(&mut self, number: u32, sends: &mut Sends, now: Instant) -> Option<WorkId> {
         self.queue.post_next(number, sends, now)
     }
 
-    /// To a rank on the same host: nothing of it meets the NIC.
+    /// It sends to a rank on the same host: its messages bypass the NIC.
     #[inline]
     pub(super) fn is_local(&self) -> bool {
         self.course == Course::Local
@@ -236,7 +235,7 @@ impl Sender {
         self.path.queue_pair
     }
 
-    /// Begins the chunks of sender `number` again, now that all are acknowledged.
+    /// Restarts the chunks of sender `number`, after all were acknowledged.
     pub(super) fn rearm(&mut self, number: u32, sends: &mut Sends) {
         self.queue.rearm(number, sends);
     }
@@ -264,7 +263,7 @@ impl Sender {
         stays
     }
 
-    /// Size of the next data packet at the most; it is exact unless something is sent again.
+    /// Maximum size of the next data packet; exact unless a packet is resent.
     pub(super) fn next_frame_bytes(&self, config: &Config, framing: Framing) -> u32 {
         let next = self.requester.next_payload(config);
         next.map_or(0, |(position, bytes)| framing.frame_bytes(write_opcode(position), bytes))
@@ -287,7 +286,7 @@ impl Sender {
         let DataFrames { framing, priority, .. } = *frames;
         let frame_bytes = framing.write_frame_bytes(next.position.starts_message(), next.payload_bytes);
         if next.is_retransmission {
-            // What is sent once is known from how far the requester has come.
+            // Packets sent once follow from the progress of the requester.
             self.standing |= Self::COUNTED;
             sends.count_resent(self.queue.at(next.work), frame_bytes);
         }
@@ -328,8 +327,8 @@ impl Sender {
         context.records.push(Record::Frame(Box::new(frame)));
     }
 
-    /// Has the start of each message reported from now on, or no longer; false if the sender has nothing to
-    /// send, or is captured.
+    /// Starts or stops recording the start of each message; false if the sender has nothing to send, or is
+    /// captured.
     pub(super) fn watch(&mut self, is_watched: bool) -> bool {
         let is_sent = matches!(self.course, Course::Sent | Course::Watched);
         let may = is_sent && (self.is_in_round() || !is_watched);
@@ -360,8 +359,8 @@ impl Sender {
         completed
     }
 
-    /// Where chunks end in the sequence that were just acknowledged, latest first: those before its oldest
-    /// one.
+    /// Last packets of the chunks that were just acknowledged, latest first; they precede its oldest open
+    /// chunk.
     pub(super) fn ends_of(
         &self,
         acknowledged: WorkIds,
@@ -379,13 +378,13 @@ impl Sender {
         ends.collect()
     }
 
-    /// Its queue pair has failed: no chunk is open any more.
+    /// Its queue pair has failed: closes all chunks.
     pub(super) const fn fail(&mut self) {
         self.queue.end_all();
         self.standing &= !Self::COUNTED;
     }
 
-    /// All that was posted was sent.
+    /// All posted packets were sent.
     #[inline]
     pub(super) const fn has_sent_all(&self) -> bool {
         self.requester.is_exhausted()
@@ -396,13 +395,13 @@ impl Sender {
         !self.queue.is_empty()
     }
 
-    /// Nothing that comes for sender `number` changes anything any more: all its chunks have ended, and its
-    /// port does not ask it for more.
+    /// Whether packets for sender `number` have no effect any more: all its chunks have ended, and it is not
+    /// in its port's round.
     pub(super) fn is_done(&self, number: u32, sends: &Sends) -> bool {
         self.queue.is_done(number, sends) && !self.is_in_round()
     }
 
-    /// Chunks posted and not ended, with the frames that each was sent in, without those sent again.
+    /// Chunks posted and not ended, each with its frames sent, without those resent.
     pub(super) fn open(
         &self,
         config: &Config,
@@ -415,20 +414,20 @@ impl Sender {
             0 => Frames::default(),
             packets => frames_of(framing, config, bytes, packets),
         };
-        // Of what is copied within the host nothing is sent.
+        // Nothing is sent of chunks copied within the host.
         let sent = sent.into_iter().flatten().map(frames).chain(repeat(Frames::default()));
         self.queue.open().zip(sent)
     }
 }
 
-/// A chunk is not sent, as its queue pair has failed.
+/// Reports a chunk that is not sent because its queue pair has failed.
 #[cold]
 fn report_failed(send: WorkId, round: u32, sends: &Sends, context: &mut Context<Packet, Record>) {
     let report = sends.report(send, round, Frames::default());
     context.records.push(Record::sent(&report.ended(ChunkStatus::Failed, None)));
 }
 
-/// The opcode of a write's packet.
+/// The opcode of a packet of a write.
 #[inline]
 pub(crate) const fn write_opcode(position: Position) -> Opcode {
     match position {

@@ -1,4 +1,4 @@
-//! How a host serves its ports, and keeps watch over what is not acknowledged.
+//! Transmission at a host: service of the ports, and retransmission timers.
 
 use super::chunk_frames::Frames;
 use super::ledger::{Sends, WorkId};
@@ -16,7 +16,7 @@ use transport::{Config, Controller, Loss, TimeoutOutcome};
 use units::Instant;
 
 impl Host {
-    /// Sends what is next by a port.
+    /// Sends the next packet by a port.
     #[inline(always)]
     pub(super) fn send(&mut self, port: usize, now: Instant, context: &mut Context<Packet, Record>) {
         let sender = match self.ports[port].sole_sender(now) {
@@ -29,7 +29,8 @@ impl Host {
         self.serve(port, sender, now, context);
     }
 
-    /// Sends what goes before payload of queue pairs, and what is not of them; else the one whose turn it is.
+    /// Sends packets that precede payload of queue pairs, or belong to none; otherwise returns the next
+    /// sender.
     #[inline(never)]
     fn send_first(
         &mut self,
@@ -59,7 +60,7 @@ impl Host {
         None
     }
 
-    /// The same by a port with something that most do not have.
+    /// Same, by a port with special state.
     #[cold]
     fn send_with_special(
         &mut self,
@@ -104,7 +105,7 @@ impl Host {
         }
     }
 
-    /// Serves the queue pair whose turn it is.
+    /// Serves the next queue pair.
     #[inline]
     fn serve(&mut self, port: usize, sender: u32, now: Instant, context: &mut Context<Packet, Record>) {
         let sent = now + self.latency;
@@ -166,7 +167,7 @@ impl Host {
         make_ready(ports, config, (sender, state), window_packets(pacers, data_frames, sender), now);
     }
 
-    /// Tells the rate controller of a sender of a loss.
+    /// Notifies the rate controller of a sender of a loss.
     #[cold]
     pub(super) fn tell_loss(&mut self, sender: u32, loss: Loss, now: Instant) {
         if let Some(pacer) = self.pacers.get_mut(sender) {
@@ -174,7 +175,7 @@ impl Host {
         }
     }
 
-    /// A queue pair has failed: reports every open chunk of it as failed.
+    /// A queue pair has failed: reports each of its open chunks as failed.
     #[cold]
     fn fail_sender(&mut self, sender: u32, now: Instant, context: &mut Context<Packet, Record>) {
         let state = &mut self.senders[sender];
@@ -186,7 +187,8 @@ impl Host {
         open.into_iter().for_each(|(send, sent)| self.end_counted_send(send, sent, None, context));
     }
 
-    /// A chunk without such counts was acknowledged whole: reports it as sent in so many frames.
+    /// A chunk without NAKs, timeouts, retransmissions and CNPs was acknowledged: reports it with `sent`
+    /// frames.
     #[inline]
     pub(super) fn end_send(
         &mut self,
@@ -202,8 +204,8 @@ impl Host {
         }
     }
 
-    /// A chunk that may have such counts was acknowledged whole at that time, or has failed: reports
-    /// it as sent in so many frames, without those sent again.
+    /// A chunk that may have such counts was acknowledged at `completed`, or has failed: reports it with
+    /// `sent` frames, without those resent.
     #[inline(never)]
     pub(super) fn end_counted_send(
         &mut self,
@@ -218,13 +220,13 @@ impl Host {
         self.sends.forget(send);
     }
 
-    /// The pass of an open chunk: that of its rank, as no phase ends before all is acknowledged.
+    /// The pass of an open chunk: that of its rank, since no phase ends before everything is acknowledged.
     #[inline]
     fn pass_of(&self, send: WorkId) -> u32 {
         self.transfers.pass_of(self.sends.outgoing_of(send))
     }
 
-    /// What is known of an open chunk.
+    /// Report of an open chunk so far.
     pub(super) fn send_report(&self, send: WorkId, sent: Frames) -> SendReport {
         self.sends.report(send, self.pass_of(send), sent)
     }
@@ -241,12 +243,12 @@ impl Host {
 /// The window of a sender's rate controller [packets].
 #[inline]
 pub(super) fn window_packets(pacers: &Standing<Controller>, frames: &DataFrames, sender: u32) -> u32 {
-    // One that does not hear acknowledgements has no window, and its memory is not looked at.
+    // A controller that ignores acknowledgements has no window, and its memory is not accessed.
     if frames.hears_acks { pacers[sender].window_packets() } else { u32::MAX }
 }
 
-/// Puts a sender into its port's round, if it has something to send that the window of its rate controller
-/// lets out, and is not there yet.
+/// Adds a sender to its port's round, unless it is already there, if it has packets to send within the window
+/// of its rate controller.
 #[inline]
 pub(super) fn make_ready(
     ports: &mut [NicPort],
@@ -260,7 +262,8 @@ pub(super) fn make_ready(
     }
 }
 
-/// Keeps one timer entry per sender with something outstanding; it is looked at again when it comes up.
+/// Maintains one timer entry per sender with packets outstanding; its deadline is checked when the timer
+/// fires.
 #[inline]
 fn arm_timer(
     timers: &mut Timers,

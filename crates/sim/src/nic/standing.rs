@@ -1,10 +1,10 @@
-//! The queue pairs of a host at one of their ends, of which those that are done need not stand in memory.
+//! Resident queue pairs of a host at one of their ends; those that are done can be dropped.
 
 use engine::prefetch::prefetch;
 use std::ops::{Index, IndexMut};
 
-/// What is kept of queue pairs, by number: of those from the first that may still be needed to the last that
-/// has been needed. Where all are made at once, that is of all.
+/// State of the queue pairs that may still be needed: a contiguous range of numbers. If all are created at
+/// the start, it covers all.
 #[derive(Debug)]
 pub(crate) struct Standing<T> {
     items: Vec<T>,
@@ -43,7 +43,7 @@ impl<T> IndexMut<u32> for Standing<T> {
 }
 
 impl<T> Standing<T> {
-    /// Where a number stands; beyond all places if it does not.
+    /// Index of a number; out of range if it is not resident.
     #[inline]
     const fn place(&self, number: u32) -> usize {
         number.wrapping_sub(self.first) as usize
@@ -65,7 +65,7 @@ impl<T> Standing<T> {
         self.items.get_mut(place)
     }
 
-    /// How many stand.
+    /// Number of resident queue pairs.
     #[inline]
     pub(super) const fn len(&self) -> usize {
         self.items.len()
@@ -76,7 +76,7 @@ impl<T> Standing<T> {
         self.items.is_empty()
     }
 
-    /// The number of the first that stands.
+    /// The first resident number.
     #[inline]
     pub(super) const fn first(&self) -> u32 {
         self.first
@@ -96,18 +96,18 @@ impl<T> Standing<T> {
         self.items.iter_mut()
     }
 
-    /// All that stand, with their numbers.
+    /// All resident items, with their numbers.
     pub(super) fn numbered(&self) -> impl Iterator<Item = (u32, &T)> {
         (self.first..).zip(&self.items)
     }
 
-    /// Adds the one after the last.
+    /// Adds the item after the last.
     pub(super) fn push(&mut self, item: T) {
         self.items.push(item);
     }
 
-    /// How many before the first that is not done may be taken out: none while there is room for one more, or
-    /// if they are less than half of all, so that each is looked at and moved a few times only.
+    /// Number of leading items that are done and may be removed. It is 0 while there is capacity for another
+    /// item, or if they are fewer than half of all, so that each item is checked and moved a few times only.
     pub(super) fn count_done(&self, is_done: impl Fn(u32, &T) -> bool) -> usize {
         if self.items.len() < self.items.capacity() {
             return 0;
@@ -116,20 +116,20 @@ impl<T> Standing<T> {
         if 2 * done >= self.items.len() { done } else { 0 }
     }
 
-    /// Takes the first `count` out, with their numbers.
+    /// Removes the first `count` items, with their numbers.
     pub(super) fn take_first(&mut self, count: usize) -> impl Iterator<Item = (u32, T)> {
         let first = self.first;
         self.first += count as u32;
         (first..).zip(self.items.drain(..count))
     }
 
-    /// Asks for the first line of one, if it stands.
+    /// Prefetches the first cache line of an item, if it is resident.
     #[inline]
     pub(super) fn prefetch(&self, number: u32) {
         prefetch(&self.items, self.place(number));
     }
 
-    /// Asks for the first line of each.
+    /// Prefetches the first cache line of each item.
     #[inline]
     pub(super) fn prefetch_all(&self) {
         (0..self.items.len()).for_each(|place| prefetch(&self.items, place));

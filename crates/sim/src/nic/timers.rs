@@ -1,54 +1,54 @@
-//! When a host does something by itself.
+//! Timers of a host.
 
 use engine::prefetch::{LINE_BYTES, prefetch_line};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use units::{Cycle, Instant, Span, visit_heap};
 
-/// What may be due at a host, besides packets.
+/// An event of a host other than the arrival or departure of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Timer {
-    /// The job starts: post what waits for nothing.
+    /// The job starts: posts transfers without dependencies.
     Start,
-    /// Post an outgoing transfer.
+    /// Posts an outgoing transfer.
     Post(u32),
-    /// Look at the retransmission deadline of a sender.
+    /// Checks the retransmission deadline of a sender.
     Retransmit(u32),
-    /// Renew the pause the receive buffer asked for.
+    /// Renews the pause requested by the receive buffer.
     RenewPause,
-    /// What storage does by itself.
+    /// Storage: start of a client, or end of service at a target.
     Storage,
-    /// Look at a TCP source.
+    /// Checks a TCP source.
     TcpSource(u32),
-    /// Look at a TCP sink.
+    /// Checks a TCP sink.
     TcpSink(u32),
     /// A chunk of a sender within the host has been copied.
     Local(u32),
-    /// The software has taken in an inbound transfer.
+    /// The software has processed an inbound transfer.
     Received(u32),
-    /// Take on the next change of throughput.
+    /// Applies the next change of throughput.
     Throughput,
     /// A pause frame is ready to be sent, or takes effect.
     Pause,
 }
 
-/// A retransmission timer that was set of late.
+/// A recently set retransmission timer.
 #[derive(Clone, Copy, Debug)]
 struct Armed {
     sender: u32,
-    /// How long after the first of them it goes off [ps].
+    /// Its expiry after that of the first of them [ps].
     after: u32,
 }
 
 /// The timers of a host, soonest first.
 #[derive(Debug)]
 pub(super) struct Timers {
-    /// When the first goes off: kept here, as it is asked for before everything that a host does.
+    /// Expiry of the first: cached, since it is read before every action of a host.
     next: Instant,
-    /// When the first of `armed` goes off; never if there is none.
+    /// Expiry of the first of `armed`; never if it is empty.
     armed_from: Instant,
-    /// Retransmission timers that are not in the queue yet: most runs of short messages are over before the
-    /// first goes off, so that none needs a place in an order.
+    /// Retransmission timers not yet in the queue. Most runs of short messages end before the first expires,
+    /// so that none is ever sorted.
     armed: Vec<Armed>,
     queue: BinaryHeap<Reverse<(Instant, Timer)>>,
 }
@@ -63,7 +63,7 @@ impl FromIterator<(Instant, Timer)> for Timers {
 }
 
 impl Timers {
-    /// When the first goes off; never if there is none.
+    /// Expiry of the first timer; never if there is none.
     #[inline]
     pub(super) const fn next(&self) -> Instant {
         self.next
@@ -75,8 +75,8 @@ impl Timers {
         self.queue.push(Reverse((at, timer)));
     }
 
-    /// The same of a retransmission timer: each goes off so long after it is set, so that they come in order
-    /// of time.
+    /// Adds a retransmission timer: each has the same duration, so that they expire in the order in which
+    /// they are set.
     #[inline]
     pub(super) fn arm(&mut self, at: Instant, sender: u32) {
         match at.0.checked_sub(self.armed_from.0).map(u32::try_from) {
@@ -85,7 +85,7 @@ impl Timers {
         }
     }
 
-    /// The same, if it is the first, or not near the first.
+    /// Same, if it is the first, or not near the first.
     #[inline(never)]
     fn arm_first(&mut self, at: Instant, sender: u32) {
         if !self.armed.is_empty() {
@@ -96,7 +96,7 @@ impl Timers {
         self.next = self.next.min(at);
     }
 
-    /// Takes out the first; of those at one time in the order of [`Timer`].
+    /// Removes the first timer; of those with equal times, the first in the order of [`Timer`].
     pub(super) fn pop(&mut self) -> Option<Timer> {
         if self.armed_from <= self.next {
             self.enqueue_armed();
@@ -106,7 +106,7 @@ impl Timers {
         first.map(|Reverse((_, timer))| timer)
     }
 
-    /// Puts all into the queue.
+    /// Moves all into the queue.
     #[cold]
     fn enqueue_armed(&mut self) {
         let Self { armed_from, armed, queue, .. } = self;
@@ -121,7 +121,7 @@ impl Timers {
         self.next = first.min(self.armed_from);
     }
 
-    /// Asks for what the next [`Self::arm`] needs: the place at the end.
+    /// Prefetches the slot at the end, which the next [`Self::arm`] writes.
     #[inline]
     pub(super) fn prefetch(&self) {
         if let Some(first) = self.armed.first() {

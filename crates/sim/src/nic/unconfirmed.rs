@@ -1,10 +1,11 @@
 //! Without recovery: chunks that were acknowledged while frames of them were missing at their responder.
 //!
-//! The highest sequence number that has arrived acknowledges everything before it, so that the window moves
-//! on whatever was lost. That a chunk is there whole is more: each acknowledgement also says how many packets
-//! up to its own have all arrived. A chunk is complete with the first acknowledgement that covers all of it.
-//! Where its last frame to arrive was overtaken by others, it is acknowledged by itself. One that lost a
-//! frame is never complete; nor is one whose acknowledgement was lost while a gap behind it was open.
+//! The highest sequence number received acknowledges everything before it, so that the window advances in
+//! spite of losses. This does not imply that a chunk is complete, so each acknowledgement also has the number
+//! of packets, up to its own, that have all arrived. A chunk is complete with the first acknowledgement that
+//! covers all of it. If its last frame to arrive was overtaken by others, it is acknowledged separately. A
+//! chunk that lost a frame is never complete; nor is one whose acknowledgement was lost while a gap behind it
+//! was open.
 
 use super::ledger::WorkId;
 use crate::packet::Packet;
@@ -13,8 +14,8 @@ use std::collections::BTreeMap;
 use units::Cycle;
 use wire::Psn;
 
-/// What an acknowledgement says without recovery: so many packets, the last of them `psn`, have all arrived.
-/// On the wire their number is, specific to this implementation, in place of the message sequence number.
+/// An acknowledgement without recovery: `packets` packets, the last of them `psn`, have all arrived. On the
+/// wire this number replaces the message sequence number, which is specific to this implementation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Vouched {
     pub(super) psn: Psn,
@@ -25,17 +26,17 @@ impl Vouched {
     /// Everything since the first packet of the queue pair.
     pub(super) const ALL: u32 = 0xff_ffff;
 
-    /// So many packets, as far as they can be told.
+    /// A number of packets, limited to the range of the field.
     pub(super) fn packets(packets: u64) -> u32 {
         packets.min(u64::from(Self::ALL) - 1) as u32
     }
 
-    /// What an acknowledgement says.
+    /// The content of an acknowledgement.
     pub(super) fn of(packet: &Packet) -> Self {
         Self { psn: packet.psn(), packets: packet.message_sequence() }
     }
 
-    /// Whether a chunk of so many packets, the last of them `last`, has arrived whole.
+    /// Whether a chunk of `packets` packets, the last of them `last`, is complete.
     fn covers(self, last: Psn, packets: u64) -> bool {
         let behind = self.psn.distance_from(last);
         let needed = i64::from(behind) + i64::from(Self::packets(packets));
@@ -46,39 +47,39 @@ impl Vouched {
 /// A chunk that was acknowledged.
 #[derive(Debug)]
 pub(super) struct Acknowledged {
-    /// Its last packet, and how many it has.
+    /// Its last packet, and its number of packets.
     pub(super) last: Psn,
     pub(super) packets: u64,
 }
 
 impl Acknowledged {
-    /// Whether it has arrived whole, as an acknowledgement says.
+    /// Whether it is complete according to an acknowledgement.
     pub(super) fn is_whole(&self, vouched: Vouched) -> bool {
         vouched.covers(self.last, self.packets)
     }
 }
 
-/// The chunks of a host of which that is not known.
+/// Acknowledged chunks of a host that are not known to be complete.
 #[derive(Debug, Default)]
 pub(super) struct Unconfirmed {
     of_senders: BTreeMap<u32, Vec<(Acknowledged, Open)>>,
-    /// Those so far behind that sequence numbers do not tell them from later ones.
+    /// Chunks so far behind that wrapped sequence numbers could match them.
     gone: Vec<SendReport>,
 }
 
-/// A chunk in the ledger, and what is known of it.
+/// A chunk in the ledger, and its report so far.
 type Open = (WorkId, SendReport);
 
 impl Unconfirmed {
-    /// Half of what sequence numbers can tell.
+    /// Half of the range in which sequence numbers are unambiguous.
     const BEHIND_MAX: i32 = (Psn::WINDOW_MAX / 2) as i32;
 
-    /// Keeps a chunk of a sender.
+    /// Adds a chunk of a sender.
     pub(super) fn add(&mut self, sender: u32, chunk: Acknowledged, open: Open) {
         self.of_senders.entry(sender).or_default().push((chunk, open));
     }
 
-    /// Takes out the chunks of a sender that have arrived whole, as an acknowledgement says.
+    /// Removes the chunks of a sender that are complete according to an acknowledgement.
     pub(super) fn confirm(&mut self, sender: u32, vouched: Vouched) -> Vec<Open> {
         let Some(chunks) = self.of_senders.get_mut(&sender) else { return Vec::new() };
         let whole = chunks.extract_if(.., |(chunk, _)| chunk.is_whole(vouched));
@@ -91,7 +92,7 @@ impl Unconfirmed {
         confirmed
     }
 
-    /// What is known of them.
+    /// Reports of these chunks.
     pub(super) fn reports(&self) -> impl Iterator<Item = SendReport> {
         self.of_senders.values().flatten().map(|(_, (_, report))| *report).chain(self.gone.iter().copied())
     }

@@ -1,4 +1,4 @@
-//! What is told of TCP connections at the end of a run.
+//! Results of TCP connections at the end of a run.
 
 use super::World;
 use crate::nic::{TcpSink, TcpSource};
@@ -13,13 +13,13 @@ use units::{HostId, Instant, Span};
 const MEDIAN: u64 = 500;
 const P99: u64 = 990;
 
-/// TCP connections that end by themselves.
+/// Number of TCP connections that end by themselves.
 pub(crate) fn open_connections(spec: &RunSpec, connections: &[Connection]) -> u64 {
     let ends = |each: &&Connection| spec.tcp[each.tcp as usize].duration_ps.is_some();
     connections.iter().filter(ends).count() as u64
 }
 
-/// What TCP traffic that ends by itself offers at a rate, for the display of progress [bytes].
+/// Bytes offered by rate-limited TCP traffic that ends by itself, for the display of progress.
 pub(crate) fn offered_bytes(spec: &RunSpec) -> u64 {
     let of = |tcp: &TcpSpec| {
         let (rate, duration) = (tcp.rate_bps.unwrap_or(0), tcp.duration_ps.unwrap_or(0));
@@ -29,12 +29,12 @@ pub(crate) fn offered_bytes(spec: &RunSpec) -> u64 {
     spec.tcp.iter().fold(0, |sum, tcp| sum.saturating_add(of(tcp)))
 }
 
-/// Retransmission timeouts in a row without an acknowledgement after which TCP has stalled; hosts give up
+/// Consecutive retransmission timeouts without an acknowledgement after which TCP has stalled; hosts give up
 /// after 5 (Windows) to 15 (Linux).
 const TIMEOUTS_MAX: u32 = 6;
 
-/// Longer than TCP waits without anything being acknowledged: until it starts or stops writing, and for so
-/// many timeouts, each twice the one before [ps].
+/// Upper bound of the time that TCP waits without any acknowledgement [ps]: until it starts or stops writing,
+/// plus [`TIMEOUTS_MAX`] timeouts with exponential backoff.
 pub(crate) fn tcp_patience(spec: &RunSpec) -> u64 {
     let waits = spec.tcp.iter().filter(|tcp| tcp.duration_ps.is_some()).map(|tcp| {
         let writes = tcp.start_ps + tcp.start_spread_ps + tcp.duration_ps.unwrap_or(0);
@@ -68,7 +68,7 @@ fn ends(world: &World) -> impl Iterator<Item = (&Connection, &TcpSource, &TcpSin
     })
 }
 
-/// What became of each entry of the spec.
+/// Summary of each entry of `tcp` in the spec.
 pub(crate) fn tcp_summaries(spec: &RunSpec, world: &World, end: Instant) -> Vec<TcpSummary> {
     let mut sums: Vec<(TcpSummary, SpanDistribution)> =
         spec.tcp.iter().map(|tcp| empty(tcp, world)).collect();
@@ -139,7 +139,7 @@ fn empty(tcp: &TcpSpec, world: &World) -> (TcpSummary, SpanDistribution) {
                     .sum::<u64>(),
             )
         }
-        // There is no TCP over scheduled switches.
+        // TCP is not supported on scheduled switches.
         FabricNode::Host(_) | FabricNode::Scheduled(_) => None,
     });
     let summary = TcpSummary {

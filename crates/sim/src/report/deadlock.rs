@@ -1,11 +1,11 @@
-//! Deadlock: pauses, or queues without credit on InfiniBand, that wait for each other in a circle, found in
-//! the state of a run that made no progress.
+//! Deadlock detection: cycles of paused queues, or of queues without credit on InfiniBand, in the state of a
+//! run without progress.
 //!
-//! A queue without credit waits as a paused one does, for the frames in the buffer of the other end. A paused
-//! queue waits for the neighbour that paused it to have room again for the frames that came in by that link.
-//! These stand in egress queues of the neighbour, so it waits for those. A queue is blocked when all the
-//! queues it waits for are blocked: then none of them sends again, unless a watchdog steps in. Queues paused
-//! by a host are not blocked, as a host takes its frames out in the end.
+//! A queue without credit waits like a paused one, for the frames in the buffer of the other end. A paused
+//! queue waits until the neighbour that paused it has room for the frames received on that link. These frames
+//! are in egress queues of the neighbour, so the paused queue waits for those. A queue is blocked if all
+//! queues it waits for are blocked: none of them sends again, unless a watchdog intervenes. Queues paused by
+//! a host are not blocked, as a host drains its buffer eventually.
 
 use super::World;
 use super::probe::SeriesProbe;
@@ -21,18 +21,18 @@ use units::{Instant, NodeId};
 /// An egress queue of a switch.
 type Queue = (NodeId, u16, Priority);
 
-/// What waits for what, as of an instant.
+/// Wait-for graph of egress queues at an instant.
 struct Waits<'a> {
     graph: &'a Graph,
-    /// Of the events.
+    /// Kind of the events.
     kind: &'static str,
     switches: BTreeMap<NodeId, &'a Switch>,
     /// For each paused queue with frames, the queues it waits for.
     waits: BTreeMap<Queue, Vec<Queue>>,
 }
 
-/// An event for each queue of each circle, in the order in which they wait for each other; none without
-/// deadlock. `since` is when the run last made progress, `now` when it ended.
+/// An event for each queue of each cycle, in the order in which they wait for each other; empty without
+/// deadlock. `since` is the time of the last progress of the run, `now` its end.
 pub(crate) fn deadlock_events(
     world: &World,
     partitions: &[Partition<FabricNode, SeriesProbe>],
@@ -60,7 +60,7 @@ impl<'a> Waits<'a> {
         found
     }
 
-    /// Egress queues that hold frames and may not send at `now`.
+    /// Egress queues that contain frames and may not send at `now`.
     fn paused_queues(&self, now: Instant) -> impl Iterator<Item = Queue> {
         let ports = self.switches.iter().flat_map(|(&node, switch)| {
             switch.ports_of(node).iter().enumerate().map(move |(index, port)| (node, index as u16, port))
@@ -73,7 +73,7 @@ impl<'a> Waits<'a> {
         })
     }
 
-    /// The queues that hold the frames for which the neighbour of a paused queue asks for the pause.
+    /// The queues of the neighbour with the frames that caused it to pause this queue.
     fn waits_for(&self, (node, port, priority): Queue) -> Vec<Queue> {
         let plug = self.graph.node(node).ports[usize::from(port)];
         let Some(peer) = self.switches.get(&plug.peer) else { return Vec::new() };
@@ -102,7 +102,7 @@ impl<'a> Waits<'a> {
     }
 }
 
-/// The queues that never send again, each with what it waits for.
+/// The queues that never send again, each with the queues it waits for.
 fn blocked<Q: Ord + Copy>(waits: &BTreeMap<Q, Vec<Q>>) -> BTreeMap<Q, Vec<Q>> {
     let mut blocked = waits.clone();
     loop {
@@ -114,7 +114,7 @@ fn blocked<Q: Ord + Copy>(waits: &BTreeMap<Q, Vec<Q>>) -> BTreeMap<Q, Vec<Q>> {
     }
 }
 
-/// Circles among the blocked: from each queue on, always to the first that it waits for.
+/// Cycles of blocked queues; follows the first wait-for edge of each queue.
 fn circles<Q: Ord + Copy>(blocked: &BTreeMap<Q, Vec<Q>>) -> Vec<Vec<Q>> {
     let (mut seen, mut found) = (BTreeSet::new(), Vec::new());
     for &start in blocked.keys() {
@@ -151,7 +151,7 @@ mod tests {
 
     #[test]
     fn a_circle_with_a_way_out_is_no_deadlock() {
-        // Some of what 2 waits for stands in 7, which sends.
+        // Some of the frames that 2 waits for are in 7, which sends.
         assert!(blocked(&waits(&[(1, &[2]), (2, &[1, 7])])).is_empty());
     }
 

@@ -1,28 +1,28 @@
-//! What was delivered and is not yet acknowledged.
+//! Delivery reports of chunks that are not yet acknowledged.
 
 use crate::record::{Key, PlainReceive, ReceiveReport};
 use engine::prefetch::prefetch;
 use units::NumberMap;
 
-/// Lines of a table that is new.
+/// Initial number of lines.
 const LINES_MIN: usize = 32;
 
-/// Reports that wait for the other end of their chunk.
+/// Delivery reports that wait for the report of the sender: a hash table of plain reports, and a map of the
+/// others.
 ///
-/// Few wait at a time, most of them plain. Those are in a table in which the line where a report belongs
-/// follows from its chunk, so that it can be prefetched; the line beside it is looked at only where that one
-/// is full, or was.
+/// Few reports wait at a time, most of them plain. The hash of a chunk selects one cache line, which can
+/// therefore be prefetched; the adjacent line is only used if that one is or was full.
 #[derive(Debug)]
 pub(crate) struct Deliveries {
-    /// As many as a power of two; half of the places are free at least.
+    /// A power of two; at least half of the slots are free.
     lines: Vec<Line>,
-    /// Reports in there.
+    /// Reports in `lines`.
     waiting: usize,
-    /// Those that are not plain, and those whose lines are full.
+    /// Reports that are not plain, and those whose lines are full.
     others: NumberMap<Key, ReceiveReport>,
 }
 
-/// The reports that belong in a cache line.
+/// The slots of one cache line.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
 struct Line([PlainReceive; 2]);
@@ -30,15 +30,15 @@ struct Line([PlainReceive; 2]);
 impl Line {
     const FREE: Self = Self([PlainReceive::NONE; 2]);
 
-    /// The first place that is free.
+    /// The first free slot.
     #[inline]
     fn free(&mut self) -> Option<&mut PlainReceive> {
-        // A branch for each of them would be mispredicted.
+        // A branch per slot would be mispredicted.
         let place = &mut self.0[usize::from(!self.0[0].is_none())];
         place.is_none().then_some(place)
     }
 
-    /// The place of a report.
+    /// The slot of a report.
     #[inline]
     fn of(&mut self, key: Key) -> Option<&mut PlainReceive> {
         let place = &mut self.0[usize::from(self.0[0].key() != key)];
@@ -51,13 +51,13 @@ impl Deliveries {
         Self { lines: vec![Line::FREE; LINES_MIN], waiting: 0, others: NumberMap::default() }
     }
 
-    /// Asks for the line of the report of a chunk in a round.
+    /// Prefetches the line of a report.
     #[inline]
     pub(crate) fn prefetch(&self, key: Key) {
         prefetch(&self.lines, self.line_of(key));
     }
 
-    /// Keeps the report of a chunk in a round.
+    /// Inserts a plain report.
     #[inline]
     pub(crate) fn insert(&mut self, report: &PlainReceive) {
         if self.waiting >= self.lines.len() {
@@ -77,19 +77,19 @@ impl Deliveries {
         }
     }
 
-    /// The same of one that is not plain.
+    /// Inserts a report into the map.
     #[cold]
     pub(crate) fn insert_other(&mut self, report: ReceiveReport) {
         self.others.insert((report.chunk, report.round), report);
     }
 
-    /// Takes the report of a chunk in a round, if one waits.
+    /// Removes and returns a report, if present.
     pub(crate) fn take(&mut self, key: Key) -> Option<ReceiveReport> {
         let in_line = self.take_from_line(key);
         in_line.map(|plain| plain.report()).or_else(|| self.others.remove(&key))
     }
 
-    /// The same, if it is in one of its lines.
+    /// [`Self::take`], only from the lines.
     #[inline]
     pub(crate) fn take_from_line(&mut self, key: Key) -> Option<PlainReceive> {
         let line = self.line_of(key);
@@ -101,12 +101,12 @@ impl Deliveries {
         Some(std::mem::replace(place, PlainReceive::NONE))
     }
 
-    /// Where a report belongs.
+    /// The line of a report.
     #[inline]
     fn line_of(&self, (chunk, round): Key) -> usize {
         let key = u64::from(round) << u32::BITS | u64::from(chunk);
-        // Both halves of a product with the golden ratio: one of them alone clusters, as chunks follow each
-        // other in steps.
+        // Both halves of a product with the golden ratio: a single half clusters, as chunk numbers advance in
+        // steps.
         let product = u128::from(key) * 0x9e37_79b9_7f4a_7c15;
         (product as u64 ^ (product >> 64) as u64) as usize & (self.lines.len() - 1)
     }
@@ -121,16 +121,16 @@ impl Deliveries {
     }
 }
 
-/// In how many rounds each chunk has ended.
+/// Number of rounds in which each chunk has ended.
 #[derive(Debug)]
 pub(crate) enum RoundsEnded {
-    /// Whether, where no job has more than one: a bit for each chunk.
+    /// One bit per chunk, if no job has more than one round.
     Once(Vec<u64>),
     Counted(Vec<u32>),
 }
 
 impl RoundsEnded {
-    /// None so far, of so many chunks in so many rounds at the most.
+    /// Zero for each of `chunks` chunks in at most `rounds` rounds.
     pub(crate) fn new(chunks: u32, rounds: u32) -> Self {
         match rounds {
             0 | 1 => Self::Once(vec![0; chunks.div_ceil(u64::BITS) as usize]),
@@ -138,7 +138,7 @@ impl RoundsEnded {
         }
     }
 
-    /// Asks for what is known of a chunk.
+    /// Prefetches the entry of a chunk.
     #[inline]
     pub(crate) fn prefetch(&self, chunk: u32) {
         match self {
@@ -147,7 +147,7 @@ impl RoundsEnded {
         }
     }
 
-    /// A chunk has ended in one more round.
+    /// Counts one more round in which a chunk has ended.
     #[inline]
     pub(crate) fn count(&mut self, chunk: u32) {
         match self {
@@ -172,7 +172,7 @@ mod tests {
     use std::collections::HashMap;
     use units::Instant;
 
-    /// A report whose bytes follow from others.
+    /// A report with the given number of bytes.
     fn report((chunk, round): Key, bytes: u64) -> ReceiveReport {
         let mut report = ReceiveReport::new(chunk, round).delivered_at(Instant(7));
         report.bytes = bytes;
@@ -180,7 +180,7 @@ mod tests {
     }
 
     proptest! {
-        /// As a map of the same would.
+        /// Behaves like a map.
         #[test]
         fn a_report_is_found_once(
             steps in prop::collection::vec((0..40_u32, 0..4_u32, any::<bool>(), any::<bool>()), 0..600),

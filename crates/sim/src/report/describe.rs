@@ -1,4 +1,4 @@
-//! What a spec amounts to, without running it: nodes, links, queue pairs.
+//! Description of a spec without running it: nodes, links, queue pairs.
 
 use super::capture::lid;
 use crate::setup::{Connection, Direction, Fabric, Flows, connections};
@@ -19,7 +19,7 @@ pub struct NodeDescription {
     pub tier: u8,
 }
 
-/// A cable; the lower tier first.
+/// A cable; the end in the lower tier is `from`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct LinkDescription {
     /// Node at one end.
@@ -51,7 +51,7 @@ pub struct QueuePairDescription {
     pub qp: u32,
     /// Name of its job.
     pub job: String,
-    /// Which of the queue pairs of its rank pair.
+    /// Its number among the queue pairs of its rank pair.
     pub part: u32,
     /// Sending rank.
     pub src_rank: u32,
@@ -67,7 +67,7 @@ pub struct QueuePairDescription {
     pub dst_ip: String,
     /// InfiniBand local identifier of the requester's port.
     pub src_lid: u16,
-    /// Of the responder's.
+    /// InfiniBand local identifier of the responder's port.
     pub dst_lid: u16,
     /// UDP source port.
     pub udp_source_port: u16,
@@ -84,7 +84,7 @@ pub struct QueuePairDescription {
 /// A TCP connection.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ConnectionDescription {
-    /// Its number for [`crate::capture`], which goes on where those of queue pairs end.
+    /// Its number for [`crate::capture`]: after those of the queue pairs.
     pub qp: u32,
     /// Name of its traffic.
     pub job: String,
@@ -106,7 +106,7 @@ pub struct ConnectionDescription {
     pub dscp: u8,
 }
 
-/// A spec, spelled out.
+/// Description of a spec.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Description {
     /// Hosts, then switches.
@@ -119,10 +119,10 @@ pub struct Description {
     pub connections: Vec<ConnectionDescription>,
 }
 
-/// Spells `spec` out.
+/// Describes `spec`.
 ///
 /// # Errors
-/// When it cannot be carried out.
+/// When it cannot be run.
 pub fn describe(spec: &RunSpec) -> Result<Description, SpecError> {
     spec::check(spec)?;
     let fabric = Fabric::new(&spec.fabric)?;
@@ -151,7 +151,7 @@ fn links(fabric: &Fabric) -> Vec<LinkDescription> {
         LinkDescription {
             from: graph.node(from.node).name.clone(),
             from_port: from.port,
-            // Link `a` is the cable of attachment `a`; those between switches follow.
+            // Link `a` is the cable of attachment `a`; links between switches follow.
             from_ip: graph.attachments.get(number).map(|attachment| attachment.ip.to_string()),
             from_mac: graph.attachments.get(number).map(|port| MacAddress(port.mac).to_string()),
             to_mac: graph.attachments.get(number).map(|port| MacAddress(port.switch_mac).to_string()),
@@ -213,7 +213,7 @@ fn tcp_connections(
     Ok(numbered.map(describe).collect())
 }
 
-/// Step of a queue pair's first chunk; every queue pair has one.
+/// Step of the first chunk of a queue pair; every queue pair has one.
 fn first_step(flows: &Flows, pair: &QueuePair) -> u32 {
     flows.chunks_of(pair.number).next().map_or(0, |chunk| flows.transfer(&flows.chunk(chunk)).step)
 }

@@ -1,10 +1,10 @@
-//! What holds in every run, whatever its spec. A violation is a bug of the simulator: it ends the run and
-//! names the chunk, so that no wrong result is kept.
+//! Invariants of every run. A violation is a bug of the simulator: it ends the run and names the chunk, so
+//! that no wrong result is stored.
 //!
-//! Here, as it costs nothing, in every build: the order of the times of a chunk, no chunk faster than its
-//! bytes leave its host, nothing received that was not sent, no round shorter than its slowest chunk, no link
-//! busy for longer than the run, pools of buffers that hold what their groups and queues hold. That frames sent are delivered, lost or on the way is checked where they are
-//! counted (`summary`).
+//! The checks here are cheap and part of every build: the order of the times of a chunk; no chunk faster than
+//! the transmission of its bytes; no frame received that was not sent; no round shorter than its slowest
+//! chunk; no link busy for longer than the run; buffer pools contain the sum of their groups and queues. That
+//! every frame is delivered, lost or in flight is checked where frames are counted (`summary`).
 
 use super::World;
 use super::assemble::Place;
@@ -13,7 +13,8 @@ use crate::setup::FabricNode;
 use record::ChunkStatus;
 use units::{Instant, Span};
 
-/// A chunk of a schedule as both ends saw it, out of a host where a byte takes `byte_ps` at the least.
+/// Checks the reports of both ends of a chunk of a schedule; a byte takes at least `byte_ps` to leave the
+/// host.
 #[inline(always)]
 pub(crate) fn check_chunk(place: &Place, sent: &SendReport, received: &ReceiveReport, byte_ps: u64) {
     let is_local = place.pair.src_host == place.pair.dst_host;
@@ -57,7 +58,7 @@ fn broken_chunk(place: &Place, sent: &SendReport, received: &ReceiveReport) -> !
     )
 }
 
-/// A round that took so long, of which the slowest chunk took so long.
+/// Checks the duration of a round against its slowest chunk.
 #[inline]
 pub(crate) fn check_round(round: u32, took: Span, slowest: Span) {
     assert!(
@@ -68,8 +69,8 @@ pub(crate) fn check_round(round: u32, took: Span, slowest: Span) {
     );
 }
 
-/// A link out of a port of a node that was busy for so long with so many frames, in a run that ended at
-/// `end`. The time of each frame is rounded to a picosecond.
+/// Checks the busy time of a link in a run that ended at `end`. The time of each frame is rounded to a
+/// picosecond.
 #[inline]
 pub(crate) fn check_link(node: &str, port: u16, (busy, frames): (Span, u64), end: Instant) {
     assert!(
@@ -80,7 +81,7 @@ pub(crate) fn check_link(node: &str, port: u16, (busy, frames): (Span, u64), end
     );
 }
 
-/// The pools of every switch.
+/// Checks the pools of every switch.
 pub(crate) fn check_pools(world: &World) {
     for (place, node) in world.states().enumerate() {
         if let FabricNode::Switch(switch) = node

@@ -1,6 +1,5 @@
-//! What a run tells: reports of the two ends of each chunk joined into rows, chunks and rounds of each job,
-//! counters, series, paths, connections, deadlocks and the summary; and what can be told of a fabric and of
-//! single frames besides.
+//! Results of a simulation: table rows of chunks, rounds of jobs, counters, time series, paths, connections,
+//! deadlocks and the summary; description of the fabric; captured frames.
 
 mod assemble;
 mod capture;
@@ -33,13 +32,13 @@ pub(crate) use reordering::reordering_rows;
 use crate::setup::{self, BuildOptions};
 use spec::{RunSpec, SpecError};
 
-/// Everything a run is made of, watched for its series.
+/// All parts of a run, observed for its time series.
 pub(crate) type World = setup::World<SeriesProbe>;
 
 /// Builds the world of `spec`.
 ///
 /// # Errors
-/// When the spec cannot be carried out.
+/// When the spec cannot be run.
 pub(crate) fn build(spec: &RunSpec, options: &BuildOptions) -> Result<World, SpecError> {
     setup::build(spec, options, |fabric, traffic, homes, partitions| {
         SeriesProbe::assign(spec, fabric, traffic, homes, partitions)

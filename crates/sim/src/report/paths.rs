@@ -1,8 +1,8 @@
-//! Which way the data of each queue pair takes, where load balancing gives each one path.
+//! Paths of the data of each queue pair, if load balancing assigns one path per flow.
 //!
-//! The paths follow from routes and hashes alone, so they are walked once the run is over. Table `paths` is
-//! bounded: where its rows would be too many, it has those of every k-th queue pair, with the smallest k that
-//! fits. The counts per port cover every queue pair.
+//! The paths depend on routes and hashes only, so they are computed after the run. Table `paths` is bounded:
+//! if it would have too many rows, it has those of every k-th queue pair, with the smallest k that fits. The
+//! counts per port include every queue pair.
 
 use crate::packet::{Kind, Packet, Path, Priority};
 use crate::setup::{Direction, Fabric, Flows, balancers};
@@ -16,7 +16,7 @@ use transport::Position;
 use units::{AttachmentId, NodeId};
 use wire::Psn;
 
-/// The port by which the data of a queue pair leaves a switch that had several equal next hops.
+/// Egress port of the data of a queue pair at a switch with several equal next hops.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct PathChoice {
     /// Its number.
@@ -27,11 +27,11 @@ pub struct PathChoice {
     pub port: u16,
 }
 
-/// Returns the choices of all queue pairs, in their order and along their paths; empty where load balancing sends packets
-/// of a queue pair by several paths.
+/// Returns the choices of all queue pairs, ordered by queue pair and along its path; empty if load balancing
+/// sends packets of a queue pair on several paths.
 ///
 /// # Errors
-/// When the spec cannot be carried out.
+/// When the spec cannot be run.
 pub fn path_choices(spec: &RunSpec) -> Result<Vec<PathChoice>, SpecError> {
     spec::check(spec)?;
     let fabric = Fabric::new(&spec.fabric)?;
@@ -55,13 +55,13 @@ pub fn path_choices(spec: &RunSpec) -> Result<Vec<PathChoice>, SpecError> {
 
 /// Queue pairs at each port, and the rows of table `paths`.
 pub(crate) struct Paths {
-    /// How many queue pairs send their data out of each port of each node; 0 where they have no path of their
-    /// own.
+    /// Number of queue pairs whose data leaves by each port of each node; 0 if queue pairs have no path of
+    /// their own.
     pub(crate) egress_qps: Vec<Vec<u32>>,
     pub(crate) rows: Vec<PathRow>,
 }
 
-/// Walks the paths of all queue pairs.
+/// Computes the paths of all queue pairs.
 pub(crate) fn paths(spec: &RunSpec, fabric: &Fabric, flows: &Flows) -> Paths {
     let mut walk = Walk::new(spec, fabric, flows);
     let links = walk.count_all(spec);
@@ -83,19 +83,19 @@ pub(crate) fn paths(spec: &RunSpec, fabric: &Fabric, flows: &Flows) -> Paths {
     Paths { egress_qps, rows }
 }
 
-/// How many queue pairs send their data out of each port of each node; see [`Paths::egress_qps`].
+/// Number of queue pairs whose data leaves by each port of each node; see [`Paths::egress_qps`].
 pub(crate) fn queue_pairs_of_ports(spec: &RunSpec, fabric: &Fabric, flows: &Flows) -> Vec<Vec<u32>> {
     let mut walk = Walk::new(spec, fabric, flows);
     walk.count_all(spec);
     walk.queue_pairs_of_nodes()
 }
 
-/// Whether data of the collective takes a way through the network.
+/// Whether a queue pair sends data of the collective through the network.
 fn is_shown(pair: &QueuePair) -> bool {
     !pair.is_local() && pair.carries_payload
 }
 
-/// The smallest k for which every k-th of the counts add up to at most `most`; none if no k does.
+/// The smallest k for which every k-th of the counts add up to at most `most`; `None` if there is none.
 fn stride(counts: &[u16], most: usize) -> Option<usize> {
     let sum = |stride: usize| counts.iter().step_by(stride).map(|&count| usize::from(count)).sum::<usize>();
     let least = sum(1).div_ceil(most.max(1)).max(1);
@@ -115,19 +115,19 @@ fn row(fabric: &Fabric, pair: &QueuePair, hop: u32, (node, port, peer): (NodeId,
     }
 }
 
-/// A switch that paths lead through.
+/// A switch on the paths.
 struct OnPaths<'a> {
     routes: SwitchRoutes<'a>,
     balancer: Balancer,
-    /// Where each port leads, and how many queue pairs were sent out of it.
+    /// Peer of each port, and number of queue pairs that leave by it.
     ports: Vec<(NodeId, u32)>,
 }
 
-/// Sends queue pairs on their ways.
+/// Follows the paths of queue pairs.
 struct Walk<'a> {
     graph: &'a Graph,
     flows: &'a Flows,
-    /// How many queue pairs were sent out of each port of each host.
+    /// Number of queue pairs that leave by each port of each host.
     hosts: Vec<Vec<u32>>,
     switches: Vec<OnPaths<'a>>,
 }
@@ -147,8 +147,9 @@ impl<'a> Walk<'a> {
         Self { graph, flows, hosts, switches: switches.collect() }
     }
 
-    /// Sends every queue pair on its way; returns how many links between switches each has, 0 of those not
-    /// shown. None where queue pairs have no path of their own: none is sent then.
+    /// Follows every queue pair and counts it at its ports; returns the number of links between switches of
+    /// each, 0 for those not in the table. `None` if queue pairs have no path of their own: then none is
+    /// counted.
     fn count_all(&mut self, spec: &RunSpec) -> Option<Vec<u16>> {
         if choice(spec) != Choice::PerFlow {
             return None;
@@ -159,22 +160,21 @@ impl<'a> Walk<'a> {
         Some(links)
     }
 
-    /// How many queue pairs were sent out of each port, by node.
+    /// Number of queue pairs that leave by each port, by node.
     fn queue_pairs_of_nodes(&self) -> Vec<Vec<u32>> {
         let of_switch = |switch: &OnPaths<'_>| switch.ports.iter().map(|port| port.1).collect();
         self.hosts.iter().cloned().chain(self.switches.iter().map(of_switch)).collect()
     }
 
-    /// Sends a queue pair on its way; returns how many links between switches that has.
+    /// Follows a queue pair; returns the number of links between switches on its path.
     fn count(&mut self, pair: &QueuePair) -> u16 {
         let mut switches = 0;
         self.each_hop(pair, |_, _, _| switches += 1);
-        // The last switch leads to a host.
+        // The last switch is connected to the host.
         switches - 1
     }
 
-    /// Sends a queue pair on its way; calls `take` with each switch there, its egress port and the node
-    /// behind that.
+    /// Follows a queue pair; calls `take` with each switch on its path, its egress port and the next node.
     #[inline]
     fn each_hop(&mut self, pair: &QueuePair, mut take: impl FnMut(NodeId, usize, NodeId)) {
         let hosts = self.graph.hosts();
@@ -196,7 +196,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// A packet that takes the way of a queue pair's data, whatever its sequence number.
+/// A packet with the path of a queue pair's data; the path does not depend on the sequence number.
 #[inline(always)]
 fn probe_packet(flows: &Flows, pair: &QueuePair, ends: [AttachmentId; 2]) -> Packet {
     let (queue_pair, entropy) = (flows.receiver(pair.number).unwrap_or(0), flows.entropy(pair, ends));
@@ -217,7 +217,7 @@ mod tests {
         );
         assert_eq!((stride(&counts, 2), stride(&counts, 1), stride(&counts, 0)), (Some(10), None, None));
         assert_eq!((stride(&[0; 4], 0), stride(&[], 5)), (Some(1), Some(1)));
-        // The first queue pairs have the longest ways.
+        // The first queue pairs have the longest paths.
         assert_eq!(stride(&[9, 0, 0, 0, 9, 0, 0, 0], 10), Some(3));
     }
 }

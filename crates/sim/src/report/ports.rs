@@ -11,7 +11,7 @@ use topology::Attachment;
 use units::{AttachmentId, HostId};
 use wire::ethernet::MacAddress;
 
-/// How many numbers are listed one by one.
+/// Most numbers that are listed individually.
 const LISTED_MAX: usize = 4;
 
 /// A rank at a host port.
@@ -47,26 +47,26 @@ pub struct PortRow {
     pub mac: String,
     /// VLAN.
     pub vlan: Option<u16>,
-    /// Source ports of its data: of UDP, or of TCP.
+    /// Source ports of its data: UDP or TCP.
     pub source_ports: Numbers,
-    /// Destination queue pair numbers of its data; none of TCP.
+    /// Destination queue pair numbers of its data; empty for TCP.
     pub destination_qps: Numbers,
     /// Priority of its data.
     pub priority: u8,
-    /// Code points of its packets; all the same of TCP.
+    /// Code points of its packets; equal for TCP.
     pub dscp: DscpSpec,
 }
 
-/// Numbers of the queue pairs on which a rank sends: how many, the least, the largest and the first ones.
+/// Statistics of a set of port or queue pair numbers of a rank: count, minimum, maximum, first values.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Numbers {
-    /// How many there are, equal ones included.
+    /// Number of values, duplicates included.
     pub count: u64,
-    /// The least; 0 of none.
+    /// The smallest; 0 if empty.
     pub least: u32,
-    /// The largest; 0 of none.
+    /// The largest; 0 if empty.
     pub largest: u32,
-    /// The first, at most 4, in the order of queue pairs.
+    /// The first values, at most 4, in the order of queue pairs.
     pub first: Vec<u32>,
 }
 
@@ -81,21 +81,21 @@ impl Numbers {
     }
 }
 
-/// What a rank sends at a port.
+/// Numbers in the packets that a rank sends by a port.
 #[derive(Default)]
 struct Sent {
     source_ports: Numbers,
     destination_qps: Numbers,
 }
 
-/// What is sent, by rank and port.
+/// [`Sent`] by rank and port.
 type SentByPort = BTreeMap<(u32, AttachmentId), Sent>;
 
 /// The port map of a spec: jobs first, then TCP traffic, by rank and port. A rank has a row for each port
-/// that its queue pairs use, at least for the first.
+/// used by its queue pairs, or for its first port if there are none.
 ///
 /// # Errors
-/// When the spec cannot be carried out.
+/// When the spec cannot be run.
 pub fn port_map(spec: &RunSpec) -> Result<Vec<PortRow>, SpecError> {
     spec::check(spec)?;
     let fabric = Fabric::new(&spec.fabric)?;

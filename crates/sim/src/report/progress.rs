@@ -1,4 +1,4 @@
-//! How far each job has come: its chunks by how they ended, and its rounds.
+//! Progress of each job: its chunks by outcome, and its rounds.
 
 use super::invariants;
 use crate::nic::Measured;
@@ -6,18 +6,18 @@ use spec::{JobSpec, RoundTimes, SizeTimes};
 use std::collections::VecDeque;
 use units::{Instant, Span};
 
-/// What rounds of a job are.
+/// Parameters of the rounds of a job.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct RoundPlan {
-    /// Chunks of each.
+    /// Chunks per round.
     pub(crate) chunks: u64,
-    /// How many the job runs, those to warm up included; none when others end it.
+    /// Number of rounds, warm-up included; `None` if the job ends with the others.
     pub(crate) rounds: Option<u32>,
-    /// How many are not measured.
+    /// Number of warm-up rounds, which are not measured.
     pub(crate) warm_up_rounds: u32,
-    /// When the first begins.
+    /// Start of the first round.
     pub(crate) start: Instant,
-    /// Ranks wait for each other in between.
+    /// Ranks wait for each other between rounds.
     pub(crate) has_barriers: bool,
 }
 
@@ -39,54 +39,55 @@ pub(crate) struct JobProgress {
     plan: RoundPlan,
     pub(crate) complete: u64,
     pub(crate) failed: u64,
-    /// Messages of handshakes and barriers that failed: none of the chunks.
+    /// Failed messages of handshakes and barriers; these are not chunks.
     failed_control: u64,
     /// Rows made.
     pub(crate) rows: u64,
     /// One past the last round of which a chunk was posted.
     begun: u32,
-    /// Complete rounds before the first that is not.
+    /// Complete rounds before the first incomplete one.
     pub(crate) rounds: u32,
-    /// When the last chunk of those completed.
+    /// Completion of the last chunk of those.
     pub(crate) rounds_end: Instant,
-    /// What each of those took that began after a barrier, without the ones to warm up.
+    /// Durations of the measured rounds that started after a barrier.
     barrier_rounds: Vec<Span>,
-    /// What each round back to back took its slowest rank, or its slowest chunk if that is all that is known.
+    /// Duration of each back-to-back round at its slowest rank, or of its slowest chunk if only that is
+    /// known.
     rank_times: Vec<Span>,
-    /// The rounds after those.
+    /// The rounds from `rounds` on.
     open_rounds: VecDeque<OpenRound>,
     /// The first chunk that failed.
     pub(crate) first_failed: Option<Failure>,
-    /// Chunks that failed because frames of them were lost and not sent again.
+    /// Chunks that failed because frames were lost and not resent.
     pub(crate) losers: u64,
-    /// Frames of those, sent and lost.
+    /// Frames of those chunks, sent and lost.
     pub(crate) frames_sent: u64,
     pub(crate) frames_lost: u64,
-    /// Of a storage job: clients that have not ended.
+    /// Storage jobs: clients that have not ended.
     clients_left: Option<u32>,
 }
 
-/// A round of which chunks have completed.
+/// An incomplete round of which chunks may have completed.
 #[derive(Clone, Copy, Debug)]
 struct OpenRound {
-    /// Chunks that have not.
+    /// Incomplete chunks.
     left: u64,
-    /// When the first rank began it, after a barrier.
+    /// Time at which the first rank started the round, after a barrier.
     begun: Instant,
-    /// When the last one so far completed.
+    /// Latest completion so far.
     last: Instant,
-    /// The longest time that one took.
+    /// The longest time of a chunk.
     slowest: Span,
 }
 
-/// A chunk that failed, with the frames sent and lost if that was for their loss.
+/// A failed chunk, with the number of frames sent and lost if loss is the cause.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Failure {
     pub(crate) chunk: u32,
     pub(crate) loss: Option<(u64, u64)>,
 }
 
-/// Adds a round that took so long.
+/// Adds the duration of a round.
 fn add_time(times: &mut Option<RoundTimes>, took: Span) {
     let times = times.get_or_insert(RoundTimes { sum_ps: 0, min_ps: took.0, max_ps: took.0 });
     times.sum_ps += took.0;
@@ -116,7 +117,7 @@ impl JobProgress {
         }
     }
 
-    /// A storage job of that many clients, whose operations nobody counts beforehand.
+    /// A storage job with this number of clients; its number of operations is not known in advance.
     pub(crate) fn of_clients(clients: u32, plan: RoundPlan) -> Self {
         Self { clients_left: Some(clients), ..Self::new(plan) }
     }
@@ -135,37 +136,38 @@ impl JobProgress {
         }
     }
 
-    /// What must end before the job has: clients, or chunks of all rounds; none when others end the job.
+    /// Number of ends until the job is complete: clients, or chunks of all rounds. `None` if the job ends
+    /// with the others.
     pub(crate) fn planned_ends(&self) -> Option<u64> {
         self.planned().map(|chunks| self.clients_left.map_or(chunks, u64::from))
     }
 
-    /// Whether everything that was to be completed was.
+    /// Whether all planned chunks, or all clients, are complete.
     pub(crate) fn is_complete(&self) -> bool {
         match (self.planned(), self.clients_left) {
-            // What was cut off is no failure of a job that others end.
+            // Aborted chunks are no failure of a job that ends with the others.
             (None, _) => !self.has_failed(),
             (Some(_), Some(left)) => left == 0 && !self.has_failed(),
             (Some(chunks), None) => self.complete == chunks,
         }
     }
 
-    /// Chunks of the job; those posted, where nobody knows them beforehand.
+    /// Chunks of the job; those posted if their number is not known in advance.
     pub(crate) fn chunks(&self) -> u64 {
         self.planned().filter(|_| self.clients_left.is_none()).unwrap_or(self.rows)
     }
 
-    /// Chunks of all rounds; none when others end the job.
+    /// Chunks of all rounds; `None` if the job ends with the others.
     pub(crate) fn planned(&self) -> Option<u64> {
         self.plan.rounds.map(|rounds| self.plan.chunks * u64::from(rounds))
     }
 
-    /// Whether others end the job.
+    /// Whether the job ends with the others.
     pub(crate) const fn is_background(&self) -> bool {
         self.plan.rounds.is_none()
     }
 
-    /// Rounds of which every chunk has a row, posted or not.
+    /// Rounds in which every chunk has a row, posted or not.
     pub(crate) fn rounds_begun(&self) -> u32 {
         if self.is_background() { 0 } else { self.begun.max(1) }
     }
@@ -175,7 +177,8 @@ impl JobProgress {
         self.begun = self.begun.max(round + 1);
     }
 
-    /// A chunk of `round` completed. Without recovery a round may complete before one that lost a frame.
+    /// A chunk of `round` completed. Without recovery a round may complete before an earlier one that lost a
+    /// frame.
     pub(crate) fn complete_chunk(&mut self, round: u32, posted: Instant, at: Instant) {
         self.complete += 1;
         self.post_chunk(round);
@@ -188,7 +191,7 @@ impl JobProgress {
         }
     }
 
-    /// A round is complete: ends it, and those behind it that are, if it is the first of the open rounds.
+    /// A round is complete: removes all complete rounds at the front of `open_rounds`.
     #[cold]
     fn end_rounds(&mut self) {
         while let Some(&round @ OpenRound { left: 0, .. }) = self.open_rounds.front() {
@@ -197,16 +200,16 @@ impl JobProgress {
         }
     }
 
-    /// A rank began a round after a barrier.
+    /// A rank started a round after a barrier.
     pub(crate) fn begin_round(&mut self, round: u32, at: Instant) {
-        // All chunks of a round may be there before a rank that only receives in it has left the barrier.
+        // All chunks of a round may have arrived before a rank that only receives in it has left the barrier.
         if round >= self.rounds {
             let open = self.open_round(round);
             open.begun = open.begun.min(at);
         }
     }
 
-    /// A round that is not complete.
+    /// The entry of an incomplete round, created if necessary.
     fn open_round(&mut self, round: u32) -> &mut OpenRound {
         let index = (round - self.rounds) as usize;
         let new = OpenRound {
@@ -235,7 +238,7 @@ impl JobProgress {
         self.rounds += 1;
     }
 
-    /// A rank, or a chunk, took so long in one of several rounds back to back.
+    /// Records the duration of one of several back-to-back rounds at a rank, or of a chunk of it.
     pub(crate) fn note_round(&mut self, round: u32, took: Span) {
         if self.rank_times.len() <= round as usize {
             self.rank_times.resize(round as usize + 1, Span::ZERO);
@@ -244,21 +247,21 @@ impl JobProgress {
         *slowest = took.max(*slowest);
     }
 
-    /// What the complete rounds took, without those to warm up, of which so many took each rank so long.
+    /// Durations of the complete measured rounds; `ranks` are the measurements of the ranks.
     pub(crate) fn round_times(&self, ranks: &[Measured]) -> Option<RoundTimes> {
         let mut times = None;
         self.measured_rounds(ranks).for_each(|(_, took)| add_time(&mut times, took));
         if self.plan.has_barriers || self.is_one_round() {
             return times;
         }
-        // Ranks may still be at the last round to warm up when others begin those that count.
+        // Ranks may still be in the last warm-up round when others start the first measured one.
         let slowest_rank = ranks.iter().map(|rank| rank.sum).max().filter(|_| self.plan.warm_up_rounds > 0);
         let together = slowest_rank.unwrap_or_else(|| self.rounds_end.since(self.plan.start));
         times.map(|times| RoundTimes { sum_ps: together.0, ..times })
     }
 
-    /// The same by data size, in the order in which a job that has several first uses them; each round takes
-    /// what it takes its slowest rank.
+    /// [`Self::round_times`] by data size, in order of first use, for a job with several sizes. The duration
+    /// of a round is that of its slowest rank.
     pub(crate) fn size_times(&self, job: &JobSpec, ranks: &[Measured]) -> Vec<SizeTimes> {
         let mut sizes: Vec<SizeTimes> = Vec::new();
         if job.round_bytes.is_none() {
@@ -275,7 +278,7 @@ impl JobProgress {
         sizes
     }
 
-    /// The complete rounds that are measured, each with what it took.
+    /// The complete measured rounds, each with its duration.
     fn measured_rounds<'a>(&'a self, ranks: &'a [Measured]) -> impl Iterator<Item = (u32, Span)> + 'a {
         let still_open =
             move |round| ranks.iter().filter_map(move |rank| rank.open.filter(|open| open.0 == round));
@@ -293,19 +296,19 @@ impl JobProgress {
         })
     }
 
-    /// All that is complete counts as one round: where others end the job, ranks may not have ended the one
-    /// that is.
+    /// Whether all complete chunks count as one round: if the job ends with the others, ranks may not have
+    /// ended the only complete round.
     fn is_one_round(&self) -> bool {
         self.rounds == 1 || self.clients_left.is_some()
     }
 
-    /// Complete rounds that are measured, and complete ones to warm up.
+    /// Number of complete measured rounds, and of complete warm-up rounds.
     pub(crate) fn complete_rounds(&self) -> (u32, u32) {
         let warm_up = self.rounds.min(self.plan.warm_up_rounds);
         (self.rounds - warm_up, warm_up)
     }
 
-    /// Whether something of it failed.
+    /// Whether any chunk or control message failed.
     pub(crate) const fn has_failed(&self) -> bool {
         self.failed + self.failed_control > 0
     }

@@ -1,7 +1,7 @@
-//! Table `reordering`: what the receivers counted, job by job and queue pair by queue pair.
+//! Table `reordering`: reordering distances counted by the receivers, by job and by queue pair.
 //!
-//! The rows of jobs cover every queue pair. Those of queue pairs are bounded: they come in the order of their
-//! numbers, as many whole ones as fit.
+//! The rows of jobs include every queue pair. The rows of queue pairs are bounded: they are in the order of
+//! their numbers, as many complete queue pairs as fit.
 
 use super::World;
 use crate::nic::REORDERING_BUCKETS;
@@ -9,7 +9,7 @@ use crate::setup::FabricNode;
 use record::ReorderingRow;
 use spec::RunSpec;
 
-/// Packets of one bucket: smallest and largest distance, and how many.
+/// Packets of one bucket: smallest distance, largest distance, count.
 type Distances = (u32, u32, u64);
 
 /// The rows of a run.
@@ -43,7 +43,7 @@ pub(crate) fn reordering_rows(spec: &RunSpec, world: &World) -> Vec<ReorderingRo
     rows
 }
 
-/// Adds up buckets that begin at the same distance.
+/// Adds up buckets that start at the same distance.
 fn sums<'a>(distances: impl Iterator<Item = &'a Distances>) -> Vec<Distances> {
     let mut sums = [(0, 0, 0); REORDERING_BUCKETS];
     for &(least, most, frames) in distances {

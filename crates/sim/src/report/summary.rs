@@ -1,4 +1,4 @@
-//! The facts of a whole run.
+//! Summary of a run.
 
 use super::connections::tcp_summaries;
 use super::probe::SeriesProbe;
@@ -21,7 +21,7 @@ use std::collections::HashMap;
 use topology::Node;
 use units::{Instant, NodeId};
 
-/// Counts of all nodes together.
+/// Frame counts of all nodes together.
 #[derive(Default)]
 pub(crate) struct Counts {
     sent: u64,
@@ -88,10 +88,10 @@ pub(crate) fn frames_lost<'a>(nodes: impl Iterator<Item = &'a FabricNode>) -> Lo
     Counts::of(nodes).lost
 }
 
-/// Sums a run up.
+/// Summarises a run.
 ///
 /// # Panics
-/// When a frame was neither delivered nor lost nor is on the way.
+/// When a frame is neither delivered nor lost nor in flight.
 pub(crate) fn summarise(
     spec: &RunSpec,
     world: &World,
@@ -173,7 +173,7 @@ fn job_summary(spec: &RunSpec, world: &World, job: &JobSpec, progress: &JobProgr
     }
 }
 
-/// Frames of each job that came after their chunk had been delivered.
+/// Frames of each job that arrived after their chunk had been delivered.
 fn late_frames(world: &World, jobs: usize) -> Vec<LateFrames> {
     let mut of_jobs = vec![LateFrames::default(); jobs];
     let hosts = world.nodes().filter_map(|node| match node {
@@ -189,8 +189,8 @@ fn late_frames(world: &World, jobs: usize) -> Vec<LateFrames> {
     of_jobs
 }
 
-/// What measured rounds took at each rank of a job. One that was cut off has had more of them at some ranks
-/// than at others.
+/// Durations of measured rounds at each rank of a job. In an aborted job their number may differ between
+/// ranks.
 fn measured_of_ranks(world: &World, job: &JobSpec) -> Vec<Measured> {
     let nodes: Vec<_> = world.nodes().take(world.fabric.graph.hosts()).collect();
     let mut of_hosts: HashMap<u32, _> = HashMap::new();
@@ -201,7 +201,7 @@ fn measured_of_ranks(world: &World, job: &JobSpec) -> Vec<Measured> {
     measured.collect()
 }
 
-/// Mean time of a measured round at each rank, over ranks; none if a rank had none.
+/// Mean duration of a measured round at each rank, over ranks; `None` if a rank has none.
 fn rank_times(ranks: &[Measured]) -> Option<RankTimes> {
     let mean = |Measured { rounds, sum, .. }: &Measured| sum.0.checked_div(u64::from(*rounds));
     let means = ranks.iter().map(mean).collect::<Option<Vec<u64>>>()?;
@@ -215,7 +215,7 @@ fn rank_times(ranks: &[Measured]) -> Option<RankTimes> {
 
 /// Why a job is incomplete.
 fn reason(spec: &RunSpec, flows: &Flows, progress: &JobProgress, chunks: u64) -> String {
-    // Messages of barriers are none of the chunks, and fail as they do.
+    // Messages of barriers are not chunks, but fail like them.
     let waiting = chunks.saturating_sub(progress.complete + progress.failed);
     let Some(first) = progress.first_failed else {
         return format!("{waiting} of {chunks} chunks never completed");
@@ -269,7 +269,7 @@ fn switches<'a>(
     })
 }
 
-/// What holds a stalled run up: each egress port that is paused with frames waiting.
+/// Evidence of a stall: each egress port that is paused with frames waiting.
 pub(crate) fn stall_evidence(
     world: &World,
     partitions: &[Partition<FabricNode, SeriesProbe>],
@@ -296,7 +296,7 @@ pub(crate) fn stall_evidence(
     events
 }
 
-/// Beginnings and ends of storms that the PFC watchdogs detected.
+/// Starts and ends of storms detected by the PFC watchdogs.
 pub(crate) fn storm_events(
     world: &World,
     partitions: &[Partition<FabricNode, SeriesProbe>],
@@ -311,7 +311,7 @@ pub(crate) fn storm_events(
     events
 }
 
-/// The first changes of the thresholds of ECN at each port.
+/// The first changes of the ECN thresholds at each port.
 pub(crate) fn threshold_events(
     world: &World,
     partitions: &[Partition<FabricNode, SeriesProbe>],

@@ -1,4 +1,5 @@
-//! When the sides of a world may take turns: not at the end of a run, which is to be found to the window.
+//! Decides whether the two sides of a world may be processed alternately, two windows at a time. Near the end
+//! of a run they may not, because the end must be found to the exact window.
 
 use super::{Fabric, Flows};
 use crate::record::Totals;
@@ -7,26 +8,27 @@ use topology::Port;
 use units::{Instant, Rank, Rate, Span};
 use workload::Schedule;
 
-/// Windows of one side that are processed at once.
+/// Windows that one side processes at once.
 const WINDOWS: u64 = 2;
-/// Windows without progress after which a run is looked at window by window.
+/// Windows without progress after which a run is processed window by window.
 const WINDOWS_IDLE_MAX: u64 = 64;
-/// What a port may receive beyond what its rate says: a frame that has mostly come before.
+/// Bytes that a port may receive in a step beyond its rate times the step: the rest of a frame that started
+/// earlier.
 const FRAME_BYTES_MAX: u64 = 16 << 10;
 
-/// Tells whether a run goes on for another step at least.
+/// Decides whether a run lasts at least one more step.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ApartRule {
-    /// Payload of the run that goes from host to host.
+    /// Payload of the run that is sent between hosts.
     total_bytes: u64,
-    /// Hosts, and how much of it any of them may receive in a step.
+    /// Number of hosts, and most bytes that any of them may receive in a step.
     hosts: u64,
     host_bytes: u64,
     idle_max: Span,
 }
 
 impl ApartRule {
-    /// The rule of a run that is given up after `patience` without progress.
+    /// The rule of a run that is aborted after `patience` without progress.
     pub(crate) fn new(spec: &RunSpec, fabric: &Fabric, flows: &Flows, patience: Span) -> Self {
         let (graph, step) = (&fabric.graph, Span(WINDOWS * fabric.span.0));
         let of_port = |port: &Port| bytes_in(graph.link(port.link).rate, step) + FRAME_BYTES_MAX;
@@ -39,9 +41,10 @@ impl ApartRule {
         }
     }
 
-    /// Whether a run with so many chunks open at `now` has more to come than a step can bring, something
-    /// comes, and no queue pair is about to fail, whose chunks may be the last. Of so many chunks one has at
-    /// least their mean to come.
+    /// Whether the run certainly lasts for another step, given `open` unfinished chunks at `now`: more
+    /// payload is missing than a step can deliver, payload still arrives, and no queue pair is about to fail,
+    /// whose chunks may be the last ones. If `open` is less than the number of hosts, at least one chunk
+    /// misses more than a host can receive in a step.
     #[inline]
     pub(crate) fn allows(&self, totals: Totals, open: u64, now: Instant) -> bool {
         let to_come = self.total_bytes.saturating_sub(totals.progress);
@@ -51,8 +54,8 @@ impl ApartRule {
     }
 }
 
-/// Payload of the jobs that end by themselves, in all their rounds, but for that between ranks of one host:
-/// it is placed all at once.
+/// Payload of all rounds of the jobs that end by themselves. Excludes messages between ranks of one host:
+/// these are delivered all at once.
 fn bytes_between_hosts(spec: &RunSpec, flows: &Flows) -> u64 {
     let of_job = |(job, schedule): (&JobSpec, &Schedule)| {
         let bytes = if has_one_rank_per_host(job) {
@@ -67,14 +70,14 @@ fn bytes_between_hosts(spec: &RunSpec, flows: &Flows) -> u64 {
     spec.jobs.iter().zip(&flows.schedules).map(of_job).fold(0, u64::saturating_add)
 }
 
-/// Whether no two ranks of a job are on one host.
+/// Whether no two ranks of a job are on the same host.
 pub(super) fn has_one_rank_per_host(job: &JobSpec) -> bool {
     let mut hosts = job.hosts.clone();
     hosts.sort_unstable();
     hosts.is_sorted_by(|one, next| one < next)
 }
 
-/// What a link of that rate carries in that time.
+/// Bytes that a link of `rate` transmits in `time`.
 fn bytes_in(rate: Rate, time: Span) -> u64 {
     const PS_PER_BYTE_AT_1_BPS: u128 = 8_000_000_000_000;
     (u128::from(rate.bps()) * u128::from(time.0) / PS_PER_BYTE_AT_1_BPS) as u64

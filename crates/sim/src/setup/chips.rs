@@ -1,16 +1,16 @@
-//! Which switches of the topology are one chip.
+//! Groups of switches that form one chip.
 
 use spec::{ChipSpec, SpecError};
 use std::collections::BTreeMap;
 use topology::{Graph, NodeKind};
 use units::NodeId;
 
-/// The chips of several switches. The ports of a chip are those of its switches, one switch after the other
-/// in the order of the graph.
+/// Chips made of several switches. The ports of a chip are those of its switches, concatenated in the order
+/// of the graph.
 #[derive(Debug, Default)]
 pub(crate) struct Chips {
     chips: Vec<Vec<NodeId>>,
-    /// The chip of a switch, and its first port there.
+    /// By switch: index of its chip, and its first port on that chip.
     places: BTreeMap<NodeId, (usize, u16)>,
 }
 
@@ -18,8 +18,8 @@ impl Chips {
     /// The chips of `specs` in `graph`.
     ///
     /// # Errors
-    /// When a switch is not there, is ideal or is in two chips, or a chip has fewer than two or too many
-    /// ports.
+    /// When a switch does not exist, is ideal or is in two chips, or a chip has fewer than two switches or
+    /// too many ports.
     pub(crate) fn new(specs: &[ChipSpec], graph: &Graph) -> Result<Self, SpecError> {
         let mut found = Self::default();
         for (number, chip) in specs.iter().enumerate() {
@@ -67,22 +67,22 @@ impl Chips {
         Ok(())
     }
 
-    /// There are none.
+    /// Whether there are no chips.
     pub(crate) fn is_empty(&self) -> bool {
         self.chips.is_empty()
     }
 
-    /// The first switch of the chip of `node`: itself if it is no part of one.
+    /// The first switch of the chip of `node`; `node` itself if it is not part of a chip.
     pub(crate) fn first(&self, node: NodeId) -> NodeId {
         self.places.get(&node).map_or(node, |&(chip, _)| self.chips[chip][0])
     }
 
-    /// The first port of `node` in its chip: 0 if it is no part of one.
+    /// The first port of `node` on its chip; 0 if it is not part of a chip.
     pub(crate) fn first_port(&self, node: NodeId) -> u16 {
         self.places.get(&node).map_or(0, |&(_, port)| port)
     }
 
-    /// The switches of the chip of `node`, in order; none if it is no part of one.
+    /// The switches of the chip of `node`, in order; `None` if it is not part of a chip.
     pub(crate) fn of(&self, node: NodeId) -> Option<&[NodeId]> {
         self.places.get(&node).map(|&(chip, _)| &self.chips[chip][..])
     }

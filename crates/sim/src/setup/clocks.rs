@@ -1,26 +1,26 @@
-//! Clocks of hosts, which no two have alike.
+//! Clock drift and start offset of each host.
 //!
-//! A host whose clock runs faster by some parts in 10^9 sends that much faster: on its links, where its NIC or
-//! congestion control paces it, and where it offers traffic by the clock. Its offset is how much later it begins
-//! its jobs. Both are drawn from a stream of their own for each host. Switches keep time, and what is waited
-//! for without regard to a rate (latencies, overheads, timeouts) takes what it says.
+//! A host whose clock is fast by n parts in 10^9 has rates higher by that factor: on its links, in the pacing
+//! of its NIC and congestion control, and for the traffic it offers. Its offset delays the start of its jobs.
+//! Both are drawn from a random stream per host. Switch clocks are exact, and so are times that are not
+//! derived from a rate (latencies, overheads, timeouts).
 
 use spec::{ClockSpec, RunSpec};
 use units::{HostId, Rate, Seed, Span};
 
-/// A clock that is right [parts per 10^9].
+/// Rate of an exact clock [parts per 10^9].
 const RIGHT_PPB: u64 = 1_000_000_000;
 
 /// The clock of one host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct HostClock {
-    /// It begins its jobs so much later.
+    /// Delay of the start of its jobs.
     pub(crate) offset: Span,
     rate_ppb: u64,
 }
 
 impl HostClock {
-    /// The clock of a host.
+    /// The clock of `host`: as given in the spec, or drawn.
     pub(crate) fn of(spec: &RunSpec, host: HostId) -> Self {
         spec.fabric.clocks.as_ref().map_or(Self { offset: Span::ZERO, rate_ppb: RIGHT_PPB }, |clocks| {
             let given = clocks.hosts.iter().find(|given| given.host == host.0);
@@ -38,18 +38,18 @@ impl HostClock {
         Self { offset, rate_ppb: RIGHT_PPB - drift_ppb + stream.below(2 * drift_ppb + 1) }
     }
 
-    /// What the host has for a rate, to the nearest bit/s.
+    /// Rate that this host has for the nominal `rate`, to the nearest bit/s.
     pub(crate) const fn rate(self, rate: Rate) -> Rate {
         let bps = (rate.bps() as u128 * self.rate_ppb as u128 + RIGHT_PPB as u128 / 2) / RIGHT_PPB as u128;
         if self.is_right() || bps == 0 { rate } else { Rate::from_bps(bps as u64) }
     }
 
-    /// How long a time is by the clock of the host.
+    /// Real duration of `span` measured by this clock.
     pub(crate) const fn span(self, span: Span) -> Span {
         Span((span.0 as u128 * RIGHT_PPB as u128 / self.rate_ppb as u128) as u64)
     }
 
-    /// It is neither fast nor slow.
+    /// Whether the clock is exact.
     pub(crate) const fn is_right(self) -> bool {
         self.rate_ppb == RIGHT_PPB
     }

@@ -1,4 +1,4 @@
-//! WRED by colour and what colours frames: from the spec to what a switch does with them.
+//! WRED by colour and colour markers of a switch, made from the spec.
 
 use super::Fabric;
 use super::switches::{marking_range, marking_stream, priority_mask, share_2e32};
@@ -10,21 +10,21 @@ use spec::{ColourSpec, ColouringSpec, EcnSpec, MarkerSpec, RunSpec, WredSpec};
 use topology::NodeKind;
 use units::NodeId;
 
-/// Kmin, Kmax [bytes] and Pmax [ppm] of marking; none where WRED does more than that.
+/// Kmin, Kmax [bytes] and Pmax [ppm] of ECN marking; `None` if WRED does more than that.
 pub(super) fn marking_thresholds(spec: &RunSpec, ecn: &EcnSpec) -> Option<(u64, u64, u32)> {
     let Some(wred) = &ecn.wred else { return Some((ecn.kmin_bytes, ecn.kmax_bytes, ecn.pmax_ppm)) };
     let green = wred.green.filter(|_| marks_alone(spec, ecn, wred))?;
     Some((green.kmin_bytes, green.kmax_bytes, green.pmax_ppm))
 }
 
-/// No frame is anything but green and ECN-capable: WRED marks as ECN without colours, and drops nothing.
+/// Whether WRED is equal to plain ECN marking: all frames are green and ECN-capable, and none is dropped.
 fn marks_alone(spec: &RunSpec, ecn: &EcnSpec, wred: &WredSpec) -> bool {
     spec.fabric.switch.markers.is_empty()
         && wred.green.is_some_and(|green| green.ecn)
         && spec.tcp.iter().all(|tcp| !ecn.priorities.contains(&tcp.priority))
 }
 
-/// WRED of a port, with the stream that marking has; none where it only marks.
+/// WRED of a port, with the random stream of ECN marking; `None` if WRED only marks.
 pub(super) fn wred(spec: &RunSpec, ecn: &EcnSpec, node: NodeId, port: usize, wire: Wire) -> Option<Wred> {
     let wred = ecn.wred.filter(|wred| !marks_alone(spec, ecn, wred))?;
     let curves = wred.colours().map(|(_, curve)| {
@@ -38,7 +38,7 @@ pub(super) fn wred(spec: &RunSpec, ecn: &EcnSpec, node: NodeId, port: usize, wir
     Some(Wred { priorities, curves, stream: marking_stream(spec, node, port) })
 }
 
-/// What colours frames that come in by the ports of `nodes`; none if nothing does.
+/// Markers that set the colour of frames received by the ports of `nodes`; `None` if no port has any.
 pub(super) fn markers(spec: &RunSpec, fabric: &Fabric, nodes: &[NodeId]) -> Option<Markers> {
     let markers = &spec.fabric.switch.markers;
     let of_port = |port: &topology::Port| -> Vec<Marker> {

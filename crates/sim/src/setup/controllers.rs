@@ -1,4 +1,4 @@
-//! How each queue pair is paced.
+//! Rate controllers of queue pairs.
 
 use super::HostClock;
 use jobs::controller;
@@ -8,12 +8,12 @@ use topology::{Attachment, Graph};
 use transport::{AdapterConfig, Controller};
 use units::{AttachmentId, HostId, Rate, Span};
 
-/// The rate controllers of a run, one for each line rate: queue pairs share its parameters.
+/// The rate controllers of a run, one per line rate; queue pairs share its parameters.
 pub(super) struct Controllers<'a> {
     spec: &'a RunSpec,
     graph: &'a Graph,
     by_rate: Vec<(Rate, Controller)>,
-    /// What a message costs an adapter, if anything.
+    /// Per-message costs of the adapter, if configured.
     adapter: Option<Arc<AdapterConfig>>,
 }
 
@@ -46,7 +46,7 @@ impl<'a> Controllers<'a> {
         self.at(attachment.host, port_rate(self.graph, attachment))
     }
 
-    /// The controller of a queue pair of a host that sends by a port of that rate.
+    /// The controller of a queue pair that sends by a port of `host` with this rate.
     pub(super) fn at(&self, host: HostId, rate: Rate) -> Controller {
         let rate = HostClock::of(self.spec, host).rate(rate);
         let known = self.by_rate.iter().find(|known| known.0 == rate);

@@ -1,4 +1,4 @@
-//! The graph of the spec, its routes and the latency of every hop.
+//! The network of a run: graph, routes, latency of every hop, length of a time window.
 
 use super::{Chips, HostClock, Settings};
 use crate::link::changes::{LinkChange, LinkChanges, LinkPlan};
@@ -16,40 +16,40 @@ use units::{AttachmentId, HostId, LinkId, NodeId, Rate, Seed, Span};
 use wire::Framing;
 use wire::flow_control::BLOCK_BYTES;
 
-/// Longest wait that inboxes are kept for [windows], each of which takes a bit for each node: enough for links
-/// of 40 Mb/s between NICs of 400 ns.
+/// Most windows that an inbox can hold; each takes a bit per node. Enough for links of 40 Mb/s between NICs
+/// of 400 ns.
 const SLOTS_MAX: u64 = 32_768;
-/// All, in parts per million.
+/// 100 % in parts per million.
 const WHOLE_PPM: u32 = 1_000_000;
-/// Shortest window worth running: a frame of 64 bytes at 400 Gb/s takes 1.68 ns.
+/// Shortest window allowed: a frame of 64 bytes at 400 Gb/s takes 1.68 ns.
 const SPAN_MIN: Span = Span(1_000);
 
-/// The network with everything that follows from the spec alone.
+/// The network of a run, and all values derived from the fabric part of the spec alone.
 pub(crate) struct Fabric {
     pub(crate) graph: Arc<Graph>,
     pub(crate) routes: Arc<Routes>,
     pub(crate) failures: Failures,
-    /// Switches that are one chip.
+    /// Groups of switches that form one chip.
     pub(crate) chips: Chips,
-    /// How each switch is set up.
+    /// Settings of each switch.
     pub(crate) settings: Settings,
     pub(crate) nic_latency: Span,
     pipeline_latency: Span,
     forwarding: ForwardingSpec,
-    /// Switches are of the scheduled family.
+    /// Whether switches are of the scheduled family.
     is_scheduled: bool,
-    /// What packets are wrapped in.
+    /// Encapsulation of packets.
     pub(crate) framing: Framing,
     /// Credits of every link, on InfiniBand.
     pub(crate) credits: Option<CreditPlan>,
     /// Length of a time window.
     pub(crate) span: Span,
-    /// Windows that inboxes are kept for.
+    /// Windows that an inbox holds.
     pub(crate) slots: usize,
 }
 
 impl Fabric {
-    /// Links from one host port to another along the first of equal paths; 0 if there is none.
+    /// Links between two host ports along the first of the equal paths; 0 if there is no path.
     pub(crate) fn links_between(&self, from: AttachmentId, to: AttachmentId) -> u32 {
         let destination = self.graph.attachment(to).host;
         let (mut links, mut node) = (1, self.graph.attachment(from).switch);
@@ -64,7 +64,8 @@ impl Fabric {
     /// Builds the graph and its routes.
     ///
     /// # Errors
-    /// When the graph is too large, its latencies leave no window to run in, or what is to fail is not there.
+    /// When the graph is too large, its latencies allow no valid window, or a failure names an item that does
+    /// not exist.
     pub(crate) fn new(spec: &FabricSpec) -> Result<Self, SpecError> {
         let graph = paths::graph(spec)?;
         check_ports(&graph)?;
@@ -93,20 +94,19 @@ impl Fabric {
         Ok(fabric)
     }
 
-    /// Inboxes of a node: one for each port. Scheduled switches have another for the control messages of
-    /// each, which go ahead of cells.
+    /// Inboxes of a node: one per port. Scheduled switches have a second one per port for control messages,
+    /// which overtake cells.
     pub(crate) fn inboxes(&self, node: &Node) -> u32 {
         let of_a_port = if self.is_scheduled && node.kind == NodeKind::Switch { 2 } else { 1 };
         node.ports.len() as u32 * of_a_port
     }
 
-    /// The name of each host.
+    /// The names of all hosts.
     pub(crate) fn host_names(&self) -> Vec<&str> {
         self.graph.nodes[..self.graph.hosts()].iter().map(|node| node.name.as_str()).collect()
     }
 
-    /// The least time that a byte takes out of each host, by its fastest port; whole picoseconds, rounded
-    /// down.
+    /// Transmission time of a byte at the fastest port of each host; whole picoseconds, rounded down.
     pub(crate) fn byte_ps_of_hosts(&self, spec: &RunSpec) -> Vec<u64> {
         let hosts = (0..).map(HostId).zip(&self.graph.nodes[..self.graph.hosts()]);
         let of_host = |(id, host): (HostId, &Node)| {
@@ -119,7 +119,7 @@ impl Fabric {
         hosts.map(of_host).collect()
     }
 
-    /// From the last bit out of a port of `from` to the moment the node at the other end acts.
+    /// Time from the last bit sent by a port of `from` until the node at the other end acts.
     pub(crate) fn latency(&self, from: NodeId, port: u16) -> Span {
         let end = self.graph.node(from).ports[usize::from(port)];
         let sender = match self.graph.node(from).kind {
@@ -135,7 +135,8 @@ impl Fabric {
         sender + self.graph.link(end.link).delay + receiver
     }
 
-    /// What happens to the link of a port, if anything does; `own_rate` is what the node has for a rate.
+    /// Scheduled changes of the link of a port, if any; `own_rate` maps a nominal rate to that of the node's
+    /// clock.
     pub(crate) fn changes(
         &self,
         node: NodeId,
@@ -151,7 +152,7 @@ impl Fabric {
             errors: change.corruption.and_then(ErrorRate::of),
         };
         let changes: Vec<LinkChange> = self.failures.of_link(id).iter().map(at_own_rate).collect();
-        // A NIC's latency lies between its scheduler and the link.
+        // The latency of a NIC is between its scheduler and the link.
         let lead = match self.graph.node(node).kind {
             NodeKind::Host => self.nic_latency,
             NodeKind::Switch => Span::ZERO,
@@ -164,7 +165,7 @@ impl Fabric {
         (!changes.is_empty()).then(|| LinkChanges::new(plan))
     }
 
-    /// Byte times after which enough of a frame is through for the node at the other end to act on it.
+    /// Byte times after which the node at the other end may act on a frame.
     pub(crate) fn head_bytes(&self, from: NodeId, port: u16) -> u16 {
         let end = self.graph.node(from).ports[usize::from(port)];
         match (self.forwarding, self.graph.node(end.peer).kind) {
@@ -173,14 +174,14 @@ impl Fabric {
         }
     }
 
-    /// Time for which a frame occupies a link of that rate.
+    /// Time for which a frame occupies a link of this rate.
     pub(crate) const fn frame_span(&self, rate: Rate, frame_bytes: u32) -> Span {
         rate.frame_span(frame_bytes, self.framing.link_overhead_bytes())
     }
 
-    /// The window is the smallest latency, as far as switches can count two of it; inboxes reach as far as
-    /// the largest, plus the longest frame time. `slowest_ppm` is the part of its rate that a link has at the
-    /// least.
+    /// Sets `span` to the smallest latency, limited to half the largest window of a switch, and `slots` such
+    /// that inboxes cover the largest latency plus the longest frame time. `slowest_ppm` is the smallest
+    /// fraction of its rate that a link ever has.
     fn choose_window(&mut self, slowest_ppm: u32) -> Result<(), SpecError> {
         let mut shortest = Span(u64::MAX);
         let mut longest = Span::ZERO;
@@ -195,7 +196,7 @@ impl Fabric {
             return Err(value("fabric", &found, "1 ns or more (cable, pipeline and NIC latency together)"));
         }
         let span = shortest.min(Span(WINDOW_MAX.0 / 2));
-        // Scheduled switches send on what their links take within a window, or after it.
+        // Scheduled switches emit messages up to one window before their links are free.
         let ahead = u64::from(self.is_scheduled);
         let slots = (longest.0 / span.0 + 4 + ahead).next_power_of_two();
         if slots > SLOTS_MAX {
@@ -230,7 +231,7 @@ const fn credits(spec: LinkLayerSpec) -> Option<CreditPlan> {
     }
 }
 
-/// That a packet can name every port of a host.
+/// Checks that the ports of all hosts fit into the address field of a packet.
 fn check_ports(graph: &Graph) -> Result<(), SpecError> {
     let ports = graph.attachments.len();
     if ports > DESTINATIONS_MAX {

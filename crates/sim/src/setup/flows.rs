@@ -1,4 +1,4 @@
-//! What the jobs of a run send on its fabric.
+//! Flows: the queue pairs and transfers of all jobs of a run, mapped to host ports and paths.
 
 use super::Fabric;
 use super::unloaded::unloaded;
@@ -13,24 +13,25 @@ use topology::{Attachment, Graph};
 use units::{AttachmentId, HostId, Rate, Span};
 use workload::{Parts, Schedule};
 
-/// The jobs of a run with the fabric that carries them.
+/// The jobs of a run on its fabric.
 pub(crate) struct Flows {
     jobs: Jobs,
-    /// By queue pair: [`Flows::receiver`]. Empty where no path is pinned.
+    /// By queue pair: [`Flows::receiver`]. Empty unless paths are pinned.
     receivers: Vec<u32>,
     is_pinned: bool,
     graph: Arc<Graph>,
-    /// Every host has one port, which has the number of the host.
+    /// Whether every host has exactly one port, with the number of the host.
     has_one_port_each: bool,
-    /// What a chunk of each queue pair of open-loop traffic would take on an idle fabric: all of one queue
-    /// pair are of one size.
+    /// Completion time on an idle fabric of a chunk of each queue pair of open-loop traffic; all chunks of a
+    /// queue pair have the same size.
     pub(crate) unloaded: HashMap<u32, Span>,
-    /// The same of a storage operation that writes or reads.
+    /// Completion times on an idle fabric of a storage operation: write, read.
     pub(crate) unloaded_operations: HashMap<u32, [Span; 2]>,
-    /// Queue pairs so far of the first lap of each job whose data begins, and ends, at each host.
+    /// Per host: queue pairs added so far that start there and that end there, counting only the first lap of
+    /// each job.
     senders_at: Vec<u32>,
     receivers_at: Vec<u32>,
-    /// What decides the way of packets wherever there are several.
+    /// Hash that selects one of several paths.
     path_hash: PathHash,
 }
 
@@ -44,7 +45,7 @@ impl Deref for Flows {
 }
 
 impl Flows {
-    /// Schedules every job and gives its transfers to queue pairs.
+    /// Schedules every job and assigns its transfers to queue pairs.
     ///
     /// # Errors
     /// When a collective is unknown, a size does not suit it, or two ranks cannot reach each other.
@@ -70,7 +71,7 @@ impl Flows {
         Ok(flows)
     }
 
-    /// The ports of hosts between which packets of a queue pair go in a direction.
+    /// Source and destination port of the packets of a queue pair in this direction.
     #[inline]
     pub(crate) fn attachments(&self, pair: &QueuePair, direction: Direction) -> [AttachmentId; 2] {
         let [src, dst] = self.attachments_between(pair.src_host, pair.dst_host, || pair.part);
@@ -80,8 +81,8 @@ impl Flows {
         }
     }
 
-    /// The ports of hosts between which data from one host to another goes; `part` tells which queue pair of
-    /// theirs it is.
+    /// Source and destination port of data between two hosts; `part` is the number of the queue pair among
+    /// those of its rank pair.
     #[inline]
     fn attachments_between(&self, src: HostId, dst: HostId, part: impl Fn() -> u32) -> [AttachmentId; 2] {
         match self.has_one_port_each {
@@ -90,7 +91,7 @@ impl Flows {
         }
     }
 
-    /// The same, of a queue pair of a job by its number in the run.
+    /// [`Self::attachments`] of a queue pair of `job`, by its number in the run.
     #[inline]
     pub(super) fn attachments_in(
         &self,
@@ -102,32 +103,33 @@ impl Flows {
         self.attachments_between(src, dst, || job.part(number))
     }
 
-    /// What decides the way of packets of a queue pair between two ports of hosts wherever there are several.
+    /// Path entropy of a queue pair between two host ports: selects one of several paths.
     #[inline]
     pub(crate) fn entropy(&self, pair: &QueuePair, ends: [AttachmentId; 2]) -> u32 {
         self.path_hash.of(ends, pair.udp_source_port(), pair.identity)
     }
 
-    /// The same, of a queue pair of a job by its number in the run.
+    /// [`Self::entropy`] of a queue pair of `job`, by its number in the run.
     #[inline]
     pub(super) fn entropy_in(&self, job: &OneJob<'_>, number: u32, ends: [AttachmentId; 2]) -> u32 {
         self.path_hash.of(ends, job.udp_source_port(number), job.identity(number))
     }
 
-    /// The place of a queue pair among those whose data ends at the same host: the number its frames carry
-    /// there. It is known where paths are pinned, as nothing else asks for it here.
+    /// Index of a queue pair among those that end at the same host: the number in its frames there. Known
+    /// only if paths are pinned, which is the only use here.
     #[inline]
     pub(crate) fn receiver(&self, queue_pair: u32) -> Option<u32> {
         self.receivers.get(queue_pair as usize).copied()
     }
 
-    /// The connections of a job in laps; in one where paths are pinned, as the place of each is listed.
+    /// The repeating sequence of connections of a job. A single lap if paths are pinned, because then every
+    /// index is listed.
     pub(super) fn laps(&self, job: usize) -> Laps {
         let laps = self.jobs.laps(job);
         if self.is_pinned { Laps::one(laps.count * laps.length) } else { laps }
     }
 
-    /// How many queue pairs of the first lap have data that begins, and ends, at each host.
+    /// Per host: queue pairs of the first lap that start there, and those that end there.
     pub(super) fn counts_at_hosts(&self) -> [&[u32]; 2] {
         [&self.senders_at, &self.receivers_at]
     }
@@ -147,7 +149,7 @@ impl Flows {
         Ok(())
     }
 
-    /// Adds a job whose transfers take these connections; returns its queue pairs.
+    /// Adds a job with these connections; returns its queue pairs.
     pub(super) fn add_connections(
         &mut self,
         fabric: &Fabric,
@@ -161,7 +163,7 @@ impl Flows {
         Ok(pairs)
     }
 
-    /// Notes where the connections of a job begin and end, if there is a way.
+    /// Counts the connections of a job at both hosts, and checks that there is a path.
     fn note_connections(&mut self, fabric: &Fabric, index: u32) -> Result<(), SpecError> {
         let laps = self.laps(index as usize);
         let Self { jobs, receivers, is_pinned, senders_at, receivers_at, .. } = self;
@@ -181,7 +183,8 @@ impl Flows {
         is_reached
     }
 
-    /// Notes what a chunk of each of the queue pairs takes on an idle fabric, each message cut into `parts`.
+    /// Stores the completion time on an idle fabric of a chunk of each of `pairs`; messages are split into
+    /// `parts`.
     fn note_unloaded(&mut self, spec: &RunSpec, fabric: &Fabric, pairs: Range<u32>, parts: Parts) {
         let mut known = HashMap::new();
         for pair in pairs {
@@ -198,7 +201,7 @@ impl Flows {
     }
 }
 
-/// That there is a path between two hosts of a job.
+/// Checks that there is a path between two hosts of a job.
 fn check_path(fabric: &Fabric, job: u32, src: HostId, dst: HostId) -> Result<(), SpecError> {
     let (from, to) = fabric.graph.attachments_between(src, dst, 0);
     let source: &Attachment = fabric.graph.attachment(from);
@@ -209,7 +212,7 @@ fn check_path(fabric: &Fabric, job: u32, src: HostId, dst: HostId) -> Result<(),
     Ok(())
 }
 
-/// What a message between ranks of one host takes.
+/// Duration of a message between ranks of one host.
 fn copying(spec: &RunSpec, bytes: u64) -> Span {
     let memory = spec.fabric.shared_memory;
     Span(Rate::from_bps(memory.rate_bps).span_of(bytes).0 + memory.latency_ps)

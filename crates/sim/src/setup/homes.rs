@@ -1,15 +1,15 @@
-//! Which partition a node belongs to.
+//! Partitioning: assigns each node of the graph to a partition.
 
 use super::Chips;
 use topology::Graph;
 use units::NodeId;
 
-/// Partition and place in it of each node of `graph`.
+/// Partition of each node of `graph`, and its index there.
 ///
-/// Hosts are dealt out evenly in their order, and a switch that hosts have their first port on stays with the
-/// first of them. Every other switch, the lower tiers first, goes to a neighbour's partition, of these to the
-/// one with the fewest links between switches so far: the switches of a pod stay with its hosts. The switches
-/// of a chip are one node, which is where the first of them would be.
+/// Hosts are divided evenly in their order; a switch with the first port of hosts is in the partition of the
+/// first of these hosts. Every other switch, lower tiers first, is assigned to the partition of a neighbour:
+/// the one with the fewest links between switches so far. Hence the switches of a pod are in the partition of
+/// its hosts. The switches of a chip are one node, assigned like the first of them.
 pub(super) fn assign_homes(graph: &Graph, chips: &Chips, partitions: usize) -> Vec<(u32, u32)> {
     let partition_of = partitions_of(graph, partitions);
     let mut sizes = vec![0; partitions];
@@ -89,7 +89,7 @@ mod tests {
             .collect();
         assert_eq!(cores.len(), 8);
         assert!((0..4).all(|partition| cores.iter().filter(|&&home| home == partition).count() == 2));
-        // Of a core's four links one stays.
+        // One of the four links of a core is within its partition.
         assert_eq!(cut(&graph, &homes), 8 * 3, "links within pods are not cut");
     }
 

@@ -1,4 +1,4 @@
-//! The hosts of a run: their queue pairs and the transfers they take part in.
+//! Builds the endpoint state of each host: its queue pairs and transfers.
 
 use super::controllers::Controllers;
 use super::flows::Flows;
@@ -20,28 +20,28 @@ use topology::Graph;
 use transport::{Config, Recovery};
 use units::{AttachmentId, HostId, Instant, Rate, Span};
 
-/// What one host sends and receives.
+/// Traffic that one host sends and receives.
 pub(crate) struct HostFlows {
     pub(crate) settings: QueuePairSettings,
     pub(crate) senders: Standing<Sender>,
-    /// What senders are made from that do not stand.
+    /// Source of senders that are created on demand.
     pub(crate) later: Option<Arc<dyn QueuePairEnds>>,
     pub(crate) sends: Sends,
-    /// Links on the way of each sender, where a rate controller goes by them.
+    /// Hops to the peer of each sender; empty unless the rate controller uses them.
     pub(crate) links: Vec<u32>,
     pub(crate) receivers: Receivers,
     pub(crate) transfers: TransfersPlan,
     pub(crate) storage: Option<StoragePlan>,
 }
 
-/// What the flows of hosts are made from, one host after the other.
+/// Builds the flows of one host after the other.
 pub(super) struct HostMaker<'a> {
     spec: &'a RunSpec,
     fabric: &'a Fabric,
     flows: &'a Arc<Flows>,
-    /// Queue pairs of which frames are recorded.
+    /// Queue pairs whose frames are recorded.
     captured: &'a HashSet<u32>,
-    /// Jobs of which queue pairs may be made when they are first needed.
+    /// By job: whether its queue pairs may be created on demand.
     made_later: Vec<bool>,
     places: Places<'a>,
 }
@@ -55,13 +55,13 @@ impl<'a> HostMaker<'a> {
     ) -> Self {
         let places = Places::new(spec, &fabric.graph, flows);
         let captured = &options.captured;
-        // What is proven by the exact path does without this, too.
+        // The exact path, the reference of tests, creates all queue pairs in advance.
         let may = !options.exact_only && captured.is_empty();
         let made_later = spec.jobs.iter().map(|job| may && may_make_later(spec, job)).collect();
         Self { spec, fabric, flows, captured, made_later, places }
     }
 
-    /// The share of a host, with what it does in a storage job.
+    /// The flows of `host`; `storage` is its role in a storage job.
     pub(super) fn host(
         &self,
         host: HostId,
@@ -109,7 +109,7 @@ impl<'a> HostMaker<'a> {
         }
     }
 
-    /// Links between a host and the other end of each queue pair that it sends on.
+    /// Hops between a host and the other end of each queue pair on which it sends.
     fn links_to_peers(&self, of_host: OfHost<'_>) -> Vec<u32> {
         let Some(job) = of_host.job.map(|job| self.flows.one_job(job as usize)) else { return Vec::new() };
         let links = |AtHost { number, peer, .. }: AtHost| {
@@ -119,7 +119,7 @@ impl<'a> HostMaker<'a> {
         of_host.from.iter().map(links).collect()
     }
 
-    /// The transfers of a host, of which nothing is known yet.
+    /// The transfers of a host, still empty.
     fn transfers(&self, of_host: OfHost<'_>) -> TransfersPlan {
         let OfHost { job, processes, phase_ends, .. } = of_host;
         let clock = HostClock::of(self.spec, of_host.host);
@@ -128,7 +128,7 @@ impl<'a> HostMaker<'a> {
         TransfersPlan { times, processes, split: self.flows.parts, phase_ends, ..TransfersPlan::default() }
     }
 
-    /// The chunks that a host sends; what is known of their transfers is added to `transfers`.
+    /// The chunks that a host sends; adds their transfers to `transfers`.
     fn sends(&self, of_host: OfHost<'_>, transfers: &mut TransfersPlan) -> Sends {
         let mut work = WorkMaker::default();
         let queue_pairs = of_host.from.iter().map(|queue_pair| queue_pair.number);
@@ -153,7 +153,7 @@ impl<'a> HostMaker<'a> {
                 work.end_share();
             }
         }
-        // What is offered is offered by the clock of the host.
+        // Open-loop traffic is released by the clock of the host.
         let (start, clock) = (transfers.times.start, HostClock::of(self.spec, of_host.host));
         if !clock.is_right() {
             transfers.releases.iter_mut().for_each(|at| *at = start + clock.span(at.since(start)));
@@ -161,7 +161,7 @@ impl<'a> HostMaker<'a> {
         Sends::new(work, queue_pairs)
     }
 
-    /// Adds the transfer of a chunk where it begins.
+    /// Adds the transfer of a chunk at its source.
     #[inline]
     fn add_outgoing(&self, job: &OneJob<'_>, chunk: &Chunk, outgoing: u32, transfers: &mut TransfersPlan) {
         let process = match transfers.processes {
@@ -175,7 +175,7 @@ impl<'a> HostMaker<'a> {
         }
     }
 
-    /// The chunks that a host receives; what is known of their transfers is added to `transfers`.
+    /// The chunks that a host receives; adds their transfers to `transfers`.
     fn receives(&self, of_host: OfHost<'_>, recovery: Recovery, transfers: &mut TransfersPlan) -> Receives {
         let mut work = WorkMaker::default();
         if let Some(job) = of_host.job {
@@ -202,7 +202,7 @@ impl<'a> HostMaker<'a> {
         work.into()
     }
 
-    /// Adds the transfer of a chunk where it ends.
+    /// Adds the transfer of a chunk at its destination.
     #[inline]
     fn add_inbound(&self, job: &OneJob<'_>, chunk: &Chunk, inbound: u32, transfers: &mut TransfersPlan) {
         let process = match transfers.processes {
@@ -213,8 +213,7 @@ impl<'a> HostMaker<'a> {
         transfers.inbound.put(inbound, InboundPlan { process, successors });
     }
 
-    /// The ends of queue pairs at a host, where `attachments` tells the ports, its own first, by which
-    /// packets go to another.
+    /// The ends of queue pairs at a host. `attachments` returns the ports of a queue pair: own, peer's.
     #[inline(always)]
     fn ends<'b>(
         &'b self,
@@ -237,7 +236,7 @@ impl<'a> HostMaker<'a> {
     }
 }
 
-/// An end of a queue pair between two hosts, whose frames go from the first of two ports to the second.
+/// One end of a queue pair, whose frames are sent from the first of two host ports to the second.
 #[inline(always)]
 pub(super) fn queue_pair_end(
     graph: &Graph,
@@ -257,13 +256,13 @@ pub(super) fn queue_pair_end(
     }
 }
 
-/// Payload of each queue pair [bytes] where the transfers of a host do not differ but for their number; see
+/// Payload of each queue pair [bytes] if the transfers of a host differ only in their number; see
 /// [`OneJob::independent_bytes`].
 fn independent_bytes(job: &OneJob<'_>, transfers: &TransfersPlan) -> Option<u64> {
     if transfers.processes == 1 { job.independent_bytes() } else { None }
 }
 
-/// Puts an item into its place in a list that has all of them in the end.
+/// Stores an item at its index in a list, which is extended as necessary. All items are set in the end.
 fn put<T: Clone + Default>(list: &mut Vec<T>, place: u32, item: T) {
     let place = place as usize;
     if place == list.len() {
@@ -275,7 +274,7 @@ fn put<T: Clone + Default>(list: &mut Vec<T>, place: u32, item: T) {
     list[place] = item;
 }
 
-/// What the queue pairs of each host have in common, host by host.
+/// Settings common to all queue pairs of a host, host by host.
 pub(super) fn queue_pair_settings(
     spec: &RunSpec,
     fabric: &Fabric,
@@ -299,8 +298,8 @@ pub(super) fn queue_pair_settings(
     (0..).map(HostId).zip(&fabric.graph.nodes[..fabric.graph.hosts()]).map(of_host).collect()
 }
 
-/// Whether packets of one queue pair may take paths of different delay: its paths vary by packet, or change
-/// when routes do.
+/// Whether packets of one queue pair may take paths of different delay: paths vary by packet, or change when
+/// routes do.
 pub(super) const fn may_reorder(fabric: &FabricSpec) -> bool {
     let keeps_path = matches!(
         fabric.load_balancing,

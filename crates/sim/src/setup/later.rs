@@ -1,4 +1,4 @@
-//! Which hosts make their queue pairs when they are first needed, and from what.
+//! Queue pairs created on demand: when they are allowed, and their parameters.
 
 use super::Fabric;
 use super::apart::has_one_rank_per_host;
@@ -14,10 +14,10 @@ use std::sync::Arc;
 use topology::Graph;
 use units::{AttachmentId, HostId};
 
-/// Whether queue pairs of a job may be made when they are needed and forgotten when they are done: each is of
-/// one chunk, as is so where connections come in laps and the job in one round, and nothing is to be told of
-/// it at the end, as of packets that overtook others. Ranks that share a host copy in memory what they send
-/// each other, and Swift is told the length of each path before.
+/// Whether queue pairs of a job may be created when first used and dropped when complete. Each must have
+/// exactly one chunk (repeating connections, one round) and no statistics that are reported at the end, such
+/// as reordering. Excluded are ranks that share a host, which copy in memory, and Swift, which needs the
+/// length of each path in advance.
 pub(crate) fn may_make_later(spec: &RunSpec, job: &JobSpec) -> bool {
     job.phases_planned() == Some(1)
         && has_one_rank_per_host(job)
@@ -27,7 +27,7 @@ pub(crate) fn may_make_later(spec: &RunSpec, job: &JobSpec) -> bool {
         && !matches!(spec.transport.rate_control, RateControl::Swift { .. })
 }
 
-/// The queue pairs of a host, as they are set up.
+/// Parameters of the queue pairs of a host, computed on demand.
 pub(super) struct LaterEnds {
     flows: Arc<Flows>,
     graph: Arc<Graph>,

@@ -1,4 +1,4 @@
-//! From a spec to a world that can run: the graph, the queue pairs, the nodes.
+//! Builds a runnable world from a spec: the graph, the queue pairs, the nodes.
 
 mod apart;
 mod chips;

@@ -1,6 +1,7 @@
-//! Where queue pairs stand among those of their hosts.
+//! Indices of queue pairs at their two hosts.
 //!
-//! Where their connections come in laps, those of the first lap are listed, and the others follow from them.
+//! If the connections of a job repeat in laps, only the first lap is stored; the indices of the others are
+//! computed from it.
 
 use super::flows::Flows;
 use engine::prefetch::LINE_BYTES;
@@ -8,11 +9,11 @@ use jobs::Laps;
 use std::slice;
 use units::HostId;
 
-/// The places of all queue pairs of a run.
+/// Indices of all queue pairs of a run.
 #[derive(Debug)]
 pub(super) struct PairPlaces {
-    /// Queue pairs of the first lap whose data begins, and ends, at each host, in the order of their numbers.
-    /// A list for each host, as memory in small pieces is used again by what comes after.
+    /// Per host: queue pairs of the first lap that start there, and those that end there, in the order of
+    /// their numbers. A list for each host, as small allocations are reused later.
     from: Vec<Vec<AtHost>>,
     to: Vec<Vec<AtHost>>,
     /// The laps of each job, counted in queue pairs.
@@ -23,7 +24,7 @@ pub(super) struct PairPlaces {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct AtHost {
     pub(super) number: u32,
-    /// The other host, and the number of the queue pair among those whose data ends, or begins, there.
+    /// The other host, and the index of the queue pair there.
     pub(super) peer: HostId,
     pub(super) number_at_peer: u32,
 }
@@ -50,24 +51,24 @@ impl PairPlaces {
         Self { from, to, laps: (0..jobs).map(|job| in_queue_pairs(flows.laps(job))).collect() }
     }
 
-    /// Queue pairs of a job whose data begins at a host.
+    /// Queue pairs of a job that start at a host.
     pub(super) fn from(&self, job: usize, host: HostId) -> PairsAtHost<'_> {
         PairsAtHost { lap: &self.from[host.index()], laps: self.laps[job], at_peers: &self.to }
     }
 
-    /// Queue pairs of a job whose data ends at a host.
+    /// Queue pairs of a job that end at a host.
     pub(super) fn to(&self, job: usize, host: HostId) -> PairsAtHost<'_> {
         PairsAtHost { lap: &self.to[host.index()], laps: self.laps[job], at_peers: &self.from }
     }
 }
 
-/// The queue pairs of a host at one of their ends, in the order of their numbers.
+/// Queue pairs of a host that start there, or those that end there, in the order of their numbers.
 #[derive(Clone, Copy)]
 pub(super) struct PairsAtHost<'a> {
     /// Those of the first lap.
     lap: &'a [AtHost],
     laps: Laps,
-    /// What the other ends stand among.
+    /// Per host: queue pairs of the first lap with their other end there.
     at_peers: &'a [Vec<AtHost>],
 }
 
@@ -78,19 +79,19 @@ impl<'a> PairsAtHost<'a> {
         self.lap.len() * self.laps.count as usize
     }
 
-    /// The one at a place.
+    /// The queue pair at an index.
     pub(super) fn at(&self, place: u32) -> AtHost {
         let in_lap = self.lap.len() as u32;
         self.in_lap(place / in_lap, self.lap[(place % in_lap) as usize])
     }
 
-    /// All of them, in order.
+    /// Iterates over all of them in order.
     #[inline]
     pub(super) fn iter(self) -> impl ExactSizeIterator<Item = AtHost> + Clone + 'a {
         LapByLap { pairs: self, lap: 0, rest: self.lap.iter() }
     }
 
-    /// The one that comes a number of laps after one of the first lap.
+    /// The queue pair `lap` laps after `first`, which is in the first lap.
     #[inline]
     fn in_lap(&self, lap: u32, first: AtHost) -> AtHost {
         if lap == 0 {
@@ -105,25 +106,25 @@ impl<'a> PairsAtHost<'a> {
         }
     }
 
-    /// The place of a queue pair by its number, counted from the first of its job, `first`.
+    /// Index of a queue pair by its number; `first` is the first number of its job.
     pub(super) fn place_of(&self, number: u32, first: u32) -> u32 {
         let (lap, beyond) = ((number - first) / self.laps.length, (number - first) % self.laps.length);
         let place = self.lap.partition_point(|at| at.number - first < beyond);
         lap * self.lap.len() as u32 + place as u32
     }
 
-    /// Whether all follow from those of one lap of several.
+    /// Whether there are several laps.
     pub(super) const fn come_in_laps(&self) -> bool {
         self.laps.count > 1
     }
 }
 
-/// Queue pairs in order.
+/// Iterator over queue pairs in order.
 #[derive(Clone)]
 struct LapByLap<'a> {
     pairs: PairsAtHost<'a>,
     lap: u32,
-    /// What is left of the lap, as it was in the first one.
+    /// Remaining entries of the current lap, as stored for the first one.
     rest: slice::Iter<'a, AtHost>,
 }
 
@@ -149,8 +150,8 @@ impl Iterator for LapByLap<'_> {
 
 impl ExactSizeIterator for LapByLap<'_> {}
 
-/// Room for so many queue pairs and few more, with which lists that are filled side by side do not begin at
-/// the same place of pages: there they would push each other out of the cache.
+/// Capacity for `count` queue pairs and a few more: an odd number of cache lines, so that lists that are
+/// filled in parallel start at different page offsets and do not evict each other from the cache.
 const fn apart(count: usize) -> usize {
     let lines = count * size_of::<AtHost>() / LINE_BYTES + 1;
     (lines | 1) * LINE_BYTES / size_of::<AtHost>()
@@ -160,7 +161,7 @@ const fn apart(count: usize) -> usize {
 mod tests {
     use super::*;
 
-    /// Queue pairs 10, 12 and 13 of a lap of four begin at a host, and come again in three laps.
+    /// Queue pairs 10, 12 and 13 of a lap of four start at a host, in each of three laps.
     #[test]
     fn later_laps_follow_from_the_first() {
         let at = |number, peer, number_at_peer| AtHost { number, peer: HostId(peer), number_at_peer };

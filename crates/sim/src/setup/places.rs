@@ -1,4 +1,4 @@
-//! Where transfers stand among those of their hosts.
+//! Indices of transfers and ranks at their hosts.
 
 use super::flows::Flows;
 use super::pair_places::{PairPlaces, PairsAtHost};
@@ -11,7 +11,7 @@ use topology::Graph;
 use units::{HostId, Rank, TransferId};
 use workload::{Message, Schedule};
 
-/// The places of everything that is sent in a run.
+/// Indices of all transfers of a run at their hosts.
 pub(super) struct Places<'a> {
     flows: &'a Flows,
     pairs: Arc<PairPlaces>,
@@ -19,18 +19,18 @@ pub(super) struct Places<'a> {
     of_hosts: Vec<HostPlaces>,
 }
 
-/// What is known of a host.
+/// Job, ranks and phases of a host.
 #[derive(Clone, Default)]
 struct HostPlaces {
     /// Its job.
     job: Option<u32>,
     /// Ranks on it.
     processes: u32,
-    /// Where the phases of its transfers end, if there are several.
+    /// Ends of the phases of its transfers, if there are several phases.
     phase_ends: Vec<PhaseEnd>,
 }
 
-/// What a host takes part in.
+/// Traffic in which a host takes part.
 #[derive(Clone, Copy)]
 pub(super) struct OfHost<'a> {
     pub(super) host: HostId,
@@ -38,27 +38,27 @@ pub(super) struct OfHost<'a> {
     pub(super) job: Option<u32>,
     /// Ranks on it.
     pub(super) processes: u32,
-    /// Where the phases of its transfers end, if there are several.
+    /// Ends of the phases of its transfers, if there are several phases.
     pub(super) phase_ends: &'a [PhaseEnd],
-    /// Queue pairs whose data begins there.
+    /// Queue pairs that start there.
     pub(super) from: PairsAtHost<'a>,
-    /// Queue pairs whose data ends there.
+    /// Queue pairs that end there.
     pub(super) to: PairsAtHost<'a>,
 }
 
-/// The places of the transfers of a job.
+/// Indices of the transfers and ranks of a job.
 struct JobPlaces {
-    /// Of each rank, among those of its host.
+    /// Index of each rank among those of its host.
     processes: Vec<u32>,
-    /// Of each transfer at its two hosts. Empty where each has queue pairs of its own: it stands where they
-    /// do.
+    /// Indices of each transfer at its two hosts. Empty if each transfer has queue pairs of its own: then
+    /// they follow from those of the queue pairs.
     transfers: Vec<Place>,
-    /// One past the place of the transfer that waits for the acknowledgement of each, 0 if none does. Empty
-    /// where that is so of all.
+    /// By transfer: 1 + index of the transfer that waits for its acknowledgement, 0 if none. Empty if there
+    /// is none at all.
     next: Vec<u32>,
 }
 
-/// Where a transfer stands at its two hosts.
+/// Indices of a transfer at its two hosts.
 #[derive(Clone, Copy, Default)]
 struct Place {
     outgoing: u32,
@@ -82,7 +82,7 @@ impl<'a> Places<'a> {
         places
     }
 
-    /// What a host takes part in; connections of storage jobs are none of it.
+    /// Traffic in which a host takes part; excludes connections of storage jobs.
     pub(super) fn of_host(&self, spec: &RunSpec, host: HostId) -> OfHost<'_> {
         let HostPlaces { job, processes, phase_ends } = &self.of_hosts[host.index()];
         let sending = job.map(|job| job as usize).filter(|&job| spec.jobs[job].storage.is_none());
@@ -91,12 +91,12 @@ impl<'a> Places<'a> {
         OfHost { host, job: *job, processes: *processes, phase_ends, from, to }
     }
 
-    /// The places of queue pairs.
+    /// The indices of queue pairs.
     pub(super) const fn pairs(&self) -> &Arc<PairPlaces> {
         &self.pairs
     }
 
-    /// The place of a transfer among those that begin at the same host.
+    /// Index of a transfer among those that start at the same host.
     fn outgoing(&self, job: usize, transfer: TransferId) -> u32 {
         match self.jobs[job].transfers.get(transfer.index()) {
             Some(place) => place.outgoing,
@@ -108,14 +108,14 @@ impl<'a> Places<'a> {
         }
     }
 
-    /// Whether each transfer of a job has queue pairs of its own, so that it stands where they do.
+    /// Whether each transfer of a job has queue pairs of its own, so that its index follows from theirs.
     #[inline]
     pub(super) fn are_queue_pairs(&self, job: u32) -> bool {
         self.jobs[job as usize].transfers.is_empty()
     }
 
-    /// The place of a transfer among those that begin at the same host, where a queue pair that carries it is
-    /// number `sender`.
+    /// Index of a transfer among those that start at the same host; `sender` is the index of one of its queue
+    /// pairs there.
     #[inline]
     pub(super) fn outgoing_of(&self, chunk: &Chunk, sender: u32) -> u32 {
         let places = &self.jobs[chunk.job as usize].transfers;
@@ -124,7 +124,8 @@ impl<'a> Places<'a> {
             .map_or_else(|| split(sender, self.flows.parts).0, |place| place.outgoing)
     }
 
-    /// The same among those that end at the same host, where the queue pair is number `receiver`.
+    /// Index of a transfer among those that end at the same host; `receiver` is the index of one of its queue
+    /// pairs there.
     #[inline]
     pub(super) fn inbound_of(&self, chunk: &Chunk, receiver: u32) -> u32 {
         let places = &self.jobs[chunk.job as usize].transfers;
@@ -133,20 +134,20 @@ impl<'a> Places<'a> {
             .map_or_else(|| split(receiver, self.flows.parts).0, |place| place.inbound)
     }
 
-    /// The number of a rank of a job among those of its host.
+    /// Index of a rank of a job among those of its host.
     #[inline]
     pub(super) fn process(&self, job: u32, rank: Rank) -> u32 {
         self.jobs[job as usize].processes[rank.index()]
     }
 
-    /// The place of the transfer that waits for the acknowledgement of one, if one does.
+    /// Index of the transfer that waits for the acknowledgement of this one, if any.
     #[inline]
     pub(super) fn next(&self, chunk: &Chunk) -> Option<u32> {
         self.jobs[chunk.job as usize].next.get(chunk.transfer.index())?.checked_sub(1)
     }
 
-    /// Adds what waits for a transfer where it ends to `successors`; returns the first, and how many there
-    /// are.
+    /// Appends the transfers that wait for this one at its destination to `successors`; returns the index of
+    /// the first, and their number.
     #[inline]
     pub(super) fn add_successors(&self, chunk: &Chunk, successors: &mut Vec<u32>) -> (u32, u32) {
         let job = chunk.job as usize;
@@ -159,9 +160,9 @@ impl<'a> Places<'a> {
         range
     }
 
-    /// Where each transfer of a round waits until the one before it of the same rank has been acknowledged.
-    /// Of one with a handshake the announcement waits, and the next for the payload; a clearance answers a
-    /// message of another rank and waits for none.
+    /// By transfer: 1 + index of the one that waits for its acknowledgement (see [`JobPlaces::next`]), if a
+    /// rank sends one message after the other. With a handshake the RTS waits for the previous payload, and
+    /// the next transfer for this payload. A CTS answers a message of another rank and waits for none.
     fn one_after_another(&self, index: usize, job: &JobSpec) -> Vec<u32> {
         let schedule = &self.flows.schedules[index];
         if !schedule.is_blocking() {
@@ -189,7 +190,7 @@ impl<'a> Places<'a> {
     }
 }
 
-/// Places the ranks of a job on their hosts; returns their numbers there.
+/// Assigns the ranks of a job to their hosts; returns their indices there.
 fn place_ranks(job: &JobSpec, index: u32, hosts: &mut [HostPlaces]) -> Vec<u32> {
     let place = |&host: &u32| {
         let host = &mut hosts[host as usize];
@@ -200,7 +201,7 @@ fn place_ranks(job: &JobSpec, index: u32, hosts: &mut [HostPlaces]) -> Vec<u32> 
     job.hosts.iter().map(place).collect()
 }
 
-/// Numbers the transfers of a job at their hosts, if they do not stand where their queue pairs do.
+/// Numbers the transfers of a job at their hosts, unless their indices follow from their queue pairs.
 fn place_transfers(job: &JobSpec, schedule: &Schedule, flows: &Flows, index: u32) -> Vec<Place> {
     if flows.has_queue_pairs_of_each_transfer(index as usize) {
         return Vec::new();
@@ -217,7 +218,7 @@ fn place_transfers(job: &JobSpec, schedule: &Schedule, flows: &Flows, index: u32
     schedule.transfers().map(place).collect()
 }
 
-/// Tells each host of a job where the phases of its transfers end, if there are several.
+/// Appends the phase ends of a job to each of its hosts, if there are several phases.
 fn place_phases(job: &JobSpec, schedule: &Schedule, hosts: &mut [HostPlaces]) {
     if schedule.phases().len() == 1 {
         return;

@@ -1,4 +1,4 @@
-//! The pools of buffers: from the spec to what a switch, or a chip of several, does with them.
+//! Buffer pools of a switch, or of a chip of several, made from the spec.
 
 use super::Fabric;
 use super::switches::{lossless_plan, names_of, priority_mask, xoff};
@@ -12,7 +12,7 @@ use spec::{
 use topology::NodeKind;
 use units::NodeId;
 
-/// The pools of the buffer that `nodes` share.
+/// The pools of the buffer shared by `nodes`.
 pub(super) fn pools_plan(spec: &RunSpec, fabric: &Fabric, nodes: &[NodeId], pools: &PoolsSpec) -> PoolsPlan {
     let leads_to_host = |port: &topology::Port| fabric.graph.node(port.peer).kind == NodeKind::Host;
     let to_host: Vec<bool> =
@@ -42,7 +42,7 @@ fn no_lossless(ports: usize) -> LosslessProfile {
     LosslessProfile { priorities: 0, profile, xon_offset_bytes: 0, headroom_bytes: vec![0; ports] }
 }
 
-/// What each priority has: what the pool says, or a profile of its own.
+/// Profile of each priority: its own, or that of the pool.
 fn profiles(all: Profile, own: &[ProfileSpec]) -> [Profile; Priority::COUNT] {
     let mut profiles = [all; Priority::COUNT];
     for each in own {
@@ -83,7 +83,8 @@ fn egress_plan(spec: &EgressPoolSpec) -> PoolPlan {
     }
 }
 
-/// Checks that the pools fit the buffer that `nodes` share, and their reserves and headrooms the pools.
+/// Checks that the pools fit into the buffer shared by `nodes`, and their reserves and headrooms into the
+/// pools.
 pub(super) fn check_pools(
     spec: &RunSpec,
     fabric: &Fabric,

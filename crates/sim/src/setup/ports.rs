@@ -1,4 +1,4 @@
-//! The NIC of a host: its ports, its receive buffer, its impairments.
+//! The NIC of a host: its ports, receive buffer and impairments.
 
 use super::hosts::HostFlows;
 use super::{Fabric, HostClock};
@@ -58,7 +58,8 @@ pub(super) fn host_plan(
     }
 }
 
-/// When payload leaves a port other than as soon as it may, packet by packet in turn; none where it does that.
+/// Parameters of packet scheduling at a port; `None` if payload is sent as soon as possible, one packet per
+/// queue pair in round-robin order.
 fn turns(spec: &RunSpec, host: HostId, port: u16, clock: HostClock) -> Option<TurnPlan> {
     let jitter = Span(spec.fabric.clocks.as_ref().map_or(0, |clocks| clocks.jitter_ps_max));
     let message_interval = Span(spec.fabric.nic.messages.map_or(0, |messages| messages.message_interval_ps));
@@ -75,12 +76,12 @@ fn turns(spec: &RunSpec, host: HostId, port: u16, clock: HostClock) -> Option<Tu
     })
 }
 
-/// What a NIC at a part of its rate still does; none where it keeps up with the line.
+/// Limits of an impaired NIC; `None` where it runs at line rate.
 #[derive(Clone, Copy, Debug, Default)]
 struct SlowRates {
-    /// Sends payload at most so fast.
+    /// Highest rate of sent payload.
     pace: Option<Rate>,
-    /// Takes data out of its receive buffer so fast.
+    /// Rate at which the receive buffer is emptied.
     drain: Option<Rate>,
 }
 
@@ -91,7 +92,7 @@ impl SlowRates {
     }
 }
 
-/// What an impaired NIC still does.
+/// Rate limits of an impaired NIC.
 fn impaired_rates(spec: &RunSpec, host: NodeId, line_rate: Rate) -> SlowRates {
     let impairment = spec.fabric.nic.impairments.iter().find(|impairment| impairment.host == host.0);
     impairment
@@ -99,13 +100,13 @@ fn impaired_rates(spec: &RunSpec, host: NodeId, line_rate: Rate) -> SlowRates {
         .unwrap_or_default()
 }
 
-/// The rate at which the host takes data out of the receive buffer, if that is slower than it comes.
+/// Rate at which the host empties the receive buffer, if slower than the link.
 fn drain_rate(spec: &RunSpec, impaired: Option<Rate>) -> Option<Rate> {
     let limits = [spec.fabric.nic.drain_rate_bps.map(Rate::from_bps), impaired];
     limits.into_iter().flatten().min_by_key(|rate| rate.bps())
 }
 
-/// What becomes of the throughput of a NIC in the course of the run.
+/// Changes of the throughput of a NIC during the run.
 fn throughput_changes(spec: &RunSpec, fabric: &Fabric, host: NodeId, line_rate: Rate) -> Vec<Throughput> {
     let change = |change: &ThroughputChange| {
         let slow = SlowRates::new(line_rate, change.ppm, change.direction);
@@ -114,7 +115,7 @@ fn throughput_changes(spec: &RunSpec, fabric: &Fabric, host: NodeId, line_rate: 
     fabric.failures.of_host(host).iter().map(change).collect()
 }
 
-/// The receive buffer, if the host takes data out more slowly than the link brings it.
+/// The receive buffer, if the host empties it more slowly than the link fills it.
 fn intake_plan(
     spec: &RunSpec,
     fabric: &Fabric,
@@ -132,7 +133,7 @@ fn intake_plan(
     let pfc = spec.fabric.switch.pfc.as_ref().filter(|pfc| pfc.priorities.contains(&data.0));
     Some(IntakePlan {
         drain,
-        // Credits keep what is in it within the buffers of the lanes.
+        // Credits limit its contents to the buffers of the virtual lanes.
         size_bytes: if fabric.credits.is_some() { u64::MAX } else { nic.receive_buffer_bytes },
         xoff_bytes: nic.receive_xoff_bytes,
         cnp_above_bytes: nic.cnp_above_bytes.filter(|_| notifies).unwrap_or(u64::MAX),

@@ -17,7 +17,7 @@ use units::{NodeId, Rate, Seed, Span, Stream};
 use wire::Opcode;
 use wire::size::data_frame_bytes;
 
-/// Checks that the fabric is one of leaves and elements that messages have room for.
+/// Checks that the leaves and links of a scheduled fabric fit into the fields of messages.
 pub(crate) fn check_scheduled(spec: &RunSpec, fabric: &Fabric) -> Result<(), SpecError> {
     if spec.fabric.switch.scheduled.is_none() {
         return Ok(());
@@ -53,7 +53,7 @@ pub(crate) fn host_ports(graph: &Graph, node: &Node) -> usize {
     node.ports.iter().filter(|port| graph.node(port.peer).kind == NodeKind::Host).count()
 }
 
-/// What the scheduled switches of a run share.
+/// Parameters common to the scheduled switches of a run.
 pub(super) struct ScheduledFabric<'a> {
     spec: &'a RunSpec,
     scheduled: ScheduledSpec,
@@ -65,7 +65,7 @@ pub(super) struct ScheduledFabric<'a> {
 }
 
 impl<'a> ScheduledFabric<'a> {
-    /// None unless switches are scheduled.
+    /// `None` unless switches are scheduled.
     pub(super) fn new(spec: &'a RunSpec, fabric: &'a Fabric) -> Option<Self> {
         let scheduled = spec.fabric.switch.scheduled?;
         let graph = &fabric.graph;
@@ -86,8 +86,7 @@ impl<'a> ScheduledFabric<'a> {
         })
     }
 
-    /// The switch at `node`. `wires` are its ports; `control` tells the inbox for control of the node at the
-    /// other end of a port.
+    /// The switch at `node`; `wires` are its ports.
     pub(super) fn switch(&self, node: NodeId, wires: &[Wire]) -> Scheduled {
         let number = node.index() - self.first_leaf;
         if number < self.leaves {
@@ -100,7 +99,7 @@ impl<'a> ScheduledFabric<'a> {
         CellFormat { cell_bytes: self.scheduled.cell_bytes, header_bytes: self.scheduled.cell_header_bytes }
     }
 
-    /// All links between a leaf and the elements, one way; `wire` is one of them.
+    /// All links between a leaf and the elements, in one direction; `wire` is one of them.
     fn bundle_plan(&self, links: usize, wire: Wire) -> BundlePlan {
         BundlePlan {
             links: links as u32,
@@ -122,12 +121,12 @@ impl<'a> ScheduledFabric<'a> {
         (leaf.ports.len() - host_ports(&self.fabric.graph, leaf)) / self.elements.max(1)
     }
 
-    /// The element that stands for all links down to a leaf.
+    /// The element that models all links down to a leaf.
     const fn element_of(&self, leaf: usize) -> usize {
         leaf % self.elements
     }
 
-    /// The inbox for control at the other end of a wire: those come after the ones of ports.
+    /// The inbox for control messages at the other end of a wire: after those of the ports.
     fn control(&self, node: NodeId, port: usize, wire: Wire) -> Destination {
         let peer = self.fabric.graph.node(self.fabric.graph.node(node).ports[port].peer);
         Destination { inbox: wire.to.inbox + peer.ports.len() as u32, ..wire.to }
@@ -197,7 +196,7 @@ impl<'a> ScheduledFabric<'a> {
         }
     }
 
-    /// Twice what a port sends in one round trip, and two credits and packets beyond.
+    /// Twice the bytes that a port sends in a round trip, one credit and one packet.
     fn window(&self, rate: Rate, round_trip: Span) -> u64 {
         let in_one = u128::from(round_trip.0) * u128::from(rate.bps()) / 8_000_000_000_000;
         let frame = data_frame_bytes(Opcode::WriteFirst, self.spec.transport.mtu_bytes);

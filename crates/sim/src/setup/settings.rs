@@ -1,4 +1,4 @@
-//! How each switch is set up: as all are, or in a way of its own.
+//! Settings of each switch: common to all, or its own.
 
 use super::Chips;
 use spec::{FabricSpec, SpecError, SwitchSpec};
@@ -9,9 +9,9 @@ use units::NodeId;
 /// The settings of every switch.
 #[derive(Debug)]
 pub(crate) struct Settings {
-    /// Those that switches have which nothing else is said of, then each of the others.
+    /// The common settings, followed by the individual ones.
     all: Vec<SwitchSpec>,
-    /// Which of the others a switch has.
+    /// Index in `all` of switches with individual settings.
     own: BTreeMap<NodeId, usize>,
 }
 
@@ -19,7 +19,7 @@ impl Settings {
     /// The settings of the switches of `graph`.
     ///
     /// # Errors
-    /// When a name is that of no switch with a buffer, or there twice, or switches of one chip differ.
+    /// When a name matches no switch with a buffer, a name is repeated, or switches of one chip differ.
     pub(crate) fn new(spec: &FabricSpec, graph: &Graph, chips: &Chips) -> Result<Self, SpecError> {
         let mut names = BTreeMap::new();
         for (number, settings) in spec.switch_settings.iter().enumerate() {
@@ -41,7 +41,7 @@ impl Settings {
         }
         let all = spec.switch_settings.iter().map(|own| spec.switch.with(own));
         let all = std::iter::once(spec.switch.clone()).chain(all).collect();
-        // The whole name of a switch goes before the beginning of it, and a longer beginning before a shorter.
+        // A full name takes precedence over a prefix, and a longer prefix over a shorter one.
         let own = |(node, switch)| {
             let nearest = names.iter().filter(|(name, _)| is_named(name, switch));
             let nearest = nearest.max_by_key(|(name, _)| (!name.ends_with('*'), name.len()));
@@ -73,14 +73,14 @@ impl Settings {
         &self.all[self.own.get(&node).copied().unwrap_or(0)]
     }
 
-    /// Where the spec has the settings of a switch.
+    /// Field of the spec with the settings of a switch.
     pub(crate) fn field(&self, node: NodeId) -> String {
         self.own
             .get(&node)
             .map_or_else(|| "fabric.switch".into(), |place| format!("fabric.switch_settings[{}]", place - 1))
     }
 
-    /// Every way in which switches are set up.
+    /// All distinct settings.
     pub(crate) fn all(&self) -> &[SwitchSpec] {
         &self.all
     }
@@ -93,7 +93,7 @@ fn switches(graph: &Graph) -> impl Iterator<Item = (NodeId, &str)> {
     nodes.filter(move |(_, node)| has_buffer(node)).map(|(id, node)| (id, node.name.as_str()))
 }
 
-/// Whether `name` is that of `switch`, or its beginning with a `*`.
+/// Whether `name` is the name of `switch`, or a prefix of it followed by `*`.
 fn is_named(name: &str, switch: &str) -> bool {
     name.strip_suffix('*').map_or(name == switch, |beginning| switch.starts_with(beginning))
 }

@@ -1,8 +1,8 @@
-//! The two sides of a world whose nodes may take turns: see [`engine::Side`].
+//! Divides the nodes of a world into two sides that are processed alternately: see [`engine::Side`].
 //!
-//! Only where nothing can tell how time was cut into windows: no way is chosen by the queues at the start of
-//! one, no chip sends to itself, a run does not end while frames are lost and nobody sends them again, and all
-//! hosts are on one side, so that they report in order of time.
+//! Only if the result does not depend on the division of time into windows: no path is chosen by the queues
+//! at the start of a window, no chip sends to itself, and a run does not end while frames are lost that
+//! nobody resends. All hosts must be on one side, so that they report in order of time.
 
 use super::Fabric;
 use crate::switch::forward::needs_loads;
@@ -10,12 +10,12 @@ use engine::Side;
 use spec::{LinkLayerSpec, LossRecovery, RunSpec};
 use topology::Graph;
 
-/// With timeouts of fewer windows a run may end before the sides have met.
+/// With timeouts of fewer windows a run may end before the sides have synchronised.
 const TIMEOUT_WINDOWS_MIN: u64 = 8;
 
-/// The side of each node; none if the nodes of this run cannot take turns.
+/// The side of each node; `None` if the nodes of this run cannot alternate.
 pub(super) fn sides(spec: &RunSpec, fabric: &Fabric) -> Option<Vec<Side>> {
-    // That a queue pair is about to fail is known a timeout before.
+    // That a queue pair is about to fail is known one timeout before.
     let may_part = !needs_loads(spec)
         && spec.transport.timeout_ps >= TIMEOUT_WINDOWS_MIN * fabric.span.0
         && matches!(spec.fabric.link_layer, LinkLayerSpec::Ethernet { .. })
@@ -27,8 +27,8 @@ pub(super) fn sides(spec: &RunSpec, fabric: &Fabric) -> Option<Vec<Side>> {
     if may_part { sides_of(&fabric.graph) } else { None }
 }
 
-/// Sides such that every link leads from one to the other and all hosts are on one; none if there is a ring
-/// of an odd number of switches, or an odd way between two hosts.
+/// Sides such that every link connects one with the other and all hosts are on one; `None` if there is a
+/// cycle of an odd number of switches, or a path of odd length between two hosts.
 fn sides_of(graph: &Graph) -> Option<Vec<Side>> {
     let mut sides = vec![None; graph.nodes.len()];
     let mut reached = Vec::new();

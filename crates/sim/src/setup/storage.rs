@@ -20,8 +20,8 @@ use wire::Psn;
 use workload::ScheduleBuilder;
 
 impl Flows {
-    /// Opens the connections of a storage job: those of each client in the order of the targets, each with
-    /// its queues.
+    /// Adds the connections of a storage job: those of each client in the order of the targets, each with its
+    /// queues.
     pub(super) fn add_storage(
         &mut self,
         spec: &RunSpec,
@@ -38,7 +38,7 @@ impl Flows {
         self.check_duration(index, storage, pairs)
     }
 
-    /// Notes what an operation on each of the queue pairs takes on an idle fabric.
+    /// Stores the completion times on an idle fabric of an operation on each of `pairs`.
     fn note_operations(
         &mut self,
         spec: &RunSpec,
@@ -73,18 +73,19 @@ impl Flows {
         Err(value(field, found, &allowed))
     }
 
-    /// What the operations of a storage connection are reported as: a chunk beyond those of all schedules.
+    /// Chunk number that the operations of a storage connection are reported with: beyond the chunks of all
+    /// schedules.
     pub(crate) fn storage_chunk(&self, pair: &QueuePair) -> u32 {
         self.chunk_count() + pair.number
     }
 
-    /// The connection of such a chunk.
+    /// The connection with this chunk number.
     pub(crate) fn storage_pair(&self, chunk: u32) -> QueuePair {
         self.queue_pair(chunk - self.chunk_count())
     }
 }
 
-/// What each host does in a storage job, if it has a part in one.
+/// The role of each host in a storage job, if it has any.
 pub(super) fn storage_plans(
     spec: &RunSpec,
     graph: &Graph,
@@ -160,7 +161,7 @@ fn connections(plans: &mut [Option<StoragePlan>], host: usize) -> &mut Vec<Conne
 }
 
 fn client_plan(spec: &RunSpec, index: u32, rank: u32, job: &JobSpec, storage: &StorageSpec) -> ClientPlan {
-    // A job draws the same whichever other jobs there are.
+    // Random draws of a job do not depend on other jobs.
     let id = (u64::from(job.stream) << 32) | u64::from(rank);
     let stop = match (job.repeat.rounds(), storage.length) {
         (None, _) => Stop::Never,

@@ -49,8 +49,8 @@ pub(crate) fn balancers(spec: &RunSpec, fabric: &Fabric, flows: &Flows) -> Vec<B
         .collect()
 }
 
-/// Ways from a host up to a switch of each tier, in a tree: the product of the uplinks of a switch of each
-/// tier below it.
+/// Number of paths from a host up to a switch of each tier, in a tree: the product of the uplinks of a switch
+/// of each tier below it.
 fn ways_below(graph: &Graph) -> Vec<u64> {
     let mut uplinks = vec![1];
     for node in &graph.nodes[graph.hosts()..] {
@@ -63,7 +63,7 @@ fn ways_below(graph: &Graph) -> Vec<u64> {
     uplinks.iter().scan(1, times).collect()
 }
 
-/// The switch that `members` are, with the wires of each of them.
+/// The switch formed by `members`; `wires` returns the wires of each of them.
 pub(super) fn switch_plan(
     spec: &RunSpec,
     fabric: &Fabric,
@@ -77,7 +77,7 @@ pub(super) fn switch_plan(
     let count = port_count(fabric, &nodes);
     let is_ideal = fabric.graph.node(nodes[0]).ideal;
     let ecn = switch.ecn.as_ref().filter(|_| !is_ideal);
-    // Buffers of InfiniBand links are granted again when frames are out, whatever this says.
+    // Buffers of InfiniBand links release a frame when it has been sent, regardless of this setting.
     let is_unlimited = is_ideal || fabric.credits.is_some();
     let release = if is_unlimited { Release::Start } else { release_of(switch.buffer.release) };
     let egress = |(node, port, wire): (NodeId, usize, Wire)| EgressPlan {
@@ -133,7 +133,7 @@ fn frame_bytes_max(spec: &RunSpec) -> u32 {
     if is_rdma_only { data } else { Packet::FRAME_BYTES_MAX }
 }
 
-/// Pause frames of a switch; without PFC it sends none.
+/// Parameters of the pause frames of a switch; without PFC it sends none.
 pub(super) fn pause_plan(pfc: Option<&PfcSpec>) -> PausePlan {
     PausePlan {
         quanta: pfc.map_or(0, |pfc| pfc.quanta),
@@ -142,7 +142,7 @@ pub(super) fn pause_plan(pfc: Option<&PfcSpec>) -> PausePlan {
     }
 }
 
-/// How much later than a frame of data a switch takes in a pause frame.
+/// Additional delay of a received pause frame compared with a data frame.
 fn late_reaction(spec: &RunSpec, pfc: Option<&PfcSpec>) -> Span {
     let latency_ps = spec.fabric.switch.pipeline_latency_ps;
     let reaction_ps = pfc.and_then(|pfc| pfc.reaction_ps).unwrap_or(latency_ps);
@@ -166,12 +166,12 @@ const fn unlimited() -> BufferPlan {
     BufferPlan { size_bytes: u64::MAX, cell_bytes: 1, lossy_alpha: None, lossless: None, pools: None }
 }
 
-/// Ports of all of `nodes` together.
+/// Total ports of `nodes`.
 fn port_count(fabric: &Fabric, nodes: &[NodeId]) -> usize {
     nodes.iter().map(|&node| fabric.graph.node(node).ports.len()).sum()
 }
 
-/// The buffer that `nodes` share.
+/// The buffer shared by `nodes`.
 fn buffer_plan(spec: &RunSpec, fabric: &Fabric, nodes: &[NodeId]) -> BufferPlan {
     let switch = fabric.settings.of(nodes[0]);
     BufferPlan {
@@ -202,7 +202,7 @@ pub(super) fn lossless_plan(
     }
 }
 
-/// Headroom of a port: what its peer still sends after a pause was asked for.
+/// Headroom of a port: bytes that its peer still sends after a pause was requested.
 fn default_headroom(spec: &RunSpec, fabric: &Fabric, node: NodeId, port: u16) -> u64 {
     let plug = fabric.graph.node(node).ports[usize::from(port)];
     let link = fabric.graph.link(plug.link);
@@ -219,9 +219,9 @@ fn default_headroom(spec: &RunSpec, fabric: &Fabric, node: NodeId, port: u16) ->
     in_cells(on_link, cell_bytes, frame_bytes) + u64::from(frame_bytes).next_multiple_of(cell_bytes)
 }
 
-/// The most buffer that `on_link` bytes of frames take in whole cells, of frames up to `frame_bytes` long: of
-/// the shortest ones, or of those with one byte in their last cell. SONiC's formula has the same factor for
-/// its share of small packets, 100 % by default.
+/// Most buffer taken by `on_link` bytes of frames in whole cells, for frames of at most `frame_bytes`: the
+/// worst case is the shortest frame, or one with a single byte in its last cell. SONiC's formula has the same
+/// factor for its percentage of small packets, 100 % by default.
 fn in_cells(on_link: u64, cell_bytes: u64, frame_bytes: u32) -> u64 {
     let shortest = u64::from(MIN_FRAME_BYTES);
     let one_byte_over = shortest.next_multiple_of(cell_bytes) + 1;
@@ -234,7 +234,7 @@ fn in_cells(on_link: u64, cell_bytes: u64, frame_bytes: u32) -> u64 {
     sizes.map(of_frames).fold(on_link, u64::max)
 }
 
-/// The buffer of a scheduled leaf: its first `hosts` ports alone take in frames.
+/// The buffer of a scheduled leaf: only its first `hosts` ports receive frames.
 pub(super) fn host_buffer(spec: &RunSpec, fabric: &Fabric, node: NodeId, hosts: usize) -> BufferPlan {
     let mut plan = buffer_plan(spec, fabric, &[node]);
     if let Some(lossless) = &mut plan.lossless {
@@ -243,7 +243,7 @@ pub(super) fn host_buffer(spec: &RunSpec, fabric: &Fabric, node: NodeId, hosts: 
     plan
 }
 
-/// Checks that every switch has buffer to share beside its reserves and headrooms.
+/// Checks that every switch has buffer left after its reserves and headrooms.
 pub(crate) fn check_buffers(spec: &RunSpec, fabric: &Fabric) -> Result<(), SpecError> {
     for nodes in buffers(fabric) {
         let switch = fabric.settings.of(nodes[0]);
@@ -290,7 +290,7 @@ pub(super) fn names_of(fabric: &Fabric, nodes: &[NodeId]) -> String {
     names.join(", ")
 }
 
-/// Checks that what is pinned exists: each switch, queue pair and uplink.
+/// Checks that each pinned switch, queue pair and uplink exists.
 pub(crate) fn check_pins(spec: &RunSpec, fabric: &Fabric, flows: &Flows) -> Result<(), SpecError> {
     let LoadBalancing::Pinned { pins } = &spec.fabric.load_balancing else { return Ok(()) };
     for (index, pin) in pins.iter().enumerate() {
@@ -340,7 +340,7 @@ pub(super) fn scheduler(spec: &SchedulingSpec) -> Scheduler {
     }
 }
 
-/// The marker of a port, with a stream of its own; none where WRED takes its place.
+/// The ECN marker of a port, with its own random stream; `None` if WRED replaces it.
 fn marker(spec: &RunSpec, ecn: &EcnSpec, node: NodeId, port: usize, wire: Wire) -> Option<EcnMarker> {
     let (kmin_bytes, kmax_bytes, pmax_ppm) = marking_thresholds(spec, ecn)?;
     let thresholds = EcnThresholds {
@@ -351,7 +351,7 @@ fn marker(spec: &RunSpec, ecn: &EcnSpec, node: NodeId, port: usize, wire: Wire) 
     Some(EcnMarker::new(thresholds, marking_stream(spec, node, port)))
 }
 
-/// What decides which frames of a port are marked, or dropped by WRED.
+/// Random stream for ECN marking and WRED drops at a port.
 pub(super) fn marking_stream(spec: &RunSpec, node: NodeId, port: usize) -> Stream {
     let index = (u64::from(node.0) << 16) | port as u64;
     Seed(spec.seed).stream("switch.ecn", index)
@@ -370,7 +370,7 @@ pub(super) fn marking_range(ecn: &EcnSpec, (kmin, kmax): (u64, u64), wire: Wire)
     MarkingRange { kmin_bytes: scaled(kmin), kmax_bytes: scaled(kmax) }
 }
 
-/// What moves the thresholds of a port, of a switch that has so many, if they move.
+/// Control of dynamic thresholds of a port, if configured; `ports` is the number of ports of its switch.
 fn ecn_control(ecn: &EcnSpec, ports: usize, wire: Wire, release: Release) -> Option<Box<EcnControl>> {
     let dynamic = ecn.dynamic?;
     let plan = DynamicEcnPlan {

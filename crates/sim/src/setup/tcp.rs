@@ -13,10 +13,10 @@ use transport::tcp::{CongestionKind, TcpConfig};
 use units::{AttachmentId, HostId, Instant, Rank, Seed, Span};
 use workload::Shape;
 
-/// First of the source ports that a connection may draw (RFC 6335: dynamic ports), and how many there are.
+/// First source port of a connection (RFC 6335: dynamic ports), and number of ports to draw from.
 const SOURCE_PORT_MIN: u16 = 49_152;
 const SOURCE_PORTS: u64 = 1 << 14;
-/// Port that all connections go to: that of iperf3.
+/// Destination port of all connections: that of iperf3.
 pub(crate) const TCP_DESTINATION_PORT: u16 = 5_201;
 /// Most connections of a run.
 const CONNECTIONS_MAX: usize = 1 << 20;
@@ -24,7 +24,7 @@ const CONNECTIONS_MAX: usize = 1 << 20;
 /// A TCP connection.
 #[derive(Clone, Debug)]
 pub(crate) struct Connection {
-    /// Its traffic in the spec.
+    /// Index of its traffic in the spec.
     pub(crate) tcp: u32,
     pub(crate) src: Rank,
     pub(crate) dst: Rank,
@@ -35,19 +35,19 @@ pub(crate) struct Connection {
     pub(crate) source_port: u16,
     /// Sequence number of its first byte.
     pub(crate) first_sequence: u32,
-    /// Its place among the sources of its sending host, and among the sinks of its receiving host.
+    /// Its index among the sources of its sending host, and among the sinks of its receiving host.
     pub(crate) source: u32,
     pub(crate) sink: u32,
     start: Instant,
-    /// Connections of its sending host in its traffic.
+    /// Connections of its sending host in the same traffic.
     siblings: u64,
 }
 
 /// The connections of all TCP traffic.
 ///
 /// # Errors
-/// When a collective is unknown or needs other ranks, there are too many, or two ranks cannot reach each
-/// other.
+/// When a collective is unknown or needs other ranks, there are too many connections, or two ranks cannot
+/// reach each other.
 pub(crate) fn connections(spec: &RunSpec, fabric: &Fabric) -> Result<Vec<Connection>, SpecError> {
     let mut connections = Vec::new();
     let mut counts = vec![(0_u32, 0_u32); fabric.graph.hosts()];
@@ -72,14 +72,14 @@ pub(crate) fn connections(spec: &RunSpec, fabric: &Fabric) -> Result<Vec<Connect
     Ok(connections)
 }
 
-/// Who sends to whom, in the order of the schedule.
+/// Distinct pairs of sender and receiver, in the order of the schedule.
 fn pairs(spec: &RunSpec, index: u32, tcp: &TcpSpec) -> Result<Vec<(Rank, Rank)>, SpecError> {
     let ranks = tcp.hosts.len() as u32;
     let field = format!("tcp[{index}].collective");
     let refuse = |error| refusal(&field, &error);
     let shape = Shape {
         ranks,
-        // Any size that every pattern can cut into shares.
+        // Any size that every pattern can divide among the ranks.
         data_bytes: u64::from(ranks) << 20,
         root: Rank(tcp.root),
         stream: Seed(spec.seed).stream("workload.pattern", u64::from(tcp.stream)),
@@ -107,7 +107,7 @@ fn connection(
         let found = format!("host {src_host} cannot reach host {dst_host}");
         return Err(value(format!("tcp[{index}].hosts"), found, "hosts that are joined by switches"));
     }
-    // Traffic draws the same whichever other traffic there is.
+    // Random draws of this traffic do not depend on other traffic.
     let id = (u64::from(tcp.stream) << 32) | number;
     let draw = |name| Seed(spec.seed).family(name).stream(id);
     let (source, sink) = (counts[src_host.index()].0, counts[dst_host.index()].1);
@@ -130,8 +130,8 @@ fn connection(
     })
 }
 
-/// Gives every host its ends of the connections; none where there are none. Frames of those in `captured` are
-/// recorded.
+/// The TCP endpoints of each host; `None` for a host without connections. Frames of connections in `captured`
+/// are recorded.
 pub(crate) fn host_tcp(
     spec: &RunSpec,
     fabric: &Fabric,

@@ -1,9 +1,9 @@
-//! How long a message takes on a fabric that carries nothing else: what its slowdown is measured against.
+//! Completion times of messages and storage operations on an idle fabric, the reference of slowdowns.
 //!
-//! Models each link of the first of the equal paths taking frame after frame at line rate, stored and
-//! forwarded or cut through; of scheduled switches, all fabric links together taking the cells of each frame.
-//! Leaves out impaired NICs, receive buffers, rate control, windows and the wait for credits: they are part
-//! of the slowdown.
+//! Models the first of the equal paths: each link transmits frame after frame at line rate, store-and-forward
+//! or cut-through. In scheduled fabrics all fabric links together transmit the cells of each frame. Leaves
+//! out impaired NICs, receive buffers, rate control, windows and the wait for credits: these are part of the
+//! slowdown.
 
 use super::Fabric;
 use super::scheduled::host_ports;
@@ -18,7 +18,7 @@ use units::{AttachmentId, Instant, NodeId, Rate, Span};
 use wire::size::{ACK_FRAME_BYTES, data_frame_bytes};
 use wire::{Framing, Opcode};
 
-/// A part of a path.
+/// A segment of a path.
 enum Hop {
     Link(Link),
     Cells(Cells),
@@ -28,24 +28,23 @@ enum Hop {
 struct Link {
     rate: Rate,
     framing: Framing,
-    /// Time after which the next node may act on a frame; none if it waits for the last bit.
+    /// Time after which the next node may act on a frame; `None` if it waits for the last bit.
     head: Option<Span>,
-    /// From then on until it acts.
+    /// From then until it acts.
     latency: Span,
     free_at: Instant,
 }
 
-/// From one scheduled leaf to another: all fabric links up, and all down, take the cells of frames in one
-/// stream.
+/// From one scheduled leaf to another: the links up, and the links down, each transmit cells as one stream.
 struct Cells {
     bytes: u64,
     header_bytes: u64,
     link_rate: Rate,
-    /// All links together.
+    /// Total rate of all links.
     rate: Rate,
     up: CellStream,
     down: CellStream,
-    /// From the last bit on a link up, and on one down, until the other end acts.
+    /// From the last bit on a link up, and on a link down, until the other end acts.
     latencies: [Span; 2],
 }
 
@@ -73,8 +72,9 @@ impl Cells {
         }
     }
 
-    /// A frame that is whole at one leaf at `at` is so at the other when its last cell is. Cells are counted
-    /// without rounding, as frames may share them: no real stream of them is faster.
+    /// Transmits a frame that is complete at one leaf at `at`; returns the time of its last cell at the
+    /// other. Cells are counted without rounding, as frames may share them: no real stream of cells is
+    /// faster.
     fn cross(&mut self, at: Instant, frame_bytes: u32) -> Instant {
         let frame_bytes = u64::from(frame_bytes);
         let is_first = self.up.free_at == Instant::ZERO;
@@ -86,7 +86,7 @@ impl Cells {
     }
 }
 
-/// Links, and what else has times that move on as frames pass.
+/// State that consists of times which advance as frames pass.
 trait Clocked {
     /// Calls `act` with each of its times, always in the same order.
     fn each_time(&mut self, act: &mut dyn FnMut(&mut Instant));
@@ -105,10 +105,10 @@ impl Clocked for Vec<Hop> {
     }
 }
 
-/// Does the same `count` times, such as sending frames of one size that are all ready by then.
+/// Repeats `act` `count` times, for example to send frames of one size that are all ready by then.
 ///
-/// Each time depends on the ones before by sums and maxima alone. So once every time has moved on by as much
-/// as all others, it does so from then on, and the rest is added at once.
+/// Each time depends on the previous ones by sums and maxima only. So once an iteration advances all times by
+/// the same amount, all later ones do, and the remaining iterations are added at once.
 fn repeat<C: Clocked>(clocked: &mut C, count: u64, mut act: impl FnMut(&mut C)) {
     let mut before: Vec<Instant> = Vec::new();
     for done in 1..=count {
@@ -126,11 +126,11 @@ fn repeat<C: Clocked>(clocked: &mut C, count: u64, mut act: impl FnMut(&mut C)) 
     }
 }
 
-/// From the offer of `bytes` at one port to the acknowledgement of their last packet.
+/// Time from the release of `bytes` at one port to the acknowledgement of their last packet.
 pub(super) fn unloaded(spec: &RunSpec, fabric: &Fabric, [from, to]: [AttachmentId; 2], bytes: u64) -> Span {
     let mut forward = path(spec, fabric, from, to);
     let arrived = if bytes == 0 {
-        // A message without payload is a frame all the same.
+        // A message without payload is still one frame.
         cross(&mut forward, Instant::ZERO, fabric.framing.frame_bytes(write_opcode(Position::Only), 0))
     } else {
         let frame = |starts: bool, _: bool, payload_bytes| {
@@ -143,8 +143,8 @@ pub(super) fn unloaded(spec: &RunSpec, fabric: &Fabric, [from, to]: [AttachmentI
     cross(&mut path(spec, fabric, to, from), arrived, fabric.framing.ack_frame_bytes()).since(Instant::ZERO)
 }
 
-/// From the issue of a storage operation by the client at one port to the arrival of its completion from the
-/// target at the other.
+/// Time from the issue of a storage operation by the client at one port to the arrival of its completion from
+/// the target at the other.
 pub(super) fn unloaded_operation(
     spec: &RunSpec,
     fabric: &Fabric,
@@ -186,7 +186,7 @@ pub(super) fn unloaded_operation(
 struct Reads {
     there: Vec<Hop>,
     back: Vec<Hop>,
-    /// When each of the READs that may be outstanding was answered, in turn; the next waits for the first.
+    /// Completion times of the READs in flight, oldest first; the next READ waits for the first of them.
     outstanding: VecDeque<Instant>,
 }
 
@@ -199,7 +199,7 @@ impl Clocked for Reads {
 }
 
 impl Reads {
-    /// When `bytes` are there, each message fetched with a READ.
+    /// Fetches `bytes`, each message with a READ; returns the time of the last byte.
     fn fetch(&mut self, transport: &TransportSpec, bytes: u64) -> Instant {
         let turn = transport.message_bytes * self.outstanding.len() as u64;
         repeat(self, bytes / turn, |reads| reads.fetch_turn(transport, turn));
@@ -207,7 +207,7 @@ impl Reads {
         self.outstanding.back().copied().unwrap_or_default()
     }
 
-    /// Fetches `bytes` with READs of which each waits for another.
+    /// Fetches `bytes` with READs, each of which waits for an earlier one.
     fn fetch_turn(&mut self, transport: &TransportSpec, bytes: u64) {
         let request = data_frame_bytes(Verb::Read.opcode(Position::Only), 0);
         let frame = |starts, ends, payload_bytes| {
@@ -223,8 +223,8 @@ impl Reads {
     }
 }
 
-/// Sends `bytes` that are ready at `at` in messages, of which `frame` tells the frame sizes: by whether a
-/// frame begins its message, whether it ends it, and its payload. Returns when the last has arrived.
+/// Sends `bytes` that are ready at `at`, divided into messages; returns the arrival of the last. `frame`
+/// returns the size of a frame from: whether it starts its message, whether it ends it, its payload.
 fn send_all(
     transport: &TransportSpec,
     path: &mut Vec<Hop>,
@@ -240,10 +240,10 @@ fn send_all(
     if rest > 0 { send_message(transport, train.path, at, rest, &frame) } else { train.arrived }
 }
 
-/// Frames or messages on a path, one after the other.
+/// Consecutive frames or messages on a path.
 struct Train<'a> {
     path: &'a mut Vec<Hop>,
-    /// When the last has arrived.
+    /// Arrival of the last one.
     arrived: Instant,
 }
 
@@ -254,7 +254,7 @@ impl Clocked for Train<'_> {
     }
 }
 
-/// The same of one message.
+/// [`send_all`] for one message.
 fn send_message(
     transport: &TransportSpec,
     path: &mut Vec<Hop>,
@@ -287,7 +287,7 @@ fn message(
     })
 }
 
-/// Sends a frame that is ready at `at` along `path`; returns when it has arrived.
+/// Sends a frame that is ready at `at` along `path`; returns its arrival.
 fn cross(path: &mut [Hop], at: Instant, frame_bytes: u32) -> Instant {
     path.iter_mut().fold(at, |at, hop| match hop {
         Hop::Cells(cells) => cells.cross(at, frame_bytes),
@@ -316,7 +316,7 @@ fn path(spec: &RunSpec, fabric: &Fabric, from: AttachmentId, to: AttachmentId) -
             continue;
         }
         let rate = fabric.graph.link(end.link).rate;
-        // Out of a port faster than the one before it, a frame that cuts through would run dry.
+        // At an output port faster than the previous link, a frame that is cut through would underrun.
         if let Some(Hop::Link(before)) = hops.last_mut()
             && before.rate.bps() < rate.bps()
         {
@@ -359,8 +359,7 @@ mod tests {
         }
     }
 
-    /// A path of links, each `(Gb/s, cut-through, latency)`, and of cells behind the first one if there are
-    /// any.
+    /// A path of links, each `(Gb/s, cut-through, latency)`, and of cells after the first one if `has_cells`.
     fn path_of(links: &[(u64, bool, u64)], has_cells: bool) -> Vec<Hop> {
         let link = |&(gbps, cuts, latency): &(u64, bool, u64)| {
             let rate = Rate::from_gbps(gbps);
@@ -388,7 +387,7 @@ mod tests {
         data_frame_bytes(Opcode::write(starts, ends), payload_bytes)
     }
 
-    /// Frame by frame.
+    /// Sends frame by frame.
     fn one_by_one(transport: &TransportSpec, path: &mut [Hop], at: Instant, bytes: u64) -> Instant {
         let mut arrived = at;
         for start in (0..bytes).step_by(transport.message_bytes as usize) {
@@ -417,7 +416,7 @@ mod tests {
             let bytes = bytes.min(transport.message_bytes * 2_000);
             let sent = send_all(&transport, &mut quick, Instant(at), bytes, frame);
             prop_assert_eq!(sent, one_by_one(&transport, &mut slow, Instant(at), bytes));
-            // What follows finds the path as it would have been.
+            // Later frames see the same state of the path.
             prop_assert_eq!(cross(&mut quick, Instant(at), 100), cross(&mut slow, Instant(at), 100));
         }
 

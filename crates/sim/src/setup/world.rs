@@ -76,28 +76,28 @@ impl Node for FabricNode {
     }
 }
 
-/// Everything a run is made of. `P` watches the nodes of each partition.
+/// All parts of a run. `P` observes the nodes of each partition.
 pub(crate) struct World<P: Probe<FabricNode>> {
     pub(crate) fabric: Fabric,
     pub(crate) flows: Arc<Flows>,
     pub(crate) connections: Vec<Connection>,
     pub(crate) partitions: Vec<Partition<FabricNode, P>>,
-    /// Partition and place in it of each node of the graph.
+    /// Partition of each node of the graph, and its index there.
     homes: Vec<(u32, u32)>,
 }
 
 impl<P: Probe<FabricNode>> World<P> {
-    /// Each node of the graph, in order.
+    /// The state of each node of the graph, in order; switches of one chip return the same state.
     pub(crate) fn nodes(&self) -> impl Iterator<Item = &FabricNode> {
         self.nodes_of(&self.partitions)
     }
 
-    /// What stands for the nodes of the graph, each once: switches that are one chip are one of them.
+    /// Each distinct node state: switches of one chip share one.
     pub(crate) fn states(&self) -> impl Iterator<Item = &FabricNode> {
         self.partitions.iter().flat_map(|partition| partition.nodes())
     }
 
-    /// Each node of the graph, in order, while its partitions are elsewhere.
+    /// [`Self::nodes`] in `partitions`, for use while these are moved out of the world.
     pub(crate) fn nodes_of<'a>(
         &'a self,
         partitions: &'a [Partition<FabricNode, P>],
@@ -107,7 +107,7 @@ impl<P: Probe<FabricNode>> World<P> {
         self.homes.iter().map(place)
     }
 
-    /// What is on its way to a port of a node of Ethernet or InfiniBand.
+    /// Packets in flight to a port of an Ethernet or InfiniBand node.
     pub(crate) fn on_way_to(&self, node: NodeId, port: usize) -> impl Iterator<Item = &Packet> {
         let (partition, place) = self.homes[node.index()];
         let first = usize::from(self.fabric.chips.first_port(node));
@@ -115,28 +115,28 @@ impl<P: Probe<FabricNode>> World<P> {
     }
 }
 
-/// Each partition is many small pieces of memory to give back.
+/// Partitions consist of many small allocations; they are freed on several threads.
 impl<P: Probe<FabricNode>> Drop for World<P> {
     fn drop(&mut self) {
         on_threads(self.partitions.drain(..), drop);
     }
 }
 
-/// What a run may choose without changing its result.
+/// Options of a run that do not change its result.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct BuildOptions {
     pub(crate) threads: usize,
     pub(crate) exact_only: bool,
     pub(crate) captured: HashSet<u32>,
-    /// TCP connections of which frames are recorded.
+    /// TCP connections whose frames are recorded.
     pub(crate) captured_tcp: HashSet<u32>,
 }
 
-/// Builds the world of `spec`, with the probes that `probes` makes: one for each of so many partitions, given
-/// where each node of the graph is, its partition and its place in it.
+/// Builds the world of `spec`. `probes` makes one probe per partition, given the partition and index of each
+/// node of the graph and the number of partitions.
 ///
 /// # Errors
-/// When the spec cannot be carried out.
+/// When the spec cannot be run.
 pub(crate) fn build<P: Probe<FabricNode>>(
     spec: &RunSpec,
     options: &BuildOptions,
@@ -193,20 +193,20 @@ fn first_inboxes(fabric: &Fabric, homes: &[(u32, u32)], partitions: usize) -> Ve
     first
 }
 
-/// Inboxes of a node, and of those that are one chip with it.
+/// Inboxes of a node, and of all others on the same chip.
 fn inboxes_at(fabric: &Fabric, node: NodeId) -> u32 {
     let nodes = fabric.chips.of(node).unwrap_or(std::slice::from_ref(&node));
     nodes.iter().map(|&node| fabric.inboxes(fabric.graph.node(node))).sum()
 }
 
-/// What a node is made of besides the plan of the fabric.
+/// Parameters of a node in addition to the plan of the fabric.
 enum Makings {
     Host(Box<(QueuePairSettings, Option<StoragePlan>, Option<HostTcp>)>),
-    /// The switches that it is, each with its load balancer.
+    /// Its switches, each with its load balancer.
     Switch(Vec<(NodeId, Balancer)>),
 }
 
-/// What all nodes of each partition are made of, in order; switches that are one chip are one of them.
+/// Parameters of all nodes of each partition, in order; switches of one chip are one node.
 fn makings(
     spec: &RunSpec,
     options: &BuildOptions,
@@ -233,7 +233,7 @@ fn makings(
     makings
 }
 
-/// What the nodes of a run have in common while they are made.
+/// Common inputs for building the nodes of a run.
 struct Site<'a> {
     spec: &'a RunSpec,
     fabric: &'a Fabric,
@@ -282,7 +282,7 @@ impl Site<'_> {
     }
 }
 
-/// Where each port of `node` leads.
+/// The outgoing wire of each port of `node`.
 fn wires(fabric: &Fabric, node: NodeId, homes: &[(u32, u32)], first_inbox: &[u32]) -> Vec<Wire> {
     let ports = fabric.graph.node(node).ports.iter().enumerate();
     ports
@@ -300,8 +300,8 @@ fn wires(fabric: &Fabric, node: NodeId, homes: &[(u32, u32)], first_inbox: &[u32
         .collect()
 }
 
-/// The transport parameters of a run. With selective recovery the requester sends no further than the
-/// responder takes packets in.
+/// The transport parameters of a run. With selective recovery the requester sends at most as far as the
+/// responder accepts packets.
 fn transport_config(spec: &TransportSpec) -> Config {
     let recovery = match spec.recovery {
         LossRecovery::GoBackN => Recovery::GoBackN,

@@ -1,13 +1,14 @@
-//! The packet buffer of a switch: who holds how much of it, and what that means for the next frame.
+//! Packet buffer of a switch: occupancy accounts and admission of frames.
 //!
 //! Models one memory in three parts: a reserve and a headroom for each (ingress port, lossless priority), and
-//! a shared part for everything else. A lossless group that would exceed its share of the shared part asks
-//! for a pause; from then on its frames go to its headroom, and one that does not fit there is lost (the
-//! headroom was too small). A lossy frame is dropped when the whole shared part is full or its egress queue
-//! has reached its dynamic threshold. Frames take whole cells. A frame leaves the buffer when its transmission
-//! starts, or while it is read out ([`super::readout`]).
-//! Egress reserves, static limits of queues and several pools are those of [`Pools`], which take the place of
-//! all this where a buffer is divided. Leaves out multicast.
+//! a shared part for everything else. A lossless group that would exceed its limit in the shared part
+//! requests a pause; from then on its frames use its headroom, and a frame that does not fit there is lost
+//! (the headroom was too small). A lossy frame is dropped when the whole shared part is full or its egress
+//! queue has reached its dynamic threshold. Frames take whole cells. A frame leaves the buffer when its
+//! transmission starts, or while it is read out ([`super::readout`]).
+//!
+//! Egress reserves, static limits of queues and several pools are modelled by [`Pools`], which replace all of
+//! this if a buffer is divided. Leaves out multicast.
 
 use super::pools::{Passage, Pools, PoolsPlan};
 use super::queue::Held;
@@ -28,22 +29,22 @@ impl Ratio {
         bytes.saturating_mul(self.numerator) / self.denominator
     }
 
-    /// The least of which it is `bytes` or more.
+    /// The smallest number whose product with the ratio is at least `bytes`.
     const fn inverse(self, bytes: u64) -> u64 {
         bytes.saturating_mul(self.denominator).div_ceil(self.numerator)
     }
 }
 
-/// When a group asks for a pause.
+/// Threshold at which a group requests a pause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Xoff {
-    /// At this many bytes of the shared part.
+    /// This many bytes of the shared part.
     Static(u64),
-    /// At this share of what is free of the shared part.
+    /// This fraction of the free shared part.
     Dynamic(Ratio),
 }
 
-/// How the lossless priorities are kept lossless.
+/// PFC parameters of the lossless priorities.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct LosslessPlan {
     /// Bit `p` is set for a lossless priority `p`.
@@ -55,21 +56,21 @@ pub(crate) struct LosslessPlan {
     pub(crate) headroom_bytes: Vec<u64>,
 }
 
-/// How a buffer is set up.
+/// Parameters of a buffer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct BufferPlan {
     pub(crate) size_bytes: u64,
     pub(crate) cell_bytes: u64,
     pub(crate) lossy_alpha: Option<Ratio>,
     pub(crate) lossless: Option<LosslessPlan>,
-    /// How it is divided, if it is.
+    /// Division into pools, if any.
     pub(crate) pools: Option<PoolsPlan>,
 }
 
-/// Headroom a port needs by default: what arrives after a pause was asked for. The pause waits for a frame in
-/// transmission, travels, is acted on after `response`, and a frame already begun still follows; meanwhile
-/// the cable holds both ways' worth of data (SONiC's formula: 2 x cable delay x rate + 2 x MTU + pause
-/// response).
+/// Default headroom of a port: the data that arrives after a pause request. The pause frame waits for a frame
+/// in transmission and propagates, the peer applies it after `response`, and a frame that it has already
+/// started still follows; meanwhile the cable contains data of one round trip (SONiC's formula: 2 x cable
+/// delay x rate + 2 x MTU + pause response).
 pub(crate) fn default_headroom_bytes(
     rate: units::Rate,
     delay: Span,
@@ -85,26 +86,26 @@ pub(crate) fn default_headroom_bytes(
 /// Why a frame was dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DropCause {
-    /// A lossy frame beyond its queue's threshold or the shared part.
+    /// A lossy frame beyond the threshold of its queue or the shared part.
     Tail,
     /// A lossless frame beyond its headroom.
     Headroom,
     /// WRED, by the colour of the frame.
     Wred,
-    /// A frame bound for a queue in a storm.
+    /// A frame for a queue in a storm.
     Watchdog,
 }
 
-/// What becomes of an arriving frame.
+/// Result of the admission of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Admission {
-    /// It is stored. Its group may ask for a pause from now on: see [`SharedBuffer::is_pausing`].
+    /// Stored. Its group may request a pause from now on: see [`SharedBuffer::is_pausing`].
     Stored,
-    /// It is dropped.
+    /// Dropped.
     Dropped(DropCause),
 }
 
-/// What one (ingress port, priority) holds.
+/// Occupancy of one priority group: (ingress port, priority).
 #[derive(Clone, Copy, Debug, Default)]
 struct Group {
     used: u64,
@@ -115,12 +116,12 @@ struct Group {
     is_pausing: bool,
 }
 
-/// Thresholds of a moment [bytes].
+/// Current thresholds [bytes].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Limits {
-    /// What a lossy egress queue may hold.
+    /// Limit of a lossy egress queue.
     pub(crate) queue: u64,
-    /// What a lossless group may hold without asking for a pause.
+    /// Limit of a lossless group that does not request a pause.
     pub(crate) group: u64,
 }
 
@@ -133,19 +134,18 @@ pub(crate) struct SharedBuffer {
     lossy_alpha: Option<Ratio>,
     lossless: Option<LosslessPlan>,
     ports: usize,
-    /// By priority and ingress port. Nothing depends on them without lossless priorities, so then they are
-    /// not kept.
+    /// By priority and ingress port. Empty without lossless priorities, since nothing depends on groups then.
     groups: Vec<Group>,
-    /// Groups that ask for a pause.
+    /// Number of groups that request a pause.
     pausing: u32,
-    /// What is being read out and counted.
+    /// Bytes being read out that the accounts include.
     reading: u64,
-    /// They take the place of everything else but the size of a cell.
+    /// If present, replace everything else except the size of a cell.
     pools: Option<Box<Pools>>,
 }
 
 impl SharedBuffer {
-    /// A buffer for `ports` ingress ports. Reserves and headrooms come out of its size.
+    /// A buffer for `ports` ingress ports. Its size includes reserves and headrooms.
     pub(crate) fn new(plan: BufferPlan, ports: usize) -> Self {
         let set_aside = plan.lossless.as_ref().map_or(0, set_aside);
         let groups = if plan.lossless.is_some() { ports * Priority::COUNT } else { 0 };
@@ -168,33 +168,32 @@ impl SharedBuffer {
         self.pools.as_deref()
     }
 
-    /// The same, to be changed.
+    /// The pools, mutable.
     #[inline]
     pub(super) fn pools_mut(&mut self) -> Option<&mut Pools> {
         self.pools.as_deref_mut()
     }
 
-    /// Groups of one priority stand together: most fabrics use one or two.
+    /// Groups of one priority are contiguous: most fabrics use one or two priorities.
     #[inline]
     const fn group_index(&self, ingress: u16, priority: Priority) -> usize {
         priority.index() * self.ports + ingress as usize
     }
 
-    /// What a frame takes, in whole cells.
+    /// Buffer space that a frame occupies, in whole cells.
     #[inline]
     pub(crate) const fn charge(&self, frame_bytes: u32) -> u64 {
         let bytes = frame_bytes as u64;
         if self.cell_bytes == 1 { bytes } else { bytes.div_ceil(self.cell_bytes) * self.cell_bytes }
     }
 
-    /// Which frames are stored and released matters, and not just how many bytes: they are kept by group, or
-    /// as cells.
+    /// Whether individual frames matter, and not only their sum of bytes: the buffer counts cells or groups.
     #[inline]
     pub(crate) const fn counts_frames(&self) -> bool {
         self.cell_bytes != 1 || self.lossless.is_some()
     }
 
-    /// What a port holds has changed, where no frame is counted.
+    /// Replaces the bytes of a port, for buffers that do not count frames.
     #[inline]
     pub(crate) const fn change_shared(&mut self, before: u64, after: u64) {
         debug_assert!(!self.counts_frames(), "frames are stored and released one by one");
@@ -214,8 +213,8 @@ impl SharedBuffer {
         }
     }
 
-    /// Whether, whatever leaves meanwhile, no threshold is reached when `arriving` more are stored. What all
-    /// hold together bounds what any group or queue holds.
+    /// Whether no threshold can be reached when `arriving` more bytes are stored, whatever leaves meanwhile.
+    /// The total occupancy bounds that of any group or queue.
     #[inline]
     pub(crate) fn is_far_from_thresholds(&self, arriving: u64) -> bool {
         let used = self.shared_used.saturating_add(arriving);
@@ -226,7 +225,7 @@ impl SharedBuffer {
         used <= self.smallest_threshold(free)
     }
 
-    /// The smallest of all thresholds when `free` bytes of the shared part are free.
+    /// The smallest of all thresholds if `free` bytes of the shared part are free.
     #[inline]
     fn smallest_threshold(&self, free: u64) -> u64 {
         let Limits { queue, group } = self.limits(free);
@@ -244,19 +243,19 @@ impl SharedBuffer {
         }
     }
 
-    /// What no queue and no group may exceed when `arriving` more are stored, whatever leaves meanwhile; none
-    /// if they may not fit at all.
+    /// Limits of queues and groups if `arriving` more bytes are stored, whatever leaves meanwhile; `None` if
+    /// they may not fit.
     pub(crate) fn limits_with(&self, arriving: u64) -> Option<Limits> {
         let used = self.shared_used.saturating_add(arriving);
         (used <= self.shared_size).then(|| self.limits(self.shared_size - used))
     }
 
-    /// What all groups of an ingress port hold, reserves included.
+    /// Bytes of all groups of an ingress port, reserves included.
     pub(crate) fn held_from(&self, ingress: u16) -> u64 {
         self.groups.iter().skip(ingress.into()).step_by(self.ports).map(|group| group.used).sum()
     }
 
-    /// Stores a frame without looking at thresholds: the caller knows that none is in reach.
+    /// Stores a frame without checking thresholds; the caller has ensured that none is within reach.
     #[inline]
     pub(crate) fn store(&mut self, ingress: u16, priority: Priority, charge: u64) {
         if self.lossless.is_none() {
@@ -272,8 +271,8 @@ impl SharedBuffer {
         self.shared_used += after - before;
     }
 
-    /// Stores a frame if that reaches no threshold; returns whether it did. The accounts may include cells that
-    /// have left: then it refuses too much, and never too little.
+    /// Stores a frame if that reaches no threshold; returns whether it did. The accounts may include cells
+    /// that have left, so it may reject too much, but never too little.
     #[inline]
     pub(super) fn store_if_it_fits(&mut self, frame: Passage, queue_bytes: u64) -> bool {
         let Passage { ingress, egress: _, priority, charge } = frame;
@@ -294,15 +293,15 @@ impl SharedBuffer {
         fits
     }
 
-    /// Whether a frame of a group can only go to its headroom, and no frame in transmission is of the group: then
-    /// the accounts need not be up to date.
+    /// Whether a frame of a group can only use its headroom and no frame of the group is in transmission.
+    /// Then the accounts need not be up to date.
     #[inline]
     pub(super) fn goes_to_headroom(&self, ingress: u16, priority: Priority) -> bool {
         let group = self.groups.get(self.group_index(ingress, priority));
         self.pools.is_none() && group.is_some_and(|group| group.is_pausing && group.reading == 0)
     }
 
-    /// Judges an arriving frame and stores it if it may stay. `queue_bytes` wait in its egress queue.
+    /// Decides on an arriving frame and stores it if admitted. `queue_bytes` are in its egress queue.
     pub(super) fn admit_frame(&mut self, frame: Passage, queue_bytes: u64) -> Admission {
         let Passage { ingress, egress: _, priority, charge } = frame;
         match &mut self.pools {
@@ -311,7 +310,7 @@ impl SharedBuffer {
         }
     }
 
-    /// The length of its egress queue decides whether a frame of a priority is stored.
+    /// Whether the length of its egress queue limits the frames of a priority.
     #[inline]
     pub(super) fn limits_queue(&self, priority: Priority) -> bool {
         self.lossy_alpha.is_some() && !self.is_lossless(priority) && self.pools.is_none()
@@ -358,8 +357,8 @@ impl SharedBuffer {
         let index = self.group_index(ingress, priority);
         let group = &mut self.groups[index];
         if group.headroom_used + charge > room {
-            // Even a lost frame asks for the pause that should have come earlier. A group that holds nothing
-            // asks for none: no frame would ever leave it and end the pause.
+            // Even a lost frame requests the pause that should have been requested earlier. An empty group
+            // requests none: no frame would ever leave it and end the pause.
             if group.used > 0 {
                 self.pausing += u32::from(!std::mem::replace(&mut group.is_pausing, true));
             }
@@ -378,8 +377,8 @@ impl SharedBuffer {
         }
     }
 
-    /// [`Self::release`] while no group asks for a pause: no headroom is in use then. It is a function of its
-    /// own for the loop of ports, which needs the registers.
+    /// [`Self::release`] while no group requests a pause, so that no headroom is in use. A separate function
+    /// because the loop over ports needs the registers.
     #[inline(never)]
     pub(crate) fn release_unpaused(&mut self, ingress: u16, priority: Priority, frame_bytes: u32) {
         debug_assert!(!self.any_pausing(), "a pause may end with this frame");
@@ -396,14 +395,14 @@ impl SharedBuffer {
         self.shared_used -= before - used.saturating_sub(reserved);
     }
 
-    /// Takes out a frame whose transmission starts. True when its group no longer needs a pause it asked for.
+    /// Removes a frame whose transmission starts. Returns true when its group no longer needs its pause.
     #[inline]
     pub(crate) fn release(&mut self, ingress: u16, priority: Priority, charge: u64) -> bool {
         self.take_out(ingress, priority, charge);
         self.lossless.is_some() && self.end_pause(ingress, priority)
     }
 
-    /// Takes so much of a group out.
+    /// Removes `charge` bytes of a group.
     #[inline]
     fn take_out(&mut self, ingress: u16, priority: Priority, charge: u64) {
         if self.lossless.is_none() {
@@ -422,8 +421,8 @@ impl SharedBuffer {
         self.shared_used -= before - after;
     }
 
-    /// Ends the pause of a group of which something has left, if it asks for one and need not any more;
-    /// whether it did.
+    /// Ends the pause of a group from which cells have left, if it is no longer needed; returns whether it
+    /// did.
     #[inline]
     pub(super) fn end_pause(&mut self, ingress: u16, priority: Priority) -> bool {
         self.groups[self.group_index(ingress, priority)].is_pausing && self.ends_pause(ingress, priority)
@@ -443,7 +442,7 @@ impl SharedBuffer {
         ends
     }
 
-    /// The transmission of a frame by port `egress` starts; the accounts include `charge` bytes of it.
+    /// Starts the transmission of a frame on port `egress`; the accounts include `charge` bytes of it.
     pub(super) fn begin_readout(&mut self, egress: u16, held: Held, charge: u64) {
         if let Some(pools) = &mut self.pools {
             return pools.begin_readout(Passage::new(held, egress, charge));
@@ -455,8 +454,8 @@ impl SharedBuffer {
         }
     }
 
-    /// Removes a part of a frame in transmission. It may end pauses of pools; those of other groups are ended
-    /// by [`Self::end_pause`].
+    /// Removes part of a frame in transmission. This may end pauses of pools; the pauses of other groups are
+    /// ended by [`Self::end_pause`].
     pub(super) fn read_out(&mut self, egress: u16, held: Held, charge: u64) {
         if let Some(pools) = &mut self.pools {
             return pools.read_out(Passage::new(held, egress, charge));
@@ -469,14 +468,14 @@ impl SharedBuffer {
         self.take_out(held.ingress, held.priority, charge);
     }
 
-    /// Ends pauses of groups of pools of which cells have left, once all accounts are up to date.
+    /// Ends pauses of groups of pools from which cells have left, once all accounts are up to date.
     pub(super) fn end_pauses_of_pools(&mut self, groups: &[(u16, Priority)]) {
         if let Some(pools) = &mut self.pools {
             groups.iter().for_each(|&(ingress, priority)| pools.end_pause(ingress, priority));
         }
     }
 
-    /// Whether any group of the buffer or of its pools asks for a pause.
+    /// Whether any group of the buffer or of its pools requests a pause.
     #[inline]
     pub(super) fn any_asking(&self) -> bool {
         self.pools.as_ref().map_or(self.pausing > 0, |pools| pools.any_pausing())
@@ -522,12 +521,12 @@ impl SharedBuffer {
         PauseEnd { surplus: [surplus, Surplus::ENDLESS], again_at_free }
     }
 
-    /// What is stored but in what is set aside for groups [bytes].
+    /// Bytes stored outside reserves and headroom.
     pub(crate) fn shared_used(&self) -> u64 {
         self.pools().map_or(self.shared_used, Pools::stored)
     }
 
-    /// Whether a group asks for a pause now.
+    /// Whether a group requests a pause now.
     pub(crate) fn is_pausing(&self, ingress: u16, priority: Priority) -> bool {
         match &self.pools {
             Some(pools) => pools.is_pausing(ingress, priority),
@@ -535,14 +534,14 @@ impl SharedBuffer {
         }
     }
 
-    /// Whether any group asks for a pause.
+    /// Whether any group requests a pause.
     #[inline]
     pub(crate) const fn any_pausing(&self) -> bool {
         self.pausing > 0
     }
 }
 
-/// Buffer that is not shared [bytes].
+/// Buffer space that is not shared: reserves and headrooms [bytes].
 pub(crate) fn set_aside(lossless: &LosslessPlan) -> u64 {
     let priorities = u64::from(lossless.priorities.count_ones());
     lossless.headroom_bytes.iter().map(|headroom| (headroom + lossless.reserved_bytes) * priorities).sum()
@@ -567,7 +566,7 @@ impl SharedBuffer {
             pools.visit(cycle);
         }
         cycle.same_list([*shared_used, *reading, u64::from(*pausing)].into_iter());
-        // Most hold nothing.
+        // Most are empty.
         for (index, group) in groups.iter().enumerate() {
             let Group { used, headroom_used, reading, is_pausing } = *group;
             if used > 0 || headroom_used > 0 || is_pausing {
@@ -575,7 +574,7 @@ impl SharedBuffer {
                 cycle.same_list(counts.into_iter());
             }
         }
-        // Behind the last of them: no group has that index.
+        // End marker: no group has this index.
         cycle.same(groups.len() as u64);
     }
 }
@@ -626,7 +625,7 @@ mod tests {
         let half = Ratio { numerator: 1, denominator: 2 };
         let mut buffer = SharedBuffer::new(lossless(Xoff::Dynamic(half)), 2);
         assert_eq!(buffer.admit(0, LOSSLESS, 300, 0), Admission::Stored);
-        // 490 are free now: half of it is less than this port would hold.
+        // 490 are free now: half of that is less than this port would hold.
         assert_eq!(buffer.admit(1, LOSSLESS, 240, 0), Admission::Stored);
         assert!(!buffer.any_pausing());
         assert_eq!(buffer.admit(1, LOSSLESS, 40, 0), Admission::Stored);
@@ -657,7 +656,7 @@ mod tests {
     fn a_lossy_queue_may_hold_its_share_to_the_last_byte() {
         let mut buffer = SharedBuffer::new(lossless(Xoff::Static(200)), 2);
         assert_eq!(buffer.admit(0, LOSSY, 380, 0), Admission::Stored);
-        // 400 are free: so much may wait with the frame.
+        // 400 are free: the limit of the queue with the frame.
         assert_eq!(buffer.admit(0, LOSSY, 100, 301), Admission::Dropped(DropCause::Tail));
         assert_eq!(buffer.admit(0, LOSSY, 100, 300), Admission::Stored);
         let mut without_share =
@@ -674,7 +673,7 @@ mod tests {
         assert_eq!(buffer.admit(0, LOSSY, 50, 0), Admission::Stored);
         assert!(buffer.is_far_from_thresholds(150) && !buffer.is_far_from_thresholds(151));
         let lossy = BufferPlan { lossless: None, ..lossless(Xoff::Static(200)) };
-        // Of 1,000 bytes a queue may hold as much as is free.
+        // The queue limit equals the free part of 1,000 bytes.
         let buffer = SharedBuffer::new(lossy.clone(), 2);
         assert!(buffer.is_far_from_thresholds(500) && !buffer.is_far_from_thresholds(501), "that of a queue");
         let mut buffer = SharedBuffer::new(BufferPlan { lossy_alpha: None, ..lossy }, 2);
@@ -765,14 +764,14 @@ mod tests {
 
     #[test]
     fn the_default_headroom_holds_what_follows_a_pause() {
-        // 30 m at 400 Gb/s: 300 ns there and back and 515 ns of response are 40,750 bytes; two frames of
+        // 30 m at 400 Gb/s: a round trip of 300 ns and 515 ns of response are 40,750 bytes; two frames of
         // 4,174 with gaps and a pause frame.
         let rate = units::Rate::from_gbps(400);
         let bytes = default_headroom_bytes(rate, Span::from_ns(150), Span::from_ns(515), 4_174);
         assert_eq!(bytes, 40_750 + 2 * 4_194 + 84);
     }
 
-    /// What must hold after every step, whatever came and left.
+    /// Invariants that hold after every step.
     fn assert_sound(buffer: &SharedBuffer, plan: &BufferPlan, stored: u64) {
         let lossless = plan.lossless.as_ref().expect("the plan has a lossless priority");
         let (mut shared, mut reserved, mut headroom, mut pausing) = (0, 0, 0, 0);

@@ -1,16 +1,16 @@
-//! Drop precedence: the colours of frames, and what gives them where hosts feed the fabric.
+//! Drop precedence: colours of frames, and the markers that set them where hosts feed the fabric.
 //!
 //! A meter is colour-blind and counts frames with FCS, without preamble and gap. Its buckets fill
-//! continuously: the RFCs' tokens of one byte are cut as finely as a picosecond at 1 bit/s adds to them, so
-//! that nothing is rounded. A frame keeps its colour to the end of its way, as if each switch wrote it to the
-//! DSCP and read it there. TCP's acknowledgements stay green and take nothing of a bucket: the descriptor has
-//! no room for their colour.
+//! continuously: the RFCs' tokens of one byte are divided into the amount that 1 bit/s adds in a picosecond,
+//! so nothing is rounded. A frame keeps its colour up to its destination, as if each switch wrote it to the
+//! DSCP and read it there. TCP acknowledgements stay green and use no tokens: the descriptor has no room for
+//! their colour.
 
 use super::queue::Stored;
 use crate::packet::{Colour, Kind, Packet};
 use units::{Cycle, Instant};
 
-/// Parts of a byte that a bucket is counted in: bit/s times picoseconds.
+/// Units per byte in which a bucket is counted: bit/s times picoseconds.
 const PARTS_PER_BYTE: u128 = 8_000_000_000_000;
 
 /// A token bucket.
@@ -21,13 +21,13 @@ struct Bucket {
 }
 
 impl Bucket {
-    /// A full one.
+    /// A full bucket.
     const fn full(size_bytes: u64) -> Self {
         let size = size_bytes as u128 * PARTS_PER_BYTE;
         Self { size, tokens: size }
     }
 
-    /// Fills it; returns what runs over.
+    /// Adds tokens; returns the overflow.
     fn fill(&mut self, tokens: u128) -> u128 {
         let (before, full) = (self.tokens, self.size);
         self.tokens = (before + tokens).min(full);
@@ -35,7 +35,7 @@ impl Bucket {
     }
 }
 
-/// How fast the buckets of a meter fill.
+/// Rates and sizes of the buckets of a meter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum MeterPlan {
     /// RFC 2698.
@@ -44,14 +44,14 @@ pub(crate) enum MeterPlan {
     SingleRate { cir_bps: u64, cbs_bytes: u64, ebs_bytes: u64 },
 }
 
-/// The meter of a port.
+/// Meter of a port.
 #[derive(Clone, Debug)]
 pub(crate) struct Meter {
     committed: Bucket,
     /// The peak bucket, or that of the excess burst.
     beyond: Bucket,
     cir_bps: u64,
-    /// None of a single rate.
+    /// `None` for a single rate.
     pir_bps: Option<u64>,
     filled_at: Instant,
 }
@@ -73,7 +73,7 @@ impl Meter {
         }
     }
 
-    /// The colour of a frame of so many bytes that comes at `now`.
+    /// The colour of a frame of `frame_bytes` that arrives at `now`.
     fn colour(&mut self, now: Instant, frame_bytes: u32) -> Colour {
         let elapsed = u128::from(now.since(self.filled_at).0);
         self.filled_at = now;
@@ -94,28 +94,28 @@ impl Meter {
     }
 }
 
-/// How frames get a colour.
+/// How frames receive a colour.
 #[derive(Clone, Debug)]
 pub(crate) enum Colouring {
     Fixed(Colour),
     Metered(Box<Meter>),
 }
 
-/// What colours frames of some priorities that come in by a port.
+/// Colours frames of some priorities that arrive on a port.
 #[derive(Clone, Debug)]
 pub(crate) struct Marker {
-    /// Bit `p` is set when it holds for frames of priority `p`.
+    /// Bit `p` is set when it applies to frames of priority `p`.
     pub(crate) priorities: u8,
     pub(crate) colouring: Colouring,
 }
 
-/// The markers of each port by which frames of hosts come in, the first that holds for a frame first; none at
-/// all of a switch that colours nothing.
+/// Markers by ingress port, for frames of hosts; the first marker that applies to a frame colours it. Empty
+/// for a switch that colours nothing.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Markers(pub(crate) Vec<Vec<Marker>>);
 
 impl Markers {
-    /// Colours a frame that has come in at `now`.
+    /// Colours a frame that has arrived at `now`.
     pub(super) fn colour(&mut self, stored: &mut Stored, now: Instant) {
         let Stored { packet, ingress } = stored;
         let Some(markers) = self.0.get_mut(usize::from(*ingress)) else { return };
@@ -150,8 +150,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The metering algorithms of the RFCs, color-blind, word by word, with tokens as fractions of a byte over
-    /// 8 * 10^12.
+    /// The metering algorithms of the RFCs, colour-blind, word by word, with tokens as fractions of a byte
+    /// over 8 * 10^12.
     struct Reference {
         is_two_rate: bool,
         rates: [u128; 2],
@@ -176,7 +176,7 @@ mod tests {
             Self { is_two_rate, rates: rates.map(u128::from), sizes, tokens: sizes, at: 0 }
         }
 
-        /// Step by step, so that what a full committed bucket passes on is not worked out at once.
+        /// In several steps, so that the overflow of a full committed bucket is not computed at once.
         fn wait(&mut self, until: u64, steps: u64) {
             for step in 1..=steps {
                 let to = self.at + (until - self.at) * step / steps;

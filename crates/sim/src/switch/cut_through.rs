@@ -1,9 +1,10 @@
 //! Cut-through in a switch whose ports have different rates.
 //!
-//! A frame arrives when its first bytes are in ([`head_bytes`]) and may leave from then on: out of a port
-//! that is no faster than its own, the rest follows in time. Out of a faster port it would run dry, so there
-//! the frame is stored and forwarded: it arrives when its last bit is in. Such frames wait here, neither in a
-//! queue nor in the buffer. Leaves out that a frame with a bad checksum is passed on.
+//! A frame arrives when its first bytes have arrived ([`head_bytes`]) and may leave from then on: on an
+//! egress port that is no faster than the ingress port the rest follows in time. A faster port would
+//! underrun, so there the frame is stored and forwarded: it arrives when its last bit has arrived. Such
+//! frames wait here, neither in a queue nor in the buffer. Not modelled: a frame with a bad checksum is
+//! passed on.
 
 use super::lineup::Arrivals;
 use super::port_set::PortSet;
@@ -13,10 +14,10 @@ use engine::Message;
 use units::{Cycle, Instant, Rate, Span};
 use wire::Framing;
 
-/// What must be in before a frame may leave. Ethernet: preamble and start delimiter, and 64 bytes, which hold
-/// every header that decides where it goes (Ethernet, IPv4, UDP and BTH take 54). InfiniBand: the start
-/// symbol and the local route header up to its length, the first block of 64b/66b. No frame is shorter. A VLAN
-/// tag is among the 64 bytes.
+/// Bytes that must have arrived before a frame may leave. Ethernet: preamble and start delimiter, and 64
+/// bytes, which contain every header that decides the route (Ethernet, IPv4, UDP and BTH take 54).
+/// InfiniBand: the start symbol and the local route header up to its length, the first block of 64b/66b. No
+/// frame is shorter. The 64 bytes include a VLAN tag.
 pub(crate) const fn head_bytes(framing: Framing) -> u16 {
     match framing {
         Framing::Ethernet | Framing::TaggedEthernet => 8 + 64,
@@ -24,7 +25,7 @@ pub(crate) const fn head_bytes(framing: Framing) -> u16 {
     }
 }
 
-/// Frames whose last bit is not in yet, bound for ports faster than theirs.
+/// Frames whose last bit has not arrived yet and whose egress port is faster than their ingress port.
 #[derive(Debug)]
 pub(super) struct Incoming {
     framing: Framing,
@@ -33,13 +34,13 @@ pub(super) struct Incoming {
 }
 
 impl Incoming {
-    /// What a switch with ports of these rates needs; none if they are all the same.
+    /// State for a switch with ports of these rates; `None` if all are equal.
     pub(super) fn new(framing: Framing, rates: &[Rate]) -> Option<Self> {
         let differ = rates.iter().any(|rate| rate.bps() != rates[0].bps());
         differ.then(|| Self { framing, rates: rates.to_vec(), waiting: Vec::new() })
     }
 
-    /// Frames that wait.
+    /// Number of waiting frames.
     pub(super) fn frames(&self) -> u64 {
         self.waiting.len() as u64
     }
@@ -54,13 +55,13 @@ impl Incoming {
         }
     }
 
-    /// When the first of them is in.
+    /// When the last bit of the first of them arrives.
     pub(super) fn next_due(&self) -> Instant {
         self.waiting.iter().map(|(stored, _)| stored.packet.at()).min().unwrap_or(Instant::NEVER)
     }
 
-    /// Puts frames aside that are not in by `end`, and adds those to `arrivals` that now are; what arrives
-    /// for each port is then in the order of (time, ingress port). Returns the frames added.
+    /// Defers frames that have not arrived completely by `end`, and adds those to `arrivals` that now have.
+    /// The arrivals for each port are then in order of (time, ingress port). Returns the added frames.
     #[inline(never)]
     pub(super) fn settle(
         &mut self,
@@ -99,7 +100,7 @@ impl Incoming {
     }
 }
 
-/// When the last bit is in of a frame whose head came in at `packet.at()`.
+/// Arrival time of the last bit of a frame whose head arrived at `packet.at()`.
 fn whole_at(packet: &Packet, framing: Framing, rate: Rate) -> Instant {
     let whole = rate.frame_span(packet.frame_bytes(), framing.link_overhead_bytes());
     packet.at() + Span(whole.0 - rate.span_of(head_bytes(framing).into()).0)

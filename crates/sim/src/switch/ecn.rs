@@ -1,5 +1,5 @@
 //! ECN marking on the instantaneous egress queue: probability 0 up to Kmin, rising linearly to Pmax at Kmax,
-//! 1 above (RED as DCQCN uses it, SIGCOMM 2015, section 3.1). The decision falls when a frame enters its
+//! 1 above (RED as DCQCN uses it, SIGCOMM 2015, section 3.1). A frame is marked or not when it enters its
 //! queue.
 
 use super::ecn_law::MarkingRange;
@@ -34,20 +34,20 @@ impl EcnMarker {
         stream.visit(cycle);
     }
 
-    /// No frame is marked that finds so much waiting, or less [bytes].
+    /// Queue length up to which no frame is marked [bytes].
     pub(crate) const fn kmin_bytes(&self) -> u64 {
         self.thresholds.range.kmin_bytes
     }
 
-    /// Marks `packet`, if it is of a priority that is marked, or not, by the thresholds of the port; true if
-    /// it did.
+    /// Marks `packet` or not by the thresholds of the port, if they apply to its priority; returns whether it
+    /// did.
     #[cold]
     pub(crate) fn decide(&mut self, packet: &mut Packet, queue_bytes: u64) -> bool {
         let is_concerned = self.thresholds.priorities & packet.priority().bit() != 0;
         is_concerned && self.decide_within(self.thresholds.range, packet, queue_bytes)
     }
 
-    /// Marks `packet` or not, by thresholds that dynamic ECN has set; true if it did.
+    /// Marks `packet` or not by thresholds from dynamic ECN; returns whether it did.
     pub(crate) fn decide_within(
         &mut self,
         range: MarkingRange,
@@ -63,7 +63,7 @@ impl EcnMarker {
     }
 }
 
-/// How often a frame is hit that finds so much waiting, of 2^32; `pmax_2e32` at Kmax.
+/// Probability of marking at a queue of `queue_bytes`, of 2^32; `pmax_2e32` at Kmax.
 pub(super) fn probability_2e32(range: MarkingRange, pmax_2e32: u64, queue_bytes: u64) -> u64 {
     let MarkingRange { kmin_bytes, kmax_bytes } = range;
     match queue_bytes {

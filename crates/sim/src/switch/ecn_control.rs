@@ -1,16 +1,16 @@
-//! Dynamic ECN at an egress port: watches its queues over control intervals and asks [`EcnLaw`] at the end of
-//! each.
+//! Dynamic ECN of an egress port: observes its queues in control intervals and applies [`EcnLaw`] at the end
+//! of each.
 //!
-//! Intervals begin at whole multiples of their length. An interval is judged when the port next has something
-//! to do, which gives the same as if it had been judged on time: what has happened by then is known. So a
-//! port on which nothing happens costs nothing.
+//! Intervals begin at whole multiples of their length. An interval is evaluated at the next event of the
+//! port, with the same result as at its end: everything that happened in it is known by then. So a port
+//! without events costs nothing.
 
 use super::ecn_law::{Cause, EcnLaw, MarkingRange, Scale, Seen};
 use super::readout::{OnLink, Release};
 use crate::packet::Priority;
 use units::{Cycle, Instant, Span};
 
-/// Changes that one port logs; it counts those beyond.
+/// Changes that one port logs; later ones are only counted.
 const LOG_MAX: usize = 16;
 
 /// A change of thresholds.
@@ -21,12 +21,12 @@ pub(crate) struct ThresholdChange {
     pub(crate) cause: Cause,
     pub(crate) before: MarkingRange,
     pub(crate) after: MarkingRange,
-    /// What the last interval was like.
+    /// Observations of the last interval.
     pub(crate) seen: Seen,
 }
 
 impl ThresholdChange {
-    /// The name of such an event.
+    /// Name of the event.
     pub(crate) const fn kind(&self) -> &'static str {
         match self.cause {
             Cause::IdleLink => "ecn_raised",
@@ -34,7 +34,7 @@ impl ThresholdChange {
         }
     }
 
-    /// In words, with the figures of the last of the intervals, which last `interval`.
+    /// Description of the change with the observations of the last interval, whose length is `interval`.
     pub(crate) fn detail(&self, interval: Span) -> String {
         let cause = match self.cause {
             Cause::IdleLink => "the link idles",
@@ -57,18 +57,18 @@ impl ThresholdChange {
     }
 }
 
-/// A queue under control, and what was seen of it in the present interval.
+/// A controlled queue and its observations in the present interval.
 #[derive(Clone, Debug)]
 struct Watched {
     priority: Priority,
     scale: Scale,
-    /// What waits, since when, and the last frame that was sent, while it is read out of the queue.
+    /// Bytes in the queue, the time of the last update, and the last transmitted frame while it is read out.
     bytes: u64,
     since: Instant,
     sending: Option<OnLink>,
-    /// Integral of what waited until then [byte ps].
+    /// Integral of the queue up to that time [byte ps].
     queue_byte_ps: u128,
-    /// Bit `p` of word `w` is set when frames came in by port `64 w + p`.
+    /// Bit `p` of word `w` is set when frames arrived on port `64 w + p`.
     ingress: Vec<u64>,
     marked: bool,
 }
@@ -98,7 +98,7 @@ impl Watched {
         self.since = now;
     }
 
-    /// Ends the interval at `end`: what was seen in it.
+    /// Ends the interval at `end` and returns its observations.
     fn close(&mut self, end: Instant, busy: Span, release: Release) -> Seen {
         self.wait_until(end, release);
         let ingress_ports = self.ingress.iter().map(|word| word.count_ones()).sum();
@@ -109,7 +109,7 @@ impl Watched {
         seen
     }
 
-    /// Nothing came in during the interval.
+    /// Whether no frame arrived during the interval.
     fn is_still(&self) -> bool {
         self.ingress.iter().all(|&word| word == 0)
     }
@@ -132,11 +132,11 @@ impl Watched {
 #[derive(Clone, Debug)]
 pub(crate) struct EcnControl {
     law: EcnLaw,
-    /// When a frame that is sent leaves its queue.
+    /// When a transmitted frame leaves its queue.
     release: Release,
-    /// The end of the present interval.
+    /// End of the present interval.
     end: Instant,
-    /// Time that what was sent since the interval began takes, and until when.
+    /// Transmission time of the frames sent since the interval began, and the end of the last.
     busy: Span,
     busy_until: Instant,
     watched: Vec<Watched>,
@@ -145,7 +145,7 @@ pub(crate) struct EcnControl {
 }
 
 impl EcnControl {
-    /// `priorities` are under control, one or more; the switch has so many `ports`.
+    /// Controls `priorities`, one or more, of a port of a switch with `ports` ports.
     pub(crate) fn new(
         law: EcnLaw,
         configured: MarkingRange,
@@ -166,17 +166,17 @@ impl EcnControl {
         }
     }
 
-    /// How often thresholds changed.
+    /// Number of changes of thresholds.
     pub(crate) const fn changes(&self) -> u64 {
         self.changes
     }
 
-    /// The first changes, in the order of time, and in words.
+    /// The first changes in order of time, with descriptions.
     pub(crate) fn log(&self) -> impl Iterator<Item = (&ThresholdChange, String)> {
         self.log.iter().map(|change| (change, change.detail(self.law.interval())))
     }
 
-    /// The thresholds of a priority as they are at `now`, if it is under control.
+    /// Thresholds of a priority at `now`, if it is controlled.
     pub(crate) fn range_at(&self, priority: Priority, now: Instant) -> Option<MarkingRange> {
         let range = |control: &Self| {
             let mut watched = control.watched.iter();
@@ -190,7 +190,7 @@ impl EcnControl {
         range(&later)
     }
 
-    /// A frame came in; the thresholds it meets, if its priority is under control.
+    /// Records an arrival; returns the thresholds that apply to it, if its priority is controlled.
     pub(super) fn arrive(
         &mut self,
         priority: Priority,
@@ -207,14 +207,14 @@ impl EcnControl {
         Some(watched.scale.range())
     }
 
-    /// A frame was marked.
+    /// Records that a frame was marked.
     pub(super) fn note_mark(&mut self, priority: Priority) {
         if let Some(watched) = self.find(priority) {
             watched.marked = true;
         }
     }
 
-    /// A frame is sent; the port is free again at `until`.
+    /// Records the start of a transmission; the port is free again at `until`.
     pub(super) fn depart(&mut self, priority: Priority, frame: OnLink, until: Instant) {
         self.leave(priority, frame.frame_bytes.into(), frame.start);
         if self.release != Release::Start
@@ -226,7 +226,7 @@ impl EcnControl {
         self.busy_until = until;
     }
 
-    /// So much leaves a queue, sent or lost.
+    /// Removes `bytes` from a queue, sent or lost.
     pub(super) fn leave(&mut self, priority: Priority, bytes: u64, now: Instant) {
         self.advance(now);
         let release = self.release;
@@ -240,13 +240,13 @@ impl EcnControl {
         self.watched.iter_mut().find(|watched| watched.priority == priority)
     }
 
-    /// Judges every interval that has ended by `now`.
+    /// Evaluates every interval that has ended by `now`.
     fn advance(&mut self, now: Instant) {
         while self.end <= now {
             let was_still = self.busy == Span(0) && self.watched.iter().all(Watched::is_still);
             let moved = self.close();
             if was_still && !moved {
-                // Those up to now are just like it.
+                // The intervals up to now are equal to this one.
                 let skipped = now.since(self.begin()).0 / self.law.interval().0;
                 self.open(self.begin() + Span(self.law.interval().0 * skipped));
             }
@@ -262,7 +262,7 @@ impl EcnControl {
         self.watched.iter_mut().for_each(|watched| watched.since = begin);
     }
 
-    /// Judges the present interval and begins the next; whether that moved anything.
+    /// Evaluates the present interval and begins the next; returns whether any thresholds moved.
     fn close(&mut self) -> bool {
         let at = self.end;
         let overhang = self.busy_until.since(at);
@@ -285,8 +285,8 @@ impl EcnControl {
         moved
     }
 
-    /// See [`Cycle`]. What was seen of an interval has to be the same, so that with frames passing only what
-    /// repeats in whole intervals counts as repeating.
+    /// See [`Cycle`]. Observations within the interval must be equal, so while frames pass, only cycles of
+    /// whole intervals count as repeating.
     pub(crate) fn visit(&mut self, cycle: &mut Cycle) {
         let Self { law: _, release: _, end, busy, busy_until, watched, changes, log } = self;
         cycle.time(end);
@@ -356,7 +356,7 @@ mod tests {
     fn a_frame_counts_for_its_queue_while_it_is_read_out_across_intervals() {
         let mut control = EcnControl { release: Release::End, ..control() };
         control.arrive(DATA, 0, 1_000, us(9));
-        // 1,008 bytes at 20 ps: 20.16 ns, of which 10 ns are in the next interval.
+        // 1,008 bytes at 20 ps: 20.16 ns, 10 ns of them in the next interval.
         let start = Instant(us(10).0 - 10_160);
         depart(&mut control, DATA, 1_000, (start, start + Span(20_400)));
         assert_eq!(control.watched[0].queue_byte_ps, 1_000 * (1_000_000 - 10_160));
@@ -381,8 +381,8 @@ mod tests {
 
     #[test]
     fn one_long_flow_and_a_periodic_incast_go_one_step_down_and_one_up() {
-        // Every 40 us seven ports more send for 20 us, the link being full: lowered by each incast. A flow
-        // alone that was marked leaves the link idle: raised once for each.
+        // Every 40 us seven more ports send for 20 us on a full link: each incast lowers the thresholds.
+        // Between them a single flow that was marked leaves the link idle, which raises them once.
         let mut control = control();
         for round in 0..50 {
             for interval in 0..4 {
@@ -401,7 +401,7 @@ mod tests {
         let causes: Vec<_> = control.log.iter().map(|change| change.cause).collect();
         assert_eq!(causes[..4], [Cause::Incast, Cause::IdleLink, Cause::Incast, Cause::IdleLink]);
         assert_eq!(control.changes(), 99, "one each way in each round; the last is not over");
-        // 4/5 times 5/4 is where it began.
+        // 4/5 times 5/4: back at the initial scale.
         assert_eq!(control.log.len(), LOG_MAX);
     }
 
@@ -456,7 +456,7 @@ mod tests {
     }
 
     proptest! {
-        /// Looking at a port at any time in between changes nothing.
+        /// Reading a port at any time in between changes nothing.
         #[test]
         fn when_intervals_are_judged_does_not_matter(
             steps in prop::collection::vec((0_u64..60_000_000, 0_u16..130, 1_u64..400_000, any::<bool>()), 1..60),

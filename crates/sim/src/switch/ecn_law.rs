@@ -1,18 +1,18 @@
-//! How dynamic ECN moves the thresholds of a queue: the decision at the end of each control interval.
+//! Control law of dynamic ECN: how the thresholds of a queue change at the end of each control interval.
 //!
-//! Both thresholds are a scale times what is configured. A mean queue longer than the target lowers the
-//! scale; a link that is not used enough although frames were marked since the last change raises it; and
-//! where many ingress ports feed a queue that marks and keeps its link busy, it is lowered too, since the
-//! more there are, the more arrives before the first of them slows down. A decision counts once several
-//! intervals in a row agree. What this is modelled on and what is our choice: docs/adr/0008. It does not know
-//! of pauses, of flows or of the other queues of the switch.
+//! Both thresholds are the configured ones times a scale. Three conditions change it. A mean queue longer
+//! than the target lowers it. Low utilisation of the link, although frames were marked since the last change,
+//! raises it. Many ingress ports that feed a queue which marks and keeps its link busy lower it, too: the
+//! more there are, the more data arrives before the first of them slows down. A change is made once several
+//! consecutive intervals agree. For the model it is based on, and our own choices, see docs/adr/0008. The law
+//! does not know about pauses, flows or the other queues of the switch.
 
 use units::{Cycle, Rate, Span};
 
-/// All, in parts per million.
+/// One, in parts per million.
 const WHOLE_PPM: u64 = 1_000_000;
 
-/// Where marking begins and where it is certain [bytes].
+/// Queue length where marking begins and where it is certain [bytes].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct MarkingRange {
     pub(crate) kmin_bytes: u64,
@@ -31,35 +31,35 @@ fn share(value: u64, ppm: u64) -> u64 {
     u64::try_from(exact).unwrap_or(u64::MAX)
 }
 
-/// Parameters of dynamic ECN, the same for every port.
+/// Parameters of dynamic ECN, equal for all ports.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DynamicEcnPlan {
     /// Control interval.
     pub(crate) interval: Span,
-    /// Least and most of the configured thresholds [ppm].
+    /// Minimum and maximum of the scale [ppm].
     pub(crate) scale_ppm: (u64, u64),
-    /// By how much of itself the scale is raised at a time [ppm].
+    /// Relative step by which the scale is raised [ppm].
     pub(crate) raise_ppm: u64,
-    /// By how much of itself the scale is lowered at a time [ppm].
+    /// Relative step by which the scale is lowered [ppm].
     pub(crate) lower_ppm: u64,
-    /// Below this share of time the link is not used enough [ppm].
+    /// Utilisation below which the link is underused [ppm].
     pub(crate) link_use_ppm: u64,
-    /// Above this mean queueing delay the queue is too long.
+    /// Mean queueing delay above which the queue is too long.
     pub(crate) queueing_delay: Span,
-    /// From so many ingress ports on it is an incast.
+    /// Number of ingress ports from which traffic counts as an incast.
     pub(crate) incast_degree: u32,
-    /// So many intervals in a row have to agree.
+    /// Number of consecutive intervals that must agree.
     pub(crate) confirm: u32,
 }
 
-/// What a port saw of a queue in one interval.
+/// Observations of a queue in one interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Seen {
     /// Time for which the link was sending, whatever the priority.
     pub(crate) busy: Span,
     /// Integral of the queue over the interval [byte ps].
     pub(crate) queue_byte_ps: u128,
-    /// Ingress ports that frames came in by.
+    /// Number of ingress ports on which frames arrived.
     pub(crate) ingress_ports: u32,
     /// A frame was marked.
     pub(crate) marked: bool,
@@ -68,11 +68,11 @@ pub(crate) struct Seen {
 /// Why thresholds were changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cause {
-    /// The link was not used enough: they were raised.
+    /// The link was underused: raised.
     IdleLink,
-    /// The queue was too long: they were lowered.
+    /// The queue was too long: lowered.
     LongQueue,
-    /// Many ingress ports fed the queue: they were lowered.
+    /// Many ingress ports fed the queue: lowered.
     Incast,
 }
 
@@ -100,7 +100,8 @@ impl EcnLaw {
         self.plan.interval
     }
 
-    /// What one interval speaks for. `marked_before`: a frame was marked since the last change.
+    /// The change that one interval supports, if any. `marked_before`: a frame was marked since the last
+    /// change.
     fn judge(&self, seen: &Seen, marked_before: bool) -> Option<Cause> {
         let is_idle = seen.busy < self.busy_target;
         let marked = marked_before || seen.marked;
@@ -126,13 +127,13 @@ impl EcnLaw {
     }
 }
 
-/// The scale of one queue's thresholds.
+/// Scale of the thresholds of one queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Scale {
     configured: MarkingRange,
     range: MarkingRange,
     ppm: u64,
-    /// Intervals in a row that speak for raising (if set) or lowering.
+    /// Consecutive intervals that support raising (if set) or lowering.
     in_a_row: u32,
     is_rise: bool,
     /// A frame was marked since the last change.
@@ -140,7 +141,7 @@ pub(crate) struct Scale {
 }
 
 impl Scale {
-    /// Begins with what is configured.
+    /// Starts with the configured thresholds.
     pub(crate) const fn new(configured: MarkingRange) -> Self {
         Self { configured, range: configured, ppm: WHOLE_PPM, in_a_row: 0, is_rise: false, marked: false }
     }
@@ -149,7 +150,7 @@ impl Scale {
         self.range
     }
 
-    /// Takes in one interval; the cause if the thresholds changed.
+    /// Evaluates one interval; returns the cause if the thresholds changed.
     pub(crate) fn take(&mut self, law: &EcnLaw, seen: &Seen) -> Option<Cause> {
         let cause = law.judge(seen, self.marked).filter(|&cause| law.step(self.ppm, cause) != self.ppm);
         self.marked |= seen.marked;
@@ -212,7 +213,7 @@ mod tests {
         EcnLaw::new(PLAN, Rate::from_gbps(400))
     }
 
-    /// What a queue that begins with `RANGE` makes of one interval after the other.
+    /// Causes and final thresholds of a queue that starts with `RANGE`, after these intervals.
     fn causes(intervals: &[Seen]) -> (Vec<Option<Cause>>, MarkingRange) {
         let mut scale = Scale::new(RANGE);
         (intervals.iter().map(|seen| scale.take(&law(), seen)).collect(), scale.range())

@@ -1,5 +1,5 @@
-//! The exact path of a switch: a window replayed in strict order of time, for when a threshold is within
-//! reach or a pause is in play.
+//! The exact path of a switch: replays a window in strict order of time. Used when a threshold is within
+//! reach or a pause is active.
 
 use super::buffer::{Admission, DropCause, SharedBuffer};
 use super::colour::Markers;
@@ -23,8 +23,8 @@ use units::Instant;
 /// Bits of a departure for its port.
 const PORT_BITS: u32 = 16;
 
-/// When ports send next in a window: the picoseconds since it began, above the port. An entry holds only
-/// while the port still says so.
+/// Priority queue of the next transmissions of ports in a window: picoseconds since its start, above the
+/// port. An entry is valid only while it matches the state of the port.
 #[derive(Debug, Default)]
 struct Departures {
     start: Instant,
@@ -33,7 +33,7 @@ struct Departures {
 }
 
 impl Departures {
-    /// Notes when `port` sends, if that is in the window.
+    /// Schedules a transmission of `port`, if it is in the window.
     #[inline]
     fn push(&mut self, at: Instant, port: u16) {
         if at < self.end {
@@ -41,7 +41,7 @@ impl Departures {
         }
     }
 
-    /// The earliest, and its port.
+    /// The earliest departure and its port.
     #[inline]
     fn first(&self) -> Option<(Instant, u16)> {
         let &Reverse(entry) = self.entries.peek()?;
@@ -49,7 +49,7 @@ impl Departures {
     }
 }
 
-/// What is due besides arrivals; at equal times in this order.
+/// Events other than arrivals; at equal times in this order.
 #[derive(Clone, Copy, Debug)]
 enum Due {
     Request,
@@ -66,27 +66,27 @@ pub(super) struct Replay {
     departures: Departures,
 }
 
-/// The parts of a switch that a replay works on.
+/// The parts of a switch that a replay uses.
 pub(super) struct Parts<'a> {
     pub(super) ports: &'a mut [EgressPort],
     pub(super) buffer: &'a mut SharedBuffer,
     pub(super) requests: &'a mut PauseRequests,
-    /// Pause frames received that have no effect yet.
+    /// Received pause frames that have not taken effect yet.
     pub(super) reactions: &'a mut Delayed<(u16, Packet)>,
     pub(super) watchdog: Option<&'a mut Watchdog>,
-    /// What colours frames, where colours matter.
+    /// Markers that colour frames, where colours have an effect.
     pub(super) markers: Option<&'a mut Markers>,
-    /// Frames on their way out whose buffers will be granted again, on InfiniBand.
+    /// Frames in transmission whose buffers will be granted again, on InfiniBand.
     pub(super) returns: Option<&'a mut Returns>,
-    /// Frames being read out, unless they are released as their transmissions start.
+    /// Frames being read out; `None` if frames are released when their transmissions start.
     pub(super) readouts: Option<&'a mut Readouts>,
-    /// Ports that have something to send or are paused, or were; every port that changes is among them.
+    /// Ports that have or had frames to send, or are or were paused; includes every port that changes.
     pub(super) busy: &'a mut PortSet,
 }
 
-/// Judges a frame that arrives at `now` with `queue_bytes` in its egress queue, and stores it if it may stay.
-/// Unless the accounts could decide that without an update, also returns whether the frame's group paused its
-/// sender before.
+/// Decides on a frame that arrives at `now` with `queue_bytes` in its egress queue, and stores it if
+/// admitted. Unless the accounts could decide without an update, also returns whether the frame's group
+/// paused its sender before.
 #[inline(always)]
 pub(super) fn admit(
     buffer: &mut SharedBuffer,
@@ -107,9 +107,9 @@ pub(super) fn admit(
 }
 
 impl Replay {
-    /// Replays `window`. At equal times arrivals come first, then pause frames to send, pauses that take
-    /// effect, then the watchdog, then
-    /// buffers that are free again, then cells that may end a pause, then departures; ports in order.
+    /// Replays `window`. Order at equal times: arrivals, pause frames to send, pauses that take effect, the
+    /// watchdog, buffers that are free again, cells that may end a pause, departures; ports in ascending
+    /// order.
     pub(super) fn run<R>(
         &mut self,
         mut parts: Parts<'_>,
@@ -141,7 +141,7 @@ impl Replay {
         self.departures.entries.clear();
     }
 
-    /// What is due next.
+    /// Time and kind of the next event.
     #[inline(always)]
     fn next_due(&mut self, parts: &mut Parts<'_>) -> (Instant, Due) {
         let look = parts.watchdog.as_ref().map_or(Instant::NEVER, |watchdog| watchdog.next_due());
@@ -183,7 +183,8 @@ impl Replay {
         }
     }
 
-    /// Notes when `port` sends next, seen from `now`, if that is sooner than `before`; whether it is.
+    /// Schedules the next transmission of `port`, not before `now`, if it is earlier than `before`; returns
+    /// whether it is.
     #[inline]
     fn reschedule(&mut self, ports: &[EgressPort], port: u16, before: Instant, now: Instant) -> bool {
         let at = ports[usize::from(port)].next_send();
@@ -193,7 +194,7 @@ impl Replay {
         at < before
     }
 
-    /// The earliest departure that still holds.
+    /// The earliest valid departure.
     #[inline]
     fn next_departure(&mut self, ports: &[EgressPort]) -> Instant {
         while let Some((at, port)) = self.departures.first() {
@@ -201,14 +202,14 @@ impl Replay {
             if sends <= at {
                 return at;
             }
-            // It was put off meanwhile: by a frame already sent, or by a pause.
+            // Postponed since: by a frame already sent, or by a pause.
             self.departures.entries.pop();
             self.departures.push(sends, port);
         }
         Instant::NEVER
     }
 
-    /// Takes in a frame; whether that may have changed what is due next.
+    /// Receives a frame; returns whether the next event may have changed.
     fn arrive(&mut self, parts: &mut Parts<'_>, stored: &mut Stored, egress: u16, now: Instant) -> bool {
         let (ingress, priority) = (stored.ingress, stored.packet.priority());
         if stored.packet.is_link_control() {
@@ -230,7 +231,7 @@ impl Replay {
             port.drop_frame(&stored.packet, DropCause::Wred);
             return false;
         }
-        // With credits a port may also send later than it said.
+        // With credits, a port may also send later than scheduled.
         let mut is_changed = parts.returns.is_some();
         let frame = Passage { ingress, egress, priority, charge };
         let queue_bytes = if parts.buffer.limits_queue(priority) { port.depth_of(priority, now) } else { 0 };
@@ -265,8 +266,8 @@ impl Replay {
         is_changed
     }
 
-    /// Asks for the pauses that groups of pools have come to need, and ends those that they no longer do;
-    /// whether there were any.
+    /// Requests and ends the pauses of groups of pools whose need has changed; returns whether there were
+    /// any.
     #[cold]
     fn take_pause_changes(&mut self, parts: &mut Parts<'_>, now: Instant) -> bool {
         let mut is_changed = false;
@@ -284,8 +285,8 @@ impl Replay {
         is_changed
     }
 
-    /// Takes a frame that is sent by `egress`, or lost there, out of the buffer at once, and ends the pauses
-    /// that are over by that.
+    /// Removes a frame sent or lost by `egress` from the buffer, and ends the pauses that this makes
+    /// unnecessary.
     fn give_back(&mut self, parts: &mut Parts<'_>, egress: u16, held: Held, now: Instant) {
         let charge = parts.buffer.charge(held.frame_bytes);
         if let Some(pools) = parts.buffer.pools_mut() {
@@ -296,14 +297,14 @@ impl Replay {
         }
     }
 
-    /// A group no longer needs the pause that it asked for.
+    /// Ends the pause of a group that no longer needs it.
     fn end_pause(&mut self, parts: &mut Parts<'_>, (ingress, priority): (u16, Priority), now: Instant) {
         parts.requests.end(ingress, priority, now, parts.ports);
         parts.busy.insert(ingress);
         self.reschedule(parts.ports, ingress, Instant::NEVER, now);
     }
 
-    /// Cells have left that may end pauses.
+    /// Processes the departure of cells that may end pauses.
     #[cold]
     fn read(&mut self, parts: &mut Parts<'_>, now: Instant) {
         let Some(readouts) = &mut parts.readouts else { return };
@@ -322,14 +323,14 @@ impl Replay {
         }
     }
 
-    /// Takes in a pause or a credit.
+    /// Receives a pause or a credit.
     fn receive_link_control(&mut self, parts: &mut Parts<'_>, stored: &Stored, now: Instant) {
         if let Some((port, packet)) = parts.reactions.push(now, (stored.ingress, stored.packet)) {
             self.take_effect(parts, port, &packet, now);
         }
     }
 
-    /// Acts on a pause or a credit that a port received.
+    /// Applies a pause or a credit that a port received.
     fn take_effect(&mut self, parts: &mut Parts<'_>, port: u16, packet: &Packet, now: Instant) {
         let before = parts.ports[usize::from(port)].next_send();
         parts.ports[usize::from(port)].receive_link_control(packet);
@@ -342,7 +343,7 @@ impl Replay {
         }
     }
 
-    /// The watchdog looks at a queue.
+    /// Runs the watchdog on the queue that is due.
     fn look(&mut self, parts: &mut Parts<'_>, now: Instant) {
         let Some(watchdog) = &mut parts.watchdog else { return };
         let Look { port, flushed } = watchdog.look(now, parts.ports);
@@ -382,7 +383,7 @@ impl Replay {
         self.reschedule(parts.ports, egress, Instant::NEVER, now);
     }
 
-    /// A frame is out: the buffer that it took can be granted again.
+    /// Ends the transmission of a frame: its receive buffer can be granted again.
     fn free(&mut self, parts: &mut Parts<'_>, now: Instant) {
         let Some(freed) = parts.returns.as_mut().and_then(|returns| returns.pop()) else { return };
         let port = &mut parts.ports[usize::from(freed.ingress)];

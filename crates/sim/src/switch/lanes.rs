@@ -1,30 +1,30 @@
-//! The turns of what arrives, by egress port.
+//! Sort keys of arrivals, by egress port.
 //!
-//! A port has a row of fixed length, so that a turn is put behind those that came before it in few
-//! instructions. Ports that more arrives for than a row holds have lists.
+//! Each port has a row of fixed length, so that appending a key takes few instructions. Ports with more
+//! arrivals than a row holds have lists.
 
 use super::port_set::PortSet;
 use super::turns::{BLOCK, Turn, sort_row};
 
-/// Turns in a row.
+/// Keys in a row.
 pub(super) const ROW: usize = 2 * BLOCK;
-/// The count of a port with a list.
+/// Count that marks a port with a list.
 const LISTED: u8 = ROW as u8 + 1;
 
-/// The egress port of what goes nowhere.
+/// Egress port of frames without a route.
 pub(super) const NOWHERE: usize = usize::MAX;
 
-/// Turns by egress port.
+/// Sort keys by egress port.
 #[derive(Debug, Default)]
 pub(super) struct Lanes {
-    /// How many turns each port has, as many ports as [`PortSet::insert_counted`] takes.
+    /// Number of keys of each port, padded as [`PortSet::insert_counted`] requires.
     counts: Vec<u8>,
-    /// As many as counts.
+    /// One row per count.
     rows: Vec<[Turn; ROW]>,
     lists: Vec<Vec<Turn>>,
 }
 
-/// The same to add turns to: what is the same for all of them is looked up once.
+/// [`Lanes`] borrowed for appending: common fields are looked up once for all keys.
 pub(super) struct OpenLanes<'a> {
     counts: &'a mut [u8],
     rows: &'a mut [[Turn; ROW]],
@@ -32,7 +32,7 @@ pub(super) struct OpenLanes<'a> {
 }
 
 impl Lanes {
-    /// Makes room for so many ports.
+    /// Grows to at least `ports` ports.
     #[inline]
     pub(super) fn begin(&mut self, ports: usize) {
         if self.counts.len() < ports {
@@ -51,31 +51,31 @@ impl Lanes {
     #[inline]
     pub(super) fn open(&mut self) -> OpenLanes<'_> {
         let Self { counts, rows, lists } = self;
-        // Said once for the compiler, which then looks at one length for each turn.
+        // Lets the compiler check one length for each key.
         let rows = &mut rows[..counts.len()];
         OpenLanes { counts, rows, lists }
     }
 
-    /// Adds all ports with turns to `ports`.
+    /// Adds all ports with keys to `ports`.
     #[inline]
     pub(super) fn tell_ports(&self, ports: &mut PortSet) {
         ports.insert_counted(&self.counts);
     }
 
-    /// The turns of a port.
+    /// The keys of a port.
     #[inline]
     pub(super) fn of(&self, egress: usize) -> &[Turn] {
         let count = usize::from(self.counts[egress]);
         self.rows[egress].get(..count).unwrap_or_else(|| &self.lists[egress])
     }
 
-    /// The same, to be changed.
+    /// The keys of a port, mutable.
     pub(super) fn of_mut(&mut self, egress: usize) -> &mut [Turn] {
         let count = usize::from(self.counts[egress]);
         self.rows[egress].get_mut(..count).unwrap_or(&mut self.lists[egress])
     }
 
-    /// Sorts the turns of a port.
+    /// Sorts the keys of a port.
     #[inline]
     pub(super) fn sort(&mut self, egress: usize) {
         let count = usize::from(self.counts[egress]);
@@ -86,13 +86,13 @@ impl Lanes {
         }
     }
 
-    /// A port has no turns any more.
+    /// Removes the keys of a port.
     #[inline]
     pub(super) fn clear(&mut self, egress: usize) {
         self.counts[egress] = 0;
     }
 
-    /// Keeps the turns of a port for which `keep`, which may change them, holds.
+    /// Removes the keys of a port that `keep`, which may change them, rejects.
     pub(super) fn retain(&mut self, egress: usize, mut keep: impl FnMut(&mut Turn) -> bool) {
         let mut turns = self.of(egress).to_vec();
         turns.retain_mut(|turn| keep(turn));
@@ -103,7 +103,7 @@ impl Lanes {
 }
 
 impl OpenLanes<'_> {
-    /// Puts a turn behind the others of its port, if it goes to one.
+    /// Appends a key to its port, unless that is [`NOWHERE`].
     #[inline(always)]
     pub(super) fn push(&mut self, egress: usize, turn: Turn) {
         let Some(count) = self.counts.get_mut(egress) else {

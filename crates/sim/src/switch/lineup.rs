@@ -1,4 +1,4 @@
-//! What arrives at a switch in a window, by egress port and time.
+//! Frames that arrive at a switch in a window, by egress port and time.
 
 use super::lanes::Lanes;
 pub(super) use super::lanes::NOWHERE;
@@ -9,25 +9,24 @@ use crate::packet::Packet;
 use engine::{Inbox, Message};
 use units::Instant;
 
-/// The arrivals of a window: each frame once, and for each egress port the turns of those that are bound for
-/// it.
+/// The arrivals of a window: each frame once, and for each egress port the sort keys ([`Turn`]) of its
+/// frames.
 #[derive(Debug, Default)]
 pub(super) struct Arrivals {
     origin: Origin,
-    /// The first `count` are those of the window. It never becomes shorter, so that every turn has the place
-    /// of one.
+    /// The first `count` are those of the window. It never shrinks, so that every key has a valid index.
     frames: Vec<Stored>,
     count: usize,
     lanes: Lanes,
-    /// Those of frames for the switch itself: pauses and credits.
+    /// Keys of frames for the switch itself: pauses and credits.
     control: Vec<Turn>,
-    /// Where the frame at each place goes, and all turns, once they are merged.
+    /// Egress port of each frame, and all keys, after a merge.
     egress: Vec<u16>,
     merged: Vec<Turn>,
 }
 
 impl Arrivals {
-    /// Nothing has arrived yet at a switch of so many ports in the window that begins at `start`.
+    /// Starts an empty window at `start` for a switch with `ports` ports.
     #[inline]
     pub(super) fn begin(&mut self, start: Instant, ports: usize) {
         self.origin = Origin::new(start);
@@ -36,7 +35,7 @@ impl Arrivals {
         self.lanes.begin(ports);
     }
 
-    /// Takes in everything that comes by port `ingress` before `end`. Ports come in order.
+    /// Receives all frames on port `ingress` before `end`. Ports are received in ascending order.
     #[inline]
     pub(super) fn take(&mut self, inbox: &mut Inbox<Packet>, ingress: u16, end: Instant) {
         if self.frames.len() < self.count + inbox.len() {
@@ -48,7 +47,7 @@ impl Arrivals {
         });
     }
 
-    /// Makes room for everything in `inbox`.
+    /// Reserves slots for all frames in `inbox`.
     #[cold]
     fn grow(&mut self, inbox: &Inbox<Packet>) {
         let filler = inbox.iter().next().map(|packet| Stored { packet: *packet, ingress: 0 });
@@ -56,8 +55,8 @@ impl Arrivals {
         self.frames.extend(filler.into_iter().cycle().take(count - self.frames.len()));
     }
 
-    /// Finds the way of everything taken in but for what is for the switch itself: `way` tells the egress
-    /// port of a frame, or [`NOWHERE`], and is shown all of them and its place.
+    /// Selects the egress port of every received frame except those for the switch itself. `way` is called
+    /// with the frame, all frames and its index; it returns the egress port or [`NOWHERE`].
     #[inline]
     pub(super) fn direct_all(&mut self, mut way: impl FnMut(&Stored, &[Stored], usize) -> usize) {
         let Self { origin, frames, count, lanes, control, .. } = self;
@@ -73,25 +72,25 @@ impl Arrivals {
         }
     }
 
-    /// Adds all ports that something arrives for to `ports`.
+    /// Adds all ports with arrivals to `ports`.
     #[inline]
     pub(super) fn tell_ports(&self, ports: &mut PortSet) {
         self.lanes.tell_ports(ports);
     }
 
-    /// How many frames were taken in, wherever they go.
+    /// Number of received frames, whatever their egress port.
     #[inline]
     pub(super) const fn count(&self) -> usize {
         self.count
     }
 
-    /// Something arrives for the switch itself.
+    /// Whether frames for the switch itself arrive.
     #[inline]
     pub(super) const fn has_control(&self) -> bool {
         !self.control.is_empty()
     }
 
-    /// Takes in a frame bound for port `egress`, whatever came before.
+    /// Adds a frame for port `egress`, in any order of ingress ports.
     pub(super) fn push(&mut self, stored: Stored, egress: u16) {
         let turn = Turn::new(stored.packet.at(), self.origin, self.count);
         self.lanes.open().push(egress.into(), turn);
@@ -102,23 +101,23 @@ impl Arrivals {
         self.count += 1;
     }
 
-    /// How many frames arrive for port `egress`.
+    /// Number of frames that arrive for port `egress`.
     #[inline]
     pub(super) fn count_for(&self, egress: usize) -> usize {
         self.lanes.of(egress).len()
     }
 
-    /// Something arrives for port `egress`.
+    /// Whether frames arrive for port `egress`.
     pub(super) fn has(&self, egress: usize) -> bool {
         self.count_for(egress) > 0
     }
 
-    /// What arrives for port `egress`, in order of ingress ports unless it was sorted.
+    /// Frames for port `egress`, in order of ingress ports unless they were sorted.
     pub(super) fn iter(&self, egress: usize) -> impl Iterator<Item = &Stored> {
         self.lanes.of(egress).iter().map(|turn| &self.frames[turn.place()])
     }
 
-    /// What arrives for port `egress`, to be changed: what `keep` refuses no longer arrives.
+    /// Removes the frames for port `egress` that `keep`, which may change them, rejects.
     pub(super) fn retain(&mut self, egress: usize, mut keep: impl FnMut(&mut Stored) -> bool) {
         let Self { origin, frames, lanes, .. } = self;
         lanes.retain(egress, |turn| {
@@ -131,33 +130,34 @@ impl Arrivals {
         });
     }
 
-    /// Sorts what arrives for port `egress` when frames have come in any order.
+    /// Sorts the frames for port `egress` if they were added in any order.
     pub(super) fn sort_mixed(&mut self, egress: usize) {
         let Self { origin, frames, lanes, .. } = self;
         lanes.of_mut(egress).sort_by_key(|turn| (turn.at(*origin), frames[turn.place()].ingress));
     }
 
-    /// Sorts what arrives for port `egress`, if ports came in order.
+    /// Sorts the frames for port `egress` if ports were received in order.
     #[inline]
     pub(super) fn sort(&mut self, egress: usize) {
         self.lanes.sort(egress);
     }
 
-    /// What arrives for port `egress`, sorted.
+    /// Frames for port `egress`, sorted.
     #[inline]
     pub(super) fn lineup(&mut self, egress: usize) -> Lineup<'_> {
         let Self { origin, frames, lanes, .. } = self;
         Lineup { origin: *origin, before: origin.before(), turns: lanes.of(egress), frames }
     }
 
-    /// Port `egress` has been served.
+    /// Removes the frames for port `egress`, which has been served.
     #[inline]
     pub(super) fn clear(&mut self, egress: usize) {
         self.lanes.clear(egress);
     }
 
-    /// Takes out what arrives for `ports`, among which are all that anything arrives for, and for the switch
-    /// itself; in order of (time, ingress port), which takes more if frames have come in any order.
+    /// Removes all arrivals, those for the switch itself included, and returns them in order of (time,
+    /// ingress port). `ports` must include every port with arrivals. `is_mixed`: frames were added in any
+    /// order, which takes a slower sort.
     pub(super) fn merge(&mut self, ports: impl Iterator<Item = u16>, is_mixed: bool) -> Merged<'_> {
         let Self { origin, frames, count, lanes, control, egress, merged } = self;
         merged.clone_from(control);
@@ -177,7 +177,7 @@ impl Arrivals {
     }
 }
 
-/// What arrives at a switch, in order of (time, ingress port).
+/// All arrivals of a switch, in order of (time, ingress port).
 pub(super) struct Merged<'a> {
     origin: Origin,
     turns: &'a [Turn],
@@ -186,13 +186,14 @@ pub(super) struct Merged<'a> {
 }
 
 impl Merged<'_> {
-    /// When the next arrives; never after the last.
+    /// Time of the next arrival; never after the last.
     #[inline]
     pub(super) fn next_at(&self) -> Instant {
         self.turns.first().map_or(Instant::NEVER, |turn| turn.at(self.origin))
     }
 
-    /// Takes out the next, with its egress port, which is of no meaning for what is for the switch itself.
+    /// Removes the next frame and returns it with its egress port, which is meaningless for frames for the
+    /// switch itself.
     #[inline]
     pub(super) fn pop(&mut self) -> Option<(&mut Stored, u16)> {
         let (turn, others) = self.turns.split_first()?;
@@ -201,10 +202,10 @@ impl Merged<'_> {
     }
 }
 
-/// What arrives for one egress port, in order of (time, ingress port).
+/// Arrivals for one egress port, in order of (time, ingress port).
 pub(crate) struct Lineup<'a> {
     origin: Origin,
-    /// The same for [`Turn::after`].
+    /// The origin for [`Turn::after`].
     before: Origin,
     turns: &'a [Turn],
     frames: &'a mut [Stored],
@@ -216,19 +217,19 @@ impl Lineup<'_> {
         self.turns.len()
     }
 
-    /// When the frame at `index` arrives; never beyond the last.
+    /// Arrival time of the frame at `index`; never beyond the last.
     #[inline]
     pub(super) fn at(&self, index: usize) -> Instant {
         self.turns.get(index).map_or(Instant::NEVER, |turn| turn.at(self.origin))
     }
 
-    /// The turn that everything comes before that arrives by `now`, a time in the window.
+    /// The sort key that follows those of all arrivals up to `now`, a time in the window.
     #[inline]
     pub(super) const fn after(&self, now: Instant) -> Turn {
         Turn::after(now, self.before)
     }
 
-    /// There is a frame at `index` that comes before `turn`.
+    /// Whether there is a frame at `index` whose key is less than `turn`.
     #[inline]
     pub(super) fn is_before(&self, index: usize, turn: Turn) -> bool {
         self.turns.get(index).is_some_and(|own| *own < turn)
@@ -238,7 +239,7 @@ impl Lineup<'_> {
     pub(super) fn frame(&self, index: usize) -> &Stored {
         let place = self.turns[index].place();
         debug_assert!(place < self.frames.len(), "a turn has the place of a frame");
-        // SAFETY: turns are made with places of frames, see `Arrivals::frames`.
+        // SAFETY: keys are made with indices into the frames, see `Arrivals::frames`.
         unsafe { self.frames.get_unchecked(place) }
     }
 
@@ -247,13 +248,13 @@ impl Lineup<'_> {
         &mut self.frames[self.turns[index].place()]
     }
 
-    /// The same once more.
+    /// Reborrows the same arrivals.
     #[inline]
     pub(super) const fn again(&mut self) -> Lineup<'_> {
         Lineup { origin: self.origin, before: self.before, turns: self.turns, frames: self.frames }
     }
 
-    /// The first `count` of them, which are taken out.
+    /// Splits off the first `count` arrivals.
     #[inline]
     pub(super) fn take_first(&mut self, count: usize) -> Lineup<'_> {
         let (turns, others) = self.turns.split_at(count);

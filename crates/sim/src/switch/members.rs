@@ -1,7 +1,7 @@
-//! The switches of the topology that a switch of the engine is: one, or several that are one chip.
+//! The switches of the topology that a switch of the engine represents: one, or several on one chip.
 //!
-//! A chip has the ports of all its switches, one switch after the other, and one buffer. A frame goes on by
-//! the routes and the load balancer of the switch by whose port it came in.
+//! A chip has the ports of all its switches, one switch after the other, and one buffer. A frame is forwarded
+//! by the routes and the load balancer of the switch whose port received it.
 
 use super::forward::{Balancer, Ways};
 use super::lineup::{Arrivals, NOWHERE};
@@ -13,11 +13,11 @@ use units::NodeId;
 pub(crate) struct Member {
     pub(crate) node: NodeId,
     pub(crate) balancer: Balancer,
-    /// How many of the ports are its own.
+    /// Number of its own ports.
     pub(crate) ports: u16,
 }
 
-/// One switch, or all of a chip in the order of their ports.
+/// One switch, or all switches of a chip in the order of their ports.
 pub(super) struct Members {
     first: Member,
     others: Box<[Member]>,
@@ -25,14 +25,15 @@ pub(super) struct Members {
 
 impl Members {
     /// # Panics
-    /// When there is none.
+    ///
+    /// If `members` is empty.
     pub(super) fn new(members: Vec<Member>) -> Self {
         let mut members = members.into_iter();
         let first = members.next().expect("a switch is a switch of the topology");
         Self { first, others: members.collect() }
     }
 
-    /// Each with its ports.
+    /// Each switch with the range of its ports.
     fn all(&self) -> impl Iterator<Item = (&Member, Range<usize>)> {
         let mut next = 0;
         std::iter::once(&self.first).chain(&self.others).map(move |member| {
@@ -42,12 +43,12 @@ impl Members {
         })
     }
 
-    /// The ports of a switch of the topology; none if it is none of these.
+    /// Ports of a switch of the topology; empty if it is not one of these.
     pub(super) fn ports_of(&self, node: NodeId) -> Range<usize> {
         self.all().find(|(member, _)| member.node == node).map_or(0..0, |(_, ports)| ports)
     }
 
-    /// Finds the way of everything that arrives.
+    /// Selects the egress port of every arrival.
     #[inline]
     pub(super) fn direct(&mut self, arrivals: &mut Arrivals, routes: &Routes, ways: Ways<'_>) {
         if self.others.is_empty() {

@@ -1,11 +1,12 @@
-//! An output-queued switch: a shared buffer, a queue per egress port and priority, and a choice among equal
-//! next hops.
+//! Output-queued switch: a shared buffer, one queue per egress port and priority, and load balancing among
+//! equal-cost next hops.
 //!
-//! Models store-and-forward and cut-through with a fixed pipeline latency (part of the incoming link's
-//! latency here), strict or weighted service of eight priorities, PFC, ECN marking, WRED by colour, dynamic
-//! thresholds and drops; or, on InfiniBand, a buffer of its own for each lane of each link, granted by credits, with queues
-//! at the egress as if any input could reach any output at once. A frame takes its whole size of the buffer
-//! from its arrival, also while most of it is still to come. Leaves out multicast and egress reserves.
+//! Models store-and-forward and cut-through switching with a fixed pipeline latency (included in the latency
+//! of the incoming link), strict or weighted service of eight priorities, PFC, ECN marking, WRED by colour,
+//! dynamic thresholds and drops. On InfiniBand each lane of each link has its own buffer, granted by credits;
+//! queues are at the egress, as if any input could reach any output at once. A frame occupies its whole size
+//! in the buffer from its arrival, even while most of it has not arrived yet. Leaves out multicast and egress
+//! reserves.
 
 pub(crate) mod buffer;
 pub(crate) mod colour;
@@ -62,105 +63,106 @@ use units::{Cycle, Instant, NodeId, Span};
 use watchdog::{Watchdog, WatchdogPlan};
 use wire::Framing;
 
-/// How many inboxes ahead of the one being read memory is asked for.
+/// Distance, in inboxes, of the prefetch from the inbox being read.
 const INBOXES_AHEAD: usize = 4;
-/// Routes that take more are not in a second-level cache of 1 MiB with everything else.
+/// Size above which routes no longer fit into a second-level cache of 1 MiB with the other state.
 const LARGE_ROUTES_BYTES: usize = 256 << 10;
 
-/// What a switch is made of.
+/// Parameters of a switch.
 pub(crate) struct SwitchPlan {
-    /// The switches of the topology that it is.
+    /// The switches of the topology that it represents.
     pub(crate) members: Vec<Member>,
     pub(crate) routes: Arc<Routes>,
-    /// The routes that hold later on, in order of time.
+    /// Later routes, in order of time.
     pub(crate) reroutes: Arc<[Reroute]>,
     pub(crate) ports: Vec<EgressPlan>,
     pub(crate) buffer: BufferPlan,
-    /// When a frame that is sent is taken out of it.
+    /// When a frame leaves the buffer.
     pub(crate) release: Release,
-    /// Part of the pipeline latency that lies inside the buffer.
+    /// Part of the pipeline latency that is inside the buffer.
     pub(crate) inside: Span,
-    /// No frame is longer.
+    /// Length of the longest frame.
     pub(crate) frame_bytes_max: u32,
     pub(crate) pauses: PausePlan,
-    /// From when a pause frame would be taken in as data to its effect.
+    /// Time from when a pause frame would be received as data until it takes effect.
     pub(crate) pause_reaction: Span,
-    /// The PFC watchdog, if there is one.
+    /// The PFC watchdog, if configured.
     pub(crate) watchdog: Option<WatchdogPlan>,
-    /// What colours frames that come in from hosts, if anything does.
+    /// Markers that colour frames received from hosts, if configured.
     pub(crate) markers: Option<Markers>,
-    /// Frames leave before their last bit is in.
+    /// Frames may leave before their last bit has arrived.
     pub(crate) is_cut_through: bool,
-    /// Links are governed by credits: the exact path is taken in every window.
+    /// Links use credits: every window takes the exact path.
     pub(crate) has_credits: bool,
     pub(crate) framing: Framing,
     /// Take the exact path in every window.
     pub(crate) exact_only: bool,
     pub(crate) choice: Choice,
-    /// The load of every port is wanted to choose.
+    /// Load balancing reads the load of every port.
     pub(crate) needs_loads: bool,
 }
 
-/// Windows by the path they took.
+/// Number of windows processed on each path.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct PathCounters {
     pub(crate) fast: u64,
     pub(crate) exact: u64,
 }
 
-/// A switch, or a chip that is several of the topology.
+/// A switch, or a chip that consists of several switches of the topology.
 pub(crate) struct Switch {
     members: Members,
     routes: Arc<Routes>,
     reroutes: Arc<[Reroute]>,
-    /// The first of them that is to come, and when.
+    /// Index and time of the next change of routes.
     next_reroute: usize,
     reroute_at: Instant,
     choice: Choice,
     ports: Vec<EgressPort>,
     buffer: SharedBuffer,
     requests: PauseRequests,
-    /// Pause frames received that have no effect yet, with their ports.
+    /// Received pause frames that have not taken effect yet, with their ports.
     reactions: Delayed<(u16, Packet)>,
-    /// With cut-through and ports of different rates.
+    /// Present with cut-through and ports of different rates.
     incoming: Option<Box<Incoming>>,
     watchdog: Option<Box<Watchdog>>,
-    /// What colours frames; none where colours do not matter.
+    /// Markers that colour frames; `None` where colours have no effect.
     markers: Option<Box<Markers>>,
-    /// On InfiniBand.
+    /// Present on InfiniBand.
     returns: Option<Box<Returns>>,
-    /// Frames being read out, unless they are released as their transmissions start.
+    /// Frames being read out; `None` if frames are released when their transmissions start.
     readouts: Option<Box<Readouts>>,
-    /// What they take of the buffer at the most.
+    /// Upper bound of the buffer that frames being read out occupy.
     reading_max: u64,
-    /// A port is paused or has a pause frame to send; only a window on the exact path changes it.
+    /// A port is paused or has a pause frame to send. Only windows on the exact path change this.
     is_pause_active: bool,
-    /// Routes are prefetched.
+    /// Whether routes are prefetched.
     has_large_routes: bool,
     exact_only: bool,
     paths: PathCounters,
-    /// Frames that came in by each port when no way to their destination was left.
+    /// Frames received on each port while no route to their destination was left.
     stranded: Vec<Dropped>,
-    /// Ports with something waiting or arriving, and those that are paused.
+    /// Ports with queued or arriving frames, and paused ports.
     busy: PortSet,
-    /// Bytes queued at each port when the window began, and sent there since; for adaptive load balancing.
+    /// Bytes queued at each port at the start of the window plus those directed to it since; read by adaptive
+    /// load balancing.
     loads: Vec<u64>,
 }
 
-/// What a switch sorts arrivals into; empty between windows, so all switches of a partition share one.
+/// Buffers for sorting arrivals; empty between windows, so all switches of a partition share one.
 #[derive(Debug, Default)]
 pub(crate) struct Scratch {
     arrivals: Arrivals,
-    /// What the arrivals by each ingress port take of the buffer.
+    /// Buffer space that the arrivals on each ingress port occupy.
     charges: Vec<u64>,
-    /// Ports with something to do, in order.
+    /// Ports with work to do, in ascending order.
     turn: Vec<u16>,
     replay: Replay,
-    /// Of scheduled switches.
+    /// Buffer of scheduled switches.
     pub(crate) scheduled: scheduled::Arrivals,
 }
 
-/// What came in by one port.
+/// Frames received on one port.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Received {
     pub(crate) frames: u64,
@@ -170,7 +172,7 @@ pub(crate) struct Received {
 impl Switch {
     pub(crate) fn new(plan: SwitchPlan) -> Self {
         let ports = plan.ports.len();
-        // Thresholds of pools, and colours, are judged frame by frame.
+        // Thresholds of pools, and colours, require a decision frame by frame.
         let has_colours = plan.markers.is_some() || plan.ports.iter().any(|port| port.wred.is_some());
         let exact_only = plan.exact_only
             || plan.has_credits
@@ -221,40 +223,39 @@ impl Switch {
         &self.ports
     }
 
-    /// The numbers of the ports of a switch of the topology.
+    /// Port numbers of a switch of the topology.
     pub(crate) fn numbers_of(&self, node: NodeId) -> Range<usize> {
         self.members.ports_of(node)
     }
 
-    /// The ports of a switch of the topology.
+    /// Ports of a switch of the topology.
     pub(crate) fn ports_of(&self, node: NodeId) -> &[EgressPort] {
         &self.ports[self.numbers_of(node)]
     }
 
-    /// Frames that came in by each port when no way to their destination was left.
+    /// Frames received on each port while no route to their destination was left.
     pub(crate) fn stranded(&self) -> &[Dropped] {
         &self.stranded
     }
 
-    /// Frames of which the last bit is to come and that wait for it.
+    /// Frames waiting for their last bit to arrive.
     pub(crate) fn incoming_frames(&self) -> u64 {
         self.incoming.as_ref().map_or(0, |incoming| incoming.frames())
     }
 
-    /// The PFC watchdog, if there is one.
+    /// The PFC watchdog, if configured.
     pub(crate) fn watchdog(&self) -> Option<&Watchdog> {
         self.watchdog.as_deref()
     }
 
-    /// Whether the switch wants nothing of `priority` by port `ingress`, or has not granted all of its
-    /// buffer.
+    /// Whether the switch pauses `priority` on port `ingress`, or has not granted all of its buffer.
     pub(crate) fn holds_back(&self, ingress: u16, priority: Priority) -> bool {
         let credits = self.ports[usize::from(ingress)].credits();
         credits.is_some_and(|credits| credits.holds_any(priority))
             || self.buffer.is_pausing(ingress, priority)
     }
 
-    /// What is wrong with the accounts of its pools, if anything is.
+    /// Describes an inconsistency in the accounts of the pools, if there is one.
     pub(crate) fn fault(&self) -> Option<String> {
         self.buffer.pools().and_then(Pools::fault)
     }
@@ -278,7 +279,7 @@ impl Switch {
         self.process_part(window, inboxes, scratch, context)
     }
 
-    /// A window in which, or before which, routes change: each part of it by the routes of its time.
+    /// Processes a window during or before which routes change: splits it at each change.
     #[cold]
     fn process_across<R>(
         &mut self,
@@ -299,7 +300,7 @@ impl Switch {
         self.process_part(part, inboxes, scratch, context)
     }
 
-    /// Takes on the routes that hold at `now`.
+    /// Applies the routes valid at `now`.
     fn take_routes(&mut self, now: Instant) {
         while let Some(reroute) = self.reroutes.get(self.next_reroute).filter(|reroute| reroute.at <= now) {
             self.routes = Arc::clone(&reroute.routes);
@@ -341,8 +342,8 @@ impl Switch {
         inboxes.iter().take(INBOXES_AHEAD).for_each(|inbox| inbox.prefetch_first(FRAMES_AHEAD));
     }
 
-    /// With cut-through, has frames wait whose last bits are to come. Returns what arrives takes of the
-    /// buffer, if that was to be found out.
+    /// With cut-through, defers frames whose last bits have not arrived. Returns the buffer space that the
+    /// arrivals occupy, if it was computed.
     #[inline]
     fn settle(&mut self, end: Instant, arrivals: &mut Arrivals) -> Option<u64> {
         let incoming = self.incoming.as_mut()?;
@@ -353,8 +354,8 @@ impl Switch {
         Some(charge)
     }
 
-    /// No threshold is within reach in this window, in which so many bytes of the buffer are filled, if that
-    /// is known, and no pause is in play, so the ports are independent.
+    /// Whether ports are independent in this window: no threshold can be reached with `arriving` more bytes
+    /// in the buffer, if known, and no pause is active.
     #[inline]
     fn is_calm(&self, start: Instant, arriving: Option<u64>, scratch: &mut Scratch) -> bool {
         !self.exact_only
@@ -364,8 +365,8 @@ impl Switch {
             && self.is_far(start, arriving, scratch)
     }
 
-    /// No threshold is within reach from `start` on. What arrives, and what is being read out, is added up
-    /// only where it decides.
+    /// Whether no threshold can be reached from `start` on. Sums up arrivals and frames being read out only
+    /// if an upper bound does not suffice.
     #[inline]
     fn is_far(&self, start: Instant, arriving: Option<u64>, scratch: &mut Scratch) -> bool {
         let most = || scratch.arrivals.count() as u64 * self.buffer.charge(Packet::FRAME_BYTES_MAX);
@@ -381,7 +382,7 @@ impl Switch {
         self.buffer.is_far_from_thresholds(held) || self.is_far_port_by_port(start, held, scratch)
     }
 
-    /// Frames that are being read out at `now`: egress port, ingress port, what they take of the buffer.
+    /// Frames being read out at `now`: egress port, ingress port, occupied buffer space.
     fn being_read(&self, now: Instant) -> impl Iterator<Item = (usize, usize, u64)> {
         let ports = self.ports.iter().enumerate().filter(|_| self.readouts.is_some());
         let read = move |(egress, port): (usize, &EgressPort)| Some((egress, port.being_read(now)?.0));
@@ -391,8 +392,9 @@ impl Switch {
         })
     }
 
-    /// The closer look, for switches that are well filled as a whole: no group of a port with arrivals and no
-    /// queue they are bound for reaches its threshold. Others only lose frames in this window.
+    /// Detailed check for switches whose buffer is well filled in total: no group of a port with arrivals and
+    /// no queue that receives frames reaches its threshold. Other groups and queues only shrink in this
+    /// window.
     fn is_far_port_by_port(&self, start: Instant, held: u64, scratch: &mut Scratch) -> bool {
         let Some(limits) = self.buffer.limits_with(held) else { return false };
         let charge = |stored: &Stored| self.buffer.charge(stored.packet.frame_bytes());
@@ -417,8 +419,8 @@ impl Switch {
         ingress.all(|(port, charge)| *charge == 0 || self.buffer.held_from(port) + *charge <= limits.group)
     }
 
-    /// Takes in what arrives by each port in `window`, port by port; where choices are made in that order,
-    /// window by window if it is several.
+    /// Receives the arrivals of `window`, port by port. If load balancing draws per packet, and the window
+    /// consists of several, receives them window by window.
     #[inline]
     fn take_arrivals(
         &self,
@@ -434,7 +436,7 @@ impl Switch {
         take_before(window.end, arrivals, is_large, inboxes);
     }
 
-    /// Finds the way of everything that arrives.
+    /// Selects the egress port of every arrival.
     #[inline]
     fn direct(&mut self, arrivals: &mut Arrivals) {
         let ways = Ways {
@@ -446,7 +448,7 @@ impl Switch {
         arrivals.tell_ports(&mut self.busy);
     }
 
-    /// The fast path: every port by itself. Returns when the first of them sends next.
+    /// The fast path: serves each port independently. Returns the earliest next transmission.
     #[inline]
     fn serve_ports<R>(
         &mut self,
@@ -476,7 +478,7 @@ impl Switch {
         next
     }
 
-    /// Asks for what the ports that follow the first of `turn` need, the nearest first.
+    /// Prefetches the state of the ports that follow the first of `turn`, the nearest first.
     #[inline]
     fn prefetch_ports<R>(&self, turn: &[u16], arrivals: &Arrivals, context: &Context<Packet, R>) {
         let port = |ahead: usize| turn.get(ahead).map(|&index| &self.ports[usize::from(index)]);
@@ -491,7 +493,7 @@ impl Switch {
         }
     }
 
-    /// The exact path: everything in strict order of time. Returns when something is due next.
+    /// The exact path: processes everything in strict order of time. Returns the time of the next event.
     #[inline(never)]
     fn replay<R>(
         &mut self,
@@ -534,7 +536,7 @@ impl Switch {
         next.min(free).min(read).min(self.next_look())
     }
 
-    /// When the watchdog looks at a queue again. With nothing paused it has none to look at.
+    /// When the watchdog next checks a queue; never if nothing is paused.
     fn next_look(&mut self) -> Instant {
         let Some(watchdog) = &mut self.watchdog else { return Instant::NEVER };
         if !self.is_pause_active {
@@ -544,7 +546,7 @@ impl Switch {
     }
 }
 
-/// Takes in what arrives by each port before `end`, port by port.
+/// Receives the arrivals on each port before `end`, port by port.
 #[inline]
 fn take_before(end: Instant, arrivals: &mut Arrivals, is_large: bool, inboxes: &mut [Inbox<Packet>]) {
     if is_large {
@@ -563,24 +565,24 @@ fn take_before(end: Instant, arrivals: &mut Arrivals, is_large: bool, inboxes: &
     }
 }
 
-/// What everything that arrives for any of so many ports takes of `buffer`.
+/// Buffer space that all arrivals for the first `ports` egress ports occupy.
 fn charge_of(arrivals: &Arrivals, buffer: &SharedBuffer, ports: usize) -> u64 {
     let stored = (0..ports).flat_map(|egress| arrivals.iter(egress));
     stored.map(|stored| buffer.charge(stored.packet.frame_bytes())).sum()
 }
 
 impl Switch {
-    /// The deepest of its egress queues [bytes].
+    /// The deepest egress queue [bytes].
     pub(crate) fn deepest_queue(&self) -> u64 {
         self.ports.iter().map(EgressPort::queued_bytes).max().unwrap_or(0)
     }
 
-    /// What waits in its shared buffer [bytes]: what is the first to differ where queues grow or shrink.
+    /// Bytes stored in the shared buffer: the first state to differ when queues grow or shrink.
     pub(crate) fn stored_bytes(&self) -> u64 {
         self.buffer.shared_used()
     }
 
-    /// See [`Cycle`]. A choice made anew for each packet does not repeat.
+    /// See [`Cycle`]. Load balancing with a draw per packet never repeats.
     pub(crate) fn visit(&mut self, cycle: &mut Cycle) {
         self.take_routes(cycle.now());
         cycle.stop_before(self.reroute_at);

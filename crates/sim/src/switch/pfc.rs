@@ -1,9 +1,9 @@
-//! Priority flow control at the asking side: pause frames sent, renewed and ended.
+//! Requester of priority flow control: sends, renews and ends pause frames.
 //!
-//! A group that asks for a pause sends a frame with the configured quanta at once, again each time half of
+//! A group that requests a pause sends a frame with the configured quanta at once, again each time half of
 //! them have passed, and one with zero quanta (XON) when it has room again (IEEE 802.1Q-2022, clause 36). A
-//! switch without XON sends nothing then: the pause ends with the time of its last frame. A pause frame is
-//! ready to be sent the response time of the switch after that.
+//! switch without XON then sends nothing: the pause ends when the time of its last frame is over. A pause
+//! frame is ready for transmission after the response time of the switch.
 
 use super::buffer::SharedBuffer;
 use super::queue::EgressPort;
@@ -13,18 +13,18 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use units::{Cycle, Instant, Rate, Span};
 
-/// Pause frames of a switch.
+/// Parameters of pause frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PausePlan {
-    /// Pause time asked for [quanta].
+    /// Requested pause time [quanta].
     pub(crate) quanta: u16,
-    /// From a threshold to its pause frame.
+    /// Time from crossing a threshold to its pause frame.
     pub(crate) response: Span,
     /// A frame with zero quanta ends a pause; without it the pause ends when its time is over.
     pub(crate) sends_xon: bool,
 }
 
-/// The pauses a switch has asked for.
+/// The pauses that a switch has requested.
 #[derive(Debug)]
 pub(super) struct PauseRequests {
     quanta: u16,
@@ -33,10 +33,10 @@ pub(super) struct PauseRequests {
     responses: Delayed<(u16, Packet)>,
     /// Rate of each port.
     rates: Vec<Rate>,
-    /// When pauses are renewed, as (time, port, priority). An entry holds only while `due` says the same.
+    /// Renewals as (time, port, priority). An entry is valid only if its time equals that in `due`.
     renewals: BinaryHeap<Reverse<(Instant, u16, Priority)>>,
-    /// When the pause of each priority of each port is renewed; never unless it is asked for. Empty until the
-    /// first is.
+    /// When the pause of each priority of each port is renewed; never unless it is requested. Empty until the
+    /// first request.
     due: Vec<[Instant; Priority::COUNT]>,
 }
 
@@ -47,7 +47,8 @@ impl PauseRequests {
         Self { quanta, sends_xon, responses, rates, renewals: BinaryHeap::new(), due: Vec::new() }
     }
 
-    /// Asks for a pause if the group of an arrival needs one that it has not asked for; true if it did.
+    /// Requests a pause if the group of an arrival needs one and has not requested it; returns whether it
+    /// did.
     pub(super) fn note_arrival(
         &mut self,
         buffer: &SharedBuffer,
@@ -59,7 +60,7 @@ impl PauseRequests {
         buffer.is_pausing(port, priority) && self.ask_once(port, priority, now, ports)
     }
 
-    /// Asks for a pause that was not asked for; true if it was not.
+    /// Requests a pause if it is not requested yet; returns whether it did.
     pub(super) fn ask_once(
         &mut self,
         port: u16,
@@ -97,7 +98,7 @@ impl PauseRequests {
         self.due[usize::from(port)][priority.index()] = at;
     }
 
-    /// Ends a pause, or lets its time run out.
+    /// Ends a pause by XON, or by not renewing it.
     pub(super) fn end(&mut self, port: u16, priority: Priority, now: Instant, ports: &mut [EgressPort]) {
         self.set_due(port, priority, Instant::NEVER);
         if self.sends_xon {
@@ -105,7 +106,7 @@ impl PauseRequests {
         }
     }
 
-    /// Pause frames are not ready yet.
+    /// Whether there are pause frames that are not ready yet.
     pub(super) fn is_responding(&self) -> bool {
         self.responses.next_due() != Instant::NEVER
     }
@@ -115,7 +116,7 @@ impl PauseRequests {
         self.responses.next_due().min(self.next_renewal())
     }
 
-    /// When the next pause is renewed. Pauses that have ended are forgotten.
+    /// When the next pause is renewed. Discards pauses that have ended.
     fn next_renewal(&mut self) -> Instant {
         while let Some(&Reverse((at, port, priority))) = self.renewals.peek() {
             if self.due(port, priority) == at {
@@ -135,7 +136,7 @@ impl PauseRequests {
         });
         cycle.same(due.len() as u64);
         due.iter_mut().flatten().for_each(|time| cycle.time(time));
-        // What has ended is forgotten first: it would count as something that is still to come.
+        // Remove the entries of ended pauses first: they would count as future events.
         renewals.clear();
         for (port, priorities) in (0..).zip(&*due) {
             let asked = priorities.iter().enumerate().filter(|(_, at)| **at != Instant::NEVER);
@@ -143,7 +144,7 @@ impl PauseRequests {
         }
     }
 
-    /// Does what is due at `now`; returns its port.
+    /// Processes the event that is due at `now`; returns its port.
     pub(super) fn act(&mut self, now: Instant, ports: &mut [EgressPort]) -> u16 {
         if let Some((port, pause)) = self.responses.pop_due(now) {
             ports[usize::from(port)].send_pause(pause);
@@ -174,7 +175,7 @@ mod tests {
         PauseRequests::new(plan, vec![Rate::from_gbps(400); 2])
     }
 
-    /// A buffer whose groups ask for a pause above 100 bytes, and two ports that ask for 1,000 quanta.
+    /// A buffer whose groups request a pause above 100 bytes, and two ports that request 1,000 quanta.
     fn set_up() -> (SharedBuffer, PauseRequests, [EgressPort; 2]) {
         let lossless = LosslessPlan {
             priorities: LOSSLESS.bit(),
@@ -220,7 +221,7 @@ mod tests {
         requests.note_arrival(&buffer, 1, LOSSLESS, Instant(20), &mut ports);
         requests.end(1, LOSSLESS, Instant(30), &mut ports);
         assert_eq!(requests.next_due(), Instant::NEVER);
-        // The group may ask anew while the peer still pauses.
+        // The group may request a pause again while the peer is still paused.
         assert!(requests.ask_once(1, LOSSLESS, Instant(40), &mut ports));
         assert_eq!(waiting_pauses(&ports[1]), [(3, 1_000), (3, 1_000)]);
     }
@@ -232,7 +233,7 @@ mod tests {
         buffer.admit(1, LOSSLESS, 200, 0);
         requests.note_arrival(&buffer, 1, LOSSLESS, Instant(20), &mut ports);
         assert!(waiting_pauses(&ports[1]).is_empty() && requests.is_responding());
-        // It is renewed by the time of the crossing, and the second frame is late by the same time.
+        // Renewal counts from the crossing, and the second frame is delayed by the same response time.
         assert_eq!((requests.next_due(), requests.act(Instant(640_020), &mut ports)), (Instant(640_020), 1));
         assert_eq!((requests.next_due(), requests.act(Instant(700_020), &mut ports)), (Instant(700_020), 1));
         assert_eq!(waiting_pauses(&ports[1]), [(3, 1_000)]);
@@ -265,7 +266,7 @@ mod tests {
         cycle.compare(Instant(640_000));
         requests.visit(&mut cycle);
         assert!(cycle.room() > 0);
-        // Moved on by three more periods it is renewed that much later.
+        // Advanced by three more periods, it is renewed that much later.
         assert_eq!(cycle.advance(3), Instant(4 * 640_000));
         requests.visit(&mut cycle);
         assert_eq!(requests.next_renewal(), Instant(5 * 640_000));

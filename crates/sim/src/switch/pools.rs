@@ -1,18 +1,16 @@
-//! The pools of a packet buffer as chips divide it: who holds how much of which, and what that means for the
-//! next frame.
+//! Pools of a packet buffer, as chips divide it: occupancy accounts and admission of frames.
 //!
 //! A frame is accounted twice. At its ingress it counts for its priority group, one (ingress port, priority):
-//! first of the group's reserve, then of what its pool shares, up to the group's limit, which is fixed or a
-//! part of what is free; a lossless group that would exceed either asks for a pause, and its frames go to its
-//! headroom from then on, which may be a part of one that the groups of the pool share. At its egress it
-//! counts for its queue, which has a reserve, a limit and a pool in the same way. A frame that finds no room
-//! is dropped. Where a pool has an XOFF threshold of its own, or is to pause all when it has no room, every
-//! lossless group of it that holds something of the shared part asks for a pause, until the pool is below
-//! the threshold again or the group holds no more than its reserve.
+//! first for the group's reserve, then for the shared part of its pool, up to the group's limit, which is
+//! fixed or a fraction of the free part. A lossless group that would exceed either requests a pause; from
+//! then on its frames use its headroom, which may be part of a headroom shared by the groups of the pool. At
+//! its egress the frame counts for its queue, which has a reserve, a limit and a pool in the same manner. A
+//! frame that does not fit is dropped. If a pool has its own XOFF threshold, or pauses all groups when it is
+//! full, every lossless group of it that occupies some of the shared part requests a pause, until the pool is
+//! below the threshold again or the group is within its reserve.
 //!
-//! A chip of several switches has one of these. All of it happens on the exact path. Leaves out limits by
-//! colour, cells beyond whole ones for each frame, multicast, and limits that differ from port to
-//! port.
+//! A chip of several switches has one set of pools. Pools always use the exact path. Leaves out limits by
+//! colour, cells other than whole ones for each frame, multicast, and limits that differ between ports.
 
 use super::buffer::{Admission, DropCause, Ratio, Xoff};
 use super::queue::Held;
@@ -21,57 +19,57 @@ use crate::packet::Priority;
 use std::collections::VecDeque;
 use units::Cycle;
 
-/// What each group or queue of a pool may hold.
+/// Limits of each group or queue of a pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Profile {
-    /// Reserved for each [bytes].
+    /// Reserve of each [bytes].
     pub(crate) reserved_bytes: u64,
-    /// Of what the pool shares.
+    /// Limit in the shared part of the pool.
     pub(crate) limit: Option<Xoff>,
 }
 
-/// When all groups of a pool ask for a pause.
+/// Condition under which all groups of a pool request a pause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PoolXoff {
-    /// Above this [bytes of the shared part]; none for once there is no room.
+    /// Occupancy of the shared part above which they do [bytes]; `None`: when the pool is full.
     pub(crate) xoff_bytes: Option<u64>,
-    /// Until that much less is held.
+    /// They stop when the occupancy is lower by this much [bytes].
     pub(crate) offset_bytes: u64,
-    /// Groups of ports to hosts ask whatever they hold.
+    /// Groups of ports to hosts request a pause whatever their occupancy.
     pub(crate) pauses_hosts: bool,
 }
 
-/// A pool of one side.
+/// An ingress or egress pool.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PoolPlan {
-    /// Bit `p` is set for a priority `p` whose groups or queues are in it.
+    /// Bit `p` is set if the groups or queues of priority `p` belong to it.
     pub(crate) priorities: u8,
-    /// Headroom of groups that is a part of it included.
+    /// Size, including the headroom of groups if that is part of the pool.
     pub(crate) size_bytes: u64,
-    /// Of lossy groups, or of queues, of each priority.
+    /// Profiles of lossy groups, or of queues, of each priority.
     pub(crate) profiles: [Profile; Priority::COUNT],
 }
 
 impl PoolPlan {
-    /// What is reserved at a port for the groups or queues of some of its priorities [bytes].
+    /// Reserves of a port for the groups or queues of the given priorities of the pool [bytes].
     fn reserved_bytes(&self, priorities: u8) -> u64 {
         let has = |priority: &usize| self.priorities & priorities & 1 << priority != 0;
         (0..Priority::COUNT).filter(has).map(|priority| self.profiles[priority].reserved_bytes).sum()
     }
 }
 
-/// A pool of groups.
+/// A pool of priority groups.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct IngressPlan {
     pub(crate) pool: PoolPlan,
-    /// What its groups share [bytes]; none if each has its own.
+    /// Headroom shared by its groups [bytes]; `None` if each has its own.
     pub(crate) headroom_bytes: Option<u64>,
-    /// Headroom is a part of the pool's size.
+    /// Whether headroom is part of the pool's size.
     pub(crate) headroom_in_size: bool,
     pub(crate) xoff: Option<PoolXoff>,
 }
 
-/// Lossless groups of every pool.
+/// Parameters of the lossless groups of every pool.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct LosslessProfile {
     /// Bit `p` is set for a lossless priority `p`.
@@ -82,19 +80,19 @@ pub(crate) struct LosslessProfile {
     pub(crate) headroom_bytes: Vec<u64>,
 }
 
-/// How a buffer is divided.
+/// Division of a buffer into pools.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PoolsPlan {
     pub(crate) size_bytes: u64,
     pub(crate) ingress: Vec<IngressPlan>,
     pub(crate) egress: Vec<PoolPlan>,
     pub(crate) lossless: LosslessProfile,
-    /// Which ports lead to hosts.
+    /// Whether each port leads to a host.
     pub(crate) to_host: Vec<bool>,
 }
 
 impl PoolsPlan {
-    /// What `pool` keeps of its size for its groups [bytes].
+    /// Part of the size of `pool` reserved for its groups [bytes].
     pub(crate) fn ingress_reserves(&self, pool: &IngressPlan) -> u64 {
         let lossless = pool.pool.priorities & self.lossless.priorities;
         let of_lossless = u64::from(lossless.count_ones()) * self.lossless.profile.reserved_bytes;
@@ -103,17 +101,17 @@ impl PoolsPlan {
         each * self.to_host.len() as u64 + headroom
     }
 
-    /// What `pool` keeps of its size for its queues [bytes].
+    /// Part of the size of `pool` reserved for its queues [bytes].
     pub(crate) fn egress_reserves(&self, pool: &PoolPlan) -> u64 {
         pool.reserved_bytes(u8::MAX) * self.to_host.len() as u64
     }
 
-    /// What `pool` and its headroom take of the buffer [bytes].
+    /// Part of the buffer that `pool` and its headroom take [bytes].
     pub(crate) fn taken(&self, pool: &IngressPlan) -> u64 {
         pool.pool.size_bytes + if pool.headroom_in_size { 0 } else { self.headroom(pool) }
     }
 
-    /// Headroom of `pool`: what its groups share, or what they have in all [bytes].
+    /// Headroom of `pool`: shared by its groups, or the sum of theirs [bytes].
     pub(crate) fn headroom(&self, pool: &IngressPlan) -> u64 {
         let priorities = (pool.pool.priorities & self.lossless.priorities).count_ones();
         let all = self.lossless.headroom_bytes.iter().sum::<u64>() * u64::from(priorities);
@@ -121,10 +119,10 @@ impl PoolsPlan {
     }
 }
 
-/// What the accounts of one side hold of one pool.
+/// Account of one pool, on one side.
 #[derive(Clone, Debug)]
 struct Pool {
-    /// What is no reserve.
+    /// Size without reserves.
     shared_size: u64,
     shared_used: u64,
     profiles: [Profile; Priority::COUNT],
@@ -136,12 +134,12 @@ impl Pool {
         Self { shared_size, shared_used: 0, profiles: plan.profiles }
     }
 
-    /// What each group or queue of a priority may hold.
+    /// Limits of each group or queue of a priority.
     const fn profile(&self, priority: Priority) -> Profile {
         self.profiles[priority.index()]
     }
 
-    /// Whether an account of that profile that holds `used` may hold `charge` more.
+    /// Whether an account with this profile and occupancy `used` may store `charge` more.
     fn admits(&self, profile: Profile, used: u64, charge: u64) -> bool {
         let (before, after) = (shared(profile, used), shared(profile, used + charge));
         let free = self.shared_size - self.shared_used;
@@ -149,13 +147,13 @@ impl Pool {
             || (after - before <= free && profile.limit.is_none_or(|limit| after <= threshold(limit, free)))
     }
 
-    /// An account of that profile holds `after` in place of `before`.
+    /// Changes the occupancy of an account with this profile from `before` to `after`.
     const fn change(&mut self, profile: Profile, before: u64, after: u64) {
         self.shared_used = self.shared_used + shared(profile, after) - shared(profile, before);
     }
 }
 
-/// What an account that holds `used` has of the shared part.
+/// Part of an occupancy of `used` that is in the shared part.
 const fn shared(profile: Profile, used: u64) -> u64 {
     used.saturating_sub(profile.reserved_bytes)
 }
@@ -167,7 +165,7 @@ const fn threshold(limit: Xoff, free: u64) -> u64 {
     }
 }
 
-/// A pool of groups.
+/// A pool of priority groups.
 #[derive(Clone, Debug)]
 struct IngressPool {
     priorities: u8,
@@ -175,50 +173,50 @@ struct IngressPool {
     headroom_size: u64,
     headroom_used: u64,
     xoff: Option<PoolXoff>,
-    /// What is being read out of its groups, at most of the shared part.
+    /// Upper bound of the shared part that is being read out of its groups.
     reading: u64,
-    /// The groups hold more than the pool's XOFF threshold, or have and not fallen below since.
+    /// The groups have exceeded the pool's XOFF threshold and have not fallen below it since.
     is_over: bool,
 }
 
 impl IngressPool {
-    /// What its groups may hold of the shared part before all of them ask for a pause.
+    /// Occupancy of the shared part above which all groups request a pause.
     fn xoff_bytes(&self, xoff: PoolXoff) -> u64 {
         xoff.xoff_bytes.unwrap_or(self.pool.shared_size)
     }
 
-    /// They hold more than the threshold, or there is no room for `more` beside what they hold.
+    /// Whether the groups exceed the threshold, or `more` does not fit in addition.
     fn is_crossed(&self, more: u64) -> bool {
         let used = self.pool.shared_used;
         let has_no_room = used > 0 && used + more > self.pool.shared_size;
         self.xoff.is_some_and(|xoff| used > self.xoff_bytes(xoff) || has_no_room)
     }
 
-    /// They do not hold more than the threshold with `more`.
+    /// Whether the groups do not exceed the threshold with `more`.
     fn stays_below(&self, more: u64) -> bool {
         let used = self.pool.shared_used + more;
         self.xoff.is_none_or(|xoff| used <= self.xoff_bytes(xoff).min(self.pool.shared_size))
     }
 
-    /// They hold so little that the pauses of all may end.
+    /// Whether the occupancy is low enough to end the pauses of all groups.
     fn is_low(&self) -> bool {
         let low = |xoff: PoolXoff| self.xoff_bytes(xoff).saturating_sub(xoff.offset_bytes);
         self.xoff.is_none_or(|xoff| self.pool.shared_used <= low(xoff))
     }
 }
 
-/// What a priority group holds.
+/// Occupancy of a priority group.
 #[derive(Clone, Copy, Debug, Default)]
 struct Group {
     /// Outside its headroom.
     used: u64,
     headroom_used: u64,
-    /// What of both is being read out.
+    /// Part of both that is being read out.
     reading: u64,
     is_pausing: bool,
 }
 
-/// A group asks for a pause, or no longer does.
+/// A group starts (`asks`) or stops requesting a pause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct PauseChange {
     pub(super) ingress: u16,
@@ -226,13 +224,13 @@ pub(super) struct PauseChange {
     pub(super) asks: bool,
 }
 
-/// A frame on its way through the switch.
+/// Accounting data of a frame in the switch.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Passage {
     pub(super) ingress: u16,
     pub(super) egress: u16,
     pub(super) priority: Priority,
-    /// What it takes of the buffer, in whole cells.
+    /// Buffer space that it occupies, in whole cells.
     pub(super) charge: u64,
 }
 
@@ -242,14 +240,14 @@ impl Passage {
     }
 }
 
-/// Occupancy of a buffer in pools.
+/// Occupancy of a buffer divided into pools.
 #[derive(Clone, Debug)]
 pub(crate) struct Pools {
     size: u64,
     stored: u64,
     ingress: Vec<IngressPool>,
     egress: Vec<Pool>,
-    /// The pools of each priority.
+    /// Index of the pool of each priority.
     pool_of_groups: [Option<usize>; Priority::COUNT],
     pool_of_queues: [Option<usize>; Priority::COUNT],
     lossless: LosslessProfile,
@@ -301,7 +299,7 @@ impl Pools {
         self.lossless.priorities & priority.bit() != 0
     }
 
-    /// What each group of a priority of `pool` may hold.
+    /// Limits of each group of a priority of `pool`.
     fn profile(&self, pool: usize, priority: Priority) -> Profile {
         if self.is_lossless(priority) {
             self.lossless.profile
@@ -310,22 +308,22 @@ impl Pools {
         }
     }
 
-    /// What is stored in all [bytes].
+    /// Total stored [bytes].
     pub(super) const fn stored(&self) -> u64 {
         self.stored
     }
 
-    /// Whether a group asks for a pause now.
+    /// Whether a group requests a pause now.
     pub(super) fn is_pausing(&self, ingress: u16, priority: Priority) -> bool {
         self.pausing > 0 && self.groups[self.index(ingress, priority)].is_pausing
     }
 
-    /// Takes out the first group that asks for a pause or no longer does and of which nobody was told.
+    /// Removes the oldest change of a pause request that has not been processed.
     pub(super) fn next_change(&mut self) -> Option<PauseChange> {
         self.changes.pop_front()
     }
 
-    /// Whether any group asks for a pause.
+    /// Whether any group requests a pause.
     pub(super) const fn any_pausing(&self) -> bool {
         self.pausing > 0
     }
@@ -349,13 +347,13 @@ impl Pools {
         fits
     }
 
-    /// Whether an egress queue may hold `charge` more.
+    /// Whether an egress queue may store `charge` more.
     fn fits_queue(&self, priority: Priority, queue: usize, charge: u64) -> bool {
         let pool = self.pool_of_queues[priority.index()].map(|pool| &self.egress[pool]);
         pool.is_none_or(|pool| pool.admits(pool.profile(priority), self.queues[queue], charge))
     }
 
-    /// An egress queue holds `charge` more.
+    /// Adds `charge` to an egress queue.
     fn store_in_queue(&mut self, priority: Priority, queue: usize, charge: u64) {
         let before = self.queues[queue];
         self.queues[queue] += charge;
@@ -366,7 +364,7 @@ impl Pools {
         self.stored += charge;
     }
 
-    /// Judges an arriving frame and stores it if it may stay.
+    /// Decides on an arriving frame and stores it if admitted.
     pub(super) fn admit(&mut self, frame: Passage) -> Admission {
         let Passage { ingress, egress, priority, charge } = frame;
         let queue = self.index(egress, priority);
@@ -420,8 +418,8 @@ impl Pools {
             own.headroom_used += charge;
             self.groups[index].headroom_used += charge;
         }
-        // Even a lost frame asks for the pause that should have come earlier. A group that holds nothing asks
-        // for none: no frame would ever leave it and end the pause.
+        // Even a lost frame requests the pause that should have been requested earlier. An empty group
+        // requests none: no frame would ever leave it and end the pause.
         let Group { used, headroom_used, .. } = self.groups[index];
         if used + headroom_used > 0 {
             self.ask(ingress, priority);
@@ -439,7 +437,7 @@ impl Pools {
         self.look_at_pool(index, 0);
     }
 
-    /// Has the groups of a pool ask for a pause if it has come to be over its threshold, or has no room for
+    /// Lets the groups of a pool request a pause if the pool now exceeds its threshold, or has no room for
     /// `more`.
     fn look_at_pool(&mut self, pool: usize, more: u64) {
         let own = &mut self.ingress[pool];
@@ -449,7 +447,7 @@ impl Pools {
         }
     }
 
-    /// A pool has come to be over its threshold: its groups ask for a pause.
+    /// Lets the groups of a pool that exceeds its threshold request a pause.
     #[cold]
     fn pause_pool(&mut self, pool: usize) {
         let pauses_hosts = self.ingress[pool].xoff.is_some_and(|xoff| xoff.pauses_hosts);
@@ -477,7 +475,7 @@ impl Pools {
         }
     }
 
-    /// The transmission of a frame starts; the accounts include it.
+    /// Starts the transmission of a frame; the accounts include it.
     pub(super) fn begin_readout(&mut self, frame: Passage) {
         let Passage { ingress, priority, charge, .. } = frame;
         let index = self.index(ingress, priority);
@@ -487,7 +485,7 @@ impl Pools {
         }
     }
 
-    /// Removes a part of a frame in transmission.
+    /// Removes part of a frame in transmission.
     pub(super) fn read_out(&mut self, frame: Passage) {
         let Passage { ingress, priority, charge, .. } = frame;
         let index = self.index(ingress, priority);
@@ -509,7 +507,7 @@ impl Pools {
                 Surplus { bytes: own.pool.shared_used.saturating_sub(low), reading: own.reading }
             }
         };
-        // Thresholds move with every departure: found out again with each of them.
+        // Thresholds move with every departure: recomputed with each of them.
         PauseEnd { surplus: [self.surplus_of(own, ingress, priority), of_pool], again_at_free: 0 }
     }
 
@@ -526,12 +524,12 @@ impl Pools {
         let free = (own.pool.shared_size - own.pool.shared_used).saturating_add(own.reading);
         let xoff_bytes = profile.limit.map_or(u64::MAX, |limit| threshold(limit, free));
         let low = if own.is_over { 0 } else { xoff_bytes.saturating_sub(self.lossless.xon_offset_bytes) };
-        // What leaves is taken out of the headroom first.
+        // Departures are taken out of the headroom first.
         let surplus = used.saturating_sub(profile.reserved_bytes.saturating_add(low));
         Surplus { bytes: headroom_used + surplus, reading }
     }
 
-    /// Takes out a frame whose transmission starts, or that is lost in its queue.
+    /// Removes a frame whose transmission starts, or that is lost in its queue.
     pub(super) fn release(&mut self, frame: Passage) {
         let Passage { ingress, egress, priority, charge } = frame;
         self.stored -= charge;
@@ -562,7 +560,7 @@ impl Pools {
         }
     }
 
-    /// Ends the pause of a group that asks for one and need not any more.
+    /// Ends the pause of a group if it is no longer needed.
     pub(super) fn end_pause(&mut self, ingress: u16, priority: Priority) {
         let index = self.index(ingress, priority);
         let group = self.groups[index];
@@ -583,8 +581,9 @@ impl Pools {
         }
     }
 
-    /// What is wrong with the accounts, if anything is: the bytes of each pool are those of its owners and no
-    /// more than its size, and both sides hold what is stored.
+    /// Describes an inconsistency of the accounts, if there is one. The bytes of each pool must be the sum of
+    /// those of its groups or queues and at most its size, and the sum of both sides must equal the stored
+    /// bytes.
     pub(crate) fn fault(&self) -> Option<String> {
         let ports = self.to_host.len();
         let priority_of = |index: usize| Priority((index / ports) as u8);
@@ -665,8 +664,8 @@ mod tests {
     const PORTS: usize = 3;
     const HALF: Xoff = Xoff::Dynamic(Ratio { numerator: 1, denominator: 2 });
 
-    /// Ports 0 and 1 lead to hosts. Pools of 1,000 bytes on both sides, in which each lossless group has 10 of
-    /// its own and each queue none, and 300 of headroom that the groups share.
+    /// Ports 0 and 1 lead to hosts. Pools of 1,000 bytes on both sides. Each lossless group has a reserve of
+    /// 10, queues have none, and the groups share a headroom of 300.
     fn plan() -> PoolsPlan {
         let pool = |priorities, size_bytes, limit| PoolPlan {
             priorities,
@@ -696,7 +695,7 @@ mod tests {
         Passage { ingress, egress: 2, priority, charge }
     }
 
-    /// Who has come to ask for a pause (true), or no longer does.
+    /// Groups that have started (true) or stopped (false) requesting a pause.
     fn changes(pools: &mut Pools) -> Vec<(u16, bool)> {
         assert_eq!(pools.fault(), None);
         std::iter::from_fn(|| pools.next_change()).map(|change| (change.ingress, change.asks)).collect()
@@ -707,7 +706,7 @@ mod tests {
         let mut pools = Pools::new(plan());
         assert_eq!(pools.admit(passage(0, LOSSLESS, 1_010)), Admission::Stored);
         assert_eq!(changes(&mut pools), []);
-        // The pool's 1,000 are in use: from now on what is beyond the reserve of 10 goes to the headroom.
+        // The pool's 1,000 are in use: from now on, everything beyond the reserve of 10 uses the headroom.
         assert_eq!(pools.admit(passage(1, LOSSLESS, 10)), Admission::Stored);
         assert_eq!(changes(&mut pools), []);
         assert_eq!(pools.admit(passage(1, LOSSLESS, 200)), Admission::Stored);
@@ -734,7 +733,7 @@ mod tests {
             let idle_host = if pauses_hosts { vec![(1, true)] } else { vec![] };
             let expected = [vec![(0, true)], idle_host, vec![(2, true)]].concat();
             assert_eq!(changes(&mut pools), expected, "of port 1 nothing is held");
-            // Within its reserve the group of port 2 takes nothing of what is short, and may go on.
+            // Within its reserve the group of port 2 uses nothing of the full pool, so its pause ends.
             pools.release(passage(2, LOSSLESS, 30));
             assert_eq!(changes(&mut pools), [(2, false)]);
             pools.admit(passage(2, LOSSLESS, 8));
@@ -756,7 +755,7 @@ mod tests {
         let mut plan = plan();
         plan.ingress[0].pool.profiles = [Profile { reserved_bytes: 0, limit: Some(Xoff::Static(300)) }; 8];
         plan.egress[0].profiles = [Profile { reserved_bytes: 100, limit: Some(HALF) }; 8];
-        // Of 1,300 bytes 24 queues have 2,400.
+        // 24 queues reserve 2,400, more than the 1,300 of the pool.
         assert_eq!(plan.egress_reserves(&plan.egress[0]), 2_400);
         plan.egress[0].size_bytes = 3_000;
         let mut pools = Pools::new(plan);

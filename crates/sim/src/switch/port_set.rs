@@ -1,4 +1,4 @@
-//! A set of ports of a switch.
+//! Set of ports of a switch, as a bitmap.
 
 /// A set of ports.
 #[derive(Debug)]
@@ -7,7 +7,7 @@ pub(super) struct PortSet {
 }
 
 impl PortSet {
-    /// An empty set, for `ports` ports.
+    /// An empty set for `ports` ports.
     pub(super) fn new(ports: usize) -> Self {
         Self { words: vec![0; ports.div_ceil(64)] }
     }
@@ -17,17 +17,17 @@ impl PortSet {
         self.words[usize::from(port >> 6)] |= 1 << (port & 63);
     }
 
-    /// The number of ports that stand together up to the last of `ports`.
+    /// Number of ports rounded up to whole words of the bitmap.
     pub(super) const fn padded(ports: usize) -> usize {
         ports.next_multiple_of(64)
     }
 
-    /// Puts in all ports of which a count is not 0; none is above 128.
+    /// Inserts all ports whose count is not 0. Counts are at most 128.
     #[inline]
     pub(super) fn insert_counted(&mut self, counts: &[u8]) {
         for (word, counts) in self.words.iter_mut().zip(counts.as_chunks::<64>().0) {
             for (index, eight) in counts.as_chunks::<8>().0.iter().enumerate() {
-                // The highest bit of each byte that is not 0, which are then put side by side.
+                // Sets the highest bit of each byte that is not 0, then gathers these bits.
                 let filled = (u64::from_le_bytes(*eight) + 0x7f7f_7f7f_7f7f_7f7f) & 0x8080_8080_8080_8080;
                 *word |= ((filled >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56) << (8 * index);
             }
@@ -44,7 +44,7 @@ impl PortSet {
         std::iter::successors(self.first(), |&port| self.after(port))
     }
 
-    /// The members in ascending order, in the place of what `ports` held.
+    /// Replaces `ports` with the members in ascending order.
     #[inline]
     pub(super) fn list(&self, ports: &mut Vec<u16>) {
         ports.clear();
@@ -69,7 +69,7 @@ impl PortSet {
         self.from(usize::from(port >> 6), (u64::MAX << (port & 63)) << 1)
     }
 
-    /// The smallest member of the words from `start` on, of which the first is masked.
+    /// The smallest member in the words from `start` on; `mask` applies to the first of them.
     #[inline]
     fn from(&self, start: usize, mask: u64) -> Option<u16> {
         let mut mask = mask;

@@ -1,4 +1,4 @@
-//! An egress port of a switch: a queue per priority behind one transmitter.
+//! Egress port of a switch: a queue per priority in front of one transmitter.
 
 mod serve;
 
@@ -25,7 +25,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use units::{Cycle, Instant};
 
-/// A frame that arrives at the switch, with the port it came in by.
+/// A frame in the switch, with its ingress port.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stored {
     pub(crate) packet: Packet,
@@ -33,7 +33,7 @@ pub(crate) struct Stored {
 }
 
 impl Stored {
-    /// What it takes of the buffer.
+    /// The buffer space that it occupies.
     #[inline]
     pub(super) const fn held(&self) -> Held {
         let Self { packet, ingress } = self;
@@ -48,7 +48,7 @@ impl Stored {
     }
 }
 
-/// The buffer that a frame takes, by the port it came in by.
+/// Buffer space occupied by a frame, by ingress port and priority.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Held {
     pub(super) ingress: u16,
@@ -56,8 +56,7 @@ pub(crate) struct Held {
     pub(super) frame_bytes: u32,
 }
 
-/// The frame that a port sends, in 32 bits: its size, its priority, the port it came in by; 0 if there is
-/// none.
+/// The frame in transmission, in 32 bits: size, priority and ingress port; 0 if there is none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Sending(u32);
 
@@ -88,29 +87,29 @@ impl Sending {
     }
 }
 
-/// So many ports of a switch have a number in [`Sending`]; one with more takes the exact path only, which
-/// does not read it.
+/// Number of ports that [`Sending`] can represent. A switch with more uses the exact path only, which does
+/// not read it.
 pub(super) const SENDING_PORTS_MAX: usize = 1 << (u32::BITS - Sending::INGRESS_SHIFT);
 
-/// Frames of one priority that wait at a port.
+/// Frames of one priority queued at a port.
 #[derive(Debug, Default)]
 struct Queue {
     frames: Ring<Queued>,
     bytes: u64,
 }
 
-/// What a port counts beyond what it sent.
+/// Counters of a port other than those of sent frames.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct QueueCounters {
     /// Largest queue, an arriving frame included [bytes].
     pub(crate) queue_max_bytes: u64,
     /// Frames that found no room, and their bytes.
     pub(crate) dropped_tail: Dropped,
-    /// Frames beyond the headroom of their ingress port, counted where they were bound for.
+    /// Frames beyond the headroom of their ingress port, counted at their egress port.
     pub(crate) dropped_headroom: Dropped,
     /// Frames dropped by WRED.
     pub(crate) dropped_wred: Dropped,
-    /// Those of them of each colour.
+    /// Frames dropped by WRED, by colour.
     pub(crate) dropped_wred_colours: [u64; Colour::COUNT],
     /// Frames dropped by the PFC watchdog.
     pub(crate) dropped_watchdog: Dropped,
@@ -122,7 +121,7 @@ pub(crate) struct QueueCounters {
     pub(crate) ecn_changes: u64,
 }
 
-/// What a port counts of one priority; all of it is rare.
+/// Counters of one priority of a port; all of them are rare events.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct PriorityCounters {
     /// Pause frames sent with other than zero quanta.
@@ -136,67 +135,67 @@ pub(crate) struct PriorityCounters {
     pub(crate) dropped_watchdog: u64,
 }
 
-/// How an egress port is set up.
+/// Parameters of an egress port.
 #[derive(Debug)]
 pub(crate) struct EgressPlan {
     pub(crate) wire: Wire,
     pub(crate) changes: Option<LinkChanges>,
     pub(crate) scheduler: Scheduler,
     pub(crate) marker: Option<EcnMarker>,
-    /// Moves the thresholds of the marker, if they move.
+    /// Dynamic ECN, which moves the thresholds of the marker, if configured.
     pub(crate) control: Option<Box<EcnControl>>,
-    /// In place of the marker: such a switch takes the exact path only.
+    /// Replaces the marker. Such a switch uses the exact path only.
     pub(crate) wred: Option<Box<Wred>>,
     /// Credits of the link, on InfiniBand.
     pub(crate) credits: Option<CreditPlan>,
-    /// When a frame no longer counts for the length of its queue.
+    /// When a frame no longer counts towards the length of its queue.
     pub(crate) release: Release,
-    /// No frame is longer.
+    /// Length of the longest frame.
     pub(crate) frame_bytes_max: u32,
 }
 
 /// An egress port.
 ///
-/// The rule both paths of the switch follow: when the port is free at `t` it first takes in everything that
-/// has arrived by `t`, then sends the oldest frame of the priority whose turn it is.
+/// Both paths of the switch follow this rule: when the port is free at `t`, it first queues everything that
+/// has arrived by `t`, then sends the oldest frame of the priority that the scheduler selects.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub(crate) struct EgressPort {
-    // The first cache line: all that a frame needs besides its queue.
+    // The first cache line: all state that a frame needs except its queue.
     transmitter: Transmitter<Arc<Link>>,
-    /// Where the link leads.
+    /// Receiver at the other end of the link.
     to: Destination,
-    /// Bit `p` is set while queue `p` holds something.
+    /// Bit `p` is set while queue `p` is not empty.
     occupied: u8,
-    /// Priorities are served strictly, thresholds do not move and exceed a frame, and there are no credits; the
-    /// frame that is sent counts for the length of its queue.
+    /// [`PLAIN`]: strict priority, no credits, and static thresholds greater than a frame. [`READS`]: the
+    /// frame in transmission counts towards the length of its queue.
     traits: u8,
-    /// With no more waiting no frame is marked [[`MARKING_STEP`], rounded down]; zero if thresholds move.
+    /// Queue length up to which no frame is marked [[`MARKING_STEP`], rounded down]; zero if thresholds move.
     marks_above: u16,
     queued_bytes: u64,
-    /// With no more in its queues an arrival is neither marked nor makes for the largest queue so far [bytes].
+    /// Queue length up to which an arrival is neither marked nor raises the maximum [bytes].
     depth_known: u32,
-    /// The frame that is sent; of meaning until the transmitter is free.
+    /// The frame in transmission; valid until the transmitter is free.
     sending: Sending,
-    // Behind it: two queues to a line.
+    // Next cache lines: two queues per line.
     queues: [Queue; Priority::COUNT],
     queue_max_bytes: u64,
     release: Release,
     scheduler: Scheduler,
-    /// Moves the thresholds of the marker.
+    /// Dynamic ECN, which moves the thresholds of the marker.
     control: Option<Box<EcnControl>>,
-    /// Credits of the link, on InfiniBand: such a switch takes the exact path only.
+    /// Credits of the link, on InfiniBand. Such a switch uses the exact path only.
     credits: Option<Box<Credits>>,
     marker: Option<EcnMarker>,
-    /// In place of the marker, where colours matter.
+    /// Replaces the marker, where colours have an effect.
     wred: Option<Box<Wred>>,
-    /// Pause frames to send, ahead of everything.
+    /// Pause frames to send, before all other frames.
     urgent: VecDeque<Packet>,
     pause: PauseState,
-    /// Bit `p` is set while what is bound for queue `p` is dropped.
+    /// Bit `p` is set while frames for queue `p` are dropped.
     dropping: u8,
     counters: QueueCounters,
-    /// From the first time there is something to count: most ports have nothing.
+    /// Allocated with the first event to count: most ports have none.
     by_priority: Option<Box<[PriorityCounters; Priority::COUNT]>>,
 }
 
@@ -205,18 +204,18 @@ const _: () = assert!(
     "a port begins with one line, no queue is on two"
 );
 
-/// In [`EgressPort::traits`].
+/// Bits of [`EgressPort::traits`].
 const PLAIN: u8 = 1;
 const READS: u8 = 2;
 
-/// Length of a queue from which on a port looks whether frames are marked, in so many bytes.
+/// Unit of the queue length from which a port checks whether to mark frames [bytes].
 const MARKING_STEP: u64 = 4_096;
 
 impl EgressPort {
     /// A port of a switch whose ports share `links`.
     pub(crate) fn new(plan: EgressPlan, links: &mut SharedLinks) -> Self {
         let reads = plan.release != Release::Start;
-        // The frame that is sent counts for the length of its queue.
+        // The frame in transmission counts towards the length of its queue.
         let sending_bytes_max = if reads { plan.frame_bytes_max.into() } else { 0 };
         let marks_above_bytes = match (&plan.marker, &plan.control) {
             (None, _) => u64::MAX,
@@ -225,7 +224,7 @@ impl EgressPort {
         };
         let is_strict = matches!(plan.scheduler, Scheduler::Strict);
         let marks_above = u16::try_from(marks_above_bytes / MARKING_STEP).unwrap_or(u16::MAX);
-        // A frame that finds the queues empty may be marked for the one that is sent.
+        // A frame that arrives at empty queues may be marked because of the frame in transmission.
         let marks_alone = marks_above == 0;
         let is_plain = is_strict && !marks_alone && plan.control.is_none() && plan.credits.is_none();
         Self {
@@ -253,13 +252,13 @@ impl EgressPort {
         }
     }
 
-    /// Asks for what the next stage reads.
+    /// Prefetches the state that the next stage reads.
     #[inline]
     pub(crate) fn prefetch(&self) {
         prefetch_line(self, 0);
     }
 
-    /// Asks for the queues in use, and for the inbox at the other end.
+    /// Prefetches the queues in use, and the inbox at the other end.
     #[inline]
     pub(crate) fn prefetch_queues<R>(&self, context: &Context<Packet, R>) {
         context.prefetch(self.to);
@@ -270,8 +269,8 @@ impl EgressPort {
         }
     }
 
-    /// Asks for the first frames that wait, for the places of those that will, and for places in the inbox at
-    /// the other end, when so many frames arrive.
+    /// Prefetches the first queued frames, and the slots in queues and in the inbox at the other end for
+    /// `arriving` frames.
     #[inline]
     pub(crate) fn prefetch_frames<R>(&self, arriving: usize, context: &Context<Packet, R>) {
         let arriving = arriving.clamp(1, FRAMES_AHEAD);
@@ -285,7 +284,7 @@ impl EgressPort {
         }
     }
 
-    /// When the port next sends something, as far as is known; never while nothing waits.
+    /// Time of the next transmission in the present state; never while all queues are empty.
     #[inline]
     pub(crate) fn next_send(&self) -> Instant {
         if self.occupied & !self.pause.mask() != 0 || !self.urgent.is_empty() {
@@ -319,7 +318,7 @@ impl EgressPort {
         self.counters.marked
     }
 
-    /// None where nothing was counted.
+    /// Counters by priority; `None` if nothing was counted.
     pub(crate) fn by_priority(&self) -> Option<[PriorityCounters; Priority::COUNT]> {
         self.by_priority.as_deref().copied()
     }
@@ -329,7 +328,7 @@ impl EgressPort {
         self.control.as_deref()
     }
 
-    /// The thresholds of ECN of a priority at `now`, if they move.
+    /// ECN thresholds of a priority at `now`, if they move.
     #[cold]
     pub(crate) fn ecn_range(&self, priority: Priority, now: Instant) -> Option<MarkingRange> {
         self.ecn_control()?.range_at(priority, now)
@@ -344,29 +343,29 @@ impl EgressPort {
         self.traits & PLAIN != 0
     }
 
-    /// Bytes waiting, the frame in transmission excluded.
+    /// Queued bytes, the frame in transmission excluded.
     #[inline]
     pub(crate) const fn queued_bytes(&self) -> u64 {
         self.queued_bytes
     }
 
-    /// Bytes waiting, and what has not been read at `now` of the frame that is sent.
+    /// Queued bytes, and those of the frame in transmission not yet read out at `now`.
     #[inline]
     pub(crate) fn depth_bytes(&self, now: Instant) -> u64 {
         self.queued_bytes + self.unread_bytes(now)
     }
 
-    /// The same of one priority.
+    /// [`Self::depth_bytes`] of one priority.
     pub(super) fn depth_of(&self, priority: Priority, now: Instant) -> u64 {
         self.queue_bytes(priority) + self.unread_of(priority, self.unread_bytes(now))
     }
 
-    /// What of so many unread bytes is of a priority.
+    /// The part of `unread` that belongs to a priority.
     fn unread_of(&self, priority: Priority, unread: u64) -> u64 {
         if self.sending.priority() == priority { unread } else { 0 }
     }
 
-    /// What has not been read at `now` of the frame that is sent, if that counts for its queue.
+    /// Bytes of the frame in transmission not yet read out at `now`, if they count towards its queue.
     #[inline]
     fn unread_bytes(&self, now: Instant) -> u64 {
         if now >= self.transmitter.free_at() || self.sending == Sending::NONE {
@@ -375,14 +374,15 @@ impl EgressPort {
         self.release.unread_bytes(&self.on_link(), now).into()
     }
 
-    /// The frame that is sent.
+    /// The frame in transmission.
     fn on_link(&self) -> OnLink {
         let frame_bytes = self.sending.frame_bytes();
         let start = self.transmitter.started(frame_bytes);
         OnLink { start, byte_time: self.transmitter.byte_time(), frame_bytes }
     }
 
-    /// The frame that is read out of the buffer at `now`, if there is one, and what it took.
+    /// The frame being read out of the buffer at `now`, if there is one, and the buffer space that it
+    /// occupied.
     pub(super) fn being_read(&self, now: Instant) -> Option<(Held, OnLink)> {
         if now >= self.transmitter.free_at() || self.sending == Sending::NONE {
             return None;
@@ -392,55 +392,55 @@ impl EgressPort {
         Some((Held { ingress, priority, frame_bytes }, self.on_link()))
     }
 
-    /// Has the next frame, which is known to wait, start no sooner than `start`.
+    /// Delays the next frame, which must be queued, until `start` at least.
     fn wait_until(&mut self, start: Instant) {
         if self.transmitter.free_at() < start {
-            // The time at which the last one started is lost.
+            // The start of the last transmission is lost.
             self.sending = Sending::NONE;
             self.transmitter.wait_until(start);
         }
     }
 
-    /// Bytes of one priority waiting.
+    /// Queued bytes of one priority.
     #[inline]
     pub(crate) const fn queue_bytes(&self, priority: Priority) -> u64 {
         self.queues[priority.index()].bytes
     }
 
-    /// Frames waiting, pause frames excluded.
+    /// Queued frames, pause frames excluded.
     pub(crate) fn queued_frames(&self) -> u64 {
         self.queues.iter().map(|queue| queue.frames.len() as u64).sum::<u64>()
     }
 
-    /// Some priority of this port is paused or in a storm, or a pause frame waits.
+    /// Whether some priority of this port is paused or in a storm, or a pause frame is queued.
     #[inline]
     pub(crate) fn is_pause_active(&self) -> bool {
         self.pause.mask() | self.pause.ignored() != 0 || !self.urgent.is_empty()
     }
 
-    /// Whether a queue holds frames that came in by port `ingress`.
+    /// Whether a queue contains frames from port `ingress`.
     pub(crate) fn holds(&self, ingress: u16, priority: Priority) -> bool {
         self.queues[priority.index()].frames.iter().any(|queued| queued.ingress() == ingress)
     }
 
-    /// Since when a queue that is paused at `now` has held frames and sent none; none while it is empty.
+    /// Since when a queue that is paused at `now` has been blocked with frames in it; `None` if it is empty.
     pub(super) fn held_since(&self, priority: Priority, now: Instant) -> Option<Instant> {
         let first = self.queues[priority.index()].frames.front()?;
         Some(first.at(now).max(self.pause.since(priority)))
     }
 
-    /// The watchdog of PFC has a queue in a storm.
+    /// Whether the PFC watchdog considers a queue to be in a storm.
     pub(super) const fn is_in_storm(&self, priority: Priority) -> bool {
         self.pause.ignored() & priority.bit() != 0
     }
 
-    /// Whether what is bound for a queue is dropped.
+    /// Whether frames for a queue are dropped.
     #[inline]
     pub(super) const fn is_dropping(&self, priority: Priority) -> bool {
         self.dropping & priority.bit() != 0
     }
 
-    /// Begins a storm: pauses of `priority` are not obeyed. Returns what the frames held that are lost by it.
+    /// Begins a storm: pauses of `priority` are ignored. Returns the buffer space of the frames dropped.
     pub(super) fn begin_storm(&mut self, priority: Priority, action: StormAction, now: Instant) -> Vec<Held> {
         self.pause.ignore(priority, now);
         self.counters.storms += 1;
@@ -464,7 +464,7 @@ impl EgressPort {
         self.dropping &= !priority.bit();
     }
 
-    /// Acts on a pause frame or a flow control packet.
+    /// Applies a pause frame or a flow control packet.
     pub(crate) fn receive_link_control(&mut self, packet: &Packet) {
         let Some(credits) = &mut self.credits else {
             self.pause.receive(packet, packet.at());
@@ -474,21 +474,21 @@ impl EgressPort {
         self.look_at_credit(packet.priority(), packet.at());
     }
 
-    /// Takes a frame that came in by this port into the buffer of its lane.
+    /// Accounts for a frame received on this port in the buffer of its lane.
     pub(super) fn fill_lane(&mut self, packet: &Packet) {
         if let Some(credits) = &mut self.credits {
             credits.take_in(packet);
         }
     }
 
-    /// A frame that came in by this port has left the switch.
+    /// Frees the lane buffer of a frame received on this port that has left the switch.
     pub(super) fn free_lane(&mut self, priority: Priority, frame_bytes: u32) {
         if let Some(credits) = &mut self.credits {
             credits.free(priority, frame_bytes);
         }
     }
 
-    /// Holds a priority back, or lets it go, by whether its first frame has credit.
+    /// Blocks or unblocks a priority, depending on whether its first frame has credit.
     pub(super) fn look_at_credit(&mut self, priority: Priority, now: Instant) {
         let Some(credits) = &self.credits else { return };
         let head = self.queues[priority.index()].frames.front().map(|first| first.packet().frame_bytes());
@@ -505,21 +505,21 @@ impl EgressPort {
         self.urgent.push_back(pause);
     }
 
-    /// What WRED does with a frame that arrives, if there is WRED.
+    /// Decision of WRED on an arriving frame, if configured.
     #[inline]
     pub(super) fn judge(&mut self, packet: &Packet, now: Instant) -> Verdict {
         let queue_bytes = if self.wred.is_some() { self.depth_of(packet.priority(), now) } else { 0 };
         self.wred.as_mut().map_or(Verdict::Pass, |wred| wred.judge(packet, queue_bytes))
     }
 
-    /// Marks a frame that WRED has chosen and the buffer has stored.
+    /// Marks a frame that WRED has selected and the buffer has stored.
     #[cold]
     pub(super) const fn mark_chosen(&mut self, packet: &mut Packet) {
         packet.mark();
         self.counters.marked += 1;
     }
 
-    /// Takes in a frame that the buffer has stored.
+    /// Queues a frame that the buffer has stored.
     #[inline]
     pub(crate) fn enqueue(&mut self, stored: &mut Stored) {
         let (priority, before) = (stored.packet.priority(), self.queued_bytes);
@@ -533,8 +533,8 @@ impl EgressPort {
         frames.push_with(|| Queued::new(stored));
     }
 
-    /// A frame has arrived that makes for the largest queue so far, or may be marked: `before` bytes waited,
-    /// `of_priority` of them of its own.
+    /// Handles an arrival that raises the largest queue or may be marked: `before` bytes were queued,
+    /// `of_priority` of them of its priority.
     #[cold]
     fn note_deep(&mut self, stored: &mut Stored, before: u64, of_priority: impl Fn(&Self) -> u64) {
         self.note_depth(self.queued_bytes);
@@ -545,14 +545,14 @@ impl EgressPort {
         }
     }
 
-    /// Notes how much waits.
+    /// Updates the largest queue length.
     fn note_depth(&mut self, bytes: u64) {
         self.queue_max_bytes = self.queue_max_bytes.max(bytes);
         let known = self.queue_max_bytes.min(u64::from(self.marks_above) * MARKING_STEP);
         self.depth_known = u32::try_from(known).unwrap_or(u32::MAX);
     }
 
-    /// Marks a frame that finds a queue of so many bytes, or not.
+    /// Decides whether to mark a frame that arrives at a queue of `queue_bytes`.
     #[cold]
     fn mark(&mut self, stored: &mut Stored, queue_bytes: u64) {
         let Stored { packet, ingress } = stored;
@@ -564,7 +564,7 @@ impl EgressPort {
             }
             return;
         };
-        // By the thresholds that hold at the arrival, of which the control is told.
+        // By the thresholds at the arrival, which is also recorded in the control.
         let range = control.arrive(priority, *ingress, bytes, packet.at());
         if let Some(range) = range.filter(|range| queue_bytes > range.kmin_bytes)
             && marker.decide_within(range, packet, queue_bytes)
@@ -574,7 +574,7 @@ impl EgressPort {
         }
     }
 
-    /// Tells the control of the thresholds, if they move, that a frame has begun to leave at `now`.
+    /// Records in the control, if thresholds move, that a frame has started to leave at `now`.
     #[cold]
     fn tell_of_departure(&mut self, priority: Priority, frame_bytes: u32, now: Instant) {
         if let Some(control) = &mut self.control {
@@ -600,8 +600,8 @@ impl EgressPort {
         dropped.count(packet);
     }
 
-    /// Sends what is due at `start`; returns what it took of the buffer unless it was a pause frame.
-    /// Something must be able to go.
+    /// Sends the frame that is due at `start`; returns its buffer space unless it was a pause frame. There
+    /// must be a frame that may be sent.
     #[inline]
     pub(crate) fn send_next<R>(&mut self, start: Instant, context: &mut Context<Packet, R>) -> Option<Held> {
         let update = self.credits.as_mut().and_then(|credits| credits.next_update(start));
@@ -618,7 +618,7 @@ impl EgressPort {
         Some(sent)
     }
 
-    /// Sends the first frame of the `eligible` queue whose turn it is.
+    /// Sends the first frame of the `eligible` queue that the scheduler selects.
     #[inline]
     fn send_from<R>(&mut self, eligible: u8, start: Instant, context: &mut Context<Packet, R>) -> Held {
         let queues = &self.queues;
@@ -653,15 +653,14 @@ impl EgressPort {
     }
 }
 
-/// Takes a frame that is being sent out of the buffer; true when its group no longer needs the pause it asked
-/// for.
+/// Removes a frame in transmission from the buffer; returns true when its group no longer needs its pause.
 #[inline]
 pub(super) fn release(buffer: &mut SharedBuffer, sent: Held) -> bool {
     buffer.release(sent.ingress, sent.priority, buffer.charge(sent.frame_bytes))
 }
 
 impl EgressPort {
-    /// Nothing has come here since the run began: its state is what it was made with.
+    /// Whether the port has seen no frame since the run began: its state is the initial one.
     fn is_untouched(&self) -> bool {
         self.transmitter.frames() == 0
             && !self.transmitter.may_change()
@@ -786,7 +785,7 @@ pub(super) mod testing {
     use units::{AttachmentId, Rate, Span};
     use wire::Psn;
 
-    /// A port of 400 Gb/s with nothing to do.
+    /// An idle port of 400 Gb/s.
     pub(crate) fn idle_port() -> EgressPort {
         let wire = Wire {
             to: Destination { partition: 0, inbox: 0, node: 0 },
@@ -809,7 +808,7 @@ pub(super) mod testing {
         EgressPort::new(plan, &mut SharedLinks::default())
     }
 
-    /// A frame of 1,000 bytes that came in by `ingress` at `at`.
+    /// A frame of 1,000 bytes that arrived on `ingress` at `at`.
     pub(crate) fn frame(priority: Priority, ingress: u16, at: Instant) -> Stored {
         let path = Path { destination: AttachmentId(0), queue_pair: 0, entropy: 0 };
         let kind = Kind::Data(Position::Only);
@@ -817,7 +816,7 @@ pub(super) mod testing {
         Stored { packet, ingress }
     }
 
-    /// Priority and quanta of each pause frame that waits at a port.
+    /// Priority and quanta of each pause frame queued at a port.
     pub(crate) fn waiting_pauses(port: &EgressPort) -> Vec<(u8, u16)> {
         port.urgent.iter().map(|pause| (pause.priority().0, pause.quanta())).collect()
     }

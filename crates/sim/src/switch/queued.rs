@@ -1,21 +1,21 @@
-//! A frame that waits in a switch and the port it came in by, in the 32 bytes of a packet.
+//! A frame queued in a switch with its ingress port, in the 32 bytes of a packet.
 //!
-//! Of its time a frame that waits needs no more than what tells how long it has waited: the lower 48 bits, as
-//! none waits for 281 s of simulated time. The ingress port stands above them.
+//! A queued frame needs only the lower 48 bits of its arrival time, since no frame waits for 281 s of
+//! simulated time. The bits above them store the ingress port.
 
 use super::queue::{Held, Stored};
 use crate::packet::Packet;
 use engine::Message;
 use units::{Cycle, Instant};
 
-/// Bits of the time that are kept.
+/// Stored bits of the arrival time.
 const TIME_BITS: u32 = 48;
 const TIME_MASK: u64 = (1 << TIME_BITS) - 1;
 
 /// A frame in a queue.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Queued {
-    /// In the place of its time are the port and the time.
+    /// Its time field holds the ingress port and the arrival time.
     packet: Packet,
 }
 
@@ -29,19 +29,19 @@ impl Queued {
         Self { packet: packet.arriving(Instant(time)) }
     }
 
-    /// The port it came in by.
+    /// Ingress port of the frame.
     #[inline]
     pub(super) fn ingress(&self) -> u16 {
         (self.packet.at().0 >> TIME_BITS) as u16
     }
 
-    /// The packet, whose time is of no meaning.
+    /// The packet; its time field is meaningless.
     #[inline]
     pub(super) const fn packet(&self) -> &Packet {
         &self.packet
     }
 
-    /// When it arrived, seen from `now`.
+    /// Arrival time, reconstructed from the present time `now`.
     pub(super) fn at(&self, now: Instant) -> Instant {
         let waited = now.0.wrapping_sub(self.packet.at().0) & TIME_MASK;
         Instant(now.0.wrapping_sub(waited))
@@ -52,7 +52,7 @@ impl Queued {
         now.0.wrapping_sub(self.packet.at().0) & TIME_MASK <= TIME_MASK / 2
     }
 
-    /// What it takes of the buffer.
+    /// Buffer space that it occupies.
     #[inline]
     pub(super) fn held(&self) -> Held {
         Stored { packet: self.packet, ingress: self.ingress() }.held()

@@ -1,23 +1,23 @@
 //! Frames in transmission and the buffer that they still occupy.
 //!
-//! A port reads a frame out of the buffer at line rate. Each cell is free when its last byte has left the port,
-//! or the whole frame is free with its last byte. The eight bytes of preamble leave first. The queue length by
-//! which frames are marked includes the unread bytes of the frame in transmission
+//! A port reads a frame out of the buffer at line rate. Each cell is free when its last byte has left the
+//! port, or the whole frame is free with its last byte. The eight bytes of preamble leave first. The queue
+//! length used for marking includes the unread bytes of the frame in transmission
 //! (`EgressPort::unread_bytes`).
 //!
-//! The accounts of the shared buffer are updated lazily. On the fast path they exclude frames in transmission:
-//! all of them together reach no threshold. On the exact path [`Readouts`] lists these frames, and the accounts
-//! include each of them whole until the list is advanced: before an arrival that the accounts would not admit as
-//! they are, and at the time at which a cell may end a pause ([`Readouts::next_due`]). So an XON is due with the
-//! last byte of the cell that crosses the threshold.
+//! The accounts of the shared buffer are updated lazily. On the fast path they exclude frames in
+//! transmission: all of them together reach no threshold. On the exact path [`Readouts`] lists these frames,
+//! and the accounts include each of them whole until the list is advanced: before an arrival that the
+//! accounts would not admit as they are, and at the time at which a cell may end a pause
+//! ([`Readouts::next_due`]). So an XON is due with the last byte of the cell that crosses the threshold.
 //!
-//! The part of the pipeline inside the buffer shifts the occupancy by a constant time. Frames are charged behind
-//! the pipeline and released later by that time; the curve is the same as if they had been charged earlier and
-//! seen later. Thresholds are crossed later, too, so the response to a crossing takes longer by that time.
-//! Queue lengths do not include it: a frame in the pipeline is not in its queue.
+//! The part of the pipeline inside the buffer shifts the occupancy by a constant time. Frames are charged
+//! behind the pipeline and released later by that time; the curve is the same as if they had been charged
+//! earlier and seen later. Thresholds are crossed later, too, so the response to a crossing takes longer by
+//! that time. Queue lengths do not include it: a frame in the pipeline is not in its queue.
 //!
-//! Leaves out the bandwidth of the memory. With cut-through a frame is charged whole with its first bytes, and
-//! may be read before it has arrived.
+//! Leaves out the bandwidth of the memory. With cut-through a frame is charged whole with its first bytes,
+//! and may be read before it has arrived.
 
 use super::buffer::SharedBuffer;
 use super::queue::{EgressPort, Held};
@@ -32,7 +32,7 @@ const FRAMES_MIN: usize = 16;
 /// When the buffer of a frame is free again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Release {
-    /// The whole frame as its transmission starts.
+    /// The whole frame when its transmission starts.
     Start,
     /// The whole frame with its last byte.
     End,
@@ -146,7 +146,7 @@ pub(super) struct PauseEnd {
 }
 
 impl PauseEnd {
-    /// The group asks for no pause.
+    /// The group requests no pause.
     pub(super) const NONE: Self = Self { surplus: [Surplus::ENDLESS; 2], again_at_free: u64::MAX };
 }
 
@@ -186,7 +186,7 @@ impl Readout {
 #[derive(Debug)]
 pub(super) struct Readouts {
     release: Release,
-    /// Part of the pipeline latency that lies inside the buffer.
+    /// Part of the pipeline latency that is inside the buffer.
     inside: Span,
     frames: Vec<Readout>,
     /// A longer list is cleaned of frames that have left.
@@ -199,7 +199,7 @@ pub(super) struct Readouts {
 }
 
 impl Readouts {
-    /// None if frames are released as their transmissions start.
+    /// `None` if frames are released when their transmissions start.
     pub(super) fn new(release: Release, inside: Span) -> Option<Self> {
         (release != Release::Start || inside > Span::ZERO).then(|| Self {
             release,
@@ -357,7 +357,8 @@ mod tests {
     fn a_cell_is_free_when_its_last_byte_has_left_behind_the_preamble() {
         let frame = frame(1_000, 600);
         let unread = |release: Release, at| release.unread_bytes(&frame, Instant(at));
-        // 8 and 256 bytes at 20 ps are 5.28 ns. What is free at a time is there for arrivals after it.
+        // 8 and 256 bytes at 20 ps are 5.28 ns. Cells that become free at a time are available to later
+        // arrivals.
         assert_eq!([6_280, 6_281].map(|at| unread(CELLS, at)), [600, 344]);
         assert_eq!([11_400, 11_401].map(|at| unread(CELLS, at)), [344, 88]);
         assert_eq!([13_160, 13_161].map(|at| unread(CELLS, at)), [88, 0]);
@@ -451,14 +452,15 @@ mod tests {
         BufferPlan { lossless: None, lossy_alpha: None, pools: Some(plan), ..self::plan(limit) }
     }
 
-    /// An arrival (ingress port, lossless, bytes), or the departure of a frame that waits.
+    /// An arrival (ingress port, lossless, bytes), or the departure of a queued frame.
     type Step = (u64, u16, bool, u32, bool);
 
-    /// A buffer with frames that are read out: what becomes of arrivals, and when pauses begin and end.
+    /// A buffer with frames that are read out; logs the admission of arrivals and the beginning and end of
+    /// pauses.
     struct Driven {
         buffer: SharedBuffer,
         readouts: Readouts,
-        /// Every cell is taken out when it leaves: its time and its group.
+        /// Removes every cell when it leaves: its time and its group.
         cells: Option<Vec<(Instant, u16, Priority)>>,
         waiting: Vec<Held>,
         log: Vec<String>,
@@ -615,7 +617,7 @@ mod tests {
             }
         }
 
-        /// Taking cells out when it matters gives what taking out each when it leaves does.
+        /// Lazy removal of cells gives the same result as removing each cell when it leaves.
         #[test]
         fn pauses_end_with_the_cell_that_crosses_the_threshold(
             xoff in any_xoff(),

@@ -1,27 +1,27 @@
-//! Frames that a switch is sending and whose receive buffers on an InfiniBand link are free when they are
-//! out.
+//! Frames in transmission on InfiniBand switches: their receive buffers can be granted again when their
+//! transmission ends.
 
 use super::queue::Held;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use units::Instant;
 
-/// What is on its way out: one frame for each egress port at the most.
+/// Priority queue of frames in transmission: at most one per egress port.
 #[derive(Debug, Default)]
 pub(super) struct Returns(BinaryHeap<Reverse<(Instant, Held)>>);
 
 impl Returns {
-    /// What a frame took is free when that is out, at `end`.
+    /// Adds a frame whose transmission ends at `end`.
     pub(super) fn push(&mut self, end: Instant, held: Held) {
         self.0.push(Reverse((end, held)));
     }
 
-    /// When the next frame is out.
+    /// End of the next transmission.
     pub(super) fn next_due(&self) -> Instant {
         self.0.peek().map_or(Instant::NEVER, |&Reverse((end, _))| end)
     }
 
-    /// Takes out the next.
+    /// Removes the next frame.
     pub(super) fn pop(&mut self) -> Option<Held> {
         self.0.pop().map(|Reverse((_, held))| held)
     }

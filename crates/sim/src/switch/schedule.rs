@@ -1,23 +1,23 @@
-//! Which priority a port serves next.
+//! Selection of the priority that a port serves next.
 
 use crate::packet::Priority;
 use units::Cycle;
 
-/// Which priority a port serves next, among those that have something to send.
+/// Selects the next priority among those with frames to send.
 #[derive(Clone, Debug)]
 pub(crate) enum Scheduler {
-    /// The highest.
+    /// Highest priority first.
     Strict,
     /// Deficit weighted round robin (Shreedhar and Varghese, SIGCOMM 1995).
     Dwrr(Box<Dwrr>),
 }
 
 impl Scheduler {
-    /// The priority to serve among `eligible` (a mask, not empty); `head_bytes` gives the size of its first
+    /// The priority to serve among `eligible` (a mask, not empty); `head_bytes` returns the size of its first
     /// frame.
     ///
-    /// A priority that is alone is served without any bookkeeping: weights matter only where two compete, and
-    /// a frame that meets a free port and an empty queue never comes here.
+    /// A single eligible priority is served without any bookkeeping: weights matter only if two compete, and
+    /// a frame that meets a free port and an empty queue never reaches this function.
     #[inline]
     pub(crate) fn pick(&mut self, eligible: u8, head_bytes: impl Fn(Priority) -> u32) -> Priority {
         if eligible.is_power_of_two() {
@@ -29,7 +29,7 @@ impl Scheduler {
         }
     }
 
-    /// The highest priority of `eligible`, which strict service takes.
+    /// The highest priority of `eligible`: the choice of strict service.
     #[inline]
     pub(crate) const fn highest(eligible: u8) -> Priority {
         Priority(7 - eligible.leading_zeros() as u8)
@@ -73,7 +73,7 @@ impl Dwrr {
                     return priority;
                 }
             }
-            // The next in turn gets its quantum as its turn begins.
+            // The next priority receives its quantum when its round starts.
             self.turn = (self.turn + 1) % Priority::COUNT as u8;
             self.deficit_bytes[usize::from(self.turn)] += self.quantum_bytes[usize::from(self.turn)];
         }

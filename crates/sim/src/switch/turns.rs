@@ -1,37 +1,37 @@
-//! The order in which frames arrive, as words that are sorted.
+//! Sort keys of arriving frames (time and index), and how they are sorted.
 //!
-//! Few words are sorted by a network: the same comparisons whatever their order, so that none is
-//! mispredicted. The words are compared as floating-point numbers, of which a processor tells the smaller and
-//! the larger in one instruction each, in registers that nothing else needs. Positive ones have the order of
-//! their bits.
+//! Short rows of keys are sorted by a sorting network: the comparisons do not depend on the data, so no
+//! branch is mispredicted. Keys are compared as floating-point numbers: a processor computes the smaller and
+//! the larger of two in one instruction each, in registers that are otherwise unused. Positive floating-point
+//! numbers have the order of their bits.
 
 use units::{Instant, Span};
 
-/// Bits of a turn for the place.
+/// Bits of a key for the index.
 const PLACE_BITS: u32 = 32;
-/// Added to each time, so that no turn is a number that processors are slow with.
+/// Added to each time, so that no key is a subnormal number, which processors are slow with.
 const BIAS: u64 = 1 << 30;
 /// The longest window whose times, with [`BIAS`], are those of positive numbers.
 pub(crate) const WINDOW_MAX: Span = Span(1 << 29);
 
-/// When a frame arrives and where it stands among the arrivals: the picoseconds since the window began, above
-/// its place. Frames come in the order of their ingress ports, so the order of turns is that of (time,
-/// ingress port, sequence).
+/// Sort key of a frame: picoseconds since the window began, above its index among the arrivals. Frames are
+/// received in the order of their ingress ports, so the order of keys is that of (time, ingress port,
+/// sequence).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Turn(u64);
 
-/// What the times of the turns of a window are counted from.
+/// Origin of the times in the keys of a window.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Origin(u64);
 
 impl Origin {
-    /// That of the window that begins at `start`.
+    /// Origin of the window that begins at `start`.
     #[inline]
     pub(super) const fn new(start: Instant) -> Self {
         Self(start.0.wrapping_sub(BIAS))
     }
 
-    /// One before it.
+    /// The origin one picosecond earlier.
     #[inline]
     pub(super) const fn before(self) -> Self {
         Self(self.0.wrapping_sub(1))
@@ -44,7 +44,7 @@ impl Origin {
 }
 
 impl Turn {
-    /// After every other: infinity.
+    /// Greater than every other key: infinity.
     pub(super) const LAST: Self = Self(f64::INFINITY.to_bits());
 
     #[inline]
@@ -52,14 +52,14 @@ impl Turn {
         Self(origin.until(at) << PLACE_BITS | place as u64)
     }
 
-    /// When it arrives.
+    /// Arrival time.
     #[inline]
     pub(super) const fn at(self, origin: Origin) -> Instant {
         Instant(origin.0.wrapping_add(self.0 >> PLACE_BITS))
     }
 
-    /// Before this is what arrives by `now`, and nothing else. `before` is [`Origin::before`] that of the
-    /// window.
+    /// The key greater than those of all arrivals up to `now`, and of no others. `before` is
+    /// [`Origin::before`] of the origin of the window.
     #[inline]
     pub(super) const fn after(now: Instant, before: Origin) -> Self {
         Self(before.until(now) << PLACE_BITS)
@@ -76,20 +76,20 @@ impl Turn {
     }
 }
 
-/// Makes the turns of frames that stand one behind the other.
+/// Generates the keys of consecutive frames.
 pub(super) struct Turns {
-    /// What a time, shifted, lacks to be the next.
+    /// Added to a shifted time, gives the next key.
     next: u64,
 }
 
 impl Turns {
-    /// The first stands at place 0.
+    /// Starts at index 0.
     #[inline]
     pub(super) const fn new(origin: Origin) -> Self {
         Self { next: origin.0.wrapping_neg() << PLACE_BITS }
     }
 
-    /// That of the next frame, which arrives at `at`.
+    /// Key of the next frame, which arrives at `at`.
     #[inline]
     pub(super) const fn next(&mut self, at: Instant) -> Turn {
         let turn = Turn((at.0 << PLACE_BITS).wrapping_add(self.next));
@@ -98,7 +98,7 @@ impl Turns {
     }
 }
 
-/// How many are sorted at once.
+/// Keys sorted by one network.
 pub(super) const BLOCK: usize = 16;
 
 /// Sorts `turns`.
@@ -114,7 +114,7 @@ pub(super) fn sort(turns: &mut [Turn]) {
     }
 }
 
-/// Sorts the first `count` of `row`; the others are scratch space.
+/// Sorts the first `count` keys of `row`; the others are scratch space.
 #[inline]
 pub(super) fn sort_row(row: &mut [Turn; 2 * BLOCK], count: usize) {
     match count {
@@ -124,14 +124,14 @@ pub(super) fn sort_row(row: &mut [Turn; 2 * BLOCK], count: usize) {
     }
 }
 
-/// Sorts the first of `row`, no more than a block of them.
+/// Sorts the first `count` keys of `row`, at most one block.
 #[inline]
 fn sort_block(row: &mut [Turn; 2 * BLOCK], count: usize) {
     row[count..count + BLOCK].fill(Turn::LAST);
     sort_first(row, count);
 }
 
-/// Sorts the first of `row`, more than a block of them.
+/// Sorts the first `count` keys of `row`, more than one block.
 #[inline(never)]
 fn sort_two_blocks(row: &mut [Turn; 2 * BLOCK], count: usize) {
     row[count..].fill(Turn::LAST);
@@ -139,7 +139,7 @@ fn sort_two_blocks(row: &mut [Turn; 2 * BLOCK], count: usize) {
     sort_first(&mut row[BLOCK..], count - BLOCK);
     let mut block = [Turn::LAST; BLOCK + 1];
     block[..BLOCK].copy_from_slice(&row[..BLOCK]);
-    // What is written is never ahead of what is read. Both blocks have something last behind them.
+    // The write index never overtakes the read index. Both blocks end with [`Turn::LAST`].
     let (mut left, mut right) = (0, BLOCK);
     for place in 0..count {
         let (first, second) = (block[left], row.get(right).copied().unwrap_or(Turn::LAST));
@@ -150,7 +150,7 @@ fn sort_two_blocks(row: &mut [Turn; 2 * BLOCK], count: usize) {
     }
 }
 
-/// Sorts the first `count` of `turns`, behind which stand some that come last, so that there is a block.
+/// Sorts the first `count` of `turns`. Enough [`Turn::LAST`] follow to fill a block.
 #[inline]
 fn sort_first(turns: &mut [Turn], count: usize) {
     let Some(block) = turns.first_chunk_mut::<BLOCK>() else { return };
@@ -171,7 +171,7 @@ fn sort_by<const COUNT: usize>(block: &mut [Turn; BLOCK], network: impl Fn(&mut 
     *first = numbers.map(|number| Turn(number.to_bits()));
 }
 
-/// Puts two numbers in order.
+/// Sorts two numbers.
 #[inline(always)]
 fn compare_two<const COUNT: usize>(numbers: &mut [f64; COUNT], first: usize, second: usize) {
     let (one, other) = (numbers[first], numbers[second]);
@@ -179,15 +179,14 @@ fn compare_two<const COUNT: usize>(numbers: &mut [f64; COUNT], first: usize, sec
     numbers[second] = if one < other { other } else { one };
 }
 
-/// Puts pairs of numbers in order, one after the other.
+/// Sorts pairs of numbers, one pair after the other.
 macro_rules! compare {
     ($numbers:ident: $($first:literal $second:literal),*) => {
         $(compare_two($numbers, $first, $second);)*
     };
 }
 
-// Networks of Batcher, who sorts two halves and merges them: first what is at even and at odd places, then
-// neighbours.
+// Batcher's networks: sort two halves, then merge them by sorting even and odd indices, then neighbours.
 
 #[inline(always)]
 fn sort_4(numbers: &mut [f64; 4]) {
@@ -200,7 +199,7 @@ fn sort_8(n: &mut [f64; 8]) {
     compare!(n: 0 4, 1 5, 2 6, 3 7, 2 4, 3 5, 1 2, 3 4, 5 6);
 }
 
-/// What is left of the one for 16 where the last four come after all others.
+/// The network for 16 without the comparisons that the last four, greater than all others, do not need.
 #[inline(always)]
 fn sort_12(n: &mut [f64; 12]) {
     compare!(n: 0 1, 2 3, 4 5, 6 7, 8 9, 10 11, 0 2, 1 3, 4 6, 5 7, 8 10, 9 11, 1 2, 5 6, 9 10);
@@ -245,8 +244,8 @@ mod tests {
 
     #[test]
     fn networks_sort_whatever_the_order() {
-        // What sorts zeros and ones sorts everything (Knuth, The Art of Computer Programming 3, 5.3.4,
-        // theorem Z).
+        // A network that sorts all zeros and ones sorts everything (Knuth, The Art of Computer Programming 3,
+        // 5.3.4, theorem Z).
         for count in 2..=BLOCK {
             for bits in 0..1_u64 << count {
                 let turn =

@@ -1,9 +1,9 @@
-//! PFC watchdog of the egress queues of a switch, as SONiC has it (PFC Watchdog Design).
+//! PFC watchdog of the egress queues of a switch, as in SONiC (PFC Watchdog Design).
 //!
-//! A queue that is paused, holds frames and has sent nothing for the whole detection time is in a storm.
-//! Until no pause has come in for the restoration time, its pauses are ignored, and what it holds and what is
-//! bound for it is dropped, or sent regardless. SONiC polls counters; here the times are exact. Leaves out
-//! the ingress side, which some chips drop as well, and hosts.
+//! A queue that is paused, not empty and has sent nothing for the whole detection time is in a storm. Until
+//! no pause has arrived for the restoration time, its pauses are ignored, and its frames, queued and
+//! arriving, are dropped or sent regardless. SONiC polls counters; here the times are exact. Leaves out the
+//! ingress side, which some chips drop as well, and hosts.
 
 use super::queue::{EgressPort, Held};
 use crate::packet::Priority;
@@ -11,16 +11,16 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use units::{Cycle, Instant, Span, visit_heap};
 
-/// What becomes of the frames of a queue in a storm.
+/// Action on the frames of a queue in a storm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StormAction {
-    /// They are lost.
+    /// Dropped.
     Drop,
-    /// They are sent as if there were no pause.
+    /// Sent as if there were no pause.
     Forward,
 }
 
-/// How a watchdog is set up.
+/// Parameters of a watchdog.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct WatchdogPlan {
     pub(crate) detection: Span,
@@ -37,16 +37,16 @@ pub(crate) struct StormEvent {
     pub(crate) change: StormChange,
 }
 
-/// What happened to a queue.
+/// Change of the state of a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StormChange {
-    /// A storm was detected with so many bytes waiting.
+    /// A storm was detected with this many bytes queued.
     Detected { bytes: u64 },
     /// Pauses are obeyed again.
     Restored,
 }
 
-/// What follows from looking at a queue.
+/// Result of checking a queue.
 #[derive(Debug)]
 pub(super) struct Look {
     pub(super) port: u16,
@@ -58,11 +58,11 @@ pub(super) struct Look {
 #[derive(Debug)]
 pub(crate) struct Watchdog {
     plan: WatchdogPlan,
-    /// When to look at which queue: one entry for each that is watched.
+    /// Time of the next check of each watched queue: one entry per queue.
     due: BinaryHeap<Reverse<(Instant, u16, Priority)>>,
     /// By port; bit `p` is set while the queue of priority `p` is watched.
     watched: Vec<u8>,
-    /// When each queue was last paused; of meaning while it is watched.
+    /// When each queue was last paused; valid while it is watched.
     last_pause: Vec<[Instant; Priority::COUNT]>,
     log: Vec<StormEvent>,
 }
@@ -90,12 +90,12 @@ impl Watchdog {
         cycle.same(log.len() as u64);
     }
 
-    /// Storms so far, in the order of time.
+    /// Storms so far, in order of time.
     pub(crate) fn log(&self) -> &[StormEvent] {
         &self.log
     }
 
-    /// A queue was paused, or its pause renewed, at `now`.
+    /// Records that a queue was paused, or its pause renewed, at `now`.
     pub(super) fn note_pause(&mut self, port: u16, priority: Priority, now: Instant) {
         self.last_pause[usize::from(port)][priority.index()] = now;
         if self.watched[usize::from(port)] & priority.bit() == 0 {
@@ -104,18 +104,18 @@ impl Watchdog {
         }
     }
 
-    /// When to look at a queue again.
+    /// Time of the next check.
     pub(super) fn next_due(&self) -> Instant {
         self.due.peek().map_or(Instant::NEVER, |&Reverse((at, ..))| at)
     }
 
-    /// No queue is paused or in a storm: forgets those that were.
+    /// Stops watching all queues; called when none is paused or in a storm.
     pub(super) fn forget(&mut self) {
         self.due.clear();
         self.watched.fill(0);
     }
 
-    /// Looks at the queue that is due at `now`: a storm may begin or end.
+    /// Checks the queue that is due at `now`: a storm may begin or end.
     pub(super) fn look(&mut self, now: Instant, ports: &mut [EgressPort]) -> Look {
         let Some(Reverse((_, number, priority))) = self.due.pop() else {
             return Look { port: 0, flushed: Vec::new() };
@@ -133,7 +133,8 @@ impl Watchdog {
         Look { port: number, flushed }
     }
 
-    /// Ends a storm once no pause has come in for long enough; otherwise says when to look again.
+    /// Ends a storm once no pause has arrived for the restoration time; otherwise returns the time of the
+    /// next check.
     fn look_at_storm(
         &mut self,
         number: u16,
@@ -150,7 +151,8 @@ impl Watchdog {
         None
     }
 
-    /// Begins a storm if a queue has been held for long enough; otherwise says when to look again.
+    /// Begins a storm if a queue has been blocked for the detection time. Returns the time of the next check
+    /// and the lost frames.
     fn look_at_queue(
         &mut self,
         number: u16,
@@ -191,7 +193,7 @@ mod tests {
         Watchdog::new(WatchdogPlan { detection: Span(1_000), restoration: Span(300), action }, 1)
     }
 
-    /// The port hears a pause that lasts far longer than the test.
+    /// Delivers a pause that lasts far longer than the test.
     fn pause(watchdog: &mut Watchdog, port: &mut EgressPort, at: u64) {
         port.receive_link_control(&Packet::pause(LOSSLESS, u16::MAX).arriving(Instant(at)));
         watchdog.note_pause(0, LOSSLESS, Instant(at));

@@ -1,17 +1,17 @@
-//! WRED by colour on the instantaneous egress queue, which frames of all colours share: a frame is judged by
-//! the thresholds of its colour before it enters its queue, and is marked or dropped with the probability
-//! that ECN has ([`super::ecn`]). Marked are ECN-capable frames of colours with ECN, dropped are others; also
-//! those of lossless priorities, as switches do, where it holds for them.
+//! WRED by colour on the instantaneous egress queue, which frames of all colours share. Before a frame enters
+//! its queue it is checked against the thresholds of its colour, and marked or dropped with the probability
+//! that ECN uses ([`super::ecn`]). ECN-capable frames of colours with ECN are marked; all others are dropped,
+//! including those of lossless priorities if WRED is configured for them, as in switches.
 //!
-//! Leaves out the weighted average of the queue that chips can judge by: it is the queue itself here, which
-//! is a weight of 0.
+//! Leaves out the weighted average of the queue that chips can use: the instantaneous queue here corresponds
+//! to a weight of 0.
 
 use super::ecn::probability_2e32;
 use super::ecn_law::MarkingRange;
 use crate::packet::{Colour, Packet};
 use units::{Cycle, Stream};
 
-/// What becomes of a frame.
+/// Decision on a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     Pass,
@@ -19,7 +19,7 @@ pub(crate) enum Verdict {
     Drop,
 }
 
-/// What is done with frames of a colour.
+/// Thresholds and action for frames of one colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Curve {
     pub(crate) range: MarkingRange,
@@ -32,15 +32,15 @@ pub(crate) struct Curve {
 /// WRED of one port.
 #[derive(Clone, Debug)]
 pub(crate) struct Wred {
-    /// Bit `p` is set when it holds for frames of priority `p`.
+    /// Bit `p` is set when it applies to frames of priority `p`.
     pub(crate) priorities: u8,
-    /// Of each colour; of none all pass.
+    /// Of each colour; frames of a colour without a curve pass.
     pub(crate) curves: [Option<Curve>; Colour::COUNT],
     pub(crate) stream: Stream,
 }
 
 impl Wred {
-    /// What becomes of `packet`, which finds so much in its queue.
+    /// Decides on `packet`, which arrives at a queue of `queue_bytes`.
     pub(crate) fn judge(&mut self, packet: &Packet, queue_bytes: u64) -> Verdict {
         let is_concerned = self.priorities & packet.priority().bit() != 0;
         let curve = self.curves[packet.colour() as usize].filter(|_| is_concerned);

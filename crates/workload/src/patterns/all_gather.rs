@@ -1,7 +1,7 @@
 //! All-gather: every rank ends with the blocks of all ranks.
 //!
-//! S is a rank's whole buffer, of which it holds block r of S/n. n - 1 steps; at step k rank r sends block
-//! (r - k) mod n, its own one first.
+//! S is the whole buffer of a rank, which initially contains block r of size S/n. There are n - 1 steps; at
+//! step k rank r sends block (r - k) mod n, its own block first.
 
 use super::ring::{Ring, Ways};
 

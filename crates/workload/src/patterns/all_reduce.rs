@@ -1,7 +1,7 @@
 //! All-reduce: every rank ends with the sum of all ranks' buffers.
 //!
-//! Two laps of n - 1 steps with blocks of S/n: the first reduces each block along the ring, the second hands
-//! the reduced blocks round. At step k rank r sends block (r - k) mod n.
+//! Two laps of n - 1 steps with blocks of S/n: the first reduces each block along the ring, the second
+//! distributes the reduced blocks. At step k rank r sends block (r - k) mod n.
 
 use super::ring::{Ring, Ways};
 

@@ -5,7 +5,7 @@ use crate::{Pattern, Schedule, Shape, Transfer};
 use units::{Rank, TransferId};
 
 /// Every rank sends S/n to each other rank, all at once. Rank r posts to r + 1, r + 2, ... around the ring,
-/// so that no receiver is everyone's first.
+/// so that the first messages have different receivers.
 #[derive(Debug)]
 pub(crate) struct Parallel;
 
@@ -39,7 +39,7 @@ impl Pattern for Parallel {
 #[derive(Debug)]
 struct Pairs {
     ranks: u32,
-    /// Of each transfer.
+    /// Payload of each transfer.
     bytes: u64,
 }
 

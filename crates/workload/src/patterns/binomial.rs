@@ -1,15 +1,15 @@
-//! What the binomial tree algorithms share: broadcast, and reduce as its mirror image.
+//! Common part of the binomial tree algorithms: broadcast, and reduce as its mirror image.
 //!
 //! There are L = ceil(log2 n) rounds. With ranks counted from the root, in round k of a broadcast every rank
-//! that has the data sends it to the rank 2^(L - 1 - k) further on, if there is one: each to its largest
-//! subtree first, one blocking send after the other. A reduce is the same with time and arrows reversed.
+//! that has the data sends it to the rank 2^(L - 1 - k) after it, if that exists: first to its largest
+//! subtree, one blocking send after the other. A reduce is the same with time and directions reversed.
 //! Thakur, Rabenseifner and Gropp, "Optimization of collective communication operations in MPICH", 2005.
 
 use super::tree::{Edge, Load, Tree};
 use crate::{Pattern, Schedule, ScheduleBuilder, Shape};
 use units::Rank;
 
-/// Which way the data goes.
+/// Direction of the data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Flow {
     /// Broadcast.
@@ -18,7 +18,7 @@ pub(super) enum Flow {
     ToRoot,
 }
 
-/// A collective on a binomial tree, all of the data in one piece.
+/// A collective on a binomial tree with undivided data.
 #[derive(Debug)]
 pub(crate) struct Binomial {
     pub(super) collective: &'static str,

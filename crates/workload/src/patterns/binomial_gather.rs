@@ -1,8 +1,8 @@
-//! Gather up a binomial tree: each rank sends the blocks of its subtree to its parent once it has them.
+//! Gather on a binomial tree: each rank sends the blocks of its subtree to its parent once it has them.
 //!
-//! With ranks counted from the root, rank v sends to rank v without its lowest bit 2^k, at step k, the blocks
-//! of ranks v to v + 2^k - 1. Thakur, Rabenseifner and Gropp, "Optimization of collective communication
-//! operations in MPICH", 2005.
+//! With ranks counted from the root, rank v sends the blocks of ranks v to v + 2^k - 1 at step k to rank v -
+//! 2^k, where 2^k is the lowest bit of v. Thakur, Rabenseifner and Gropp, "Optimization of collective
+//! communication operations in MPICH", 2005.
 
 use crate::{Pattern, Schedule, ScheduleBuilder, Shape, Transfer};
 use units::{Rank, TransferId};
@@ -11,7 +11,7 @@ use units::{Rank, TransferId};
 #[derive(Debug)]
 pub(crate) struct BinomialGather;
 
-/// Ranks in the subtree of the rank in `place`, which is not the root.
+/// Ranks in the subtree of rank `place`, counted from the root, which it is not.
 fn subtree(ranks: u32, place: u32) -> u64 {
     u64::from((1 << place.trailing_zeros()).min(ranks - place))
 }

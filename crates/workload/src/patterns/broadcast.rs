@@ -4,7 +4,7 @@ use super::binomial::{Binomial, Flow};
 use crate::{Pattern, Schedule, ScheduleBuilder, Shape, Transfer};
 use units::Rank;
 
-/// All of S goes down a binomial tree.
+/// All of S is sent down a binomial tree.
 pub(crate) const TREE: Binomial = Binomial { collective: "broadcast", flow: Flow::FromRoot };
 
 /// The root sends all of S to each other rank at once, posting to root + 1, root + 2, ... around the ring.

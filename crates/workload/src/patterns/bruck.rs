@@ -1,10 +1,10 @@
-//! All-gather and all-to-all in ceil(log2 n) steps, by Bruck's algorithms: the way of MPI libraries for small
+//! All-gather and all-to-all in ceil(log2 n) steps, by Bruck's algorithms: used by MPI libraries for small
 //! data.
 //!
 //! Bruck, Ho, Kipnis, Upfal and Weathersby, "Efficient algorithms for all-to-all communications in multiport
-//! message-passing systems", 1997; Thakur, Rabenseifner and Gropp, 2005. Any number of ranks. A rank takes
-//! its steps in order: what it sends holds all that it has received before. Left out: the copies that rotate
-//! the blocks of a rank.
+//! message-passing systems", 1997; Thakur, Rabenseifner and Gropp, 2005. Any number of ranks. A rank executes
+//! its steps in order: each message depends on all earlier receives. Not modelled: the copies that rotate the
+//! blocks of a rank.
 
 use crate::{Pattern, Schedule, ScheduleBuilder, Shape, Transfer};
 use units::{Rank, TransferId};
@@ -13,8 +13,8 @@ use units::{Rank, TransferId};
 /// 1, ... around the ring.
 pub(crate) const ALL_GATHER: Bruck = Bruck { collective: "all-gather" };
 
-/// At step k rank r sends to rank r + 2^k every block that still has to go so far: whose way from its sender
-/// to its receiver around the ring has bit k.
+/// At step k rank r sends to rank r + 2^k every block whose distance from its sender to its receiver around
+/// the ring has bit k.
 pub(crate) const ALL_TO_ALL: Bruck = Bruck { collective: "all-to-all" };
 
 /// A collective by Bruck's algorithm.
@@ -24,18 +24,19 @@ pub(crate) struct Bruck {
 }
 
 impl Bruck {
-    /// How many blocks a rank sends at the step of distance 2^`bit`.
+    /// Number of blocks that a rank sends at the step of distance 2^`bit`.
     fn blocks(&self, ranks: u32, bit: u32) -> u64 {
         let distance = 1_u64 << bit;
         let ranks = u64::from(ranks);
         if self.collective == ALL_GATHER.collective {
             return distance.min(ranks - distance);
         }
-        // Whole periods of 2^(bit + 1) have 2^bit numbers with the bit, and of the rest those beyond 2^bit.
+        // Each full period of 2^(bit + 1) has 2^bit numbers with this bit; of the remainder, those from 2^bit
+        // on have it.
         ranks / (2 * distance) * distance + (ranks % (2 * distance)).saturating_sub(distance)
     }
 
-    /// The receiver of `rank`, and the first block that it gets.
+    /// The receiver of the message of `rank`, and the first block in it.
     fn send(&self, ranks: u32, rank: u32, bit: u32) -> (u32, u32) {
         let distance = 1 << bit;
         if self.collective == ALL_GATHER.collective {
@@ -45,7 +46,7 @@ impl Bruck {
     }
 }
 
-/// Steps: ceil(log2 n).
+/// Number of steps: ceil(log2 n).
 const fn steps(ranks: u32) -> u32 {
     ranks.next_power_of_two().ilog2()
 }
@@ -68,7 +69,7 @@ impl Pattern for Bruck {
     }
 
     fn payload_bytes(&self, ranks: u32, data_bytes: u64) -> u64 {
-        // All ranks send n S/n for each block of a step.
+        // All ranks together send n S/n for each block of a step.
         data_bytes.saturating_mul((0..steps(ranks)).map(|bit| self.blocks(ranks, bit)).sum())
     }
 
@@ -104,8 +105,8 @@ mod tests {
     use units::Seed;
 
     proptest! {
-        /// Every block takes the bits of its way one by one, and all blocks together are what the transfers
-        /// carry.
+        /// Every block travels the bits of its distance one by one, and the total of all blocks is that of
+        /// the transfers.
         #[test]
         fn every_block_of_an_all_to_all_reaches_its_rank(ranks in 2..70_u32, share in 1..100_u64) {
             let stream = Seed(1).stream("test", 0);

@@ -1,16 +1,17 @@
 //! All-reduce on two complementary binary trees, each with half of the data.
 //!
-//! A rank that passes data on in one tree is a leaf of the other (but for rank 0 when n is odd), so that no
-//! port carries more than 2 S each way. Sanders, Speck and Träff, "Two-tree algorithms for full bandwidth
-//! broadcast, reduction and scan", 2009; the trees are those of NCCL since 2.4. Each half is cut into
-//! [`CHUNKS`] chunks, which follow each other up the tree, where they are reduced, and down again. Small data
-//! makes fewer chunks and, of a single byte, one tree.
+//! An inner rank of one tree is a leaf of the other (except for rank 0 when n is odd), so that no port
+//! transmits more than 2 S in each direction. Sanders, Speck and Träff, "Two-tree algorithms for full
+//! bandwidth broadcast, reduction and scan", 2009; the trees are those of NCCL since 2.4. Each half is
+//! divided into [`CHUNKS`] chunks, which are pipelined up the tree, where they are reduced, and down again.
+//! Small data makes fewer chunks, and a single byte only one tree.
 //!
-//! A rank passes a chunk on as soon as it has it. Leaves start the first chunks at once and every later one
-//! when the chunk [`Lane::window`] before it has come back down to them; like the finite buffers of a library
-//! that bounds what can pile up where two children send to one parent. The pipeline also needs chunks to
-//! travel in order, which is for the queue pair: give each pair of ranks one queue pair for all its chunks.
-//! Chunks on queue pairs of their own share the port instead, and reach the next rank late and together.
+//! A rank forwards a chunk as soon as it has it. Leaves start the first chunks at once and every later one
+//! when the chunk [`Lane::window`] before it has been returned to them; like the finite buffers of a library,
+//! this limits the queue where two children send to one parent. The pipeline also needs chunks to be
+//! delivered in order, which is a property of the queue pair: use one queue pair per pair of ranks for all
+//! its chunks. Chunks on separate queue pairs share the port instead, and all reach the next rank late, at
+//! the same time.
 
 use super::tree::{Arrivals, Edge, Load, Tree};
 use crate::{Parts, Pattern, Schedule, ScheduleBuilder, Shape};
@@ -20,16 +21,15 @@ use units::Rank;
 /// would be idle for longer. With more, the chunks of 16 MB would be smaller than a message of 128 KB.
 const CHUNKS: u32 = 64;
 
-/// A chunk has at least so many bytes, where there are so many: a full packet, as one with less would be
-/// mostly headers.
+/// Smallest chunk [bytes], if the data is as large: a full packet, as a smaller one would be mostly headers.
 const CHUNK_BYTES_MIN: u64 = 4096;
 
-/// Chunks of a tree in flight at once, for each of its levels. A level is two hops, one up and one down;
-/// the third chunk is for those that wait for a port. On one switch, 2 for each level leave ports idle and 4
-/// gain nothing.
+/// Chunks of a tree in flight at once, for each of its levels. A level is two hops, one up and one down; the
+/// third chunk is for those that wait for a port. On one switch, 2 for each level leave ports idle and 4 gain
+/// nothing.
 const WINDOW_PER_LEVEL: u32 = 3;
 
-/// Trees, each on a channel of its own.
+/// Number of trees, each on its own channel.
 const TREES: u32 = 2;
 
 /// Reduce up and broadcast down on both trees at once.
@@ -82,12 +82,12 @@ impl Pattern for DoubleBinaryTree {
     }
 }
 
-/// What each tree carries [bytes].
+/// Data of each tree [bytes].
 fn halves(data_bytes: u64) -> [u64; TREES as usize] {
     [0, 1].map(|tree| Parts::new(data_bytes, TREES.into()).of(tree))
 }
 
-/// Into how many chunks `bytes` are cut.
+/// Number of chunks into which `bytes` are divided.
 fn chunks(bytes: u64) -> u32 {
     u64::from(CHUNKS).min(bytes.div_ceil(CHUNK_BYTES_MIN)) as u32
 }
@@ -96,7 +96,7 @@ fn chunks(bytes: u64) -> u32 {
 struct Lane {
     channel: u32,
     tree: Tree,
-    /// How each chunk so far comes back down.
+    /// By chunk: the transfers that return it to each rank.
     returns: Vec<Arrivals>,
 }
 
@@ -119,7 +119,7 @@ impl Lane {
     }
 }
 
-/// The tree with rank r in place r, and the one that swaps inner ranks and leaves: mirrored when n is even,
+/// The tree with rank r at node r, and the one that swaps inner ranks and leaves: mirrored when n is even,
 /// shifted by one rank when it is odd.
 fn trees(ranks: u32) -> [Tree; TREES as usize] {
     let complement = |place| if ranks.is_multiple_of(2) { ranks - 1 - place } else { (place + 1) % ranks };
@@ -135,9 +135,9 @@ fn tree(ranks: u32, rank_at: impl Fn(u32) -> u32) -> Tree {
     Tree::new(ranks, edges.collect())
 }
 
-/// The place above `place`, which is not the root, place 0. Places whose lowest bit is b hang in pairs, 2b
-/// apart, below the place between them, so odd places are leaves. If that place is past the end, the last of
-/// them hangs below what its number is without b.
+/// The parent of node `place`, which is not 0, the root. Nodes with lowest bit b are in pairs, 2b apart,
+/// whose parent is the node between them; so odd nodes are leaves. If that node does not exist, the parent is
+/// the number without b.
 const fn place_above(place: u32, places: u32) -> u32 {
     let lowest_bit = 1 << place.trailing_zeros();
     let rest = place ^ lowest_bit;
@@ -181,8 +181,8 @@ mod tests {
             }
         }
 
-        /// Rank 0, the root of the first tree, is the one exception: when n is odd it takes the last place of
-        /// the second tree, which is not a leaf.
+        /// Rank 0, the root of the first tree, is the one exception: when n is odd it is the last node of the
+        /// second tree, which is not a leaf.
         #[test]
         fn a_rank_that_passes_data_on_in_one_tree_is_a_leaf_of_the_other(ranks in 2..300u32) {
             let [first, second] = trees(ranks).map(|tree| children(&tree, ranks));
@@ -193,7 +193,7 @@ mod tests {
         }
     }
 
-    /// The trees of 14 ranks as NCCL's source draws them, by the parent of each rank.
+    /// The trees of 14 ranks as drawn in NCCL's source, by the parent of each rank.
     #[test]
     fn the_trees_of_fourteen_ranks_are_those_of_nccl() {
         let [first, second] = trees(14);

@@ -3,7 +3,7 @@
 use crate::{Pattern, Schedule, ScheduleBuilder, Shape, Transfer};
 use units::Rank;
 
-/// Every rank but the root sends its S/n to the root, all at once; the root's own share stays.
+/// Every rank but the root sends its S/n to the root, all at once; the root's own share is not sent.
 #[derive(Debug)]
 pub(crate) struct Parallel;
 

@@ -1,19 +1,19 @@
-//! All-reduce by recursive vector halving and distance doubling, then the way back.
+//! All-reduce by recursive vector halving and distance doubling, followed by an all-gather in reverse order.
 //!
 //! With n = 2^L ranks there are 2 L steps. At step k < L rank r exchanges with rank r XOR 2^k: each keeps one
-//! half of what it holds, sends the other half, S / 2^(k + 1), and adds what it gets. The nearest rank comes
+//! half of its data, sends the other half, S / 2^(k + 1), and adds the received data. The nearest rank is
 //! first, with half of the data; the farthest last, with S/n. Rank r ends with the sum of block r with its L
-//! bits reversed. Steps L to 2 L - 1 are the all-gather that mirrors this, farthest rank first. Rabenseifner,
+//! bits reversed. Steps L to 2 L - 1 are the mirrored all-gather, farthest rank first. Rabenseifner,
 //! "Optimization of collective reduction operations", 2004; Thakur, Rabenseifner and Gropp, "Optimization of
-//! collective communication operations in MPICH", 2005; MPICH and Gloo order the distances in the same way.
-//! The other order, half of the data to the farthest rank, is this one with the ranks given to hosts in
+//! collective communication operations in MPICH", 2005; MPICH and Gloo order the distances equally. The other
+//! order, half of the data to the farthest rank, is equal to this one with the ranks assigned to hosts in
 //! bit-reversed order.
 
 use crate::{Parts, Pattern, Schedule, ScheduleBuilder, Shape, Transfer, WorkloadError};
 use units::{Rank, TransferId};
 
-/// Halving and doubling. A rank takes its steps in order: what it sends holds, or adds to, all that it has
-/// received, so it waits for its receives of all earlier steps.
+/// Halving and doubling. A rank executes its steps in order: each message contains, or adds to, all data
+/// received earlier, so it depends on all earlier receives.
 #[derive(Debug)]
 pub(crate) struct HalvingDoubling;
 
@@ -70,10 +70,10 @@ impl Pattern for HalvingDoubling {
     }
 }
 
-/// Who exchanges what with whom.
+/// The exchanges of each step.
 pub(super) struct Butterfly {
     ranks: u32,
-    /// log2 of the ranks.
+    /// log2 of the number of ranks.
     halvings: u32,
 }
 
@@ -86,7 +86,7 @@ impl Butterfly {
         2 * self.halvings
     }
 
-    /// log2 of the distance between partners: up to the farthest, then back.
+    /// log2 of the distance between partners: increasing during the halving, then decreasing.
     fn bit(&self, step: u32) -> u32 {
         step.min(self.steps() - 1 - step)
     }
@@ -95,20 +95,20 @@ impl Butterfly {
         rank ^ 1 << self.bit(step)
     }
 
-    /// Whether `rank` sends at `step` of a reduce to `root`: on the way back only towards it, and once.
+    /// Whether `rank` sends at `step` of a reduce to `root`: in the second half only towards the root, and
+    /// once.
     pub(super) fn sends_towards(&self, rank: u32, step: u32, root: Rank) -> bool {
-        // Bits from the highest down to this one were those of the root at every earlier step of the way
-        // back.
+        // In the second half, all bits above this one are already equal to those of the root.
         step < self.halvings || (rank ^ root.0) >> self.bit(step) == 1
     }
 
-    /// What `rank` receives at `step`.
+    /// The transfer that `rank` receives at `step`.
     fn receive(&self, rank: u32, step: u32) -> TransferId {
         TransferId(step * self.ranks + self.partner(rank, step))
     }
 
-    /// What `rank` sends at `step`: the half that its partner keeps on the way out, all that it holds on the
-    /// way back.
+    /// The transfer that `rank` sends at `step`: in the first half the part that its partner keeps, in the
+    /// second half all its data.
     pub(super) fn transfer(&self, rank: u32, step: u32, parts: Parts) -> Transfer {
         let partner = self.partner(rank, step);
         let holder = if step < self.halvings { partner } else { rank };
@@ -124,8 +124,8 @@ impl Butterfly {
         }
     }
 
-    /// First of the n / 2^halved blocks that `rank` keeps after so many halvings: bit i of the rank chose the
-    /// lower or upper half at step i.
+    /// First of the n / 2^halved blocks that `rank` keeps after this number of halvings: bit i of the rank
+    /// chose the lower or upper half at step i.
     fn first_block(&self, rank: u32, halved: u32) -> u32 {
         let choices = rank & ((1 << halved) - 1);
         choices.reverse_bits() >> (u32::BITS - self.halvings)

@@ -1,4 +1,4 @@
-//! Incast N:1: everybody sends to one receiver.
+//! Incast N:1: all ranks send to one receiver.
 
 use crate::{Pattern, Peer, Schedule, ScheduleBuilder, Shape, Transfer};
 use units::Rank;
@@ -7,7 +7,7 @@ use units::Rank;
 #[derive(Debug)]
 pub(crate) struct Incast {
     algorithm: &'static str,
-    /// Whether the root receives by blocking calls, one after the other: what is announced waits its turn.
+    /// Whether the root receives by blocking calls, one after the other: announced messages wait.
     receives_in_turn: bool,
 }
 

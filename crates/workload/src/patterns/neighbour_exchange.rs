@@ -1,5 +1,5 @@
-//! All-gather in n / 2 steps by exchange with the two neighbours in turn: the way of Open MPI for blocks of
-//! middle size.
+//! All-gather in n / 2 steps by alternating exchange with the two neighbours: used by Open MPI for blocks of
+//! medium size.
 //!
 //! Jing Chen, Linbo Zhang, Yunquan Zhang and Wei Yuan, "Performance evaluation of allgather algorithms on
 //! terascale Linux cluster with fast Ethernet", HPC Asia 2005. n is even.
@@ -9,8 +9,8 @@ use crate::{Pattern, Schedule, Shape, Transfer, WorkloadError};
 use units::{Rank, TransferId};
 
 /// At step 0 ranks 2k and 2k + 1 exchange their blocks. From then on rank r exchanges two blocks at a time,
-/// at odd steps with its neighbour of the other pair, at even ones with that of its own: those of its pair
-/// first, then those that it received last.
+/// at odd steps with its neighbour of the other pair, at even steps with that of its own: first the blocks of
+/// its pair, then those received last.
 #[derive(Debug)]
 pub(crate) struct NeighbourExchange;
 
@@ -89,13 +89,13 @@ impl ClosedForm for Exchanges {
         self.count().min(2 * self.ranks)
     }
 
-    /// What the sender received at the step before.
+    /// The transfer that the sender received at the previous step.
     fn predecessor(&self, id: TransferId) -> Option<TransferId> {
         let (step, rank) = ((id.0 / self.ranks).checked_sub(1)?, id.0 % self.ranks);
         Some(TransferId(step * self.ranks + partner(rank, step, self.ranks)))
     }
 
-    /// What the receiver sends at the next step.
+    /// The transfer that the receiver sends at the next step.
     fn successor(&self, id: TransferId) -> Option<TransferId> {
         let (step, rank) = (id.0 / self.ranks, id.0 % self.ranks);
         let next = (step + 1) * self.ranks + partner(rank, step, self.ranks);
@@ -103,7 +103,7 @@ impl ClosedForm for Exchanges {
     }
 }
 
-/// Whom `rank` exchanges with at `step`.
+/// The partner of `rank` at `step`.
 const fn partner(rank: u32, step: u32, ranks: u32) -> u32 {
     let is_next = rank.is_multiple_of(2) == step.is_multiple_of(2);
     (if is_next { rank + 1 } else { rank + ranks - 1 }) % ranks
@@ -114,8 +114,8 @@ const fn first_block(rank: u32, step: u32, ranks: u32) -> u32 {
     if step == 0 {
         return rank;
     }
-    // What it received at the step before, at odd ones from the far side of its pair, at even ones through
-    // its partner.
+    // The blocks received at the previous step: for odd steps from the far side of its pair, for even steps
+    // through its partner.
     let (pairs, away) = (ranks / 2, step / 2);
     let is_after = rank.is_multiple_of(2) == step.is_multiple_of(2);
     let pair = if is_after { rank / 2 + pairs - away } else { rank / 2 + away };

@@ -6,11 +6,12 @@ use units::{Rank, TransferId};
 
 /// At step k of n - 1, from 0, rank r sends S/n to rank r + k + 1 and receives from rank r - k - 1, so that
 /// each step is a permutation. The next step starts once the rank's receive has arrived and its own send has
-/// been acknowledged, as with `MPI_Sendrecv`. There is no barrier: a rank whose pair is fast goes ahead.
+/// been acknowledged, as with `MPI_Sendrecv`. There is no barrier: a rank with fast partners may be several
+/// steps further.
 ///
-/// Thakur, Rabenseifner and Gropp, "Optimization of collective communication operations in MPICH", 2005.
-/// Where n is a power of two they exchange with rank r XOR (k + 1) instead; here every n takes the shift, so
-/// that results for 8 and for 12 ranks are of one algorithm.
+/// Thakur, Rabenseifner and Gropp, "Optimization of collective communication operations in MPICH", 2005. If n
+/// is a power of two they exchange with rank r XOR (k + 1) instead; here every n uses the shift, so that
+/// results for 8 and for 12 ranks are of one algorithm.
 #[derive(Debug)]
 pub(crate) struct Pairwise;
 
@@ -40,11 +41,11 @@ impl Pattern for Pairwise {
     }
 }
 
-/// Step by step, each rank sends to the one so many places ahead.
+/// Step by step, each rank sends to the rank step + 1 after it.
 #[derive(Debug)]
 struct Shifts {
     ranks: u32,
-    /// Of each transfer.
+    /// Payload of each transfer.
     bytes: u64,
 }
 
@@ -59,14 +60,14 @@ impl ClosedForm for Shifts {
         Transfer { src: Rank(src), dst: Rank(block), bytes: self.bytes, step, channel: 0, block }
     }
 
-    /// What the sender receives at the step before.
+    /// The transfer that the sender receives at the previous step.
     fn predecessor(&self, id: TransferId) -> Option<TransferId> {
         let (step, src) = (id.0 / self.ranks, id.0 % self.ranks);
         let before = (src + self.ranks - step) % self.ranks;
         Some(TransferId(step.checked_sub(1)? * self.ranks + before))
     }
 
-    /// What the receiver sends at the next step.
+    /// The transfer that the receiver sends at the next step.
     fn successor(&self, id: TransferId) -> Option<TransferId> {
         let Transfer { dst, step, .. } = self.transfer(id);
         let next = (step + 1) * self.ranks + dst.0;

@@ -42,8 +42,8 @@ impl Pattern for Parallel {
     }
 }
 
-/// The image of each rank under a random cyclic permutation, by Sattolo's algorithm (1986): a shuffle in
-/// which no item may keep its place.
+/// The image of each rank under a random cyclic permutation, by Sattolo's algorithm (1986): a shuffle without
+/// fixed points.
 fn random_cycle(ranks: u32, mut stream: Stream) -> Vec<Rank> {
     let mut images: Vec<_> = (0..ranks).map(Rank).collect();
     for last in (1..images.len()).rev() {

@@ -3,9 +3,9 @@
 use crate::{Pattern, Schedule, ScheduleBuilder, Shape, Transfer, WorkloadError};
 use units::Rank;
 
-/// Each even rank sends S to the next, odd rank, which sends its S back once it has all of it: 0 with 1, 2
-/// with 3, ... That is PingPong of the Intel MPI Benchmarks and `osu_latency`, which report half of the round
-/// trip.
+/// Each even rank sends S to the next, odd rank, which sends its S back after receiving all of it: 0 with 1,
+/// 2 with 3, ... Equal to PingPong of the Intel MPI Benchmarks and `osu_latency`, which report half of the
+/// round trip.
 #[derive(Debug)]
 pub(crate) struct PingPong;
 

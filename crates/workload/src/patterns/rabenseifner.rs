@@ -1,17 +1,17 @@
-//! Reduce by Rabenseifner's algorithm: a reduce-scatter by halving, then a gather up the same butterfly to
-//! the root.
+//! Reduce by Rabenseifner's algorithm: a reduce-scatter by halving, then a gather to the root on the same
+//! butterfly.
 //!
-//! The first L = log2 n steps are those of the all-reduce by halving and doubling. On the way back, farthest
-//! rank first, of each pair that is left the rank on the other side than the root sends all that it holds and
-//! is done, so that 1/n, 2/n, ... 1/2 of S goes the last way. Rabenseifner, "Optimization of collective
-//! reduction operations", 2004; MPI libraries take it for large data. Ranks beyond a power of two are left
-//! out.
+//! The first L = log2 n steps are those of the all-reduce by halving and doubling. In the gather, farthest
+//! rank first, of each remaining pair the rank on the side opposite the root sends all its data and is done,
+//! so that 1/n, 2/n, ... 1/2 of S is sent in the last steps. Rabenseifner, "Optimization of collective
+//! reduction operations", 2004; used by MPI libraries for large data. Not modelled: numbers of ranks that are
+//! not a power of two.
 
 use super::halving_doubling::Butterfly;
 use crate::{Parts, Pattern, Schedule, ScheduleBuilder, Shape, Transfer, WorkloadError};
 use units::{Rank, TransferId};
 
-/// Halving, then a gather. A rank takes its steps in order.
+/// Halving, then a gather. A rank executes its steps in order.
 #[derive(Debug)]
 pub(crate) struct Rabenseifner;
 
@@ -41,7 +41,7 @@ impl Pattern for Rabenseifner {
     }
 
     fn payload_bytes(&self, ranks: u32, data_bytes: u64) -> u64 {
-        // Half of S at each step of the gather, to within a byte for each transfer.
+        // Half of S at each step of the gather, accurate to a byte per transfer.
         data_bytes
             .saturating_mul(u64::from(ranks) - 1)
             .saturating_add(data_bytes * u64::from(ranks.ilog2()) / 2)

@@ -1,15 +1,15 @@
-//! All-reduce by recursive doubling: the way of MPI libraries for small data.
+//! All-reduce by recursive doubling: used by MPI libraries for small data.
 //!
-//! At step k of log2 p rank r exchanges all of S with rank r XOR 2^k and adds what it gets. Of n ranks that
-//! are no power of two, p = 2^floor(log2 n) take part: with m = n - p, each even rank below 2 m first gives
-//! its data to the rank after it, and gets the result from it at the end. Thakur, Rabenseifner and Gropp,
+//! At step k of log2 p rank r exchanges all of S with rank r XOR 2^k and adds the received data. If n is not
+//! a power of two, p = 2^floor(log2 n) ranks exchange: with m = n - p, each even rank below 2 m first sends
+//! its data to the next rank, and receives the result from it at the end. Thakur, Rabenseifner and Gropp,
 //! "Optimization of collective communication operations in MPICH", 2005.
 
 use crate::{Pattern, Schedule, ScheduleBuilder, Shape, Transfer};
 use units::{Rank, TransferId};
 
-/// Recursive doubling. A rank takes its steps in order: what it sends adds up all that it has received
-/// before.
+/// Recursive doubling. A rank executes its steps in order: each message is the sum of all data received
+/// earlier.
 #[derive(Debug)]
 pub(crate) struct RecursiveDoubling;
 
@@ -49,12 +49,12 @@ impl Pattern for RecursiveDoubling {
     }
 }
 
-/// How ranks beyond a power of two are folded into it.
+/// Folding of ranks beyond a power of two.
 struct Fold {
     ranks: u32,
-    /// Even ranks that give their data to the rank after them.
+    /// Number of even ranks that send their data to the next rank.
     folded: u32,
-    /// log2 of the ranks that exchange.
+    /// log2 of the number of ranks that exchange.
     exchanges: u32,
 }
 
@@ -64,7 +64,7 @@ impl Fold {
         Self { ranks, folded: ranks - (1 << exchanges), exchanges }
     }
 
-    /// Ranks that exchange.
+    /// Number of ranks that exchange.
     const fn active(&self) -> u32 {
         self.ranks - self.folded
     }
@@ -73,12 +73,12 @@ impl Fold {
         self.exchanges + if self.folded > 0 { 2 } else { 0 }
     }
 
-    /// The rank in a place among those that exchange.
+    /// The rank with index `place` among those that exchange.
     const fn rank(&self, place: u32) -> u32 {
         if place < self.folded { 2 * place + 1 } else { place + self.folded }
     }
 
-    /// Who sends to whom at `step`.
+    /// Senders and receivers of `step`.
     fn pairs(&self, step: u32) -> Vec<(u32, u32)> {
         if self.folded > 0 && step == 0 {
             return (0..self.folded).map(|place| (2 * place, 2 * place + 1)).collect();

@@ -2,6 +2,6 @@
 
 use super::binomial::{Binomial, Flow};
 
-/// All of S goes up a binomial tree: a rank adds what its children send to its own before it sends the sum
-/// on.
+/// All of S is sent up a binomial tree: a rank adds the data of its children to its own before it sends the
+/// sum.
 pub(crate) const TREE: Binomial = Binomial { collective: "reduce", flow: Flow::ToRoot };

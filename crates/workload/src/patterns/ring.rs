@@ -1,16 +1,16 @@
-//! What the ring algorithms share: every rank passes blocks to its neighbour, step by step.
+//! Common part of the ring algorithms: every rank forwards blocks to its neighbour, step by step.
 //!
-//! In a one-way ring of n ranks the data is cut into n blocks and goes from rank r to rank r + 1; a two-way
-//! ring is two of them in opposite directions, each with half of the data, on a channel of its own. At step k
-//! rank r sends the block that it received at step k - 1, as soon as that block has arrived: there is no
-//! barrier between steps. Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms for clusters of
-//! workstations", 2009.
+//! In a unidirectional ring of n ranks the data is divided into n blocks, which are sent from rank r to rank
+//! r + 1. A bidirectional ring is two of them in opposite directions, each with half of the data, on separate
+//! channels. At step k rank r sends the block that it received at step k - 1, as soon as that block has
+//! arrived: there is no barrier between steps. A lap is n - 1 steps. Patarasuk and Yuan, "Bandwidth optimal
+//! all-reduce algorithms for clusters of workstations", 2009.
 
 use crate::closed_form::ClosedForm;
 use crate::{Parts, Pattern, Relay, Schedule, Shape, Transfer};
 use units::{Rank, TransferId};
 
-/// Which ways data goes around the ring.
+/// Directions in which data is sent around the ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ways {
     /// From each rank to the next.
@@ -33,9 +33,9 @@ impl Ways {
 pub(crate) struct Ring {
     pub(super) collective: &'static str,
     pub(super) ways: Ways,
-    /// Steps of n ranks, in laps of n - 1.
+    /// Laps, of n - 1 steps each.
     pub(super) laps: u32,
-    /// The block that rank r sends first is that of the rank so many places before it.
+    /// Rank r first sends the block of rank r - `first_block_back`.
     pub(super) first_block_back: u32,
 }
 
@@ -93,7 +93,7 @@ impl Pattern for Ring {
     }
 }
 
-/// Step by step, each rank sends each of its ways.
+/// Step by step, each rank sends in each direction.
 #[derive(Debug)]
 struct Laps {
     ring: Ring,
@@ -102,7 +102,7 @@ struct Laps {
 }
 
 impl Laps {
-    /// Step, rank and way of a transfer.
+    /// Step, rank and direction of a transfer.
     fn place(&self, id: TransferId) -> (u32, u32, Way) {
         let ways = self.ring.ways.count();
         let (place, channel) = (id.0 / ways, id.0 % ways);
@@ -136,32 +136,32 @@ impl ClosedForm for Laps {
         self.ranks * self.ring.ways.count()
     }
 
-    /// What brings the sender the block.
+    /// The transfer by which the sender receives the block.
     fn predecessor(&self, id: TransferId) -> Option<TransferId> {
         let (step, rank, way) = self.place(id);
         Some(self.id(step.checked_sub(1)?, way.behind(rank, 1), &way))
     }
 
-    /// What takes the block on.
+    /// The transfer that forwards the block.
     fn successor(&self, id: TransferId) -> Option<TransferId> {
         let (step, rank, way) = self.place(id);
         (step + 1 < self.ring.steps(self.ranks)).then(|| self.id(step + 1, way.ahead(rank, 1), &way))
     }
 }
 
-/// One way around a ring: channel 0 to the next rank, channel 1 to the previous.
+/// One direction of a ring: channel 0 to the next rank, channel 1 to the previous.
 struct Way {
     ranks: u32,
     channel: u32,
 }
 
 impl Way {
-    /// The rank `places` before `rank`, in the direction of this way.
+    /// The rank `places` before `rank` in this direction.
     fn behind(&self, rank: u32, places: u32) -> u32 {
         self.ahead(rank, self.ranks - places % self.ranks)
     }
 
-    /// The rank `places` after `rank`, at most n, in the direction of this way.
+    /// The rank `places` after `rank`, at most n, in this direction.
     fn ahead(&self, rank: u32, places: u32) -> u32 {
         let forward = if self.channel == 0 { places } else { self.ranks - places };
         (rank + forward) % self.ranks

@@ -4,7 +4,7 @@ use crate::{Pattern, Schedule, ScheduleBuilder, Shape, Transfer};
 use units::Rank;
 
 /// The root sends S/n to each other rank, all at once, posting to root + 1, root + 2, ... around the ring;
-/// its own share stays.
+/// its own share is not sent.
 #[derive(Debug)]
 pub(crate) struct Parallel;
 

@@ -3,9 +3,9 @@
 use crate::{Pattern, Schedule, ScheduleBuilder, Shape, Transfer, WorkloadError};
 use units::Rank;
 
-/// Each even rank sends S to the next, odd rank, and that rank its S back, all at once: 0 with 1, 2 with 3,
-/// ... nccl-tests instead goes around a ring, each rank sending to the next one and receiving from the one
-/// before.
+/// Each even rank sends S to the next, odd rank, and that rank sends its S back, all at once: 0 with 1, 2
+/// with 3, ... Different from nccl-tests, which uses a ring: each rank sends to the next one and receives
+/// from the previous one.
 #[derive(Debug)]
 pub(crate) struct Parallel;
 

@@ -1,15 +1,15 @@
-//! What the tree algorithms share: a block is reduced from the leaves to the root, or handed down from it.
+//! Common part of the tree algorithms: a block is reduced from the leaves to the root, or broadcast from it.
 
 use crate::{ScheduleBuilder, Transfer};
 use std::slice;
 use units::{Rank, TransferId};
 
-/// From a rank of a tree to the one above it.
+/// Edge between a rank and its parent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Edge {
     pub(super) parent: Rank,
     pub(super) child: Rank,
-    /// Step of a broadcast at which the edge is taken, from 0; later than that of the edge above it.
+    /// Step of a broadcast at which the edge is used, from 0; later than that of the edge above it.
     pub(super) level: u32,
 }
 
@@ -17,11 +17,11 @@ pub(super) struct Edge {
 #[derive(Debug)]
 pub(super) struct Tree {
     ranks: u32,
-    /// By level.
+    /// Sorted by level.
     edges: Vec<Edge>,
 }
 
-/// What goes along every edge of a tree.
+/// The transfer on every edge of a tree.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Load {
     pub(super) bytes: u64,
@@ -29,7 +29,7 @@ pub(super) struct Load {
     pub(super) block: u32,
 }
 
-/// By rank: the transfer that brought it the load; none for the root.
+/// By rank: the transfer that delivered the load; `None` for the root.
 pub(super) type Arrivals = Vec<Option<TransferId>>;
 
 impl Load {
@@ -39,7 +39,7 @@ impl Load {
 }
 
 impl Tree {
-    /// The tree of these edges, one for each rank but the root.
+    /// The tree with these edges, one for each rank except the root.
     pub(super) fn new(ranks: u32, mut edges: Vec<Edge>) -> Self {
         edges.sort_by_key(|edge| edge.level);
         Self { ranks, edges }
@@ -54,9 +54,9 @@ impl Tree {
         self.edges[0].parent
     }
 
-    /// Every rank sends the load to its parent once all its children have; the deepest ranks do so at
-    /// `first_step`, leaves after what `leaves_after` has for them, if anything. Returns what completes the
-    /// sum at the root.
+    /// Every rank sends the load to its parent after receiving from all its children. The deepest ranks send
+    /// at `first_step`, leaves after their transfer in `leaves_after`, if any. Returns the transfers that
+    /// complete the sum at the root.
     pub(super) fn reduce(
         &self,
         builder: &mut ScheduleBuilder,
@@ -78,8 +78,8 @@ impl Tree {
         from_children.swap_remove(self.root().index())
     }
 
-    /// Every rank sends the load to its children once its parent has; the root does so after `after`, at
-    /// `first_step`. Returns what brings it to each rank.
+    /// Every rank sends the load to its children after receiving it from its parent; the root sends after
+    /// `after`, at `first_step`. Returns the transfer that delivers it to each rank.
     pub(super) fn broadcast(
         &self,
         builder: &mut ScheduleBuilder,

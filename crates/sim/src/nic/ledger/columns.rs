@@ -1,9 +1,10 @@
-//! The columns of a list: what is the same for all items, or follows from one to the next, is stored once.
+//! Compressed columns of a list: values that are equal for all items, or follow from one to the next, are
+//! stored once.
 
 use engine::prefetch::prefetch;
 use std::ops::Range;
 
-/// Numbers of which each is as much more than that before it.
+/// An arithmetic sequence.
 #[derive(Clone, Copy, Debug)]
 struct Steps {
     first: u32,
@@ -18,7 +19,7 @@ impl Steps {
     }
 }
 
-/// A number for each item of a list; where they come in equal steps, the first and the step are stored alone.
+/// A number for each item of a list; an arithmetic sequence is stored as first number and step.
 #[derive(Debug)]
 pub(super) struct Numbers {
     steps: Steps,
@@ -26,7 +27,7 @@ pub(super) struct Numbers {
 }
 
 impl Numbers {
-    /// Those of a whole list.
+    /// The numbers of a whole list.
     pub(super) fn of_all(numbers: impl Iterator<Item = u32> + Clone) -> Self {
         let mut ahead = numbers.clone();
         let first = ahead.next().unwrap_or(0);
@@ -46,14 +47,14 @@ impl Numbers {
         self.each.get(item as usize).copied().unwrap_or_else(|| self.steps.of(item))
     }
 
-    /// Asks for the number of an item.
+    /// Prefetches the number of an item.
     #[inline]
     pub(super) fn prefetch(&self, item: usize) {
         prefetch(&self.each, item);
     }
 }
 
-/// The same in the making.
+/// Builder of [`Numbers`].
 #[derive(Debug)]
 pub(super) struct NumbersMaker {
     steps: Steps,
@@ -77,7 +78,7 @@ impl NumbersMaker {
         }
     }
 
-    /// Adds the first number, the second, or the first that does not follow.
+    /// Adds the first number, the second, or the first that breaks the sequence.
     #[cold]
     fn begin(&mut self, item: u32, number: u32) {
         match item {
@@ -95,12 +96,12 @@ impl NumbersMaker {
     }
 }
 
-/// One past the last item of each queue pair, where those of one queue pair follow those of another.
+/// One past the last item of each queue pair, in a list grouped by queue pair.
 #[derive(Debug)]
 pub(super) struct Shares(Numbers);
 
 impl Shares {
-    /// Of queue pairs with one item each.
+    /// Queue pairs with one item each.
     pub(super) fn of_one() -> Self {
         Self(Numbers::from(1))
     }
@@ -118,7 +119,7 @@ impl Shares {
     }
 }
 
-/// The same in the making.
+/// Builder of [`Shares`].
 #[derive(Debug, Default)]
 pub(super) struct SharesMaker {
     queue_pairs: u32,
@@ -126,7 +127,7 @@ pub(super) struct SharesMaker {
 }
 
 impl SharesMaker {
-    /// The items of the next queue pair end at `end`.
+    /// Ends the items of the next queue pair at `end`.
     #[inline]
     pub(super) fn push(&mut self, end: u32) {
         self.ends.push(self.queue_pairs, end);
@@ -138,7 +139,7 @@ impl SharesMaker {
     }
 }
 
-/// Payload of each chunk [bytes]; where all have the same, that is stored alone.
+/// Payload of each chunk [bytes]; stored once if it is equal for all.
 #[derive(Debug)]
 pub(super) struct ChunkBytes {
     all: u64,
@@ -146,7 +147,7 @@ pub(super) struct ChunkBytes {
 }
 
 impl ChunkBytes {
-    /// The same for all.
+    /// Equal for all.
     pub(super) fn same(all: u64) -> Self {
         Self { all, each: Box::default() }
     }
@@ -158,7 +159,7 @@ impl ChunkBytes {
     }
 }
 
-/// The same in the making.
+/// Builder of [`ChunkBytes`].
 #[derive(Debug, Default)]
 pub(super) struct ChunkBytesMaker {
     all: u64,
@@ -176,7 +177,7 @@ impl ChunkBytesMaker {
         }
     }
 
-    /// Adds the first payload, or the first that is another.
+    /// Adds the first payload, or the first that differs.
     #[cold]
     fn begin(&mut self, chunk: u32, bytes: u64) {
         if chunk == 0 {

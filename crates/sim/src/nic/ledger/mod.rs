@@ -1,10 +1,10 @@
-//! The ledger of a host: what each of its queue pairs has to send and to receive, piece by piece, and what is
-//! known of a piece that is sent until it has ended.
+//! The ledger of a host: chunks that each of its queue pairs has to send and to receive, and the state of
+//! each sent chunk until it has ended.
 //!
-//! A piece of work is a chunk of a queue pair. A sender posts the next of its [`queues::SendQueue`] and ends
-//! the oldest; a receiver takes what comes next out of its [`queues::ReceiveQueue`], or asks what comes after
-//! so many. All pieces have places in one row, those of a queue pair together in the order of its schedule:
-//! where, and how little of each is stored, is nobody else's concern.
+//! A work item is a chunk of a queue pair. A sender posts the next item of its [`queues::SendQueue`] and ends
+//! the oldest; a receiver removes the next item of its [`queues::ReceiveQueue`], or looks one up by the
+//! number of items before it. All items are in one list, grouped by queue pair in the order of its schedule.
+//! Its indices and its compressed storage are private to this module.
 
 mod columns;
 mod posted;

@@ -1,40 +1,40 @@
-//! When the chunks of a host were posted.
+//! Times at which the chunks of a host were posted.
 
 use engine::prefetch::prefetch;
 use std::ops::Range;
 use units::Instant;
 
-/// Of a chunk whose dependencies have not arrived, in the place of when it was posted.
+/// Value for a chunk whose dependencies have not arrived.
 const WAITING: Instant = Instant::NEVER;
 
-/// Of a chunk whose turn has not come.
+/// Value for a chunk that is ready but has to wait for its predecessor.
 const READY: Instant = Instant(Instant::NEVER.0 - 1);
 
-/// In the place of how many chunks were posted: each is in the list.
+/// Value of [`Posted::first`] if all chunks are in the list.
 const LISTED: u32 = u32::MAX;
 
-/// When each chunk of a list was posted. Chunks that wait for nothing are posted at one time, one after the
-/// other: as long as none was otherwise, that time is stored alone, and how many there are.
+/// Post time of each chunk of a list. Chunks without dependencies are posted in order at one time: while this
+/// is so for all, only that time and their number are stored.
 #[derive(Debug)]
 pub(super) struct Posted {
-    /// When each was posted; before that [`WAITING`], then [`READY`]. Empty as long as what follows tells it.
+    /// Post time of each; before it, [`WAITING`], then [`READY`]. Empty while the other fields determine it.
     each: Box<[Instant]>,
-    /// So many were posted, the first of all; [`LISTED`] once there is a list.
+    /// Number of chunks posted, from the start of the list; [`LISTED`] once `each` is in use.
     first: u32,
-    /// The one behind them is ready.
+    /// The next chunk is ready.
     is_next_ready: bool,
-    /// When they were.
+    /// Post time of these chunks.
     at: Instant,
     chunks: u32,
 }
 
 impl Posted {
-    /// So many chunks, all of which wait.
+    /// `chunks` chunks, all of which wait.
     pub(super) fn new(chunks: u32) -> Self {
         Self { each: Box::default(), first: 0, is_next_ready: false, at: WAITING, chunks }
     }
 
-    /// When a chunk was posted.
+    /// Post time of a chunk.
     #[inline]
     pub(super) fn of(&self, chunk: u32) -> Instant {
         match self.each.get(chunk as usize) {
@@ -66,7 +66,7 @@ impl Posted {
         true
     }
 
-    /// The same of one that is not posted at once with those before it.
+    /// Same, for a chunk that is not posted at the time of its predecessors.
     fn post_otherwise(&mut self, chunk: u32, now: Instant) -> bool {
         let is_ready = self.of(chunk) == READY;
         if is_ready {
@@ -75,18 +75,18 @@ impl Posted {
         is_ready
     }
 
-    /// Chunks wait for their dependencies again.
+    /// Makes chunks wait for their dependencies again.
     pub(super) fn rearm(&mut self, chunks: Range<u32>) {
         self.list()[chunks.start as usize..chunks.end as usize].fill(WAITING);
     }
 
-    /// Asks for what is known of a chunk.
+    /// Prefetches the post time of a chunk.
     #[inline]
     pub(super) fn prefetch(&self, chunk: usize) {
         prefetch(&self.each, chunk);
     }
 
-    /// What is known of each chunk, from now on in a list.
+    /// The list of post times; created if necessary.
     fn list(&mut self) -> &mut [Instant] {
         if self.each.is_empty() {
             self.each = (0..self.chunks).map(|chunk| self.of(chunk)).collect();
@@ -102,7 +102,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// As a list of each would.
+        /// Equivalent to a list of each.
         #[test]
         fn what_is_posted_at_once_is_known_as_well(
             in_order in 0..6_u32,

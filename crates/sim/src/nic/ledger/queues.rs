@@ -1,4 +1,4 @@
-//! How far a queue pair has come with its work, at either end.
+//! Progress of a queue pair with its work, at either end.
 
 use super::receives::Receives;
 use super::sends::Sends;
@@ -6,18 +6,18 @@ use super::work::Work;
 use std::ops::Range;
 use units::Instant;
 
-/// A piece of work of a sender; only the ledger knows where it stands.
+/// A work item of a sender: an index private to the ledger.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct WorkId(pub(super) u32);
 
 impl WorkId {
-    /// The only piece of a queue pair, where all have just one.
+    /// The only item of a queue pair, if each has exactly one.
     pub(crate) const fn only_of(queue_pair: u32) -> Self {
         Self(queue_pair)
     }
 }
 
-/// Pieces of a sender, one after the other.
+/// Consecutive work items of a sender.
 #[derive(Clone, Debug)]
 pub(in crate::nic) struct WorkIds(Range<u32>);
 
@@ -55,58 +55,58 @@ impl DoubleEndedIterator for WorkIds {
     }
 }
 
-/// The send queue of a queue pair: its work that was posted and has not ended, in the order of its schedule.
+/// Send queue of a queue pair: work that was posted and has not ended, in the order of its schedule.
 #[derive(Debug)]
 pub(in crate::nic) struct SendQueue {
-    /// The oldest piece that was posted and has not ended, and the first that is not yet posted.
+    /// The oldest item that was posted and has not ended, and the first that is not yet posted.
     oldest: u32,
     next: u32,
 }
 
 impl SendQueue {
-    /// Of a sender, before it has posted anything.
+    /// The queue of a sender that has posted nothing.
     #[inline]
     pub(super) const fn new(first: u32) -> Self {
         Self { oldest: first, next: first }
     }
 
-    /// Nothing is open.
+    /// No item is open.
     #[inline]
     pub(in crate::nic) const fn is_empty(&self) -> bool {
         self.oldest == self.next
     }
 
-    /// The oldest open piece, if there is one.
+    /// The oldest open item, if any.
     #[inline]
     pub(in crate::nic) fn oldest(&self) -> Option<WorkId> {
         (self.oldest < self.next).then_some(WorkId(self.oldest))
     }
 
-    /// The open piece before which so many are open.
+    /// The open item with `index` open items before it.
     #[inline]
     pub(in crate::nic) const fn at(&self, index: usize) -> WorkId {
         WorkId(self.oldest + index as u32)
     }
 
-    /// All that are open.
+    /// All open items.
     pub(in crate::nic) const fn open(&self) -> WorkIds {
         WorkIds(self.oldest..self.next)
     }
 
-    /// All work of sender `number` was posted and has ended.
+    /// Whether all work of sender `number` was posted and has ended.
     pub(in crate::nic) fn is_done(&self, number: u32, sends: &Sends) -> bool {
         self.is_empty() && self.next == sends.end_of(number)
     }
 
-    /// Size of an open piece, the oldest being 0 [bytes].
+    /// Sizes of open items, from the oldest at 0 [bytes].
     #[inline]
     pub(in crate::nic) fn sizes<'a>(&self, sends: &'a Sends) -> impl Fn(usize) -> u64 + use<'a> {
         let oldest = self.oldest;
         move |index| sends.bytes_of(WorkId(oldest + index as u32))
     }
 
-    /// Posts every piece of sender `number` whose turn it is and whose dependencies have arrived: a queue pair
-    /// keeps the order of its schedule. Each is handed to `begin`, which tells whether it is open now.
+    /// Posts every next item of sender `number` whose dependencies have arrived: a queue pair follows the
+    /// order of its schedule. `begin` is called with each, and returns whether it is now open.
     #[inline]
     pub(in crate::nic) fn post_ready(
         &mut self,
@@ -123,7 +123,7 @@ impl SendQueue {
         }
     }
 
-    /// Posts the next of them alone, if there is one.
+    /// Posts only the next item, if it is ready.
     pub(in crate::nic) fn post_next(
         &mut self,
         number: u32,
@@ -138,7 +138,7 @@ impl SendQueue {
         Some(posted)
     }
 
-    /// The oldest `count` pieces have ended.
+    /// Ends the oldest `count` items.
     #[inline]
     pub(in crate::nic) const fn end_oldest(&mut self, count: u32) -> WorkIds {
         let first = self.oldest;
@@ -146,29 +146,29 @@ impl SendQueue {
         WorkIds(first..first + count)
     }
 
-    /// All that are open have ended.
+    /// Ends all open items.
     pub(in crate::nic) const fn end_all(&mut self) {
         self.oldest = self.next;
     }
 
-    /// All work of sender `number` waits for its dependencies again, now that it has ended.
+    /// Makes all work of sender `number`, which has ended, wait for its dependencies again.
     pub(in crate::nic) fn rearm(&mut self, number: u32, sends: &mut Sends) {
         debug_assert!(self.is_empty(), "a round ends when everything is acknowledged");
         let first = sends.rearm(number);
         (self.oldest, self.next) = (first, first);
     }
 
-    /// Tells one state of it from another.
+    /// Identifies the state of the queue.
     pub(in crate::nic) const fn state(&self) -> [u32; 2] {
         [self.oldest, self.next]
     }
 }
 
-/// The receive queue of a queue pair: the work that still comes, piece by piece and round after round.
+/// Receive queue of a queue pair: work that has not arrived, item by item and round by round.
 #[derive(Debug)]
 pub(in crate::nic) struct ReceiveQueue {
     first: u32,
-    /// What is left of a round.
+    /// Remaining items of the round.
     left: Range<u32>,
     round: u32,
 }
@@ -179,7 +179,7 @@ impl ReceiveQueue {
         Self { first: own.start, left: own, round: 0 }
     }
 
-    /// Takes the next piece out, with its round.
+    /// Removes the next item; returns it with its round.
     pub(in crate::nic) fn take_next(&mut self, receives: &Receives) -> (Work, u32) {
         if self.left.is_empty() {
             self.left.start = self.first;
@@ -190,7 +190,7 @@ impl ReceiveQueue {
         (work, self.round)
     }
 
-    /// Tells one state of it from another.
+    /// Identifies the state of the queue.
     pub(in crate::nic) const fn state(&self) -> [u32; 2] {
         [self.left.start, self.round]
     }

@@ -1,4 +1,4 @@
-//! What a host receives.
+//! Work that a host receives.
 
 use super::queues::ReceiveQueue;
 use super::work::{Work, WorkList, WorkMaker};
@@ -8,17 +8,17 @@ use std::ops::Range;
 #[derive(Debug)]
 pub(crate) struct Receives {
     list: WorkList,
-    /// What a chunk has in addition to the number of its queue pair, where that tells it.
+    /// Number of a chunk minus that of its queue pair, if constant.
     beyond_queue_pair: Option<u32>,
 }
 
 /// A chunk that a receiver expects.
 #[derive(Debug)]
 pub(in crate::nic) struct Expected {
-    /// Of its job.
+    /// Round of its job.
     pub(in crate::nic) round: u32,
     place: u32,
-    /// Where the work of the receiver stands.
+    /// Range of the receiver's work.
     own: Range<u32>,
 }
 
@@ -29,37 +29,36 @@ impl From<WorkMaker> for Receives {
 }
 
 impl Receives {
-    /// Chunks of the same size, each alone of an inbound transfer and with a receiver, all of the same
-    /// number.
+    /// Chunks of equal size, one per inbound transfer and receiver: item, transfer and receiver have the same
+    /// index.
     pub(crate) fn one_each(chunks: impl Iterator<Item = u32> + Clone, bytes: u64) -> Self {
         Self { list: WorkList::one_each(chunks, bytes), beyond_queue_pair: None }
     }
 
-    /// The same of which each has the number of its queue pair and so many more; they are to be asked for by
-    /// queue pair.
+    /// Same, with chunk number = queue pair number + `beyond`; to be looked up by queue pair.
     pub(crate) fn of_queue_pairs(beyond: u32, bytes: u64) -> Self {
         Self { beyond_queue_pair: Some(beyond), ..Self::one_each(std::iter::empty(), bytes) }
     }
 
-    /// The receive queue of a receiver, before anything has come.
+    /// The receive queue of a receiver that has received nothing.
     #[inline]
     pub(in crate::nic) fn queue(&self, receiver: u32) -> ReceiveQueue {
         ReceiveQueue::new(self.list.of(receiver))
     }
 
-    /// The work at a place, where its queue pair does not tell the chunk.
+    /// The work at an index, unless its chunk follows from the queue pair.
     #[inline]
     pub(super) fn at(&self, place: u32) -> Work {
         self.list.get(place)
     }
 
-    /// Payload of the first chunk of a receiver, if it has one [bytes].
+    /// Payload of the first chunk of a receiver, if any [bytes].
     #[inline]
     pub(in crate::nic) fn first_bytes(&self, receiver: u32) -> Option<u64> {
         self.list.of(receiver).next().map(|first| self.list.bytes_of(first))
     }
 
-    /// What comes to a receiver after so many chunks, in all rounds; none if nothing comes to it.
+    /// The chunk that follows the first `chunks` of a receiver, in all rounds; `None` if it receives nothing.
     #[inline]
     pub(in crate::nic) fn after(&self, receiver: u32, chunks: u32) -> Option<Expected> {
         let own = self.list.of(receiver);
@@ -68,7 +67,7 @@ impl Receives {
         Some(Expected { round, place: own.start + chunks % of_round, own })
     }
 
-    /// What is expected on a queue pair.
+    /// The expected work of a queue pair.
     #[inline]
     pub(in crate::nic) fn work(&self, expected: &Expected, queue_pair: u32) -> Work {
         let listed = self.list.get(expected.place);
@@ -76,19 +75,19 @@ impl Receives {
         Work { chunk, ..listed }
     }
 
-    /// Payload of what is expected [bytes].
+    /// Payload of the expected chunk [bytes].
     #[inline]
     pub(in crate::nic) fn bytes(&self, expected: &Expected) -> u64 {
         self.list.bytes_of(expected.place)
     }
 
-    /// The same of what comes behind it.
+    /// Payload of the chunk after it [bytes].
     #[inline]
     pub(in crate::nic) fn bytes_behind(&self, Expected { place, own, .. }: &Expected) -> u64 {
         self.list.bytes_of(if place + 1 == own.end { own.start } else { place + 1 })
     }
 
-    /// Asks for the memory of the first chunk of a receiver, if each has one.
+    /// Prefetches the first chunk of a receiver, if each has one.
     #[inline]
     pub(in crate::nic) fn prefetch(&self, receiver: usize) {
         self.list.prefetch(receiver);

@@ -1,4 +1,4 @@
-//! What a host sends, with what is recorded of each chunk until it has ended.
+//! Work that a host sends, with statistics of each chunk until it has ended.
 
 use super::columns::Numbers;
 use super::posted::Posted;
@@ -8,12 +8,12 @@ use crate::nic::chunk_frames::Frames;
 use crate::record::{PlainSend, SendReport};
 use units::{Cycle, Instant, NumberMap};
 
-/// What recovery counts for the few chunks that need it.
+/// Recovery statistics of the few chunks that need recovery.
 #[derive(Clone, Copy, Debug, Default)]
 struct RecoveryCounts {
     naks: u32,
     timeouts: u32,
-    /// Frames sent again.
+    /// Frames resent.
     resent: Frames,
 }
 
@@ -24,20 +24,20 @@ pub(crate) struct Sends {
     list: WorkList,
     /// Queue pair of each sender.
     queue_pairs: Numbers,
-    /// Of open chunks that have any, by their place.
+    /// Recovery statistics of open chunks that have any, by index.
     recovery_counts: NumberMap<u32, RecoveryCounts>,
     /// Congestion notifications of open chunks that have received any.
     cnps: NumberMap<u32, u32>,
 }
 
 impl Sends {
-    /// The work of senders of those queue pairs.
+    /// The work of senders with the given queue pairs.
     pub(crate) fn new(work: WorkMaker, queue_pairs: impl Iterator<Item = u32> + Clone) -> Self {
         Self::of_list(work.count(), work.finish(), queue_pairs)
     }
 
-    /// Chunks of the same size, each alone of an outgoing transfer and with a sender, all of the same number;
-    /// `queue_pairs` has those of the senders.
+    /// Chunks of equal size, one per outgoing transfer and sender: item, transfer and sender have the same
+    /// index. `queue_pairs` are those of the senders.
     pub(crate) fn one_each(
         chunks: impl ExactSizeIterator<Item = u32> + Clone,
         queue_pairs: impl Iterator<Item = u32> + Clone,
@@ -56,7 +56,7 @@ impl Sends {
         }
     }
 
-    /// The transfer that a chunk is part of, among those that start at the host.
+    /// The outgoing transfer of the host that a chunk is part of.
     #[inline]
     pub(in crate::nic) fn outgoing_of(&self, WorkId(place): WorkId) -> u32 {
         self.list.transfer_of(place)
@@ -68,7 +68,7 @@ impl Sends {
         self.list.bytes_of(place)
     }
 
-    /// Payload of the first chunk [bytes], 0 without any.
+    /// Payload of the first chunk [bytes]; 0 without any.
     pub(in crate::nic) fn first_bytes(&self) -> u64 {
         self.list.bytes_of(0)
     }
@@ -78,13 +78,13 @@ impl Sends {
         self.queue_pairs.of(sender)
     }
 
-    /// The send queue of a sender, before it has posted anything.
+    /// The send queue of a sender that has posted nothing.
     #[inline]
     pub(in crate::nic) fn queue(&self, sender: u32) -> SendQueue {
         SendQueue::new(self.list.of(sender).start)
     }
 
-    /// The first chunk of a sender, if it has one.
+    /// The first chunk of a sender, if any.
     pub(in crate::nic) fn first_of(&self, sender: u32) -> Option<WorkId> {
         self.list.of(sender).next().map(WorkId)
     }
@@ -95,7 +95,7 @@ impl Sends {
         self.list.end_of(sender)
     }
 
-    /// Asks for the memory of the first chunk of a sender, if each has one.
+    /// Prefetches the first chunk of a sender, if each has one.
     #[inline]
     pub(in crate::nic) fn prefetch(&self, sender: usize) {
         self.posted.prefetch(sender);
@@ -114,32 +114,32 @@ impl Sends {
         self.posted.post(place, now)
     }
 
-    /// The chunks of a sender wait for their dependencies again; returns the first.
+    /// Makes the chunks of a sender wait for their dependencies again; returns the first.
     pub(super) fn rearm(&mut self, sender: u32) -> u32 {
         let own = self.list.of(sender);
         self.posted.rearm(own.clone());
         own.start
     }
 
-    /// A NAK arrived while a chunk was the oldest open one of its queue pair.
+    /// Counts a NAK at a chunk: the oldest open one of its queue pair.
     #[cold]
     pub(in crate::nic) fn count_nak(&mut self, WorkId(place): WorkId) {
         self.recovery_counts.entry(place).or_default().naks += 1;
     }
 
-    /// The same of a timeout.
+    /// Counts a timeout at a chunk.
     #[cold]
     pub(in crate::nic) fn count_timeout(&mut self, WorkId(place): WorkId) {
         self.recovery_counts.entry(place).or_default().timeouts += 1;
     }
 
-    /// The same of a congestion notification.
+    /// Counts a congestion notification at a chunk.
     #[cold]
     pub(in crate::nic) fn count_notification(&mut self, WorkId(place): WorkId) {
         *self.cnps.entry(place).or_default() += 1;
     }
 
-    /// A frame of an open chunk is sent again.
+    /// Counts a resent frame of an open chunk.
     #[cold]
     pub(in crate::nic) fn count_resent(&mut self, WorkId(place): WorkId, frame_bytes: u32) {
         let resent = &mut self.recovery_counts.entry(place).or_default().resent;
@@ -147,7 +147,7 @@ impl Sends {
         resent.bytes += u64::from(frame_bytes);
     }
 
-    /// What is known of an open chunk, sent in so many frames without those sent again.
+    /// Report of an open chunk; `sent` are its frames without those resent.
     pub(in crate::nic) fn report(&self, WorkId(place): WorkId, round: u32, sent: Frames) -> SendReport {
         let mut report = SendReport::new(self.list.chunk_of(place), round, self.posted.of(place));
         (report.frames, report.bytes) = (sent.frames, sent.bytes);
@@ -160,8 +160,8 @@ impl Sends {
         report
     }
 
-    /// The report of a chunk without such counts that was acknowledged whole at `completed`, if there is
-    /// a place for it.
+    /// Compact report of a chunk without such counts, acknowledged at `completed`; `None` if its values
+    /// exceed the compact form.
     #[inline]
     pub(in crate::nic) fn plain_report(
         &self,
@@ -178,13 +178,13 @@ impl Sends {
         PlainSend::new(key, (sent.frames, sent.bytes), 0, times)
     }
 
-    /// A chunk has ended.
+    /// Drops the counts of a chunk that has ended.
     pub(in crate::nic) fn forget(&mut self, WorkId(place): WorkId) {
         self.cnps.remove(&place);
         self.recovery_counts.remove(&place);
     }
 
-    /// See [`Cycle`]. When a chunk is posted or ends, its sender shows it.
+    /// See [`Cycle`]. Posting and end of a chunk are visible at its sender.
     pub(in crate::nic) fn visit(&mut self, cycle: &mut Cycle) {
         let Self { posted: _, list: _, queue_pairs: _, recovery_counts, cnps } = self;
         visit_by_send(cycle, recovery_counts, |cycle, RecoveryCounts { naks, timeouts, resent }| {
@@ -196,7 +196,7 @@ impl Sends {
     }
 }
 
-/// Visits what is known of some sends, in their order.
+/// Visits the counts of some sends, in order.
 fn visit_by_send<T>(
     cycle: &mut Cycle,
     sends: &mut NumberMap<u32, T>,

@@ -1,4 +1,4 @@
-//! The work of all queue pairs of a host at one of their ends.
+//! Work of all queue pairs of a host at one of their ends.
 
 use super::columns::{ChunkBytes, ChunkBytesMaker, Numbers, NumbersMaker, Shares, SharesMaker};
 use super::queues::WorkId;
@@ -9,13 +9,13 @@ use std::ops::Range;
 pub(crate) struct Work {
     /// Chunk of the run.
     pub(crate) chunk: u32,
-    /// The transfer it is part of, among those that start at its host, or among those that end there.
+    /// The transfer it is part of: an index into the outgoing or the inbound transfers of its host.
     pub(crate) transfer: u32,
     /// Payload [bytes].
     pub(crate) bytes: u64,
 }
 
-/// The work of all queue pairs, that of each together in the order of its schedule.
+/// The work of all queue pairs, grouped by queue pair in the order of its schedule.
 #[derive(Debug)]
 pub(super) struct WorkList {
     chunks: Numbers,
@@ -24,7 +24,7 @@ pub(super) struct WorkList {
     shares: Shares,
 }
 
-/// The same in the making.
+/// Builder of [`WorkList`].
 #[derive(Debug, Default)]
 pub(crate) struct WorkMaker {
     count: u32,
@@ -35,12 +35,12 @@ pub(crate) struct WorkMaker {
 }
 
 impl WorkMaker {
-    /// Pieces so far.
+    /// Number of items so far.
     pub(super) const fn count(&self) -> u32 {
         self.count
     }
 
-    /// Adds a piece of the next queue pair.
+    /// Adds an item of the next queue pair.
     #[inline]
     pub(crate) fn push(&mut self, Work { chunk, transfer, bytes }: Work) -> WorkId {
         self.chunks.push(self.count, chunk);
@@ -50,7 +50,7 @@ impl WorkMaker {
         WorkId(self.count - 1)
     }
 
-    /// The next queue pair has the pieces since the one before it.
+    /// Assigns the items since the last call to the next queue pair.
     #[inline]
     pub(crate) fn end_share(&mut self) {
         self.shares.push(self.count);
@@ -67,7 +67,8 @@ impl WorkMaker {
 }
 
 impl WorkList {
-    /// Pieces of the same size, each alone of a transfer and with a queue pair, all of the same number.
+    /// Items of equal size, one per transfer and queue pair: item, transfer and queue pair have the same
+    /// index.
     pub(super) fn one_each(chunks: impl Iterator<Item = u32> + Clone, bytes: u64) -> Self {
         Self {
             chunks: Numbers::of_all(chunks),
@@ -77,7 +78,7 @@ impl WorkList {
         }
     }
 
-    /// The piece at a place.
+    /// The item at an index.
     #[inline]
     pub(super) fn get(&self, place: u32) -> Work {
         let (chunk, transfer) = (self.chunk_of(place), self.transfer_of(place));
@@ -99,19 +100,19 @@ impl WorkList {
         self.bytes.of(place)
     }
 
-    /// The places of a queue pair's work.
+    /// Range of a queue pair's work.
     #[inline]
     pub(super) fn of(&self, queue_pair: u32) -> Range<u32> {
         self.shares.of(queue_pair)
     }
 
-    /// One past the last of them.
+    /// One past the last item of a queue pair.
     #[inline]
     pub(super) fn end_of(&self, queue_pair: u32) -> u32 {
         self.shares.end_of(queue_pair)
     }
 
-    /// Asks for the memory of the first piece of a queue pair, if each has one.
+    /// Prefetches the first item of a queue pair, if each has one.
     #[inline]
     pub(super) fn prefetch(&self, queue_pair: usize) {
         self.chunks.prefetch(queue_pair);

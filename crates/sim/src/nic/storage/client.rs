@@ -1,4 +1,4 @@
-//! A client: keeps a number of operations outstanding, each to a target drawn at random.
+//! A storage client: has a constant number of operations outstanding, each to a target drawn at random.
 
 use super::Received;
 use super::connection::Connection;
@@ -13,45 +13,45 @@ use wire::Psn;
 pub(crate) const COMMAND_BYTES: u64 = 64;
 const ALL_PPM: u32 = 1_000_000;
 
-/// When a client issues no more operations.
+/// When a client stops issuing operations.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Stop {
     /// From that time on.
     At(Instant),
-    /// After so many.
+    /// After that number.
     After(u64),
-    /// Never: others end the run.
+    /// Never: other jobs end the run.
     Never,
 }
 
-/// What a client does.
+/// Parameters of a client.
 #[derive(Clone, Debug)]
 pub(crate) struct ClientPlan {
     pub(crate) job: u32,
     /// Data of an operation [bytes].
     pub(crate) block_bytes: u64,
-    /// Data of a write travels with its command up to this size [bytes].
+    /// Maximum size of the data of a write that is sent with its command [bytes].
     pub(crate) in_capsule_bytes: u64,
     /// Operations outstanding.
     pub(crate) depth: u16,
-    /// Operations that read [parts per million].
+    /// Fraction of operations that read [parts per million].
     pub(crate) read_ppm: u32,
-    /// Connections to each target, used in turn. The connections of target `i` begin at `i` times that.
+    /// Connections to each target, used round robin. The connections of target `i` start at `i * queues`.
     pub(crate) queues: u32,
     pub(crate) start: Instant,
     pub(crate) stop: Stop,
-    /// Draws the target of each operation, and its direction if there are both.
+    /// Random streams of the target of each operation and, if there are both, of its direction.
     pub(crate) targets: Stream,
     pub(crate) directions: Stream,
 }
 
-/// An operation, in the place that its identifier names.
+/// An operation; its identifier is its index.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Operation {
     pub(super) is_open: bool,
     pub(super) connection: u32,
     pub(super) sent: SendReport,
-    /// Of an operation that reads.
+    /// Data received, of a read.
     pub(super) received: Received,
     /// The first READ request for its data.
     pub(super) read_psn: Option<Psn>,
@@ -72,9 +72,9 @@ impl Operation {
 pub(super) struct Client {
     plan: ClientPlan,
     pub(super) operations: Vec<Operation>,
-    /// Identifiers that are free; the last is used next.
+    /// Free identifiers; the last is used next.
     free: Vec<u16>,
-    /// The connection of each target whose turn it is.
+    /// The next connection of each target.
     turns: Vec<u32>,
     issued: u64,
     has_failed: bool,
@@ -98,7 +98,7 @@ impl Client {
         &self.plan
     }
 
-    /// Issues operations until the depth is reached. Pushes the connections used to `touched`.
+    /// Issues operations until the depth is reached. Adds the connections used to `touched`.
     pub(super) fn issue(
         &mut self,
         config: &Config,
@@ -178,7 +178,7 @@ impl Client {
         self.free.push(command);
     }
 
-    /// A connection ran out of retries: its operations have failed, and the client issues no more.
+    /// A connection has exhausted its retries: its operations have failed, and the client issues no more.
     pub(super) fn fail(&mut self, connection: u32, records: &mut Vec<Record>) {
         self.has_failed = true;
         for (command, operation) in (0..).zip(&mut self.operations) {

@@ -1,7 +1,7 @@
 //! One end of the connection between a client and a target.
 //!
 //! Both ends send requests and answer them, so each has a requester, a responder and the responses to READs.
-//! The rate of congestion control is that of the queue pair: requests and responses share it, and take turns.
+//! The queue pair has one rate controller; requests and responses are subject to it together, and alternate.
 
 use super::tag::{Carried, Tag};
 use crate::nic::ReplyPriorities;
@@ -16,28 +16,28 @@ use units::{Instant, LINK_OVERHEAD_BYTES, Span};
 use wire::size::{ACK_FRAME_BYTES, CNP_FRAME_BYTES, data_frame_bytes};
 use wire::{Framing, Opcode, Psn};
 
-/// Which end of a connection this is, and where the other one is.
+/// Parameters of one end of a connection, with the path to the other end.
 #[derive(Clone, Debug)]
 pub(crate) struct ConnectionPlan {
     pub(crate) queue_pair: u32,
-    /// What its operations are reported as.
+    /// Chunk under which its operations are reported.
     pub(crate) chunk: u32,
     /// First packet sequence number of the requests of this end.
     pub(crate) own_psn: Psn,
-    /// And of those of the other end.
+    /// First packet sequence number of the requests of the other end.
     pub(crate) peer_psn: Psn,
     /// To the connection at the other end.
     pub(crate) path: Path,
     pub(crate) priority: Priority,
     pub(crate) replies: ReplyPriorities,
-    /// At most one congestion notification in this time; none are sent without it.
+    /// Minimum interval between congestion notifications; `None` if none are sent.
     pub(crate) cnp_interval: Option<Span>,
     pub(crate) controller: Controller,
     pub(crate) port: u16,
     pub(crate) is_captured: bool,
     /// This end is the target's.
     pub(crate) is_target: bool,
-    /// READ requests that may be unanswered.
+    /// Maximum number of unanswered READ requests.
     pub(crate) reads_max: usize,
 }
 
@@ -48,7 +48,7 @@ pub(super) struct Posted {
     pub(super) tag: Tag,
 }
 
-/// A packet that leaves.
+/// A departing packet.
 pub(super) struct Leaving {
     pub(super) packet: Packet,
     pub(super) tag: Tag,
@@ -70,7 +70,7 @@ pub(super) struct Connection {
     responded: Option<Psn>,
     /// Work of the requester, oldest first.
     pub(super) posted: VecDeque<Posted>,
-    /// Operations begun.
+    /// Operations started.
     pub(super) operations: u32,
     /// The operation of the last data sent.
     pub(super) last: Option<Tag>,
@@ -104,7 +104,7 @@ impl Connection {
         &self.plan
     }
 
-    /// The key under which the next operation is reported; operations that read are told apart by it.
+    /// The key under which the next operation is reported; it distinguishes reads from writes.
     pub(super) const fn next_operation(&mut self, is_read: bool) -> u32 {
         self.operations += 1;
         (self.operations - 1) << 1 | is_read as u32
@@ -136,13 +136,13 @@ impl Connection {
         self.controller.ready_at()
     }
 
-    /// The rate that congestion control allows at `now` [bit/s]; none without one, and while there is nothing
-    /// to send.
+    /// The rate that congestion control allows at `now` [bit/s]; `None` without congestion control, and while
+    /// there is nothing to send.
     pub(super) fn rate_bps(&self, now: Instant) -> Option<u64> {
         if self.in_round { self.controller.rate_bps_at(now) } else { None }
     }
 
-    /// The next packet, decided at `now`, on the link from `sent`.
+    /// The next packet, chosen at `now`, on the link from `sent`.
     pub(super) fn next_packet(
         &mut self,
         config: &Config,
@@ -237,7 +237,7 @@ impl Connection {
             .with_message_sequence(self.responder.message_sequence())
     }
 
-    /// A marked packet arrived; the notification to send, if one is due.
+    /// A marked packet arrived; returns the notification to send, if one is due.
     pub(super) fn notice_mark(&mut self, now: Instant) -> Option<Packet> {
         if !self.cnps.on_mark(self.plan.cnp_interval?, now) {
             return None;
@@ -245,7 +245,7 @@ impl Connection {
         Some(Packet::new(Kind::Cnp, self.plan.replies.cnp, Psn::new(0), CNP_FRAME_BYTES, self.plan.path))
     }
 
-    /// Records a reply that leaves, if the connection is captured.
+    /// Records a departing reply, if the connection is captured.
     pub(super) fn note_reply(&self, packet: &Packet, sent: Instant, records: &mut Vec<Record>) {
         if self.plan.is_captured {
             debug_assert!(packet.at() == Instant::ZERO, "a reply has not travelled yet");

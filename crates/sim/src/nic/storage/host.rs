@@ -1,5 +1,5 @@
-//! How storage joins its host: packets come in by the NIC, connections are served in the rounds of its ports,
-//! and timers are the host's.
+//! Interface of storage to its host, which supplies received packets, the rounds of the ports that serve
+//! connections, and timers.
 
 use super::connection::Connection;
 use super::tag::{Tag, connection_number, connection_of};
@@ -13,7 +13,7 @@ use transport::Position;
 use units::{Instant, Span};
 
 impl Host {
-    /// A packet of a storage connection with a place in a message reaches its end at `now`.
+    /// A packet of a storage connection with a position in a message reaches its end at `now`.
     #[cold]
     pub(in crate::nic) fn receive_storage(
         &mut self,
@@ -63,7 +63,7 @@ impl Host {
         }
     }
 
-    /// What storage does by itself is due.
+    /// The storage timer has fired.
     pub(in crate::nic) fn fire_storage(&mut self, now: Instant, context: &mut Context<Packet, Record>) {
         let Some(storage) = &mut self.storage else { return };
         storage.is_timed = false;
@@ -71,7 +71,7 @@ impl Host {
         self.wake_storage(now);
     }
 
-    /// The retransmission deadline of a storage connection may have come.
+    /// The retransmission deadline of a storage connection may be due.
     pub(in crate::nic) fn check_storage_deadline(
         &mut self,
         connection: u32,
@@ -85,8 +85,8 @@ impl Host {
         self.wake_storage(now);
     }
 
-    /// Puts the connections that may send again into their ports' rounds, and sees to the end of the next
-    /// service.
+    /// Adds the connections that may send again to their ports' rounds, and sets the timer for the end of the
+    /// next service.
     fn wake_storage(&mut self, now: Instant) {
         let Some(storage) = &mut self.storage else { return };
         let Storage { touched, connections, .. } = &mut **storage;
@@ -127,8 +127,8 @@ impl Host {
         self.arm_storage_timer(index);
     }
 
-    /// Keeps one timer entry for each connection with something outstanding; it is looked at again when it
-    /// comes up.
+    /// Maintains one timer entry for each connection with requests outstanding; its deadline is checked when
+    /// the timer fires.
     fn arm_storage_timer(&mut self, index: usize) {
         let Some(storage) = &mut self.storage else { return };
         let connection = &mut storage.connections[index];
@@ -139,7 +139,7 @@ impl Host {
         }
     }
 
-    /// A reply of a storage connection leaves at `sent`.
+    /// Records a reply of a storage connection that leaves at `sent`.
     pub(in crate::nic) fn note_storage_reply(
         &self,
         control: &Control,

@@ -1,17 +1,17 @@
-//! Storage over RDMA, as NVMe over Fabrics does it: a host is a client or a target.
+//! Storage over RDMA, like NVMe over Fabrics: a host is a client or a target.
 //!
-//! A client keeps `depth` operations outstanding, each to a target drawn at random. An operation that writes
-//! is a command (a SEND of 64 bytes), which the data follow at once if they are few; otherwise the target
-//! fetches them with RDMA READ (NVMe over RDMA transport specification 1.0, 2.1.3). The target serves it and
-//! sends a completion (a SEND of 16 bytes). Of one that reads the target sends the data with RDMA WRITE
-//! before the completion. With the completion the operation has ended, and the client issues the next at
-//! once.
+//! A client has `depth` operations outstanding, each to a target drawn at random. A write is a command (a
+//! SEND of 64 bytes), which includes small data; larger data are fetched by the target with RDMA READ (NVMe
+//! over RDMA transport specification 1.0, 2.1.3). The target serves the operation and sends a completion (a
+//! SEND of 16 bytes). For a read, the target sends the data with RDMA WRITE before the completion. The
+//! completion ends the operation, and the client issues the next immediately.
 //!
-//! In the order in which an operation passes them: `client`, `connection` (with `tag`: what packets say),
-//! `target`; `host` joins them to the NIC. The target serves operations in the order in which they are ready,
-//! one after the other, and the data of each at once: nothing is sent before its service has ended. Leaves
-//! out: keep-alives, the setting up and breaking down of connections, flow control of the submission queue
-//! (its size is the depth), invalidation of memory keys, CPU time at either end, failover to another path.
+//! Modules in the order in which an operation passes them: `client`, `connection` (with `tag`: operation
+//! numbers in packets), `target`; `host` connects them to the NIC. The target serves operations in the order
+//! in which they are ready, one after the other, and the data of each as a whole: nothing is sent before the
+//! end of its service. Leaves out: keep-alives, setup and teardown of connections, flow control of the
+//! submission queue (its size is the depth), invalidation of memory keys, CPU time at either end, failover to
+//! another path.
 
 mod client;
 mod connection;
@@ -35,19 +35,19 @@ use transport::{AckOutcome, Config, Disposition, Position, TimeoutOutcome, Verb,
 use units::{Instant, Span};
 use wire::Psn;
 
-/// What a host does.
+/// Role of a host in a storage job.
 #[derive(Clone, Debug)]
 pub(crate) enum RolePlan {
     Client(ClientPlan),
     Target(TargetPlan),
 }
 
-/// A host of a storage job.
+/// Parameters of a host of a storage job.
 #[derive(Clone, Debug)]
 pub(crate) struct StoragePlan {
     pub(crate) role: RolePlan,
     pub(crate) connections: Vec<ConnectionPlan>,
-    /// Its job goes on until others end.
+    /// Its job runs until other jobs end.
     pub(crate) is_background: bool,
 }
 
@@ -57,7 +57,7 @@ enum Role {
     Target(Target),
 }
 
-/// What a packet led to.
+/// The effects of a packet.
 #[derive(Default)]
 pub(super) struct Taken {
     /// Replies to send.
@@ -66,7 +66,7 @@ pub(super) struct Taken {
     pub(super) payload_bytes: u32,
 }
 
-/// A packet with a place in a message, and where it stands.
+/// An arrived packet with a position in a message.
 #[derive(Clone, Copy)]
 struct Came<'a> {
     packet: &'a Packet,
@@ -79,7 +79,7 @@ struct Came<'a> {
     is_notified: bool,
 }
 
-/// What has arrived of the data of an operation.
+/// Data of an operation received so far.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Received {
     pub(super) report: ReceiveReport,
@@ -88,7 +88,7 @@ pub(super) struct Received {
 }
 
 impl Received {
-    /// Nothing so far.
+    /// Nothing received.
     pub(super) const fn new(chunk: u32, round: u32) -> Self {
         Self { report: ReceiveReport::new(chunk, round), first: None }
     }
@@ -100,7 +100,7 @@ pub(super) struct Storage {
     role: Role,
     connections: Vec<Connection>,
     pub(super) is_background: bool,
-    /// Connections that may have something new to send.
+    /// Connections that may have new packets to send.
     touched: Vec<u32>,
     /// A timer entry exists for the end of a service.
     is_timed: bool,
@@ -135,17 +135,17 @@ impl Storage {
         }
     }
 
-    /// When the first operations are issued.
+    /// Time at which the first operations are issued.
     pub(super) fn start(&self) -> Option<Instant> {
         self.client().map(|client| client.plan().start)
     }
 
-    /// When an operation will have been served.
+    /// End of the service of the next operation.
     fn next_served(&self) -> Option<Instant> {
         self.target().and_then(Target::next_served)
     }
 
-    /// Takes in a packet with a place in a message.
+    /// Processes a packet with a position in a message.
     fn take(&mut self, config: &Config, came: Came, records: &mut Vec<Record>) -> Taken {
         let index = connection_of(came.packet.queue_pair);
         let notification =
@@ -161,12 +161,12 @@ impl Storage {
         taken
     }
 
-    /// The report of the data that an operation receives here, while it is under way.
+    /// The report of the data that an open operation receives here.
     fn receiving(&mut self, index: usize, came: Came) -> Option<&mut Received> {
         match &mut self.role {
             Role::Client(client) => {
                 let operation = &mut client.operations[usize::from(came.tag.command)];
-                // What comes late for an operation before it may come by another connection.
+                // A late packet for an earlier operation may arrive by another connection.
                 let is_open = operation.is_open && operation.connection == index as u32;
                 (came.carried == Carried::Write && is_open).then_some(&mut operation.received)
             }
@@ -182,14 +182,14 @@ impl Storage {
         }
     }
 
-    /// Counts an arrival of data; returns its payload if that is placed.
+    /// Counts an arrival of data; returns its payload if it is placed.
     fn count_data(&mut self, index: usize, came: Came, is_placed: bool, is_early: bool) -> u32 {
         let Some(received) = self.receiving(index, came) else { return 0 };
         let psn = came.packet.psn();
         if is_placed {
             received.first.get_or_insert(psn);
         } else if !is_early && received.first.is_none_or(|first| psn.distance_from(first) < 0) {
-            // It is of an operation before that had the same command.
+            // It belongs to an earlier operation with the same command identifier.
             return 0;
         }
         let report = &mut received.report;
@@ -202,7 +202,7 @@ impl Storage {
             return 0;
         }
         report.add_latency(came.latency);
-        // Until the last has come.
+        // Overwritten until the last packet arrives.
         *report = report.delivered_at(came.now);
         let command_bytes = if came.carried == Carried::Send && came.position.ends_message() {
             COMMAND_BYTES as u32
@@ -226,8 +226,8 @@ impl Storage {
         Taken { payload_bytes, ..Taken::default() }
     }
 
-    /// A target asks for the data of a write. The request says where in them it begins by its packet sequence
-    /// number.
+    /// A target requests the data of a write. The packet sequence number of the request determines the offset
+    /// in the data.
     fn take_read_request(&mut self, config: &Config, index: usize, came: Came) -> Taken {
         let (Role::Client(client), psn) = (&mut self.role, came.packet.psn()) else {
             return Taken::default();
@@ -236,8 +236,8 @@ impl Storage {
         let operation = &mut client.operations[usize::from(came.tag.command)];
         let distance = operation.read_psn.map_or(0, |first| psn.distance_from(first));
         let wanted = u64::try_from(distance).ok().and_then(|packet| wanted(config, block_bytes, packet));
-        // An operation that has ended since sends nothing any more; its command may be that of another by
-        // now.
+        // An operation that has ended sends nothing any more; its command identifier may be in use by
+        // another.
         let is_open = operation.is_open && operation.connection == index as u32;
         let Some(wanted) = wanted.filter(|_| is_open) else { return Taken::default() };
         let connection = &mut self.connections[index];
@@ -299,7 +299,7 @@ impl Storage {
         }
     }
 
-    /// Work of a requester has completed. READs of a target bring the data of writes.
+    /// Work of a requester has completed. READs of a target fetch the data of writes.
     fn retire(
         &mut self,
         config: &Config,
@@ -344,7 +344,7 @@ impl Storage {
         }
     }
 
-    /// That of the operation whose request the requester of a connection waits for.
+    /// The report of the operation whose request is the oldest unacknowledged one of a connection.
     fn waiting(&mut self, index: usize) -> Option<&mut SendReport> {
         let tag = self.connections[index].posted.front()?.tag;
         Some(self.report_of(index, tag))
@@ -359,7 +359,7 @@ impl Storage {
         }
     }
 
-    /// What is due at `now`: the first operations of a client, or the end of a service.
+    /// Processes the storage timer at `now`: the first operations of a client, or the end of a service.
     fn fire(&mut self, config: &Config, now: Instant, records: &mut Vec<Record>) {
         match &mut self.role {
             Role::Client(client) => {
@@ -375,7 +375,7 @@ impl Storage {
         }
     }
 
-    /// Looks at the retransmission deadline of a connection.
+    /// Checks the retransmission deadline of a connection.
     fn check_deadline(&mut self, config: &Config, index: usize, now: Instant, records: &mut Vec<Record>) {
         let connection = &mut self.connections[index];
         connection.is_timed = false;
@@ -399,7 +399,7 @@ impl Storage {
         self.touched.push(index as u32);
     }
 
-    /// The next packet of a connection, if there is one.
+    /// The next packet of a connection, if any.
     fn next_packet(
         &mut self,
         config: &Config,
@@ -412,8 +412,8 @@ impl Storage {
         Some(leaving.packet)
     }
 
-    /// Counts data that leaves with the operation it is of. With the completion, and with what is sent again,
-    /// the target reports what it sent and met with; the last such report is the one that counts.
+    /// Counts departing data at its operation. With the completion, and with resent data, the target reports
+    /// the frames it sent and its counts; the last such report counts.
     fn count_sent(&mut self, index: usize, leaving: &Leaving, records: &mut Vec<Record>) {
         let Leaving { tag, carried, .. } = *leaving;
         let (report, is_data) = match &mut self.role {
@@ -444,17 +444,17 @@ impl Storage {
         self.connections.get(connection as usize)?.rate_bps(now)
     }
 
-    /// Operations that were issued and have not ended, as their client knows them.
+    /// Reports of operations that were issued and have not ended, at their client.
     pub(super) fn open_operations(&self) -> impl Iterator<Item = SendReport> {
         self.client().into_iter().flat_map(Client::open).map(|operation| operation.sent)
     }
 
-    /// What a target sent for operations that it has begun.
+    /// Reports of operations that have started at a target: frames sent so far.
     pub(super) fn served_so_far(&self) -> impl Iterator<Item = SendReport> {
         self.target().into_iter().flat_map(Target::served_so_far)
     }
 
-    /// What has arrived of operations that have not ended.
+    /// Reports of operations that have received data and not ended.
     pub(super) fn undelivered(&self) -> impl Iterator<Item = ReceiveReport> {
         let open = self.client().into_iter().flat_map(Client::open);
         let reads = open.map(|operation| operation.received.report).filter(|report| report.frames > 0);

@@ -1,7 +1,7 @@
-//! What a packet of a storage connection says in place of a queue pair number.
+//! Operation of a packet of a storage connection, encoded as queue pair number.
 //!
-//! Commands and data name their operation by an identifier, as the commands of NVMe do. Packets that carry no
-//! data or commands (ACK, NAK, CNP) name the connection alone.
+//! Commands and data refer to their operation by an identifier, as commands of NVMe do. Packets without data
+//! or commands (ACK, NAK, CNP) have only the connection.
 
 /// Set in the queue pair number of every packet of a storage connection.
 const FLAG: u32 = 1 << 31;
@@ -10,7 +10,7 @@ const READ: u32 = 1 << 28;
 const COMMAND_SHIFT: u32 = 12;
 const CONNECTION_MASK: u32 = (1 << COMMAND_SHIFT) - 1;
 
-/// Whether that queue pair number, of a packet or in a port's round, is of a storage connection.
+/// Whether a queue pair number, of a packet or in a port's round, is that of a storage connection.
 #[inline]
 pub(crate) const fn is_storage(queue_pair: u32) -> bool {
     queue_pair & FLAG != 0
@@ -26,7 +26,7 @@ pub(super) const fn connection_of(queue_pair: u32) -> usize {
     (queue_pair & CONNECTION_MASK) as usize
 }
 
-/// What a packet with a place in a message is.
+/// Kind of a packet with a position in a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Carried {
     Send,
@@ -35,7 +35,7 @@ pub(super) enum Carried {
     ReadResponse,
 }
 
-/// The operation that a packet belongs to.
+/// The operation of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Tag {
     /// Identifier of the command at its client.
@@ -45,7 +45,7 @@ pub(super) struct Tag {
 }
 
 impl Tag {
-    /// As the number of a packet to `connection`, a number of the other end.
+    /// Encodes it as the number of a packet to `connection`, which is a number of the other end.
     pub(super) const fn number(self, connection: u32, carried: Carried) -> u32 {
         let read = if self.is_read { READ } else { 0 };
         connection | (carried as u32) << VERB_SHIFT | read | (self.command as u32) << COMMAND_SHIFT

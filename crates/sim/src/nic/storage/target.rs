@@ -1,4 +1,4 @@
-//! A target: takes commands, moves the data, and serves operations one after the other.
+//! A storage target: receives commands, moves the data, and serves operations one after the other.
 
 use super::Received;
 use super::connection::Connection;
@@ -11,29 +11,29 @@ use units::{Instant, Rate, Span};
 /// Size of a completion: the completion queue entry (NVMe base specification 2.0, 3.3.3).
 pub(crate) const COMPLETION_BYTES: u64 = 16;
 
-/// How a target works.
+/// Parameters of a target.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TargetPlan {
     /// Data of an operation [bytes].
     pub(crate) block_bytes: u64,
-    /// Data of a write travels with its command up to this size [bytes].
+    /// Maximum size of the data of a write that is sent with its command [bytes].
     pub(crate) in_capsule_bytes: u64,
-    /// How fast it stores and fetches data, if that is limited.
+    /// Rate at which it stores and fetches data, if limited.
     pub(crate) service_rate: Option<Rate>,
-    /// What each operation takes besides.
+    /// Fixed service time of each operation, in addition.
     pub(crate) service_time: Span,
-    /// Operations that a client keeps outstanding.
+    /// Operations that a client has outstanding.
     pub(crate) depth: u16,
 }
 
-/// A command under way.
+/// An open command.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Command {
-    /// Of a write: its data.
+    /// Data received, of a write.
     pub(super) received: Received,
-    /// Of a read.
+    /// Frames sent, of a read.
     pub(super) sent: SendReport,
-    /// Its data is all there, or it has none to receive.
+    /// All its data has arrived, or it receives none.
     pub(super) is_delivered: bool,
 }
 
@@ -51,9 +51,9 @@ pub(super) struct Target {
     plan: TargetPlan,
     /// By connection, then by identifier.
     commands: Vec<Vec<Command>>,
-    /// When the server has nothing to do any more.
+    /// End of the service of all queued operations.
     free_at: Instant,
-    /// What it serves, with the end of service.
+    /// Operations in service, with the end of service.
     serving: VecDeque<(Instant, u32, Tag)>,
 }
 
@@ -67,7 +67,7 @@ impl Target {
         &mut self.commands[connection as usize][usize::from(tag.command)]
     }
 
-    /// Whether the data of an operation travels with its command.
+    /// Whether the data of an operation is sent with its command.
     pub(super) const fn is_in_capsule(&self, tag: Tag) -> bool {
         !tag.is_read && self.plan.block_bytes <= self.plan.in_capsule_bytes
     }
@@ -82,8 +82,8 @@ impl Target {
         };
     }
 
-    /// A command has arrived whole. A read is served at once, a write when its data is there: if they did not
-    /// come with it, the target asks for them.
+    /// A command is complete. A read is served immediately, a write when its data has arrived: the target
+    /// requests data that is not part of the command.
     pub(super) fn take(
         &mut self,
         config: &Config,
@@ -102,7 +102,7 @@ impl Target {
         }
     }
 
-    /// All data of a write is there.
+    /// All data of a write has arrived.
     pub(super) fn store(
         &mut self,
         config: &Config,
@@ -128,12 +128,12 @@ impl Target {
         }
     }
 
-    /// When an operation will have been served.
+    /// End of the service of the next operation.
     pub(super) fn next_served(&self) -> Option<Instant> {
         self.serving.front().map(|&(at, ..)| at)
     }
 
-    /// The operation whose service has ended by `now`.
+    /// Removes the operation whose service has ended by `now`.
     pub(super) fn served(&mut self, now: Instant) -> Option<(u32, Tag)> {
         self.next_served().filter(|&at| at <= now)?;
         self.serving.pop_front().map(|(_, index, tag)| (index, tag))
@@ -147,12 +147,12 @@ impl Target {
         connection.post(config, Verb::Send, COMPLETION_BYTES, tag);
     }
 
-    /// What it sent for the last operation of each identifier, and its counts.
+    /// Reports of the last operation of each identifier: frames sent, and counts.
     pub(super) fn served_so_far(&self) -> impl Iterator<Item = SendReport> {
         self.commands.iter().flatten().map(|command| command.sent).filter(is_worth_a_report)
     }
 
-    /// What has arrived of writes that are not whole.
+    /// Reports of writes received in part.
     pub(super) fn undelivered(&self) -> impl Iterator<Item = ReceiveReport> {
         let commands = self.commands.iter().flatten();
         let open = commands.filter(|command| !command.is_delivered && command.received.report.frames > 0);
@@ -160,7 +160,7 @@ impl Target {
     }
 }
 
-/// Whether it sent something, or met with something, that its client knows nothing of.
+/// Whether it has frames or counts that its client does not know.
 pub(super) const fn is_worth_a_report(sent: &SendReport) -> bool {
     sent.frames + sent.timeouts + sent.naks + sent.cnps > 0
 }

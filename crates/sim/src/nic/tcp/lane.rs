@@ -1,22 +1,22 @@
-//! What waits at a port for TCP: acknowledgements, then the sources round robin by segment.
+//! TCP queue of a port: acknowledgements first, then the sources round robin by segment.
 
 use crate::packet::Packet;
 use engine::Ring;
 
-/// An acknowledgement waiting to be sent, with the sink it comes from.
+/// A queued acknowledgement, with the sink that sends it.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::nic) struct TcpAckWaiting {
     pub(in crate::nic) packet: Packet,
     pub(in crate::nic) sink: u32,
 }
 
-/// What a port sends next of TCP.
+/// The next TCP packet of a port.
 pub(in crate::nic) enum NextTcp {
     Ack(TcpAckWaiting),
     Source(u32),
 }
 
-/// TCP at a port. Where both wait, it takes turns with the queue pairs packet by packet.
+/// TCP at a port. It alternates with the queue pairs packet by packet if both have packets to send.
 #[derive(Debug, Default)]
 pub(in crate::nic) struct TcpLane {
     acks: Ring<TcpAckWaiting>,

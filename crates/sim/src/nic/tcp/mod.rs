@@ -1,9 +1,9 @@
-//! TCP at a host: its connections, what the applications write, and how the NIC takes segments.
+//! TCP at a host: connections, writes of the applications, and transmission of segments by the NIC.
 //!
 //! Models an application that writes a fixed size at a fixed rate into a bounded send buffer and catches up
-//! when it was held back, as `iperf3 -b` does, one that always has more to send, or a closed loop that keeps a
-//! number of writes unacknowledged, as a storage client does. Segments are always full.
-//! The receiving application takes data at once, beside the receive buffer of the NIC. Leaves out the CPU,
+//! after it was blocked, as `iperf3 -b` does, one that always has more to send, or a closed loop with a
+//! constant number of unacknowledged writes, as a storage client. Segments are always full. The receiving
+//! application reads data immediately, and data bypasses the receive buffer of the NIC. Leaves out the CPU,
 //! segmentation offload and queueing disciplines of the host.
 
 mod lane;
@@ -24,44 +24,44 @@ use units::{Instant, Span};
 use wire::Psn;
 use wire::size::{TCP_ACK_FRAME_BYTES, TCP_DATA_FRAME_BYTES, tcp_sack_bytes};
 
-/// Segment numbers in packets have so many bits.
+/// Bits of segment numbers in packets.
 const NUMBER_BITS: u32 = 24;
 
-/// What an application writes.
+/// The writes of an application.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Writes {
-    /// When it begins.
+    /// Time of the first write.
     pub(crate) start: Instant,
-    /// It writes nothing from then on.
+    /// Time from which nothing is written.
     pub(crate) stop: Instant,
-    /// At each time [bytes], a multiple of the MSS.
+    /// Size of a write [bytes], a multiple of the MSS.
     pub(crate) bytes: u64,
-    /// Payload offered [bit/s]; without a rate there is always more.
+    /// Offered rate of payload [bit/s]; `None` if there is always more to send.
     pub(crate) rate_bps: Option<u64>,
-    /// Writes that are unacknowledged at any time, of a closed loop; it has no rate.
+    /// Number of unacknowledged writes of a closed loop, which has no rate.
     pub(crate) outstanding: Option<u32>,
 }
 
 /// Writes of a closed loop.
 #[derive(Debug, Default)]
 struct ClosedLoop {
-    /// When each unacknowledged write was issued, the oldest first.
+    /// Issue time of each unacknowledged write, oldest first.
     issued: VecDeque<Instant>,
-    /// Writes that were acknowledged.
+    /// Number of acknowledged writes.
     completed: u64,
     /// Their times from the issue to the acknowledgement of the last byte.
     times: SpanDistribution,
 }
 
 impl Writes {
-    /// When write number `number` is due.
+    /// Due time of write number `number`.
     fn due(&self, number: u64) -> Instant {
         let Some(rate_bps) = self.rate_bps else { return self.start };
         let ps = u128::from(number) * u128::from(self.bytes) * 8_000_000_000_000 / u128::from(rate_bps);
         self.start + Span(u64::try_from(ps).unwrap_or(u64::MAX / 2))
     }
 
-    /// Writes due until `now`, none after the end.
+    /// Number of writes due until `now`, none after the end.
     fn count(&self, now: Instant) -> u64 {
         let (Some(rate_bps), Some(last)) = (self.rate_bps, self.stop.0.checked_sub(1)) else { return 0 };
         let now = now.min(Instant(last));
@@ -69,7 +69,7 @@ impl Writes {
             return 0;
         }
         let bytes = u128::from(now.since(self.start).0) * u128::from(rate_bps) / 8_000_000_000_000;
-        // The first is due at once. The quotient is one too low where a time was rounded down.
+        // The first is due immediately. The quotient is one too low if a time was rounded down.
         let mut count = (bytes / u128::from(self.bytes)) as u64;
         while self.due(count) <= now {
             count += 1;
@@ -77,13 +77,13 @@ impl Writes {
         count
     }
 
-    /// What it wants to have sent until `now` [bytes]; none if it always has more.
+    /// Bytes offered until `now`; `None` if there is always more to send.
     pub(crate) fn offered(&self, now: Instant) -> Option<u64> {
         self.rate_bps.map(|_| self.count(now) * self.bytes)
     }
 }
 
-/// Which connection, and how its packets get to the other end.
+/// Parameters of one end of a connection, with the path to the other end.
 #[derive(Clone, Debug)]
 pub(crate) struct TcpEndPlan {
     /// Number in the run.
@@ -100,14 +100,14 @@ pub(crate) struct TcpEndPlan {
 pub(crate) struct TcpSource {
     plan: TcpEndPlan,
     writes: Writes,
-    /// Others end its traffic.
+    /// Its traffic runs until other jobs end.
     is_background: bool,
     sender: TcpSender,
     closed_loop: Option<Box<ClosedLoop>>,
     in_round: bool,
-    /// When it is looked at, whatever happens.
+    /// Time of the next check.
     timer_at: Instant,
-    /// When everything was acknowledged.
+    /// Time at which everything was acknowledged.
     closed: Option<Instant>,
 }
 
@@ -118,7 +118,7 @@ pub(crate) struct TcpSink {
     receiver: TcpReceiver,
     timer_at: Instant,
     marks: u64,
-    /// When the first bit of the last segment in order left its NIC.
+    /// Time at which the first bit of the last segment in order left its NIC.
     last_sent: Instant,
 }
 
@@ -130,7 +130,7 @@ pub(crate) struct HostTcp {
 }
 
 impl HostTcp {
-    /// When each source begins.
+    /// Start of each source.
     pub(super) fn starts(&self) -> impl Iterator<Item = (Instant, u32)> {
         (0..).zip(&self.sources).map(|(number, source)| (source.writes.start, number))
     }
@@ -163,7 +163,7 @@ impl TcpSource {
         &self.writes
     }
 
-    /// When everything was acknowledged, if that is so.
+    /// Time at which everything was acknowledged, if it was.
     pub(crate) const fn closed(&self) -> Option<Instant> {
         self.closed
     }
@@ -173,7 +173,7 @@ impl TcpSource {
         self.closed_loop.as_ref().map(|closed_loop| &closed_loop.times)
     }
 
-    /// The closed loop ends the writes that were acknowledged, issues as many and writes what fits of them.
+    /// The closed loop ends the acknowledged writes, issues as many, and writes as much of them as fits.
     fn write_in_loop(&mut self, now: Instant) {
         let (Some(closed_loop), Some(outstanding)) = (&mut self.closed_loop, self.writes.outstanding) else {
             return;
@@ -192,7 +192,7 @@ impl TcpSource {
         self.sender.write(wanted.min(self.sender.room(&self.plan.config)) / mss * mss);
     }
 
-    /// The application writes what is due and fits.
+    /// The application writes the due data that fits.
     fn write(&mut self, now: Instant) {
         if self.closed_loop.is_some() {
             return self.write_in_loop(now);
@@ -206,7 +206,7 @@ impl TcpSource {
         self.sender.write(wanted.min(room) / mss * mss);
     }
 
-    /// When the application writes next, if nothing but time is in its way.
+    /// Time of the next write, unless the application is blocked.
     fn next_write(&self, now: Instant) -> Instant {
         let Some(offered) = self.writes.offered(now) else { return Instant::NEVER };
         if offered > self.sender.written() {
@@ -216,12 +216,12 @@ impl TcpSource {
         if due < self.writes.stop { due } else { Instant::NEVER }
     }
 
-    /// When the application stops, while that is to come.
+    /// Time at which the application stops, if it is in the future.
     fn stop_after(&self, now: Instant) -> Instant {
         if self.writes.stop > now && self.closed.is_none() { self.writes.stop } else { Instant::NEVER }
     }
 
-    /// Notes that everything was written and acknowledged; whether that is news.
+    /// Closes the connection once everything was written and acknowledged; returns true the first time.
     fn close(&mut self, now: Instant) -> bool {
         let is_open = self.closed_loop.as_ref().is_some_and(|closed_loop| !closed_loop.issued.is_empty());
         let is_done = now >= self.writes.stop && self.sender.acked() == self.sender.written() && !is_open;
@@ -273,7 +273,7 @@ fn number_of(offset: u64, mss: u64) -> Psn {
     Psn::new((offset / mss) as u32 & ((1 << NUMBER_BITS) - 1))
 }
 
-/// The offset of the segment with that number nearest to `near`; none before the first.
+/// The offset of the segment with number `number` nearest to `near`; `None` before the first.
 fn offset_of(number: Psn, near: u64, mss: u64) -> Option<u64> {
     let ahead = number.value().wrapping_sub(number_of(near, mss).value());
     let distance = (ahead << (32 - NUMBER_BITS)).cast_signed() >> (32 - NUMBER_BITS);
@@ -281,7 +281,7 @@ fn offset_of(number: Psn, near: u64, mss: u64) -> Option<u64> {
 }
 
 impl Host {
-    /// The TCP connections that end here.
+    /// The TCP connections with an end at this host.
     pub(crate) fn tcp(&self) -> Option<&HostTcp> {
         self.tcp.as_deref()
     }
@@ -377,7 +377,7 @@ impl Host {
         self.serve_tcp_source(source, now, context);
     }
 
-    /// Lets the application of a source write, takes it into the round and sets its timer.
+    /// Lets the application of a source write, adds the source to the round and sets its timer.
     fn serve_tcp_source(&mut self, source: u32, now: Instant, context: &mut Context<Packet, Record>) {
         let Some(tcp) = &mut self.tcp else { return };
         let state = &mut tcp.sources[source as usize];
@@ -396,7 +396,7 @@ impl Host {
         }
     }
 
-    /// The port takes a segment of a source.
+    /// The port sends a segment of a source.
     #[cold]
     pub(super) fn send_tcp_data(
         &mut self,
@@ -433,7 +433,7 @@ impl Host {
         self.serve_tcp_source(source, now, context);
     }
 
-    /// The port takes an acknowledgement.
+    /// The port sends an acknowledgement.
     #[cold]
     pub(super) fn send_tcp_ack(
         &mut self,

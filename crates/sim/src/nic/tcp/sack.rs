@@ -1,9 +1,9 @@
-//! The SACK option of an acknowledgement in 63 bits: three blocks, each as its distance from the segment that
-//! is waited for and its length, in segments.
+//! The SACK option of an acknowledgement in 63 bits: three blocks, each as length and distance from the next
+//! expected segment, in segments.
 //!
-//! Every segment of the simulator is full, so nothing is lost by counting in segments. Windows are at most
-//! [`spec::TCP_WINDOW_SEGMENTS_MAX`] long. A block longer than 1,023 segments is told by its last so many:
-//! the rest was told before, as blocks grow by one segment at a time.
+//! Every segment of the simulator is full, so this is lossless. Windows are at most
+//! [`spec::TCP_WINDOW_SEGMENTS_MAX`] long. Of a block longer than 1,023 segments, the last 1,023 are encoded:
+//! the rest was acknowledged before, as blocks grow by one segment at a time.
 
 use transport::tcp::{Block, SACK_BLOCKS_MAX, SackBlocks};
 
@@ -17,7 +17,7 @@ const _: () = assert!(SACK_BLOCKS_MAX as u32 * BLOCK_BITS <= u64::BITS, "the blo
 const _: () =
     assert!(spec::TCP_WINDOW_SEGMENTS_MAX <= DISTANCE_MAX, "every block of a window is within reach");
 
-/// The blocks beyond `offset`, of segments of `mss` bytes.
+/// Encodes the blocks beyond `offset`, of segments of `mss` bytes.
 pub(super) fn encode(sack: &SackBlocks, offset: u64, mss: u64) -> u64 {
     let mut digest = 0;
     for (place, block) in sack.as_slice().iter().enumerate() {
@@ -29,7 +29,7 @@ pub(super) fn encode(sack: &SackBlocks, offset: u64, mss: u64) -> u64 {
     digest
 }
 
-/// The inverse.
+/// The inverse of [`encode`].
 pub(super) fn decode(digest: u64, offset: u64, mss: u64) -> SackBlocks {
     let blocks = (0..SACK_BLOCKS_MAX as u32).map_while(|place| {
         let bits = digest >> (place * BLOCK_BITS);

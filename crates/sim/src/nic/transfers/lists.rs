@@ -1,5 +1,5 @@
-//! What is known of each transfer of a host. There may be a million of them in a run, so nothing is stored
-//! that is the same for all.
+//! State of each transfer of a host. A run may have a million of them, so values equal for all are not
+//! stored.
 
 use super::plan::{InboundPlan, OutgoingPlan, TransfersPlan};
 use engine::prefetch::prefetch;
@@ -10,11 +10,11 @@ pub(super) struct Outgoing {
     count: u32,
     processes: Processes,
     parts: PartsLeft,
-    /// What must still happen before each: transfers that have not arrived, and the one before it, if its
-    /// rank has one under way at a time. Empty where none waits.
+    /// Number of events for which each waits: transfers that have not arrived, and its predecessor, if its
+    /// rank has one transfer in progress at a time. Empty if none waits.
     waits_for: Box<[u32]>,
-    /// One past the transfer that waits for the acknowledgement of each, 0 if none does. Empty where that is
-    /// so of all.
+    /// One past the transfer that waits for the acknowledgement of each, 0 if none does. Empty if none does
+    /// for any.
     next: Box<[u32]>,
 }
 
@@ -37,7 +37,7 @@ impl Outgoing {
         self.count
     }
 
-    /// Nothing is stored of any of them: they have one part, are of one rank, and none waits.
+    /// No list is in use: each transfer has one part, there is one rank, and none waits.
     pub(super) fn are_alike(&self) -> bool {
         self.processes.0.is_empty() && self.parts.left.is_empty() && self.waits_for.is_empty()
     }
@@ -48,14 +48,14 @@ impl Outgoing {
         self.processes.of(outgoing)
     }
 
-    /// Asks for what an acknowledgement of a transfer needs.
+    /// Prefetches the state for an acknowledgement of a transfer.
     #[inline]
     pub(super) fn prefetch(&self, outgoing: usize) {
         prefetch(&self.parts.left, outgoing);
         prefetch(&self.next, outgoing);
     }
 
-    /// A phase begins: all parts of a transfer are to be acknowledged, and it waits for nothing yet.
+    /// A phase starts: no part of the transfer is acknowledged, and it waits for nothing yet.
     pub(super) fn arm(&mut self, outgoing: u32) {
         self.parts.arm(outgoing);
         if let Some(waits_for) = self.waits_for.get_mut(outgoing as usize) {
@@ -63,23 +63,23 @@ impl Outgoing {
         }
     }
 
-    /// The transfer that waits for the acknowledgement of one.
+    /// The transfer that waits for the acknowledgement of `outgoing`.
     #[inline]
     pub(super) fn next(&self, outgoing: u32) -> Option<u32> {
         self.next.get(outgoing as usize)?.checked_sub(1)
     }
 
-    /// A transfer waits for one thing more.
+    /// Adds an event for which a transfer waits.
     pub(super) fn wait(&mut self, outgoing: u32) {
         self.waits_for[outgoing as usize] += 1;
     }
 
-    /// What a transfer waits for.
+    /// Number of events for which a transfer waits.
     pub(super) fn waits_for(&self, outgoing: u32) -> u32 {
         self.waits_for.get(outgoing as usize).copied().unwrap_or(0)
     }
 
-    /// One thing that a transfer waits for has happened; true for the last.
+    /// An event for which a transfer waits has occurred; returns true for the last.
     #[inline]
     pub(super) fn release(&mut self, outgoing: u32) -> bool {
         let waits_for = &mut self.waits_for[outgoing as usize];
@@ -87,7 +87,7 @@ impl Outgoing {
         *waits_for == 0
     }
 
-    /// One part of a transfer is done; true for the last.
+    /// One part of a transfer is done; returns true for the last.
     #[inline]
     pub(super) fn take_part(&mut self, outgoing: u32) -> bool {
         self.parts.take(outgoing)
@@ -118,7 +118,7 @@ impl Inbound {
         self.count
     }
 
-    /// Nothing is stored of any of them: they have one part, are of one rank, and nothing waits for any.
+    /// No list is in use: each transfer has one part, there is one rank, and no transfer waits for any.
     pub(super) fn are_alike(&self) -> bool {
         self.processes.0.is_empty() && self.parts.left.is_empty() && self.successors.are_none()
     }
@@ -129,37 +129,37 @@ impl Inbound {
         self.processes.of(inbound)
     }
 
-    /// Asks for what the arrival of a transfer needs.
+    /// Prefetches the state for the arrival of a transfer.
     #[inline]
     pub(super) fn prefetch(&self, inbound: usize) {
         prefetch(&self.parts.left, inbound);
         self.successors.prefetch(inbound);
     }
 
-    /// A phase begins: all parts of a transfer are to arrive.
+    /// A phase starts: no part of the transfer has arrived.
     pub(super) fn arm(&mut self, inbound: u32) {
         self.parts.arm(inbound);
     }
 
-    /// The outgoing transfers that wait for one.
+    /// The outgoing transfers that wait for `inbound`.
     #[inline]
     pub(super) fn successors(&self, inbound: u32) -> impl Iterator<Item = u32> + '_ {
         self.successors.of(inbound)
     }
 
-    /// One part of a transfer is done; true for the last.
+    /// One part of a transfer is done; returns true for the last.
     #[inline]
     pub(super) fn take_part(&mut self, inbound: u32) -> bool {
         self.parts.take(inbound)
     }
 }
 
-/// Which outgoing transfers wait for each that ends at a host.
+/// Outgoing transfers that wait for each inbound one.
 #[derive(Debug)]
 enum Successors {
-    /// For each of the first `count` the one of a number so much larger waits, and none for the others.
+    /// Each of the first `count` has one successor, numbered `ahead` higher; the others have none.
     Ahead { count: u32, ahead: u32 },
-    /// First of those that wait for each in the second list, and how many.
+    /// Range in the second list of those that wait for each: first, and number.
     Listed(Box<[(u32, u32)]>, Box<[u32]>),
 }
 
@@ -178,7 +178,7 @@ impl Successors {
         Self::Listed(inbound.iter().map(waiting).collect(), successors.as_slice().into())
     }
 
-    /// Nothing waits for any.
+    /// No transfer waits for any.
     const fn are_none(&self) -> bool {
         matches!(self, Self::Ahead { count: 0, .. })
     }
@@ -203,7 +203,7 @@ impl Successors {
     }
 }
 
-/// The rank of each transfer, among those of the host; empty where there is one rank.
+/// The rank of each transfer, among those of the host; empty if there is one rank.
 #[derive(Debug)]
 struct Processes(Box<[u32]>);
 
@@ -218,7 +218,7 @@ impl Processes {
     }
 }
 
-/// Parts of each transfer that are still to be done in this phase; empty where there is one part.
+/// Unfinished parts of each transfer in this phase; empty if each has one part.
 #[derive(Debug)]
 struct PartsLeft {
     split: u32,

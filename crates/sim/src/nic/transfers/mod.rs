@@ -1,15 +1,15 @@
-//! The transfers a host takes part in, which of them wait for which, and the rounds of its job.
+//! The transfers of a host, their dependencies, and the rounds of its job.
 //!
-//! A job that repeats is a stream of rounds at each rank: the next begins when everything this rank sends in
-//! the present one is acknowledged and everything it receives in it has arrived. Ranks do not wait for each
-//! other beyond that, so what a rank that is ahead sends may arrive before its round has begun here; it
-//! counts from then on. Where rounds differ or have barriers between them, all that is a cycle of phases, of
-//! which each begins and ends like a round alone; what comes again in the next cycle is in its next pass.
+//! A job that repeats is a stream of rounds at each rank: the next starts when everything that this rank
+//! sends in the current one is acknowledged and everything that it receives in it has arrived. Ranks do not
+//! wait for each other beyond that, so data from a faster rank may arrive before its round has started here;
+//! it counts from then on. If rounds differ or have barriers between them, they form a cycle of phases, each
+//! of which starts and ends like a round; each repetition of the cycle is a pass.
 //!
-//! Several ranks of a job may be on one host, each a process with rounds of its own. A process is busy with
-//! each message that it sends or takes in for a time (o_s and o_r of LogGP: Alexandrov et al., 1995), one
-//! after the other, and before all of them with what it computes and with the copy of its own block, if a
-//! round begins with these.
+//! Several ranks of a job may be on one host, each a process with its own rounds. A process is busy for a
+//! time with each message that it sends or receives (o_s and o_r of LogGP: Alexandrov et al., 1995), one
+//! after the other, and before them with computation and the copy of its own block, if a round starts with
+//! these.
 
 mod lists;
 mod plan;
@@ -33,31 +33,31 @@ use units::{Instant, Span};
 pub(crate) struct Transfers {
     outgoing: Outgoing,
     inbound: Inbound,
-    /// Sender and send of each part, transfer by transfer; empty where both have the number of the part.
+    /// Sender and send of each part, transfer by transfer; empty if both have the number of the part.
     parts: Box<[(u32, WorkId)]>,
     /// Parts of each transfer.
     split: u32,
-    /// Nothing is stored of any of them, and none takes time to be taken in.
+    /// No list is in use, and the software needs no time to receive.
     are_alike: bool,
     times: JobTimes,
-    /// Where the phases of a cycle end; empty where there is one alone.
+    /// Ends of the phases of a cycle; empty if there is only one.
     phase_ends: Vec<PhaseEnd>,
-    /// When each outgoing transfer of open-loop traffic is posted, ascending; empty where dependencies
-    /// decide.
+    /// Post time of each outgoing transfer of open-loop traffic, ascending; empty if dependencies determine
+    /// it.
     releases: Vec<Instant>,
     processes: Vec<Process>,
-    /// Processes whose phases are done.
+    /// Processes whose phases have ended.
     ended: Vec<u32>,
-    /// Rounds that were ended and not reported.
+    /// Ended rounds that were not reported yet, with their durations.
     ended_rounds: Vec<(u32, Span)>,
-    /// Inbound transfers that have arrived and wait to be taken in.
+    /// Inbound transfers that have arrived and wait for processing by the software.
     arrived: VecDeque<u32>,
-    /// Scratch space: what may start now.
+    /// Scratch space: transfers that may start now.
     pub(super) started: Vec<u32>,
 }
 
 impl Transfers {
-    /// Those of a host, in the first phase.
+    /// The transfers of a host, in the first phase.
     pub(super) fn new(plan: TransfersPlan) -> Self {
         let are_numbers =
             plan.parts.iter().zip(0..).all(|(&part, number)| part == (number, WorkId::only_of(number)));
@@ -87,17 +87,17 @@ impl Transfers {
         transfers
     }
 
-    /// When the job starts.
+    /// Start of the job.
     pub(super) const fn start(&self) -> Instant {
         self.times.start
     }
 
-    /// The host begins later than others, by its clock.
+    /// The host starts later than others, by its clock.
     pub(super) const fn begins_late(&self) -> bool {
         self.times.begins_late
     }
 
-    /// When the first transfer of open-loop traffic is posted.
+    /// Post time of the first transfer of open-loop traffic.
     pub(super) fn first_release(&self) -> Option<Instant> {
         self.releases.first().copied()
     }
@@ -118,7 +118,7 @@ impl Transfers {
         [first.outgoing..end.outgoing, first.inbound..end.inbound]
     }
 
-    /// The phase in which an inbound transfer comes for the `pass`-th time, from 0.
+    /// The phase in which an inbound transfer arrives in pass `pass`, from 0.
     #[inline]
     fn phase_of(&self, inbound: u32, pass: u32) -> u32 {
         if self.phase_ends.is_empty() {
@@ -128,7 +128,7 @@ impl Transfers {
         pass * self.phases() + place
     }
 
-    /// Makes every transfer of a rank wait for what it depends on, as a phase begins.
+    /// Sets the dependencies of every transfer of a rank, at the start of a phase.
     fn arm(&mut self, process: u32) {
         let [sent, received] = self.of_phase(self.processes[process as usize].phase);
         let Self { outgoing, inbound, split, .. } = self;
@@ -159,13 +159,13 @@ impl Transfers {
         self.processes[process as usize].left = transfers * u64::from(*split);
     }
 
-    /// What of a rank waits for nothing, in the order of the schedule.
+    /// Transfers of a rank without dependencies, in the order of the schedule.
     fn initial(&self, process: u32) -> impl Iterator<Item = u32> {
         let [sent, _] = self.of_phase(self.processes[process as usize].phase);
         sent.filter(move |&index| self.waits_for_nothing(index) && self.outgoing.process_of(index) == process)
     }
 
-    /// A rank begins its present phase.
+    /// Starts the current phase of a rank.
     fn begin_phase(&mut self, process: u32, now: Instant) {
         self.arm(process);
         let state = &mut self.processes[process as usize];
@@ -175,7 +175,7 @@ impl Transfers {
         }
     }
 
-    /// A rank is done with its present phase.
+    /// Ends the current phase of a rank.
     fn end_phase(&mut self, process: u32, now: Instant) {
         if self.times.notes_rounds() {
             let Process { phase, begun, .. } = self.processes[process as usize];
@@ -185,7 +185,7 @@ impl Transfers {
         self.processes[process as usize].measured = measured;
     }
 
-    /// What measured rounds took at a rank that ends the present one at `now`.
+    /// Durations of measured rounds of a rank that ends the current one at `now`.
     fn measured_until(&self, process: &Process, now: Instant) -> Measured {
         let Measured { rounds, sum, open: _ } = process.measured;
         let took = now.since(process.begun);
@@ -197,9 +197,9 @@ impl Transfers {
         }
     }
 
-    /// What measured rounds took at each rank of the host, at the end of a run. In a round whose chunks are
-    /// complete a rank has, at the most, to take in what has arrived: that of a job that others end may not
-    /// be.
+    /// Durations of measured rounds at each rank of the host, at the end of a run. In a round whose chunks
+    /// are complete, at most the processing of arrived messages is left at a rank; a background job may be
+    /// ended within a round.
     pub(crate) fn measured(&self) -> impl Iterator<Item = Measured> {
         self.processes.iter().map(|process| {
             if process.left == 0 {
@@ -216,7 +216,7 @@ impl Transfers {
         })
     }
 
-    /// A rank computes, and copies its own block, if it does either, as a round begins.
+    /// A rank computes and copies its own block at the start of a round, if it does either.
     fn work_first(&mut self, process: u32, now: Instant) {
         self.processes[process as usize].work(now, self.times.round_work);
     }
@@ -233,7 +233,7 @@ impl Transfers {
         self.outgoing.waits_for(outgoing) == 0
     }
 
-    /// When a transfer that may start now is posted: its rank sends one message after the other.
+    /// Post time of a transfer that may start now: its rank sends one message after the other.
     #[inline]
     pub(super) fn post_at(&mut self, outgoing: u32, now: Instant) -> Instant {
         let at = now + self.times.overhead;
@@ -244,14 +244,14 @@ impl Transfers {
         self.processes[process as usize].work(at, self.times.send_overhead)
     }
 
-    /// The rank of a transfer copies for `span` in shared memory, after what it has to copy already; returns
-    /// the end.
+    /// The rank of a transfer copies for `span` in shared memory, after its earlier copies; returns the end.
     pub(super) fn copy(&mut self, outgoing: u32, now: Instant, span: Span) -> Instant {
         let process = self.process_of(outgoing);
         self.processes[process as usize].copy(now, span)
     }
 
-    /// An inbound transfer that has arrived, and when its rank has taken it in.
+    /// Removes an inbound transfer that has arrived; returns it with the time at which its rank has processed
+    /// it.
     #[inline]
     pub(super) fn next_taken_in(&mut self, now: Instant) -> Option<(Instant, u32)> {
         let inbound = self.arrived.pop_front()?;
@@ -259,7 +259,7 @@ impl Transfers {
         Some((self.processes[process as usize].work(now, self.times.receive_overhead), inbound))
     }
 
-    /// When the open-loop transfer after `outgoing` is posted.
+    /// Post time of the open-loop transfer after `outgoing`.
     pub(super) fn release_after(&self, outgoing: u32) -> Option<Instant> {
         self.releases.get(outgoing as usize + 1).copied()
     }
@@ -270,65 +270,65 @@ impl Transfers {
         self.outgoing.process_of(outgoing)
     }
 
-    /// Asks for what the end of any transfer needs.
+    /// Prefetches the state for the end of any transfer.
     #[inline]
     pub(super) fn prefetch(&self) {
         prefetch_whole(&self.processes, 0);
     }
 
-    /// Asks for what the arrival of an inbound transfer needs.
+    /// Prefetches the state for the arrival of an inbound transfer.
     #[inline]
     pub(super) fn prefetch_inbound(&self, inbound: usize) {
         self.inbound.prefetch(inbound);
     }
 
-    /// Asks for what the acknowledgement of an outgoing transfer needs.
+    /// Prefetches the state for the acknowledgement of an outgoing transfer.
     #[inline]
     pub(super) fn prefetch_outgoing(&self, outgoing: usize) {
         self.outgoing.prefetch(outgoing);
     }
 
-    /// The present cycle of the rank of an outgoing transfer, from 0.
+    /// The current pass of the rank of an outgoing transfer, from 0.
     #[inline]
     pub(super) fn pass_of(&self, outgoing: u32) -> u32 {
         self.pass_at(self.processes[self.process_of(outgoing) as usize].phase)
     }
 
-    /// Cycles before the one that a phase is in.
+    /// The pass that contains a phase.
     #[inline]
     fn pass_at(&self, phase: u32) -> u32 {
         if self.phase_ends.is_empty() { phase } else { phase / self.phases() }
     }
 
-    /// Whether the present phase of a rank is the first of a cycle.
+    /// Whether the current phase of a rank is the first of a cycle.
     pub(super) fn begins_cycle(&self, process: u32) -> bool {
         self.processes[process as usize].phase.is_multiple_of(self.phases())
     }
 
-    /// The job, and which round the present phase of a rank is, if it follows a barrier.
+    /// The job, and the round of the current phase of a rank, if it follows a barrier.
     pub(super) fn round_after_barrier(&self, process: u32) -> Option<(u32, u32)> {
         let round = self.times.round_of(self.processes[process as usize].phase);
         round.filter(|_| self.times.has_barriers).map(|round| (self.times.job, round))
     }
 
-    /// The job, and rounds that ranks have ended with what each took, where that is reported.
+    /// The job, and the rounds that ranks have ended, with their durations, if these are reported.
     pub(super) fn take_ended_rounds(&mut self) -> (u32, Vec<(u32, Span)>) {
         (self.times.job, std::mem::take(&mut self.ended_rounds))
     }
 
-    /// Whether the job goes on until others end.
+    /// Whether the job runs until other jobs end.
     pub(super) const fn is_background(&self) -> bool {
         self.times.phases.is_none()
     }
 
-    /// Whether some rank is done with a phase: see [`Self::next_phase`].
+    /// Whether some rank has ended a phase: see [`Self::next_phase`].
     #[inline]
     pub(super) const fn has_ended_phases(&self) -> bool {
         !self.ended.is_empty()
     }
 
-    /// Begins the next phase of a rank that is done with one, if there is such a rank and it has more; adds
-    /// what may start now to `started`. Returns the rank.
+    /// Starts the next phase of a rank that has ended one, if there is such a rank with more phases; adds
+    /// transfers that may start now to `started`. Returns the rank.
     pub(super) fn next_phase(&mut self, now: Instant, started: &mut Vec<u32>) -> Option<u32> {
         let process = loop {
             let process = self.ended.pop()?;
@@ -361,8 +361,8 @@ impl Transfers {
         self.parts.get(part as usize).copied().unwrap_or((part, WorkId::only_of(part)))
     }
 
-    /// Counts an inbound transfer that has arrived for the `pass`-th time, from 0, if they are all alike, so
-    /// that no other waits for it, and if that is in the present phase; false otherwise.
+    /// Counts an inbound transfer that has arrived in pass `pass`, from 0, if no list is in use (so that no
+    /// transfer waits for it) and the pass is the current phase; false otherwise.
     #[inline]
     pub(super) fn deliver_alike(&mut self, pass: u32) -> bool {
         let counts = self.are_alike && self.processes[0].phase == pass;
@@ -372,8 +372,8 @@ impl Transfers {
         counts
     }
 
-    /// Counts outgoing transfers that have been acknowledged, if they are all alike, so that no other waits
-    /// for them; false otherwise.
+    /// Counts acknowledged outgoing transfers, if no list is in use (so that no transfer waits for them);
+    /// false otherwise.
     #[inline]
     pub(super) fn acknowledge_alike(&mut self, transfers: usize) -> bool {
         if self.are_alike {
@@ -382,8 +382,8 @@ impl Transfers {
         self.are_alike
     }
 
-    /// One part of an inbound transfer has arrived for the `pass`-th time, from 0; adds what may start now to
-    /// `started`, or the transfer to those that wait to be taken in.
+    /// One part of an inbound transfer has arrived in pass `pass`, from 0; adds transfers that may start now
+    /// to `started`, or queues the transfer for processing by the software.
     pub(super) fn deliver_part(&mut self, inbound: u32, pass: u32, started: &mut Vec<u32>) {
         let phase = self.phase_of(inbound, pass);
         let of_rank = self.inbound.process_of(inbound);
@@ -401,15 +401,15 @@ impl Transfers {
         }
     }
 
-    /// The last part of an inbound transfer has arrived, and been taken in; adds what may start now to
-    /// `started`.
+    /// The last part of an inbound transfer has arrived and been processed; adds transfers that may start now
+    /// to `started`.
     pub(super) fn finish_inbound(&mut self, inbound: u32, started: &mut Vec<u32>) {
         let Self { inbound: transfers, outgoing, .. } = self;
         started.extend(transfers.successors(inbound).filter(|&successor| outgoing.release(successor)));
         self.count_part(self.inbound.process_of(inbound));
     }
 
-    /// One part of an outgoing transfer has been acknowledged; returns what may start now.
+    /// One part of an outgoing transfer has been acknowledged; returns a transfer that may start now.
     pub(super) fn acknowledge_part(&mut self, outgoing: u32) -> Option<u32> {
         self.count_part(self.process_of(outgoing));
         if !self.outgoing.take_part(outgoing) {

@@ -1,4 +1,4 @@
-//! How the transfers of a host are set up.
+//! Parameters of the transfers of a host.
 
 use crate::nic::ledger::WorkId;
 use std::iter::repeat;
@@ -18,7 +18,7 @@ pub(crate) struct OutgoingPlan {
 pub(crate) struct InboundPlan {
     /// Its rank, among those of the host.
     pub(crate) process: u32,
-    /// What waits for it, in [`TransfersPlan::successors`]: the first, and how many.
+    /// Range in [`TransfersPlan::successors`] of the transfers that wait for it: first, and number.
     pub(crate) successors: (u32, u32),
 }
 
@@ -29,7 +29,7 @@ pub(crate) struct PhaseEnd {
     pub(crate) inbound: u32,
 }
 
-/// A list of which most items are often the default: those behind the last other one are only counted.
+/// A list of mostly default items: stored up to the last other item; the rest are counted.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PlanList<T> {
     count: u32,
@@ -37,12 +37,12 @@ pub(crate) struct PlanList<T> {
 }
 
 impl<T: Copy + Default + PartialEq> PlanList<T> {
-    /// So many defaults.
+    /// `count` defaults.
     pub(crate) const fn of_defaults(count: usize) -> Self {
         Self { count: count as u32, first: Vec::new() }
     }
 
-    /// Puts an item into a place that has none yet.
+    /// Sets an item at an index that has none yet.
     #[inline]
     pub(crate) fn put(&mut self, place: u32, item: T) {
         self.count = self.count.max(place + 1);
@@ -68,7 +68,7 @@ impl<T: Copy + Default + PartialEq> PlanList<T> {
         self.first.iter().copied().chain(repeat(T::default())).take(self.count as usize)
     }
 
-    /// Whether it is so of some item; not of the default.
+    /// Whether `is` holds for some item other than the default.
     pub(super) fn any(&self, is: impl Fn(&T) -> bool) -> bool {
         self.first.iter().any(is)
     }
@@ -86,33 +86,33 @@ pub(crate) struct TransfersPlan {
     pub(crate) inbound: PlanList<InboundPlan>,
     /// Outgoing transfers that wait for an inbound one.
     pub(crate) successors: Vec<u32>,
-    /// Sender and send of each part, transfer by transfer; empty where both have the number of the part.
+    /// Sender and send of each part, transfer by transfer; empty if both have the number of the part.
     pub(crate) parts: Vec<(u32, WorkId)>,
-    /// Where the phases of a cycle end; empty where there is one alone.
+    /// Ends of the phases of a cycle; empty if there is only one.
     pub(crate) phase_ends: Vec<PhaseEnd>,
-    /// When each outgoing transfer of open-loop traffic is posted, ascending; empty where dependencies
-    /// decide.
+    /// Post time of each outgoing transfer of open-loop traffic, ascending; empty if dependencies determine
+    /// it.
     pub(crate) releases: Vec<Instant>,
 }
 
-/// When and how often the job of a host runs.
+/// Times of the job of a host, and the number of its phases.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct JobTimes {
-    /// When it starts.
+    /// Start of the job.
     pub(crate) start: Instant,
-    /// That is later than at others, by the clock of the host.
+    /// The start is later than at others, by the clock of the host.
     pub(crate) begins_late: bool,
     /// Software overhead before each post.
     pub(crate) overhead: Span,
     /// Time for which a rank is busy with each message that it sends.
     pub(crate) send_overhead: Span,
-    /// Time for which a rank is busy with each message that has arrived.
+    /// Time for which a rank is busy with each message that it receives.
     pub(crate) receive_overhead: Span,
-    /// Time for which a rank computes and copies its own block at the beginning of a round.
+    /// Time for which a rank computes and copies its own block at the start of a round.
     pub(crate) round_work: Span,
-    /// Phases it runs, rounds and barriers between them; without a number, it is the others that end it.
+    /// Number of phases: rounds and the barriers between them; `None` if the job runs until other jobs end.
     pub(crate) phases: Option<u32>,
-    /// Its number.
+    /// Number of the job.
     pub(crate) job: u32,
     /// Rounds that are not measured.
     pub(crate) warm_up_rounds: u32,
@@ -121,12 +121,12 @@ pub(crate) struct JobTimes {
 }
 
 impl JobTimes {
-    /// What a rank takes for each of its rounds is reported: there are several, back to back.
+    /// Whether the durations of a rank's rounds are reported: there are several, back to back.
     pub(super) const fn notes_rounds(&self) -> bool {
         !self.has_barriers && !matches!(self.phases, Some(0 | 1))
     }
 
-    /// The round that a phase is, unless it is a barrier.
+    /// The round of a phase, unless it is a barrier.
     pub(super) const fn round_of(&self, phase: u32) -> Option<u32> {
         match self.has_barriers {
             false => Some(phase),

@@ -1,4 +1,4 @@
-//! Phases begin and end.
+//! Tests of the start and end of phases.
 
 use super::plan::PlanList;
 use super::*;
@@ -9,7 +9,7 @@ fn list<T: Copy + Default + PartialEq>(items: [T; 2]) -> PlanList<T> {
     list
 }
 
-/// A ring's rank: what it sends second waits for what it receives first.
+/// A rank of a ring: its second send waits for its first receive.
 fn ring_rank(phases: Option<u32>) -> Transfers {
     Transfers::new(TransfersPlan {
         times: JobTimes { phases, ..JobTimes::default() },

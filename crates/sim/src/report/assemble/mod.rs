@@ -1,4 +1,4 @@
-//! Joins the two ends of each chunk into one row.
+//! Joins the reports of the two ends of each chunk into a table row.
 
 mod operations;
 
@@ -15,39 +15,39 @@ use std::collections::BTreeMap;
 use units::{Instant, NumberMap, Span};
 use workload::Message;
 
-/// Rows of one batch of chunks, or few more: they stay in the second-level cache until they are handed out.
+/// Rows of one batch of chunks, with a small excess: they stay in the second-level cache until the batch is
+/// emitted.
 const CHUNK_BATCH_ROWS: usize = 1_024;
 
-/// So many rows before its turn comes, what a row needs is asked for.
+/// Distance at which the data for a row is prefetched [rows].
 const AHEAD: usize = 16;
 
-/// So many reports before its turn comes, the place of a report is asked for: one is taken in sooner than a
-/// row is made.
+/// Distance at which the slot of a delivery report is prefetched [reports]: a report takes less time than a
+/// row.
 const REPORTS_AHEAD: usize = 48;
 
-/// How a run came to its end.
+/// How a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Ending {
-    /// Nothing is on its way any more: a frame that did not arrive was lost.
+    /// No frame is in flight any more: any that did not arrive was lost.
     pub(crate) is_idle: bool,
-    /// The jobs that end by themselves waited in vain for frames that nobody sends again, while others went
-    /// on.
+    /// The jobs that end by themselves waited for lost frames that nobody resends, while others continued.
     pub(crate) has_waited: bool,
     /// Frames were lost.
     pub(crate) has_losses: bool,
 }
 
 impl Ending {
-    /// Whether what did not arrive of a chunk was lost. Where a job is cut off, acknowledged chunks tell:
-    /// without recovery the last frame is acknowledged whatever became of the others. (A sprayed frame that
-    /// was merely overtaken, in the last microseconds of a run that lost others, is taken for lost.)
+    /// Whether the missing frames of a chunk were lost. If a job is aborted, acknowledged chunks show it:
+    /// without recovery the last frame is acknowledged regardless of the others. (A sprayed frame that was
+    /// only overtaken, in the last microseconds of a run with other losses, is counted as lost.)
     fn has_lost(self, sent: &SendReport, is_background: bool) -> bool {
         let is_late = self.has_waited && !is_background;
         self.is_idle || is_late || (self.has_losses && sent.completed().is_some())
     }
 }
 
-/// Where a chunk stands in its job.
+/// Position of a chunk in its job.
 pub(crate) struct Place {
     pub(crate) pair: QueuePair,
     pub(crate) transfer: u32,
@@ -59,46 +59,46 @@ pub(crate) struct Place {
     pub(crate) unloaded: Option<Span>,
 }
 
-/// Collects reports and makes rows of them.
+/// Collects reports and assembles them into rows.
 pub(crate) struct Assembler<'a> {
     pub(crate) flows: &'a Flows,
     /// Data size of each job [bytes].
     pub(crate) data_bytes: Vec<u64>,
     deliveries: Deliveries,
     rounds_ended: RoundsEnded,
-    /// What targets sent for storage operations that read.
+    /// Reports of the targets on data they sent for read operations.
     pub(crate) served: NumberMap<Key, SendReport>,
-    /// When the payload of chunks that had a handshake was announced.
+    /// Time at which the payload of chunks with a handshake was announced.
     announced: NumberMap<Key, Instant>,
-    /// Chunks that failed, and what their responder had reported of them until then; all of it is known at
-    /// the end of the run.
+    /// Failed chunks, with the report of their responder until then; the final report is available at the end
+    /// of the run.
     pub(crate) failed: Vec<(SendReport, ReceiveReport)>,
     pub(crate) jobs: Vec<JobProgress>,
-    /// The least time that a byte takes out of each host [ps].
+    /// Transmission time of a byte at the fastest port of each host [ps].
     byte_ps: Vec<u64>,
-    /// Chunks without a row yet, in all rounds of the jobs that end by themselves.
+    /// Chunks without a row, in all rounds of the jobs that end by themselves.
     pub(crate) open: u64,
-    /// TCP connections that end by themselves and have not.
+    /// TCP connections that end by themselves and are still open.
     pub(crate) open_tcp: u64,
-    /// Scratch space: the order in which what was sent in this window ended.
+    /// Scratch space: sort keys of the chunks that completed in this window.
     order: Vec<u128>,
     /// Length of a window.
     span: Span,
-    /// Rows not yet handed out.
+    /// Rows not yet emitted.
     pub(crate) rows: Vec<ChunkRow>,
-    /// Which chunks have one.
+    /// Chunks that get a row.
     chosen: Chosen,
-    /// What is counted of all of them, where not all have a row.
+    /// Statistics of all chunks, if not all have a row.
     pub(crate) tally: Option<Tally>,
-    /// Queue pairs that used up their retries, in the order of the reports.
+    /// Queue pairs that exhausted their retries, in the order of the reports.
     pub(crate) failed_queue_pairs: Vec<(Instant, u32)>,
     pub(crate) frames: Vec<crate::record::Frame>,
     pub(crate) tcp_frames: Vec<crate::record::TcpFrame>,
 }
 
 impl<'a> Assembler<'a> {
-    /// Of a run of `jobs` on a fabric with windows of length `span`, out of the hosts of which a byte takes
-    /// so long at the least.
+    /// Assembler for a run of `jobs` on a fabric with windows of length `span`; `byte_ps` is the transmission
+    /// time of a byte by host.
     pub(crate) fn new(flows: &'a Flows, jobs: &[JobSpec], span: Span, byte_ps: Vec<u64>) -> Self {
         let plan = |index, job| RoundPlan::new(job, flows.payload_chunks(index));
         let data_bytes = jobs.iter().map(|job| job.data_bytes);
@@ -134,15 +134,15 @@ impl<'a> Assembler<'a> {
         }
     }
 
-    /// Has only the chosen chunks make rows; `tally` counts all.
+    /// Restricts rows to the chosen chunks; `tally` still counts all.
     pub(crate) fn choose(&mut self, chosen: Chosen, jobs: &[JobSpec]) {
         self.tally = (!matches!(chosen, Chosen::All)).then(|| Tally::new(jobs));
         self.chosen = chosen;
     }
 
-    /// Takes in what was reported in one window, or two. Rows come out in the order (completion, chunk),
-    /// whatever the order of the reports but for those of a failed queue pair, which follow it and come first
-    /// in its window. Full batches go to `hand_out`.
+    /// Processes the records of one or two windows. Rows are ordered by (completion, chunk), regardless of
+    /// the order of the records. Exception: reports of a failed queue pair must follow its failure, and are
+    /// first in its window. Full batches are passed to `hand_out`.
     pub(crate) fn take(
         &mut self,
         records: &mut Vec<Record>,
@@ -196,7 +196,7 @@ impl<'a> Assembler<'a> {
         self.flows.message(chunk) == Message::Payload
     }
 
-    /// Notes what is neither end of a chunk.
+    /// Processes a record that is not a report of a chunk.
     fn note(&mut self, record: &Record) {
         match record {
             Record::Served(report) => _ = self.served.insert((report.chunk, report.round), **report),
@@ -219,7 +219,7 @@ impl<'a> Assembler<'a> {
         }
     }
 
-    /// Makes rows of what was sent, in `order`; what was not delivered has to wait.
+    /// Makes rows of the sent chunks, in `order`; undelivered ones are deferred.
     fn finish_in_order(
         &mut self,
         records: &[Record],
@@ -254,17 +254,17 @@ impl<'a> Assembler<'a> {
         Ok(())
     }
 
-    /// Every chunk so far and to come was delivered and acknowledged.
+    /// Whether every planned chunk was delivered and acknowledged.
     pub(crate) fn is_complete(&self) -> bool {
         self.open == 0 && self.open_tcp == 0 && !self.jobs.iter().any(JobProgress::has_failed)
     }
 
-    /// Takes the rows out.
+    /// Removes and returns the rows.
     fn take_rows(&mut self) -> Vec<ChunkRow> {
         std::mem::take(&mut self.rows)
     }
 
-    /// Events of the queue pairs that failed, in the order (time, queue pair).
+    /// Events of the failed queue pairs, in the order (time, queue pair).
     pub(crate) fn failure_events(&mut self, host_names: &[&str]) -> Vec<EventRow> {
         self.failed_queue_pairs.sort_unstable();
         let events = self.failed_queue_pairs.iter().map(|&(at, queue_pair)| {
@@ -282,8 +282,8 @@ impl<'a> Assembler<'a> {
         events.collect()
     }
 
-    /// A message of a handshake or a barrier has ended: it makes no row, but payload counts from its
-    /// announcement on.
+    /// A message of a handshake or a barrier has ended. It makes no row, but the start time of a payload is
+    /// that of its announcement.
     fn note_control(&mut self, sent: &SendReport) {
         if sent.completed().is_none() {
             return self.job_of(sent.chunk).fail_control(Failure { chunk: sent.chunk, loss: None });
@@ -293,7 +293,7 @@ impl<'a> Assembler<'a> {
         }
     }
 
-    /// A chunk has ended of which neither end counted anything but frames.
+    /// A chunk has ended, and both reports have only frame counts.
     #[inline]
     fn finish_plain(&mut self, sent: &PlainSend, received: &PlainReceive) {
         if self.is_operation(sent.key().0) {
@@ -302,7 +302,7 @@ impl<'a> Assembler<'a> {
         self.finish(&sent.report(), &received.report());
     }
 
-    /// A chunk has ended at its requester of which an end counted more, or that is not delivered.
+    /// A chunk has ended at its requester, and one report has further counters or is missing.
     #[cold]
     fn finish_other(&mut self, sent: &SendReport) {
         let key = (sent.chunk, sent.round);
@@ -339,9 +339,9 @@ impl<'a> Assembler<'a> {
         &mut self.jobs[job as usize]
     }
 
-    /// Makes rows of the chunks that never ended, of every round that began. `sent`, `received` and `served`
-    /// are what their hosts know of them. A job that was cut off has rows only of what was posted. Full
-    /// batches go to `hand_out`, the last rows stay.
+    /// Makes rows of the chunks that never ended, of every round that started. `sent`, `received` and
+    /// `served` are the reports of their hosts. An aborted job has rows only for posted chunks. Full batches
+    /// are passed to `hand_out`; the last rows remain in `rows`.
     pub(crate) fn finish_rest(
         &mut self,
         (sent, served): (impl Iterator<Item = SendReport>, impl Iterator<Item = SendReport>),
@@ -396,7 +396,7 @@ impl<'a> Assembler<'a> {
         self.push_row(chunk, round, Some(&sent), &received);
     }
 
-    /// Fails a chunk of which frames were lost that nobody will send again.
+    /// Marks a chunk as failed if frames of it were lost that nobody will resend.
     fn judge(&mut self, sent: SendReport, received: &ReceiveReport) -> SendReport {
         let lost = sent.frames.saturating_sub(received.frames);
         if lost == 0 {
@@ -439,28 +439,28 @@ impl<'a> Assembler<'a> {
             }
         }
         if self.rows.is_empty() {
-            // A batch takes the memory of the one before it.
+            // A batch reuses the memory of the previous one.
             self.rows.reserve_exact(CHUNK_BATCH_ROWS);
         }
         self.rows.push(row);
     }
 
-    /// Whether every chunk has a row, of the jobs that end by themselves.
+    /// Whether every chunk of the jobs that end by themselves has a row.
     pub(crate) fn has_ended(&self) -> bool {
         self.open == 0 && self.failed.is_empty()
     }
 
-    /// Whether a chunk stands for the operations of a storage connection.
+    /// Whether a chunk number denotes the operations of a storage connection.
     fn is_operation(&self, chunk: u32) -> bool {
         chunk >= self.flows.chunk_count()
     }
 
-    /// What was reported of the delivery of a chunk, if anything was.
+    /// Removes the delivery report of a chunk; an empty one if there is none.
     pub(crate) fn take_delivered(&mut self, chunk: u32, round: u32) -> ReceiveReport {
         self.deliveries.take((chunk, round)).unwrap_or(ReceiveReport::new(chunk, round))
     }
 
-    /// Where a chunk stands in its job.
+    /// Position of a chunk in its job.
     fn place(&self, chunk: u32, round: u32) -> Place {
         if self.is_operation(chunk) {
             return self.operation_place(chunk, round);
@@ -526,8 +526,8 @@ fn row(place: &Place, sent: Option<&SendReport>, received: &ReceiveReport) -> Ch
     }
 }
 
-/// Chunks end in the order (completion, chunk), those that failed first in the window that begins at
-/// `failed`. Of one chunk the rounds are reported in order.
+/// Sort key: chunks end in the order (completion, chunk), the failed ones first in the window that starts at
+/// `failed`. The rounds of one chunk are reported in order.
 fn order_key(chunk: u32, completed: Option<Instant>, failed: Instant, index: u32) -> u128 {
     let completed = completed.map_or(failed.0, |at| at.0 + 1);
     u128::from(completed) << 64 | u128::from(chunk) << 32 | u128::from(index)

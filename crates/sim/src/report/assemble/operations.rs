@@ -1,8 +1,8 @@
 //! Storage operations, joined into rows of the table of chunks.
 //!
-//! An operation is reported as a chunk of its connection beyond those of all schedules; in place of the round
-//! stands its number on the connection with, in the lowest bit, whether it reads. Its data are counted where
-//! they are sent and where they arrive, its times are the client's.
+//! An operation is reported as a chunk of its connection, numbered beyond the chunks of all schedules. The
+//! round field is its number on the connection times 2, plus 1 for a read. Its data is counted at the sender
+//! and the receiver of the data; its times are those of the client.
 
 use super::{Assembler, Place};
 use crate::record::{Key, ReceiveReport, SendReport};
@@ -11,7 +11,7 @@ use record::ChunkStatus;
 use std::collections::BTreeMap;
 
 impl Assembler<'_> {
-    /// An operation ended at its client. Of one that failed, frames may be on the way.
+    /// An operation ended at its client. If it failed, frames may still be in flight.
     pub(crate) fn finish_operation(&mut self, sent: &SendReport, received: &ReceiveReport) {
         let Some(at) = sent.completed() else {
             self.job_of(sent.chunk).fail(Failure { chunk: sent.chunk, loss: None });
@@ -31,8 +31,8 @@ impl Assembler<'_> {
         }
     }
 
-    /// Makes the row of an operation, of both its ends: the data are counted where they are sent, timeouts
-    /// and negative acknowledgements at either.
+    /// Makes the row of an operation from both ends: data is counted where it is sent, timeouts and negative
+    /// acknowledgements at both.
     pub(crate) fn push_operation(&mut self, sent: &SendReport, received: &ReceiveReport) {
         let mut sent = *sent;
         if let Some(served) = self.served.remove(&(sent.chunk, sent.round)) {
@@ -46,7 +46,8 @@ impl Assembler<'_> {
         self.push_row(sent.chunk, sent.round, Some(&sent), received);
     }
 
-    /// Where an operation stands: its number on the connection, and 1 for a step if it reads.
+    /// Position of an operation: its number on the connection as the transfer; step 1 for a read, 0 for a
+    /// write.
     pub(crate) fn operation_place(&self, chunk: u32, operation: u32) -> Place {
         let pair = self.flows.storage_pair(chunk);
         let is_read = operation & 1;

@@ -1,9 +1,9 @@
-//! Frames of chosen queue pairs, written out in full as their NICs send them.
+//! Captured frames of chosen queue pairs, encoded in full as their NICs send them.
 //!
-//! The simulator moves descriptors; here they are joined again with what belongs to the queue pair. Payload
-//! bytes are zero. The destination MAC address is that of the receiving port in the sender's subnet, that of
-//! the sender's gateway otherwise. InfiniBand ports have local identifiers from 1 on in the order of their hosts; service level and
-//! virtual lane are the priority.
+//! The simulator moves descriptors; here they are completed with the attributes of the queue pair. Payload
+//! bytes are zero. The destination MAC address is that of the receiving port if it is in the sender's subnet,
+//! otherwise that of the sender's gateway. InfiniBand ports have local identifiers from 1 in the order of
+//! their hosts; service level and virtual lane are equal to the priority.
 
 mod tcp;
 
@@ -27,10 +27,10 @@ use wire::lrh::{ServiceLevel, VirtualLane};
 use wire::{Extension, Framing, InfinibandPacket, Opcode, RoceFrame, aeth, bth, ipv4, reth, vlan};
 
 const TTL: u8 = 64;
-/// Remote key of every message: there is no memory behind it.
+/// Remote key of every message; refers to no memory.
 const REMOTE_KEY: u32 = 0x1000;
 
-/// A frame as it leaves a NIC.
+/// A frame as sent by a NIC.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CapturedFrame {
     /// First bit on the link.
@@ -39,18 +39,18 @@ pub struct CapturedFrame {
     pub host: u32,
     /// Queue pair of the run.
     pub queue_pair: u32,
-    /// From the destination MAC address to the ICRC, no FCS; on InfiniBand from the local route header to the
-    /// VCRC.
+    /// From the destination MAC address to the ICRC, without FCS; on InfiniBand from the local route header
+    /// to the VCRC.
     pub bytes: Vec<u8>,
 }
 
-/// The first `count` frames that the two ends of `queue_pairs` send, in order of time.
+/// The first `count` frames sent by both ends of `queue_pairs`, in order of time.
 ///
 /// # Errors
-/// When the spec cannot be carried out, or a queue pair does not exist.
+/// When the spec cannot be run, or a queue pair does not exist.
 pub fn capture(spec: &RunSpec, queue_pairs: &[u32], count: usize) -> Result<Vec<CapturedFrame>, SpecError> {
     spec::check(spec)?;
-    // TCP connections are numbered after the queue pairs, of which there are as many whatever is captured.
+    // TCP connections are numbered after the queue pairs, whose number does not depend on the capture.
     let first_tcp = build(spec, &BuildOptions::default())?.flows.queue_pair_count();
     let (captured, tcp): (Vec<u32>, Vec<u32>) = queue_pairs.iter().partition(|&&pair| pair < first_tcp);
     let options = BuildOptions {
@@ -90,7 +90,7 @@ pub fn capture(spec: &RunSpec, queue_pairs: &[u32], count: usize) -> Result<Vec<
     Ok(written)
 }
 
-/// Ends the run once enough frames were seen.
+/// Ends the run after enough frames.
 struct Taker<'a> {
     assembler: Assembler<'a>,
     count: usize,
@@ -147,7 +147,7 @@ fn class_of(spec: &RunSpec, job: u32, kind: &FrameKind) -> Class {
     }
 }
 
-/// Inserts the VLAN tag of the plan into an Ethernet frame, if it has one.
+/// Inserts the VLAN tag of the plan into an Ethernet frame, if configured.
 fn tag(frame: &mut Vec<u8>, spec: &RunSpec, priority: u8) {
     let Some(id) = spec.fabric.addresses.as_ref().and_then(|given| given.vlan) else { return };
     let mut bytes = [0; vlan::TAG_BYTES];
@@ -161,7 +161,7 @@ pub(crate) const fn lid(attachment: AttachmentId) -> u16 {
     attachment.0 as u16 + 1
 }
 
-/// What the local route header says.
+/// Fields of the local route header.
 fn route(class: Class, from: AttachmentId, to: AttachmentId) -> Route {
     let priority = class.priority;
     Route {

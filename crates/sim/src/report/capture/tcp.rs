@@ -1,8 +1,8 @@
-//! TCP frames written out in full.
+//! TCP frames encoded in full.
 //!
-//! Sequence numbers begin at a random one for each connection, timestamps count microseconds. The receiving
-//! end sends no payload: its sequence number stays at the first. Its window is told in units of 128 bytes, as
-//! if that scale had been agreed on when the connection was opened, which no capture shows.
+//! Each connection starts at a random sequence number; timestamps are in microseconds. The receiving end
+//! sends no payload: its sequence number is constant. Its window is in units of 128 bytes, as if this scale
+//! had been negotiated in a handshake, which no capture contains.
 
 use super::CapturedFrame;
 use crate::record::{TcpFrame, TcpFrameKind};
@@ -19,12 +19,12 @@ const TTL: u8 = 64;
 const WINDOW_SHIFT: u32 = 7;
 const PS_PER_US: u64 = 1_000_000;
 
-/// Writes the frames of connections out.
+/// Encodes the frames of connections.
 pub(crate) struct TcpWriter<'a> {
     spec: &'a RunSpec,
     fabric: &'a Fabric,
     connections: &'a [Connection],
-    /// Number of the first connection among the queue pairs.
+    /// Number of the first connection, after those of the queue pairs.
     first: u32,
 }
 
@@ -140,7 +140,7 @@ impl<'a> TcpWriter<'a> {
     }
 }
 
-/// The sequence number at which the silent receiver stands: any does.
+/// The constant sequence number of the receiving end; any value is valid.
 const fn peer_sequence(each: &Connection) -> u32 {
     each.first_sequence ^ 0x5555_5555
 }

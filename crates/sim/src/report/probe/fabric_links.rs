@@ -1,4 +1,4 @@
-//! What each fabric link of a scheduled fabric has carried: the two ends of a link are in different bundles.
+//! Counters of each link of a scheduled fabric: the two directions of a link are in different bundles.
 
 use crate::link::Dropped;
 use crate::link::egress::{HoldLink, Transmitter};
@@ -8,7 +8,7 @@ use crate::switch::scheduled::{Bundle, Scheduled};
 use topology::NodeKind;
 use units::{Instant, NodeId, Rate, Span};
 
-/// What one direction of a link has carried.
+/// Counters of one direction of a link.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Sent {
     pub(super) frames: u64,
@@ -16,9 +16,9 @@ pub(super) struct Sent {
     pub(super) busy: Span,
     pub(super) lost: Dropped,
     pub(super) corrupted: Dropped,
-    /// All that did not reach the other end.
+    /// All frames that did not reach the other end.
     pub(super) missing: Dropped,
-    /// Where it is not that of the topology.
+    /// Line rate, if different from the topology.
     pub(super) rate: Option<Rate>,
 }
 
@@ -47,13 +47,13 @@ impl Sent {
     }
 }
 
-/// What a port of a scheduled switch to another has sent and received, in cells.
+/// Cells sent and received by a port between two scheduled switches.
 pub(super) struct FabricPort {
     pub(super) sent: Sent,
     pub(super) received: Sent,
 }
 
-/// The counters of a fabric port, if it is one of a scheduled fabric.
+/// The counters of a port between two scheduled switches; `None` for any other port.
 pub(super) fn fabric_port(
     world: &World,
     nodes: &[&FabricNode],

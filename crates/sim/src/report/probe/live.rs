@@ -1,28 +1,28 @@
-//! What is seen of a run while it goes on: a few figures of each sample, over everything that is sampled.
+//! Live view of a run: a few statistics of each sample, over all sampled nodes.
 //!
-//! All partitions sample at the same times, and each adds its part. What nobody has taken is kept, up to a
-//! bound: from then on two samples become one, then four, with the longest queue of them and the sums as of
-//! the last. Nothing here is in the record.
+//! All partitions sample at the same times, and each adds its part. Samples that have not been taken are
+//! stored up to a bound: then pairs of samples are merged, later groups of four and so on, with the maximum
+//! of the queue and the latest of the sums. None of this is in the record.
 
 use crate::progress::{PortSample, Sample};
 use spec::RunSpec;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use units::{Instant, Span};
 
-/// Samples that are kept at the most. Even, since they are joined in pairs.
+/// Most samples stored. Even, since they are merged in pairs.
 const SAMPLES_MAX: usize = 128;
 
-/// What one sample saw, in a partition or in all of them; sums are those since the start.
+/// One sample, of one partition or of all; sums are since the start of the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Seen {
     pub(super) at: Instant,
     pub(super) counts: Counts,
-    /// Deepest queue of all ports of switches.
+    /// Deepest queue of all switch ports.
     pub(super) queue_max_bytes: u64,
     pub(super) paused_ps: u64,
 }
 
-/// What a sample counts that no series has.
+/// Counters of a sample that are not in any series.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Counts {
     /// Payload delivered.
@@ -37,7 +37,7 @@ impl Counts {
         self.marked_frames += other.marked_frames;
     }
 
-    /// What has been added since `earlier`.
+    /// Difference from `earlier`.
     pub(super) const fn since(self, earlier: Self) -> Self {
         Self {
             delivered_bytes: self.delivered_bytes - earlier.delivered_bytes,
@@ -45,7 +45,7 @@ impl Counts {
         }
     }
 
-    /// The same after so many periods, of which each adds `step`.
+    /// The counts `periods` periods later, each of which adds `step`.
     pub(super) const fn after(self, periods: u64, step: Self) -> Self {
         Self {
             delivered_bytes: self.delivered_bytes + periods * step.delivered_bytes,
@@ -55,24 +55,24 @@ impl Counts {
 }
 
 impl Seen {
-    /// The same sample in another partition.
+    /// Adds the same sample of another partition.
     fn add(&mut self, other: &Self) {
         self.counts.add(other.counts);
         self.queue_max_bytes = self.queue_max_bytes.max(other.queue_max_bytes);
         self.paused_ps += other.paused_ps;
     }
 
-    /// This sample and the one that followed as one.
+    /// Merges this sample with the following one.
     fn joined(&self, later: &Self) -> Self {
         Self { queue_max_bytes: self.queue_max_bytes.max(later.queue_max_bytes), ..*later }
     }
 }
 
-/// Samples that nobody has taken yet.
+/// Samples that have not been taken.
 #[derive(Debug)]
 struct Kept {
     samples: Vec<Seen>,
-    /// How many are joined to one, and how many the last is.
+    /// Samples merged into each entry, and into the last one.
     stride: u32,
     in_last: u32,
 }
@@ -106,7 +106,7 @@ impl Kept {
     }
 }
 
-/// Samples that nobody has taken yet, shared by the partitions and by who watches them.
+/// Samples that have not been taken, shared by the partitions and the observer.
 #[derive(Clone, Debug)]
 pub(crate) struct LiveSamples(Arc<Mutex<Kept>>);
 
@@ -117,7 +117,7 @@ impl Default for LiveSamples {
 }
 
 impl LiveSamples {
-    /// Adds what a partition saw. No partition samples a later time before all have sampled this one.
+    /// Adds the sample of a partition. No partition samples a later time before all have sampled this one.
     pub(super) fn add(&self, seen: Seen) {
         self.kept().add(seen);
     }
@@ -131,7 +131,7 @@ impl LiveSamples {
     }
 }
 
-/// Tells what was new since it was asked last.
+/// Returns the samples since the previous call.
 #[derive(Debug)]
 pub(crate) struct LiveView {
     samples: LiveSamples,
@@ -141,7 +141,7 @@ pub(crate) struct LiveView {
 }
 
 impl LiveView {
-    /// Of a run of `spec` whose probes add to `samples`.
+    /// View of a run of `spec` whose probes add to `samples`.
     pub(crate) fn new(spec: &RunSpec, samples: LiveSamples) -> Self {
         Self {
             samples,
@@ -151,8 +151,8 @@ impl LiveView {
         }
     }
 
-    /// The samples since this was called last. Where nothing is sampled it is what was delivered until `now`,
-    /// between two windows.
+    /// The samples since the previous call. If nothing is sampled, one sample with the bytes delivered until
+    /// `now`, which is between two windows.
     pub(crate) fn take(&mut self, now: Instant, delivered_bytes: u64) -> Vec<Sample> {
         let mut seen = self.samples.take();
         if !self.is_sampled {
@@ -162,7 +162,7 @@ impl LiveView {
         seen.iter().filter_map(|seen| self.since_last(seen)).collect()
     }
 
-    /// What happened from the sample before to this one; none at the start of the run.
+    /// Difference between the previous sample and this one; `None` at the start of the run.
     fn since_last(&mut self, seen: &Seen) -> Option<Sample> {
         let before = std::mem::replace(&mut self.last, *seen);
         let Counts { delivered_bytes, marked_frames } = seen.counts.since(before.counts);

@@ -1,4 +1,4 @@
-//! What is measured besides the chunks: counters of ports and links at the end, series while running.
+//! Measurements other than chunks: counters of ports and links at the end, time series during the run.
 
 mod fabric_links;
 mod live;

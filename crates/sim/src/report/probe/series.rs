@@ -1,9 +1,9 @@
-//! Sampled series with a bounded number of points.
+//! Time series with a bounded number of points.
 //!
-//! A sample is taken before the first window at or after each multiple of the interval; while nothing happens
-//! nothing is sampled. When a series is full every second point is dropped and the interval doubles, so that
-//! it always covers the whole run. Cumulative values lose nothing by that. What is sampled is bounded as
-//! well: so many ports, those with most queue pairs if not all, and so many queue pairs, every k-th.
+//! A sample is taken before the first window at or after each multiple of the interval; an idle network is
+//! not sampled. When a series is full, every second point is dropped and the interval doubles, so that it
+//! always covers the whole run. Cumulative values remain exact. The number of sampled ports is bounded (those
+//! with most queue pairs), and so is the number of queue pairs (every k-th).
 
 use super::live::{Counts, LiveSamples, Seen};
 use super::times::SampleTimes;
@@ -25,27 +25,27 @@ use std::sync::Arc;
 use topology::{Graph, NodeKind};
 use units::{Instant, NodeId};
 
-/// Rows of one batch at the most.
+/// Most rows of one batch.
 const BATCH_ROWS: usize = 4_096;
 
-/// What is sampled.
+/// A sampled quantity.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Metric {
     /// Bytes queued at the port.
     Queue,
     /// Frame bytes sent by the port.
     Sent,
-    /// Bytes in the virtual output queues of a scheduled leaf that came in by the port.
+    /// Bytes in the virtual output queues of a scheduled leaf that were received by the port.
     Voq,
     /// Time for which a priority of the port was paused.
     Paused(Priority),
-    /// Kmin of a priority of the port, as dynamic ECN has set it.
+    /// Kmin of a priority of the port, as set by dynamic ECN.
     EcnMin(Priority),
-    /// The same for Kmax.
+    /// Kmax of a priority of the port, as set by dynamic ECN.
     EcnMax(Priority),
     /// Rate of a sender of the host.
     Rate { sender: u32, queue_pair: u32 },
-    /// Payload that a TCP connection has delivered in order to the host.
+    /// Payload of a TCP connection delivered in order to the host.
     TcpDelivered { sink: u32, connection: u32 },
 }
 
@@ -63,7 +63,7 @@ impl Metric {
         }
     }
 
-    /// The priority of a port that it is of, if it is of one.
+    /// The priority of the metric, if it has one.
     pub(super) const fn priority(self) -> Option<Priority> {
         match self {
             Self::Paused(priority) | Self::EcnMin(priority) | Self::EcnMax(priority) => Some(priority),
@@ -75,34 +75,34 @@ impl Metric {
 /// A sampled value of a port.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Watched {
-    /// Place of its node in the partition.
+    /// Index of its node in the partition.
     pub(super) place: u32,
-    /// Its number among the ports there, which are those of a chip if it is part of one.
+    /// Index of the port in the node state: among those of the chip if the switch is part of one.
     pub(super) number: u16,
     node: NodeId,
     port: u16,
     pub(super) metric: Metric,
 }
 
-/// Samples what is watched in a partition.
+/// Samples the watched values of a partition.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SeriesProbe {
-    /// What shows the same of different ports stands together.
+    /// Sorted by the name of the metric.
     watched: Vec<Watched>,
-    /// Where each of these is.
+    /// Range of each metric in `watched`.
     alike: Vec<Range<usize>>,
     pub(super) totals: SampledTotals,
     live: LiveSamples,
     counts_marks: bool,
-    /// When samples were taken.
+    /// Times of the samples.
     pub(super) times: Vec<Instant>,
-    /// Of each sample the value of everything watched; none where there is none.
+    /// By sample: the values of all of `watched`; `None` if there is no value.
     pub(super) values: Vec<Option<u64>>,
     pub(super) times_to_come: SampleTimes,
 }
 
 impl SeriesProbe {
-    /// Deals what is to be watched out to the partitions of the nodes.
+    /// Assigns the values to sample to the partitions of their nodes.
     pub(crate) fn assign(
         spec: &RunSpec,
         fabric: &Fabric,
@@ -138,7 +138,7 @@ impl SeriesProbe {
         probes
     }
 
-    /// Puts together what shows the same.
+    /// Sorts `watched` by metric.
     fn arrange(&mut self) {
         self.watched.sort_by_key(|watched| watched.metric.name());
         let mut start = 0;
@@ -148,12 +148,12 @@ impl SeriesProbe {
         }
     }
 
-    /// What is seen while the run goes on.
+    /// The samples for the live view.
     pub(crate) const fn live(&self) -> &LiveSamples {
         &self.live
     }
 
-    /// What is counted besides the values of a sample.
+    /// Counters of a sample that are not in any series.
     pub(super) fn counts(&self, nodes: &[FabricNode], totals: Totals) -> Counts {
         let ports = || self.watched.iter().filter(|watched| matches!(watched.metric, Metric::Queue));
         let marked = |watched: &Watched| watched.marked_frames(&nodes[watched.place as usize]);
@@ -163,7 +163,7 @@ impl SeriesProbe {
         }
     }
 
-    /// Tells those who watch of the last sample.
+    /// Passes the last sample to the live view.
     pub(super) fn tell(&self, at: Instant, counts: Counts) {
         let queue_max_bytes = self.totals.queues.last().copied().unwrap_or(0);
         let mut seen = Seen { at, counts, queue_max_bytes, paused_ps: 0 };
@@ -177,31 +177,31 @@ impl SeriesProbe {
         self.live.add(seen);
     }
 
-    /// Everything watched.
+    /// All series.
     fn series(&self) -> impl Iterator<Item = Series<'_>> {
         (0..self.watched.len()).map(|index| Series { probe: self, index })
     }
 
-    /// What a sample at `now` would show.
+    /// The values of a sample at `now`.
     pub(super) fn sampled(&self, nodes: &[FabricNode], now: Instant) -> Vec<Option<u64>> {
         let mut values = Vec::new();
         self.sample_into(nodes, now, &mut values);
         values
     }
 
-    /// Adds what all that is watched shows at `now` to `values`.
+    /// Appends the values at `now` of all of `watched`.
     fn sample_into(&self, nodes: &[FabricNode], now: Instant, values: &mut Vec<Option<u64>>) {
         for alike in &self.alike {
             sample_alike(&self.watched[alike.clone()], nodes, now, values);
         }
     }
 
-    /// When the next sample is taken.
+    /// Time of the next sample.
     pub(crate) const fn due(&self) -> Instant {
         self.times_to_come.due()
     }
 
-    /// Begins a sample at `at`, for which there is room then.
+    /// Starts a sample at `at`; drops older ones if there is no room.
     pub(super) fn begin(&mut self, at: Instant) {
         if self.times_to_come.take(at) {
             self.thin_out();
@@ -223,10 +223,10 @@ impl SeriesProbe {
     }
 }
 
-/// What was sampled of one thing.
+/// The samples of one watched value.
 struct Series<'a> {
     probe: &'a SeriesProbe,
-    /// Its place among what is watched.
+    /// Index in `watched`.
     index: usize,
 }
 
@@ -235,21 +235,21 @@ impl Series<'_> {
         &self.probe.watched[self.index]
     }
 
-    /// When something was sampled, and its value.
+    /// Times and values of the samples.
     fn samples(&self) -> impl Iterator<Item = (Instant, u64)> {
         let values = self.probe.values.iter().skip(self.index).step_by(self.probe.watched.len());
         self.probe.times.iter().zip(values).filter_map(|(&at, &value)| Some((at, value?)))
     }
 
-    /// A priority that was never paused has no rows.
+    /// Whether the series has rows; that of a priority that was never paused has none.
     fn is_worth_rows(&self) -> bool {
         !matches!(self.watched().metric, Metric::Paused(_))
             || self.samples().last().is_none_or(|(_, paused_ps)| paused_ps > 0)
     }
 }
 
-/// Hands all series out, by metric, node and port, whatever the partition; a batch at a time, so that they
-/// never stand in memory as rows all at once.
+/// Emits all series, ordered by metric, node and port, regardless of partitions. One batch at a time, to
+/// limit memory.
 pub(crate) fn hand_out_series<'a>(
     probes: impl Iterator<Item = &'a SeriesProbe>,
     graph: &Graph,
@@ -293,7 +293,7 @@ impl Watched {
         }
     }
 
-    /// Frames that the port has marked with congestion experienced.
+    /// Frames marked with congestion experienced by the port.
     fn marked_frames(&self, node: &FabricNode) -> u64 {
         let ports = match node {
             FabricNode::Host(_) | FabricNode::Scheduled(Scheduled::Element(_)) => &[],
@@ -306,9 +306,9 @@ impl Watched {
 
 type Place = (NodeId, u16, Metric);
 
-/// The sampled ports, each as node and port: those of switches first, hosts if there is room. Where there is
-/// none for all switches, half of them join switches and half lead to hosts, those with most queue pairs, and
-/// of ports with as many the first of each switch.
+/// The sampled ports, each as node and port: those of switches first, then hosts if there is room. If there
+/// is no room for all switch ports, half of them are links between switches and half are links to hosts.
+/// Ports with most queue pairs are preferred, then low port numbers.
 fn sampled_ports(spec: &RunSpec, fabric: &Fabric, flows: &Flows) -> Vec<(usize, usize)> {
     let (graph, most) = (&fabric.graph, spec.observe.series_ports as usize);
     let of_kind = |kind| (0..graph.nodes.len()).filter(move |&node| graph.nodes[node].kind == kind);
@@ -330,7 +330,7 @@ fn sampled_ports(spec: &RunSpec, fabric: &Fabric, flows: &Flows) -> Vec<(usize, 
     chosen.chain(to_hosts.iter().take(rest).copied()).collect()
 }
 
-/// Queue, bytes sent, pauses and moving thresholds of each sampled port.
+/// Metrics of each sampled port: queue, bytes sent, pauses, dynamic thresholds.
 fn port_metrics(spec: &RunSpec, fabric: &Fabric, flows: &Flows) -> Vec<Place> {
     let graph = &fabric.graph;
     let lossless = spec.fabric.switch.pfc.as_ref().map_or(&[][..], |pfc| &pfc.priorities);
@@ -351,7 +351,7 @@ fn port_metrics(spec: &RunSpec, fabric: &Fabric, flows: &Flows) -> Vec<Place> {
     places
 }
 
-/// The rates of every k-th queue pair, as many as are wanted, where something controls them.
+/// The rates of every k-th queue pair, up to the configured number; empty without rate control.
 fn rates(spec: &RunSpec, graph: &Graph, flows: &Flows) -> Vec<Place> {
     let most = spec.observe.series_qps as usize;
     if most == 0 || spec.transport.rate_control.is_line_rate() {
@@ -408,7 +408,7 @@ impl Probe<FabricNode> for SeriesProbe {
         Self::due(self)
     }
 
-    /// Sums are over all hosts; losses and the deepest queue over everything.
+    /// Sums include all hosts; losses and the deepest queue include all nodes.
     fn sees(&self, nodes: &[FabricNode]) -> Vec<bool> {
         let sees_all = self.totals.counts_losses || self.totals.sees_queues;
         let is_summed = |node| sees_all || matches!(node, &FabricNode::Host(_));

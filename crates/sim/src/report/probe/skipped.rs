@@ -1,8 +1,8 @@
-//! Samples of time that is skipped.
+//! Samples of skipped time.
 //!
-//! In what repeats, a value at some time is the value at the same place of a known period, and what each
-//! period since then adds to it. So a period is sampled wherever a skipped one would be, and the samples are
-//! made of that.
+//! If the state repeats with a period, a value is that at the same phase of a simulated period, plus the
+//! increment of each later period. So the simulated period is sampled at the phase of every skipped sample,
+//! from which the samples are computed.
 
 use super::SeriesProbe;
 use super::live::Counts;
@@ -10,7 +10,7 @@ use crate::record::Totals;
 use crate::setup::FabricNode;
 use units::{Instant, Span};
 
-/// One sample of everything that a partition watches.
+/// One sample of all watched values of a partition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Sample {
     values: Vec<Option<u64>>,
@@ -20,7 +20,7 @@ pub(crate) struct Sample {
 }
 
 impl Sample {
-    /// What has been added since `earlier`; none if what there is to see is not the same.
+    /// Difference from `earlier`; `None` if the two have different sets of values.
     pub(crate) fn since(&self, earlier: &Self) -> Option<Self> {
         let step = |(now, before): (&Option<u64>, &Option<u64>)| match (now, before) {
             (Some(now), Some(before)) => Some(Some(now.wrapping_sub(*before))),
@@ -34,7 +34,7 @@ impl Sample {
         Some(Self { values, sums, queue_max_bytes, counts: self.counts.since(earlier.counts) })
     }
 
-    /// The same after so many periods, of which each adds `step`.
+    /// The values and sums `periods` periods later, each of which adds `step`.
     fn after<'a>(
         &'a self,
         periods: u64,
@@ -47,13 +47,13 @@ impl Sample {
     }
 }
 
-/// A value after so many periods, of which each adds `step`, which may be negative.
+/// A value `periods` periods later, each of which adds `step`, which may be negative.
 const fn add(value: u64, step: u64, periods: u64) -> u64 {
     value.wrapping_add(step.wrapping_mul(periods))
 }
 
 impl SeriesProbe {
-    /// When samples will be taken until `end`, if something happens in every window of length `span`.
+    /// Times of the samples until `end`, if every window of length `span` has an event.
     pub(crate) fn moments(&self, end: Instant, span: Span) -> Vec<Instant> {
         let mut times = self.times_to_come;
         let mut moments = Vec::new();
@@ -68,7 +68,7 @@ impl SeriesProbe {
         moments
     }
 
-    /// What a sample at `now` would be.
+    /// The sample at `now`.
     pub(crate) fn look(&self, nodes: &[FabricNode], totals: Totals, now: Instant) -> Sample {
         let mut sums = Vec::new();
         self.totals.sums_into(nodes, totals, &mut sums);
@@ -80,7 +80,7 @@ impl SeriesProbe {
         }
     }
 
-    /// Adds a sample of time that was skipped: so many periods after `sample`, of which each adds `step`.
+    /// Adds a sample of skipped time: `periods` periods after `sample`, each of which adds `step`.
     pub(crate) fn add_skipped(&mut self, at: Instant, sample: &Sample, periods: u64, step: &Sample) {
         self.begin(at);
         let (values, sums) = sample.after(periods, step);

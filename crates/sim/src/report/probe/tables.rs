@@ -18,31 +18,31 @@ use units::{AttachmentId, Instant, NodeId};
 /// Rows of one batch of ports or links, or one more.
 const BATCH_ROWS: usize = 8_192;
 
-/// What one port counted.
+/// Counters of one port.
 #[derive(Default)]
 struct PortCounts<'a> {
     sent: Sent,
     received: Received,
     queue: QueueCounters,
-    /// None where there are no pauses.
+    /// `None` for a port without pauses.
     pause: Option<&'a PauseState>,
     /// Credits of the link, on InfiniBand.
     link_credits: Option<&'a Credits>,
-    /// None where nothing was counted.
+    /// `None` if nothing was counted.
     by_priority: Option<[PriorityCounters; Priority::COUNT]>,
-    /// Frames that came in by it when no way was left.
+    /// Frames received by the port for which there was no route.
     stranded: Dropped,
-    /// What a scheduled leaf counted of it.
+    /// Credits granted by a scheduled leaf for the port.
     credits: Granted,
     voq_max_bytes: u64,
     reassembly_max_bytes: u64,
 }
 
-/// Every node of a run, for the counters of its ports.
+/// Access to the port counters of all nodes.
 struct Counters<'a> {
     world: &'a World,
     nodes: Vec<&'a FabricNode>,
-    /// When the run ended.
+    /// End of the run.
     end: Instant,
 }
 
@@ -78,7 +78,7 @@ impl<'a> Counters<'a> {
         }
     }
 
-    /// What left by a port.
+    /// Frames sent by a port.
     fn sent(&self, node: NodeId, port: usize) -> Sent {
         match self.nodes[node.index()] {
             FabricNode::Host(host) => Sent::of(host.ports()[port].transmitter(), self.end),
@@ -91,8 +91,8 @@ impl<'a> Counters<'a> {
         }
     }
 
-    /// What came in by a port of a host or of an Ethernet switch: what the other end sent and what is neither
-    /// lost nor on its way.
+    /// Frames received by a port of a host or of an Ethernet switch: those sent by the other end, minus those
+    /// lost or in flight.
     fn received(&self, node: NodeId, port: usize) -> Received {
         let plug = self.world.fabric.graph.node(node).ports[port];
         let Sent { frames, bytes, missing, .. } = self.sent(plug.peer, usize::from(plug.peer_port));
@@ -146,9 +146,9 @@ fn host_priorities(port: &NicPort) -> Option<[PriorityCounters; Priority::COUNT]
     (port.pauses_sent() > 0).then_some(counters)
 }
 
-/// Hands out table `ports`, a batch at a time, so that it never stands in memory all at once; returns table
-/// `priorities`: each priority of a port at which something happened. `egress_qps[node][port]` counts the
-/// queue pairs whose data leaves there; the run ended at `end`.
+/// Emits table `ports` in batches, to limit memory; returns table `priorities`, with a row for each priority
+/// of a port that has any count. `egress_qps[node][port]` counts the queue pairs whose data leaves there; the
+/// run ended at `end`.
 pub(crate) fn hand_out_ports(
     world: &World,
     egress_qps: &[Vec<u32>],
@@ -171,7 +171,7 @@ pub(crate) fn hand_out_ports(
     Ok(priorities)
 }
 
-/// The row of a port of a node, of which `counted` is known.
+/// The row of a port of a node, with its counters in `counted`.
 fn port_row(
     counters: &Counters<'_>,
     (node, port): (&Node, usize),
@@ -268,7 +268,7 @@ fn has_counted(row: &PriorityRow) -> bool {
     dropped > 0 || held.into_iter().any(|count| count > Some(0))
 }
 
-/// Hands out table `links`, both directions of each cable, a batch at a time.
+/// Emits table `links` in batches, both directions of each cable.
 pub(crate) fn hand_out_links(
     world: &World,
     end: Instant,

@@ -1,12 +1,12 @@
-//! When samples are taken: at multiples of an interval that doubles, with every second sample dropped, when
-//! there are as many as there may be.
+//! Sample times: multiples of an interval. When the number of samples reaches its limit, the interval doubles
+//! and every second sample is dropped.
 
 use units::Instant;
 
-/// Samples so far and to come.
+/// Number of samples, and time of the next one.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SampleTimes {
-    /// None are taken without room for any.
+    /// 0 disables sampling.
     points_max: usize,
     points: usize,
     interval_ps: u64,
@@ -25,13 +25,13 @@ impl SampleTimes {
         Self { points_max, points: 0, interval_ps, next }
     }
 
-    /// A sample is taken at the first chance from this time on.
+    /// The next sample is taken at the first opportunity from this time on.
     #[inline]
     pub(super) const fn due(&self) -> Instant {
         self.next
     }
 
-    /// One is taken at `at`; true if every second of those before has to go.
+    /// A sample is taken at `at`; returns whether every second of the previous ones must be dropped.
     pub(super) const fn take(&mut self, at: Instant) -> bool {
         let is_full = self.points == self.points_max;
         if is_full {

@@ -1,8 +1,8 @@
-//! Values of many nodes that are sampled with the series: what each job has been delivered, what the fabric
-//! has lost, the deepest queue of all ports.
+//! Totals sampled with the series: bytes delivered to each job, frames lost in the fabric, deepest queue of
+//! all ports.
 //!
-//! Each partition looks at its own nodes; every partition samples at the same times, so the sums of all add
-//! up, and the deepest queue is the largest of theirs.
+//! All partitions sample at the same times, each its own nodes. So sums are added over partitions, and the
+//! deepest queue is their maximum.
 
 use super::SeriesProbe;
 use super::values::deepest_queue;
@@ -15,22 +15,21 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use units::Instant;
 
-/// What is summed in a partition.
+/// The totals of a partition.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SampledTotals {
-    /// Places of the hosts of each job, each once however many ranks it has; of an only job it is not asked
-    /// for.
+    /// By job: indices of its hosts in the partition, without duplicates. Empty if there is only one job.
     jobs: Vec<Vec<u32>>,
     pub(super) counts_losses: bool,
     pub(super) sees_queues: bool,
-    /// Of each sample.
+    /// Values of all samples.
     pub(super) sums: Vec<u64>,
-    /// Deepest queue at each sample [bytes]; none where no port is sampled.
+    /// Deepest queue at each sample [bytes]; empty if no port is sampled.
     pub(super) queues: Vec<u64>,
 }
 
 impl SampledTotals {
-    /// The sums that `spec` asks for in each partition; losses only where something fails.
+    /// The totals of each partition as configured by `spec`; losses only if there are failures.
     pub(super) fn assign(spec: &RunSpec, homes: &[(u32, u32)], partitions: usize) -> Vec<Self> {
         let empty = Self {
             jobs: vec![Vec::new(); spec.jobs.len()],
@@ -66,7 +65,7 @@ impl SampledTotals {
         self.sees_queues.then(deepest)
     }
 
-    /// Adds to `sums` those of this time: of each job, then of losses. An only job is delivered all that is.
+    /// Appends the current sums: of each job, then losses. A single job has the total of all deliveries.
     pub(super) fn sums_into(&self, nodes: &[FabricNode], totals: Totals, sums: &mut Vec<u64>) {
         let delivered = |&place: &u32| match &nodes[place as usize] {
             FabricNode::Host(host) => host.delivered_bytes(),
@@ -81,7 +80,7 @@ impl SampledTotals {
         }
     }
 
-    /// Keeps every second sample, so many in all.
+    /// Drops every second sample; `kept` remain.
     pub(super) fn thin_out(&mut self, kept: usize) {
         let width = self.width();
         for sample in 1..kept {
@@ -94,7 +93,7 @@ impl SampledTotals {
         }
     }
 
-    /// Values of one sample.
+    /// Number of values in a sample.
     fn width(&self) -> usize {
         self.jobs.len() + usize::from(self.counts_losses)
     }

@@ -1,4 +1,4 @@
-//! What is watched shows at a moment.
+//! Reads the current value of watched metrics from the node state.
 
 use super::series::{Metric, Watched};
 use crate::nic::Host;
@@ -7,8 +7,8 @@ use crate::switch::EgressPort;
 use crate::switch::scheduled::{Leaf, Scheduled};
 use units::Instant;
 
-/// Adds what `alike` shows at `now` to `values`: the same of different ports. For the metrics that most of it
-/// is, the metric is known then.
+/// Appends the values at `now` of `alike`, which have the same metric on different ports. The loops of the
+/// most frequent metrics are specialised.
 pub(super) fn sample_alike(
     alike: &[Watched],
     nodes: &[FabricNode],
@@ -39,7 +39,7 @@ impl Watched {
     }
 }
 
-/// The deepest egress queue of a switch [bytes]; 0 of a host.
+/// The deepest egress queue of a switch [bytes]; 0 for a host.
 pub(super) fn deepest_queue(node: &FabricNode, now: Instant) -> u64 {
     match node {
         FabricNode::Host(_) | FabricNode::Scheduled(Scheduled::Element(_)) => 0,
@@ -65,7 +65,7 @@ fn sample_host(host: &Host, port: u16, metric: Metric, now: Instant) -> Option<u
     }
 }
 
-/// A value of a port of a switch.
+/// A value of a switch port.
 #[inline(always)]
 fn sample_port(port: &EgressPort, metric: Metric, now: Instant) -> Option<u64> {
     match metric {
@@ -78,20 +78,20 @@ fn sample_port(port: &EgressPort, metric: Metric, now: Instant) -> Option<u64> {
     }
 }
 
-/// Apart, so that what is sampled of ports, which is far more, takes few instructions.
+/// Not inlined, so that the far more frequent samples of ports take few instructions.
 #[inline(never)]
 fn rate_bps(host: &Host, sender: u32, now: Instant) -> Option<u64> {
     host.rate_bps(sender, now)
 }
 
-/// A function of its own for the same reason.
+/// Not inlined for the same reason.
 #[inline(never)]
 fn tcp_delivered(host: &Host, sink: u32) -> Option<u64> {
     Some(host.tcp()?.sinks.get(sink as usize)?.delivered())
 }
 
-/// A value of a port of a scheduled leaf. Its fabric ports have no queue each: what waits for all of them is
-/// shown at the first.
+/// A value of a port of a scheduled leaf. Its fabric ports have a common queue, which is reported at the
+/// first.
 #[inline(never)]
 fn sample_leaf(leaf: &Leaf, port: u16, metric: Metric, now: Instant) -> Option<u64> {
     let Some(egress) = leaf.ports().get(usize::from(port)) else {

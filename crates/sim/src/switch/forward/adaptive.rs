@@ -1,7 +1,8 @@
-//! Adaptive routing: each packet to the next hop with the least to send.
+//! Adaptive routing: sends each packet to the least loaded next hop.
 //!
-//! The load of a port is its queue at the start of the time window plus what was sent there in it: a snapshot
-//! some 400 ns old, refined; not the exact instantaneous queue. Equal loads are decided in turn.
+//! The load of a port is its queue at the start of the time window plus the bytes directed to it since: a
+//! snapshot about 400 ns old, with corrections; not the exact instantaneous queue. Ties are broken round
+//! robin.
 
 use super::{Choice, Forward, ForwardPlan};
 use crate::packet::Packet;

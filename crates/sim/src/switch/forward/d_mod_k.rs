@@ -1,8 +1,8 @@
 //! D-mod-k (Zahavi, "Fat-trees routing and node ordering providing contention free traffic for MPI global
-//! collectives", 2011; OpenSM's `ftree`): the next hop follows from the destination alone, as in the
-//! forwarding tables of InfiniBand switches. A switch with k equal next hops below which w ways up lead here
-//! takes number floor(d / w) mod k for destination d, so that the destinations of a leaf are dealt out over
-//! all ways, and each has one way down.
+//! collectives", 2011; OpenSM's `ftree`): the next hop depends only on the destination, as in the forwarding
+//! tables of InfiniBand switches. A switch with k equal next hops that is reached by w upward paths selects
+//! number floor(d / w) mod k for destination d. So the destinations of a leaf are distributed over all paths,
+//! and each has a single downward path.
 
 use super::{Choice, Forward, ForwardPlan};
 use crate::packet::Packet;

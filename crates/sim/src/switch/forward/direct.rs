@@ -1,5 +1,5 @@
-//! The way of everything that arrives at a switch in a window: the load balancer is asked about all of it at
-//! once, so that which one it is costs nothing per packet.
+//! Egress port selection for all arrivals of a window: one dispatch to the load balancer per window, so that
+//! the dispatch costs nothing per packet.
 
 use super::Forward;
 use crate::link::Dropped;
@@ -9,21 +9,21 @@ use crate::switch::queue::Stored;
 use engine::prefetch::prefetch_item;
 use topology::SwitchRoutes;
 
-/// How many arrivals ahead of the one being directed each of two reads of the routes is asked for.
+/// Prefetch distance in arrivals, for each of two reads of the routes.
 const ROUTES_AHEAD: usize = 4;
 
-/// What the way of a packet depends on besides routes and load balancing, and what is noted of it.
+/// Inputs of the egress port selection other than routes and load balancer, and its counters.
 pub(in crate::switch) struct Ways<'a> {
-    /// Routes are prefetched.
+    /// Whether to prefetch routes.
     pub(in crate::switch) has_large_routes: bool,
-    /// Bytes queued at each port, if they are wanted.
+    /// Bytes queued at each port, if the load balancer reads them.
     pub(in crate::switch) loads: &'a mut [u64],
-    /// Frames without a way by each ingress port.
+    /// Frames without a route, by ingress port.
     pub(in crate::switch) stranded: &'a mut [Dropped],
 }
 
 impl Ways<'_> {
-    /// Finds the way of everything that arrives.
+    /// Selects the egress port of every arrival.
     #[inline]
     pub(super) fn direct<F: Forward>(
         self,
@@ -38,7 +38,7 @@ impl Ways<'_> {
         }
     }
 
-    /// The same by routes that are prefetched, or not.
+    /// [`Self::direct`], with or without prefetching routes.
     #[inline]
     fn direct_as<const ASKS_AHEAD: bool, F: Forward>(
         self,
@@ -60,7 +60,8 @@ impl Ways<'_> {
     }
 }
 
-/// The egress port of `hops` that `packet` takes; none when failures have left no way to its destination.
+/// Selects the egress port for `packet` among `hops`; `None` if failures have left no route to its
+/// destination.
 #[inline(always)]
 fn choose<F: Forward>(packet: &Packet, hops: &[u16], forward: &mut F, loads: &mut [u64]) -> Option<usize> {
     if let [only] = hops {
@@ -76,14 +77,14 @@ fn choose<F: Forward>(packet: &Packet, hops: &[u16], forward: &mut F, loads: &mu
     Some(port)
 }
 
-/// Counts a frame with no way to its destination.
+/// Counts a frame without a route to its destination.
 #[cold]
 #[inline(never)]
 fn strand(stored: &Stored, stranded: &mut [Dropped]) {
     stranded[usize::from(stored.ingress)].count(&stored.packet);
 }
 
-/// Asks for what finding the way of those after the first of `to_come` reads.
+/// Prefetches the routes of later frames; `to_come` starts at the present one.
 #[inline]
 fn prefetch_routes(routes: &SwitchRoutes<'_>, to_come: &[Stored]) {
     let destination = |ahead: usize| to_come.get(ahead).map(|stored| stored.packet.destination());

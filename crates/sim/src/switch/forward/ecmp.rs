@@ -1,7 +1,7 @@
-//! Equal-cost multipath: a hash of the 5-tuple picks the path, so a queue pair keeps to one.
+//! Equal-cost multipath: a hash of the 5-tuple selects the path, so each queue pair uses one path.
 //!
-//! The packet carries the CRC-32 or Toeplitz hash of its 5-tuple. Both are linear: with another start value
-//! per switch all hashes would differ by one constant and switches would agree on who goes together
+//! The packet contains the CRC-32 or Toeplitz hash of its 5-tuple. Both are linear: a different start value
+//! per switch would change all hashes by one constant, and switches would still group the same flows together
 //! (polarisation). So the hash is mixed with the switch's seed by a bijection before it is scaled to the
 //! group's size.
 

@@ -1,5 +1,5 @@
-//! Flowlet switching (Sinha, Kandula, Katabi, HotNets 2004): ECMP whose path is drawn anew after each pause
-//! of a flow. As in switches, the flows share a table of fixed size by hash, so two may share an entry.
+//! Flowlet switching (Sinha, Kandula, Katabi, HotNets 2004): ECMP that draws a new path after each pause of a
+//! flow. As in switches, flows share a hash table of fixed size, so two may share an entry.
 
 use super::{Choice, Forward, ForwardPlan, hash_choice};
 use crate::packet::Packet;
@@ -10,7 +10,7 @@ use units::{Instant, Span, Stream};
 /// Entries of the table: a power of two, as in switch chips.
 const TABLE_ENTRIES: usize = 4_096;
 
-/// The last packet of the flows of one entry, and what their path depends on.
+/// Time of the last packet of the flows of one entry, and the salt that selects their path.
 #[derive(Clone, Copy, Debug, Default)]
 struct Entry {
     last: Instant,

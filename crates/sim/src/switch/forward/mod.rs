@@ -1,4 +1,4 @@
-//! Load balancing: which of the equal next hops a packet takes. One file each.
+//! Load balancing: selection among equal-cost next hops. One file per algorithm.
 
 mod adaptive;
 mod d_mod_k;
@@ -25,44 +25,44 @@ use topology::SwitchRoutes;
 use units::{AttachmentId, Seed};
 use weighted::Weighted;
 
-/// How often a choice is made.
+/// How often a next hop is selected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Choice {
-    /// The same for every packet of a queue pair.
+    /// Once for all packets of a queue pair.
     PerFlow,
     /// Anew for each packet, or for some.
     PerPacket,
 }
 
-/// What a load balancer is made from.
+/// Parameters of a load balancer.
 pub(crate) struct ForwardPlan<'a> {
     pub(crate) seed: Seed,
     /// Number of the switch.
     pub(crate) switch: u32,
     pub(crate) name: &'a str,
-    /// Ways from a host up to a switch of its tier, in a tree.
+    /// Number of paths from a host up to a switch of its tier, in a tree.
     pub(crate) ways_below: u64,
     pub(crate) spec: &'a LoadBalancing,
     /// The attachment that a queue pair of the run sends to, and its number there.
     pub(crate) destination: &'a dyn Fn(u32) -> (AttachmentId, u32),
 }
 
-/// A way to choose among equal next hops; one instance per switch.
+/// A load balancing algorithm; one instance per switch.
 trait Forward: Sized {
-    /// How often a choice is made.
+    /// How often a next hop is selected.
     const CHOICE: Choice;
-    /// The load of every port is wanted.
+    /// Whether it reads the load of every port.
     const NEEDS_LOADS: bool = false;
 
     /// The load balancer of one switch.
     fn new(plan: &ForwardPlan<'_>) -> Self;
 
-    /// The position of the chosen port in `hops`, 2 or more ports in ascending order. `loads` gives the bytes
-    /// queued at each port of the switch, if they are wanted.
+    /// Index of the selected port in `hops`, 2 or more ports in ascending order. `loads` contains the bytes
+    /// queued at each port of the switch, if [`Self::NEEDS_LOADS`].
     fn choose(&mut self, packet: &Packet, hops: &[u16], loads: &[u64]) -> usize;
 }
 
-/// How paths are chosen: scheduled switches spray, whatever the balancing of Ethernet switches.
+/// Load balancing of a run: scheduled switches spray, whatever the setting for Ethernet switches.
 pub(crate) const fn balancing(spec: &RunSpec) -> &LoadBalancing {
     match spec.fabric.switch.scheduled {
         Some(_) => &LoadBalancing::SprayRoundRobin {},
@@ -70,7 +70,7 @@ pub(crate) const fn balancing(spec: &RunSpec) -> &LoadBalancing {
     }
 }
 
-/// Declares the load balancers: each is named as in a spec, where there is a list of them too.
+/// Declares the load balancers by their names in the spec, which also lists them.
 macro_rules! balancers {
     ($($name:ident),+ $(,)?) => {
         /// The load balancer of one switch.
@@ -93,7 +93,7 @@ macro_rules! balancers {
                 }
             }
 
-            /// Finds the way of everything that arrives.
+            /// Selects the egress port of every arrival.
             #[inline]
             pub(super) fn direct(
                 &mut self,
@@ -107,14 +107,14 @@ macro_rules! balancers {
             }
         }
 
-        /// How often a choice is made in a run of `spec`.
+        /// How often a next hop is selected in a run of `spec`.
         pub(crate) const fn choice(spec: &RunSpec) -> Choice {
             match balancing(spec) {
                 $(LoadBalancing::$name { .. } => $name::CHOICE),+
             }
         }
 
-        /// The load of every port is wanted in a run of `spec`.
+        /// Whether load balancing reads the load of every port in a run of `spec`.
         pub(crate) const fn needs_loads(spec: &RunSpec) -> bool {
             match balancing(spec) {
                 $(LoadBalancing::$name { .. } => $name::NEEDS_LOADS),+

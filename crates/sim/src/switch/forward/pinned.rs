@@ -1,5 +1,5 @@
-//! Pinned paths: an explicit uplink for each queue pair, to replay a published distribution. What is not
-//! pinned (other switches, control packets on their way back) goes by ECMP.
+//! Pinned paths: an explicit uplink for each queue pair, to replay a published distribution. Everything that
+//! is not pinned (other switches, control packets in the reverse direction) uses ECMP.
 
 use super::{Choice, Ecmp, Forward, ForwardPlan};
 use crate::packet::{Kind, Packet};
@@ -44,7 +44,7 @@ impl Forward for Pinned {
     }
 }
 
-/// Makes sure that `items[index]` exists.
+/// Extends `items` so that `items[index]` exists.
 fn grow<T: Clone>(items: &mut Vec<T>, index: usize, fill: T) {
     if items.len() <= index {
         items.resize(index + 1, fill);

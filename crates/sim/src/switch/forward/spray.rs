@@ -1,10 +1,10 @@
-//! Packet spraying: every packet by itself, at random or in turn.
+//! Packet spraying: selects a next hop for each packet, at random or round robin.
 
 use super::{Choice, Forward, ForwardPlan};
 use crate::packet::Packet;
 use units::Stream;
 
-/// Each packet to a next hop drawn at random.
+/// A random next hop for each packet.
 #[derive(Debug)]
 pub(crate) struct SprayRandom {
     stream: Stream,
@@ -23,7 +23,7 @@ impl Forward for SprayRandom {
     }
 }
 
-/// Packets to the next hops in turn; one turn for all flows of the switch, from a random start.
+/// Round robin over the next hops: one counter for all flows of the switch, with a random start.
 #[derive(Debug)]
 pub(crate) struct SprayRoundRobin {
     turn: usize,

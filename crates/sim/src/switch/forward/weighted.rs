@@ -1,4 +1,4 @@
-//! Weighted ECMP: a hash of the 5-tuple picks the path in proportion to weights.
+//! Weighted ECMP: a hash of the 5-tuple selects the path in proportion to weights.
 
 use super::{Choice, Forward, ForwardPlan, hash_choice};
 use crate::packet::Packet;

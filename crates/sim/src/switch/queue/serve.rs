@@ -1,5 +1,5 @@
-//! A port on the fast path of its switch: what arrives in a window passes from the arrivals to the link, and
-//! only what stays is put into queues.
+//! Fast path of an egress port: arrivals of a window pass directly to the link, and only the remaining ones
+//! are queued.
 
 use super::{EgressPort, Queue, Queued, READS, Sending, Stored};
 use crate::packet::{Packet, Priority};
@@ -9,7 +9,7 @@ use crate::switch::lineup::Lineup;
 use engine::Outlet;
 use units::Instant;
 
-/// Arrivals of the window that were taken in and not sent, by their place: a bit for each.
+/// Indices of arrivals of the window that were received and not sent: one bitmap per priority.
 struct Places([u64; Priority::COUNT]);
 
 impl Places {
@@ -20,13 +20,13 @@ impl Places {
         self.0[priority.index()] |= 1 << place;
     }
 
-    /// The place of the first; one past all places if there is none.
+    /// Index of the first; one past all indices if there is none.
     #[inline]
     const fn first(&self, priority: Priority) -> usize {
         self.0[priority.index()].trailing_zeros() as usize
     }
 
-    /// Takes out the first, of which there must be one; whether others are left, too.
+    /// Removes the first, which must exist; also returns whether others are left.
     #[inline]
     const fn pop_first(&mut self, priority: Priority) -> (usize, bool) {
         let places = &mut self.0[priority.index()];
@@ -40,7 +40,7 @@ impl Places {
         self.0[priority.index()] == 0
     }
 
-    /// Bytes of all of `arrivals` that wait.
+    /// Total bytes of the waiting `arrivals`.
     fn bytes(&self, priority: Priority, arrivals: &Lineup<'_>) -> u64 {
         let (mut places, mut bytes) = (self.0[priority.index()], 0);
         while places != 0 {
@@ -51,7 +51,7 @@ impl Places {
     }
 }
 
-/// Which frame a port sent last: its place among the arrivals.
+/// The frame that a port sent last: its index among the arrivals.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Last(usize);
 
@@ -60,11 +60,11 @@ impl Last {
     const KNOWN: Self = Self(usize::MAX);
 }
 
-/// The priorities of all that waits while a port is served: the port holds them again afterwards.
+/// Priorities of waiting frames while a port is served; stored in the port again afterwards.
 struct Waiting {
-    /// Bit `p` is set while something of priority `p` waits.
+    /// Bit `p` is set while a frame of priority `p` waits.
     occupied: u32,
-    /// Bit `p` is set while queue `p` holds frames from before: they come first.
+    /// Bit `p` is set while queue `p` contains frames from earlier windows, which are sent first.
     queued: u32,
     /// The buffer counts frames.
     counts_frames: bool,
@@ -76,19 +76,19 @@ impl Waiting {
         self.queued >> priority.0 & 1 != 0
     }
 
-    /// The queue of a priority is empty.
+    /// Marks the queue of a priority as empty.
     #[inline]
     fn end_queue(&mut self, priority: Priority) {
         self.queued &= (!1_u32).rotate_left(priority.0.into());
     }
 
-    /// Nothing of a priority waits any more.
+    /// Marks a priority as having no waiting frames.
     #[inline]
     fn end(&mut self, priority: Priority) {
         self.occupied &= (!1_u32).rotate_left(priority.0.into());
     }
 
-    /// The highest priority of which something waits.
+    /// The highest priority with waiting frames.
     #[inline]
     const fn highest(&self) -> Priority {
         Priority(((self.occupied | 1).ilog2() & (Priority::COUNT as u32 - 1)) as u8)
@@ -96,15 +96,16 @@ impl Waiting {
 }
 
 impl EgressPort {
-    /// [`Self::next_send`] while no pause is in play.
+    /// [`Self::next_send`] while no pause is active.
     #[inline]
     pub(crate) const fn next_send_unpaused(&self) -> Instant {
         if self.occupied == 0 { Instant::NEVER } else { self.transmitter.free_at() }
     }
 
-    /// The fast path: `arrivals` are all that reaches this port before `end`, in order; all of them fit and
-    /// no pause is in play. Sends what starts before `end` and stores the rest in `buffer`, which never hears
-    /// of frames that leave in the window in which they came: no threshold depends on them.
+    /// The fast path. `arrivals` are all frames that reach this port before `end`, in order; all of them fit
+    /// and no pause is active. Sends frames whose transmission starts before `end` and stores the rest in
+    /// `buffer`. Frames that leave in the window in which they arrived are not counted there: no threshold
+    /// depends on them.
     #[inline]
     pub(crate) fn serve<R>(
         &mut self,
@@ -120,7 +121,7 @@ impl EgressPort {
         }
     }
 
-    /// The same for more arrivals than there are places, so many after the others.
+    /// [`Self::serve`] for more arrivals than [`Places`] can hold, in batches.
     #[cold]
     fn serve_many<R>(
         &mut self,
@@ -140,8 +141,8 @@ impl EgressPort {
         self.serve_some(arrivals, buffer, end, context);
     }
 
-    /// The same for few enough arrivals. They pass from where they are to the link; only those that stay are
-    /// put into queues.
+    /// [`Self::serve`] for at most as many arrivals as [`Places`] can hold. They pass from their slots to the
+    /// link; only the remaining ones are queued.
     #[inline]
     fn serve_some<R>(
         &mut self,
@@ -157,7 +158,7 @@ impl EgressPort {
         }
     }
 
-    /// The same for ports that are plain, and for those that are not.
+    /// [`Self::serve_some`] for ports that are plain, or not.
     #[inline(never)]
     fn serve_as<const IS_PLAIN: bool, R>(
         &mut self,
@@ -209,7 +210,7 @@ impl EgressPort {
         self.store_all(&arrivals, &waiting, &places, buffer);
     }
 
-    /// Sends a frame that is alone at a free port and is not marked: no need to pass through a queue.
+    /// Sends a single frame at a free port that is not marked, without queueing it.
     #[inline]
     fn pass<const IS_PLAIN: bool>(&mut self, stored: &Stored, now: Instant, outlet: &mut Outlet<'_, Packet>) {
         let frame_bytes = stored.packet.frame_bytes();
@@ -222,7 +223,7 @@ impl EgressPort {
         }
     }
 
-    /// Notes the frame that was sent last as the one that is sent.
+    /// Stores the last sent frame as the frame in transmission.
     #[inline(always)]
     fn note_last(&mut self, arrivals: &Lineup<'_>, last: Last) {
         if self.traits & READS != 0 && last != Last::KNOWN {
@@ -231,7 +232,7 @@ impl EgressPort {
         }
     }
 
-    /// Has the arrival at `index` wait. It counts for the length of its queue once it is stored.
+    /// Marks the arrival at `index` as waiting. It counts towards the length of its queue from now on.
     #[inline(always)]
     fn take_in(
         &mut self,
@@ -267,7 +268,7 @@ impl EgressPort {
         *arrivals.frame_mut(index) = stored;
     }
 
-    /// Sends the frame whose turn it is, from a queue or, behind that, from those of `arrivals` that wait.
+    /// Sends the next frame by priority, from a queue or, after those, from the waiting `arrivals`.
     #[inline]
     fn send_waiting<const IS_PLAIN: bool>(
         &mut self,
@@ -332,7 +333,7 @@ impl EgressPort {
         self.scheduler.pick(occupied, head_bytes)
     }
 
-    /// Puts the arrivals that still wait into their queues, and has `buffer` count them.
+    /// Queues the arrivals that still wait, and accounts for them in `buffer`.
     #[inline(always)]
     fn store_all(
         &mut self,

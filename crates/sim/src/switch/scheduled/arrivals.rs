@@ -1,32 +1,32 @@
-//! What comes in at a node in a window, in order of time.
+//! Arrivals at a node in a window, in order of time.
 
 use crate::packet::Packet;
 use crate::switch::WINDOW_MAX;
 use engine::{Inbox, Message, Window};
 
-/// Bits of a turn for the place among the arrivals.
+/// Bits of a sort key for the index of the arrival.
 const PLACE_BITS: u32 = 32;
 const _: () = assert!(WINDOW_MAX.0 < 1 << (u64::BITS - PLACE_BITS), "a turn holds the times of a window");
 
-/// Something that comes in.
+/// A packet that arrives at a node.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Arrival {
     pub(super) packet: Packet,
-    /// The inbox of the node.
+    /// Inbox of the node.
     pub(super) inbox: u32,
 }
 
-/// What comes in at a node; of no meaning between windows, so all nodes of a partition share one.
+/// Arrivals at a node; meaningless between windows, so all nodes of a partition share one.
 #[derive(Debug, Default)]
 pub(crate) struct Arrivals {
     /// By (inbox, sequence).
     arrivals: Vec<Arrival>,
-    /// When each arrives and where it stands above: the picoseconds since the window began, above the place.
+    /// Sort keys: picoseconds since the window began, above the index in `arrivals`.
     turns: Vec<u64>,
 }
 
 impl Arrivals {
-    /// Takes everything out of `inboxes` that arrives before the end of `window`.
+    /// Removes all packets from `inboxes` that arrive before the end of `window`.
     pub(super) fn take(&mut self, window: Window, inboxes: &mut [Inbox<Packet>]) {
         self.arrivals.clear();
         self.turns.clear();
@@ -40,7 +40,7 @@ impl Arrivals {
         self.turns.sort_unstable();
     }
 
-    /// The one with `earlier` before it by (time, inbox, sequence).
+    /// The arrival after `earlier` others by (time, inbox, sequence).
     #[inline]
     pub(super) fn get(&self, earlier: usize) -> Option<&Arrival> {
         let turn = *self.turns.get(earlier)?;

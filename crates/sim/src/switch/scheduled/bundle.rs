@@ -1,51 +1,52 @@
-//! The fabric links of a leaf as one: all up from it, or all down to it.
+//! All fabric links of a leaf in one direction, modelled as one link.
 //!
-//! The cells of a packet are sprayed round robin from a link drawn at random, so that the short ones at the
-//! ends of packets do not fall on the same links for ever: the links of a bundle are loaded equally to within
+//! The cells of a packet are sprayed round robin, starting with a link drawn at random, so that the short
+//! last cells of packets do not always use the same links. The links of a bundle are loaded equally to within
 //! some cells, and packets cross it one after the other at the sum of its rates. The last cell of a packet
-//! then needs the time of a cell on its own link. What each link carries is exact: cell by cell, by the link
-//! that round robin gives it. Requests and grants go ahead of cells. Left out: that cells of several leaves
-//! meet in front of one link in uneven numbers, and that a request waits for the cell ahead of it. Against
-//! cells simulated one by one the end of a packet is off by a few cell times; a test below holds the bound.
+//! then needs the time of a cell on its own link. The counters of each link are exact: cell by cell, for the
+//! link that round robin selects. Requests and grants are sent before cells. Not modelled: cells of several
+//! leaves queue for one link in uneven numbers, and a request waits for the cell in transmission. Compared
+//! with cells simulated one by one, the end of a packet is off by a few cell times; a test below checks the
+//! bound.
 
 use super::cells::{CellFormat, Cells};
 use units::{Instant, Rate, Span};
 
-/// How a bundle is set up.
+/// Parameters of a bundle.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BundlePlan {
     pub(crate) links: u32,
-    /// What each link carries, speed-up included.
+    /// Rate of each link, speed-up included.
     pub(crate) link_rate: Rate,
     pub(crate) format: CellFormat,
-    /// A request or a grant [bytes].
+    /// Size of a request or a grant [bytes].
     pub(crate) control_bytes: u32,
 }
 
-/// What one link has carried.
+/// Counters of one link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Carried {
     pub(crate) cells: u64,
     pub(crate) bytes: u64,
 }
 
-/// Packets in cells, one after the other, over all links together.
+/// Packets as cells, one after the other, over all links together.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct CellStream {
-    /// When what was booked so far is through.
+    /// End of the transmissions booked so far.
     pub(crate) free_at: Instant,
-    /// When the last packet is whole at the other end of its links.
+    /// When the last packet is complete at the other end of its links.
     done: Instant,
 }
 
 impl CellStream {
-    /// All its times.
+    /// Mutable references to all its times.
     pub(crate) const fn times(&mut self) -> [&mut Instant; 2] {
         [&mut self.free_at, &mut self.done]
     }
 
-    /// Sends cells that are there from `head` to `last` and take `span`, the last of them `alone` on its own
-    /// link. Returns when the last is at the other end, propagation excluded; never sooner than the packet
+    /// Sends cells that arrive from `head` to `last` and take `span`, the last of them `alone` on its own
+    /// link. Returns when the last is at the other end, propagation excluded; never earlier than the packet
     /// before.
     #[inline]
     pub(crate) fn carry(&mut self, head: Instant, last: Instant, span: Span, alone: Span) -> Instant {
@@ -60,16 +61,16 @@ impl CellStream {
 #[derive(Clone, Debug)]
 pub(crate) struct Bundle {
     plan: BundlePlan,
-    /// All links together.
+    /// Sum of the rates of all links.
     rate: Rate,
     cell_span: Span,
     data: CellStream,
-    /// When the control booked so far is through.
+    /// End of the control transmissions booked so far.
     control_free: Instant,
-    /// When the last control message is whole at the other end of its link.
+    /// When the last control message is complete at the other end of its link.
     control_done: Instant,
-    /// Control is sprayed in turns of its own, so that small messages do not fall on the same links as ever
-    /// the same cells.
+    /// Round robin of control messages: separate from cells, so that small messages do not always share links
+    /// with the same cells.
     next_control_link: u32,
     counters: LinkCounters,
 }
@@ -88,19 +89,19 @@ impl Bundle {
         }
     }
 
-    /// The time that bytes take all links together.
+    /// Transmission time over all links together.
     #[inline]
     pub(super) const fn span_of(&self, bytes: u64) -> Span {
         self.rate.span_of(bytes)
     }
 
-    /// How many there are.
+    /// Number of links.
     #[inline]
     pub(super) const fn links(&self) -> u32 {
         self.plan.links
     }
 
-    /// The link of the next request or grant.
+    /// Link of the next request or grant.
     #[inline]
     pub(super) const fn take_control_link(&mut self) -> u32 {
         let link = self.next_control_link;
@@ -108,20 +109,20 @@ impl Bundle {
         link
     }
 
-    /// When what was booked so far is through: cells, which control goes ahead of.
+    /// End of the transmissions booked so far, for cells: they wait for control messages.
     #[inline]
     pub(super) fn data_free(&self) -> Instant {
         self.data.free_at.max(self.control_free)
     }
 
-    /// The same of control messages.
+    /// End of the control transmissions booked so far.
     #[inline]
     pub(super) const fn control_free(&self) -> Instant {
         self.control_free
     }
 
-    /// Sends the cells of a packet, of which the first is there at `head` and the last at `last`. Returns
-    /// when the packet is whole at the other end, propagation excluded; never sooner than the packet before.
+    /// Sends the cells of a packet; the first is available at `head`, the last at `last`. Returns when the
+    /// packet is complete at the other end, propagation excluded; never earlier than the packet before.
     #[inline]
     pub(super) fn carry(&mut self, head: Instant, last: Instant, cells: Cells) -> Instant {
         let alone = match cells.count {
@@ -134,7 +135,7 @@ impl Bundle {
         self.data.carry(head.max(self.control_free), last, span, alone)
     }
 
-    /// Sends a request or a grant on `link`, ahead of cells.
+    /// Sends a request or a grant on `link`, before cells. Returns when it is complete at the other end.
     #[inline]
     pub(super) fn carry_control(&mut self, now: Instant, link: u32) -> Instant {
         let bytes = u64::from(self.plan.control_bytes);
@@ -146,23 +147,23 @@ impl Bundle {
         self.control_done
     }
 
-    /// What is booked and not through at `now` [bytes].
+    /// Bytes booked and not sent at `now`.
     pub(crate) fn backlog_bytes(&self, now: Instant) -> u64 {
         let span = u128::from(self.data.free_at.0.saturating_sub(now.0));
         (span * u128::from(self.rate.bps()) / 8_000_000_000_000) as u64
     }
 
-    /// What link `link` of the bundle has carried.
+    /// Counters of link `link`.
     pub(crate) fn carried(&self, link: u32) -> Carried {
         self.counters.carried(link)
     }
 
-    /// What each link carries, speed-up included.
+    /// Rate of each link, speed-up included.
     pub(crate) const fn link_rate(&self) -> Rate {
         self.plan.link_rate
     }
 
-    /// The time link `link` was occupied until `end`. One that carried some cells more than the others is
+    /// Time for which link `link` was occupied until `end`. A link with some more cells than the others is
     /// occupied for longer than the bundle.
     pub(crate) fn busy(&self, link: u32, end: Instant) -> Span {
         let busy = self.plan.link_rate.span_of(self.carried(link).bytes);
@@ -170,16 +171,16 @@ impl Bundle {
     }
 }
 
-/// Cells and bytes of each link, kept so that a packet costs the same whatever the number of its cells.
+/// Cells and bytes of each link, stored such that a packet costs the same whatever the number of its cells.
 #[derive(Clone, Debug)]
 struct LinkCounters {
     links: u32,
     cell_bytes: u64,
-    /// Cells that every link has carried.
+    /// Cells that every link has transmitted.
     rounds: u64,
-    /// What link `i` carried more than link `i - 1`, apart from them.
+    /// Additional cells of link `i` compared with link `i - 1`.
     steps: Vec<i64>,
-    /// What the cells of each link lack to full size [bytes].
+    /// Bytes that the cells of each link are short of full size.
     missing: Vec<u64>,
 }
 
@@ -233,15 +234,15 @@ mod tests {
 
     const FORMAT: CellFormat = CellFormat { cell_bytes: 256, header_bytes: 16 };
     const LATENCY: Span = Span::from_ns(650);
-    /// How far the end of a packet may lie from that of its last cell, simulated one by one, in times of a
-    /// full cell on a link.
+    /// Maximum difference between the end of a packet and that of its last cell, simulated one by one, in
+    /// transmission times of a full cell on a link.
     const BOUND_CELLS: u64 = 24;
 
     fn plan(links: u32) -> BundlePlan {
         BundlePlan { links, link_rate: Rate::from_gbps(400), format: FORMAT, control_bytes: 16 }
     }
 
-    /// A packet that leaf `source` begins to send to leaf `target`, in a burst of its own.
+    /// A packet that leaf `source` starts to send to leaf `target`, in a burst of its own.
     #[derive(Clone, Copy, Debug)]
     struct Sent {
         at: u64,
@@ -250,8 +251,7 @@ mod tests {
         bytes: u32,
     }
 
-    /// End of each packet at its target, and what each link up from each leaf and down to each leaf has
-    /// carried.
+    /// End of each packet at its target, and counters of each link up from and down to each leaf.
     #[derive(Debug, PartialEq, Eq)]
     struct Outcome {
         ends: Vec<u64>,
@@ -259,12 +259,12 @@ mod tests {
         down: Vec<Vec<Carried>>,
     }
 
-    /// Draw the link of a packet's first cell, of each leaf.
+    /// Random streams that draw the link of a packet's first cell, one per leaf.
     fn first_links(leaves: usize) -> Vec<Stream> {
         (0..leaves as u64).map(|leaf| Seed(1).stream("test", leaf)).collect()
     }
 
-    /// The model: two bundles in a row.
+    /// The model: two bundles in sequence.
     fn by_bundle(links: u32, leaves: usize, packets: &[Sent]) -> Outcome {
         let mut up = vec![Bundle::new(plan(links)); leaves];
         let mut down = up.clone();
@@ -307,7 +307,7 @@ mod tests {
         }
     }
 
-    /// The reference: every cell by itself, on its own link, in order of time.
+    /// The reference: every cell on its own link, in order of time.
     fn by_cell(links: u32, leaves: usize, packets: &[Sent]) -> Outcome {
         let mut up = vec![vec![Link::default(); links as usize]; leaves];
         let mut down = up.clone();
@@ -337,7 +337,7 @@ mod tests {
         Outcome { ends, up: carried(&up), down: carried(&down) }
     }
 
-    /// Packets of up to 95 % of what each leaf may send and receive, as granted credits have it.
+    /// Packets of up to 95 % of the rate at which each leaf may send and receive, as granted credits ensure.
     fn admissible(links: u32, leaves: usize, draws: &[(usize, usize, u32, u64)]) -> Vec<Sent> {
         let rate = Rate::from_bps(u64::from(links) * 380_000_000_000);
         let (mut sent, mut received) = (vec![0; leaves], vec![0; leaves]);
@@ -377,8 +377,8 @@ mod tests {
 
     #[test]
     fn short_cells_fall_on_no_link_for_ever() {
-        // 18 cells each, of which the last is short: in turns over 2 links, one would carry a tenth more than
-        // the other.
+        // 18 cells each, the last of them short: with strict round robin over 2 links, one would transmit a
+        // tenth more than the other.
         let packets =
             (0..10_000).map(|index| Sent { at: index * 100_000, source: 0, target: 1, bytes: 4_158 });
         let up = &by_bundle(2, 2, &packets.collect::<Vec<_>>()).up[0];

@@ -1,7 +1,8 @@
-//! How a burst is cut into cells, and what a packet's message says of its cells.
+//! Segmentation of bursts into cells, and the description of a packet's cells in its message.
 //!
-//! The packets of a burst are one stream of bytes, cut into full cells and a rest: a cell may hold the end of
-//! one packet and the beginning of the next. A cell belongs to the first packet that is complete with it.
+//! The packets of a burst are one stream of bytes, divided into full cells and a remainder: a cell may
+//! contain the end of one packet and the beginning of the next. A cell belongs to the first packet that it
+//! completes.
 
 /// Bits of [`Cells`] in a message.
 const FIRST_BITS: u32 = 10;
@@ -10,7 +11,7 @@ const TAIL_BITS: u32 = 13;
 const _: () =
     assert!(FIRST_BITS + COUNT_BITS + TAIL_BITS == u32::BITS, "they share the field of the 5-tuple's hash");
 
-/// Fabric links that a leaf may have.
+/// Maximum number of fabric links of a leaf.
 pub(crate) const LINKS_MAX: u32 = (1 << FIRST_BITS) - 1;
 
 /// Sizes of cells.
@@ -22,10 +23,10 @@ pub(crate) struct CellFormat {
     pub(crate) header_bytes: u32,
 }
 
-/// The cells that carry a packet: all of full size but for the last.
+/// The cells of a packet: all of full size except the last.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Cells {
-    /// Fabric link of the first cell; the next takes the next link.
+    /// Fabric link of the first cell; each following cell uses the next link.
     pub(super) first_link: u32,
     pub(super) count: u32,
     /// Size of the last cell, its header included [bytes].
@@ -57,7 +58,7 @@ impl Cells {
     }
 }
 
-/// Cuts one burst, packet after packet.
+/// Segments one burst, packet by packet.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cutter {
     format: CellFormat,
@@ -72,8 +73,8 @@ impl Cutter {
         Self { format, burst_bytes, cut_bytes: 0, cells: 0 }
     }
 
-    /// The cells of the next packet; none if it ends in a cell of the packet before. Their links are for the
-    /// sender to choose.
+    /// The cells of the next packet; none if it ends in a cell of the packet before. The sender selects their
+    /// links.
     #[inline]
     pub(super) fn cut(&mut self, packet_bytes: u32) -> Cells {
         let payload = u64::from(self.format.cell_bytes - self.format.header_bytes);

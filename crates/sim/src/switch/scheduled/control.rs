@@ -1,25 +1,25 @@
-//! Requests and grants as they travel: between leaves, never to a host.
+//! Requests and grants as messages between leaves; never sent to a host.
 //!
-//! On fabric links there are no pause frames, so the kind of those stands for control.
+//! Fabric links have no pause frames, so control messages use their packet kind.
 
 use crate::packet::{Kind, Packet, Path, Priority};
 use units::AttachmentId;
 use wire::Psn;
 
-/// Bit of the PSN that tells a grant.
+/// Bit of the PSN that marks a grant.
 const GRANT: u32 = 1 << 16;
 
-/// Leaves that a fabric may have.
+/// Maximum number of leaves of a fabric.
 pub(crate) const LEAVES_MAX: u32 = 1 << 16;
 
-/// Asks for credits of an egress port, or grants them.
+/// Request or grant of credits of an egress port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Control {
     pub(super) is_grant: bool,
-    /// The egress port and priority of the VOQ.
+    /// Egress port and priority of the VOQ.
     pub(super) port: AttachmentId,
     pub(super) priority: Priority,
-    /// The leaf that has the VOQ.
+    /// The leaf of the VOQ.
     pub(super) source: u16,
     pub(super) bytes: u32,
 }
@@ -33,13 +33,13 @@ impl Control {
         Packet::new(Kind::LinkControl, self.priority, Psn::new(psn), frame_bytes, path)
     }
 
-    /// The same message, to be sent on a fabric link.
+    /// The same message, with the fabric link to use.
     pub(super) const fn on_link(mut message: Packet, link: u32) -> Packet {
         message.entropy |= link;
         message
     }
 
-    /// What a message says.
+    /// Decodes a message.
     pub(super) const fn of(message: &Packet) -> Self {
         let psn = message.psn().value();
         Self {
@@ -51,7 +51,7 @@ impl Control {
         }
     }
 
-    /// The leaf a message is for, and the fabric link it takes.
+    /// Destination leaf of a message, and the fabric link it uses.
     pub(super) const fn way(message: &Packet) -> (usize, u32) {
         ((message.entropy >> 16) as usize, message.entropy & 0xffff)
     }

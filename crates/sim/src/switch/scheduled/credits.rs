@@ -1,36 +1,37 @@
-//! The credit scheduler of an egress port: grants credits a little faster than the port sends, priorities as
-//! the port serves them, the VOQs of a priority round robin.
+//! Credit scheduler of an egress port: grants credits slightly faster than the port sends. Priorities follow
+//! the scheduler of the port; the VOQs of a priority are served round robin.
 //!
-//! A VOQ is one of each leaf: leaves share a port evenly, hosts of one leaf share what their leaf gets. A
-//! credit never exceeds what its VOQ asked for. A priority of which so much is granted and has not left by
-//! the port gets no more: so the egress buffer is bounded, and a port that its host has paused stops asking
-//! the fabric for more.
+//! There is one VOQ per leaf, so leaves share a port evenly, and hosts of one leaf share the credits of their
+//! leaf. A credit never exceeds the request of its VOQ. A priority receives no more credits while the granted
+//! bytes that have not left the port reach a window. This bounds the egress buffer, and a port paused by its
+//! host stops requesting data from the fabric.
 
 use crate::packet::Priority;
 use crate::switch::schedule::Scheduler;
 use engine::Ring;
 use units::{Instant, Rate};
 
-/// How a scheduler is set up.
+/// Parameters of a scheduler.
 #[derive(Clone, Debug)]
 pub(crate) struct CreditPlan {
     pub(crate) credit_bytes: u32,
     /// Rate of the port, speed-up included.
     pub(crate) rate: Rate,
-    /// What may be granted and not have left, by priority [bytes].
+    /// Maximum of the bytes granted that have not left the port, by priority.
     pub(crate) window_bytes: u64,
     pub(crate) scheduler: Scheduler,
     pub(crate) leaves: usize,
 }
 
-/// What the VOQs of one priority want.
+/// Outstanding requests of the VOQs of one priority.
 #[derive(Debug, Default)]
 struct Wanted {
-    /// Leaves that want something, in the order of service.
+    /// Leaves with requests, in the order of service.
     round: Ring<u16>,
-    /// What each leaf wants; empty until the priority is used.
+    /// Bytes requested by each leaf; empty until the priority is used.
     bytes: Vec<u64>,
-    /// Granted and not yet left by the port; packets overdraw, so it may be below zero for a moment.
+    /// Bytes granted that have not left the port yet. Packets overdraw credits, so it may be negative for a
+    /// moment.
     outstanding: i64,
 }
 
@@ -42,19 +43,19 @@ pub(super) struct Grant {
     pub(super) bytes: u32,
 }
 
-/// What a scheduler counts.
+/// Counters of a scheduler.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Granted {
     pub(crate) credits: u64,
     pub(crate) bytes: u64,
 }
 
-/// The scheduler of one port.
+/// Scheduler of one port.
 #[derive(Debug)]
 pub(super) struct Credits {
     plan: CreditPlan,
     wanted: [Wanted; Priority::COUNT],
-    /// Bit `p` is set while a VOQ of priority `p` wants something.
+    /// Bit `p` is set while a VOQ of priority `p` has requests.
     wanting: u8,
     /// Bit `p` is set while priority `p` may be granted more.
     open: u8,
@@ -78,13 +79,13 @@ impl Credits {
         self.granted
     }
 
-    /// When the next credit may be granted; never while none is wanted or allowed.
+    /// When the next credit may be granted; never while none is requested or allowed.
     #[inline]
     pub(super) const fn next_grant(&self) -> Instant {
         if self.wanting & self.open == 0 { Instant::NEVER } else { self.free_at }
     }
 
-    /// The VOQ of a leaf asks for credits.
+    /// Adds a request of the VOQ of a leaf.
     #[inline]
     pub(super) fn request(&mut self, leaf: u16, priority: Priority, bytes: u64) {
         let wanted = &mut self.wanted[priority.index()];
@@ -135,7 +136,7 @@ impl Credits {
         }
     }
 
-    /// A packet that took so much of credits has left by the port.
+    /// Records that a packet that used `bytes` of credits has left the port.
     #[inline]
     pub(super) fn depart(&mut self, priority: Priority, bytes: u64) {
         let wanted = &mut self.wanted[priority.index()];
@@ -147,7 +148,7 @@ impl Credits {
 }
 
 impl Wanted {
-    /// The leaf whose turn it is, and its credit.
+    /// The next leaf in the round robin, and its credit.
     #[inline]
     fn next(&self, credit_bytes: u64) -> Option<(u16, u32)> {
         let leaf = *self.round.front()?;
@@ -200,7 +201,8 @@ mod tests {
     }
 
     proptest! {
-        /// Leaves that always want more get the same to within a credit; the port's rate is used up.
+        /// Leaves with a permanent backlog receive equal amounts to within a credit; the rate of the port is
+        /// fully used.
         #[test]
         fn backlogged_leaves_share_a_port_evenly(backlog in prop::collection::vec(200_000_u64..900_000, 2..8)) {
             let mut credits = credits(u64::MAX >> 1);

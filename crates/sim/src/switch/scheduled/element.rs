@@ -1,8 +1,8 @@
-//! A fabric element: passes cells on to the leaf they are for.
+//! Fabric element: forwards cells to their destination leaf.
 //!
-//! Every element has links to every leaf, and the cells of a packet cross all of them. So one element stands
-//! for all where a leaf is concerned: it holds the bundle of all links down to that leaf. A cell leaves an
-//! element by the parallel link of the same number as it came in by.
+//! Every element has links to every leaf, and the cells of a packet cross all of them. So one element
+//! represents all elements with respect to a leaf: it has the bundle of all links down to that leaf. A cell
+//! leaves an element on the parallel link with the same number as the one on which it arrived.
 
 use super::Directory;
 use super::arrivals::Arrivals;
@@ -17,13 +17,13 @@ use std::ops::Range;
 use std::sync::Arc;
 use units::{Instant, Rate};
 
-/// How the links down to one leaf are set up.
+/// Parameters of the links down to one leaf.
 #[derive(Debug)]
 pub(crate) struct OutletPlan {
     pub(crate) gate: GatePlan,
     pub(crate) data: Destination,
     pub(crate) control: Destination,
-    /// All links up from a leaf together: how fast the cells of a packet came in.
+    /// Sum of the rates of all links up from a leaf: the rate at which the cells of a packet arrived.
     pub(crate) up_rate: Rate,
 }
 
@@ -36,12 +36,12 @@ struct Outlet {
     up_rate: Rate,
 }
 
-/// An element.
+/// A fabric element.
 #[derive(Debug)]
 pub(crate) struct Element {
     directory: Arc<Directory>,
     format: CellFormat,
-    /// By leaf; none where another element stands for it.
+    /// By leaf; `None` where another element represents it.
     outlets: Vec<Option<Outlet>>,
 }
 
@@ -58,12 +58,12 @@ impl Element {
         Self { directory, format, outlets: outlets.into_iter().map(|plan| plan.map(outlet)).collect() }
     }
 
-    /// Packets that wait for their links.
+    /// Packets waiting for their links.
     pub(crate) fn queued_frames(&self) -> u64 {
         self.outlets.iter().flatten().map(|outlet| outlet.gate.queued_frames()).sum()
     }
 
-    /// All links down to a leaf, if this element stands for them.
+    /// All links down to a leaf, if this element represents them.
     pub(crate) fn outlet(&self, leaf: u16) -> Option<&Bundle> {
         self.outlets[usize::from(leaf)].as_ref().map(|outlet| outlet.gate.bundle())
     }
@@ -83,7 +83,7 @@ impl Element {
         self.release(window.end, context)
     }
 
-    /// Sends on what waits and is due before `end`; returns when the next message is.
+    /// Sends waiting messages that are due before `end`; returns when the next one is due.
     fn release<R>(&mut self, end: Instant, context: &mut Context<Packet, R>) -> Instant {
         let last = Instant(end.0 - 1);
         let outlets = self.outlets.iter_mut().flatten();

@@ -1,7 +1,7 @@
-//! The sending side of a bundle: what the links take next, and what waits for them.
+//! Sending side of a bundle: queues of control messages and packets that wait for its links.
 //!
-//! A message is sent on as soon as the time at which its links have taken it is near; until then it waits
-//! here, control ahead of cells, so that the engine never holds what lies far ahead.
+//! A message is sent shortly before its links are free. Until then it waits here, control before cells, so
+//! that the engine never stores messages far in advance.
 
 use super::bundle::Bundle;
 use super::cells::Cells;
@@ -12,29 +12,29 @@ use engine::Ring;
 use engine::{Destination, Message};
 use units::{Instant, Span, Stream};
 
-/// How the sending side of a bundle is set up.
+/// Parameters of the sending side of a bundle.
 #[derive(Debug)]
 pub(crate) struct GatePlan {
     pub(crate) bundle: Bundle,
-    /// From a fabric link to the moment the other end acts.
+    /// Time from a fabric link until the other end acts.
     pub(crate) latency: Span,
-    /// Messages are sent on so long before the links are free.
+    /// Messages are sent this long before the links are free.
     pub(crate) ahead: Span,
-    /// On the first side of the fabric, where cells are given their links: draws that of the first cell of
+    /// On the first side of the fabric, which assigns cells to links: draws the link of the first cell of
     /// each packet.
     pub(crate) first_links: Option<Stream>,
 }
 
-/// A message that waits.
+/// A waiting message.
 #[derive(Clone, Copy, Debug)]
 struct Waiting {
     packet: Packet,
-    /// When its first cell was there.
+    /// When its first cell was available.
     head: Instant,
     to: Destination,
 }
 
-/// The sending side of a bundle.
+/// Sending side of a bundle.
 #[derive(Debug)]
 pub(super) struct Gate {
     plan: GatePlan,
@@ -52,12 +52,12 @@ impl Gate {
         &self.plan.bundle
     }
 
-    /// Packets that wait.
+    /// Number of waiting packets.
     pub(super) const fn queued_frames(&self) -> u64 {
         self.data.len() as u64
     }
 
-    /// When the next message that waits is sent on; never if none does.
+    /// When the next waiting message is sent; never if there is none.
     #[inline]
     pub(super) fn next_release(&self) -> Instant {
         let at = |free: Instant| Instant(free.0.saturating_sub(self.plan.ahead.0));
@@ -70,7 +70,7 @@ impl Gate {
         }
     }
 
-    /// Sends on what is due by `now`.
+    /// Sends the messages that are due by `now`.
     #[inline]
     pub(super) fn release<R>(&mut self, now: Instant, context: &mut Context<Packet, R>) {
         while self.next_release() <= now {
@@ -82,8 +82,8 @@ impl Gate {
         }
     }
 
-    /// Takes a packet, with what says of its cells in place of the hash, whose first cell was there at
-    /// `head`.
+    /// Accepts a packet whose first cell was available at `head`. Its hash field contains the description of
+    /// its cells.
     #[inline]
     pub(super) fn offer_data<R>(
         &mut self,
@@ -101,7 +101,7 @@ impl Gate {
         }
     }
 
-    /// Takes a request or a grant.
+    /// Accepts a request or a grant.
     #[inline]
     pub(super) fn offer_control<R>(
         &mut self,

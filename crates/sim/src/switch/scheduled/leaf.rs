@@ -1,7 +1,7 @@
-//! A leaf: hosts on one side, fabric links on the other.
+//! Leaf of a scheduled fabric: ports to hosts on one side, fabric links on the other.
 //!
-//! Everything that happens at a leaf happens in strict order of time: at equal times arrivals come first,
-//! ports in order, then renewed pauses, then frames sent to hosts, then credits.
+//! All events of a leaf are processed in strict order of time. At equal times: arrivals, ports in order, then
+//! renewed pauses, then frames sent to hosts, then credits.
 
 use super::arrivals::{Arrival, Arrivals};
 use super::bundle::Bundle;
@@ -26,16 +26,16 @@ use std::ops::Range;
 use std::sync::Arc;
 use units::{AttachmentId, Instant, Span};
 
-/// How many arrivals ahead the queue of one is asked for, and what waits first in it.
+/// Prefetch distance, in arrivals, for the queue of an arrival and its first packet.
 const QUEUES_AHEAD: usize = 8;
 const PACKETS_AHEAD: usize = 4;
 
-/// What a leaf is made of.
+/// Parameters of a leaf.
 pub(crate) struct LeafPlan {
-    /// Its number among the leaves.
+    /// Number among the leaves.
     pub(crate) number: u16,
     pub(crate) directory: Arc<Directory>,
-    /// Ports to hosts, the first of the leaf, with their credit schedulers.
+    /// Ports to hosts (the first ports of the leaf) with their credit schedulers.
     pub(crate) ports: Vec<(EgressPlan, CreditPlan)>,
     pub(crate) buffer: BufferPlan,
     pub(crate) pauses: PausePlan,
@@ -50,7 +50,7 @@ pub(crate) struct UplinkPlan {
     pub(crate) gate: GatePlan,
     pub(crate) format: CellFormat,
     pub(crate) control_bytes: u32,
-    /// Where what is for each leaf goes.
+    /// Destinations of messages for each leaf.
     pub(crate) ways: Vec<Way>,
 }
 
@@ -83,7 +83,7 @@ pub(crate) struct Leaf {
     uplink: Option<Uplink>,
     reassembly: Reassembly,
     tasks: Tasks,
-    /// When each port sends, and grants, next by `tasks`; other entries of it no longer hold.
+    /// When each port next sends, and grants, by `tasks`; entries of `tasks` with other times are stale.
     sends: Vec<Instant>,
     grants: Vec<Instant>,
     release_at: Instant,
@@ -126,7 +126,7 @@ impl Leaf {
         &self.ports
     }
 
-    /// What came in from each host.
+    /// Frames received from each host.
     pub(crate) fn received(&self) -> &[Received] {
         &self.received
     }
@@ -136,17 +136,17 @@ impl Leaf {
         self.credits[usize::from(port)].granted()
     }
 
-    /// The deepest that a VOQ of this leaf for an egress port has been [bytes].
+    /// Largest length so far of the VOQs of this leaf for an egress port [bytes].
     pub(crate) fn voq_max_bytes(&self, port: AttachmentId) -> u64 {
         self.voqs.max_bytes(port)
     }
 
-    /// What waits in VOQs and came in by a port [bytes of the buffer].
+    /// Buffer space of packets in VOQs that arrived on a port [bytes].
     pub(crate) fn voq_bytes(&self, ingress: u16) -> u64 {
         self.buffer.held_from(ingress)
     }
 
-    /// Packets of which some cells were there and others not, at most [bytes].
+    /// Maximum of the packets in reassembly [bytes].
     pub(crate) const fn reassembly_max_bytes(&self) -> u64 {
         self.reassembly.max_bytes()
     }
@@ -194,8 +194,7 @@ impl Leaf {
         }
     }
 
-    /// Asks for the memory that arrivals behind the first `taken` will need: of queues, and of what waits in
-    /// them.
+    /// Prefetches the queues, and their first packets, of arrivals behind the first `taken`.
     #[inline]
     fn prefetch(&self, arrivals: &Arrivals, taken: usize) {
         if let Some(Arrival { packet, inbox }) = arrivals.get(taken + QUEUES_AHEAD) {
@@ -215,7 +214,7 @@ impl Leaf {
         }
     }
 
-    /// When the next task is due; forgets those that no longer hold.
+    /// When the next task is due; discards stale tasks.
     #[inline]
     fn next_task(&mut self) -> Instant {
         let renewal = self.requests.next_due();
@@ -277,7 +276,7 @@ impl Leaf {
         }
     }
 
-    /// Sends on what waits for the fabric links.
+    /// Sends messages that wait for the fabric links.
     fn release<R>(&mut self, now: Instant, context: &mut Context<Packet, R>) {
         self.release_at = Instant::NEVER;
         if let Some(uplink) = &mut self.uplink {
@@ -335,7 +334,8 @@ impl Leaf {
         }
     }
 
-    /// Asks the scheduler of an egress port for credits, in messages that hold the number.
+    /// Requests credits from the scheduler of an egress port, in as many messages as the number of bytes
+    /// needs.
     #[inline]
     fn request<R>(
         &mut self,
@@ -404,7 +404,7 @@ impl Leaf {
         }
     }
 
-    /// A credit has come: sends what it lets go.
+    /// Handles a credit: sends the packets that it allows.
     #[inline]
     fn send_burst<R>(
         &mut self,
@@ -431,7 +431,7 @@ impl Leaf {
         }
     }
 
-    /// Sends a burst through the fabric; within the leaf it is there at once.
+    /// Sends a burst through the fabric; within the leaf it arrives at once.
     #[inline]
     fn cross<R>(
         &mut self,
@@ -455,7 +455,7 @@ impl Leaf {
         self.schedule_release(now);
     }
 
-    /// A packet is whole again at its egress port.
+    /// Handles the completion of a packet at its egress port.
     #[inline]
     fn leave_fabric(&mut self, packet: Packet, now: Instant) {
         let (_, port) = self.directory.place(packet.destination());
@@ -463,7 +463,7 @@ impl Leaf {
         self.schedule_send(port, now);
     }
 
-    /// Sends what is due at a port to its host.
+    /// Sends the frame that is due at a port to its host.
     #[inline]
     fn send<R>(&mut self, port: u16, now: Instant, context: &mut Context<Packet, R>) {
         self.sends[usize::from(port)] = Instant::NEVER;

@@ -1,24 +1,23 @@
-//! Scheduled switches: leaves with virtual output queues around a fabric of cells, as in a disaggregated
-//! chassis.
+//! Scheduled switches: leaves with virtual output queues around a cell fabric, as in a disaggregated chassis.
 //!
 //! A packet waits at its ingress leaf in the virtual output queue (VOQ) of its egress port and priority. The
-//! VOQ asks the scheduler of that port for credits; the scheduler grants them round robin, a little faster
-//! than the port sends. A credit lets a burst of packets go, which is cut into cells, sprayed over all fabric
-//! links and put together again at the egress leaf. So the fabric never carries more than the egress ports
-//! take, and what waits for one port is in nobody's way. Requests and grants are messages with their own
-//! bytes and latency, ahead of cells.
+//! VOQ requests credits from the scheduler of that port; the scheduler grants them round robin, slightly
+//! faster than the port sends. A credit releases a burst of packets, which is segmented into cells, sprayed
+//! over all fabric links and reassembled at the egress leaf. So the fabric never transports more than the
+//! egress ports accept, and packets waiting for one port do not block others. Requests and grants are
+//! messages with their own bytes and latency, sent before cells.
 //!
-//! In the order in which a packet passes them: `leaf` (its buffer and PFC towards hosts are those of Ethernet
-//! switches), `voq`, `control`, `credits` at the egress leaf, `cells`, `gate`, `bundle`, `element`,
+//! Modules in the order in which a packet passes them: `leaf` (its buffer and PFC towards hosts are those of
+//! Ethernet switches), `voq`, `control`, `credits` at the egress leaf, `cells`, `gate`, `bundle`, `element`,
 //! `reassembly`.
 //!
-//! Cells are not events of their own: a packet is one message on each side of the fabric, which crosses the
-//! `bundle` of all links of a leaf at the sum of their rates; bytes are exact for every link. Leaves out:
-//! traffic between hosts of one leaf crosses no fabric, so it takes no cells; ECN; multicast; flow control
-//! inside the fabric, which credits keep from being needed as long as its links carry what the ports of a
-//! leaf do; links that fail.
+//! Cells are not separate events: a packet is one message on each side of the fabric, which crosses the
+//! `bundle` of all links of a leaf at the sum of their rates; bytes are exact for every link. Leaves out
+//! cells for traffic between hosts of one leaf, which does not cross the fabric; ECN; multicast; link
+//! failures; and flow control inside the fabric, which credits make unnecessary as long as the fabric links
+//! of a leaf have the capacity of its ports.
 //!
-//! There is one path through a window, in strict order of time, and nothing is fast-forwarded.
+//! Windows are processed on a single path, in strict order of time, and nothing is fast-forwarded.
 
 mod arrivals;
 mod bundle;
@@ -47,14 +46,14 @@ use engine::{Destination, Window};
 use std::ops::Range;
 use units::{AttachmentId, Instant};
 
-/// The element that stands for all links down to a leaf: where its data and its control messages go.
+/// Destinations of data and control messages for a leaf: the element that represents all links down to it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Way {
     pub(crate) data: Destination,
     pub(crate) control: Destination,
 }
 
-/// Where the egress ports of the fabric are.
+/// Locations of the egress ports of the fabric.
 #[derive(Debug)]
 pub(crate) struct Directory {
     /// Leaf and port of each attachment.

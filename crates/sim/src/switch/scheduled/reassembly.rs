@@ -1,12 +1,12 @@
-//! How much a leaf has in reassembly: packets of which some cells are there and others not.
+//! Reassembly occupancy of a leaf: packets of which only some cells have arrived.
 //!
-//! Counts a packet whole from the moment its first cell may be there, as far as the sum of the rates tells,
-//! to its last.
+//! Counts a packet whole from the earliest arrival of its first cell, computed from the sum of the link
+//! rates, to the arrival of its last.
 
 use std::collections::VecDeque;
 use units::{Instant, Span};
 
-/// What is, or was last, in reassembly at a leaf.
+/// Packets in reassembly at a leaf, now or at the last update.
 #[derive(Debug, Default)]
 pub(super) struct Reassembly {
     /// End and size of packets, in order.
@@ -16,7 +16,7 @@ pub(super) struct Reassembly {
 }
 
 impl Reassembly {
-    /// A packet is whole at `now`; its cells took `span` to come in.
+    /// Records a packet completed at `now` whose cells took `span` to arrive.
     #[inline]
     pub(super) fn note(&mut self, now: Instant, span: Span, bytes: u32) {
         let first = Instant(now.0.saturating_sub(span.0));

@@ -1,4 +1,4 @@
-//! What a leaf does of its own accord, in order of time.
+//! Scheduled tasks of a leaf, in order of time.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -8,14 +8,14 @@ use units::Instant;
 const PORT_BITS: u32 = 16;
 const TASK_BITS: u32 = 2 + PORT_BITS;
 
-/// Something to do; at equal times in this order, ports in order.
+/// A task; at equal times in this order, ports in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Task {
     /// A port sends to its host.
     Send(u16),
     /// A port grants a credit.
     Grant(u16),
-    /// What waits for the fabric links goes on.
+    /// Messages that wait for the fabric links are sent.
     Release,
 }
 
@@ -39,7 +39,7 @@ impl Task {
     }
 }
 
-/// Tasks with their times: each is one number, time above task, so that two are compared without a branch.
+/// Priority queue of tasks: each entry is one number, time above task, so that comparing two takes no branch.
 #[derive(Debug, Default)]
 pub(super) struct Tasks {
     entries: BinaryHeap<Reverse<u128>>,
@@ -58,7 +58,7 @@ impl Tasks {
         Some((Instant((entry >> TASK_BITS) as u64), Task::from_code(entry as u32)))
     }
 
-    /// Takes the earliest out.
+    /// Removes the earliest.
     #[inline]
     pub(super) fn pop(&mut self) -> Option<Task> {
         self.entries.pop().map(|Reverse(entry)| Task::from_code(entry as u32))

@@ -1,9 +1,10 @@
-//! Virtual output queues of a leaf: what waits at ingress for each egress port of the fabric and priority.
+//! Virtual output queues of a leaf: packets waiting at ingress, by egress port of the fabric and priority.
 //!
-//! Packets lie in one pool and are linked to lists, so that thousands of queues cost memory only for what
-//! they hold. A VOQ asks for credits at once while less than one is to be granted to it, and then whenever a
-//! whole credit more has come, so that no packet waits for the round trip of those before it; it sends whole
-//! packets as long as credits are left and owes what the last one took too much.
+//! Packets are stored in one pool and linked into lists, so that thousands of queues need memory only for
+//! their packets. A VOQ requests credits at once while less than one credit is outstanding, and then each
+//! time packets for another whole credit have arrived, so that no packet waits for the round trip of earlier
+//! ones. It sends whole packets as long as it has credits; the excess of the last packet is deducted from the
+//! next credit.
 
 use crate::packet::Priority;
 use crate::switch::queue::Stored;
@@ -13,7 +14,7 @@ use units::{AttachmentId, LINK_OVERHEAD_BYTES};
 /// No packet.
 const NONE: u32 = u32::MAX;
 
-/// What a packet takes of credits: its frame with preamble and gap, as on the link of the egress port.
+/// Credits that a packet uses: its frame with preamble and gap, as on the link of the egress port.
 #[inline]
 pub(super) const fn credit_cost(frame_bytes: u32) -> u64 {
     (frame_bytes + LINK_OVERHEAD_BYTES) as u64
@@ -24,13 +25,13 @@ pub(super) const fn credit_cost(frame_bytes: u32) -> u64 {
 struct Voq {
     first: u32,
     last: u32,
-    /// Frame bytes that wait, and the most that ever did.
+    /// Frame bytes queued, and their maximum so far.
     bytes: u64,
     max_bytes: u64,
-    /// What came in and was not asked for; what was asked for and not granted.
+    /// Bytes received and not requested; bytes requested and not granted.
     unasked: u64,
     asked: u64,
-    /// Granted and not used; below zero what the last packet took too much.
+    /// Credits granted and not used; negative by the excess of the last packet.
     balance: i64,
 }
 
@@ -49,7 +50,7 @@ pub(super) struct Voqs {
     /// By egress port and priority.
     queues: Vec<Voq>,
     pool: Vec<Waiting>,
-    /// The first free place of the pool.
+    /// The first free slot of the pool.
     free: u32,
     packets: u64,
     credit_bytes: u64,
@@ -72,36 +73,36 @@ impl Voqs {
         port.index() * Priority::COUNT + priority.index()
     }
 
-    /// Asks for the memory of a queue.
+    /// Prefetches a queue.
     #[inline]
     pub(super) fn prefetch_queue(&self, port: AttachmentId, priority: Priority) {
         prefetch_ends(&self.queues, Self::index(port, priority));
     }
 
-    /// Asks for the memory of the packet that waits first in a queue.
+    /// Prefetches the first packet of a queue.
     #[inline]
     pub(super) fn prefetch_first(&self, port: AttachmentId, priority: Priority) {
         prefetch_ends(&self.pool, self.queues[Self::index(port, priority)].first as usize);
     }
 
-    /// Frame bytes that wait in a queue.
+    /// Frame bytes in a queue.
     #[inline]
     pub(super) fn bytes(&self, port: AttachmentId, priority: Priority) -> u64 {
         self.queues[Self::index(port, priority)].bytes
     }
 
-    /// The deepest that a queue for `port` has been [frame bytes].
+    /// Maximum length so far of the queues for `port` [frame bytes].
     pub(super) fn max_bytes(&self, port: AttachmentId) -> u64 {
         let first = Self::index(port, Priority(0));
         self.queues[first..first + Priority::COUNT].iter().map(|queue| queue.max_bytes).max().unwrap_or(0)
     }
 
-    /// Packets that wait.
+    /// Number of queued packets.
     pub(super) const fn packets(&self) -> u64 {
         self.packets
     }
 
-    /// Takes a packet in; what to ask for, if it is time.
+    /// Adds a packet; returns the bytes to request, if it is time.
     #[inline]
     pub(super) fn push(&mut self, stored: Stored) -> Option<u64> {
         let place = self.place(Waiting { stored, next: NONE });
@@ -130,7 +131,7 @@ impl Voqs {
         place
     }
 
-    /// Credits have been granted; what to ask for, if it is time.
+    /// Adds granted credits; returns the bytes to request, if it is time.
     #[inline]
     pub(super) fn grant(&mut self, port: AttachmentId, priority: Priority, bytes: u64) -> Option<u64> {
         let credit_bytes = self.credit_bytes;
@@ -141,7 +142,7 @@ impl Voqs {
         (queue.unasked > 0 && queue.asked < credit_bytes).then(|| queue.ask())
     }
 
-    /// Takes out the next packet that credits are left for.
+    /// Removes the next packet, if there are credits left for it.
     #[inline]
     pub(super) fn pop(&mut self, port: AttachmentId, priority: Priority) -> Option<Stored> {
         let queue = &mut self.queues[Self::index(port, priority)];
