@@ -284,14 +284,14 @@ class _Made:
             where = f"at {names_text(found[group])}, where PFC is not enabled for it"
             yield f"BUFFER_PG: headroom of priority group {group} {where}"
 
-    def _paused_at(self, priorities: Iterable[int]) -> dict[str, list[int]]:
+    def _paused_at(self, priorities: Iterable[int]) -> dict[str, set[int]]:
         """Return priorities by the ports that pause them, in words; empty where all that pause any do."""
         pausing = [port for port in self.sonic.ports if port.paused]
-        found: dict[str, list[int]] = {}
+        found: dict[str, set[int]] = {}
         for priority in sorted(priorities):
             names = [port.name for port in pausing if port.is_lossless(priority)]
             where = "" if len(names) == len(pausing) else f" at {names_text(names)}"
-            found.setdefault(where, []).append(priority)
+            found.setdefault(where, set()).add(priority)
         return found
 
     def _about_priorities(self, data: int) -> Iterator[str]:
