@@ -14,7 +14,7 @@ from fabricbench.results.jobs import result_rows
 from fabricbench.store import Trial, Workspace
 
 FORMS = Path(__file__).parent / "forms"
-_LISTS = (FORMS / "imports.yaml", FORMS / "more" / "imports.yaml")
+_LISTS = tuple(FORMS / each / "imports.yaml" for each in (".", "more", "third"))
 IMPORTS: list[dict[str, Any]] = [
     {**case, "folder": path.parent} for path in _LISTS for case in YAML(typ="safe").load(path)
 ]

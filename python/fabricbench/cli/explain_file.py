@@ -111,6 +111,7 @@ def _heading(path: Path, found: Look) -> str:
     texts = [f"{table.benchmark}, {table.ranks} ranks" for table in found.tables]
     hosts = len(facts.hosts) or facts.nodes
     texts += [counted(hosts, "host")] if hosts else []
+    texts += found.ras.summary if found.ras is not None else []
     if facts.adapters:
         texts.append(f"adapters {', '.join(list(facts.adapters)[:8])}")
     return f"{path.name}: {found.format}{''.join(f'; {text}' for text in dict.fromkeys(texts))}"

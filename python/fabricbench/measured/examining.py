@@ -104,7 +104,7 @@ def look(name: str, data: bytes, format_name: str | None = None, given: Given | 
     texts = [line.text for line in document.lines]
     facts = debug_facts(texts)
     if (report := ras.read(document)) is not None:
-        return Look(ras.NAME, [], facts, [], report)
+        return Look(ras.NAME, [], facts, [report.timeouts] if report.timeouts else [], report)
     try:
         reading = read(name, data, format_name, given)
     except MeasuredError as error:

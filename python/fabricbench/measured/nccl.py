@@ -55,6 +55,16 @@ CPU_TIME = (
     "its times are those of the processor that starts operations (option -C 1), not of operations: left out; "
     "rates are as printed"
 )
+TIMED_BY = "column"
+"""Setting that separates tables of `time` from those of `cputime`."""
+BY_CPU_TIME = (
+    "its rates are size over the times of the processor (option -C 1): they say how fast operations are "
+    "started, not what the network carries"
+)
+_JUDGED_GB_PER_S = 1.0
+"""Least printed rate that tells what it is computed from: smaller ones have too few digits."""
+_SAME = 0.02
+"""Share by which a rate may differ from size over a time that is printed with few digits."""
 
 
 def is_output(document: Document) -> bool:
@@ -101,6 +111,21 @@ def read(document: Document, given: Given) -> tuple[list[Table], list[str]]:
         else:
             warnings.append(f"{document.name}:{line.number}: the head of a table without rows")
     return tables, warnings
+
+
+def is_by_cpu_time(rows: Sequence[Row]) -> bool:
+    """Tell whether all rates of a table are size over `cputime`, so that none is of the operation.
+
+    nccl-tests computes rates from the time of the operation also with `-C 1`; other builds and edited outputs
+    may not.
+    """
+    judged = [
+        (row.gb_per_s, row.size_bytes / float(row.values["cputime"]) / 1e3)
+        for row in rows
+        if "cputime" in row.values and float(row.values["cputime"]) > 0
+        if row.gb_per_s is not None and row.gb_per_s >= _JUDGED_GB_PER_S
+    ]
+    return bool(judged) and all(abs(printed - made) <= _SAME * made for printed, made in judged)
 
 
 def _columns(document: Document, line: Line) -> list[str]:
@@ -253,6 +278,8 @@ def _missing(found: _Found, header: Header, *, is_end: bool) -> Iterator[str]:
         yield f"{place}: the table ends at {size:,} bytes; the run was to go up to {header.sizes.most:,}"
     if "cputime" in found.columns:
         yield f"{place}: {CPU_TIME}"
+        if is_by_cpu_time(found.rows):
+            yield f"{place}: {BY_CPU_TIME}"
 
 
 def _said(
@@ -318,7 +345,7 @@ def _table(
         header.version,
         command,
         facts,
-        settings=_settings(header, hosts),
+        settings=_settings(header, hosts) | {TIMED_BY: "cputime" if "cputime" in found.columns else "time"},
     )
 
 

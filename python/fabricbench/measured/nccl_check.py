@@ -17,6 +17,8 @@ from fabricbench.measured.digits import Interval
 
 Factor = Literal["2(n-1)/n", "(n-1)/n", "1"]
 RANKS_MAX = 1 << 24
+_EXPONENT_US = 1e6
+"""Times below are never printed with an exponent, and have the digits that they have."""
 _COARSE = 0.01
 """Width of a time of two digits or fewer as a fraction of it, at the least."""
 _TYPE_BYTES = {
@@ -133,7 +135,9 @@ class Print:
 
         From 1e7 us on nccl-tests prints `1.3e+07` (`getFloatStr` of src/util.cu); algbw has more digits.
         """
-        if self.time_us is None or self.algbw.low <= 0 or not self.algbw.meets(self.rate(kind, ranks)):
+        if self.time_us is None or self.time_us.high < _EXPONENT_US:
+            return None
+        if self.algbw.low <= 0 or not self.algbw.meets(self.rate(kind, ranks)):
             return None
         if self.time_us.width <= _COARSE or self.algbw.width >= self.time_us.width:
             return None

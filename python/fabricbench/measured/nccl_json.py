@@ -14,7 +14,7 @@ from typing import Any
 from fabricbench.measured.digits import Interval
 from fabricbench.measured.json_text import HINT, Fields, documents
 from fabricbench.measured.model import Given, Row, Table, Value
-from fabricbench.measured.nccl import CPU_TIME, collective_of, of_whole
+from fabricbench.measured.nccl import BY_CPU_TIME, CPU_TIME, collective_of, is_by_cpu_time, of_whole
 from fabricbench.measured.nccl_check import Evidence, Lead, Print
 from fabricbench.measured.nccl_header import library_version, machine_facts
 from fabricbench.measured.nccl_identity import Said, identify
@@ -72,6 +72,8 @@ def _table(document: Document, fields: Fields, given: Given, warnings: list[str]
     ]
     if any("cputime" in row.values for row in rows):
         warnings.append(f"{document.name}: {CPU_TIME}")
+    if is_by_cpu_time(rows):
+        warnings.append(f"{document.name}: {BY_CPU_TIME}")
     benchmark, ranks = _identified(document, arguments, config, devices, evidence, given, warnings)
     return Table(
         benchmark,

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from fabricbench.measured.json_text import documents_and_lines
 from fabricbench.measured.text import Document
+from fabricbench.words import counted
 
 NAME: Final = "nccl-ras"
 _START: Final = re.compile(r"Job summary")
@@ -37,6 +38,11 @@ _DEAD: Final = re.compile(r"(\d+) job process(?:es)? (?:is|are) considered dead.
 _UNRESPONSIVE: Final = re.compile(r"Missing communicator data from (\d+) job process(?:es)?.*")
 _NO_COMMA: Final = re.compile(r'([\d"el\]}])([ \t]*\n\s*)("[^"\n]*"\s*:)')
 """Where NCCL 2.28.9 leaves a comma out in its JSON."""
+_JOB: Final = re.compile(r"(\d+)\s+\d+(?:-\d+)?\s+\d+(?:-\d+)?\s+(\d+)\s+(\d+)")
+"""Nodes, processes of a node, GPUs of a process, processes, GPUs."""
+_OF_GROUP: Final = re.compile(r"\d+\s+(\d+)(?:\s+\d+(?:-\d+)?){4}\s+[A-Z]+\s+([A-Z]+)")
+"""Group, its communicators, nodes, ranks of a node, ranks, ranks in all, status, errors."""
+_TIMEOUTS: Final = re.compile(r"Encountered (\d+) communication timeouts?\b.*")
 _EVENT: Final = re.compile(r"\[[\d :.-]+\] (PEER_\w+): (.+)")
 """A line of the monitoring mode."""
 _PEER_DEAD: Final = "PEER_DEAD"
@@ -147,6 +153,10 @@ class RasReport:
         lost: Processes and ranks that did not answer.
         errors: Communicators that report errors.
         communicators: How many communicators are listed; of text those of the groups.
+        job: Nodes, processes and GPUs of the last report, of JSON its communicators, in words; empty where it
+            does not say.
+        groups: For each state that its table of groups names, how many communicators have it.
+        timeouts: What it says of timeouts while it asked the processes.
     """
 
     reports: int = 0
@@ -154,6 +164,16 @@ class RasReport:
     lost: list[Lost] = field(default_factory=list)
     errors: list[Lost] = field(default_factory=list)
     communicators: int = 0
+    job: str = ""
+    groups: dict[str, int] = field(default_factory=dict)
+    timeouts: str = ""
+
+    @property
+    def summary(self) -> list[str]:
+        """What the last report says of the job and its communicators, in words."""
+        states = ", ".join(f"{count:,} {state}" for state, count in self.groups.items())
+        communicators = counted(sum(self.groups.values()), "communicator")
+        return [*([self.job] if self.job else []), *([f"{communicators} ({states})"] if states else [])]
 
 
 def is_output(document: Document) -> bool:
@@ -210,6 +230,15 @@ class _Text:
         if _START.fullmatch(text):
             self.found.reports += 1
             self._difference, self._communicator = None, ""
+            self.found.job, self.found.groups, self.found.timeouts = "", {}, ""
+        elif match := _JOB.fullmatch(text):
+            nodes, processes, gpus = map(int, match.groups())
+            running = f"{processes:,} process{'' if processes == 1 else 'es'}"
+            self.found.job = f"{counted(nodes, 'node')}, {running}, {counted(gpus, 'GPU')}"
+        elif match := _OF_GROUP.fullmatch(text):
+            self.found.groups[match[2]] = self.found.groups.get(match[2], 0) + int(match[1])
+        elif _TIMEOUTS.fullmatch(text):
+            self.found.timeouts = text
         elif match := _COMMUNICATOR.fullmatch(text):
             self._communicator, self._difference = match[2], None
             if any(word in (match[3] or "") for word in _ERRORS):
@@ -246,7 +275,10 @@ class _Text:
             self._is_dead = False
             self.found.lost.append(Lost(line, text, False, report))
         elif _PROCESS.fullmatch(text) or _MISSING.fullmatch(text):
-            is_dead = self._is_dead and bool(_PROCESS.fullmatch(text))
+            is_process = bool(_PROCESS.fullmatch(text))
+            is_dead = self._is_dead and is_process
+            if self._communicator and not is_process:
+                text = f"{text} (communicator {self._communicator})"
             self.found.lost.append(Lost(line, text, is_dead, report))
 
 
@@ -258,6 +290,7 @@ def _of_json(contents: Sequence[tuple[int, Any]]) -> RasReport:
             text = f"{event}: process {peer.get('pid', '?')} on {peer.get('host', '?')}"
             found.lost.append(Lost(line, text, event == _PEER_DEAD, number))
             continue
+        found.job = counted(len(content["communicators"]), "communicator")
         for each in content["communicators"]:
             if isinstance(each, dict):
                 found.communicators += 1

@@ -41,6 +41,8 @@ _FORMS: Final[Sequence[Foreign]] = (
             r"|\s*\|\s*QOS GROUP \d+\s*\|.*|Port\s+Align-Err\s+FCS-Err\s+Xmit-Err\s+Rcv-Err.*"
             r"|\s*\d+ unicast packets\s+\d+ multicast packets\s+\d+ broadcast packets\s*"
             r"|.*\bTxPPP\b.*|Port\s+Single-Col\s+Multi-Col\s.*"
+            r"|.*\(\s*VL bmap\s*\).*|\s*[RT]xPause\s*: No\. of pause frames (?:received|transmitted)\s*"
+            r"|.*\bNXOS: version\b.*|Cisco Nexus Operating System.*"
         ),
         re.compile(r"(?:TABLE|ROW)_\w+"),
         _BY_GNMI,
@@ -89,6 +91,12 @@ _FORMS: Final[Sequence[Foreign]] = (
         re.compile(r"\s*# Port counters:.*|\s*PortXmitData:\.+.*|\s*PortSelect:\.+.*"),
         _NEVER,
         "on the host, `grep . /sys/class/infiniband/*/ports/*/counters/*` has the same counters by name",
+    ),
+    Foreign(
+        "pause counters of `show flowcontrol` (Cisco or Arista)",
+        re.compile(r"\s*(?:Port|Interface)\s+(?:Send|Receive)\s.*\b[RT]xPause\b.*"),
+        _NEVER,
+        _BY_GNMI,
     ),
     Foreign(
         "samples of Prometheus",

@@ -43,6 +43,8 @@ _PAIR: Final = re.compile(
     r"\s*(?:\./|hw_counters/|counters/)?([A-Za-z][\w.]{1,80})\s*(?:[:=]|\s)\s*(-?\d{1,20})\s*"
 )
 _NUMBER: Final = re.compile(r"-?\d{1,20}")
+_LIFESPAN: Final = "lifespan"
+"""A file among `hw_counters` that counts nothing: how long the driver keeps a value that it read [ms]."""
 _STATE_TAGS: Final = ("state", "physical_state", "netdev")
 """Fields of `rdma link`, which has no counters."""
 
@@ -290,6 +292,11 @@ def _add(reading: Reading, section: _Section) -> None:
             "without a meaning"
         )
     for name, cell, line in section.cells:
+        if section.form == FILES and name == _LIFESPAN:
+            reading.notes.append(
+                f"{section.place}: lifespan is how old a value may be, {cell} ms; no counter"
+            )
+            continue
         is_of_port = (
             section.form == FILES and not (family and _is_of(family, name)) and _is_of(_PORT_FAMILY, name)
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -284,14 +284,25 @@ class _Made:
             where = f"at {names_text(found[group])}, where PFC is not enabled for it"
             yield f"BUFFER_PG: headroom of priority group {group} {where}"
 
+    def _paused_at(self, priorities: Iterable[int]) -> dict[str, set[int]]:
+        """Return priorities by the ports that pause them, in words; empty where all that pause any do."""
+        pausing = [port for port in self.sonic.ports if port.paused]
+        found: dict[str, set[int]] = {}
+        for priority in sorted(priorities):
+            names = [port.name for port in pausing if port.is_lossless(priority)]
+            where = "" if len(names) == len(pausing) else f" at {names_text(names)}"
+            found.setdefault(where, set()).add(priority)
+        return found
+
     def _about_priorities(self, data: int) -> Iterator[str]:
         """Yield what holds for priorities that the plan does not use."""
         used = {data} | self.carried.others
         unused = {
             each for port in self.sonic.ports for each in range(PRIORITIES) if port.is_lossless(each)
         } - used
-        if unused:
-            yield f"PORT_QOS_MAP: pfc_enable: priority {_list(unused)}, which carries nothing in the plan"
+        for where, priorities in self._paused_at(unused).items():
+            what = f"priority {_list(priorities)}{where}"
+            yield f"PORT_QOS_MAP: pfc_enable: {what}, which carries nothing in the plan"
         yield from self._high_classes()
         yield from self._idle_headroom()
         marked = {

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import Any, Final
 
+from fabricbench.plan.devices.fragment import names_text
 from fabricbench.plan.devices.json_text import JsonText
 from fabricbench.plan.devices.sonic_port import Entry, Port, has_worked_out_headroom, marks
 from fabricbench.plan.devices.sonic_tables import (
@@ -420,7 +421,20 @@ class Sonic:
             *((f"rates: {of_each}",) if len(each) > 1 else ()),
             "entries: " + ", ".join(counts),
             *((f"switch: {one_line(host, _NAME_MAX)}",) if host else ()),
+            *((f"neighbors: {names_text(self._neighbors)}",) if self._neighbors else ()),
         )
+
+    @cached_property
+    def _neighbors(self) -> list[str]:
+        """What DEVICE_NEIGHBOR says of where ports lead, in words."""
+        table = self.file.data.get("DEVICE_NEIGHBOR")
+        entries = table.items() if isinstance(table, dict) else ()
+        named = [(port, fields.get("name")) for port, fields in entries if isinstance(fields, dict)]
+        return [
+            f"{one_line(name, _NAME_MAX)} at {one_line(port, _NAME_MAX)}"
+            for port, name in named
+            if isinstance(name, str) and name
+        ]
 
 
 def _shown(value: object) -> str:
