@@ -1,6 +1,5 @@
 """Pure functions from records to summaries and verdicts.
 
-`summarise` turns the record of a trial into one `Summary` for each job; `metrics` declares what is in it;
-`compare` sets summaries against each other and against published results. Nothing here runs a trial or opens
-a file.
+`summarise` converts the record of a trial into one `Summary` per job; `metrics` declares its fields;
+`compare` computes ratios between summaries and to published results. Nothing here runs trials or opens files.
 """

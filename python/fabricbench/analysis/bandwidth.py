@@ -1,4 +1,4 @@
-"""Bandwidth of collectives: what a data size means and how much of a port it fills."""
+"""Bandwidth of collectives: message sizes, bus factors and the ideal goodput of a host."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from types import MappingProxyType
 from typing import Any
 
 FRAME_OVERHEAD_BYTES = 82
-"""What a full WRITE Middle packet occupies on a link besides its payload [bytes]: preamble and gap 20,
-Ethernet 18, IPv4 20, UDP 8, BTH 12, ICRC 4."""
+"""Overhead of a full WRITE Middle packet on a link [bytes]: preamble and gap 20, Ethernet 18, IPv4 20, UDP 8,
+BTH 12, ICRC 4.
+"""
 INFINIBAND_OVERHEAD_BYTES = 28
-"""The same on InfiniBand: start and end symbol 2, LRH 8, BTH 12, ICRC 4, VCRC 2."""
+"""The same overhead on InfiniBand: start and end symbol 2, LRH 8, BTH 12, ICRC 4, VCRC 2."""
 
 _BITS_PER_GB = 8e9
 
@@ -30,23 +31,25 @@ BUS_FACTORS: Mapping[str, Callable[[int], float]] = MappingProxyType(
         "broadcast": lambda _ranks: 1.0,
         "reduce": lambda _ranks: 1.0,
         "send-receive": lambda _ranks: 1.0,
-        # One way at a time: S each way takes the completion time.
+        # One direction at a time: S in each direction takes the completion time.
         "ping-pong": lambda _ranks: 2.0,
-        # S is what each sender sends, so the receiver's port takes (n - 1) S.
+        # S is the data that each sender sends, so the receiver's port transports (n - 1) S.
         "incast": lambda ranks: float(ranks - 1),
         "permutation": lambda _ranks: 1.0,
         "uniform-random": lambda _ranks: 1.0,
     }
 )
-"""For each collective, what turns algbw into busbw, given the number of ranks: the bytes that cross the
-busiest port in one direction, over S. (nccl-tests, PERFORMANCE.md; incast and permutation, which it does not
-have, after the same rule.) Broadcast counts S once, as there, however the algorithm moves it. Ping-pong keeps
-one way busy at a time and counts both."""
+"""Factor from algbw to busbw by collective, as a function of the number of ranks: the bytes that cross the
+busiest port in one direction, over S. Source: nccl-tests, PERFORMANCE.md; incast and permutation, which it
+does not have, follow the same rule. As there, broadcast counts S once, whatever its algorithm. Ping-pong uses
+one direction at a time and counts both.
+"""
 
 
 SHARED = frozenset({"all-gather", "all-to-all", "gather", "scatter"})
-"""Collectives of which every rank has, gives or gets an equal share of the data size: the message size of MPI
-benchmarks. Of the others the message is the whole."""
+"""Collectives in which every rank owns, sends or receives an equal part of the data size. That part is the
+message size of MPI benchmarks. For the other collectives the message is the whole data size.
+"""
 
 
 def message_size(collective: str, ranks: int, data_size_bytes: int) -> int:
@@ -55,10 +58,10 @@ def message_size(collective: str, ranks: int, data_size_bytes: int) -> int:
 
 
 def bus_factor(collective: str, ranks: int) -> float:
-    """Return what turns algbw into busbw.
+    """Return the factor from algbw to busbw.
 
     Raises:
-        ValueError: No factor is known for the collective.
+        ValueError: The collective has no factor.
     """
     factor = BUS_FACTORS.get(collective)
     if factor is None:
@@ -67,17 +70,17 @@ def bus_factor(collective: str, ranks: int) -> float:
 
 
 def shares_ports(job: Mapping[str, Any]) -> bool:
-    """Return whether several ranks of a job share the port of a host.
+    """Return whether several ranks of a job use the port of one host.
 
-    What the port of a rank could carry at best then depends on who is where, and there is no one ideal.
+    The ideal rate of a rank then depends on the placement, and there is no single ideal.
     """
     return len(set(job["hosts"])) < len(job["hosts"])
 
 
 def uses_scale_up(run_spec: Mapping[str, Any], job: Mapping[str, Any]) -> bool:
-    """Return whether ranks of a job share a server with a scale-up link.
+    """Return whether several ranks of a job are in one server with a scale-up link.
 
-    They have more than their host ports then, and there is no one ideal.
+    They have more bandwidth than their host ports then, and there is no single ideal.
     """
     topology = run_spec["fabric"]["topology"]
     if not topology.get("scale_up_link"):
@@ -87,10 +90,10 @@ def uses_scale_up(run_spec: Mapping[str, Any], job: Mapping[str, Any]) -> bool:
 
 
 def has_rounds_in_common(job: Mapping[str, Any]) -> bool:
-    """Return whether the rounds that count share the network with others, which makes them no measure of it.
+    """Return whether measured rounds overlap with other rounds, which makes their times meaningless.
 
-    Rounds to warm up without barriers are still on when those that count begin, with some of their data there
-    already. Rounds with different roots use the ports of several at a time.
+    Warm-up rounds without barriers may still run when the measured ones begin, and may have sent some of
+    their data in advance. Rounds with different roots use the ports of several roots at a time.
     """
     if job.get("barrier"):
         return False
@@ -98,7 +101,7 @@ def has_rounds_in_common(job: Mapping[str, Any]) -> bool:
 
 
 def compute_ps(job: Mapping[str, Any]) -> int:
-    """Return what each rank of a job computes at the beginning of a round [ps]."""
+    """Return the compute time of each rank at the beginning of a round [ps]."""
     return int(job.get("compute_ps") or 0)
 
 
@@ -109,7 +112,7 @@ def line_rate_bps(run_spec: Mapping[str, Any]) -> int:
 
 
 def ideal_goodput_gb_per_s(run_spec: Mapping[str, Any]) -> float:
-    """Return the payload that a host can send at best, by its port in each plane [1e9 bytes/s]."""
+    """Return the largest payload rate of a host, over its ports in all planes [1e9 bytes/s]."""
     rate_bps = line_rate_bps(run_spec)
     mtu_bytes: int = run_spec["transport"]["mtu_bytes"]
     is_infiniband = run_spec["fabric"].get("link_layer", {}).get("kind") == "infiniband"

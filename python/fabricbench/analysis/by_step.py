@@ -1,4 +1,4 @@
-"""Sums over the chunk rows of one job: by step of each round as the rows come in, and of those by host."""
+"""Sums over the chunk rows of one job: by step and host while rows are read, then by host."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from fabricbench.analysis.summary import Tables
 
 PREAMBLE_AND_GAP_BYTES = 20
-"""What each frame occupies on a link besides its bytes (IEEE 802.3)."""
+"""Overhead of each frame on a link besides its bytes (IEEE 802.3)."""
 
 _TOTALS = (
     *("tx_frames", "rx_frames", "retransmits", "naks", "timeouts", "out_of_order", "cnp_rx"),
@@ -27,23 +27,23 @@ _COLUMNS = (
 _PLACE = ("round", "step")
 _ROUND_BITS = 32
 _OPEN_ROWS = 1 << 18
-"""So many sums of steps and hosts are kept before those of one step and host are joined."""
+"""Number of sums by step and host above which those of one step and host are merged."""
 _NEVER = (1 << 63) - 1
 
 
 class Chunks:
     """Sums over the chunk rows of one job.
 
-    A step of a round is summed up by host while chunks of it may still come, and then by host alone, so that
-    memory does not grow with the rounds.
+    The sums of a step are stored by host until no more of its chunks can follow, and are then added to the
+    sums by host, so that memory does not grow with the rounds.
 
     Attributes:
         steps: Steps of the algorithm.
         latency_min_ps: Smallest latency of a frame; none if none was accepted.
-        latency_max_ps: Largest.
-        most_at_once: For each host the most chunks that came in to it in one step of a round.
-        wire_sent: Bytes that the data frames sent by each host took on the wire, preamble and gap included.
-        wire_received: The same of the data frames sent to each host.
+        latency_max_ps: Largest latency of a frame; none if none was accepted.
+        most_at_once: Largest number of chunks that each host received in one step of a round.
+        wire_sent: Bytes on the wire of the data frames sent by each host, preamble and gap included.
+        wire_received: Bytes on the wire of the data frames sent to each host, preamble and gap included.
     """
 
     def __init__(self, tables: Tables, job: str | None, line_ps: float) -> None:
@@ -51,7 +51,7 @@ class Chunks:
 
         Args:
             tables: The record.
-            job: Name of the job; none if it is the only one, so that the names are not read.
+            job: Name of the job; none if it is the only one, so that the column of names is not read.
             line_ps: Time of a byte on the port of a host.
         """
         self.latency_min_ps: int | None = None
@@ -81,7 +81,7 @@ class Chunks:
         return self._totals[column]
 
     def first_sent_share(self, hosts: Sequence[int] = ()) -> float:
-        """Return the share of the data frames sent by some hosts, or by all, that were not sent again."""
+        """Return the fraction of first transmissions among the data frames of some hosts, or of all."""
         if not hosts:
             return self._first_sent_share_of_all
         sent = self._frames_and_resends
@@ -93,22 +93,22 @@ class Chunks:
 
     @cached_property
     def _frames_and_resends(self) -> dict[int, tuple[int, int]]:
-        """Data frames that each host sent, and those of them that it sent again."""
+        """Data frames that each host sent, and its retransmissions among them."""
         rows = self._senders.select("src_host", "tx_frames", "retransmits")
         return {host: (frames, again) for host, frames, again in rows.iter_rows()}
 
     @property
     def most_resent_bytes(self) -> float:
-        """Bytes on the wire of the frames sent again by the host that lost most by it."""
+        """Bytes on the wire of the retransmissions of the host with the most of them."""
         most = self._senders["resent_bytes"].max()
         return 0.0 if most is None else float(str(most))
 
     @property
     def stretched_ps(self) -> float:
-        """By how much the steps of the slowest host took longer than the ports at both ends needed.
+        """Time by which the steps of the slowest host exceeded the line time of the ports at both ends.
 
-        A step of a host lasts from its first byte offered to its last acknowledgement. It needs the line time
-        of what the host sends in it, or of what the busiest host receives in it if that is more.
+        A step of a host lasts from its first byte offered to its last acknowledgement. Its line time is that
+        of the bytes the host sends in it, or of the bytes the busiest host receives in it if that is more.
         """
         most = self._senders["waited_ps"].max()
         return 0.0 if most is None else float(str(most))
@@ -123,7 +123,7 @@ class Chunks:
         self.latency_max_ps = max(_known(self.latency_max_ps, rows["latency_max_ps"].max()), default=None)
 
     def _fold(self, sent: pl.DataFrame, received: pl.DataFrame, line_ps: float) -> None:
-        """Add steps that are complete to the sums by host."""
+        """Add complete steps to the sums by host."""
         self._senders = _senders([self._senders, _costs(sent, received, line_ps)])
         self._receivers = _receivers([self._receivers, received.select("dst_host", "wire_bytes", "chunks")])
 
@@ -133,7 +133,7 @@ def _known(*values: object) -> list[int]:
 
 
 class _OpenSteps:
-    """The sums of steps of which more chunks may come, by the hosts at both ends."""
+    """Sums of steps that may still get more chunks, by the hosts at both ends."""
 
     def __init__(self) -> None:
         self._sent: list[pl.DataFrame] = []
@@ -142,29 +142,29 @@ class _OpenSteps:
 
     @property
     def is_full(self) -> bool:
-        """Whether it is time to look which steps are complete."""
+        """Whether it is time to check which steps are complete."""
         return self._rows > self._limit
 
     def add(self, rows: pl.DataFrame) -> None:
-        """Take rows of the job."""
+        """Add rows of the job."""
         self._sent.append(_by_sender(rows))
         self._received.append(_by_receiver(rows))
         self._rows += self._sent[-1].height + self._received[-1].height
 
     def closed(self, least_later: int) -> tuple[pl.DataFrame, pl.DataFrame]:
-        """Return the steps before one, and forget them."""
+        """Remove and return the steps before a given one."""
         import polars as pl
 
         sent, received = _joined_sent(self._sent), _joined_received(self._received)
         is_closed = pl.col("at") < least_later
         self._sent, self._received = [sent.filter(~is_closed)], [received.filter(~is_closed)]
         self._rows = self._sent[0].height + self._received[0].height
-        self._limit = max(_OPEN_ROWS, 2 * self._rows)  # so that steps that stay open are not joined each time
+        self._limit = max(_OPEN_ROWS, 2 * self._rows)  # so that steps that stay open are not merged each time
         return sent.filter(is_closed), received.filter(is_closed)
 
 
 def _of_job(batch: pa.RecordBatch, job: str | None) -> pl.DataFrame:
-    """Return the rows of a job, with a number `at` for the place of each: its round and step."""
+    """Return the rows of a job with a column `at`: a number for round and step, in their order."""
     import polars as pl
 
     at = pl.col("round").cast(pl.Int64) * (1 << _ROUND_BITS) + pl.col("step")
@@ -173,7 +173,7 @@ def _of_job(batch: pa.RecordBatch, job: str | None) -> pl.DataFrame:
 
 
 def _least_later(batches: Iterable[pa.RecordBatch], job: str | None) -> list[int]:
-    """Return for each batch the first step of which a later one has chunks."""
+    """Return for each batch the first step with chunks in a later batch."""
     firsts = [_of_job(batch, job)["at"].min() for batch in batches]
     least = [_NEVER if first is None else int(str(first)) for first in firsts]
     later = list(accumulate(reversed(least), min, initial=_NEVER))
@@ -229,7 +229,7 @@ def _joined_received(parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
 
 
 def _costs(sent: pl.DataFrame, received: pl.DataFrame, line_ps: float) -> pl.DataFrame:
-    """Return for each sender of each step what it sent again, and what it took beyond its ports' time."""
+    """Return the retransmitted bytes and the time beyond line time of each sender in each step."""
     import polars as pl
 
     arriving = received.group_by("at").agg(pl.col("wire_bytes").max().alias("arriving"))
@@ -257,7 +257,7 @@ def _senders(parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
 
 
 def _receivers(parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
-    """Return the sums by receiving host, and the most chunks of a step."""
+    """Return the sums by receiving host, and its largest number of chunks in a step."""
     import polars as pl
 
     if not parts:
@@ -267,6 +267,6 @@ def _receivers(parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
 
 
 def _share_once(sent: Sequence[tuple[int, int]]) -> float:
-    """Return the share of frames that were not sent again, of frames and those of them that were."""
+    """Return the fraction of first transmissions, from pairs of frames and retransmissions."""
     frames, again = sum(each[0] for each in sent), sum(each[1] for each in sent)
     return 1 - again / frames if frames else 1.0

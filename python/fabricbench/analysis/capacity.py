@@ -1,4 +1,4 @@
-"""What is left of the uplinks of each switch after failures: from the run spec and table `links`."""
+"""Uplinks that each switch has left after failures, from the run spec and table `links`."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class UplinksLeft:
-    """The uplinks of a switch, some of which are down or slow.
+    """Uplinks of a switch when some of them are down or slow.
 
     Attributes:
         switch: Its name.
         up: Uplinks that are up.
-        all: Uplinks in all.
-        rate_percent: Their rate together, of the rate of all of them [%].
+        all: All uplinks.
+        rate_percent: Rate of the uplinks that are up, relative to the rate of all of them at full speed [%].
     """
 
     switch: str
@@ -28,12 +28,12 @@ class UplinksLeft:
 
     @property
     def text(self) -> str:
-        """In words."""
+        """Description for a person."""
         return f"{self.switch}: {self.up} of {self.all} uplinks, {self.rate_percent:.3g} % of their rate"
 
 
 def uplinks_left(record: Record, at_ps: int) -> list[UplinksLeft]:
-    """Return the switches that have fewer or slower uplinks just after `at_ps`, by name."""
+    """Return the switches with fewer or slower uplinks just after `at_ps`, by name."""
     failures = record.run_spec["fabric"].get("failures", [])
     past = sorted((one for one in failures if one["at_ps"] <= at_ps), key=lambda one: one["at_ps"])
     tiers = _tiers(record)
@@ -83,7 +83,7 @@ def _rates(links: list[dict[str, Any]], failures: list[Mapping[str, Any]]) -> li
 
 
 def _named(links: list[dict[str, Any]], name: str) -> list[int]:
-    """Return the links that a failure names: all parallel cables, or one of them by its place."""
+    """Return the links that a failure names: all parallel cables, or one of them by its index."""
     pair, _, place = name.partition(":")
     own = [
         index

@@ -1,7 +1,7 @@
-"""The same of each job from counts of all chunks, where not every chunk has a row.
+"""Facts of each job from counts over all chunks, for records in which not every chunk has a row.
 
-Tables `chunk_steps` and `chunk_times` hold what the simulator counted; see `docs/records.md`. Times,
-rates and counters come out as they do of the rows of all chunks.
+Tables `chunk_steps` and `chunk_times` hold the counts of the simulator; see `docs/records.md`. Times, rates
+and counters are the same as those from the rows of all chunks.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ def observed_chunks(run_spec: Mapping[str, Any]) -> str:
 
 
 def table_of_sums(run_spec: Mapping[str, Any]) -> str:
-    """Return the table in which the counters of all chunks are, by chunk or by step."""
+    """Return the table with the counters of all chunks, by chunk or by step."""
     return "chunks" if observed_chunks(run_spec) == ALL else "chunk_steps"
 
 
 def gather_facts(run_spec: Mapping[str, Any], tables: Tables, facts: Mapping[str, ChunkFacts]) -> None:
-    """Add what a record says of the chunks of some jobs: their rows, or what was counted of them.
+    """Add the chunks of a record to the facts of some jobs: from their rows, or from counts.
 
     Args:
         run_spec: The RunSpec.
         tables: The record.
-        facts: What is known of each job, by its name.
+        facts: Facts of each job, by its name.
     """
     if observed_chunks(run_spec) == ALL:
         gather(tables.batches("chunks", columns_for(facts)), facts)
@@ -108,7 +108,7 @@ def _add_operations(operations: OperationFacts, row: Mapping[str, Any]) -> None:
 
 
 def ranked(counts: Counter[Any], shares: Sequence[float]) -> list[Any]:
-    """Return percentiles by nearest rank of values that are there so many times each; see `nearest_rank`."""
+    """Return percentiles by nearest rank of values with their counts; see `nearest_rank`."""
     ranks = [rank_of(share, counts.total()) for share in shares]
     found, seen = dict.fromkeys(ranks), 0
     left = sorted(found, reverse=True)
@@ -120,12 +120,12 @@ def ranked(counts: Counter[Any], shares: Sequence[float]) -> list[Any]:
 
 
 def mean_of_integers(counts: Counter[int]) -> float:
-    """Return the mean of whole numbers: their exact sum over how many they are."""
+    """Return the mean of integers: their exact sum over their number."""
     return sum(value * count for value, count in counts.items()) / counts.total()
 
 
 def mean_of_floats(counts: Counter[float]) -> float:
-    """Return the mean of numbers: their sum, rounded once, over how many they are."""
+    """Return the mean of floats: their sum, rounded once, over their number."""
     return math.fsum(_each(counts.items())) / counts.total()
 
 

@@ -1,4 +1,4 @@
-"""One pass over the chunk rows: what each job's metrics need, in memory of 8 bytes a row."""
+"""One pass over the chunk rows that collects the input of each job's metrics, in memory of 8 bytes a row."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ _ALWAYS = (
 )
 _OF_TRAFFIC = ("unloaded_ps",)
 _GB_PER_S = 1000
-"""1 byte a picosecond [GB/s]."""
+"""One byte per picosecond [GB/s]."""
 
 _COUNTERS = ("rx_frames", "retransmits", "out_of_order", "ecn_ce_rx", "cnp_tx")
 
 
 @dataclass
 class RateMoments:
-    """Rates of the chunks of one size: a rate is 1 / fct_ps.
+    """Moments of the rates of chunks of one size, where a rate is 1 / fct_ps.
 
     Attributes:
         count: Chunks.
         rate_sum: Sum of their rates.
         square_sum: Sum of the squares of their rates.
-        fct_min_ps: Least completion time; none without chunks.
+        fct_min_ps: Smallest completion time; none without chunks.
         fct_max_ps: Largest completion time.
     """
 
@@ -48,7 +48,7 @@ class RateMoments:
     fct_max_ps: int = 0
 
     def add(self, fct_ps: pa.Array) -> None:
-        """Take the completion times of some chunks."""
+        """Add chunks with these completion times."""
         rates = kernels.divide(1.0, kernels.as_float(fct_ps))
         self.count += len(fct_ps)
         self.rate_sum += kernels.total(rates).as_py() or 0.0
@@ -58,7 +58,7 @@ class RateMoments:
             self._add_extremes(span["min"].as_py(), span["max"].as_py())
 
     def add_alike(self, fct_ps: int, count: int) -> None:
-        """Take so many chunks of one completion time."""
+        """Add `count` chunks with the same completion time."""
         rate = 1.0 / fct_ps if fct_ps else math.inf
         self.count += count
         self.rate_sum += count * rate
@@ -87,11 +87,11 @@ class Sizes:
     facts: Mapping[int, ChunkFacts]
 
     def of_round(self, number: int) -> ChunkFacts:
-        """Return the sums that a round belongs to."""
+        """Return the sums for the data size of a round."""
         return self.facts[self.cycle[number % len(self.cycle)]]
 
     def add(self, rows: pa.RecordBatch) -> None:
-        """Take some rows of the job."""
+        """Add some rows of the job."""
         of_rounds = rows.column("round")
         for number in kernels.unique(of_rounds).to_pylist():
             own = kernels.filtered(rows, kernels.equal(of_rounds, number))
@@ -102,17 +102,17 @@ class Sizes:
 
 @dataclass
 class ChunkFacts:
-    """Sums over the chunk rows of one job, and the completion time of each one of a complete round.
+    """Sums over the chunk rows of one job, and the completion times of the chunks of complete rounds.
 
     Attributes:
-        rounds: Complete rounds; chunks of later ones count in the counters alone.
+        rounds: Complete measured rounds; chunks of later rounds are only in the counters.
         until_ps: End of the offer of open-loop traffic; 0 for other jobs.
-        operations: What is gathered of a storage job.
-        warm_up_rounds: Rounds before those; their chunks count in the counters alone, too.
-        sizes: Of a job whose rounds have several data sizes, the same of the rounds of each size.
-        states: How many chunks ended in which way, of the rounds of one size.
-        fct_counts: How many chunks took how long, where rows are not read but counts.
-        slowdown_counts: The same of slowdowns.
+        operations: Facts of a storage job.
+        warm_up_rounds: Rounds before the measured ones; their chunks are only in the counters, too.
+        sizes: Facts by data size, for a job whose rounds have several.
+        states: Number of chunks by status, for the rounds of one size.
+        fct_counts: Number of chunks by completion time, where the record has counts instead of rows.
+        slowdown_counts: Number of chunks by slowdown, likewise.
     """
 
     rounds: int = 1
@@ -140,7 +140,7 @@ class ChunkFacts:
         self.wire.until_ps = self.until_ps
 
     def add(self, rows: pa.RecordBatch) -> None:
-        """Take some rows of the job."""
+        """Add some rows of the job."""
         if self.sizes is not None:
             self.sizes.add(rows)
         for name in _COUNTERS:
@@ -171,7 +171,7 @@ class ChunkFacts:
             self.rates.setdefault(size, RateMoments()).add(same)
 
     def counts_round(self, index: int) -> bool:
-        """Tell whether a round is measured and complete."""
+        """Return whether a round is measured and complete."""
         return 0 <= index - self.warm_up_rounds < self.rounds
 
     def _count(self, name: str, values: pa.Array) -> None:
@@ -185,7 +185,7 @@ class ChunkFacts:
         self.delivered_bytes += total(kernels.filtered(payload_bytes, is_in_time))
         complete = kernels.filtered(rows, kernels.equal(rows.column("status"), "complete"))
         fct_ps = kernels.as_float(complete.column("fct_ps"))
-        # Endpoints do not know what a message takes on an idle path.
+        # The unloaded time is null in measured records: endpoints do not know the latency of an idle path.
         slowdowns = kernels.divide(fct_ps, kernels.as_float(complete.column("unloaded_ps")))
         self.slowdowns.append(slowdowns.drop_null())
 
@@ -194,7 +194,7 @@ class ChunkFacts:
             self.round_ends_ps[index] = max(end_ps, self.round_ends_ps.get(index, end_ps))
 
     def round_times_ps(self, start_ps: int) -> list[int]:
-        """Return the time of each complete round: from the end of the one before to its own [ps]."""
+        """Return the time of each complete round, from the end of the previous one to its own [ps]."""
         ends = [start_ps, *(self.round_ends_ps[index] for index in sorted(self.round_ends_ps))]
         return [end - begin for begin, end in pairwise(ends)]
 
@@ -227,9 +227,9 @@ class ChunkFacts:
         return sum(size * moments.count for size, moments in self.rates.items())
 
     def busbw_gb_per_s(self) -> tuple[float, float, float] | None:
-        """Return payload over completion time of the chunks [GB/s]: least, mean, largest.
+        """Return payload over completion time of the chunks [GB/s]: smallest, mean, largest.
 
-        None without chunks, or where one took no time, as a copy in memory without latency.
+        None without chunks, or where a chunk took no time, such as a copy in memory without latency.
         """
         sizes = {size: moments for size, moments in self.rates.items() if moments.count}
         if not sizes or any(not moments.fct_min_ps for moments in sizes.values()):
@@ -241,7 +241,7 @@ class ChunkFacts:
         return _GB_PER_S * least, _GB_PER_S * mean, _GB_PER_S * largest
 
     def fairness(self) -> float | None:
-        """Return Jain's index over the rates of the most frequent chunk size; of two, the larger."""
+        """Return Jain's index over the rates of the most frequent chunk size, on a tie the larger."""
         if not self.rates:
             return None
         _, size = max((moments.count, size) for size, moments in self.rates.items())
@@ -249,10 +249,10 @@ class ChunkFacts:
 
 
 def _last_ends(rows: pa.RecordBatch) -> list[tuple[int, int]]:
-    """Return each round and when the last of its chunks completed [ps]; rows at least one."""
+    """Return each round and the time when the last of its chunks completed [ps]; needs at least one row."""
     span = kernels.min_max(rows.column("round"))
     first, last = span["min"].as_py(), span["max"].as_py()
-    if first == last:  # and no need to load what groups rows, which takes 20 ms
+    if first == last:  # avoids loading the code that groups rows, which takes 20 ms
         return [(first, kernels.largest(rows.column("completed_ps")).as_py())]
     ends = pa.Table.from_batches([rows.select(["round", "completed_ps"])]).group_by("round")
     found = ends.aggregate([("completed_ps", "max")]).to_pylist()
@@ -260,7 +260,7 @@ def _last_ends(rows: pa.RecordBatch) -> list[tuple[int, int]]:
 
 
 def columns_for(facts: Mapping[str, ChunkFacts]) -> list[str]:
-    """Return the columns of `chunks` that the facts of some jobs are made of: no others are read."""
+    """Return the columns of `chunks` that the facts of some jobs need, so that no others are read."""
     known = facts.values()
     return [
         *(("job",) if len(facts) > 1 else ()),
@@ -274,7 +274,7 @@ def gather(batches: Iterable[pa.RecordBatch], facts: Mapping[str, ChunkFacts]) -
 
     Args:
         batches: Rows of `chunks` with at least the columns of `columns_for`.
-        facts: What is known of each job, by its name.
+        facts: Facts of each job, by its name.
     """
     for batch in batches:
         for job, job_facts in facts.items():

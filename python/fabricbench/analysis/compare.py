@@ -1,4 +1,4 @@
-"""Ratios: a trial against another, and against published results."""
+"""Ratios of a trial to another one, and deviations from published results."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from fabricbench.metrics import METRICS, RATIOS, Direction, Metric
 from fabricbench.plan.jobs import STORAGE
 
 PUBLISHED: Sequence[Metric] = [metric for metric in METRICS if metric.published]
-"""The metrics that published tables have."""
+"""Metrics that published tables have."""
 
 
 @dataclass(frozen=True)
 class Deviation:
-    """A published value and how far ours is from it.
+    """Deviation of a metric from its published value.
 
     Attributes:
         metric: Name of the metric.
         published: The published value, in the metric's unit.
-        deviation_percent: 100 * (ours / published - 1); none where ours could not be measured or the
-            published value is 0.
+        deviation_percent: 100 * (measured / published - 1); none where the metric could not be measured or
+            the published value is 0.
     """
 
     metric: str
@@ -34,7 +34,7 @@ def deviations(summary: Summary, published: Mapping[str, float]) -> list[Deviati
 
     Args:
         summary: The job.
-        published: Value of each column; columns that are no metric of ours are left out.
+        published: Value of each column; columns that are not metrics are ignored.
     """
     return [
         Deviation(metric.name, value, _deviation_percent(summary.value(metric.name), value))
@@ -48,7 +48,7 @@ def _deviation_percent(ours: float | None, published: float) -> float | None:
 
 
 SAME_WITHIN = 0.00005
-"""Values that differ by less than this share are the same: a ratio that is written 1.0000 is no change."""
+"""Largest relative difference of values that are the same: a ratio printed as 1.0000 is no change."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class Change:
 
 
 def compare(first: Summary, second: Summary) -> list[Change]:
-    """Compare two jobs, metric by metric; without ratios where one is not complete."""
+    """Compare two jobs, metric by metric; without ratios if one of them is not complete."""
     complete = first.status == second.status == COMPLETE
     return [
         _change(metric, first.value(metric.name), second.value(metric.name), complete=complete)
@@ -95,9 +95,9 @@ def _verdict(direction: Direction, first: float, second: float) -> str:
 
 
 def is_comparable(own: Summary, reference: Summary) -> bool:
-    """Tell whether two jobs give ratios: both complete, the same collective, ranks and data size.
+    """Return whether two jobs give ratios: both complete, with the same collective, ranks and data size.
 
-    Storage with more or fewer targets does the same work.
+    Storage jobs may differ in the number of targets, as they do the same work.
     """
     same = ["collective", "data_size_bytes"] + ["ranks"] * (own.collective != STORAGE)
     complete = own.status == reference.status == COMPLETE
@@ -108,8 +108,8 @@ def ratios(own: Summary, reference: Summary) -> dict[str, float | None]:
     """Return each ratio of a job to the same job of the reference variant.
 
     Returns:
-        For the name of each ratio its value, own over reference; none where either could not be measured or
-        the reference is 0, and for all of them where the jobs are not comparable.
+        Value of each ratio by its name, own over reference; none where either could not be measured or the
+        reference is 0, and for all ratios where the jobs are not comparable.
     """
     if not is_comparable(own, reference):
         return dict.fromkeys(RATIOS)
@@ -121,7 +121,7 @@ def ratios(own: Summary, reference: Summary) -> dict[str, float | None]:
 
 
 def ratio_verdict(metric: Metric, ratio: float | None, tolerance: float = 0.0) -> str:
-    """Say whether a ratio is `better` or `worse` than 1 by more than a tolerance, or else the `same`.
+    """Return whether a ratio is `better` or `worse` than 1 by more than a tolerance, or else the `same`.
 
     Returns:
         Empty where there is no ratio.

@@ -1,4 +1,4 @@
-"""Single TCP connections of a run: goodput, losses, and the longest time in which each delivered nothing."""
+"""Results of single TCP connections: goodput, retransmissions, and the longest time without delivery."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _COLUMNS = (
     *("retransmits", "timeouts", "rtt_p99_ps"),
 )
 SAMPLED = "tcp_delivered_bytes"
-"""Sampled payload that a connection has delivered, a metric of table `series`."""
+"""Metric of table `series`: sampled payload that a connection has delivered."""
 _GBPS_PER_BYTE_PER_PS = 8e3
 _PS_PER_US = 1e6
 
@@ -48,10 +48,10 @@ class ConnectionResult:
 
 
 def connection_results(tables: Tables) -> list[ConnectionResult]:
-    """Return the TCP connections of a run, those with most timeouts first, then those idle for longest.
+    """Return the TCP connections of a run, sorted by timeouts, then by idle time, most first.
 
     Args:
-        tables: Tables of the record, of which `connections` and `series` are read.
+        tables: Tables of the record; `connections` and `series` are read.
     """
     rows = [row for batch in tables.batches("connections", _COLUMNS) for row in batch.to_pylist()]
     idle = _idle_times(_samples(tables), {row["connection"]: row["end_ps"] for row in rows})
@@ -75,7 +75,7 @@ def _result(row: Mapping[str, Any], idle_ps: int | None) -> ConnectionResult:
 
 
 def _samples(tables: Tables) -> Iterator[tuple[int, int, int]]:
-    """Yield connection, time and bytes of each sample, the samples of a connection in order of time."""
+    """Yield connection, time and bytes of each sample; the samples of a connection are in order of time."""
     import pyarrow.compute as pc
 
     for batch in tables.batches("series", ("metric", "qp", "time_ps", "value")):

@@ -1,9 +1,9 @@
-"""How long congestion control takes to share bottlenecks with senders that join.
+"""Time that congestion control needs to converge to fair rates after senders join.
 
-The BMWG draft on training fabrics: M flows have a common bottleneck, M more begin, and the time until all
-have a rate within 10 % of their fair share. A flow is a queue pair, its rate the one that congestion control
-allows it, as sampled in the series `rate_bps`. Fair is max-min: rates of all flows rise together until a link
-is full, those on it keep what they have, and the others go on.
+Defined in the BMWG draft on training fabrics: M flows have a common bottleneck, M more begin, and the result
+is the time until all have a rate within 10 % of their fair share. A flow is a queue pair; its rate is the one
+that congestion control allows it, as sampled in the series `rate_bps`. Fair is max-min: the rates of all
+flows rise together until a link is full; flows on that link keep their rate, and the others continue.
 """
 
 from __future__ import annotations
@@ -21,12 +21,13 @@ if TYPE_CHECKING:
     from fabricbench.analysis.summary import Tables
 
 WITHIN: Final = 0.1
-"""Share of the fair share by which a rate may differ from it."""
+"""Largest relative difference between a rate and its fair share."""
 AVERAGED: Final = 10
-"""A rate is the mean of the last so many samples: control loops swing around what they settle at. So many
-have to follow within the limits, or it is chance."""
+"""Number of samples over which a rate is averaged, as control loops oscillate. As many means in sequence have
+to be within the limits, to exclude chance.
+"""
 _LEAST_MEANS: Final = 5
-"""A time is told only if it is so many times as long as what a mean is over: it is exact to one."""
+"""Shortest time that is reported, in averaging windows, as it is exact to one of them."""
 _PS_PER_US: Final = 1e6
 _NO_ONSET: Final = "no job begins while another one sends"
 
@@ -36,16 +37,15 @@ Link = tuple[str, int]
 
 @dataclass(frozen=True)
 class Convergence:
-    """What the samples tell of one onset of congestion.
+    """Result for one onset of congestion.
 
     Attributes:
-        us: Time from the onset to the first sample from which on every rate, each the mean of the last
-            `AVERAGED` samples, stays within 10 % of its fair share until the first of the flows ends [us];
-            none where that cannot be told.
-        reason: Why it cannot; empty if it can.
+        us: Time from the onset to the first sample from which every rate, as the mean of the last `AVERAGED`
+            samples, is within 10 % of its fair share until the first of the flows ends [us]; none if unknown.
+        reason: Why the time is unknown; empty if it is known.
         onset_ps: When the last group of senders began [ps]; none without one.
-        flows: Queue pairs that send from then on.
-        fair_share_bps: The least fair share of one of them [bit/s]; none where it is not known.
+        flows: Queue pairs that send after the onset.
+        fair_share_bps: Smallest fair share of these queue pairs [bit/s]; none if unknown.
         interval_ps: Longest time between two samples from the onset to the end [ps]; none without samples.
     """
 
@@ -65,7 +65,7 @@ class _Flow:
         job: Its job.
         ends: Sending and receiving host.
         end_ps: When the last of its data was acknowledged; none if it never was.
-        links: What its data passes.
+        links: Links on the path of its data.
     """
 
     job: str
@@ -82,8 +82,8 @@ def convergence(
     Args:
         run_spec: The RunSpec.
         summary: The backend's RunSummary.
-        tables: The record; `chunks`, `paths` and `links` are read if there is an onset and rates are there.
-        samples: What its series tell.
+        tables: The record; `chunks`, `paths` and `links` are read only with an onset and sampled rates.
+        samples: Facts from its series.
     """
     starts = {job["name"]: job["start_ps"] for job in run_spec["jobs"]}
     onset_ps = max(starts.values(), default=0)
@@ -108,13 +108,13 @@ def convergence(
 
 
 def _ends(summary: Mapping[str, Any]) -> dict[str, int]:
-    """Return when each job ended, the run for one that did not [ps]."""
+    """Return the end of each job, or of the run for a job that did not end [ps]."""
     run_end_ps = summary["end_ps"]
     return {job["name"]: run_end_ps if job["end_ps"] is None else job["end_ps"] for job in summary["jobs"]}
 
 
 def _hindrance(run_spec: Mapping[str, Any], samples: SampleFacts) -> str:
-    """Say what keeps flows and their fair shares from being known; empty if nothing does."""
+    """Return why flows or their fair shares are unknown; empty if they are known."""
     if not samples.rates:
         return "no rates were sampled: nothing sets them, or `observe` leaves them out"
     if observed_chunks(run_spec) != ALL:
@@ -146,7 +146,7 @@ def _flows(tables: Tables, active: Collection[str]) -> dict[int, _Flow]:
 
 
 def _lay(flows: Mapping[int, _Flow], tables: Tables) -> tuple[dict[Link, int], str]:
-    """Give flows the links that they pass; return the rate of each link, and why that is not known."""
+    """Set the links of each flow; return the rate of each link, and why paths are unknown, empty if known."""
     capacities: dict[Link, int] = {}
     peers: dict[Link, str] = {}
     of_host: dict[str, tuple[Link, Link]] = {}
@@ -181,7 +181,7 @@ def fair_shares(flows: Mapping[int, Collection[Link]], capacities: Mapping[Link,
     """Return the max-min fair rate of each flow [bit/s], by filling links one after the other.
 
     Args:
-        flows: The links that each flow passes, at least one.
+        flows: The links on the path of each flow, at least one.
         capacities: The rate of each link [bit/s].
     """
     left = {link: float(capacities[link]) for links in flows.values() for link in links}
@@ -208,7 +208,7 @@ def _settled(
     rates: Mapping[int, Sequence[tuple[int, int]]],
     run_end_ps: int,
 ) -> Convergence:
-    """Return when the rates of all flows have come to their fair shares."""
+    """Return the convergence with the time at which the rates of all flows reached their fair shares."""
     sampled = [qp for qp in flows if qp in rates]
     if len(sampled) < len(flows):
         reason = f"rates of {len(sampled)} of {len(flows)} queue pairs were sampled (`observe.series_qps`)"
@@ -253,7 +253,7 @@ def _last_off_ps(samples: Sequence[tuple[int, int]], share_bps: float, onset_ps:
 def _last_ratios(
     inside: Mapping[int, Sequence[tuple[int, int]]], shares: Mapping[int, float]
 ) -> tuple[float, float]:
-    """Return the least and the largest ratio of the last mean rate of a flow to its fair share."""
+    """Return the smallest and the largest ratio of the last mean rate of a flow to its fair share."""
     last = {qp: [value for _, value in samples[-AVERAGED:]] for qp, samples in inside.items()}
     ratios = [sum(values) / len(values) / shares[qp] for qp, values in last.items()]
     return min(ratios), max(ratios)

@@ -1,4 +1,4 @@
-"""Deadlocks in a record: the circles of pauses, or of queues without credit, that its events name."""
+"""Deadlocks in a record: cycles of pauses, or of queues without credit, parsed from its events."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from dataclasses import dataclass
 from typing import Any
 
 EVENTS = ("pfc_deadlock", "credit_deadlock")
-"""Kinds of the events; one for each queue of a circle, in the order in which they wait for each other."""
+"""Kinds of the events: one event per queue of a cycle, in the order in which queues wait for each other."""
 _DETAIL = re.compile(r"port (\d+) at priority (\d) waits for (\S+) with (\d+) bytes")
 
 
 @dataclass(frozen=True)
 class Held:
-    """An egress queue of a circle.
+    """An egress queue of a cycle.
 
     Attributes:
-        switch: Whose queue it is.
+        switch: Switch of the queue.
         port: Its port.
         priority: Its priority.
         waits_for: The switch that pauses it.
-        held_bytes: What it holds.
-        is_of_credits: It is not paused but without credit.
+        held_bytes: Bytes in the queue.
+        is_of_credits: Whether it lacks credit, rather than being paused.
     """
 
     switch: str
@@ -34,11 +34,11 @@ class Held:
 
 
 Circle = tuple[Held, ...]
-"""Queues each of which waits for the switch of the next, the last for that of the first."""
+"""Queues of a cycle: each waits for the switch of the next one, the last for the switch of the first."""
 
 
 def circles(events: Iterable[Mapping[str, Any]]) -> list[Circle]:
-    """Return the circles that a record's events name; none without a deadlock."""
+    """Return the cycles in a record's events; none without a deadlock."""
     found: list[Circle] = []
     path: list[Held] = []
     for event in events:
@@ -54,6 +54,6 @@ def circles(events: Iterable[Mapping[str, Any]]) -> list[Circle]:
 
 
 def circle_text(circle: Circle) -> str:
-    """Name the queues of a circle in their order."""
+    """Return the queues of a cycle as text, in their order."""
     places = [f"{held.switch} port {held.port}" for held in circle]
     return f"priority {circle[0].priority}: {' waits for '.join([*places, places[0]])}"

@@ -1,4 +1,4 @@
-"""Why a job is slow: the likely causes, each with its evidence from the counters."""
+"""Diagnosis of slow jobs: likely causes, each with its evidence from the counters."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fabricbench.analysis.chunk_counts import ALL, observed_chunks
 from fabricbench.analysis.evidence import Case, Record, cases, ideal_job_ps
 
 HEALTHY_PERCENT = 95.0
-"""A complete job with at least this share of its ideal needs no explanation."""
+"""Percentage of its ideal from which a complete job needs no explanation."""
 
 CAUSES: Mapping[str, str] = MappingProxyType(
     {
@@ -47,8 +47,9 @@ CAUSES: Mapping[str, str] = MappingProxyType(
         "not-recorded": "not recorded",
     }
 )
-"""Every cause and its title, what comes first in the chain of events first: the order of findings whose
-effect does not follow from the counters. What was sent again and waited for is told under what led to it."""
+"""Title of every cause, sorted from root cause to symptom. Findings have this order if the counters do not
+give their effect. Retransmissions and waiting times are reported under their cause.
+"""
 
 _SEARCHES: tuple[Callable[[Case], Iterator[Finding]], ...] = (
     pausing.stall,
@@ -74,11 +75,11 @@ _SEARCHES: tuple[Callable[[Case], Iterator[Finding]], ...] = (
 def diagnose(record: Record) -> list[Finding]:
     """Return the likely causes for every job below `HEALTHY_PERCENT` of its ideal, incomplete or stalled.
 
-    Jobs in the order of the spec; of each job the causes with a known effect first, the largest first, then
-    the others in the order of `CAUSES`. Symptoms stand under what led to them, and shares of a job do not
-    overlap. Nothing for a healthy job. An empty list for another one means that no known cause has left
-    evidence. Where the record has no counters of packets, or not every chunk has a row, one finding says
-    that no cause was looked for.
+    Jobs are in the order of the spec. The causes of a job are sorted: first those with a known effect, the
+    largest first, then the others in the order of `CAUSES`. Symptoms are listed under their causes, and
+    percentages of a job do not overlap. A healthy job has no findings; for another job, none means that no
+    known cause has left evidence. Where the record has no counters of packets, or not every chunk has a row,
+    one finding reports that no cause was searched for.
     """
     mode = observed_chunks(record.run_spec)
     if mode != ALL:
@@ -94,7 +95,7 @@ _PACKETS = "causes follow from counters of packets, which a flow model has not; 
 
 
 def _not_recorded(job: str, why: str, **evidence: str) -> Finding:
-    """Say that the record lacks what causes follow from."""
+    """Return a finding that the record lacks the data needed to find causes."""
     return Finding("not-recorded", job, None, f"no cause was looked for: {why}", evidence)
 
 
@@ -126,7 +127,7 @@ def _of_job(case: Case) -> list[Finding]:
 
 
 def _without_fewer(found: list[Finding]) -> list[Finding]:
-    """Leave out collisions at switches that lost uplinks: the others are fuller for that reason."""
+    """Remove collisions at switches that lost uplinks: their other uplinks are fuller for that reason."""
     fewer = {name for each in found if each.cause == "fewer-uplinks" for name in each.evidence["switches"]}
     return [
         each

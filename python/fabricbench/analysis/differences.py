@@ -1,4 +1,4 @@
-"""Which parameters differ between run specs."""
+"""Parameters that differ between run specs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fabricbench.plan.fields.spec_fields import field_text, plan_parts
 
 _MISSING: Any = object()
 ABSENT = "-"
-"""What stands for a field that a run spec does not have, as it has another kind of what it belongs to."""
+"""Text for a field that a run spec does not have because its parent is of another kind."""
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,7 @@ class Difference:
     """A field that is not the same in all run specs.
 
     Attributes:
-        field: Its dotted path, in the words of a plan.
+        field: Its dotted path, with the names of a plan.
         values: Its value in each run spec, with its unit; `ABSENT` where it has none.
     """
 
@@ -43,7 +43,7 @@ def _differences(values: tuple[Any, ...], path: tuple[str, ...]) -> Iterator[Dif
         return
     names = dict.fromkeys(name for each in known for name in each)
     if len({str(each.get("kind")) for each in known}) > 1:
-        # What belongs to one kind says nothing about another one.
+        # Fields of one kind are not comparable with those of another one.
         names = {name: None for name in names if name != "kind" and all(name in each for each in known)}
         yield Difference(dotted(plan_parts(path)), tuple(_kind_text(each, names) for each in known))
     for name in names:
@@ -51,14 +51,14 @@ def _differences(values: tuple[Any, ...], path: tuple[str, ...]) -> Iterator[Dif
 
 
 def _kind_text(value: Mapping[str, Any], common: Mapping[str, None]) -> str:
-    """Write a mapping of some kind with those of its fields that the others do not have."""
+    """Return the kind of a mapping, with the fields that the others do not have."""
     own = {name: each for name, each in value.items() if name not in common and name != "kind"}
     text = ", ".join(f"{dotted(plan_parts([name]))} {field_text(name, each)}" for name, each in own.items())
     return f"{value.get('kind')}: {text}" if text else str(value.get("kind"))
 
 
 def _parts(value: Any) -> Mapping[str, Any] | None:
-    """Return the fields of a mapping, or the items of a list by their names; none of anything else."""
+    """Return the fields of a mapping, or the items of a list by their names; none for any other value."""
     if isinstance(value, Mapping):
         return value
     if (

@@ -10,14 +10,14 @@ if TYPE_CHECKING:
 
 
 def nearest_rank(values: pa.ChunkedArray, shares: Sequence[float]) -> list[int]:
-    """Return percentiles by nearest rank: of n sorted values the one numbered ceil(share * n), from 1.
+    """Return percentiles by nearest rank: of n sorted values, value number ceil(share * n), counted from 1.
 
     Args:
         values: Numbers, at least one, no nulls.
-        shares: Each above 0 and at most 1.
+        shares: Fractions, each above 0 and at most 1.
 
     Returns:
-        One of the values for each share.
+        One of the values for each fraction.
     """
     from fabricbench.analysis import kernels
 
@@ -30,23 +30,23 @@ def nearest_rank(values: pa.ChunkedArray, shares: Sequence[float]) -> list[int]:
 
 
 def weighted_rank(values: pa.Array, weights: pa.Array, shares: Sequence[float]) -> list[int]:
-    """Return percentiles by nearest rank of weighted values: the smallest with that share of the weight.
+    """Return percentiles by nearest rank of weighted values: the smallest value that reaches the fraction.
 
     With equal weights they are those of `nearest_rank`.
 
     Args:
         values: Numbers, at least one, no nulls.
-        weights: As many, each above 0.
-        shares: Each above 0 and at most 1.
+        weights: As many weights, each above 0.
+        shares: Fractions of the total weight, each above 0 and at most 1.
 
     Returns:
-        One of the values for each share.
+        One of the values for each fraction.
     """
     from fabricbench.analysis import kernels
 
     order = kernels.order_of(values)
     values, sums = kernels.take(values, order), kernels.cumulative_sum(kernels.take(weights, order))
-    # A share of a sum of weights is rounded, and may not pass the weight that it equals.
+    # The product is rounded and must not exceed a cumulative weight that it equals.
     limits = [share * sums[-1].as_py() * (1 - 1e-12) for share in shares]
     return [values[total(kernels.less(sums, limit))].as_py() for limit in limits]
 
@@ -54,31 +54,31 @@ def weighted_rank(values: pa.Array, weights: pa.Array, shares: Sequence[float]) 
 def rank_of(share: float, count: int) -> int:
     """Return ceil(share * count), at least 1.
 
-    The share is taken as the decimal that it is written as: 0.95 of 20 values is rank 19, although the
-    floating-point number nearest to 0.95 is a little larger or smaller.
+    The fraction is interpreted as the decimal that it is written as: 0.95 of 20 values is rank 19, although
+    the floating-point number nearest to 0.95 is a little larger or smaller.
     """
     scaled = round(share * 1_000_000)
     return max(1, -(-scaled * count // 1_000_000))
 
 
 def sum_of(known: int | None, more: int | None) -> int | None:
-    """Return the sum of two counts, none as soon as one of them was not measured."""
+    """Return the sum of two counts, none if one of them was not measured."""
     return None if known is None or more is None else known + more
 
 
 def measured_total(column: pa.Array) -> int | None:
-    """Return the exact sum of an integer column, none as soon as a value was not measured."""
+    """Return the exact sum of an integer column, none if a value was not measured."""
     return None if column.null_count else total(column)
 
 
 def total(column: pa.Array) -> int:
-    """Return the exact sum of an integer column; nulls count nothing."""
+    """Return the exact sum of an integer column; nulls count as 0."""
     from fabricbench.analysis import kernels
 
     return int(kernels.total(column).as_py() or 0)
 
 
 def jain(values: Sequence[float]) -> float | None:
-    """Return Jain's fairness index, (sum x)^2 / (n * sum x^2); none of no values or of zeros alone."""
+    """Return Jain's fairness index, (sum x)^2 / (n * sum x^2); none without values or if all are 0."""
     squares = sum(value * value for value in values)
     return sum(values) ** 2 / (len(values) * squares) if squares else None

@@ -1,4 +1,4 @@
-"""The counters of one job of a trial, in the shape in which causes are searched."""
+"""Counters of one job of a trial, as the input of the search for causes."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ _BITS_PER_BYTE = 8
 
 @dataclass(frozen=True)
 class Record:
-    """What is known of a finished trial.
+    """Data of a finished trial.
 
     Attributes:
         run_spec: The RunSpec.
         summary: The backend's RunSummary.
         tables: The record tables.
-        plan: The plan of the trial, for what may be changed in it; none where it is not known.
+        plan: The plan of the trial, for remedies that change it; none if unknown.
     """
 
     run_spec: Mapping[str, Any]
@@ -45,25 +45,25 @@ class Record:
         return LinksOfJobs(self.run_spec, self.tables)
 
     def concerns(self, job: str, name: str) -> bool:
-        """Tell whether a job may have frames on a link or at a node, by its name.
+        """Return whether a job may have frames on a link or at a node, given by name.
 
-        With nothing else on the fabric, whatever happens to it concerns the job.
+        A job without other traffic on the fabric is affected by everything that happens there.
         """
         return is_alone(self.run_spec) or self.links.concerns(job, name)
 
 
 @dataclass(frozen=True)
 class Port:
-    """A row of `ports` with the link that leaves there. Names and units are those of the tables.
+    """A row of `ports` with its outgoing link. Names and units are those of the tables.
 
     Attributes:
         peer_port: Port of the node at the other end.
-        peer_tier: Its tier.
+        peer_tier: Tier of that node.
         rate_bps: Line rate of the link.
         busy_ps: Time for which the link was occupied.
-        dropped_tail: Frames that found the buffer full bound for this port.
-        dropped_headroom: Lossless frames bound for this port beyond the headroom.
-        dropped_wred: Frames bound for this port that WRED dropped.
+        dropped_tail: Frames for this port that were dropped because the buffer was full.
+        dropped_headroom: Lossless frames for this port beyond the headroom.
+        dropped_wred: Frames for this port that WRED dropped.
         dropped_watchdog: Frames that the PFC watchdog dropped.
         lost_link_down: Frames sent on the link while it was down, or that arrived here without a path left.
         fcs_errors: Frames that arrived corrupted.
@@ -96,7 +96,7 @@ class Port:
 
     @property
     def dropped(self) -> int:
-        """Frames that were lost bound for this port."""
+        """Frames for this port that were dropped."""
         return self.dropped_tail + self.dropped_headroom + self.dropped_wred + self.dropped_watchdog
 
     @property
@@ -111,7 +111,7 @@ class Port:
 
     @property
     def name(self) -> str:
-        """Where it is, in words."""
+        """Node, port and peer as text."""
         return f"{self.node} port {self.port} to {self.peer}"
 
 
@@ -160,7 +160,7 @@ def _port(
     same = ("node", "tier", "port", "peer", "tx_frames", "tx_bytes", "rx_bytes", "queue_max_bytes")
     counters = ("pfc_tx", "pfc_rx", "pfc_storms", "paused_ps", "ecn_marked", "egress_qps")
     values: dict[str, Any] = {name: row[name] for name in same}
-    # What a link does not have, such as PFC on InfiniBand, was not counted.
+    # Counters that a link does not have, such as PFC on InfiniBand, are null.
     values |= {name: row[name] or 0 for name in counters}
     return Port(
         **values,
@@ -179,7 +179,7 @@ def _port(
 
 @dataclass(frozen=True)
 class Case:
-    """One job whose result is to be explained.
+    """A job to be diagnosed.
 
     Attributes:
         record: The trial.
@@ -197,30 +197,30 @@ class Case:
 
     @cached_property
     def is_alone(self) -> bool:
-        """Whether nothing else used the fabric, so that all its counters are of this job."""
+        """Whether no other traffic used the fabric, so that all its counters are of this job."""
         return is_alone(self.record.run_spec)
 
     def sends_by(self, *ends: EgressPort) -> bool:
-        """Whether data of the job leave, or may leave, by one of some ports."""
+        """Return whether data of the job leave, or may leave, by one of some ports."""
         return self.is_alone or not self._own.data.isdisjoint(ends)
 
     def is_sent_by(self, port: Port) -> bool:
-        """Whether data of the job leave, or may leave, by a port."""
+        """Return whether data of the job leave, or may leave, by a port."""
         return self.sends_by(port.ends[0])
 
     def has_frames_on(self, *ends: EgressPort) -> bool:
-        """Whether data of the job, or answers to them, leave or may leave by one of some ports."""
+        """Return whether data of the job or their responses leave, or may leave, by one of some ports."""
         return self.sends_by(*ends) or not self._own.answers.isdisjoint(ends)
 
     def goes_up_from(self, switch: str) -> bool:
-        """Tell whether data of the job leave a switch for a higher tier, or come down to it."""
+        """Return whether data of the job leave a switch for a higher tier, or arrive from one."""
         between = [port for port in self.fabric.of(switch) if port.is_uplink]
         between += [port for port in self.fabric.towards(switch) if port.tier > port.peer_tier]
         return not self._own.data.isdisjoint(port.ends[0] for port in between)
 
     @cached_property
     def crossing(self) -> Crossing | None:
-        """How the job crosses rails although it could run on each by itself; none where it does not."""
+        """How the job crosses rails although each rail could run it separately; none where it does not."""
         from fabricbench.plan.rails import KINDS, crossing_of
 
         if self.record.run_spec["fabric"]["topology"]["kind"] not in KINDS:
@@ -229,7 +229,7 @@ class Case:
         return crossing_of(self.record.run_spec, self.job, _transfers(self.record.tables, name))
 
     def is_only_user(self, port: Port) -> bool:
-        """Whether no other job, and no TCP traffic, has frames on the cable of a port."""
+        """Return whether no other job, and no TCP traffic, has frames on the cable of a port."""
         if self.record.run_spec.get("tcp"):
             return False
         others = (links for name, links in self.record.links.by_job.items() if name != self.job["name"])
@@ -246,7 +246,7 @@ class Case:
 
     @cached_property
     def lost_frames(self) -> int:
-        """Data frames of the job that never arrived; without other traffic all frames that were lost."""
+        """Data frames of the job that never arrived; without other traffic, all lost frames."""
         if self.is_alone:
             return sum(self.record.summary["frames_lost"].values())
         late = int(self.outcome.get("late", {}).get("frames", 0))
@@ -254,7 +254,7 @@ class Case:
 
     @cached_property
     def is_hit(self) -> bool:
-        """Whether the job noticed a loss: it sent again, waited for a timeout, or never completed."""
+        """Whether a loss affected the job: it retransmitted, had a timeout, or never completed."""
         noticed = self.chunks.total("retransmits") + self.chunks.total("timeouts")
         return bool(noticed) or not self.is_complete
 
@@ -265,19 +265,19 @@ class Case:
 
     @property
     def duration_ps(self) -> int:
-        """From the start of the job to its end; to the end of the run if it never completed."""
+        """Time from the start of the job to its end, or to the end of the run if it never completed."""
         end_ps = self.outcome["end_ps"] if self.is_complete else self.record.summary["end_ps"]
         return max(1, int(end_ps) - int(self.outcome["start_ps"]))
 
     @cached_property
     def ideal_ps(self) -> float:
-        """How long the job takes if its busiest port never idles: see `ideal_job_ps`."""
+        """Time of the job if its busiest port never idles: see `ideal_job_ps`."""
         return ideal_job_ps(self.record.run_spec, self.job, self.outcome)
 
     def window_ps(self, ports: Iterable[Port]) -> float:
         """Return the time from the first start to the last end of the jobs at some ports if each were ideal.
 
-        The job itself counts in any case.
+        The job itself is always included.
         """
         ends = [port.ends[0] for port in ports]
         spec, outcomes = self.record.run_spec, self.record.summary["jobs"]
@@ -291,20 +291,20 @@ class Case:
 
     @property
     def lost_ps(self) -> float:
-        """What the job took longer than ideal."""
+        """Time that the job took beyond its ideal."""
         return self.duration_ps - self.ideal_ps
 
     def explained(self, cost_ps: float) -> float | None:
-        """Return the share of the lost time that a cost explains, at most 1; none if it never completed."""
+        """Return the fraction of the lost time that a cost explains, at most 1; none if incomplete."""
         if not self.is_complete or self.lost_ps <= 0:
             return None
         return min(1.0, max(0.0, cost_ps / self.lost_ps))
 
     def needed_ps(self, port: Port) -> float:
-        """Return how long a port takes at line rate for what it was asked to carry, each frame once.
+        """Return the line time of the traffic offered to a port, without retransmissions.
 
-        Frames that were lost on their way to it count. The share of frames sent again is taken off: that of
-        the hosts below, for an uplink of a leaf, and that of the job elsewhere.
+        Frames that were lost before it are included. The fraction of retransmissions is subtracted: for an
+        uplink of a leaf that of the hosts below it, elsewhere that of the job.
         """
         if not port.rate_bps:
             return 0.0
@@ -316,7 +316,7 @@ class Case:
 
     @cached_property
     def _first_sent_below(self) -> dict[str, float]:
-        """Share of the data frames sent by the hosts at each switch that were not sent again."""
+        """Fraction of the data frames sent by the hosts at each switch that are not retransmissions."""
         hosts: dict[str, list[int]] = {}
         for port in self.fabric.ports:
             if not port.peer_tier and port.peer.startswith("host"):
@@ -329,12 +329,12 @@ class Case:
         return _host_rate_bps(self.record)
 
     def resend_ps(self) -> float:
-        """Return the line time of the frames sent again by the host that lost most by it."""
+        """Return the line time of the retransmissions of the host with the most of them."""
         return wire_ps(self.chunks.most_resent_bytes, self.host_rate_bps)
 
 
 def _transfers(tables: Tables, job: str) -> list[tuple[int, int, float]]:
-    """Return the payload of a job from host to host."""
+    """Return the payload of a job by source and destination host."""
     import polars as pl
 
     names, columns = ["src_host", "dst_host"], ["job", "src_host", "dst_host", "payload_bytes"]
@@ -350,22 +350,21 @@ def _host_rate_bps(record: Record) -> int:
 
 
 def rounds_of(outcome: Mapping[str, Any]) -> int:
-    """Return the complete rounds of a job, those to warm up included, at least the one that began."""
+    """Return the complete rounds of a job, warm-up rounds included, at least 1."""
     return max(1, int(outcome["rounds"]) + warm_up_rounds_of(outcome))
 
 
 def warm_up_rounds_of(outcome: Mapping[str, Any]) -> int:
-    """Return the complete rounds to warm up."""
+    """Return the complete warm-up rounds."""
     return int(outcome.get("warm_up_rounds", 0))
 
 
 def ideal_job_ps(run_spec: Mapping[str, Any], job: Mapping[str, Any], outcome: Mapping[str, Any]) -> float:
     """Return the time in which a job would finish its rounds at 100 % of the ideal [ps].
 
-    Formula: data size of all rounds * bus factor / ideal goodput, times the ranks of a host, which share its
-    port; and rounds * the time that ranks compute in each.
-    Of a storage job: its completed operations, over the ports of its clients or its targets, whichever are
-    fewer.
+    Formula: data size of all rounds * bus factor / ideal goodput, times the ranks per host, as they use one
+    port; plus rounds * compute time of each. For a storage job: its completed operations, over the ports of
+    its clients or its targets, whichever are fewer.
     """
     goodput = ideal_goodput_gb_per_s(run_spec) * _BYTES_PER_GB
     if job.get("storage"):
@@ -379,7 +378,7 @@ def ideal_job_ps(run_spec: Mapping[str, Any], job: Mapping[str, Any], outcome: M
 
 
 def wire_ps(wire_bytes: float, rate_bps: float) -> float:
-    """Return the line time of some bytes, preamble and gap included in them [ps]."""
+    """Return the line time of a number of bytes that includes preamble and gap [ps]."""
     return wire_bytes * _BITS_PER_BYTE * _PS_PER_S / rate_bps
 
 

@@ -1,4 +1,4 @@
-"""What the ports and links of the fabric tell about a run."""
+"""Facts about a run from the ports and links of its fabric."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ _HOST_TIER = 0
 
 
 class FabricFacts:
-    """Facts of a run that the tables `ports` and `links` hold.
+    """Facts of a run from the tables `ports` and `links`.
 
     Attributes:
-        queue_max_bytes: Deepest egress queue of a switch; none without switches, or where nobody looked.
+        queue_max_bytes: Deepest egress queue of a switch; none without switches, or if not measured.
         switch_ports: Ports of switches.
         pauses: Pause frames that switches sent; none without PFC, switches or a count.
         paused_ps: Time for which ports of switches and NICs were paused, summed over ports and priorities;
             none likewise.
-        distributions: How each switch with several uplinks spread queue pairs and bytes over them.
+        distributions: Distribution of queue pairs and bytes over the uplinks of each switch with several.
         link_load_max_to_mean: Imbalance of the links between switches; none without traffic on such links.
     """
 
@@ -65,7 +65,7 @@ class FabricFacts:
     def _add_ports(self, batch: pa.RecordBatch) -> None:
         columns = (batch.column(name).to_pylist() for name in _OF_EACH_PORT)
         for node, tier, pfc_rx, queue_bytes in zip(*columns, strict=True):
-            # Nothing is counted where there is no PFC: on InfiniBand.
+            # Without PFC, such as on InfiniBand, the counters are null.
             self._has_pfc = pfc_rx is not None and self._has_pfc is not False
             if tier == _HOST_TIER:
                 self._pfc_rx_of_host[node] = self._pfc_rx_of_host.get(node, 0) + (pfc_rx or 0)

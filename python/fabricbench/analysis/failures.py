@@ -1,8 +1,9 @@
-"""How jobs went through failures and repairs: the dip of their rate, what was lost, the recovery.
+"""Effect of failures and repairs on jobs: dip of the rate, frames lost, time to recover.
 
-The rate of a job is what its hosts were delivered between samples of the series `delivered_bytes`. It is
-compared with its mean before the first failure, and averaged over as many intervals as it takes to stay
-above `THRESHOLD` of that mean until then: collectives pause between steps and rounds.
+The rate of a job is computed from the bytes delivered to its hosts between samples of the series
+`delivered_bytes`. It is compared with its mean before the first failure. As collectives pause between steps
+and rounds, it is averaged over the smallest number of intervals with which it stays above `THRESHOLD` of that
+mean before the failure.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from fabricbench.analysis.summary import Tables
 
 THRESHOLD = 0.9
-"""A rate below this share of the one before the failure is a dip."""
+"""Fraction of the rate before the failure below which a rate is a dip."""
 CONVERGED = "routes_converged"
 FAILURE_KINDS: Mapping[str, str] = {
     "link_down": "link down",
@@ -33,7 +34,7 @@ FAILURE_KINDS: Mapping[str, str] = {
     "switch_up": "switch up",
     "nic_throughput": "NIC throughput",
 }
-"""Events that are failures or repairs, in words."""
+"""Title of each event that is a failure or a repair."""
 _LEAST_INTERVALS = 4
 _PS_PER_MS = 1e9
 _PS_PER_S = 1e12
@@ -42,16 +43,16 @@ _BYTES_PER_GB = 1e9
 
 @dataclass(frozen=True)
 class Step:
-    """What fails or is repaired at one time.
+    """Failures and repairs that happen at one time.
 
     Attributes:
         at_ps: When [ps].
-        what: Each thing in words, such as `link down: leaf0-spine1, 1 link`.
-        converged_ps: When every switch had taken on the routes that follow; none if routes stay as they are
-            or the run ended before.
-        since_ps: The step before, or 0 [ps].
-        until_ps: The next step, or the end of the run [ps].
-        uplinks: Switches with fewer or slower uplinks from then on.
+        what: A description of each, such as `link down: leaf0-spine1, 1 link`.
+        converged_ps: When every switch used the resulting routes; none if routes do not change or the run
+            ended before.
+        since_ps: Time of the previous step, or 0 [ps].
+        until_ps: Time of the next step, or the end of the run [ps].
+        uplinks: Switches with fewer or slower uplinks after the step.
     """
 
     at_ps: int
@@ -64,27 +65,28 @@ class Step:
 
 @dataclass(frozen=True)
 class Recovery:
-    """How a job went through one step.
+    """Effect of one step on a job.
 
     Attributes:
         job: Its name.
-        step: What happened.
+        step: The failures and repairs.
         rate_before_gb_per_s: Mean rate before the first failure of the run.
-        rate_low_gb_per_s: Lowest rate from the step until it settled.
-        rate_after_gb_per_s: Mean rate from when it settled to the next step or the end of the job; none if
-            nothing is left of that time.
-        fell_ps: When the rate fell below `THRESHOLD` of that; none if it did not until the next step.
-        recovered_ps: When it was back there, for one averaging time and in the mean until the next step or
-            the end of the job; none if it was not.
-        settled_ps: The recovery; without it, when the rate came back to `THRESHOLD` of its mean from
-            the convergence to the next step or the end: the job goes on, more slowly than before. Where it
-            did not come back there before the next step, that step; of a job that stopped, the end.
-        stopped_ps: From when on nothing more was delivered of a job that never completed; none of any other.
-        window_ps: The averaging time: no time here is more exact.
+        rate_low_gb_per_s: Lowest rate from the step to `settled_ps`.
+        rate_after_gb_per_s: Mean rate from `settled_ps` to the next step or the end of the job; none if that
+            time is empty.
+        fell_ps: When the rate fell below `THRESHOLD` of the rate before; none if it did not before the next
+            step.
+        recovered_ps: When it was above that threshold again, for one averaging time and in the mean until the
+            next step or the end of the job; none if it was not.
+        settled_ps: Time of the recovery. Without one: when the rate reached `THRESHOLD` of its mean from the
+            convergence to the next step or the end, as the job continues more slowly than before; the next
+            step if it did not reach that before; the end for a job that stopped.
+        stopped_ps: Time of the last delivery of a job that never completed; none for any other job.
+        window_ps: The averaging time, which limits the accuracy of all times here.
         lost_frames: Frames lost in the whole fabric from the step to the next one or the end of the run.
-        rounds_before_ms: Mean time of the rounds from the step before, if there is one, to this one.
-        rounds_during_ms: Of those under way from the step until the rate settled.
-        rounds_after_ms: Of those that began later and ended before the next step.
+        rounds_before_ms: Mean time of the rounds from the previous step, if there is one, to this one.
+        rounds_during_ms: Mean time of the rounds in progress between the step and `settled_ps`.
+        rounds_after_ms: Mean time of the rounds that began later and ended before the next step.
     """
 
     job: str
@@ -111,21 +113,21 @@ class Recovery:
 
     @property
     def after_percent(self) -> float | None:
-        """The rate after the step over the one before any failure [%]."""
+        """Rate after the step, relative to the rate before any failure [%]."""
         after = self.rate_after_gb_per_s
         return None if after is None else 100 * after / self.rate_before_gb_per_s
 
 
 class Curve:
-    """A number that only grows, sampled."""
+    """A sampled number that never decreases."""
 
     def __init__(self, samples: Sequence[tuple[int, int]]) -> None:
-        """Take the samples: time [ps] and value, in order of time."""
+        """Create the curve from samples of time [ps] and value, in order of time."""
         self.times = [time_ps for time_ps, _ in samples]
         self._values = [value for _, value in samples]
 
     def at(self, time_ps: int) -> float:
-        """Return the value at a time, on a straight line between samples."""
+        """Return the value at a time, interpolated linearly between samples."""
         index = bisect_left(self.times, time_ps)
         if index == 0:
             return float(self._values[0])
@@ -168,10 +170,10 @@ def steps(record: Record) -> list[Step]:
 
 
 def recoveries(record: Record, only: str | None = None) -> list[Recovery]:
-    """Return how each job, or `only` one, went through each step, job by job in the order of the spec.
+    """Return the effect of each step on each job, or on `only` one, by job in the order of the spec.
 
-    A job that was not under way well before the first step, or whose rate was not sampled, is left out, and
-    so are steps that change nothing that the job uses.
+    Jobs that had not run long before the first step, or whose rate was not sampled, are left out, as are
+    steps that change nothing a job uses.
     """
     happened = steps(record)
     if not happened:
@@ -194,13 +196,13 @@ def recoveries(record: Record, only: str | None = None) -> list[Recovery]:
 
 
 def _concerns(record: Record, job: str, step: Step) -> bool:
-    """Tell whether something that fails or is repaired in a step is used by a job."""
+    """Return whether a job uses something that fails or is repaired in a step."""
     names = (what.partition(": ")[2].split(",")[0] for what in step.what)
     return any(record.concerns(job, name) for name in names)
 
 
 def _curves(record: Record) -> tuple[dict[str, Curve], Curve | None]:
-    """Return what each job was delivered and what the fabric lost."""
+    """Return the bytes delivered to each job, and the frames lost in the fabric."""
     delivered: dict[str, list[tuple[int, int]]] = {}
     lost: list[tuple[int, int]] = []
     for batch in record.tables.batches("series", ["metric", "job", "time_ps", "value"]):
@@ -229,8 +231,8 @@ class _Course:
 
     @classmethod
     def of(cls, curve: Curve, start_ps: int, first_ps: int, end_ps: int) -> _Course | None:
-        """Look at the time before the first failure; none if there are too few samples of it."""
-        # The first interval is left out: nothing has arrived yet at its beginning.
+        """Return the course with its rate before the first failure; none if there are too few samples."""
+        # The first interval is left out, as nothing has arrived at its beginning.
         times = [time for time in curve.times if start_ps < time <= first_ps][1:]
         if len(times) <= _LEAST_INTERVALS:
             return None
@@ -256,7 +258,7 @@ class _Course:
         rounds: Sequence[tuple[int, int]],
         last_ps: int | None,
     ) -> Recovery:
-        """Follow the job from a step on; `last_ps` is the last delivery of one that never completed."""
+        """Return the effect of a step; `last_ps` is the last delivery of a job that never completed."""
         windows = self._windows(step.at_ps)
         limit = THRESHOLD * self.before
         fell = next((begin for begin, _, rate in windows if rate < limit and begin < step.until_ps), None)
@@ -292,23 +294,23 @@ class _Course:
         )
 
     def _back(self, windows: _Windows, fell_ps: int, until_ps: int, limit: float) -> int | None:
-        """Return from when on the rate is back, for an averaging time and in the mean of all that is left."""
+        """Return the time from which the rate is back, for an averaging time and in the mean of the rest."""
         for begin, _, rate in windows:
             if fell_ps < begin < until_ps and rate >= limit and self.curve.rate(begin, until_ps) >= limit:
                 return begin
         return None
 
     def _stopped(self, step: Step, until_ps: int, last_ps: int | None) -> int | None:
-        """Return from when on nothing more is delivered of a job that never completes; none if it goes on."""
+        """Return the last delivery of a job that never completes; none if it still delivers."""
         if last_ps is None or until_ps < self.end_ps:
             return None
         stopped = max(step.at_ps, last_ps)
         return stopped if until_ps - stopped > self._window_ps() else None
 
     def _settled(self, windows: _Windows, fell_ps: int | None, step: Step, until_ps: int) -> int:
-        """Return from when on the job goes on at the rate that it keeps, lower than before.
+        """Return the time from which the job continues at a constant rate, lower than before.
 
-        That is the next step where the rate is still low then.
+        That is the next step if the rate is still low then.
         """
         converged = max(step.at_ps, step.converged_ps or 0)
         if fell_ps is None or converged >= until_ps:
@@ -318,7 +320,7 @@ class _Course:
         lowest = next((begin for begin, rate in later if rate < level), None)
         if lowest is None:
             return max(fell_ps, converged)
-        # A job that ends has a low rate at last whatever happened.
+        # At the end of a job its rate is low in any case.
         never = converged if until_ps == self.end_ps else until_ps
         return next((begin for begin, rate in later if begin > lowest and rate >= level), never)
 
@@ -335,7 +337,7 @@ class _Course:
 
 
 def _rounds(record: Record, job: str, start_ps: int) -> list[tuple[int, int]]:
-    """Return begin and end of each complete round of a job with several [ps]."""
+    """Return begin and end of each complete round [ps]; empty for a job with one round."""
     from fabricbench.analysis.chunk_counts import gather_facts
     from fabricbench.analysis.chunks import ChunkFacts
 
@@ -362,7 +364,7 @@ def _last_delivery(record: Record, job: str) -> int | None:
 
 
 def links_down(tables: Tables) -> dict[str, int]:
-    """Return each link that was down when the run ended, by its two nodes, with when it went down [ps]."""
+    """Return each link that was down when the run ended, by its two nodes, and since when [ps]."""
     down: dict[str, int] = {}
     events = [row for batch in tables.batches("events") for row in batch.to_pylist()]
     for event in events:
@@ -380,7 +382,7 @@ def _mean_ms(times_ps: Any) -> float | None:
 
 
 def recovery_object(recovery: Recovery) -> dict[str, Any]:
-    """Return how a job went through a step as its JSON object."""
+    """Return the effect of a step on a job as its JSON object."""
     import dataclasses
 
     content = {name: value for name, value in dataclasses.asdict(recovery).items() if name != "job"}

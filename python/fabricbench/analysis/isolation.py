@@ -1,4 +1,4 @@
-"""Jobs beside others and alone: which trial belongs beside which, what a job keeps, how that spreads."""
+"""Jobs next to others, compared with the same jobs alone: pairs of trials, ratios, quartiles."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _ALONE = {"repeat"}
 
 
 def is_solo(variant: str) -> bool:
-    """Tell whether a variant's trials run one job of several alone."""
+    """Return whether the trials of a variant run one of several jobs alone."""
     return solo_job(variant) is not None
 
 
 def solo_key(iteration: int, run_spec: Mapping[str, Any]) -> str:
-    """Return what identifies the trial of a job alone: iteration, seed and the job itself."""
+    """Return the key of the trial of a job alone: iteration, seed and the job itself."""
     return _key(iteration, run_spec, run_spec["jobs"][0])
 
 
@@ -32,20 +32,20 @@ def solo_keys(iteration: int, run_spec: Mapping[str, Any]) -> dict[str, str]:
 
 
 def is_solo_of(solo: str, variant: str) -> bool:
-    """Tell whether the trials of a job alone are of a variant, by their labels."""
+    """Return whether a variant, by its label, runs one job of another variant alone."""
     return is_solo(solo) and shared_variant(solo) == variant
 
 
 def surroundings(run_spec: Mapping[str, Any], qps: Collection[int]) -> dict[str, Any]:
-    """Return what a job has around it but company, the same where it runs alone and beside others.
+    """Return the environment of a job except for other traffic: equal when it runs alone and next to others.
 
     Args:
         run_spec: The RunSpec of either trial.
         qps: The job's queue pairs there.
 
     Returns:
-        Fabric, transport and what is observed; of pins only the job's, counted from its first queue pair,
-        and without marks of priorities that TCP alone uses.
+        Fabric, transport and observation settings, with only the job's pins, numbered from its first queue
+        pair, and without ECN for priorities that only TCP uses.
     """
     fabric: Mapping[str, Any] = run_spec["fabric"]
     of_rdma = set(run_spec["transport"].get("priorities", {}).values())
@@ -71,21 +71,21 @@ def _without_marks(switch: Mapping[str, Any], priorities: Collection[int]) -> di
 
 def _key(iteration: int, run_spec: Mapping[str, Any], job: Mapping[str, Any]) -> str:
     same = {name: value for name, value in job.items() if name not in _ALONE}
-    if "round_bytes" in same:  # alone each size once, beside others as often as they last
+    if "round_bytes" in same:  # alone, each size runs once; next to others, as often as they last
         same["round_bytes"] = sorted(set(same["round_bytes"]))
     return json.dumps([iteration, run_spec["seed"], same], sort_keys=True)
 
 
 def kept_percent(beside: Summary, alone: Summary) -> float | None:
-    """Return what a job keeps of its bus bandwidth beside others [%]; none unless both completed."""
+    """Return the bus bandwidth of a job next to others, relative to alone [%]; none unless both completed."""
     kept, whole = beside.value(BUS_BANDWIDTH.name), alone.value(BUS_BANDWIDTH.name)
     return 100 * kept / whole if kept and whole else None
 
 
 def alone_ratios(beside: Summary, alone: Summary) -> dict[str, float | None]:
-    """Return each ratio of `fabricbench.metrics.ALONE_RATIOS`: a metric beside others over the same alone.
+    """Return each ratio of `fabricbench.metrics.ALONE_RATIOS`: a metric next to others over the same alone.
 
-    None where one of the two did not complete or has no such metric.
+    None where one of the two did not complete or does not have the metric.
     """
     both = beside.status == alone.status == COMPLETE
     return {
@@ -100,7 +100,7 @@ def _ratio(beside: float | None, alone: float | None) -> float | None:
 
 @dataclass(frozen=True)
 class Spread:
-    """How a value spreads over trials: P25 and P75 by nearest rank, and the median."""
+    """Distribution of a value over trials: P25 and P75 by nearest rank, and the median."""
 
     count: int
     least: float
@@ -111,12 +111,12 @@ class Spread:
 
     @property
     def quartiles(self) -> tuple[float, float, float, float, float]:
-        """Least, P25, median, P75 and largest."""
+        """Smallest value, P25, median, P75 and largest value."""
         return self.least, self.p25, self.median, self.p75, self.largest
 
 
 def spread(values: Sequence[float]) -> Spread | None:
-    """Return how some values spread; none of no values."""
+    """Return the distribution of some values; none without values."""
     if not values:
         return None
     ranked = sorted(values)

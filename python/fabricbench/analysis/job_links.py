@@ -1,9 +1,9 @@
-"""Links of each job of a trial: egress ports that its data, or the answers to it, use or may use.
+"""Links of each job of a trial: egress ports that its data, or the responses to it, use or may use.
 
-A queue pair whose path is in table `paths` uses that path. Any other one, such as one whose packets are
-sprayed, may use every shortest path between its hosts, as does one that may have been rerouted: `paths` has
-the paths before any failure. Answers (ACK, NAK, CNP) have a hash of their own and may use every shortest path
-back.
+A queue pair whose path is in table `paths` uses that path. Any other queue pair, such as one whose packets
+are sprayed, may use every shortest path between its hosts. So may one that is possibly rerouted, as `paths`
+has the paths before any failure. Responses (ACK, NAK, CNP) have a hash of their own and may use every
+shortest path back.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 EgressPort = tuple[str, int]
 """A node and the number of its port."""
 _CUTS = ("link-down", "link-rate", "switch-down")
-"""Failures after which data may take other paths."""
+"""Kinds of failures after which data may use other paths."""
 
 
 @dataclass(frozen=True)
@@ -28,23 +28,23 @@ class JobLinks:
     """Egress ports that one job uses or may use.
 
     Attributes:
-        data: Ports that its data frames leave by, those of hosts included.
-        answers: Ports that answers to them leave by.
+        data: Ports by which its data frames leave, those of hosts included.
+        answers: Ports by which responses to them leave.
     """
 
     data: frozenset[EgressPort]
     answers: frozenset[EgressPort]
 
     def are_apart_from(self, ends: Iterable[EgressPort]) -> bool:
-        """Whether neither data nor answers leave by any of some ports."""
+        """Return whether neither data nor responses leave by any of some ports."""
         return all(end not in self.data and end not in self.answers for end in ends)
 
 
 class Wiring:
-    """Every link of the fabric, as the table `links` has them, for shortest paths."""
+    """Links of the fabric from table `links`, as a graph for shortest paths."""
 
     def __init__(self, links: Iterable[Mapping[str, Any]]) -> None:
-        """Take the rows of `links` with at least `from`, `from_port` and `to`."""
+        """Create the graph from rows of `links` with at least `from`, `from_port` and `to`."""
         self._ports: dict[str, list[tuple[int, str]]] = defaultdict(list)
         self._back: dict[str, set[str]] = defaultdict(set)
         self._hops_to: dict[frozenset[str], dict[str, int]] = {}
@@ -65,7 +65,7 @@ class Wiring:
     def named(self, names: Collection[str]) -> set[EgressPort]:
         """Return the egress ports of both directions of links, or of all links of nodes, by their names.
 
-        A link is called by both nodes, `leaf0-spine1`, one of several parallel ones `leaf0-spine1:0`.
+        A link is named after both nodes, `leaf0-spine1`; one of several parallel links is `leaf0-spine1:0`.
         """
         pairs = {name.partition(":")[0] for name in names}
         return {
@@ -80,7 +80,7 @@ class Wiring:
         return [(node, port) for port, other in self._ports[node] if other == peer]
 
     def grouped(self, pairs: Iterable[tuple[str, str]]) -> Iterable[Sequence[tuple[str, str]]]:
-        """Group pairs of hosts by the switches at both ends: those of a group have the same paths between."""
+        """Group pairs of hosts by the switches at both ends, as these have equal paths between switches."""
         groups: dict[tuple[frozenset[str], frozenset[str]], list[tuple[str, str]]] = defaultdict(list)
         for source, target in pairs:
             groups[frozenset(self._back[source]), frozenset(self._back[target])].append((source, target))
@@ -102,7 +102,7 @@ class Wiring:
         return found
 
     def _to(self, last: frozenset[str], sources: set[str], targets: set[str]) -> set[EgressPort]:
-        """Return the ports on the way from some hosts to targets that are all at the switches `last`."""
+        """Return the ports on the shortest paths from some hosts to targets at the switches `last`."""
         if last not in self._hops_to:
             self._hops_to[last] = self._hops(last)
         hops = self._hops_to[last]
@@ -124,7 +124,7 @@ class Wiring:
         return found
 
     def _hops(self, last: Iterable[str]) -> dict[str, int]:
-        """Return how many links each switch is away from the nearest of some; hosts pass nothing on."""
+        """Return the distance of each switch from the nearest of `last` [links]; hosts do not forward."""
         hops = dict.fromkeys(last, 0)
         open_nodes = deque(hops)
         while open_nodes:
@@ -138,7 +138,7 @@ class Wiring:
 
 @dataclass(frozen=True)
 class _QueuePair:
-    """A queue pair of a job, by its number, and its hosts; no number where only the hosts are known."""
+    """A queue pair of a job and its hosts; its number is none if only the hosts are known."""
 
     number: int | None
     source: str
@@ -146,10 +146,10 @@ class _QueuePair:
 
 
 class LinksOfJobs:
-    """The links of each job of a trial, computed when they are first needed."""
+    """The links of each job of a trial, computed on first use."""
 
     def __init__(self, run_spec: Mapping[str, Any], tables: Tables) -> None:
-        """Take a trial; nothing is read yet."""
+        """Store the trial; nothing is read yet."""
         self._spec, self._tables = run_spec, tables
 
     @cached_property
@@ -162,7 +162,7 @@ class LinksOfJobs:
         }
 
     def concerns(self, job: str, name: str) -> bool:
-        """Tell whether a job may have frames on a link or at a node, by its name; of an unknown one, too."""
+        """Return whether a job may have frames on a link or at a node, by name; true for an unknown name."""
         ends = self._wiring.named({name})
         return not ends or not self.by_job[job].are_apart_from(ends)
 
@@ -186,7 +186,7 @@ class LinksOfJobs:
         return JobLinks(frozenset(data | answers if job.get("storage") else data), frozenset(answers))
 
     def _rerouted(self, pairs: Collection[tuple[str, str]]) -> set[EgressPort]:
-        """Return the ports that pairs of hosts may use some of whose shortest paths fail."""
+        """Return the ports that pairs of hosts may use if some of their shortest paths fail."""
         found: set[EgressPort] = set()
         if not self._failed:
             return found
@@ -221,7 +221,7 @@ class _Hop:
 
 
 def _recorded_paths(tables: Tables) -> dict[int, list[_Hop]]:
-    """Return the path of each queue pair that table `paths` has, in order."""
+    """Return the path of each queue pair in table `paths`, in order of hops."""
     rows: dict[int, list[tuple[int, _Hop]]] = defaultdict(list)
     for batch in tables.batches("paths", ["qp", "hop", "node", "port", "peer"]):
         for qp, hop, node, port, peer in zip(*(each.to_pylist() for each in batch.columns), strict=True):
@@ -243,7 +243,7 @@ def _queue_pairs(tables: Tables) -> dict[str, set[_QueuePair]]:
 
 
 def _all_pairs(job: Mapping[str, Any]) -> set[_QueuePair]:
-    """Return every pair of hosts of a job: what is known without rows of its chunks."""
+    """Return every pair of hosts of a job, for use without rows of its chunks."""
     hosts = dict.fromkeys(job["hosts"])
     return {
         _QueuePair(None, f"host{source}", f"host{target}")

@@ -1,7 +1,7 @@
-"""What Arrow computes of columns, by the names of `pyarrow.compute`.
+"""Arrow compute functions, with the names of `pyarrow.compute`, that load fast.
 
-Loading that module makes a Python function of every kernel there is, which takes 40 ms; a small run needs
-a dozen. The kernels are the same.
+Importing `pyarrow.compute` creates a Python function for every kernel, which takes 40 ms; a small run needs a
+dozen. The kernels are the same.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import pyarrow as pa
 
 try:
     from pyarrow._compute import CastOptions, FilterOptions, QuantileOptions, call_function
-except ImportError:  # a pyarrow that has them elsewhere
+except ImportError:  # for versions of pyarrow in which they are elsewhere
     from pyarrow.compute import CastOptions, FilterOptions, QuantileOptions, call_function
 
 Kernel = Callable[..., Any]
@@ -39,7 +39,7 @@ def as_float(values: pa.Array) -> pa.Array:
 
 
 def filtered(rows: Any, mask: pa.Array) -> Any:
-    """Return the rows or values where a mask is true."""
+    """Return the rows or values for which a mask is true."""
     return call_function("filter", [rows, mask], FilterOptions())
 
 

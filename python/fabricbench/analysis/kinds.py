@@ -1,4 +1,4 @@
-"""Which kind of load a job is: some metrics are those of one kind alone."""
+"""Kind of load of a job, as some metrics exist for one kind only."""
 
 from __future__ import annotations
 
@@ -16,5 +16,5 @@ def job_kind(spec: Mapping[str, Any]) -> JobKind:
 
 
 def is_alone(run_spec: Mapping[str, Any]) -> bool:
-    """Tell whether a trial has one job and no TCP traffic, so that counters of the fabric are of that job."""
+    """Return whether a trial has one job and no TCP traffic, so that all counters are of that job."""
     return len(run_spec.get("jobs", ())) <= 1 and not run_spec.get("tcp")

@@ -1,6 +1,6 @@
-"""The KPIs of the BMWG drafts on AI training fabrics, from what the record holds.
+"""KPIs of the BMWG drafts on AI training fabrics, computed from a record.
 
-Formulas, and where they differ from the drafts, are in docs/metrics.md; convergence has a module of its own.
+Formulas, and their differences from the drafts, are in docs/metrics.md; convergence has its own module.
 """
 
 from __future__ import annotations
@@ -19,32 +19,32 @@ _BITS_PER_GB: Final = 8e9
 _PPM: Final = 1e6
 _DIGITS: Final = 9
 AT_HOSTS: Final = "host_overrun"
-"""The one cause of loss that lies behind the boundary of the fabric."""
+"""The only cause of loss beyond the boundary of the fabric."""
 
 
 def of_bandwidth(
     run_spec: Mapping[str, Any], busbw_gb_per_s: float, computing: float = 0.0
 ) -> dict[str, float]:
-    """Return bus bandwidth and completion time over what the line rate of a rank's NICs allows.
+    """Return bus bandwidth and completion time relative to the line rate of a rank's NICs.
 
-    The roofline of a round is the time that ranks compute and, one after the other, data size times bus
-    factor over the line rate: the rest of the round times the share of the line rate that it had.
+    The roofline of a round is its compute time plus, in sequence, data size * bus factor / line rate. The
+    second term is the rest of the measured round, scaled by the utilisation of the line rate.
 
     Args:
-        run_spec: The RunSpec; every rank has a port in each plane of its own.
+        run_spec: The RunSpec; every rank has its own port in each plane.
         busbw_gb_per_s: Bus bandwidth, more than 0.
-        computing: Share of a round for which ranks compute, below 1.
+        computing: Fraction of a round in which ranks compute, below 1.
     """
     share = busbw_gb_per_s * _BITS_PER_GB / line_rate_bps(run_spec)
     return {"jct_ratio": 1 / (computing + (1 - computing) * share), "busbw_percent": 100 * share}
 
 
 def of_frames(facts: ChunkFacts, late: Mapping[str, int]) -> dict[str, float]:
-    """Return the shares of a job's data frames that came marked and that were sent again.
+    """Return the percentages of a job's data frames that arrived marked and that were retransmissions.
 
     Args:
-        facts: What its chunks tell.
-        late: Frames that came after their chunk had been delivered, which no chunk counts.
+        facts: Facts from its chunks.
+        late: Frames that arrived after their chunk had been delivered, which no chunk counts.
     """
     found: dict[str, float] = {}
     received, marked = facts.counters["rx_frames"], facts.counters["ecn_ce_rx"]
@@ -57,11 +57,11 @@ def of_frames(facts: ChunkFacts, late: Mapping[str, int]) -> dict[str, float]:
 
 
 def of_fabric(facts: FabricFacts, summary: Mapping[str, Any]) -> dict[str, float | int | None]:
-    """Return what all jobs of a run share: balance of uplinks, pauses, losses.
+    """Return the KPIs that all jobs of a run have in common: balance of uplinks, pauses, losses.
 
     Args:
-        facts: What ports and links tell.
-        summary: The backend's RunSummary, of which `frames_lost` and `frames_sent` are read.
+        facts: Facts from ports and links.
+        summary: The backend's RunSummary; `frames_lost` and `frames_sent` are read.
     """
     groups = facts.distributions
     return {

@@ -1,4 +1,4 @@
-"""Frames lost by cause, and who was paused for how long."""
+"""Frames lost by cause, and pauses by port and priority."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LOSS_CAUSES: Mapping[str, str] = {
     "link_down": "link down",
     "bit_error": "bit errors",
 }
-"""For each cause in the run's summary, its name in words."""
+"""Title of each cause in the run's summary."""
 
 
 @dataclass(frozen=True)
@@ -30,13 +30,13 @@ class PausedPort:
     """An egress port that was paused.
 
     Attributes:
-        node: Whose port it is.
+        node: Node of the port.
         port: Its number.
-        peer: Who paused it.
+        peer: The node that paused it.
         pfc_rx: Pause frames with non-zero quanta (XOFF) that it received.
-        pfc_xon_rx: Pause frames with zero quanta (XON) that it received; none of a record without a count.
+        pfc_xon_rx: Pause frames with zero quanta (XON) that it received; none in a record without a count.
         paused_ps: Time for which it was paused.
-        share: That time over the length of the run; may exceed 1 where pauses outlast the last chunk.
+        share: That time over the length of the run; may exceed 1 if pauses outlast the last chunk.
     """
 
     node: str
@@ -53,12 +53,12 @@ class PriorityPauses:
     """Pause frames of one priority at a port.
 
     Attributes:
-        node: Whose port it is.
+        node: Node of the port.
         port: Its number.
         priority: The priority (IEEE 802.1Q).
         pfc_tx: XOFF frames sent, with non-zero quanta.
         pfc_rx: XOFF frames received.
-        pfc_xon_tx: XON frames sent, with zero quanta; none of a record without a count.
+        pfc_xon_tx: XON frames sent, with zero quanta; none in a record without a count.
         pfc_xon_rx: XON frames received; none likewise.
         paused_ps: Time for which the priority was paused.
     """
@@ -88,9 +88,9 @@ def pauses_by_priority(priorities: Iterable[pa.RecordBatch]) -> list[PriorityPau
 
 
 def losses_by_cause(summary: Mapping[str, Any]) -> dict[str, int]:
-    """Return the frames lost for each cause, in the names of `LOSS_CAUSES`; causes not reported are 0.
+    """Return the frames lost by cause, with the titles of `LOSS_CAUSES`; causes not reported are 0.
 
-    Empty where the backend counts no lost frames, as the flow model.
+    Empty if the backend does not count lost frames, such as the flow model.
     """
     lost = summary.get("frames_lost")
     if lost is None:
@@ -99,7 +99,7 @@ def losses_by_cause(summary: Mapping[str, Any]) -> dict[str, int]:
 
 
 def paused_ports(ports: Iterable[pa.RecordBatch], run_ps: int) -> list[PausedPort]:
-    """Return every port that was paused, the longest first.
+    """Return every port that was paused, longest time first.
 
     Args:
         ports: Rows of `ports` with at least `PAUSE_COLUMNS`.

@@ -1,9 +1,8 @@
-"""From a measured result to its summary: the same metrics, as far as a benchmark measures them.
+"""Summary of a measured result: the same metrics as of a trial, as far as a benchmark measures them.
 
-The specification of a measured trial says under `measured` which benchmark it was and what it printed about
-the machines, and under `jobs` what was done; `fabric` and `transport` are there, as far as the ideal needs
-them, if the user named a plan of the same fabric. Nothing is known of frames, chunks and queues, and none of
-that is 0.
+The specification of a measured trial has `measured`: the benchmark and the facts about the machines that it
+printed; and `jobs`: the operations it ran. It has `fabric` and `transport`, with the fields that the ideal
+needs, if the user named a plan of the same fabric. Frames, chunks and queues are unknown: none, not 0.
 """
 
 from __future__ import annotations
@@ -23,12 +22,12 @@ _BYTES_PER_GB = 1e9
 
 
 def is_measured(run_spec: Mapping[str, Any]) -> bool:
-    """Tell whether a specification is that of a measured trial."""
+    """Return whether a specification is that of a measured trial."""
     return MEASURED in run_spec
 
 
 def has_fabric(run_spec: Mapping[str, Any]) -> bool:
-    """Tell whether a specification says what a port could carry at best."""
+    """Return whether a specification has a fabric, from which the ideal of a port can be computed."""
     return "fabric" in run_spec
 
 
@@ -62,10 +61,10 @@ def measured_summary(run_spec: Mapping[str, Any], summary: Mapping[str, Any]) ->
 
 
 def _times(result: Mapping[str, Any]) -> dict[str, float | None]:
-    """Return the time of an operation and, where they are known, those of the shortest and longest."""
+    """Return the mean time of an operation and, where known, the shortest and longest."""
     names = {"completion_time_ms": "time_us", "round_ms_min": "time_us_min", "round_ms_max": "time_us_max"}
     known = {name: result[key] / _US_PER_MS if result[key] else None for name, key in names.items()}
-    # Earlier records have no spread over ranks.
+    # Earlier records have no times by rank.
     if result["time_us"] is None or result.get("rank_us_min") is None or result["rank_us_max"] is None:
         return known
     of_ranks = {"rank_ms_min": "rank_us_min", "rank_ms_mean": "time_us", "rank_ms_max": "rank_us_max"}
@@ -73,13 +72,13 @@ def _times(result: Mapping[str, Any]) -> dict[str, float | None]:
 
 
 _LIKE: Mapping[str, str] = {"hypercube": "all-gather"}
-"""Collectives that only benchmarks have, and one of a plan that moves as much through each port."""
+"""Collectives that only benchmarks have, with one of a plan that moves the same bytes through each port."""
 
 
 def _rates(
     run_spec: Mapping[str, Any], job: Mapping[str, Any], result: Mapping[str, Any]
 ) -> dict[str, float | None]:
-    """Return algorithm and bus bandwidth; none of a size of 0 or a time that the clock did not resolve."""
+    """Return algorithm and bus bandwidth; empty for a size of 0 or a time that the clock rounds to 0."""
     collective, ranks, size = job["collective"], job["ranks"], job["data_bytes"]
     if not size or not (result["time_us"] or result["gb_per_s"]):
         return {}
@@ -96,7 +95,7 @@ def _rates(
         if result["time_us"] and result[key]:
             rates[name] = busbw * result["time_us"] / result[key]
     if has_fabric(run_spec) and not job["shares_ports"]:
-        # Jobs that did it together have their own ports.
+        # Jobs that ran in parallel have their own ports.
         of_a_port = busbw / job.get("pooled_jobs", 1)
         rates["ideal_percent"] = 100 * of_a_port / ideal_goodput_gb_per_s(run_spec)
         rates |= of_bandwidth(run_spec, of_a_port) if busbw else {}

@@ -1,4 +1,4 @@
-"""Storage operations of a job: those of the measured time, from the chunk rows."""
+"""Storage operations of a job in the measured time, from the chunk rows."""
 
 from __future__ import annotations
 
@@ -23,23 +23,24 @@ _SHARES = {"p50": 0.5, "p95": 0.95, "p99": 0.99, "p999": 0.999, "max": 1.0}
 
 @dataclass
 class OperationFacts:
-    """Operations of a storage job, as far as their time from issue to completion lies in the measured time.
+    """Operations of a storage job, weighted by the fraction of their duration within the measured time.
 
-    An operation that lies in it whole has weight 1, one that its beginning or end cuts has the fraction of
-    its time that lies in it. So none is left out, however long it takes, and the mean of the times, which is
-    the time in which operations were outstanding over the sum of weights, keeps Little's law.
+    An operation entirely within the measured time has weight 1. One that overlaps its beginning or end is
+    weighted by the fraction of its duration within it. So operations of any duration are included, and the
+    mean, the time for which operations were outstanding over the sum of weights, satisfies Little's law.
 
     Attributes:
-        from_ps: Its beginning: the warm-up is over.
-        until_ps: Its end: no operation is issued from then on. None for that of the last operation.
+        from_ps: Beginning of the measured time, after the warm-up.
+        until_ps: Its end, after which no operation is issued. None: the end of the last operation.
         completed: Operations that completed in it.
         payload_bytes: Their data.
         last_ps: When the last operation completed.
-        whole_ps: Time of each operation that lies in it whole.
-        counts: How many took how long, where rows are not read but counts.
-        parts_ps: Time of each one of which a part lies in it, and that part.
-        open_ps: When those were issued that the end of the run cut off.
-        cut_ps: Of such ones, where rows are not read but counts, the part of their time that lies in it.
+        whole_ps: Duration of each operation entirely within it.
+        counts: Number of operations by duration, where the record has counts instead of rows.
+        parts_ps: Number of operations partly within it, by duration and the part within it.
+        open_ps: Issue times of operations that had not completed at the end of the run.
+        cut_ps: Number of such operations by the part within the measured time, where the record has counts
+            instead of rows.
     """
 
     from_ps: int
@@ -55,7 +56,7 @@ class OperationFacts:
 
     @classmethod
     def of(cls, job: Mapping[str, Any]) -> OperationFacts | None:
-        """Return the empty facts of a job of a run spec; none of any but a storage job."""
+        """Return empty facts for a storage job of a run spec; none for any other job."""
         storage = job.get("storage")
         if not storage:
             return None
@@ -65,7 +66,7 @@ class OperationFacts:
         return cls(start_ps + storage["warm_up_ps"], until_ps)
 
     def add(self, rows: pa.RecordBatch) -> None:
-        """Take some rows of the job."""
+        """Add some rows of the job."""
         import pyarrow.compute as pc
 
         unfinished = rows.filter(pc.equal(rows.column("status"), "unfinished"))
@@ -87,12 +88,12 @@ class OperationFacts:
             self.add_part(end_ps - start_ps, self._measured_ps(start_ps, end_ps))
 
     def add_part(self, time_ps: int, part_ps: int, count: int = 1) -> None:
-        """Take operations of which a part of their time lies in the measured time."""
+        """Add operations with a part of their duration within the measured time."""
         if part_ps > 0:
             self.parts_ps[time_ps, part_ps] += count
 
     def add_cut(self, part_ps: int, count: int) -> None:
-        """Take operations that the end of the run cut off, after a part of their time was measured."""
+        """Add operations cut off by the end of the run, with the measured part of their duration."""
         if part_ps > 0:
             self.cut_ps[part_ps] += count
 
@@ -101,18 +102,18 @@ class OperationFacts:
         return until_ps - max(start_ps, self.from_ps)
 
     def cut_off_ps(self) -> Counter[int]:
-        """Return how many operations the end of the run cut off, by the measured part of their time."""
+        """Return the number of operations cut off by the end of the run, by measured duration."""
         parts = (self._measured_ps(start, self.last_ps) for start in self.open_ps)
         return self.cut_ps + Counter(part for part in parts if part > 0)
 
     def weighted(self) -> tuple[pa.Array, pa.Array, int]:
-        """Return the time of each operation, or of those that took equally long, and their weight.
+        """Return the durations of operations, one per operation or group of equal ones, with their weights.
 
-        One that the end of the run cut off counts with the part of its time that was measured.
+        An operation not completed at the end of the run counts with the measured part of its duration.
 
         Returns:
-            Times [ps], those cut off last, weights, and the sum of the times for which operations were
-            outstanding [ps].
+            Durations [ps], those of incomplete operations last; weights; and the sum of the times for which
+            operations were outstanding [ps].
         """
         import pyarrow as pa
 
@@ -140,7 +141,7 @@ class OperationFacts:
 
 
 def operation_metrics(facts: ChunkFacts, *, is_complete: bool) -> dict[str, Any]:
-    """Return the metrics of a storage job; of one that is not complete, no latency."""
+    """Return the metrics of a storage job; without latencies if it is not complete."""
     from fabricbench.analysis import kernels
     from fabricbench.analysis.distribution import weighted_rank
 

@@ -1,8 +1,9 @@
-"""One KPI at each of the three observation points, and what lies between them.
+"""KPIs at the three observation points, and the differences between the points.
 
-The BMWG drafts have three classes, which are never mixed: the boundary of the fabric, at the Ethernet ports
-of the adapters; what devices report; and the endpoints, from the post of a message to its completion. A
-simulation sees all of them for the same frames, so that the difference says what one class hides.
+The BMWG drafts have three classes of points, which are never mixed: the boundary of the fabric, at the
+Ethernet ports of the adapters; the counters of devices; and the endpoints, from the post of a message to its
+completion. A simulation observes all of them for the same frames, so the difference is the part that one
+class does not see.
 """
 
 from __future__ import annotations
@@ -30,22 +31,22 @@ _DROPS: Final = (
     *("dropped_frames", "dropped_headroom_frames", "dropped_wred_frames", "dropped_watchdog_frames"),
     *("lost_link_down_frames", "fcs_error_frames"),
 )
-"""Counters of `ports` that together are the frames lost, each in one of them alone."""
+"""Counters of `ports` whose sum is the frames lost; each lost frame is in one of them."""
 _SUMS: Final = ("retransmits", "timeouts", "ecn_ce_rx", "cnp_tx")
 _LATENCIES: Final = ("latency_min_ps", "latency_mean_ps", "latency_max_ps")
 
 
 @dataclass(frozen=True)
 class PointRow:
-    """One KPI of a run, at each point that sees it.
+    """One KPI of a run, at each observation point.
 
     Attributes:
         name: Its name.
-        title: Its name in words.
+        title: Its title.
         unit: Unit of all values.
-        fabric: What a tap on the links of the hosts sees; none where nobody looked there.
-        device: What switches and adapters count; none likewise.
-        endpoint: What sender and receiver see; none likewise.
+        fabric: Value at a tap on the links of the hosts; none if not observed.
+        device: Value from counters of switches and adapters; none if not observed.
+        endpoint: Value at sender and receiver; none if not observed.
     """
 
     name: str
@@ -57,12 +58,12 @@ class PointRow:
 
     @property
     def device_less_fabric(self) -> float | int | None:
-        """What devices report beyond what crosses the boundary; none unless both are known."""
+        """Value at devices minus the value at the boundary; none unless both are known."""
         return _difference(self.device, self.fabric)
 
     @property
     def endpoint_less_fabric(self) -> float | int | None:
-        """What endpoints see beyond what crosses the boundary; none unless both are known."""
+        """Value at endpoints minus the value at the boundary; none unless both are known."""
         return _difference(self.endpoint, self.fabric)
 
 
@@ -76,13 +77,13 @@ def observation_points(
     tables: Tables,
     observed: Mapping[str, Mapping[str, Any]],
 ) -> list[PointRow]:
-    """Return each KPI of a run at each point; in the order of output.
+    """Return each KPI of a run at each point, in the order of output.
 
     Args:
         run_spec: The RunSpec.
         summary: The backend's RunSummary.
-        tables: The record tables; `ports`, `links` and `chunks`, or what was counted of them, are read.
-        observed: Where the rows of each table were seen; tables that are not named were not observed.
+        tables: The record tables; `ports`, `links` and `chunks`, or its counts, are read.
+        observed: Observation point of each table; tables without an entry were not observed.
     """
     ports = _Ports.read(summary, tables) if "ports" in observed else None
     ends = _Ends.read(run_spec, summary, tables) if table_of_sums(run_spec) in observed else None
@@ -149,14 +150,14 @@ def _frames(tap: _Tap | None, ports: _Ports | None, ends: _Ends | None) -> Itera
 
 @dataclass
 class _Ports:
-    """Counters of ports: those of switches, and what NICs say of pauses.
+    """Counters of ports: those of switches, and the pauses of NICs.
 
     Attributes:
         hosts: Names of the hosts.
         to_hosts_bytes: Frame bytes that switches sent to hosts.
-        dropped: Frames lost, by all counters of all ports, and by those of adapters that had no room.
-        marked: Frames that switches marked; one marked at two switches counts twice, as do other frames of
-            the same priority than data.
+        dropped: Frames lost, by all counters of all ports, and by adapters without room.
+        marked: Frames that switches marked. A frame marked at two switches counts twice, and other frames of
+            the priority of the data are included.
         pauses: Pause frames that switches sent.
         paused_ps: Time for which ports of switches were paused.
         pauses_at_hosts: Pause frames on the links of hosts, in either direction.
@@ -190,7 +191,7 @@ class _Ports:
         return found
 
     def _add(self, ports: pa.RecordBatch, switches: pa.RecordBatch, hosts: pa.RecordBatch) -> None:
-        # What a device has no counter for, as those of a lab, adds nothing to what the others count.
+        # Counters that a device does not have, such as one of a lab, are left out of the sum.
         counted = [column for name in _DROPS if not (column := ports.column(name)).null_count]
         for column in counted:
             self.dropped = sum_of(self.dropped, measured_total(column))
@@ -207,13 +208,13 @@ def _plus(known: int | None, rows: pa.RecordBatch, column: str) -> int | None:
 
 @dataclass
 class _Ends:
-    """What senders and receivers see, of all jobs and all TCP traffic.
+    """Values at senders and receivers, over all jobs and all TCP traffic.
 
     Attributes:
         delivered_bytes: Payload delivered.
         sums: Sums of counters.
-        fct_ps: Least, mean and largest flow completion time of complete chunks; empty without one.
-        latency_ps: The same of frames, which the simulator carries to the receivers.
+        fct_ps: Smallest, mean and largest flow completion time of complete chunks; empty without one.
+        latency_ps: The same of frames, as measured by the receivers of the simulator.
     """
 
     delivered_bytes: int | None = 0
@@ -246,11 +247,11 @@ class _Ends:
             self.delivered_bytes = sum_of(self.delivered_bytes, total(delivered.column("payload_bytes")))
         elif total(rows.column("complete")) == total(rows.column("chunks")):
             self.delivered_bytes = sum_of(self.delivered_bytes, total(rows.column("payload_bytes")))
-        else:  # the payload of those that were not delivered is among it
+        else:  # includes the payload of chunks that were not delivered
             self.delivered_bytes = None
 
     def _add_rest(self, summary: Mapping[str, Any]) -> None:
-        """Add frames that came late, and TCP."""
+        """Add frames that arrived late, and TCP."""
         for job in summary["jobs"]:
             for name in ("ecn_ce_rx", "cnp_tx"):
                 self.sums[name] = sum_of(self.sums[name], job.get("late", {}).get(name, 0))
@@ -262,7 +263,7 @@ class _Ends:
 
 @dataclass
 class _Spread:
-    """Least, mean and largest of times [ps]."""
+    """Smallest, mean and largest of times [ps]."""
 
     count: int = 0
     summed: float = 0
@@ -270,20 +271,20 @@ class _Spread:
     largest: int | None = None
 
     def add(self, rows: pa.RecordBatch) -> None:
-        """Take the completion times of chunks."""
+        """Add the completion times of chunks."""
         times = rows.column("fct_ps")
         self.count += len(times)
         self.summed += total(times)
         self._span(kernels.least(times).as_py(), kernels.largest(times).as_py())
 
     def add_alike(self, time_ps: int, count: int) -> None:
-        """Take so many chunks of one completion time."""
+        """Add `count` chunks with the same completion time."""
         self.count += count
         self.summed += time_ps * count
         self._span(time_ps, time_ps)
 
     def add_latencies(self, rows: pa.RecordBatch, frames: str) -> None:
-        """Take the latencies of frames, of which each row has so many."""
+        """Add the latencies of frames; column `frames` has their number in each row."""
         measured = kernels.filtered(rows, kernels.is_valid(rows.column("latency_mean_ps")))
         if not measured.num_rows:
             return
@@ -305,15 +306,15 @@ class _Spread:
 
 @dataclass(frozen=True)
 class _Tap:
-    """What passes the boundary of the fabric.
+    """Traffic at the boundary of the fabric.
 
     Attributes:
-        received_bytes: Bytes on the links to hosts, with what a link adds to each frame.
-        lost: Frames that left a NIC, reached none and are no longer on the way; none where nobody counted.
+        received_bytes: Bytes on the links to hosts, with the overhead of each frame on a link.
+        lost: Frames that left a NIC, reached none and are no longer in flight; none if not counted.
         marked: Marked frames that reached hosts.
         pauses: Pause frames on the links of hosts.
         paused_ps: Time for which ports of hosts were paused.
-        latency_ps: Least, mean and largest latency of frames.
+        latency_ps: Smallest, mean and largest latency of frames.
     """
 
     received_bytes: int
@@ -347,7 +348,7 @@ class _Tap:
 
 
 def _lost(summary: Mapping[str, Any]) -> int | None:
-    """Return the frames that NICs sent less those that came to one, whether it took them or not."""
+    """Return the frames that NICs sent minus those that reached one, accepted or not."""
     names = ("frames_sent", "frames_delivered", "frames_in_flight")
     if any(summary.get(name) is None for name in names):
         return None
@@ -356,5 +357,5 @@ def _lost(summary: Mapping[str, Any]) -> int | None:
 
 
 def _lost_at_hosts(summary: Mapping[str, Any]) -> int:
-    """Return the frames that came to a NIC and found no room there."""
+    """Return the frames that reached a NIC and were dropped there for lack of room."""
     return int(summary.get("frames_lost", {}).get(AT_HOSTS, 0))

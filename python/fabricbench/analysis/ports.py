@@ -1,8 +1,7 @@
 """The port map of a run spec: each rank with its port, switch port, addresses and queue pairs.
 
 Computed from the spec, before or after a run. On real hosts, chassis and address are those of the host that
-played the rank; switch, subnet and MAC address are shown only where the host has the planned address, as in a
-lab.
+ran the rank; switch, subnet and MAC address are shown only if the host has the planned address, as in a lab.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ class PortRow:
         protocol: `roce` or `tcp`.
         rank: Number of the rank in the job.
         chassis: Server or host.
-        port: Its port: of servers with rails the number of the adapter.
+        port: Its port; for servers with rails, the number of the adapter.
         switch: Switch it is cabled to; none if unknown.
         switch_port: Port of that switch.
         rate_bps: Line rate [bit/s].
@@ -42,10 +41,10 @@ class PortRow:
         vlan: VLAN; none without one.
         lid: InfiniBand local identifier; none on Ethernet.
         queue_pairs: Queue pairs, or TCP connections, on which it sends.
-        source_port_least: Least UDP source port of its data, or TCP source port; none if it sends nothing.
+        source_port_least: Smallest UDP source port of its data, or TCP source port; none if it sends nothing.
         source_port_largest: Largest one.
         source_ports: First source ports, at most 4, in the order of queue pairs.
-        destination_qp_least: Least destination queue pair number of its data.
+        destination_qp_least: Smallest destination queue pair number of its data.
         destination_qp_largest: Largest one.
         destination_qps: First destination queue pair numbers, at most 4.
         priority: Priority of its data.
@@ -88,7 +87,7 @@ def port_map(
 
     Args:
         run_spec: The run spec.
-        hosts: The real hosts that ran it, as the facts of the engine have them.
+        hosts: The real hosts that ran it, as in the facts of the engine.
     """
     described = engine.port_map(canonical_json(run_spec))
     if described is None:
@@ -143,7 +142,7 @@ def _row(each: PortDescription, rails: int | None, *, is_infiniband: bool) -> Po
 
 
 def _place(each: PortDescription, rails: int | None) -> tuple[str, str]:
-    """Return chassis and port: of servers with rails, the server and its adapter."""
+    """Return chassis and port; for servers with rails, the server and its adapter."""
     if rails is None:
         return each["host"], f"port{each['host_port']}"
     server, adapter = divmod(each["host_number"], rails)
@@ -151,7 +150,7 @@ def _place(each: PortDescription, rails: int | None) -> tuple[str, str]:
 
 
 def _played(row: PortRow, host: Mapping[str, Any]) -> PortRow:
-    """Return a row as a real host has it."""
+    """Return a row with the addresses and settings of the real host that ran its rank."""
     settings = host.get("settings") or {}
     address = settings.get("address") or host["address"]
     dscp = settings.get("dscp")
@@ -174,7 +173,7 @@ def _played(row: PortRow, host: Mapping[str, Any]) -> PortRow:
 
 
 def port_map_table(rows: Sequence[PortRow]) -> pa.Table:
-    """Return a port map as an Arrow table; lists of numbers are the first, as text."""
+    """Return a port map as an Arrow table; lists of numbers have their first items, as text."""
     import pyarrow as pa
 
     texts = ("job", "protocol", "chassis", "port", "switch", "ip", "gateway", "mac")

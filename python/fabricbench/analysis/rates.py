@@ -1,4 +1,4 @@
-"""Shares and rates that plots and facts show beside the metrics: use of links, speed of the engine."""
+"""Utilisation of links and speed of the engine, for plots and facts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _BITS_PER_BYTE = 8
 
 
 def link_use_percent(busy_ps: int, run_ps: int) -> float:
-    """Return the share of a run for which a direction of a cable was occupied, preamble and gap included [%].
+    """Return the utilisation of a direction of a cable over a run, preamble and gap included [%].
 
     Args:
         busy_ps: Column `busy_ps` of table `links` [ps].
@@ -22,9 +22,9 @@ def link_use_percent(busy_ps: int, run_ps: int) -> float:
 
 
 def sampled_use(series: pl.DataFrame, links: pl.DataFrame) -> pl.DataFrame:
-    """Return the use of each sampled egress port in each interval between two samples.
+    """Return the utilisation of each sampled egress port in each interval between two samples.
 
-    It is the frame bytes sent in the interval, without preamble and gap, over what the line rate allows: a
+    It is the frame bytes sent in the interval, without preamble and gap, over the capacity at line rate: a
     busy link with frames of 4,158 bytes shows 99.5 %. Formula: 100 * 8 * delta(tx_bytes) / (delta(time) *
     rate_bps).
 
@@ -52,5 +52,5 @@ def sampled_use(series: pl.DataFrame, links: pl.DataFrame) -> pl.DataFrame:
 
 
 def packet_hops_per_s(packet_hops: int, wall_s: float) -> float | None:
-    """Return how many frames crossed a link in each second of wall clock; none if the run took no time."""
+    """Return the frames that crossed a link per second of wall clock; none if the run took no time."""
     return packet_hops / wall_s if wall_s else None

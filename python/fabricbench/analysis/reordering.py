@@ -1,4 +1,4 @@
-"""How far out of order the frames of each job arrived: table `reordering`."""
+"""Reordering distances of the frames of each job, from table `reordering`."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Bucket:
-    """Frames of some distances.
+    """Number of frames within a range of distances.
 
     Attributes:
         distance_min: Smallest distance behind the newest frame [frames].
-        distance_max: Largest.
-        frames: How many there were.
+        distance_max: Largest distance.
+        frames: Frames in the range.
     """
 
     distance_min: int
@@ -29,18 +29,18 @@ class Bucket:
 
 @dataclass(frozen=True)
 class Reordering:
-    """The order in which the frames of a job arrived.
+    """Order in which the frames of a job arrived.
 
     Attributes:
         job: Its name.
         rx_frames: Data frames that arrived, copies included.
-        late_frames: Those that arrived behind one with a later sequence number (RFC 4737, section 3).
-        late_percent: Their share of all that arrived [%].
-        distance_p50: Half of the late frames were at most so far behind the newest [frames]; as buckets are
-            powers of 2, the upper edge of one.
-        distance_p99: The same of 99 %.
+        late_frames: Frames that arrived after one with a later sequence number (RFC 4737, section 3).
+        late_percent: Percentage of late frames among all that arrived [%].
+        distance_p50: Median distance of the late frames behind the newest [frames]; the upper edge of a
+            bucket, as buckets are powers of 2.
+        distance_p99: 99th percentile of the distance, likewise.
         distance_max: Largest distance.
-        buckets: Distances and how many frames had them, ascending.
+        buckets: Frames by distance, ascending.
     """
 
     job: str
@@ -54,7 +54,7 @@ class Reordering:
 
 
 def reorderings(record: Record) -> list[Reordering]:
-    """Return the order of arrival of each job some of whose frames came late, in the order of the spec."""
+    """Return the order of arrival of each job with late frames, in the order of the spec."""
     from fabricbench.analysis import kernels
 
     buckets: dict[str, list[Bucket]] = {}
@@ -99,7 +99,7 @@ def _of_job(job: str, rx_frames: int, buckets: Sequence[Bucket]) -> Reordering:
 
 
 def _quantile(buckets: Sequence[Bucket], percent: int, late: int) -> int:
-    """Return the upper edge of the bucket in which the nearest rank of a percentage lies."""
+    """Return the upper edge of the bucket with the nearest rank of a percentage."""
     rank, seen = -(-late * percent // 100), 0
     for bucket in sorted(buckets, key=lambda bucket: bucket.distance_min):
         seen += bucket.frames

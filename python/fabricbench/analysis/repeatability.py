@@ -1,4 +1,4 @@
-"""How a value repeats: its mean over trials that differ in their seed alone, and how far they scatter."""
+"""Repeatability of a value: mean and coefficient of variation over trials that differ only in their seed."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ class Repeated:
         mean: Their mean, in the metric's unit.
         least: The smallest.
         most: The largest.
-        cv_percent: Coefficient of variation [%]: the sample standard deviation over the mean; none of one
-            value alone, or where the mean is 0 and the values differ.
+        cv_percent: Coefficient of variation [%]: the sample standard deviation over the mean; none for a
+            single value, or where the mean is 0 and the values differ.
     """
 
     count: int
@@ -28,7 +28,7 @@ class Repeated:
 
 
 def repeated(values: Sequence[float]) -> Repeated | None:
-    """Return how values repeat; none without any."""
+    """Return mean and variation of values; none without any."""
     if not values:
         return None
     mean = fmean(values)

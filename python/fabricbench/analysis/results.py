@@ -18,19 +18,19 @@ _FACTS = {field.name: str(field.type) for field in dataclasses.fields(JobFacts)}
 COLUMNS: Mapping[str, str] = _FACTS | {
     metric.name: "int | None" if metric.is_count else "float | None" for metric in METRICS
 }
-"""The type of each column of a job's summary as a flat row, whatever its kind."""
+"""The type of each column of a job's summary as a flat row, for every kind of job."""
 
 
 def result_row(summary: Summary) -> dict[str, Any]:
-    """Return a summary as a flat row of scalars; a metric that jobs of its kind do not have is none."""
+    """Return a summary as a flat row of scalars; metrics that its kind of job does not have are none."""
     return {name: summary.value(name) for name in COLUMNS}
 
 
 def result_table(identity: dict[str, Any], summaries: Sequence[Summary]) -> pa.Table:
-    """Return one row for each job: the same columns for every trial.
+    """Return one row for each job, with the same columns for every trial.
 
     Args:
-        identity: What tells the trial from others, in front: texts and integers.
+        identity: First columns, which identify the trial: texts and integers.
         summaries: One for each job.
     """
     import pyarrow as pa
@@ -50,7 +50,7 @@ def result_table(identity: dict[str, Any], summaries: Sequence[Summary]) -> pa.T
 
 
 def summary_of(row: Mapping[str, Any], run_spec: Mapping[str, Any]) -> Summary:
-    """Return the summary that a flat row of a trial holds; columns that are missing are none."""
+    """Return the summary in a flat row of a trial; missing columns are none."""
     kind = next((job_kind(job) for job in run_spec["jobs"] if job["name"] == row["job"]), JobKind.COLLECTIVE)
     found = {metric.name: row.get(metric.name) for metric in of_kind(kind)}
     return Summary.of(kind, {name: row.get(name) for name in _FACTS}, found)

@@ -1,7 +1,7 @@
-"""Jobs whose rounds have several data sizes: their results size by size.
+"""Results by data size for jobs whose rounds have several sizes.
 
-Each size is summarised like a job of that size alone, over the rounds that have it. A round takes what it
-takes its slowest rank; so rounds that overlap, as ranks that end one early begin the next, count in full.
+Each size is summarised like a job of that size alone, over the rounds that have it. The time of a round is
+that of its slowest rank; as ranks that finish early begin the next round, rounds overlap and count in full.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ _TIMES = ("sum_ps", "min_ps", "max_ps")
 
 
 def round_cycle(job: Mapping[str, Any]) -> Sequence[int]:
-    """Return the data size of each round until the sizes repeat [bytes]: one where all have the same."""
+    """Return the data size of each round until the sizes repeat [bytes]; one entry if all are equal."""
     found: Sequence[int] = job.get("round_bytes") or [job["data_bytes"]]
     return found
 
 
 def bytes_of_rounds(job: Mapping[str, Any], rounds: int) -> int:
-    """Return the data size of some rounds together, from the first on [bytes]."""
+    """Return the total data size of the first rounds [bytes]."""
     cycle = round_cycle(job)
     whole, rest = divmod(rounds, len(cycle))
     return whole * sum(cycle) + sum(cycle[:rest])
 
 
 def facts_by_size(job: Mapping[str, Any], rounds: int) -> Sizes | None:
-    """Return what is to gather the chunks of each size of a job; none where it has one size.
+    """Return empty facts of chunks for each data size of a job; none if it has one size.
 
     Args:
         job: The job of the RunSpec.
@@ -47,9 +47,9 @@ def facts_by_size(job: Mapping[str, Any], rounds: int) -> Sizes | None:
 def size_parts(
     job: Mapping[str, Any], outcome: Mapping[str, Any], sizes: Sizes
 ) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any], ChunkFacts]]:
-    """Yield for each data size of a job what the job, its outcome and its chunks are in the rounds of it.
+    """Yield for each data size of a job its spec, outcome and chunks, restricted to the rounds of that size.
 
-    Frames that arrived after their chunk had been delivered belong to the job; no size has them.
+    Frames that arrived after their chunk had been delivered belong to the job, not to a size.
 
     Args:
         job: The job of the RunSpec.

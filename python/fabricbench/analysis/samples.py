@@ -1,4 +1,4 @@
-"""What the sampled series of a run tell: how deep queues mostly were, and the rates of queue pairs."""
+"""Facts from the sampled series of a run: depths of queues, and rates of queue pairs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from fabricbench.analysis.distribution import nearest_rank
 COLUMNS: Final = ("metric", "node", "port", "qp", "time_ps", "value")
 """Columns of `series` that are read."""
 LEAST_SAMPLES: Final = 20
-"""Of fewer the 95th percentile is the largest value."""
+"""With fewer samples, the 95th percentile is the largest value."""
 
 
 class SampleFacts:
@@ -38,7 +38,7 @@ class SampleFacts:
 
     @cached_property
     def rates(self) -> dict[int, list[tuple[int, int]]]:
-        """Of each queue pair whose rate was sampled, time [ps] and value [bit/s], in order of time."""
+        """Samples of each queue pair with a sampled rate: time [ps] and value [bit/s], in order of time."""
         return {
             qp: [
                 sample
@@ -51,13 +51,13 @@ class SampleFacts:
         }
 
     def queue_p95_bytes(self, hosts: Iterable[str], switch_ports: int) -> int | None:
-        """Return the 95th percentile, by nearest rank, of the samples of the switch port where it is largest.
+        """Return the largest 95th percentile, by nearest rank, of the samples of any switch port.
 
-        None where a port of a switch was not sampled, or too rarely for a percentile.
+        None if a port of a switch was not sampled, or has too few samples for a percentile.
 
         Args:
-            hosts: Names of the hosts, whose ports do not count.
-            switch_ports: How many ports the switches have.
+            hosts: Names of the hosts, whose ports are ignored.
+            switch_ports: Number of ports of the switches.
         """
         named = set(hosts)
         parts = [values for (node, _), values in self._queues.items() if node not in named]
@@ -70,7 +70,7 @@ class SampleFacts:
 def _runs(
     batch: pa.RecordBatch, metric: str, keys: tuple[str, ...]
 ) -> Iterator[tuple[tuple[Any, ...], pa.RecordBatch]]:
-    """Yield the rows of one metric, those of one key after the other together: the table is ordered so."""
+    """Yield the rows of one metric, grouped by consecutive equal keys, as the table is sorted by them."""
     rows = kernels.filtered(batch, kernels.equal(batch.column("metric"), metric))
     if not rows.num_rows:
         return

@@ -1,4 +1,4 @@
-"""Which queue pairs share links between switches, and for how long: from the tables `paths` and `chunks`."""
+"""Queue pairs on the same links between switches, and for how long, from the tables `paths` and `chunks`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from fabricbench.analysis.summary import Tables
 
 MAX_AT_ONCE = 3
-"""Neighbours at once are counted apart up to here; the last number stands for more as well."""
+"""Largest number of neighbours at once that has its own class; it includes larger numbers."""
 
 
 @dataclass(frozen=True)
@@ -21,9 +21,9 @@ class Occupancy:
     """The queue pairs of one link.
 
     Attributes:
-        flows: What they carry, as `rank 0 to 4`, with the job where there are several; repeated ones counted.
-        qps: Queue pairs that the table names; fewer than there are where the table is bounded.
-        most_at_once: Most of them that had a chunk in flight at one time.
+        flows: Their ranks, as `rank 0 to 4`, with the job if there are several; repeated ones with a count.
+        qps: Queue pairs in the table; fewer than on the link if the table is bounded.
+        most_at_once: Largest number of them with a chunk in flight at one time.
         at_once: Those flows, at the first such time.
         shared_ps: Time for which two or more had a chunk in flight.
     """
@@ -40,7 +40,7 @@ Link = tuple[str, int]
 
 
 def occupancies(tables: Tables, links: Sequence[Link]) -> dict[Link, Occupancy]:
-    """Return who uses links between switches; nothing of those of which the table `paths` does not say."""
+    """Return the queue pairs on links between switches; no entry for links that are not in table `paths`."""
     import polars as pl
 
     if not links:
@@ -76,7 +76,7 @@ def _frame(tables: Tables, table: str, *wanted: pl.Expr) -> pl.DataFrame:
 
 
 def _names(paths: pl.DataFrame) -> dict[int, str]:
-    """Return what each queue pair carries, in words."""
+    """Return the ranks of each queue pair as text."""
     several = paths["job"].n_unique() > 1
     rows = paths.select("qp", "job", "src_rank", "dst_rank").iter_rows()
     return {qp: f"{job} " * several + f"rank {source} to {target}" for qp, job, source, target in rows}
@@ -95,7 +95,7 @@ def _at_once(chunks: pl.DataFrame) -> tuple[int, list[int], int]:
         return 0, [], 0
     starts = chunks.select("qp", time_ps="start_ps", change=pl.lit(1))
     ends = chunks.select("qp", time_ps="completed_ps", change=pl.lit(-1))
-    events = pl.concat([starts, ends]).sort("time_ps", "change", "qp")  # one that ends makes room first
+    events = pl.concat([starts, ends]).sort("time_ps", "change", "qp")  # at equal times, ends first
     running = events["change"].cum_sum()
     most = int(str(running.max()))
     until_most = events.head(int(str(running.arg_max())) + 1)
@@ -107,13 +107,13 @@ def _at_once(chunks: pl.DataFrame) -> tuple[int, list[int], int]:
 
 @dataclass(frozen=True)
 class PairPlacement:
-    """How the queue pairs of one ordered rank pair of a job meet those of other jobs.
+    """Encounters of the queue pairs of one ordered rank pair of a job with those of other jobs.
 
     Attributes:
         src_rank: Sending rank.
         dst_rank: Receiving rank.
-        met: For each of its queue pairs, in their order, how many queue pairs of other jobs are on the link
-            where most are.
+        met: For each of its queue pairs, in order, the number of queue pairs of other jobs on the link with
+            the most of them.
     """
 
     src_rank: int
@@ -122,17 +122,17 @@ class PairPlacement:
 
     @property
     def text(self) -> str:
-        """In the manner of an egress distribution: `1>2: 0+2+1`."""
+        """Text in the format of an egress distribution: `1>2: 0+2+1`."""
         return f"{self.src_rank}>{self.dst_rank}: {'+'.join(map(str, self.met))}"
 
 
 @dataclass(frozen=True)
 class Placement:
-    """How a job's paths lie beside those of the other jobs of the run.
+    """Overlap of a job's paths with those of the other jobs of the run.
 
     Attributes:
         pairs: The rank pairs whose data crosses links between switches.
-        beside: Share of the time its chunks spend on such links with no, one, two, three or more chunks of
+        beside: Fractions of the time of its chunks on such links with no, one, two, three or more chunks of
             other jobs on the same link.
     """
 
@@ -141,12 +141,12 @@ class Placement:
 
     @property
     def mean_beside(self) -> float:
-        """Mean number of chunks of other jobs beside one of its own, three at most."""
+        """Mean number of chunks of other jobs on the link of one of its own, three at most."""
         return sum(number * share for number, share in enumerate(self.beside))
 
 
 def placements(tables: Tables) -> dict[str, Placement]:
-    """Return how each job's paths lie; nothing where queue pairs have no path of their own."""
+    """Return the overlap of each job's paths; empty if queue pairs have no fixed path."""
     import polars as pl
 
     paths = _frame(tables, "paths")
@@ -171,7 +171,7 @@ def placements(tables: Tables) -> dict[str, Placement]:
 
 
 def _beside(tables: Tables, shared: pl.DataFrame, paths: pl.DataFrame) -> dict[str, tuple[float, ...]]:
-    """Return for each job the shares of time with no, one, two, three or more others on a link."""
+    """Return for each job the fractions of time with no, one, two, three or more others on a link."""
     import polars as pl
 
     known = pl.col("qp").is_in(paths["qp"].unique().to_list())
@@ -179,7 +179,7 @@ def _beside(tables: Tables, shared: pl.DataFrame, paths: pl.DataFrame) -> dict[s
     spans = (pl.col("completed_ps") - pl.col("start_ps")).sum()
     first = paths.filter(pl.col("hop") == 0)
     totals = dict(first.join(chunks, on="qp").group_by("job").agg(spans).iter_rows())
-    # Of a queue pair's links the first is looked at: what shares a later one alone is rare and comes late.
+    # Only the first link of a queue pair is inspected: sharing only a later one is rare and happens late.
     spent = {job: [0.0] * (MAX_AT_ONCE + 1) for job in paths["job"].unique()}
     on_links = shared.filter(pl.col("hop") == 0).join(chunks, on="qp")
     for _, rows in on_links.group_by("node", "port"):
@@ -193,7 +193,7 @@ def _beside(tables: Tables, shared: pl.DataFrame, paths: pl.DataFrame) -> dict[s
 
 
 def _add_link(spent: dict[str, list[float]], chunks: Sequence[tuple[str, int, int]]) -> None:
-    """Add for each job how long its chunks on one link had how many of others beside them."""
+    """Add for each job the time of its chunks on one link, by the number of chunks of others."""
     events = sorted(
         [(end, -1, job) for job, _, end in chunks] + [(start, 1, job) for job, start, _ in chunks]
     )

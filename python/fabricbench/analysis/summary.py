@@ -1,4 +1,4 @@
-"""From the record of a trial to one summary for each job."""
+"""Summary of each job of a trial, computed from its record."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ _PS_PER_US = 1e6
 _BYTES_PER_GB = 1e9
 _SLOWDOWN_SHARES = {"p50": 0.5, "p95": 0.95, "p99": 0.99, "max": 1.0}
 _FCT_SHARES = {"min": 1e-9, "p50": 0.5, "p95": 0.95, "p99": 0.99, "p999": 0.999, "max": 1.0}
-"""The smallest value is rank 1; any share of at most 1/n gives it."""
+"""Percentiles of completion times. The smallest value is rank 1; any fraction of at most 1/n gives it."""
 _OF_RANKS = ("min", "mean", "max")
 _MAX_STALLS = 3
 _DIGITS = 9
-"""Decimals kept of means and indices: the last bits of a sum of floats depend on the processor."""
+"""Decimals of means and indices: the last bits of a sum of floats depend on the processor."""
 
 
 class Tables(Protocol):
@@ -50,24 +50,23 @@ class Tables(Protocol):
 
 @dataclass(frozen=True)
 class JobFacts:
-    """What a job was and what became of it.
+    """Parameters and outcome of a job.
 
     Attributes:
         job: Name of the job.
-        collective: What its ranks did.
-        algorithm: How; none of a measured job that does not say.
-        ranks: How many there are.
-        data_size_bytes: Data size S of the collective; of several that rounds have, one.
+        collective: Operation of its ranks.
+        algorithm: Algorithm of the collective; none for a measured job that does not report it.
+        ranks: Number of ranks.
+        data_size_bytes: Data size S of the collective; one of the sizes if rounds have several.
         status: `complete`; `incomplete` if a chunk never completed; `stalled` if that was because the run
-            made no progress any more. Only a complete job has times, rates and FCT. A job that goes on until
+            made no further progress. Only a complete job has times, rates and FCT. A job that runs until
             others end is complete unless a chunk failed.
-        reason: Why it is not complete, with the chunks concerned and what stalled; empty otherwise.
-        rounds: Complete rounds, without those to warm up; of a measured job how often it was measured, none
-            where that is not said.
-        chunks: Data chunks of all rounds, times the queue pairs that each is split over; of a job that goes
-            on until others end, those posted. None of a measured job, as all that is counted by frame.
-        chunks_complete: Those that completed.
-        chunks_failed: Those whose queue pair ran out of retries.
+        reason: Why it is not complete, with the chunks concerned and the stalled nodes; empty otherwise.
+        rounds: Complete rounds, without warm-up; for a measured job its measurements, none if not reported.
+        chunks: Data chunks of all rounds, times the queue pairs that each is split over; for a job that runs
+            until others end, those posted. None for a measured job, as are all counters of frames.
+        chunks_complete: Chunks that completed.
+        chunks_failed: Chunks whose queue pair ran out of retries.
     """
 
     job: str
@@ -85,7 +84,7 @@ class JobFacts:
 
 @dataclass(frozen=True)
 class Summary(JobFacts):
-    """What a trial shows about one job.
+    """Results of a trial for one job.
 
     Attributes:
         kind: Its kind.
@@ -103,7 +102,7 @@ class Summary(JobFacts):
         Args:
             kind: Its kind.
             facts: The fields of `JobFacts`.
-            found: Metrics that were measured; those that are left out could not be.
+            found: Metrics that were measured; missing ones could not be.
 
         Raises:
             AssertionError: A metric was measured that jobs of the kind do not have.
@@ -115,7 +114,7 @@ class Summary(JobFacts):
 
     @property
     def key(self) -> tuple[str, int]:
-        """What no other summary of the trial has: the job and its data size [bytes]."""
+        """Key of the summary within the trial: the job and its data size [bytes]."""
         return self.job, self.data_size_bytes
 
     def value(self, name: str) -> float | int | None:
@@ -129,12 +128,12 @@ def summarise(run_spec: Mapping[str, Any], summary: Mapping[str, Any], tables: T
     Args:
         run_spec: The RunSpec that was run.
         summary: The backend's RunSummary: `status`, `jobs` in the order of the spec, `frames_lost` by cause.
-        tables: The record tables; `chunks` or what was counted of them, `ports`, `links` and `series` are
-            read, batch by batch, and `events` of a stalled run.
+        tables: The record tables; `chunks` or its counts, `ports`, `links` and `series` are read, batch by
+            batch, and `events` of a stalled run.
 
     Returns:
-        One summary for each job, in the order of the spec; of a job whose rounds have several data sizes one
-        for each of them, ascending.
+        One summary for each job, in the order of the spec; for a job whose rounds have several data sizes,
+        one for each of them, ascending.
     """
     from fabricbench.analysis import chunks, fabric
     from fabricbench.analysis.chunk_counts import gather_facts
@@ -180,7 +179,7 @@ def summarise(run_spec: Mapping[str, Any], summary: Mapping[str, Any], tables: T
 def _job_metrics(
     run_spec: Mapping[str, Any], job: Mapping[str, Any], outcome: Mapping[str, Any], facts: ChunkFacts
 ) -> dict[str, Any]:
-    """Return what the outcome of a job and its chunks tell, with the metrics of its kind."""
+    """Return the metrics of a job from its outcome and chunks, including those of its kind."""
     from fabricbench.analysis import kpis
     from fabricbench.analysis.operations import operation_metrics
 
@@ -208,7 +207,7 @@ def _job_metrics(
 def _goodput(
     job: Mapping[str, Any], outcome: Mapping[str, Any], own: Mapping[str, Any], facts: ChunkFacts
 ) -> dict[str, float | None]:
-    """Return what the application gets [Gb/s]; of a collective only if every chunk completed."""
+    """Return the goodput of the application [Gb/s]; for a collective only if every chunk completed."""
     for name in ("delivered_gb_per_s", "storage_gb_per_s"):
         if name in own:
             return {"goodput_gbps": None if own[name] is None else 8 * own[name]}
@@ -220,19 +219,19 @@ def _goodput(
 
 
 def _frames_lost(summary: Mapping[str, Any]) -> int | None:
-    """Return the frames that were lost in the fabric; none where nobody looked."""
+    """Return the frames that were lost in the fabric; none if not counted."""
     lost = summary.get("frames_lost")
     return None if lost is None else sum(lost.values())
 
 
 def _with_lost_at_most(lost: int | None, metrics: dict[str, Any]) -> dict[str, Any]:
-    """Return the metrics of a job, what was on its way as it was cut off not counted as lost."""
+    """Return the metrics of a job, limited to frames lost, as frames in flight at the end are not lost."""
     own = metrics.get("data_frames_lost")
     return metrics if lost is None or own is None else metrics | {"data_frames_lost": min(own, lost)}
 
 
 def _stalls(summary: Mapping[str, Any], tables: Tables) -> list[str] | None:
-    """Return what held a stalled run up, from its events; none for any other run."""
+    """Return the causes of a stalled run from its events; none for any other run."""
     if summary["status"] != STALLED:
         return None
     from fabricbench.analysis import deadlock
@@ -245,7 +244,7 @@ def _stalls(summary: Mapping[str, Any], tables: Tables) -> list[str] | None:
 
 
 def _cuts(summary: Mapping[str, Any], tables: Tables) -> Mapping[str, int]:
-    """Return the links that were down when a run ended that is not complete, and since when [ps]."""
+    """Return the links that were down at the end of an incomplete run, and since when [ps]."""
     if summary["status"] == COMPLETE:
         return {}
     from fabricbench.analysis.failures import links_down
@@ -254,7 +253,7 @@ def _cuts(summary: Mapping[str, Any], tables: Tables) -> Mapping[str, int]:
 
 
 def _cut_off(hosts: Sequence[str], cuts: Mapping[str, int]) -> list[str]:
-    """Say which links of some hosts were down to the end."""
+    """Return a description of the links of some hosts that were down until the end."""
     own = {link: at_ps for link, at_ps in cuts.items() if not set(hosts).isdisjoint(link.split("-"))}
     told = [f"{link} is down from {at_ps / _PS_PER_MS:g} ms on" for link, at_ps in own.items()]
     more = [f"and {len(told) - _MAX_STALLS} more"] if len(told) > _MAX_STALLS else []
@@ -289,7 +288,7 @@ def _facts(
 def _completion(outcome: Mapping[str, Any], facts: ChunkFacts) -> dict[str, Any]:
     """Return the completion time; none unless every chunk completed.
 
-    That of open-loop traffic and storage follows from how long messages are offered.
+    For open-loop traffic and storage it follows from the duration of the offer.
     """
     if outcome["status"] != COMPLETE or outcome["end_ps"] is None:
         return {}
@@ -300,7 +299,7 @@ def _completion(outcome: Mapping[str, Any], facts: ChunkFacts) -> dict[str, Any]
 def _bandwidths(
     run_spec: Mapping[str, Any], job: Mapping[str, Any], outcome: Mapping[str, Any], facts: ChunkFacts
 ) -> dict[str, Any]:
-    """Return the times and bandwidths of rounds; none of them unless every chunk completed."""
+    """Return the times and bandwidths of rounds; empty unless every chunk completed."""
     if outcome["status"] != COMPLETE or outcome["end_ps"] is None:
         return {}
     from fabricbench.analysis import kpis
@@ -310,7 +309,7 @@ def _bandwidths(
     times = {"round_ms_min": shortest_ps / _PS_PER_MS, "round_ms_max": longest_ps / _PS_PER_MS}
     spent_ps = compute_ps(job)
     if min(shortest_ps, mean_ps) <= spent_ps:
-        # What takes no time, such as a copy in memory without latency, has no bandwidth.
+        # Operations without duration, such as a copy in memory without latency, have no bandwidth.
         return times
     factor = bus_factor(job["collective"], len(job["hosts"]))
     algbw, slowest, fastest = (
@@ -330,10 +329,10 @@ def _bandwidths(
 
 
 def _round_times(outcome: Mapping[str, Any], facts: ChunkFacts) -> tuple[int, int, int]:
-    """Return what the rounds took together, and the shortest and the longest of them [ps]."""
+    """Return the total time of the rounds, and the shortest and longest round [ps]."""
     if times := outcome.get("round_times"):
         return times["sum_ps"], times["min_ps"], times["max_ps"]
-    # The record of an engine that had neither rounds to warm up nor barriers.
+    # Records of an engine without warm-up rounds and barriers.
     total_ps = outcome["end_ps"] - outcome["start_ps"]
     times_ps = [total_ps] if outcome["rounds"] == 1 else facts.round_times_ps(outcome["start_ps"])
     return total_ps, min(times_ps), max(times_ps)
@@ -346,7 +345,7 @@ def _rank_times(outcome: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _rounds(job: Mapping[str, Any], outcome: Mapping[str, Any]) -> int:
-    """Return how many rounds count; the operations of a storage job are all of one."""
+    """Return the number of measured rounds; the operations of a storage job are in one."""
     return 1 if job.get("storage") else int(outcome["rounds"])
 
 
@@ -383,9 +382,9 @@ def _traffic(job: Mapping[str, Any], outcome: Mapping[str, Any], facts: ChunkFac
 
 
 def _chunk_metrics(facts: ChunkFacts, late: Mapping[str, int], *, is_complete: bool) -> dict[str, Any]:
-    """Return counters, and the figures of flow completion unless they would leave out the worst chunks.
+    """Return counters, and flow completion times unless these would omit the worst chunks.
 
-    Frames that came `late`, after their chunk had been delivered, are in the counters and in no chunk's row.
+    Frames that arrived `late`, after their chunk had been delivered, are in the counters but in no row.
     """
     counters = {
         name: None if count is None else count + late.get(name, 0) for name, count in facts.counters.items()
@@ -432,7 +431,7 @@ def _latency(facts: ChunkFacts) -> dict[str, Any]:
 
 
 def _run_metrics(facts: FabricFacts, summary: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the metrics that all jobs of a trial share."""
+    """Return the metrics that all jobs of a trial have in common."""
     from fabricbench.analysis import kpis
 
     ratio = facts.link_load_max_to_mean
@@ -446,7 +445,7 @@ def _run_metrics(facts: FabricFacts, summary: Mapping[str, Any]) -> dict[str, An
 def _sampled_metrics(
     run_spec: Mapping[str, Any], summary: Mapping[str, Any], tables: Tables, facts: FabricFacts
 ) -> dict[str, Any]:
-    """Return what only samples tell of a run, where they were taken."""
+    """Return the metrics of a run that need samples, if there are any."""
     from fabricbench.analysis import convergence, samples
 
     sampled = samples.SampleFacts(tables.batches("series", samples.COLUMNS))

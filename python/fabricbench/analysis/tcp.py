@@ -1,4 +1,4 @@
-"""What became of TCP traffic, from the summary of a run."""
+"""Results of TCP traffic, from the summary of a run."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ class TcpResult:
 
     Attributes:
         name: Its name.
-        congestion: What set the congestion windows.
+        congestion: Congestion control.
         priority: Priority of its frames.
         senders: Hosts that sent.
         connections: Connections.
-        offered_gbps: Payload that each sending host wanted to send, over the time from its start to its end
-            [Gb/s]; none if there was always more.
+        offered_gbps: Payload that each sending host offered, over the time from its start to its end [Gb/s];
+            none if there was always more.
         goodput_gbps: Payload delivered in order for each sending host over that time [Gb/s]; none if it never
             started.
-        retransmit_percent: Share of segments that were sent again [%]; none without segments.
+        retransmit_percent: Percentage of segments that were sent again [%]; none without segments.
         retransmits: Segments sent again.
         timeouts: Retransmission timeouts.
         fast_recoveries: Recoveries that began by selective acknowledgements.
         ecn_ce_rx: Segments that arrived marked.
-        frames_lost: Frames of its priority that found a buffer full, or that WRED dropped.
+        frames_lost: Frames of its priority that were dropped at a full buffer or by WRED.
         rtt_us_mean: Smoothed round-trip time: mean over all measurements [us]; none without one.
         rtt_us_p50: Median.
         rtt_us_p99: 99th percentile.
@@ -68,11 +68,11 @@ class TcpResult:
 
 
 def tcp_results(run_spec: Mapping[str, Any], summary: Mapping[str, Any]) -> list[TcpResult]:
-    """Return the results of each TCP traffic of a run, in the order of the spec; none of a run without.
+    """Return the results of each TCP traffic of a run, in the order of the spec; empty without any.
 
     Args:
         run_spec: The RunSpec.
-        summary: The backend's RunSummary, of which `tcp` is read.
+        summary: The backend's RunSummary; `tcp` is read.
     """
     specs = run_spec.get("tcp", ())
     return [_result(spec, outcome) for spec, outcome in zip(specs, summary.get("tcp", ()), strict=False)]

@@ -1,4 +1,4 @@
-"""Failures that a plan has and a run did not reach: its record says nothing of them."""
+"""Failures of a plan that are after the end of a run, which its record therefore does not contain."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _PLACES = ("link", "switch", "host")
 
 @dataclass(frozen=True)
 class Unreached:
-    """A failure that would have come after the end of a run.
+    """A failure planned for a time after the end of a run.
 
     Attributes:
-        what: Kind and place of it, such as `link down: spine1-leaf0`.
-        at_ps: When it was to come [ps].
+        what: Its kind and location, such as `link down: spine1-leaf0`.
+        at_ps: Its planned time [ps].
         end_ps: When the run ended [ps].
     """
 
@@ -29,20 +29,20 @@ class Unreached:
 
     @property
     def text(self) -> str:
-        """It as a sentence."""
+        """The failure as a sentence."""
         when, end = time_words(self.at_ps), time_words(self.end_ps)
         return f"{self.what} at {when} never happened, the run ended at {end}"
 
 
 def unreached_failures(run_spec: Mapping[str, Any], end_ps: int) -> list[str]:
-    """Return the failures that would have come after the end of a run, each as a sentence."""
+    """Return the failures planned for a time after the end of a run, each as a sentence."""
     return [each.text for each in unreached(run_spec, end_ps)]
 
 
 def unreached(run_spec: Mapping[str, Any], end_ps: int) -> list[Unreached]:
-    """Return the failures that would have come after the end of a run.
+    """Return the failures planned for a time after the end of a run.
 
-    Repairs are left out, and what happened before at the same place, as with a link that flaps.
+    Repairs are left out, as are failures that also happened before at the same location (flapping).
     """
     planned = run_spec.get("fabric", {}).get("failures", [])
     happened = {_what(failure) for failure in planned if failure["at_ps"] <= end_ps}
@@ -54,7 +54,7 @@ def unreached(run_spec: Mapping[str, Any], end_ps: int) -> list[Unreached]:
 
 
 def _what(failure: Mapping[str, Any]) -> str:
-    """Name a failure and its place, such as `link down: spine1-leaf0`."""
+    """Return a failure and its location as text, such as `link down: spine1-leaf0`."""
     kind = FAILURE_KINDS[failure["kind"].replace("-", "_")]
     place = next(f"{'host' if name == 'host' else ''}{failure[name]}" for name in _PLACES if name in failure)
     return f"{kind}: {place}"

@@ -1,4 +1,4 @@
-"""Uplinks of each switch: queue pairs, bytes, rates, usage, ECN marks; frames that the switch lost."""
+"""Uplinks of each switch: queue pairs, bytes, rates, utilisation, ECN marks; frames that the switch lost."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LOSS_COLUMNS = (
     *("dropped_frames", "dropped_headroom_frames", "dropped_wred_frames", "dropped_watchdog_frames"),
     *("lost_link_down_frames", "fcs_error_frames"),
 )
-"""Columns of `ports` whose sum a switch has lost."""
+"""Columns of `ports` whose sum is the frames that a switch lost."""
 _RATE_COLUMNS = ("rx_bytes", "ecn_marked")
 _GBPS_PER_BYTE_PER_PS = 8e3
 
@@ -30,15 +30,15 @@ class Uplink:
     Attributes:
         port: Port of the switch.
         peer: The switch above.
-        qps: Distinct queue pairs whose data left here; 0 where load balancing has no path for each of them,
-            or nobody counted them.
+        qps: Distinct queue pairs whose data left here; 0 if load balancing has no path for each of them, or
+            if they were not counted.
         tx_bytes: Frame bytes sent.
         usage_percent: Time for which the link was occupied, preamble and gap included, over the length of the
-            run [%]; none where that was not asked for.
+            run [%]; none if not requested.
         tx_gbps: Frame bytes sent over the length of the run [Gb/s]; none as above.
-        rx_gbps: The same of frame bytes received from the switch above.
-        ecn_marked: Frames that the switch marked with congestion experienced at this port; none where that
-            was not counted or not asked for.
+        rx_gbps: Frame bytes received from the switch above, likewise.
+        ecn_marked: Frames that the switch marked with congestion experienced at this port; none if not
+            counted or not requested.
         peer_ecn_marked: Frames that the switch above marked at its end of the cable.
     """
 
@@ -61,9 +61,9 @@ class EgressDistribution:
         switch: Its name.
         tier: Its tier, 1 or more.
         uplinks: At least two, in the order of its ports.
-        frames_delta: Frames that it was sent and did not send on, as they were lost there: dropped for want
-            of buffer or headroom, by WRED or the PFC watchdog, lost on a link that was down, or corrupted on
-            a link and dropped where they arrived. None where that was not counted or not asked for.
+        frames_delta: Frames sent to it that it did not forward, as they were lost there: dropped for lack of
+            buffer or headroom, by WRED or the PFC watchdog, lost on a link that was down, or corrupted on a
+            link and dropped on arrival. None if not counted or not requested.
         ecn_marked_below: Frames that it marked with congestion experienced at its other ports, such as those
             to hosts; none as above.
     """
@@ -76,7 +76,7 @@ class EgressDistribution:
 
     @property
     def has_marks(self) -> bool:
-        """Whether frames were marked at the switch, or above it on the way to it."""
+        """Whether frames were marked at the switch, or on its links from switches above."""
         at_uplinks = (mark for each in self.uplinks for mark in (each.ecn_marked, each.peer_ecn_marked))
         return any((self.ecn_marked_below, *at_uplinks))
 
@@ -88,22 +88,22 @@ class EgressDistribution:
 
     @property
     def has_paths(self) -> bool:
-        """Whether queue pairs kept to one path each, so that they can be counted."""
+        """Whether each queue pair used one path, so that they can be counted."""
         return any(uplink.qps for uplink in self.uplinks)
 
     @property
     def qps_text(self) -> str:
-        """The queue pairs of each uplink as test equipment writes them, `4+5+3+4`; `-` without paths."""
+        """Queue pairs of each uplink in the format of test equipment, `4+5+3+4`; `-` without paths."""
         return "+".join(str(uplink.qps) for uplink in self.uplinks) if self.has_paths else "-"
 
     @property
     def qps_max_to_mean(self) -> float | None:
-        """Most queue pairs of an uplink over their mean; 1 is even, none without paths."""
+        """Largest number of queue pairs of an uplink over the mean; 1 is even, none without paths."""
         return _max_to_mean([uplink.qps for uplink in self.uplinks])
 
     @property
     def bytes_max_to_mean(self) -> float | None:
-        """Most bytes of an uplink over their mean; 1 is even, none if nothing was sent."""
+        """Largest number of bytes of an uplink over the mean; 1 is even, none if nothing was sent."""
         return _max_to_mean([uplink.tx_bytes for uplink in self.uplinks])
 
     @property
@@ -124,7 +124,7 @@ def _max_to_mean(values: list[int]) -> float | None:
 def egress_distributions(ports: Iterable[pa.RecordBatch]) -> list[EgressDistribution]:
     """Return every switch with several uplinks, lower tiers first, in the order of the table.
 
-    A port is an uplink when its peer is in a higher tier; tiers are those of the rows of both nodes.
+    A port is an uplink if its peer is in a higher tier, by the rows of both nodes.
 
     Args:
         ports: Rows of `ports` with at least `COLUMNS`.
@@ -133,7 +133,7 @@ def egress_distributions(ports: Iterable[pa.RecordBatch]) -> list[EgressDistribu
 
 
 class _Measured:
-    """Rates, usage and marks of ports over the length of a run."""
+    """Rates, utilisation and marks of ports over the length of a run."""
 
     def __init__(
         self, rows: Sequence[Mapping[str, Any]], links: Iterable[pa.RecordBatch], run_ps: int
@@ -147,7 +147,7 @@ class _Measured:
         }
 
     def uplink(self, row: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the fields of an uplink that are measured, from its row of `ports`."""
+        """Return the measured fields of an uplink, from its row of `ports`."""
         link = self._links.get((row["node"], row["port"]))
         return {
             "usage_percent": self._usage(link["busy_ps"]) if link else None,
@@ -171,7 +171,7 @@ class _Measured:
 def switch_uplinks(
     ports: Iterable[pa.RecordBatch], links: Iterable[pa.RecordBatch], run_ps: int
 ) -> list[EgressDistribution]:
-    """Return the same with usage, rates and ECN marks, and the frames that each switch lost.
+    """Return every switch with several uplinks, with utilisation, rates, ECN marks and lost frames.
 
     Args:
         ports: All rows of `ports`.

@@ -1,4 +1,4 @@
-"""The verdict: which acceptance criteria of the plan a job meets."""
+"""Verdict on a job: its results against the acceptance criteria of the plan."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class Judgement:
 
     Attributes:
         metric: Name of the metric.
-        min: The metric must not be below it, in the metric's unit; none if nothing is asked.
-        max: The metric must not be above it; none if nothing is asked.
-        value: What was measured; none where it could not be measured.
+        min: Lower limit, in the metric's unit; none without one.
+        max: Upper limit; none without one.
+        value: Measured value; none where it could not be measured.
         passed: Whether the job is complete and the value was measured and is within the limits.
     """
 
@@ -38,15 +38,14 @@ def judge(
     criteria: Sequence[Mapping[str, Any]],
     ratios: Mapping[str, float | None] = MappingProxyType({}),
 ) -> list[Judgement]:
-    """Judge a job by the criteria that concern it.
+    """Judge a job by the criteria that apply to it.
 
-    A job that is not complete meets none: its counters are those of another, shorter test.
+    A job that is not complete fails all of them: its counters are those of another, shorter test.
 
     Args:
         summary: The job.
         criteria: Each with `metric`, `min`, `max` and `job`; the latter three may be none.
-        ratios: Its ratios to the reference variant and to itself alone, by name; one that is left out could
-            not be measured.
+        ratios: Its ratios to the reference variant and to itself alone, by name; missing ones are unknown.
     """
     return [_judge(summary, each, ratios) for each in criteria if each["job"] in (None, summary.job)]
 

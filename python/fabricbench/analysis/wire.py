@@ -1,4 +1,4 @@
-"""What a job's data took of the links, what of it was lost, and how its senders shared: from its chunks."""
+"""Wire rate, losses and sender fractions of a job, from its chunks."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _DIGITS: Final = 9
 
 @dataclass
 class _Sender:
-    """What one rank sent that arrived whole, from when to when."""
+    """Delivered data of one sending rank, with first start and last delivery."""
 
     payload_bytes: int = 0
     first_ps: int | None = None
@@ -36,7 +36,7 @@ class _Sender:
         self.last_ps = max_of(self.last_ps, last_ps)
 
     def rate(self, until_ps: int) -> float:
-        """Return its rate [bytes/ps]; of open-loop traffic its payload, as all have the same time."""
+        """Return its rate [bytes/ps]; for open-loop traffic its payload, as all send for the same time."""
         if until_ps:
             return float(self.payload_bytes)
         spent = self.last_ps - self.first_ps if self.first_ps is not None and self.last_ps is not None else 0
@@ -49,7 +49,7 @@ class WireFacts:
 
     Attributes:
         until_ps: End of the offer of open-loop traffic; 0 for other jobs.
-        senders: What each rank sent; none where not every chunk has a row.
+        senders: Delivered data of each rank; none if not every chunk has a row.
         lost_bytes: Payload of each sending rank that was never delivered.
     """
 
@@ -62,7 +62,7 @@ class WireFacts:
     lost_bytes: Counter[int] = field(default_factory=Counter)
 
     def add(self, rows: pa.RecordBatch) -> None:
-        """Take some rows of the job."""
+        """Add some rows of the job."""
         starts, ends = rows.column("start_ps"), rows.column("delivered_ps")
         self.tx_frames = sum_of(self.tx_frames, measured_total(rows.column("tx_frames")))
         self.rx_bytes = sum_of(self.rx_bytes, measured_total(rows.column("rx_bytes")))
@@ -80,13 +80,13 @@ class WireFacts:
                 self.senders.setdefault(sender, _Sender()).add(payload_bytes, first_ps, last_ps)
 
     def out_of_service_us(self, rate_bps: int) -> float | None:
-        """Return how long it takes to offer what the rank lost that lost most, all at one rate [us]."""
+        """Return the time in which a rank offers the largest loss of any rank, all at one rate [us]."""
         if self.senders is None:
             return None
         return 8 * max(self.lost_bytes.values(), default=0) / rate_bps * _US_PER_S
 
     def add_step(self, row: Mapping[str, Any]) -> None:
-        """Take what was counted of the chunks of a step."""
+        """Add the counts of the chunks of a step."""
         self.senders = None
         self.tx_frames = sum_of(self.tx_frames, row["tx_frames"])
         self.rx_bytes = sum_of(self.rx_bytes, row["rx_bytes"])
@@ -94,12 +94,12 @@ class WireFacts:
         self.last_ps = max_of(self.last_ps, row["delivered_ps"])
 
     def metrics(self, run_spec: Mapping[str, Any], rx_frames: int | None, late: int) -> dict[str, Any]:
-        """Return wire rate, loss and shares; what could not be measured is left out.
+        """Return wire rate, loss and sender fractions; without those that could not be measured.
 
         Args:
             run_spec: The RunSpec.
-            rx_frames: Frames of its chunks that arrived, without those that came late.
-            late: Those that came after their chunk had been delivered.
+            rx_frames: Frames of its chunks that arrived, without late ones.
+            late: Frames that arrived after their chunk had been delivered.
         """
         return {**self._wire(run_spec, rx_frames), **self._loss(rx_frames, late), **self._shares()}
 
@@ -147,15 +147,15 @@ def _by_sender(rows: pa.RecordBatch) -> Iterator[tuple[int, int, int | None, int
 
 
 def link_overhead_bytes(run_spec: Mapping[str, Any]) -> int:
-    """Return what a link adds to the bytes of each frame [bytes]."""
+    """Return the overhead of a link for each frame [bytes]."""
     return _LINK_OVERHEAD_BYTES[run_spec["fabric"].get("link_layer", {}).get("kind", "ethernet")]
 
 
 def min_of(one: int | None, other: int | None) -> int | None:
-    """Return the smaller of two numbers, or the one that there is."""
+    """Return the smaller of two numbers, or the only one."""
     return other if one is None else one if other is None else min(one, other)
 
 
 def max_of(one: int | None, other: int | None) -> int | None:
-    """Return the larger of two numbers, or the one that there is."""
+    """Return the larger of two numbers, or the only one."""
     return other if one is None else one if other is None else max(one, other)

@@ -1,1 +1,1 @@
-"""The jobs of trials beside each other: alone, of the reference variant, published, over the iterations."""
+"""Comparison of jobs with the same job alone, the reference variant, published results and repeats."""

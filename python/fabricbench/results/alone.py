@@ -1,4 +1,4 @@
-"""The jobs of a trial, each with the trial in which it ran alone."""
+"""Finds for each job of a trial the trial in which it ran alone, and compares the two."""
 
 from __future__ import annotations
 
@@ -26,14 +26,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Alone:
-    """A job without its neighbours.
+    """A job without other jobs, compared with the same job next to them.
 
     Attributes:
         trial: The trial in which it ran alone.
         summary: Its metrics there.
-        kept_percent: Share of that bus bandwidth that it keeps beside the others [%]; none unless both
-            completed.
-        ratios: Each ratio of `fabricbench.metrics.ALONE_RATIOS` by its name; none where there is none.
+        kept_percent: Bus bandwidth next to the others, relative to alone [%]; none unless both completed.
+        ratios: Each ratio of `fabricbench.metrics.ALONE_RATIOS` by its name; none if unknown.
     """
 
     trial: Trial
@@ -43,10 +42,10 @@ class Alone:
 
 
 class Solos:
-    """The trials in which one job ran alone, to be found by the trial they are compared with."""
+    """Index of the trials in which one job ran alone, by the job's iteration, seed and parameters."""
 
     def __init__(self, trials: Iterable[Trial]) -> None:
-        """Take trials; those in which all jobs ran are left out."""
+        """Index the trials; those in which all jobs ran are left out."""
         self._by_key: dict[str, list[Trial]] = defaultdict(list)
         for trial in trials:
             facts = trial.facts
@@ -55,7 +54,7 @@ class Solos:
                 self._by_key[key].append(trial)
 
     def beside(self, trial: Trial, summaries: Iterable[Summary]) -> dict[tuple[str, int], Alone]:
-        """Return for each job of a trial, and each data size, how it did alone, as far as that was run."""
+        """Return the result alone of each job and data size of a trial, if that was run."""
         facts = trial.facts
         if not self._by_key or trial.is_printed or is_solo(facts.variant):
             return {}
@@ -65,7 +64,7 @@ class Solos:
         return {key: alone for key, alone in compared.items() if alone is not None}
 
     def _find(self, trial: Trial, job: str, key: str) -> Trial | None:
-        """Return the trial of the same run and variant, or of another one that is the same to the job."""
+        """Return the trial of the same run and variant, or else one with the same environment for the job."""
         candidates = self._by_key.get(key, [])
         own = [each for each in candidates if is_solo_of(each.facts.variant, trial.facts.variant)]
         of_run = [each for each in own if each.facts.suite == trial.facts.suite]
@@ -88,7 +87,7 @@ def _same_world(first: Trial, second: Trial, job: str) -> bool:
 
 
 def _queue_pairs(trial: Trial, job: str) -> set[int]:
-    """Return the queue pairs of a job; none unless they are pinned, so that only then a table is read."""
+    """Return the pinned queue pairs of a job; empty without pins, so that no table is read."""
     if "pins" not in trial.facts.run_spec["fabric"]["load_balancing"]:
         return set()
     found: set[int] = set()

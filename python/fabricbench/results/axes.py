@@ -1,4 +1,4 @@
-"""The swept fields of trials, as tables and figures name them."""
+"""Names and values of the swept fields of trials, for tables and figures."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ def axis_names(trials: Iterable[Trial]) -> list[str]:
 
 
 def axis_values(trial: Trial, names: Sequence[str]) -> list[str]:
-    """Write the value of each field in a trial; empty where it sweeps no such field."""
+    """Return the value of each field in a trial as text; empty if the trial does not sweep the field."""
     known = dict(trial.facts.axes)
     return [plan_value(known[name]) if name in known else "" for name in names]
 
 
 def axis_heads(names: Sequence[str]) -> list[tuple[str, str]]:
-    """Return the head of a column for each field: the part around it, with its number, and its own name."""
+    """Return the column head of each field: its parent, with an index if it has one, and its own name."""
     heads = list(map(_head, names))
     known = Counter(heads)
     return [head if known[head] == 1 else ("", name) for head, name in zip(heads, names, strict=True)]
@@ -37,12 +37,12 @@ def _head(name: str) -> tuple[str, str]:
 
 
 def short_names(names: Sequence[str]) -> dict[str, str]:
-    """Return the last part of each path, or the whole of those that this does not tell apart."""
+    """Return the last part of each path, or the whole path where last parts are ambiguous."""
     known = Counter(name.rpartition(".")[2] for name in names)
     return {name: last if known[last := name.rpartition(".")[2]] == 1 else name for name in names}
 
 
 def axes_label(trial: Trial) -> str:
-    """Write the values of the swept fields of a trial: `kmin 100KB, window 32`; empty if it sweeps none."""
+    """Return the values of the swept fields of a trial, `kmin 100KB, window 32`; empty if it sweeps none."""
     short = short_names([name for name, _ in trial.facts.axes])
     return axes_text((short[name], value) for name, value in trial.facts.axes)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from fabricbench.store import Trial
 
 FITTED_BYTES_MIN = 1 << 20
-"""Sizes below are in the profile, but do not tell a rate: a window or a burst may hold them whole."""
+"""Smaller sizes are in the profile, but not in the fit of a rate: a window or a burst may contain them."""
 _HEADER_BYTES = 98
 """Headers, preamble and gap of a message of one packet: 82 of a RoCEv2 frame and 16 of its RETH."""
 
@@ -27,7 +27,7 @@ Fit = fits.Fit
 
 
 Setting = Callable[[Mapping[str, Any]], int]
-"""What else tells points of a sweep apart, from the run spec."""
+"""Value from the run spec that separates points of a sweep besides hosts and size."""
 
 
 def _no_setting(_run_spec: Mapping[str, Any]) -> int:
@@ -47,7 +47,7 @@ def _ranks(run_spec: Mapping[str, Any]) -> int:
 
 
 class CalibrationError(Exception):
-    """A sweep from which nothing can be told.
+    """A sweep from which no parameter can be computed.
 
     Attributes:
         hint: What to do.
@@ -73,7 +73,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Calibration:
-    """What was measured.
+    """Measured parameters.
 
     Attributes:
         send_overhead: [ps].
@@ -93,14 +93,14 @@ class Calibration:
 
 
 class Sweeps:
-    """The trials of each sweep, and what they tell.
+    """The trials of each sweep, and the parameters fitted to them.
 
     Attributes:
-        rows: Medians of the points that were asked for so far.
+        rows: Medians of the points that were read so far.
     """
 
     def __init__(self, trials: Mapping[str, Sequence[Trial]]) -> None:
-        """Take the trials of the sweeps `rate`, `window`, `messages` and `latency`."""
+        """Create from the trials of the sweeps `rate`, `window`, `messages` and `latency`."""
         self._trials = trials
         self.rows: list[Row] = []
 
@@ -126,7 +126,7 @@ class Sweeps:
         return rates.link.value * _host_rate(run_spec) / (8e9 * ideal_goodput_gb_per_s(run_spec))
 
     def window(self, rates: fits.Rates) -> fits.Window:
-        """Return what the sweep of windows tells.
+        """Return the window fitted to the sweep of windows.
 
         Raises:
             CalibrationError: A trial is not complete.
@@ -141,7 +141,7 @@ class Sweeps:
         return fits.window(points, mtu_bytes, rates.single.value, is_full=rates.is_alone)
 
     def send_overhead(self, link_bps: float) -> fits.Fit:
-        """Return what a message costs.
+        """Return the cost of a message.
 
         Raises:
             CalibrationError: A trial is not complete.
@@ -155,16 +155,16 @@ class Sweeps:
             spans[way, size].append((count, span))
             gaps.append(gap)
         bounds = {size: 8e12 * (size + _HEADER_BYTES) / link_bps for _, size in spans}
-        # Each message of a stream has a queue pair of its own, so no window holds it back.
+        # Each message of a stream has its own queue pair, so no window limits it.
         return fits.send_overhead(spans, gaps, bounds)
 
     def turnarounds_and_ways(
         self, reference: Sequence[Trial]
     ) -> tuple[dict[tuple[fits.Way, int], float], dict[tuple[fits.Way, int], tuple[float, float]]]:
-        """Return turnarounds, and what small messages take: measured, and on the plan's fabric [ps].
+        """Return turnarounds, and the times of small messages: measured, and on the plan's fabric [ps].
 
         Args:
-            reference: The trials of the sweep of latency with adapters of a known one.
+            reference: The trials of the sweep of latency with adapters of a known latency.
 
         Raises:
             CalibrationError: A trial is not complete.
@@ -199,9 +199,9 @@ def calibrated(sweeps: Sweeps, link_bps: float, rates: fits.Rates, reference: Se
 
     Args:
         sweeps: The sweeps.
-        link_bps: What `Sweeps.link_bps` tells.
-        rates: What `Sweeps.rates` tells.
-        reference: The trials of the sweep of latency with adapters of a known one.
+        link_bps: Result of `Sweeps.link_bps`.
+        rates: Result of `Sweeps.rates`.
+        reference: The trials of the sweep of latency with adapters of a known latency.
 
     Raises:
         CalibrationError: A trial is not complete.
@@ -210,8 +210,8 @@ def calibrated(sweeps: Sweeps, link_bps: float, rates: fits.Rates, reference: Se
     sending = sweeps.send_overhead(link_bps)
     turnarounds, ways = sweeps.turnarounds_and_ways(reference)
     receiving = fits.receive_overhead(list(turnarounds.values()), sending.value)
-    # A plan adds both overheads to a message one way. Where they are more than the turnaround, as software
-    # works on after it has posted, the rest is part of the time under way.
+    # A plan adds both overheads to a message in one direction. If they exceed the turnaround, as software
+    # still works after a post, the difference is part of the transfer time.
     costs = sending.value + receiving.value
     ways = {key: (took + turnarounds[key] - costs, fabric) for key, (took, fabric) in ways.items()}
     return Calibration(

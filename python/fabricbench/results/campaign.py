@@ -1,4 +1,4 @@
-"""What a campaign came to: a table of its trials, filled from the catalog; no trial is read by itself."""
+"""Table of the trials of a campaign with their results, read from the catalog rather than from each trial."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ NOT_RUN: Final = "not run"
 
 
 class CampaignTable:
-    """The trials of a campaign with what each came to.
+    """The trials of a campaign with their results.
 
     Attributes:
         frame: A row for each trial and plan that it is part of: `trial`, `iteration`, `seed`, `size_bytes`,
-            each factor in words, `status`, and each metric: of the job that fares worst by it. A metric is
-            null where no job has it, and where the trial has no record.
+            each factor as text, `status`, and each metric, of the job with the worst value. A metric is null
+            where no job has it, and where the trial has no record.
         factors: The levels of each factor, in their order.
-        notes: What has to be said of results, such as how far a model may be off, and of how many.
+        notes: Notes on results, such as the possible error of a model, with the number of trials concerned.
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class CampaignTable:
         factors: Mapping[str, Sequence[str]],
         notes: Mapping[str, int] = MappingProxyType({}),
     ) -> None:
-        """Take a frame, the levels of its factors in their order, and notes with their counts."""
+        """Create the table from a frame, the levels of its factors in order, and notes with their counts."""
         self.frame = frame
         self.factors = {name: tuple(levels) for name, levels in factors.items()}
         every = self.trials
@@ -49,12 +49,12 @@ class CampaignTable:
 
     @property
     def typed(self) -> pl.DataFrame:
-        """The frame with factors as numbers where all of their values are such."""
+        """The frame with factors as numbers if all of their values are numbers."""
         return self.frame.with_columns(_number_or_text(self.frame[name]) for name in self.factors)
 
     @property
     def metrics(self) -> list[Metric]:
-        """The metrics that it has."""
+        """The metrics in the frame."""
         return [BY_NAME[name] for name in self.frame.columns if name in BY_NAME]
 
     @cached_property
@@ -66,11 +66,11 @@ class CampaignTable:
 
     @property
     def trials(self) -> int:
-        """How many trials it has."""
+        """Number of trials."""
         return self.frame["trial"].n_unique()
 
     def response(self, metric: Metric, *, relative: bool = False) -> Response:
-        """Return what the factors do to a metric; see `Response`."""
+        """Return the effects of the factors on a metric; see `Response`."""
         return Response(self, metric, relative=relative)
 
 
@@ -84,11 +84,11 @@ def campaign_table(
     """Return the table of a campaign.
 
     Args:
-        workspace: Where its records are.
+        workspace: Workspace of its records.
         members: Its trials; see `fabricbench.runner.campaign.members`.
         factors: The levels of each of its factors.
         metrics: Names of metrics; by default all that a trial has.
-        job: The job whose metrics count, in place of the one that fares worst.
+        job: The job whose metrics are used, instead of the worst one.
 
     Raises:
         StoreError: The catalog cannot be read.
@@ -129,6 +129,6 @@ def _number_or_text(column: pl.Series) -> pl.Series:
 
 
 def main_metric(jobs: Iterable[Mapping[str, Any]]) -> Metric:
-    """Return the metric that says most about jobs of the kind that most of some are, by their run specs."""
+    """Return the headline metric of the most frequent kind of some jobs, by their run specs."""
     kinds = Counter(map(job_kind, jobs))
     return HEADLINES[max(JobKind, key=lambda kind: kinds[kind])]

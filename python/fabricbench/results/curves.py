@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Curve:
-    """What is compared, at every size of its run.
+    """One curve of a comparison, at every size of its run.
 
     Attributes:
-        name: What tells it from the others.
+        name: Name that is unique among the curves.
         jobs: Every job at every size, in the order of the plan.
         chosen: Ids of the trials that the comparison names.
     """
@@ -42,11 +42,11 @@ class _Members:
 def compared_curves(
     trials: Sequence[Trial], run_of: Callable[[Trial], Sequence[Trial]], *, every_variant: bool
 ) -> list[Curve]:
-    """Return a curve for each variant that is compared; trials that differ in size only share one.
+    """Return a curve for each compared variant; trials that differ only in size are on one curve.
 
     Args:
-        trials: What the comparison names, the reference first.
-        run_of: Gives the finished trials of the run of a trial.
+        trials: The trials that the comparison names, the reference first.
+        run_of: Returns the finished trials of the run of a trial.
         every_variant: Whether all variants of their runs are compared, rather than their own.
     """
     found: dict[tuple[object, ...], _Members] = {}
@@ -65,7 +65,7 @@ def compared_curves(
 
 
 def _alike(trial: Trial, run: Sequence[Trial], *, every_variant: bool) -> list[list[Trial]]:
-    """Return the trials of the same swept values and iteration at every size, for each variant."""
+    """Return the trials with equal swept values and iteration at every size, for each variant."""
     facts = trial.facts
     found: dict[str, list[Trial]] = {}
     for each in run:
@@ -82,7 +82,7 @@ def _key(trial: Trial) -> tuple[object, ...]:
 
 
 def _names(trials: Sequence[Trial]) -> list[str]:
-    """Name trials by what differs between them, and by their ids where nothing does."""
+    """Return names of trials from the fields that differ between them, with ids where not unique."""
     told = [_words(trial) for trial in trials]
     differing = [place for place in range(len(told[0])) if len({words[place] for words in told}) > 1]
     names = [", ".join(words[place] for place in differing if words[place]) for words in told]
@@ -99,7 +99,7 @@ def _words(trial: Trial) -> tuple[str, ...]:
 
 
 def shown_metrics(curves: Sequence[Curve]) -> list[Metric]:
-    """Return the metrics that any of the curves has, the one that says most about their jobs first."""
+    """Return the metrics that any of the curves has, the headline metrics of their jobs first."""
     summaries = [job.summary for curve in curves for job in curve.jobs]
     known = [
         metric for metric in METRICS if any(summary.value(metric.name) is not None for summary in summaries)

@@ -1,8 +1,8 @@
-"""What a plan should give: the range of its metrics over seeds and placements, and what decides it.
+"""Expected results of a plan: ranges of its metrics over seeds and placements, and the deciding factors.
 
 Ranges are those of the trials themselves, and limits are their order statistics: of N trials and one more,
-all drawn alike, each is as likely as any other to be the least, so that the new one is below the k-th
-smallest of the N with a probability of at most k / (N + 1), whatever the distribution.
+all drawn from the same distribution, each is equally likely to be the smallest. So the new one is below the
+k-th smallest of the N with a probability of at most k / (N + 1), whatever the distribution.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ if TYPE_CHECKING:
 TIME: Final = BY_NAME["completion_time_ms"]
 ALGORITHM_BANDWIDTH: Final = BY_NAME["algbw_gb_per_s"]
 METRICS: Final = (TIME, ALGORITHM_BANDWIDTH, BUS_BANDWIDTH, IDEAL_SHARE)
-"""The metrics whose range is given."""
+"""Metrics with a range."""
 SLOWEST: Final = "slowest"
 TOGETHER: Final = "together"
-"""What stands in place of a job's name: the slowest one of each trial; all of them as one operation."""
+"""Names in place of a job's: the slowest job of each trial; all jobs as one operation."""
 LOOKED_AT: Final = 12
-"""Trials of a range whose causes are looked for, spread evenly from the fastest to the slowest."""
+"""Trials per range whose causes are searched for, spread evenly from the fastest to the slowest."""
 _TELLS: Final = 0.5
-"""Share of the variance between groups from which on a number of queue pairs is said to decide."""
+"""Fraction of the variance between groups from which the number of queue pairs is reported as deciding."""
 
 
 class Draw(Protocol):
-    """A trial with what was drawn for it."""
+    """A trial with its random draws."""
 
     @property
     def placement(self) -> int:
-        """Number of its placement; 0 as the plan says."""
+        """Number of its placement; 0 for that of the plan."""
 
     @property
     def trial(self) -> Trial:
@@ -46,12 +46,12 @@ class Draw(Protocol):
 
     @property
     def busiest(self) -> Mapping[str, Any] | None:
-        """Where the hash puts most queue pairs."""
+        """The link to which the hash assigns most queue pairs."""
 
 
 @dataclass(frozen=True)
 class Range:
-    """Least, quartiles and most of a metric: values of trials, never between two of them."""
+    """Smallest value, quartiles and largest value of a metric: values of trials, without interpolation."""
 
     least: float
     lower: float
@@ -70,20 +70,20 @@ class Range:
 
     @property
     def spread_percent(self) -> float:
-        """Most less least, in per cent of the median."""
+        """Largest minus smallest value, in per cent of the median."""
         return 100 * (self.most - self.least) / self.median if self.median else 0.0
 
 
 @dataclass(frozen=True)
 class Limit:
-    """What a measurement has to keep.
+    """Acceptance limit of a measurement.
 
     Attributes:
         metric: Name of the metric.
-        minimum: It must not be below; none if it must not be above `maximum`.
-        maximum: Likewise.
+        minimum: Lower limit; none if `maximum` is set.
+        maximum: Upper limit; none if `minimum` is set.
         order: The limit is the order-th worst of the trials.
-        trials: How many there are.
+        trials: Number of trials.
     """
 
     metric: str
@@ -94,26 +94,26 @@ class Limit:
 
     @property
     def false_alarm(self) -> float:
-        """Probability at most that a fabric that is as the plan says fails it: order / (trials + 1)."""
+        """Largest probability that a fabric that conforms to the plan fails it: order / (trials + 1)."""
         return self.order / (self.trials + 1)
 
 
 @dataclass(frozen=True)
 class Expected:
-    """What one job has at one size, in one variant.
+    """Expected results of one job at one size, in one variant.
 
     Attributes:
         variant: The variant.
         job: The job; `SLOWEST` for the slowest of several in each trial, `TOGETHER` for all as one operation.
-        collective: What it does; of several jobs that differ all of them, joined by commas.
-        ranks: How many ranks; of several jobs their sum.
+        collective: Its operation; for several jobs all different ones, joined by commas.
+        ranks: Number of ranks; for several jobs their sum.
         data_size_bytes: Size of the job, or of the operation of all [bytes].
         axes: Swept values.
-        trials: How many complete trials the ranges are of.
-        incomplete: How many others there are.
+        trials: Number of complete trials in the ranges.
+        incomplete: Number of other trials.
         ranges: Range of each metric that could be measured, by name.
-        limits: Limits for acceptance; of several sizes each has its own.
-        decides: Sentences that say what decides, each with its evidence.
+        limits: Limits for acceptance; each of several sizes has its own.
+        decides: Sentences on the deciding factors, each with its evidence.
         values: The values of the bus bandwidth, in the order of placements and seeds.
     """
 
@@ -132,22 +132,22 @@ class Expected:
 
     @property
     def is_of_one_job(self) -> bool:
-        """Whether it is about a job of the plan."""
+        """Whether it is about a single job of the plan."""
         return self.job not in (SLOWEST, TOGETHER)
 
 
 def order_of(trials: int, false_alarm: float) -> int:
-    """Return which trial, from the worst, is the limit for a probability of a false alarm; 1 at least."""
+    """Return the rank, from the worst trial, of the limit for a probability of a false alarm; at least 1."""
     return max(1, math.floor(false_alarm * (trials + 1) + 1e-9))
 
 
 def trials_needed(false_alarm: float) -> int:
-    """Return how many trials a probability of a false alarm takes at least."""
+    """Return the smallest number of trials for a probability of a false alarm."""
     return math.ceil(1 / false_alarm - 1e-9) - 1
 
 
 def limit_of(metric_name: str, values: Sequence[float], false_alarm: float, allowance: float) -> Limit:
-    """Return the limit of a metric: an order statistic, looser by an allowance (a share of it)."""
+    """Return the limit of a metric: an order statistic, loosened by an allowance (a fraction of it)."""
     metric, order = BY_NAME[metric_name], order_of(len(values), false_alarm)
     if metric.direction is Direction.LOWER:
         worst = sorted(values, reverse=True)[order - 1]
@@ -157,7 +157,7 @@ def limit_of(metric_name: str, values: Sequence[float], false_alarm: float, allo
 
 @dataclass(frozen=True)
 class _Row:
-    """A job of one trial, or what stands for all of them."""
+    """A job of one trial, or the summary of all its jobs."""
 
     draw: Draw
     job: str
@@ -169,7 +169,7 @@ class _Row:
 
 
 Causes = Callable[["Trial"], Sequence[str]]
-"""Titles of the causes that explain most of the time that each job of a trial lost."""
+"""Returns the titles of the causes that explain most of the time that each job of a trial lost."""
 
 
 def expectations(
@@ -180,12 +180,12 @@ def expectations(
     as_one: bool = False,
     causes: Causes | None = None,
 ) -> list[Expected]:
-    """Return what to expect at each size, variant and swept value: of each job, and of all together.
+    """Return the expected results at each size, variant and swept value: of each job, and of all together.
 
     Args:
         draws: Finished trials.
-        false_alarm: Probability of a false alarm that each limit may have.
-        allowance: What a limit is looser than the order statistic, as a share of it.
+        false_alarm: Largest probability of a false alarm of each limit.
+        allowance: Difference of a limit from the order statistic, as a fraction of it.
         as_one: Whether all jobs of a trial are one operation of nccl-tests, as rings on rails are.
         causes: Finds causes in the record of a trial.
     """
@@ -221,7 +221,7 @@ def _row(draw: Draw, report: JobReport) -> _Row:
 
 
 def _slowest(rows: Sequence[_Row]) -> _Row:
-    """Return the job that takes longest, under a name of its own; if there is one, one that is incomplete."""
+    """Return the job that takes longest as `SLOWEST`; an incomplete job, if there is one."""
     worst = max(rows, key=lambda row: (not row.is_complete, row.metrics.get(TIME.name, 0.0)))
     return _Row(
         worst.draw,
@@ -237,8 +237,8 @@ def _slowest(rows: Sequence[_Row]) -> _Row:
 def _together(rows: Sequence[_Row]) -> _Row:
     """Return all jobs as one operation that ends with the slowest.
 
-    Its bus bandwidth is what all of their ports carry until then, and the algorithm bandwidth what nccl-tests
-    of as many ranks prints beside that.
+    Its bus bandwidth is that of all their ports together until then; its algorithm bandwidth is the one that
+    nccl-tests with as many ranks prints for that.
     """
     ranks, size = sum(row.ranks for row in rows), sum(row.data_size_bytes for row in rows)
     metrics: dict[str, float] = {}
@@ -297,7 +297,7 @@ def _expected(
 
 
 def _deciding(rows: Sequence[_Row], causes: Causes | None) -> list[str]:
-    """Say what decides the time, as far as trials tell it."""
+    """Return sentences on the factors that decide the time, as far as trials show them."""
     times = [row.metrics[TIME.name] for row in rows]
     told: list[str] = []
     if len(rows) > 1 and max(times) - min(times) <= 5e-5 * max(times):
@@ -310,7 +310,7 @@ def _deciding(rows: Sequence[_Row], causes: Causes | None) -> list[str]:
 
 
 def _by_number(rows: Sequence[_Row]) -> list[str]:
-    """Say whether the queue pairs on the busiest link, or the placement, explain the times."""
+    """Return sentences on the effect of the queue pairs on the busiest link, and of the placement."""
     pairs = [row.draw.busiest["queue_pairs"] if row.draw.busiest else None for row in rows]
     told = []
     share = variance_share([row.metrics[TIME.name] for row in rows], pairs)
@@ -334,11 +334,11 @@ def _by_number(rows: Sequence[_Row]) -> list[str]:
 
 
 def variance_share(values: Sequence[float], groups: Sequence[object]) -> float | None:
-    """Return the share of the variance of values that lies between groups, less what chance gives.
+    """Return the fraction of the variance of values that is between groups, corrected for chance.
 
-    It is 1 - W (N - 1) / (T (N - K)) of N values in K groups, with the squares within groups W and all of
-    them T (eta squared, adjusted as R² is), and 0 at least. None if all values are the same, in one group,
-    or each in a group of its own.
+    It is 1 - W (N - 1) / (T (N - K)) for N values in K groups, with the squares within groups W and the total
+    squares T (eta squared, adjusted as R² is), and at least 0. None if all values are equal, in one group, or
+    each in its own group.
     """
     count, kinds = len(values), len(set(groups))
     mean = math.fsum(values) / count
@@ -354,7 +354,7 @@ def variance_share(values: Sequence[float], groups: Sequence[object]) -> float |
 
 
 def _by_cause(rows: Sequence[_Row], causes: Causes) -> list[str]:
-    """Say which causes `explain` finds first, of some trials from the fastest to the slowest."""
+    """Return a sentence on the causes that `explain` finds first, over trials from fast to slow."""
     ordered = sorted(rows, key=lambda row: row.metrics[TIME.name])
     step = max(1, (len(ordered) - 1) // (LOOKED_AT - 1)) if len(ordered) > 1 else 1
     looked = ordered[::-1][::step][:LOOKED_AT]
@@ -366,7 +366,7 @@ def _by_cause(rows: Sequence[_Row], causes: Causes) -> list[str]:
 
 
 def mean_bandwidths(found: Sequence[Expected]) -> list[float]:
-    """Return the mean bus bandwidth over sizes of each seed and placement that has all of them [GB/s]."""
+    """Return the mean bus bandwidth over sizes, for each seed and placement that has all sizes [GB/s]."""
     by_draw: dict[tuple[int, int], list[float]] = {}
     for each in found:
         for draw, value in each.values:
@@ -376,13 +376,13 @@ def mean_bandwidths(found: Sequence[Expected]) -> list[float]:
 
 @dataclass(frozen=True)
 class Checked:
-    """A trial of a fast model beside the same trial of the packet simulator.
+    """A trial of a fast model compared with the same trial of the packet simulator.
 
     Attributes:
         variant: The variant.
         data_size_bytes: Size of the trial.
         time_ms: Time of its slowest job by the model.
-        packets_ms: The same by packets.
+        packets_ms: The same by the packet simulator.
     """
 
     variant: str
@@ -392,12 +392,12 @@ class Checked:
 
     @property
     def deviation_percent(self) -> float:
-        """How much longer the model takes than packets."""
+        """Deviation of the model's time from that of the packet simulator [%]."""
         return 100 * (self.time_ms / self.packets_ms - 1)
 
 
 def checked(draws: Sequence[Draw], packets: Sequence[Trial]) -> list[Checked]:
-    """Return trials of the first seed beside those of the packet simulator, where both completed."""
+    """Return trials of the first seed with those of the packet simulator, where both completed."""
     mine = _slowest_ms([draw.trial for draw in draws if draw.placement in (0, 1)])
     others = _slowest_ms(packets)
     return [
@@ -408,7 +408,7 @@ def checked(draws: Sequence[Draw], packets: Sequence[Trial]) -> list[Checked]:
 
 
 def _slowest_ms(trials: Sequence[Trial]) -> dict[tuple[str, str, int], float]:
-    """Return the time of the slowest job of each variant and size, of the first seed [ms]."""
+    """Return the time of the slowest job of each variant and size, for the first seed [ms]."""
     first = [trial for trial in trials if trial.facts.iteration == 0]
     found: dict[tuple[str, str, int], float] = {}
     for id_, reports in _reports_by_trial(first).items():

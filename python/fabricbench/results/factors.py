@@ -1,4 +1,4 @@
-"""Which of the things that differ among settings can be told apart, and in which of the settings."""
+"""Finds the factors whose effects can be separated; merges or drops confounded ones."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from fabricbench.words import counted
 _JOINT: Final = " / "
 _NAMED_MAX: Final = 3
 LEVELS_MAX: Final = 200
-"""Values of all factors of one model together."""
+"""Largest total number of values of all factors of one model."""
 
 
 @dataclass(frozen=True)
 class Factor:
-    """What differs among settings.
+    """A property that differs among settings.
 
     Attributes:
-        name: Its name; of several that change together, all of theirs.
-        levels: Its values in words, in their order.
+        name: Its name; for several that change together, all their names.
+        levels: Its values as text, in order.
         values: Its value in each setting.
     """
 
@@ -37,7 +37,7 @@ class Factor:
         return [places[value] for value in self.values]
 
     def at(self, settings: Sequence[int]) -> Factor:
-        """Return it in some of the settings, by their numbers."""
+        """Return the factor restricted to some of the settings, by their numbers."""
         values = tuple(self.values[number] for number in settings)
         there = set(values)
         return replace(self, values=values, levels=tuple(each for each in self.levels if each in there))
@@ -45,12 +45,12 @@ class Factor:
 
 @dataclass(frozen=True)
 class ToldApart:
-    """Factors whose effects the settings tell apart.
+    """Factors whose effects can be separated.
 
     Attributes:
-        factors: Those, in the settings that do.
-        settings: The numbers of these settings.
-        notes: What had to be left out, and why.
+        factors: The factors, restricted to `settings`.
+        settings: The numbers of the settings that separate them.
+        notes: What was left out, and why.
     """
 
     factors: Sequence[Factor]
@@ -59,10 +59,10 @@ class ToldApart:
 
 
 def told_apart(columns: Mapping[str, Sequence[str]], order: Mapping[str, Sequence[str]]) -> ToldApart:
-    """Return the factors whose effects can be told apart.
+    """Return the factors whose effects can be separated.
 
-    Factors that change together are one. One whose value follows from that of another is left out. Where two
-    change together in some settings, and never with the others, the larger part of the settings counts.
+    Factors that change together are merged. A factor whose value follows from that of another is left out. If
+    two change together in some settings, and never with the others, the larger part of the settings is used.
 
     Args:
         columns: The value of each factor in each setting, by the name of the factor.
@@ -107,7 +107,7 @@ def _useful(every: Sequence[Factor]) -> tuple[list[Factor], list[str]]:
 
 
 def _linked(factors: Sequence[Factor], count: int) -> tuple[list[int], str]:
-    """Return the settings in which two factors do not split them, and which had to be left out."""
+    """Return the settings that no two factors split into separate parts, and a note on omitted ones."""
     for one, other in combinations(factors, 2):
         parts = _parts(one, other)
         sizes = Counter(parts)
@@ -126,9 +126,9 @@ def _linked(factors: Sequence[Factor], count: int) -> tuple[list[int], str]:
 
 
 def _parts(one: Factor, other: Factor) -> list[str]:
-    """Return for each setting a name of the part that it is in.
+    """Return for each setting the name of its part.
 
-    Two settings are in one part if they have a value of either factor in common, or are linked so by others.
+    Two settings are in one part if they have a value of either factor in common, or are linked by such.
     """
     leader: dict[tuple[int, str], tuple[int, str]] = {}
 
@@ -144,7 +144,7 @@ def _parts(one: Factor, other: Factor) -> list[str]:
 
 
 def _follows(factor: Factor, source: Factor) -> bool:
-    """Tell whether the value of one factor follows from that of another."""
+    """Return whether the value of one factor follows from that of another."""
     return len(set(zip(factor.values, source.values, strict=True))) == len(source.levels)
 
 

@@ -1,4 +1,4 @@
-"""The real hosts of a trial: what each of them is, how sure its clock is, and what its devices counted."""
+"""The real hosts of a trial: facts, clock errors, and counters of their devices."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ if TYPE_CHECKING:
 
 
 def hosts_of(trial: Trial) -> list[dict[str, Any]]:
-    """Return the hosts of a finished trial; none of one that no hosts have measured.
+    """Return the hosts of a finished trial; empty for a trial without real hosts.
 
-    Each has what its backend keeps of it, and in `counters` the counters that changed while it ran: `device`,
-    `source`, `counter` (the neutral name), `vendor_name`, `meaning`, `unit`, `before` and `after`.
+    Each has the facts that its backend stores, and in `counters` the counters that changed while it ran:
+    `device`, `source`, `counter` (the neutral name), `vendor_name`, `meaning`, `unit`, `before` and `after`.
 
     Raises:
         StoreError: The table `counters` cannot be read.
     """
     hosts = [dict(host) for host in trial.engine.get("hosts") or ()]
-    # Records of before the table have the counters beside the facts.
+    # Records from before the table have the counters among the facts.
     if hosts and trial.has("counters"):
         changed = _changed(trial)
         hosts = [host | {"counters": changed.get(host["host"], [])} for host in hosts]
@@ -31,7 +31,7 @@ _TIMES: Final = (
     *("completion_time_ms", "round_ms_min", "round_ms_max"),
     *("rank_ms_min", "rank_ms_mean", "rank_ms_max"),
 )
-"""Metrics that end at another host than they begin, or begin with the common start."""
+"""Metrics whose interval ends at another host than it begins, or begins with the common start."""
 _OF_TIMES: Final = (
     *("algbw_gb_per_s", "busbw_gb_per_s", "busbw_gb_per_s_min", "busbw_gb_per_s_max", "ideal_percent"),
     *("busbw_percent", "jct_ratio"),
@@ -40,10 +40,10 @@ _OF_TIMES: Final = (
 
 
 def clock_error_ms(trial: Trial) -> float | None:
-    """Return to how much times of two hosts of a trial are known to each other [ms]; none without two.
+    """Return the error of times between two hosts of a trial [ms]; none with fewer than two.
 
-    Each is known on the controller's clock to an error of its own, with that of an adapter's clock if that
-    says when chunks end: it is the sum of the two largest.
+    The offset of each host from the controller's clock has an error, plus that of an adapter's clock if it
+    times the ends of chunks. The result is the sum of the two largest errors.
     """
     hosts = trial.engine.get("hosts") or ()
     errors_ns = [
@@ -55,7 +55,7 @@ def clock_error_ms(trial: Trial) -> float | None:
 
 
 def known_above_ms(trial: Trial, summary: Summary, metric: str) -> float | None:
-    """Return the error of the clocks [ms] if a metric is a time, or follows from one, that is below it."""
+    """Return the error of the clocks [ms] if a metric is, or is computed from, a time below that error."""
     error_ms = clock_error_ms(trial)
     source = metric if metric in _TIMES else "completion_time_ms" if metric in _OF_TIMES else None
     value = summary.value(source) if error_ms and source else None
@@ -63,7 +63,7 @@ def known_above_ms(trial: Trial, summary: Summary, metric: str) -> float | None:
 
 
 def is_time(metric: str) -> bool:
-    """Tell whether a metric is a time between hosts."""
+    """Return whether a metric is a time between hosts."""
     return metric in _TIMES
 
 
@@ -71,7 +71,7 @@ def _changed(trial: Trial) -> dict[str, list[dict[str, Any]]]:
     found: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for batch in trial.tables.batches("counters"):
         for row in batch.to_pylist():
-            # What a lab counts of its links is its devices' and no host's.
+            # Counters of a lab's links belong to its devices, not to hosts.
             if row["before"] != row["after"] and row["source"] != "lab":
                 host = row.pop("host")
                 found[host].append({"counter": row.pop("name"), **row})

@@ -1,4 +1,4 @@
-"""A trial with its summaries: what every report starts from."""
+"""Jobs of trials with their summaries and comparisons: the input of every report."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ class JobReport:
     Attributes:
         trial: The trial.
         summary: The job's metrics.
-        deviations: Published values and how far ours are from them; empty if there are none.
-        alone: How the job did without its neighbours, if that was run.
+        deviations: Published values and the deviations from them; empty if there are none.
+        alone: Result of the job without other jobs, if that was run.
         against: The same job of the reference variant, if the plan has variants and that was run.
-        judgements: What came of the plan's criteria; empty if none concerns the job.
-        is_fixed: Whether the job has a size of its own while the plan sweeps several.
+        judgements: Results of the plan's criteria; empty if none applies to the job.
+        is_fixed: Whether the job has its own size while the plan sweeps several.
     """
 
     trial: Trial
@@ -50,12 +50,12 @@ class JobReport:
 
     @property
     def size(self) -> str:
-        """The size of the job, with that of the sweep where it has one of its own at each of several."""
+        """The size of the job, with that of the sweep if the job has its own."""
         return shown_size(self.trial, self.summary, with_sweep=self.is_fixed)
 
     @property
     def axes(self) -> str:
-        """The values of the fields that the plan sweeps, in words; empty if it sweeps none."""
+        """The values of the fields that the plan sweeps, as text; empty if it sweeps none."""
         return axes_label(self.trial)
 
     @property
@@ -66,13 +66,13 @@ class JobReport:
 
     @property
     def has_sizes(self) -> bool:
-        """Whether the rounds of the job have several data sizes; this is the report of one of them."""
+        """Whether the rounds of the job have several data sizes; this report is of one of them."""
         specs = self.trial.facts.run_spec["jobs"]
         return any(spec["name"] == self.summary.job and "round_bytes" in spec for spec in specs)
 
     @property
     def sized_job(self) -> tuple[str, int]:
-        """What makes it the same as a job of another trial: its name, and its data size if it has several."""
+        """Key of the same job in another trial: its name, and its data size if it has several."""
         return self.summary.job, self.summary.data_size_bytes if self.has_sizes else 0
 
     @property
@@ -82,13 +82,13 @@ class JobReport:
 
     @property
     def missing(self) -> str:
-        """Why a complete job has no time: others ended before a round of it did; empty if it has one."""
+        """Why a complete job has no time: others ended before a round of it did; empty if it has a time."""
         has_none = self.summary.rounds == 0 and self.summary.status == "complete"
         return NO_ROUND if has_none and self.trial.has("chunks") else ""
 
     @property
     def published_metrics(self) -> Collection[str]:
-        """Metrics with a published value next to ours."""
+        """Metrics with a published value."""
         return {deviation.metric for deviation in self.deviations}
 
     @property
@@ -103,10 +103,10 @@ class JobReport:
 
 
 class Beside:
-    """The other trials that the jobs of a trial are compared with: alone, and of the reference variant."""
+    """Trials that the jobs of a trial are compared with: jobs alone, and the reference variant."""
 
     def __init__(self, trials: Sequence[Trial] = ()) -> None:
-        """Take the trials of one run or of many."""
+        """Index the trials of one run or of several."""
         self.solos = Solos(trials)
         self.references = References(trials)
         self._sizes: dict[str, set[int]] = {}
@@ -115,21 +115,21 @@ class Beside:
                 self._sizes.setdefault(trial.facts.suite, set()).add(trial.facts.data_size_bytes)
 
     def is_fixed(self, trial: Trial, summary: Summary) -> bool:
-        """Tell whether a job has a size of its own while its plan sweeps several."""
+        """Return whether a job has its own size while its plan sweeps several."""
         facts = trial.facts
         is_own = shown_bytes(trial, summary) != facts.data_size_bytes
         return is_own and trial.has("chunks") and len(self._sizes.get(facts.suite, ())) > 1
 
 
 def stored_reports(trial: Trial, beside: Beside) -> list[JobReport]:
-    """Return the jobs of a finished trial as they were summarised when it ran, beside others."""
+    """Return the jobs of a finished trial with the summaries stored when it ran, with comparisons."""
     return _reports(trial, [summary_of(row, trial.facts.run_spec) for row in trial.results], beside)
 
 
 def current_reports(trial: Trial, beside: Beside) -> list[JobReport]:
-    """Return the jobs of a finished trial, beside others, as this version summarises them.
+    """Return the jobs of a finished trial, summarised by this version, with comparisons.
 
-    What this version stored when the trial ran is taken; a record of another version is summarised again.
+    The stored summaries are used if this version wrote them; a record of another version is summarised again.
 
     Raises:
         StoreError: A table is missing or cannot be read.
@@ -142,7 +142,7 @@ def current_reports(trial: Trial, beside: Beside) -> list[JobReport]:
 
 
 def measured_reports(trial: Trial, beside: Beside) -> list[JobReport]:
-    """Return the jobs of a finished trial, summarised from its record now, beside others.
+    """Return the jobs of a finished trial, summarised from its record now, with comparisons.
 
     Raises:
         StoreError: A table is missing or cannot be read.
@@ -151,24 +151,24 @@ def measured_reports(trial: Trial, beside: Beside) -> list[JobReport]:
 
 
 def reports_of_run(trials: Sequence[Trial], others: Sequence[Trial] = ()) -> list[JobReport]:
-    """Return the jobs of every trial of a run, as they were summarised when it ran.
+    """Return the jobs of every trial of a run, with the summaries stored when it ran.
 
     Args:
         trials: The trials.
-        others: Trials of the same run that have no report of their own, such as those of another variant.
+        others: Trials of the same run without a report, such as those of another variant.
     """
     beside = Beside([*trials, *others])
     return [report for trial in trials for report in stored_reports(trial, beside)]
 
 
 def meets_criteria(trial: Trial) -> bool:
-    """Tell whether a finished trial meets the criteria of its plan; one without any meets none."""
+    """Return whether a finished trial meets the criteria of its plan; false without criteria."""
     verdicts = [job.verdict for job in stored_reports(trial, Beside())]
     return any(verdicts) and FAIL not in verdicts
 
 
 def _reports(trial: Trial, summaries: Sequence[Summary], beside: Beside) -> list[JobReport]:
-    """Set the published row beside the first job: it is the one under test."""
+    """Return the reports of a trial; published values are compared with the first job, the one under test."""
     published = trial.facts.published
     values = published["values"] if published else {}
     alone = beside.solos.beside(trial, summaries)
@@ -196,7 +196,7 @@ def result_rows(facts: TrialFacts, summary: Mapping[str, Any], tables: TableFold
     """Compute the table `trials` of a record: one row for each job.
 
     Args:
-        facts: What was run.
+        facts: Parameters of the trial.
         summary: The backend's summary.
         tables: The record's other tables.
     """

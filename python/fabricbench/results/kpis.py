@@ -22,7 +22,7 @@ class KpiRow:
 
     Attributes:
         jobs: The job in each iteration.
-        values: Each metric asked for, over the iterations that have it; none if none has.
+        values: Each requested metric, over the iterations that have it; none if none has.
     """
 
     jobs: Sequence[JobReport]
@@ -30,7 +30,7 @@ class KpiRow:
 
     @property
     def first(self) -> JobReport:
-        """The job in the first iteration, for what all have in common."""
+        """The job in the first iteration, for properties that all iterations have in common."""
         return self.jobs[0]
 
     @property
@@ -40,7 +40,7 @@ class KpiRow:
 
     @property
     def incomplete(self) -> int:
-        """In how many iterations the job is not complete."""
+        """Number of iterations in which the job is not complete."""
         return sum(job.summary.status != "complete" for job in self.jobs)
 
     @property
@@ -57,8 +57,8 @@ def kpi_rows(trials: Sequence[Trial], names: Sequence[str]) -> list[KpiRow]:
     """Return each case of a run, in the order of its trials; jobs that run alone are left out.
 
     Args:
-        trials: The finished trials of a run, those of jobs alone among them.
-        names: Metrics, or ratios to the reference variant; of one that there is not, no value is known.
+        trials: The finished trials of a run, including those of jobs alone.
+        names: Metrics, or ratios to the reference variant; unknown ones have no values.
     """
     shown = [trial for trial in trials if not is_solo(trial.facts.variant)]
     groups: dict[tuple[object, ...], list[JobReport]] = {}

@@ -1,4 +1,4 @@
-"""What made a trial, in words."""
+"""Source of a trial as text: simulated, measured, or another backend."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _WORDS: Final = {SIMULATOR: SIMULATED, FLOW: FLOW_MODEL, IMPORTED: MEASURED}
 
 
 def made(trial: Trial) -> str:
-    """Return how a trial came about: `simulated`, `measured`, `flow model`, or the name of its backend."""
+    """Return the source of a trial: `simulated`, `measured`, `flow model`, or the name of its backend."""
     return _WORDS.get(trial.facts.backend, trial.facts.backend)
 
 

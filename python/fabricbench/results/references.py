@@ -1,4 +1,4 @@
-"""The jobs of a trial, each with the same job of the reference variant."""
+"""Finds for each job of a trial the same job of the reference variant, and compares the two."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Against:
-    """A job beside the same job of the reference variant.
+    """A job compared with the same job of the reference variant.
 
     Attributes:
-        trial: The trial of the reference; that of the job itself where it is one.
+        trial: The trial of the reference; that of the job itself if it is one.
         summary: The job's metrics there.
-        ratios: Each ratio of `fabricbench.metrics.RATIOS` by its name; none where there is none.
+        ratios: Each ratio of `fabricbench.metrics.RATIOS` by its name; none if unknown.
     """
 
     trial: Trial
@@ -32,10 +32,10 @@ class Against:
 
 
 class References:
-    """The trials of reference variants, to be found by the trials that are compared with them."""
+    """Index of the trials of reference variants, by suite and point of the plan."""
 
     def __init__(self, trials: Iterable[Trial]) -> None:
-        """Take trials; those of other variants are left out."""
+        """Index the trials; those of other variants are left out."""
         self._trials = {
             _key(trial): trial
             for trial in trials
@@ -43,9 +43,9 @@ class References:
         }
 
     def beside(self, trial: Trial, summaries: Iterable[Summary]) -> dict[tuple[str, int], Against]:
-        """Return for each job and data size of a trial the same of the reference, where that was run."""
+        """Return the job of the reference for each job and data size of a trial, if that was run."""
         found = self._trials.get(_key(trial)) if trial.facts.reference else None
-        # A job alone has its reference beside the others.
+        # A job alone is compared with its reference next to the others, not here.
         if found is None or is_solo(trial.facts.variant):
             return {}
         own, theirs = list(summaries), [summary_of(row, found.facts.run_spec) for row in found.results]

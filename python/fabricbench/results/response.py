@@ -1,6 +1,6 @@
-"""What the factors of a campaign do to one metric: settings, effects, the Pareto front of two.
+"""Effects of the factors of a campaign on one metric: settings, effects, the Pareto front of two metrics.
 
-Settings are what trials have in common that differ in their seed alone.
+Trials of one setting differ only in their seed.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ if TYPE_CHECKING:
     from fabricbench.results.campaign import CampaignTable
 
 _LOADS: Final = ("plan", "data_size", "message_size", "size")
-"""Factors that say what is run."""
+"""Factors that define the load."""
 
 
 @dataclass(frozen=True)
 class Setting:
-    """One setting of all factors, and what its trials came to.
+    """One setting of all factors, and the results of its trials.
 
     Attributes:
-        values: The value of each factor of the campaign, in words.
+        values: The value of each factor of the campaign, as text.
         mean: Mean of its trials.
-        count: How many of them have a value.
-        variance: Their variance; 0 of a single one.
+        count: Number of trials with a value.
+        variance: Their variance; 0 for a single one.
     """
 
     values: tuple[str, ...]
@@ -44,27 +44,27 @@ class Setting:
 
     @property
     def margin(self) -> float | None:
-        """Half of the interval of 95 % confidence of the mean, by Student's t; none of a single trial."""
+        """Half of the 95 % confidence interval of the mean, by Student's t; none for a single trial."""
         if self.count < 2:
             return None
         return quantile_975(self.count - 1) * math.sqrt(self.variance / self.count)
 
 
 class Response:
-    """What the factors of a campaign do to one metric.
+    """Effects of the factors of a campaign on one metric.
 
     Attributes:
         metric: The metric.
-        relative: Whether values are shares of the mean of all settings of the same plan and size, so that
-            small sizes count as much as large ones.
+        relative: Whether values are relative to the mean of all settings of the same plan and size, so that
+            small sizes have the same weight as large ones.
         names: The factors of the campaign, in the order of the values of a setting.
-        trials: How many trials have it.
-        unmeasured: How many have a record without it.
+        trials: Number of trials with the metric.
+        unmeasured: Number of trials with a record without it.
         settings: Every setting that has a value, in the order of the campaign.
     """
 
     def __init__(self, table: CampaignTable, metric: Metric, *, relative: bool = False) -> None:
-        """Take a metric of a table."""
+        """Collect the settings from a metric of a table."""
         import polars as pl
 
         self.metric = metric
@@ -85,7 +85,7 @@ class Response:
             Setting(tuple(row[:-3]), *row[-3:])
             for row in known.group_by(keys, maintain_order=True)
             .agg(value.mean().alias("\0mean"), value.len().alias("\0count"), value.var().fill_null(0.0))
-            .filter(pl.col("\0count") > 0)  # without factors there is one group, and nothing may be in it
+            .filter(pl.col("\0count") > 0)  # without factors there is one group, which may be empty
             .select(*self.names, "\0mean", "\0count", metric.name)
             .iter_rows()
         ]
@@ -99,7 +99,7 @@ class Response:
 
     @property
     def title(self) -> str:
-        """What the values are, with their unit."""
+        """Title of the values, with their unit."""
         about = ", relative to the mean of its plan and size" if self.relative else ""
         return f"{self.metric.title}{about}{f' ({self.unit})' if self.unit else ''}"
 
@@ -116,7 +116,7 @@ class Response:
         for setting in self.settings:
             own = means[self._load_of(setting)]
             mean = sum(own) / len(own)
-            # Where all are 0, none is above another.
+            # If all are 0, they are equal.
             scaled = (setting.mean / mean, setting.variance / mean / mean) if mean else (1.0, 0.0)
             found.append(Setting(setting.values, scaled[0], setting.count, scaled[1]))
         return found
@@ -131,7 +131,7 @@ class Response:
 
     @cached_property
     def levels(self) -> dict[str, list[str]]:
-        """The values of each factor of the campaign that settings have, in their order."""
+        """The values of each factor of the campaign that settings have, in order."""
         there = {
             name: {each.values[place] for each in self.settings} for place, name in enumerate(self.names)
         }
@@ -139,12 +139,12 @@ class Response:
 
     @property
     def factors(self) -> Sequence[Factor]:
-        """The factors whose effects can be told, in the order of `effects`."""
+        """The factors whose effects can be separated, in the order of `effects`."""
         return self._told.factors
 
     @cached_property
     def _cells(self) -> list[Cell]:
-        """The settings in which they can be told."""
+        """The settings in which effects can be separated."""
         settings = self.settings
         chosen = [settings[number] for number in self._told.settings] if self.names else settings
         levels = (
@@ -157,25 +157,25 @@ class Response:
 
     @property
     def analysed(self) -> int:
-        """How many settings effects are told of."""
+        """Number of settings in the analysis of effects."""
         return len(self._cells)
 
     @cached_property
     def effects(self) -> Effects | None:
-        """What each factor does; none where no trial has the metric."""
+        """Effect of each factor; none if no trial has the metric."""
         return (
             effects_of(self._cells, [len(factor.levels) for factor in self.factors]) if self._cells else None
         )
 
     def ranked(self) -> list[Setting]:
-        """Return the settings, the best first; those that are alike in their order."""
+        """Return the settings, the best first; equal ones in their order."""
         sign = 1 if self.metric.direction is Direction.LOWER else -1
         return sorted(self.settings, key=lambda setting: sign * setting.mean)
 
     def best_of_each(self) -> list[Setting]:
-        """Return the best setting for each load: plan and size are what is run, and not a choice.
+        """Return the best setting for each load, as plan and size are given rather than chosen.
 
-        Empty where nothing else differs.
+        Empty if nothing else differs.
         """
         found: dict[tuple[str, ...], Setting] = {}
         for setting in self.ranked():
@@ -188,9 +188,9 @@ class Response:
         return [found[load] for load in sorted(found, key=lambda load: places[load])]
 
     def as_good(self, setting: Setting) -> int | None:
-        """Return how many other settings of the same load are not told from one with 95 % confidence.
+        """Return the number of other settings of the same load that are not significantly different.
 
-        By Welch's test of two means; none where one of them has a single trial.
+        By Welch's test of two means at 95 % confidence; none if one of them has a single trial.
         """
         load = self._load_of(setting)
         others = [each for each in self.settings if each is not setting and self._load_of(each) == load]
@@ -211,7 +211,7 @@ class Response:
         return {place: sum(values) / len(values) for place, values in found.items()}
 
     def notes(self) -> list[str]:
-        """Say what limits the analysis: settings and seeds that are missing, factors that are not told."""
+        """Return the limits of the analysis: missing settings and seeds, factors that cannot be separated."""
         if not self.settings:
             return []
         notes = [*self._counts(), *self._told.notes]
@@ -229,7 +229,7 @@ class Response:
         return notes
 
     def _counts(self) -> Iterator[str]:
-        """Say which settings and seeds are missing."""
+        """Yield notes on missing settings and seeds."""
         counts = [setting.count for setting in self.settings]
         most, fewest = max(counts), min(counts)
         if (lost := self._planned - len(counts)) > 0:
@@ -245,7 +245,7 @@ class Response:
 
 
 def _differ(one: Setting, other: Setting) -> bool:
-    """Tell whether two settings differ by more than their seeds explain."""
+    """Return whether two settings differ by more than their seeds explain."""
     parts = [(each.variance / each.count, each.count - 1) for each in (one, other)]
     variance = sum(part for part, _ in parts)
     if not variance:
@@ -256,14 +256,14 @@ def _differ(one: Setting, other: Setting) -> bool:
 
 @dataclass(frozen=True)
 class Front:
-    """Two metrics of the settings of a campaign.
+    """Two metrics of the settings of a campaign, with their Pareto front.
 
     Attributes:
         metrics: The two.
         names: The factors of the campaign.
         settings: The values of the factors in each setting that has both.
-        points: The means of both, of each.
-        best: The numbers of those that no other is better than in both, by the first metric.
+        points: The means of both metrics in each setting.
+        best: The numbers of the settings on the front, by the first metric.
     """
 
     metrics: tuple[Metric, Metric]
@@ -282,7 +282,7 @@ class Front:
         ]
 
     def label(self, number: int) -> str:
-        """Write what a setting is."""
+        """Return the description of a setting."""
         return setting_text(self.names, self.settings[number])
 
 
@@ -297,6 +297,6 @@ def front_of(one: Response, other: Response) -> Front:
 
 
 def setting_text(names: Sequence[str], values: Sequence[str]) -> str:
-    """Write the values of factors with the last part of their names: `kmin 100KB, window 32`."""
+    """Return the values of factors with the last part of their names: `kmin 100KB, window 32`."""
     short = short_names(names)
     return ", ".join(f"{short[name]} {value}" for name, value in zip(names, values, strict=True))

@@ -1,4 +1,4 @@
-"""The trials of a run as rows: their jobs, and labels that tell them apart."""
+"""The trials of a run as rows: their jobs, and labels that are unique."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ class ResultRow:
 
     Attributes:
         report: The job.
-        series: What rows of one curve have in common: swept values, variant and job, as far as there are
-            several.
-        iteration: Which iteration, where there are several; otherwise empty.
+        series: Label that the rows of one curve have in common: swept values, variant and job, as far as
+            there are several.
+        iteration: The iteration, if there are several; otherwise empty.
         is_focus: Whether figures of one trial show this trial.
-        of_trial: What `series` has of the trial, without the job.
-        told: What `series` has beside swept values.
+        of_trial: The part of `series` for the trial, without the job.
+        told: The part of `series` without swept values.
     """
 
     report: JobReport
@@ -52,12 +52,12 @@ class ResultRow:
 
     @property
     def alone(self) -> Alone | None:
-        """How the job did without its neighbours, if that was run."""
+        """Result of the job without other jobs, if that was run."""
         return self.report.alone
 
     @property
     def judgements(self) -> Sequence[Judgement]:
-        """What came of the plan's criteria."""
+        """Results of the plan's criteria."""
         return self.report.judgements
 
     @property
@@ -67,44 +67,44 @@ class ResultRow:
 
     @property
     def published(self) -> Mapping[str, Deviation]:
-        """Published values and how far it is from them, by metric."""
+        """Published values and the deviations from them, by metric."""
         return {entry.metric: entry for entry in self.report.deviations}
 
     @property
     def label(self) -> str:
-        """Size, swept values, series and iteration, the latter two where there are several."""
+        """Size, swept values, series and iteration, the latter two if there are several."""
         return ", ".join(part for part in (self.size, self.axes, self.part) if part)
 
     @property
     def size(self) -> str:
-        """Data size or message size, as the plan swept them."""
+        """Data size or message size, whichever the plan sweeps."""
         return self.report.size
 
     @property
     def axes(self) -> str:
-        """The values of swept fields, in words; empty if none is swept."""
+        """The values of swept fields, as text; empty if none is swept."""
         return self.report.axes
 
     @property
     def published_metrics(self) -> Collection[str]:
-        """Metrics with a published value next to ours."""
+        """Metrics with a published value."""
         return self.report.published_metrics
 
     @property
     def job_spec(self) -> Mapping[str, Any]:
-        """The job as its run spec has it; empty for a measured one without."""
+        """The job in the run spec; empty for a measured one without."""
         return next((job for job in self.trial.facts.run_spec["jobs"] if job["name"] == self.summary.job), {})
 
     @property
     def part(self) -> str:
-        """What tells the row from others of its size and swept values; empty if nothing does."""
+        """Label of the row among others of its size and swept values; empty if it is the only one."""
         return ", ".join(part for part in (self.told, self.iteration) if part)
 
 
 def trial_label(rows: Sequence[ResultRow]) -> str:
-    """Return what tells a trial of several jobs from others: size, and variant and iteration if needed.
+    """Return the label of a trial of several jobs: size, and variant and iteration if there are several.
 
-    The size is that of the sweep where jobs have sizes of their own.
+    The size is that of the sweep if jobs have their own sizes.
     """
     first = rows[0]
     has_own = len({row.size for row in rows}) > 1
@@ -115,7 +115,7 @@ def trial_label(rows: Sequence[ResultRow]) -> str:
 def result_rows(trials: Sequence[Trial], focus: Trial, others: Sequence[Trial] = ()) -> list[ResultRow]:
     """Return one row for each job of each trial of the run, in the order of the plan, and of other runs.
 
-    A trial of a job alone is shown with the others and has no row, unless it is the one to be shown.
+    A trial of a job alone is shown with the others and has no row, unless it is `focus`.
     """
     shown = [
         trial
@@ -127,7 +127,7 @@ def result_rows(trials: Sequence[Trial], focus: Trial, others: Sequence[Trial] =
 
 
 def rows_of(trials: Sequence[Trial], focus: Trial, beside: Beside) -> list[ResultRow]:
-    """Return one row for each job of each trial, of whatever plans."""
+    """Return one row for each job of each trial, of any plans."""
     many_plans = len({trial.facts.plan for trial in trials}) > 1
     many_kinds = len({made(trial) for trial in trials}) > 1
     many_variants = len({trial.facts.variant for trial in trials}) > 1

@@ -1,4 +1,4 @@
-"""What the jobs of the trials of a run tell of it: the worst verdict, and which job fares worst."""
+"""Outcomes of runs from the jobs of their trials: the worst verdict, and the worst job next to others."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ if TYPE_CHECKING:
     from fabricbench.store import Trial, Workspace
 
 TRIALS_MAX: Final = 1_000
-"""Of so many trials at most the jobs are looked at; runs beyond them have no verdict in a list."""
+"""Largest number of trials whose jobs are read; runs beyond have no verdict in a list."""
 
 
 @dataclass(frozen=True)
 class RunOutcome:
-    """What is known of a run by its jobs.
+    """Outcome of a run by its jobs.
 
     Attributes:
-        verdict: `fail` where a job of one of its trials fails the plan's criteria, `pass` where all do
-            otherwise; none without criteria.
-        worst: The job that keeps least of its bus bandwidth alone, and how much [%]; none where no job ran
-            alone.
+        verdict: `fail` if a job of one of its trials fails the plan's criteria, otherwise `pass`; none
+            without criteria.
+        worst: The job with the smallest bus bandwidth relative to alone, and that percentage; none if no job
+            ran alone.
     """
 
     verdict: str | None = None
@@ -37,7 +37,7 @@ class RunOutcome:
 
 
 def outcomes_of(workspace: Workspace, suites: Sequence[str]) -> dict[str, RunOutcome]:
-    """Return what the jobs of some runs tell; runs without criteria and without jobs alone are left out.
+    """Return the outcomes of some runs; runs without criteria and without jobs alone are left out.
 
     Raises:
         StoreError: The catalog cannot be read.
@@ -52,7 +52,7 @@ def outcomes_of(workspace: Workspace, suites: Sequence[str]) -> dict[str, RunOut
 
 
 def verdicts_of(workspace: Workspace, ids: Collection[str]) -> dict[str, str]:
-    """Return `pass` or `fail` of each of some finished trials that has criteria, a thousand trials at most.
+    """Return `pass` or `fail` of finished trials with criteria, for at most `TRIALS_MAX` trials.
 
     Raises:
         StoreError: The catalog cannot be read.
@@ -68,7 +68,7 @@ def verdicts_of(workspace: Workspace, ids: Collection[str]) -> dict[str, str]:
 
 
 def _trials(workspace: Workspace, suites: Sequence[str]) -> list[Trial]:
-    """Return the trials of some runs that have criteria, or whose jobs may have run alone: of whole runs."""
+    """Return the trials of some runs that have criteria, or whose jobs may have run alone, by whole runs."""
     of_runs = places.c.suite.in_(suites) & places.c.status.in_(FINISHED) & ~is_deleted(places)
     plans = select(places.c.plan).where(places.c.variant.contains("solo/"))
     condition = of_runs & ((places.c.criteria != "[]") | places.c.plan.in_(plans))
@@ -82,7 +82,7 @@ def _trials(workspace: Workspace, suites: Sequence[str]) -> list[Trial]:
 
 
 def _within(sizes: Mapping[str, int], suites: Sequence[str]) -> list[str]:
-    """Return the first runs that have so many trials together at most."""
+    """Return the first runs that together have at most `TRIALS_MAX` trials."""
     chosen, trials = [], 0
     for suite in suites:
         if 0 < sizes.get(suite, 0) <= TRIALS_MAX - trials:

@@ -1,4 +1,4 @@
-"""What jobs keep beside others over the iterations of a run, with the placement of their paths in each."""
+"""Bandwidth of jobs next to others over the iterations of a run, with the overlap of their paths."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from fabricbench.store import Trial
 
 MAX_TRIALS = 200
-"""Trials whose paths are read at most."""
+"""Largest number of trials whose paths are read."""
 _MAX_PAIRS = 8
 
 
@@ -29,12 +29,12 @@ class KeptRow:
     """A job in one iteration.
 
     Attributes:
-        name: The job, with its variant and data size where there are several.
-        iteration: Which iteration.
-        kept_percent: Share of its bus bandwidth alone that it keeps [%].
-        pauses: Pause frames that its hosts received; none where there is no PFC.
-        placement: How its paths lie beside those of others, in words; empty where that is not known.
-        mean_beside: Mean number of others beside it; none where that is not known.
+        name: The job, with its variant and data size if there are several.
+        iteration: The iteration.
+        kept_percent: Bus bandwidth next to others, relative to alone [%].
+        pauses: Pause frames that its hosts received; none without PFC.
+        placement: Overlap of its paths with those of others, as text; empty if unknown.
+        mean_beside: Mean number of chunks of others on the link of one of its own; none if unknown.
     """
 
     name: str
@@ -51,7 +51,7 @@ class KeptRow:
 
 
 def kept_rows(results: Iterable[tuple[Trial, Summary, Alone | None]]) -> list[KeptRow]:
-    """Return each job in each iteration, if there are several; `MAX_TRIALS` trials at most.
+    """Return each job in each iteration, if there are several; paths are read of at most `MAX_TRIALS` trials.
 
     Raises:
         StoreError: A table cannot be read.
@@ -96,7 +96,7 @@ def _text(placement: Placement) -> str:
 
 
 def kept_spreads(rows: Sequence[KeptRow]) -> dict[str, Spread]:
-    """Return how the kept share of each job spreads over the iterations."""
+    """Return the distribution of each job's relative bandwidth over the iterations."""
     names = dict.fromkeys(row.name for row in rows)
     found = {name: spread([row.kept_percent for row in rows if row.name == name]) for name in names}
     return {name: each for name, each in found.items() if each}

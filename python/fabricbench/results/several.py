@@ -1,4 +1,4 @@
-"""Several jobs of one trial: their order, their ranks together, and which fares worst next to others."""
+"""Several jobs of one trial: their order, their total ranks, and the worst job next to others."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ if TYPE_CHECKING:
 
 
 _KEPT_ALL = 99.5
-"""A job that keeps so much of its bus bandwidth alone [%] lost nothing by the others."""
+"""Bus bandwidth relative to alone [%] from which a job lost nothing to the others."""
 
 
 def total_ranks(trial: Trial) -> int:
-    """Return the ranks of all jobs of a trial; those of a measured one as its benchmark says."""
+    """Return the ranks of all jobs of a trial; for a measured one those that its benchmark reports."""
     jobs = trial.facts.run_spec.get("jobs", ())
     return sum(len(job.get("hosts", ())) for job in jobs) or sum(row["ranks"] or 0 for row in trial.results)
 
 
 def worst_job(jobs: Sequence[JobReport]) -> JobReport | None:
-    """Return the job of one trial that keeps least of its bus bandwidth alone; none where that is unknown.
+    """Return the job of one trial with the smallest bus bandwidth relative to alone; none if unknown.
 
-    One that does not complete beside the others, and does alone, keeps nothing.
+    A job that does not complete next to the others, and does alone, has 0.
     """
     known = [(kept, job) for job in jobs if (kept := kept_of(job)) is not None]
     return min(known, key=lambda one: one[0])[1] if known else None
 
 
 def kept_of(job: JobReport) -> float | None:
-    """Return what a job keeps of its bus bandwidth alone [%]; none where that is unknown."""
+    """Return the bus bandwidth of a job relative to alone [%]; none if unknown."""
     if job.alone is None:
         return None
     is_broken = job.summary.status != "complete" and job.alone.summary.status == "complete"
@@ -41,9 +41,9 @@ def kept_of(job: JobReport) -> float | None:
 
 
 def concern(job: JobReport) -> tuple[bool, bool, float]:
-    """Return the place of a job among others: failed ones first, then the least share of the ideal.
+    """Return the sort key of a job: failed ones first, then the smallest percentage of the ideal.
 
-    A job that is not complete comes before one that misses a criterion. Jobs without an ideal come last.
+    A job that is not complete is before one that misses a criterion. Jobs without an ideal are last.
     """
     ideal = job.summary.value(IDEAL_SHARE.name)
     is_complete = job.summary.status == "complete"
@@ -51,17 +51,17 @@ def concern(job: JobReport) -> tuple[bool, bool, float]:
 
 
 def by_concern(jobs: Iterable[JobReport]) -> list[JobReport]:
-    """Return jobs in the order in which they are shown: failed first, then the least share of the ideal."""
+    """Return jobs in the order of output: failed ones first, then the smallest percentage of the ideal."""
     return sorted(jobs, key=concern)
 
 
 def leading_job(jobs: Sequence[JobReport]) -> JobReport | None:
-    """Return the job whose figures stand for a trial; none without jobs."""
+    """Return the job whose figures represent a trial; none without jobs."""
     return min(jobs, key=concern, default=None)
 
 
 def leading_text(job: JobReport, jobs: Sequence[JobReport]) -> str:
-    """Say why a job stands for its trial, such as `does not meet busbw_gb_per_s`.
+    """Return why a job represents its trial, such as `does not meet busbw_gb_per_s`.
 
     Args:
         job: The leading job.
@@ -80,17 +80,17 @@ def leading_text(job: JobReport, jobs: Sequence[JobReport]) -> str:
 
 
 def worst_text(job: JobReport) -> str:
-    """Say how the job that fares worst does against its run alone."""
+    """Return a text that compares the worst job with its run alone."""
     if job.summary.status != "complete":
         return f"job {job.summary.job} is {job.summary.status}, and completes alone"
     return f"job {job.summary.job} keeps {kept_of(job) or 0.0:.1f} % of its bus bandwidth alone"
 
 
 def jobs_text(jobs: Sequence[JobReport]) -> str:
-    """Say how many jobs and ranks a trial has, and which fares worst; empty for a single job.
+    """Return the numbers of jobs and ranks of a trial and its worst job, as text; empty for a single job.
 
-    That is one that failed, or else, where jobs ran alone, the one with the least share of its ideal; the one
-    that keeps least of its bandwidth alone is named as well.
+    The worst job is one that failed, or else, if jobs ran alone, the one with the smallest percentage of its
+    ideal. The one with the smallest bandwidth relative to alone is named as well.
     """
     if len(jobs) < 2:
         return ""
@@ -100,7 +100,7 @@ def jobs_text(jobs: Sequence[JobReport]) -> str:
 
 
 def worst_of(jobs: Sequence[JobReport]) -> str:
-    """Say which job of a trial fares worst, and which keeps least of its bandwidth alone; may be empty."""
+    """Return the worst job of a trial, and the one that lost most bandwidth to others; may be empty."""
     leading, kept = leading_job(jobs), worst_job(jobs)
     if leading is None:
         return ""

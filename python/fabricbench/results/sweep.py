@@ -1,4 +1,4 @@
-"""What a run measured over the fields that its plan sweeps: tables of two dimensions, and lines.
+"""Results of a run over the fields that its plan sweeps: tables of two dimensions, and lines.
 
 A dimension is a swept field, or fields whose values change together, or the size of the trials.
 """
@@ -28,13 +28,13 @@ _VARIANT = "variant"
 
 @dataclass(frozen=True)
 class Dimension:
-    """A direction of a sweep.
+    """A dimension of a sweep.
 
     Attributes:
-        title: The fields, by their dotted paths, or what kind of size it is.
-        name: The same in short, as before a value.
-        values: Its values in words, in the order of the plan.
-        is_size: Whether it is the size of the trials alone.
+        title: The fields, by their dotted paths, or the kind of size.
+        name: Short title, for use before a value.
+        values: Its values as text, in the order of the plan.
+        is_size: Whether it is only the size of the trials.
         places: The value of each job of the sweep, by its number.
     """
 
@@ -50,18 +50,18 @@ class Dimension:
         return len(self.values) > 1
 
     def label(self, value: str) -> str:
-        """Write one of its values with its name."""
+        """Return one of its values with its name."""
         return value if self.is_size or self.name == _VARIANT else f"{self.name} {value}"
 
 
 @dataclass(frozen=True)
 class Point:
-    """What one line or table has at one value of a dimension.
+    """A point of a line at one value of a dimension.
 
     Attributes:
-        place: The value of the dimension, in words.
+        place: The value of the dimension, as text.
         size_bytes: Size of the trials there [bytes].
-        value: The metric of lines, the median over the iterations; none where none is complete.
+        value: The metric of lines, the median over the iterations; none if none is complete.
     """
 
     place: str
@@ -74,7 +74,7 @@ class Grid:
     """A metric of a job over two dimensions.
 
     Attributes:
-        about: The values of all other dimensions, in words; empty if there are none.
+        about: The values of all other dimensions, as text; empty if there are none.
         rows: The dimension from top to bottom.
         columns: The dimension from left to right.
         values: The metric by the values of both, where there are trials.
@@ -88,11 +88,11 @@ class Grid:
 
 @dataclass(frozen=True)
 class Panel:
-    """A metric of a job against one dimension, with a line for each value of another.
+    """A metric of a job over one dimension, with a line for each value of another.
 
     Attributes:
-        about: The values of all other dimensions, in words; empty if there are none.
-        lines: The points of each line by what tells it from the others.
+        about: The values of all other dimensions, as text; empty if there are none.
+        lines: The points of each line by its label.
     """
 
     about: str
@@ -103,7 +103,7 @@ class Sweep:
     """One job of one run at every combination of swept values, size, variant and iteration."""
 
     def __init__(self, jobs: Sequence[JobReport]) -> None:
-        """Take the reports of the job; there is at least one."""
+        """Create the sweep from the reports of the job, at least one."""
         self.jobs = sorted(jobs, key=lambda job: job.trial.facts.position)
 
     @property
@@ -113,7 +113,7 @@ class Sweep:
 
     @property
     def metric(self) -> Metric:
-        """The metric of tables: the one that says most about jobs of its kind."""
+        """The metric of tables: the headline metric of jobs of its kind."""
         return HEADLINES[self.jobs[0].summary.kind]
 
     @cached_property
@@ -144,11 +144,14 @@ class Sweep:
 
     @property
     def across(self) -> Dimension:
-        """What lines are drawn against: sizes if there are several, or else the last field."""
+        """The horizontal axis of lines: sizes if there are several, or else the last field."""
         return self._along[-1]
 
     def grids(self) -> list[Grid]:
-        """Return a table for all values of all dimensions but the first two; none of a single dimension."""
+        """Return a table for each combination of values of the dimensions after the first two.
+
+        Empty with a single dimension.
+        """
         along = self._along
         if not self.fields or len(along) < 2:
             return []
@@ -159,7 +162,7 @@ class Sweep:
         ]
 
     def panels(self) -> list[Panel]:
-        """Return the lines of each panel; none where no field has several values."""
+        """Return the lines of each panel; empty if no field has several values."""
         if not self.fields:
             return []
         others = self._along[:-1]
@@ -172,7 +175,7 @@ class Sweep:
 
     @cached_property
     def _dimensions(self) -> list[Dimension]:
-        """Every field and the size, those as one that change together."""
+        """Every field and the size, with those that change together merged."""
         trials = [job.trial for job in self.jobs]
         names = axis_names(trials)
         short = short_names(names)
@@ -201,7 +204,7 @@ class Sweep:
         return self._dimension(f"{one.title} / {other.title}", places, name)
 
     def _parts(self, dimensions: Sequence[Dimension]) -> list[tuple[str, list[int]]]:
-        """Return the numbers of the jobs at each combination of values, and how it is told."""
+        """Return the description of each combination of values, and the numbers of its jobs."""
         numbers_of = _grouped(
             range(len(self.jobs)), lambda number: tuple(each.places[number] for each in dimensions)
         )
@@ -240,13 +243,13 @@ class Sweep:
 
 
 def _change_together(one: Dimension, other: Dimension) -> bool:
-    """Tell whether the value of one dimension gives that of the other, as those of zipped fields do."""
+    """Return whether the value of one dimension determines that of the other, as with zipped fields."""
     pairs = set(zip(one.places, other.places, strict=True))
     return one.is_varied and other.is_varied and len(pairs) <= max(len(one.values), len(other.values))
 
 
 def sweeps(jobs: Sequence[JobReport]) -> list[Sweep]:
-    """Return the sweep of each job of each run; those of plans that sweep no field are left out."""
+    """Return the sweep of each job of each run; plans that sweep no field are left out."""
     swept = (job for job in jobs if job.trial.facts.axes and not is_solo(job.trial.facts.variant))
     return [
         Sweep(own) for own in _grouped(swept, lambda job: (job.trial.facts.suite, job.sized_job)).values()

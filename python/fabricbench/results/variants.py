@@ -1,4 +1,4 @@
-"""Variants side by side: what each of them did for every size and job, and its ratio to the reference."""
+"""Variants side by side: results for every size and job, and ratios to the reference."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from fabricbench.results.jobs import JobReport
 
 TOLERANCE = 0.01
-"""Ratios nearer to 1 than this are no difference worth a colour."""
+"""Largest difference of a ratio from 1 that is shown without a colour."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class VariantResult:
     Attributes:
         variant: Name of the variant.
         jobs: The job in each iteration.
-        ratios: How its ratio spreads over the iterations that have one; none if none has.
+        ratios: Distribution of its ratio over the iterations that have one; none if none has.
     """
 
     variant: str
@@ -48,7 +48,7 @@ class VersusRow:
     """A job at one size, and one combination of swept values, under all variants.
 
     Attributes:
-        size: Data size or message size of the job, as the plan swept it, with the values of swept fields.
+        size: Data size or message size of the job, whichever the plan sweeps, with swept values.
         job: Its name.
         ratio: Name of the ratio that is shown.
         reference: Name of the reference variant.
@@ -63,11 +63,11 @@ class VersusRow:
 
     @property
     def metric(self) -> Metric:
-        """The metric that the ratio is of."""
+        """The metric of the ratio."""
         return RATIOS[self.ratio]
 
     def verdict(self, result: VariantResult) -> str:
-        """Say whether a variant is `better`, `worse` or the `same` as the reference; empty without ratio."""
+        """Return `better`, `worse` or `same` for a variant against the reference; empty without ratio."""
         return ratio_verdict(self.metric, result.value, TOLERANCE)
 
 
@@ -77,7 +77,7 @@ def compared_jobs(jobs: Sequence[JobReport]) -> list[JobReport]:
 
 
 def is_compared(job: JobReport) -> bool:
-    """Tell whether a job is of a variant that is compared with others, and not alone."""
+    """Return whether a job is of a variant that is compared with others, and not alone."""
     return job.trial.facts.reference is not None and not is_solo(job.trial.facts.variant)
 
 
@@ -95,7 +95,7 @@ def versus_rows(jobs: Sequence[JobReport]) -> list[VersusRow]:
         return axes[job.axes], job.trial.facts.data_size_bytes, names.index(name), own_bytes
 
     groups = (list(group) for _, group in groupby(sorted(ordered, key=place), key=place))
-    # Where rounds have sizes of their own, the reference may have none of them.
+    # If rounds have several sizes, the reference may not have them.
     return [_row(group) for group in groups if not several or any(job.against for job in group)]
 
 
@@ -117,5 +117,5 @@ def _result(variant: str, jobs: Sequence[JobReport], ratio: str) -> VariantResul
 
 
 def headline(jobs: Sequence[JobReport]) -> str:
-    """Return the ratio that says most about jobs of this kind."""
+    """Return the headline ratio of jobs of this kind."""
     return HEADLINES[jobs[0].summary.kind].ratio

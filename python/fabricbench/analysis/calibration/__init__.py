@@ -1,5 +1,5 @@
-"""What point-to-point sweeps tell of endpoints: message costs, latency, rate and window.
+"""Parameters of endpoints from point-to-point sweeps: message costs, latency, rate and window.
 
-`timing` reads the times of a trial's chunks, `fits` makes parameters of them. Each parameter comes from the
-sweep that isolates it; none is fitted to a collective.
+`timing` reads the times of a trial's chunks, `fits` computes parameters from them. Each parameter is fitted
+to the sweep that isolates it, none to a collective.
 """

@@ -1,23 +1,22 @@
-"""Parameters of endpoints from medians of point-to-point sweeps, each with its residuals.
+"""Parameters of endpoints, fitted to medians of point-to-point sweeps, each with its residuals.
 
-- **Rate**: large messages take a + S / rate. What several queue pairs reach together, if one alone does not,
-  is the link's; otherwise one reaches it already.
-- **Window**: with w packets allowed in flight a queue pair sends w packets each round trip (Little's law), as
-  long as that is less than the link takes: rate(w) = w P / RTT. So many packets as give the rate that one
-  queue pair reaches with the window of the endpoint are its window, in flight on this path. Where one queue
-  pair fills the link, the window is larger than can be seen, and none is told.
-- **Send overhead**: what a small message more takes of those that one rank sends back to back, if that is
-  longer than on the link; otherwise the link limits, and the gap between their posts is told. Of two
-  hosts alone nobody can tell whether the sender or the receiver is slower: it is what both together sustain.
-- **Receive overhead**: what is left of the turnaround of a ping-pong, from the arrival of a message until the
-  answer is posted, after the send overhead.
-- **Latency**: that of adapters with which the plan's fabric predicts half of a ping-pong, overheads included:
-  half of what the smallest takes longer than with adapters of a known latency, and that latency. Larger ones
-  are among its residuals: they tell whether links take the time that the plan gives them.
+- **Rate**: large messages take a + S / rate. If a single queue pair does not reach the rate of several, the
+  rate of several is that of the link; otherwise a single one reaches it already.
+- **Window**: with w packets allowed in flight a queue pair sends w packets per round trip (Little's law), as
+  long as that is slower than the link: rate(w) = w P / RTT. The window is the number of packets in flight
+  that gives, on this path, the rate of one queue pair with the window of the endpoint. If one queue pair
+  fills the link, the window is too large to be measured, and none is returned.
+- **Send overhead**: additional time per small message of those that one rank sends back to back, if that is
+  longer than on the link; otherwise the link limits, and the gap between their posts is used. Two hosts
+  cannot show which of sender and receiver is slower: the result is the cost that both sustain.
+- **Receive overhead**: turnaround of a ping-pong, from the arrival of a message to the post of the answer,
+  minus the send overhead.
+- **Latency**: latency of adapters with which the plan's fabric predicts half of a ping-pong, overheads
+  included: a known latency, plus half of the time that the smallest message takes longer than with adapters
+  of that latency. Larger messages are among its residuals, which show whether links behave as planned.
 
-What is left out: costs that grow with the number of ranks of a host or of queue pairs, and a receiver that
-many senders overrun. A residual tells where a parameter holds less: it is that of each median, |measured /
-fitted - 1|.
+Not modelled: costs that grow with the number of ranks of a host or of queue pairs, and a receiver overrun by
+many senders. Residuals show where a parameter fits less well: each is |measured / fitted - 1| of a median.
 """
 
 from __future__ import annotations
@@ -32,11 +31,11 @@ from fabricbench.analysis.twins.trend import relative_line
 
 PS_PER_S: Final = 10**12
 _BOUND: Final = 1.1
-"""What is not longer by a tenth than a bound is taken to be that bound."""
+"""Largest ratio to a bound at which a value is taken to be that bound."""
 _FULL: Final = 0.95
-"""One queue pair fills the link from this share of what several reach."""
+"""Fraction of the rate of several queue pairs from which a single one fills the link."""
 _BELOW: Final = 0.6
-"""A window limits where the rate is at most this share of that without it."""
+"""Largest fraction of the unlimited rate at which a window is taken to be the limit."""
 
 Way = tuple[int, int]
 """Source and destination host."""
@@ -44,12 +43,12 @@ Way = tuple[int, int]
 
 @dataclass(frozen=True)
 class Fit:
-    """A parameter.
+    """A fitted parameter.
 
     Attributes:
-        value: In its unit.
+        value: Its value, in its unit.
         residuals: |measured / fitted - 1| of each median [ratio].
-        basis: What it was measured by, in words.
+        basis: Description of the measurement.
     """
 
     value: float
@@ -62,9 +61,9 @@ class Rates:
     """Rates of payload between two hosts [bit/s].
 
     Attributes:
-        single: Of one queue pair.
-        link: Of as many as help.
-        is_alone: One queue pair reaches that of the link.
+        single: Rate of one queue pair.
+        link: Rate of enough queue pairs to fill the link.
+        is_alone: Whether one queue pair reaches the rate of the link.
     """
 
     single: Fit
@@ -74,11 +73,11 @@ class Rates:
 
 @dataclass(frozen=True)
 class Window:
-    """What windows tell.
+    """Window fitted to the sweep of windows.
 
     Attributes:
-        round_trip_ps: Of a packet of full size, and its acknowledgement [ps].
-        packets: The window [packets]; none where the link is full before.
+        round_trip_ps: Round trip of a packet of full size and its acknowledgement [ps].
+        packets: The window [packets]; none if a smaller one fills the link.
     """
 
     round_trip_ps: float
@@ -89,7 +88,7 @@ def rates(points: Mapping[tuple[Way, int], Sequence[tuple[int, float]]]) -> Rate
     """Fit the rates of payload.
 
     Args:
-        points: By way and number of queue pairs, for each size of a message [bytes] what it took [ps].
+        points: Sizes of messages [bytes] with their times [ps], by direction and number of queue pairs.
     """
     by_pairs: dict[int, list[Sequence[tuple[int, float]]]] = defaultdict(list)
     for (_, queue_pairs), each in points.items():
@@ -101,7 +100,7 @@ def rates(points: Mapping[tuple[Way, int], Sequence[tuple[int, float]]]) -> Rate
 
 
 def _rate(lines: Sequence[Sequence[tuple[int, float]]], queue_pairs: int) -> Fit:
-    """Fit one rate to several lines, each with a time of its own before it."""
+    """Fit one rate to several lines, each with its own constant time."""
     ps_per_byte = median(relative_line(line)[1] for line in lines)
     residuals = []
     for line in lines:
@@ -119,10 +118,10 @@ def window(
     """Fit the window of the endpoints by bandwidth-delay product.
 
     Args:
-        points: By way and window [packets], the size of a message [bytes] and what it took [ps].
+        points: The size of a message [bytes] and its time [ps], by direction and window [packets].
         mtu_bytes: Payload of a full packet.
         single_bps: Rate of payload of one queue pair with the endpoint's own window.
-        is_full: That is the rate of the link.
+        is_full: Whether that is the rate of the link.
     """
     trips = {key: key[1] * mtu_bytes / size * took for key, (size, took) in points.items()}
     free_ps = mtu_bytes * 8 * PS_PER_S / single_bps
@@ -148,12 +147,12 @@ def send_overhead(
     post_gaps_ps: Sequence[float],
     bounds_ps: Mapping[int, float],
 ) -> Fit:
-    """Fit what a message costs, back to back [ps].
+    """Fit the cost of a message, back to back [ps].
 
     Args:
-        spans: By way and size of a message [bytes], for each number of messages what all took [ps].
+        spans: Numbers of messages with their total time [ps], by direction and size of a message [bytes].
         post_gaps_ps: Gaps between posts [ps].
-        bounds_ps: By size, what a message takes on the link.
+        bounds_ps: Time of a message on the link, by size.
     """
     each = {key: max(relative_line(span)[1], 0.0) for key, span in spans.items()}
     if median(cost / bounds_ps[size] for (_, size), cost in each.items()) > _BOUND:
@@ -164,7 +163,7 @@ def send_overhead(
 
 
 def receive_overhead(turnarounds_ps: Sequence[float], send_overhead_ps: float) -> Fit:
-    """Fit what is left of the turnarounds of a ping-pong after the send overhead [ps]."""
+    """Fit the rest of the turnarounds of a ping-pong after the send overhead [ps]."""
     both = _constant(turnarounds_ps, "turnaround of a ping-pong without the send overhead")
     return Fit(max(both.value - send_overhead_ps, 0.0), both.residuals, both.basis)
 
@@ -173,8 +172,8 @@ def latency(one_way_ps: Mapping[tuple[Way, int], tuple[float, float]], known_ps:
     """Fit the latency of an adapter on each side [ps].
 
     Args:
-        one_way_ps: By way and size, what a message took without overheads, and what it takes with
-            adapters of a known latency.
+        one_way_ps: Time of a message without overheads, and its time with adapters of a known latency, by
+            direction and size.
         known_ps: That latency.
     """
     smallest = min(size for _, size in one_way_ps)

@@ -1,7 +1,7 @@
-"""Times of a point-to-point trial, from its table `chunks`: medians over the rounds that count.
+"""Times of a point-to-point trial, from its table `chunks`: medians over the measured rounds.
 
-Durations are taken at one host each, or over a round trip, so that an offset between the clocks of two hosts
-cancels: a turnaround at both ends together, a way there and back together.
+Durations are measured at a single host, or over a round trip, so that an offset between the clocks of two
+hosts cancels: the turnarounds at both ends are added, as are both directions of a message.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ COLUMNS: Final = (
 
 
 class TimingError(Exception):
-    """A record from which nothing can be read, with the reason."""
+    """A record without usable times, with the reason."""
 
 
 @dataclass(frozen=True)
@@ -37,9 +37,9 @@ class PingPong:
     """Medians of a ping-pong [ps].
 
     Attributes:
-        one_way_ps: From posting a message until it has arrived: half of the way there and back.
-        turnaround_ps: From the arrival of a message until the answer is posted: half of both ends together.
-        transfer_ps: From posting a message until it is acknowledged, by its source and destination host.
+        one_way_ps: From the post of a message to its arrival: half of both directions together.
+        turnaround_ps: From the arrival of a message to the post of the answer: half of both ends together.
+        transfer_ps: From the post of a message to its acknowledgement, by its source and destination host.
     """
 
     one_way_ps: float
@@ -54,8 +54,8 @@ class Stream:
     Attributes:
         way: Source and destination host.
         count: Messages of a round.
-        span_ps: From posting the first of them until the last is acknowledged.
-        post_gap_ps: From posting a message to posting the next.
+        span_ps: From the post of the first of them to the acknowledgement of the last.
+        post_gap_ps: From the post of a message to the post of the next.
     """
 
     way: tuple[int, int]
@@ -66,7 +66,7 @@ class Stream:
 
 @dataclass(frozen=True)
 class _Message:
-    """A message, its parts on several queue pairs taken together [ps]."""
+    """A message, with its parts on several queue pairs merged [ps]."""
 
     way: tuple[int, int]
     start_ps: int
@@ -79,10 +79,10 @@ def ping_pong(chunks: pa.Table, warm_up_rounds: int) -> PingPong:
 
     Args:
         chunks: Columns `COLUMNS` of its table.
-        warm_up_rounds: Rounds that do not count.
+        warm_up_rounds: Rounds to ignore.
 
     Raises:
-        TimingError: There are less than two rounds that count, or a message has no times.
+        TimingError: There are fewer than two measured rounds, or a message has no times.
     """
     messages = _messages(chunks)
     rounds = sorted({number for number, _ in messages if number >= warm_up_rounds})
@@ -105,11 +105,11 @@ def ping_pong(chunks: pa.Table, warm_up_rounds: int) -> PingPong:
 def stream(chunks: pa.Table, warm_up_rounds: int) -> Stream:
     """Return the times of the messages that one rank sends to ranks of another host.
 
-    What a message more takes is the slope of the span over the number of messages, of several trials: single
-    gaps do not tell it, as software may look at the ends of many at once.
+    The time per message is the slope of the span over the number of messages, from several trials. Single
+    gaps do not show it, as software may poll the completions of several messages at once.
 
     Raises:
-        TimingError: No round that counts has two messages between hosts, or one has no times.
+        TimingError: No measured round has two messages between hosts, or one has no times.
     """
     rounds = defaultdict(list)
     for row in _complete(chunks):
@@ -134,7 +134,7 @@ def _gap(times_ps: list[int]) -> float:
 
 
 def _messages(chunks: pa.Table) -> dict[tuple[int, int], _Message]:
-    """Return each message by its round and step: sent with its first part, there with its last."""
+    """Return each message by its round and step: sent with its first part, delivered with its last."""
     parts = defaultdict(list)
     for row in _complete(chunks):
         parts[row["round"], row["step"]].append(row)

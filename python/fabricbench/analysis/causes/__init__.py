@@ -1,5 +1,5 @@
-"""Likely causes of a slow job: each function looks for one in the counters and says what it found.
+"""Likely causes of a slow job: each function searches the counters for one and describes its evidence.
 
-A cause is named only where counters show it. Its share of the lost time is given only where it follows from
+A cause is reported only if counters show it. Its fraction of the lost time is given only if it follows from
 them; `docs/diagnosis.md` has the rules and formulas.
 """

@@ -1,4 +1,4 @@
-"""What links that failed left over: switches with fewer or slower uplinks for a part of the job."""
+"""Search for capacity lost by failures: switches with fewer or slower uplinks for a part of the job."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from fabricbench.analysis.evidence import Case
 from fabricbench.analysis.failures import Recovery, recoveries
 
 _SLOWER = 0.98
-"""A job that keeps this share of its rate was not slowed down."""
+"""Fraction of its rate from which a job was not slowed down."""
 
 
 def lost_uplinks(case: Case) -> Iterator[Finding]:
-    """Find the time in which a job went on more slowly, with fewer of the uplinks that it uses.
+    """Find the time in which a job ran more slowly, with fewer of the uplinks that it uses.
 
-    The explained effect is what that time would have been shorter at the rate before.
+    The explained effect is the reduction of that time at the rate before.
     """
     for recovery in recoveries(case.record, case.job["name"]):
         after = recovery.rate_after_gb_per_s

@@ -8,18 +8,17 @@ from dataclasses import dataclass, field
 from typing import Any
 
 ACROSS_RAILS = "across-rails"
-"""Cause: a job crosses rails; the load of uplinks follows from it."""
+"""Cause: a job crosses rails, which determines the load of uplinks."""
 _PS_UNITS = ((10**12, "s"), (10**9, "ms"), (10**6, "us"), (10**3, "ns"))
 
 
 @dataclass(frozen=True)
 class Remedy:
-    """What would take a cause away, or lessen it.
+    """A measure that removes or reduces a cause.
 
     Attributes:
-        what: It in words.
-        changes: Fields of the plan with the values to set, each FIELD=VALUE as for `-s`; empty where no
-            setting does it.
+        what: Its description.
+        changes: Fields of the plan with the values to set, each FIELD=VALUE as for `-s`; empty if none helps.
     """
 
     what: str
@@ -27,29 +26,29 @@ class Remedy:
 
     @property
     def options(self) -> str:
-        """The changes as they are typed: `-s FIELD=VALUE ...`."""
+        """The changes as command-line options: `-s FIELD=VALUE ...`."""
         return " ".join(f"-s {shlex.quote(change)}" for change in self.changes)
 
     @property
     def text(self) -> str:
-        """What to do, in words and as options."""
+        """The measure with its options."""
         return f"{self.what}: `{self.options}`" if self.changes else self.what
 
 
 @dataclass(frozen=True)
 class Finding:
-    """A likely cause why a job is below 95 % of its ideal, or never completed.
+    """A likely reason why a job is below 95 % of its ideal, or never completed.
 
     Attributes:
         cause: Its name, one of `fabricbench.analysis.diagnosis.CAUSES`.
         job: Name of the job.
-        explained: Share of the time lost against the ideal that it explains, 0 to 1; none where that does not
-            follow from the counters, or the job never completed. Of what `diagnose` returns, the shares of
-            a job do not overlap.
-        sentence: What was found, with its figures.
+        explained: Fraction of the time lost against the ideal that it explains, 0 to 1; none if that does not
+            follow from the counters, or the job never completed. In the result of `diagnose`, the fractions
+            of a job do not overlap.
+        sentence: Description of the cause, with its figures.
         evidence: The figures by name; numbers, texts, and lists of them. Names end with the unit.
-        where: The links, hosts, switches and queues that it concerns, the worst first.
-        under: What follows from it, and the same at other places; their shares are part of this one's.
+        where: The links, hosts, switches and queues affected, the worst first.
+        under: Its consequences, and the same cause at other locations; their fractions are part of its own.
         remedies: What to do about it, the most promising first.
     """
 
@@ -64,7 +63,7 @@ class Finding:
 
 
 def time_words(time_ps: float) -> str:
-    """Write a time with four significant digits in the unit that suits it."""
+    """Return a time with four significant digits in a suitable unit."""
     for length, unit in _PS_UNITS:
         if time_ps >= length:
             time = time_ps / length
@@ -73,11 +72,11 @@ def time_words(time_ps: float) -> str:
 
 
 def percent(share: float) -> str:
-    """Write a share in percent, without decimals from 10 % on."""
+    """Return a fraction in percent, without decimals from 10 % up."""
     return f"{100 * share:.0f} %" if share >= 0.0995 else f"{100 * share:.2g} %"
 
 
 def listed(names: Sequence[str], most: int = 6) -> str:
-    """List names, the first few of them."""
+    """Return the first few names as text, with the number of the others."""
     rest = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(names[:most]) + rest

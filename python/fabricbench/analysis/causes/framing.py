@@ -1,4 +1,4 @@
-"""What keeps senders from filling their port by themselves: a small window, short packets."""
+"""Search for causes at senders that leave their port idle: a small window, short packets."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from fabricbench.analysis.evidence import Case, wire_ps
 from fabricbench.words import counted
 
 _MATERIAL = 0.1
-"""Share of the lost time below which these are not named."""
+"""Fraction of the lost time below which these are not reported."""
 
 
 def small_window(case: Case) -> Iterator[Finding]:
-    """Find a window that is sent before the first acknowledgement can be back.
+    """Find a window that is sent before the first acknowledgement can arrive.
 
-    The way there and back takes a frame's smallest latency and four times the latency of a NIC at least; in
-    that time a host sends its window on each queue pair of a step. The explained effect is what the data take
-    longer for that: ideal * (way / line time of the windows - 1). It is a lower bound.
+    The round trip is at least a frame's smallest latency and four times the latency of a NIC; in that time a
+    host sends its window on each queue pair of a step. The explained effect is the additional time of the
+    data: ideal * (round trip / line time of the windows - 1). It is a lower bound.
     """
     transport, least = case.record.run_spec["transport"], case.chunks.latency_min_ps
     window = transport.get("window_packets")
@@ -53,7 +53,7 @@ def frame_ps(case: Case) -> float:
 
 
 def short_packets(case: Case) -> Iterator[Finding]:
-    """Find packets that are shorter than the MTU, whose headers take a large part of the lost time.
+    """Find packets shorter than the MTU, if their headers are a large part of the lost time.
 
     The explained effect is the line time of the headers beyond those of full packets, at the busiest host.
     """

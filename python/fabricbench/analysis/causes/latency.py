@@ -1,4 +1,4 @@
-"""Fixed costs of each step: the latency of the path, the software overhead."""
+"""Search for fixed costs of each step: the latency of the path, the software overhead."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from fabricbench.analysis.evidence import Case, rounds_of
 from fabricbench.words import counted
 
 _MATERIAL = 0.1
-"""Share of the lost time below which a fixed cost is not named."""
+"""Fraction of the lost time below which a fixed cost is not reported."""
 
 
 def startup_latency(case: Case) -> Iterator[Finding]:
     """Find a path latency that is a large part of the lost time.
 
     Each step waits for a frame to cross the fabric and both NICs: steps * (latency_min + 2 * NIC latency);
-    the last acknowledgement comes back as far. It is a lower bound: the shortest path of the job counts.
+    the last acknowledgement takes as long. It is a lower bound, as it uses the shortest path of the job.
     """
     least = case.chunks.latency_min_ps
     if least is None:

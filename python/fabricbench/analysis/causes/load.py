@@ -1,4 +1,4 @@
-"""Links and hosts that were asked to carry more than others: hash collision, oversubscription, incast."""
+"""Search for links and hosts with more load than others: hash collision, oversubscription, incast."""
 
 from __future__ import annotations
 
@@ -12,31 +12,33 @@ from fabricbench.analysis.sharing import Occupancy, occupancies
 from fabricbench.words import counted
 
 _OVERLOAD = 1.05
-"""A link is overloaded when its frames take so many times the time of the ideal run at line rate."""
+"""Line time of a link's frames, relative to the ideal run, from which the link is overloaded."""
 _UNEVEN = 1.05
-"""Links are uneven when the most loaded one carries so many times their mean."""
+"""Load of the most loaded link, relative to the mean, from which links are uneven."""
 _BURST_FRAMES = 16
-"""A queue of so many full frames shows that more arrived than could leave."""
+"""Queue depth in full frames that shows that more arrived than could leave."""
 _STRETCHED = 0.1
-"""Share of the lost time that waiting on shared paths must explain to be named."""
+"""Fraction of the lost time that waiting on shared paths must explain to be reported."""
 _PAUSED_LONG = 0.05
 _BUSY_WHILE_SHARED = 0.5
-"""An uplink that was paused for the one share of the job's time, and busy for less than the other share of
-the time in which queue pairs shared it, waited for what paused it, not for its queue pairs (assumption)."""
+"""Limits for an uplink that waited for what paused it, not for its queue pairs (assumption): paused for at
+least the first fraction of the job's time, and busy for less than the second fraction of the time in which
+queue pairs shared it.
+"""
 _BUSY = 0.9
 _IDLE = 0.75
 _INHERENT = ("gather", "incast")
-"""Collectives in which every rank sends to one: an incast by definition, and counted by the bus factor."""
+"""Collectives in which every rank sends to one: an incast by definition, included in the bus factor."""
 
 _Group = tuple[str, list[Port]]
 
 
 def hash_collisions(case: Case) -> Iterator[Finding]:
-    """Find uplinks, and links back down, that were given more than they can carry in the ideal run's time.
+    """Find uplinks, and links back down, with more load than they can transport in the ideal run's time.
 
-    Only links that the job uses count; they may be full of others' data. The explained effect is the time
-    that the busiest of them needs beyond the ideal run. What steps wait for each other may be far more than
-    that, and is then told as well.
+    Only links that the job uses count; their load may be the data of others. The explained effect is the time
+    that the busiest of them needs beyond the ideal run. If steps wait for each other far longer than that,
+    this is reported as well.
     """
     found = [
         (worst, group)
@@ -45,7 +47,7 @@ def hash_collisions(case: Case) -> Iterator[Finding]:
         if _excess(case, worst) > 0 and _max_to_mean(case, worst, group[1]) >= _UNEVEN
     ]
     found.sort(key=lambda one: -round(case.needed_ps(one[0])))
-    # Links down are overloaded by what came up on overloaded links; they are named where that is not so.
+    # Overloaded uplinks also overload links down; those are reported only if no uplink is overloaded.
     told = [one for one in found if one[0].is_uplink] or found
     users = occupancies(case.record.tables, [(worst.node, worst.port) for worst, _ in told])
     for worst, group in told:
@@ -57,7 +59,7 @@ def hash_collisions(case: Case) -> Iterator[Finding]:
 
 
 def _is_held_up(case: Case) -> bool:
-    """Tell whether steps may have waited for what was lost, or for senders that slowed down."""
+    """Return whether steps may have waited for lost frames, or for senders that slowed down."""
     return bool(case.lost_frames or case.chunks.total("timeouts") or case.chunks.total("cnp_rx"))
 
 
@@ -66,7 +68,7 @@ def _steps_waited(case: Case) -> float:
 
 
 def _explained(case: Case, excess_ps: float, ports: Iterable[Port]) -> float | None:
-    """Return what an overload explains; of jobs that share ports, only for the one whose ideal ends last."""
+    """Return the fraction an overload explains, only for the job at these ports whose ideal ends last."""
     return case.explained(excess_ps) if case.ideal_ps >= case.window_ps(ports) else None
 
 
@@ -76,7 +78,7 @@ def _excess(case: Case, port: Port) -> float:
 
 
 def _groups(case: Case) -> Iterator[_Group]:
-    """Yield the choices of load balancing: the uplinks of a switch, and all links down to a switch.
+    """Yield the groups that load balancing chooses from: uplinks of a switch, all links down to a switch.
 
     Groups by which the job sends nothing are left out.
     """
@@ -125,7 +127,7 @@ def _words(case: Case, group: _Group, worst: Port, users: Occupancy | None) -> t
 
 
 def _users(port: Port, users: Occupancy) -> str:
-    """Say which queue pairs a link carries; only some of them where the table of paths is bounded."""
+    """Return the queue pairs of a link as text; only some of them if the table of paths is bounded."""
     where = "on it" if users.qps >= port.egress_qps else f"on it, of {users.qps} whose paths are recorded"
     text = f"{where}: {listed(users.flows, 12)}"
     if users.most_at_once > 1:
@@ -134,7 +136,7 @@ def _users(port: Port, users: Occupancy) -> str:
 
 
 def _overlap(users: Occupancy | None) -> dict[str, Any]:
-    """Return how the queue pairs of a link overlap in time, as evidence."""
+    """Return the overlap in time of the queue pairs of a link, as evidence."""
     if users is None:
         return {"most_at_once": None, "at_once": [], "shared_ps": None}
     return {
@@ -148,8 +150,8 @@ def _step_collisions(case: Case) -> Iterator[Finding]:
     """Find uplinks that queue pairs of one step share although no uplink is overloaded over the whole run.
 
     The evidence is a step that takes longer than its hosts' ports need, and a queue at an uplink with several
-    queue pairs, unless that was paused and idle while they shared it: then it waits for something further on.
-    The explained effect is what all steps of the slowest host take beyond that.
+    queue pairs. An uplink that was paused and idle while they shared it is excluded: it waits for something
+    downstream. The explained effect is the time of all steps of the slowest host beyond that need.
     """
     if not case.is_complete:
         return
@@ -201,7 +203,7 @@ def _step_collisions(case: Case) -> Iterator[Finding]:
 
 
 def _is_held_back(case: Case, port: Port, users: Occupancy | None) -> bool:
-    """Tell whether the queue of an uplink is due to pauses: it was paused, and idle for most of its use."""
+    """Return whether the queue of an uplink is due to pauses: it was paused, and idle for most of its use."""
     shared_ps = case.duration_ps if users is None else min(users.shared_ps, case.duration_ps)
     is_idle = port.busy_ps < _BUSY_WHILE_SHARED * shared_ps
     return is_idle and port.paused_ps >= _PAUSED_LONG * case.duration_ps
@@ -226,7 +228,7 @@ def across_rails(case: Case) -> Iterator[Finding]:
 
 
 def oversubscription(case: Case) -> Iterator[Finding]:
-    """Find switches all of whose uplinks together cannot carry their load in the ideal run's time."""
+    """Find switches whose uplinks together cannot transport their load in the ideal run's time."""
     for group, ports in _groups(case):
         needed = [case.needed_ps(port) for port in ports]
         mean_ps, window_ps = sum(needed) / len(needed), case.window_ps(ports)
@@ -249,7 +251,7 @@ def oversubscription(case: Case) -> Iterator[Finding]:
 
 
 def incast(case: Case) -> Iterator[Finding]:
-    """Find a host to which several send at once and whose link is full or overflows while theirs idle."""
+    """Find a host that several send to at once and whose link is full or overflows while theirs idle."""
     downlinks = [
         port
         for host in dict.fromkeys(case.job["hosts"])
@@ -271,7 +273,7 @@ def incast(case: Case) -> Iterator[Finding]:
 
 
 def _senders(case: Case, host: int) -> int:
-    """Return how many chunks come in to a host at once, at most: those of one step of a round."""
+    """Return the largest number of chunks that a host receives at once, in one step of a round."""
     return case.chunks.most_at_once.get(host, 0)
 
 

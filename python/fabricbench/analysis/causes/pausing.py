@@ -1,4 +1,4 @@
-"""What pauses tell: head-of-line blocking, NICs that hold others back, stalls."""
+"""Search for causes by pauses: head-of-line blocking, NICs that hold others back, stalls."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from fabricbench.analysis.evidence import Case, Port, wire_ps
 from fabricbench.words import counted
 
 _PAUSED_LONG = 0.05
-"""Share of the run for which a port must be paused to count."""
+"""Fraction of the run for which a port must be paused to count."""
 _FULL_QUEUE = 0.5
-"""A port holds the buffer when its queue grew to this share of the deepest one of its switch."""
+"""Queue depth, relative to the deepest queue of the switch, from which a port occupies the buffer."""
 _BYSTANDERS = 0.05
-"""Share of the traffic held back that must be bound elsewhere."""
+"""Fraction of the traffic held back that must be for other ports."""
 _PORT = re.compile(r"port (\d+) ")
-"""The port that a detail of an event begins with."""
+"""The port at the beginning of an event's detail."""
 _SPEC_PPM = 1_000_000
 _EXCESS = 1.05
 
@@ -26,8 +26,8 @@ _EXCESS = 1.05
 def head_of_line_blocking(case: Case) -> Iterator[Finding]:
     """Find switches whose pauses held traffic of the job back, some of it not bound for the full port.
 
-    Of the bytes that came in by the paused cables, at most those that the full ports sent were bound for
-    them; the rest is held back for nothing. That is a lower bound.
+    Of the bytes received on the paused cables, at most the number that the full ports sent were bound for
+    these; the rest is held back needlessly. That is a lower bound.
     """
     found = []
     for switch in dict.fromkeys(port.node for port in case.fabric.ports if port.tier and port.pfc_tx):
@@ -77,7 +77,7 @@ def _blocking(case: Case, switch: str, held: list[Port], full: list[Port], elsew
 def straggling_nics(case: Case) -> Iterator[Finding]:
     """Find hosts of the job whose NIC is slower than its port: impaired, drained slowly, or sending pauses.
 
-    The explained effect of a known rate is the time that the host's data takes at it beyond the ideal run.
+    The explained effect of a known rate is the time of the host's data at that rate beyond the ideal run.
     """
     nic = case.record.run_spec["fabric"].get("nic", {})
     impaired = {each["host"]: each for each in nic.get("impairments", ())}
@@ -94,7 +94,7 @@ def straggling_nics(case: Case) -> Iterator[Finding]:
 def _nic_rates_bps(
     case: Case, impairment: dict[str, Any] | None, drain_bps: int | None
 ) -> tuple[float, float]:
-    """Return how fast a NIC sends and how fast its host takes in what it receives [bit/s]."""
+    """Return the rate at which a NIC sends, and the rate at which its host drains received data [bit/s]."""
     line = case.host_rate_bps
     part = line if impairment is None else line * impairment["throughput_ppm"] / _SPEC_PPM
     direction = "both" if impairment is None else impairment.get("direction", "both")
@@ -104,7 +104,7 @@ def _nic_rates_bps(
 
 
 def _data_ps(case: Case, host: int, send_bps: float, receive_bps: float) -> float:
-    """Return how long the slower of what a host sends and receives, each frame once, takes."""
+    """Return the time of the slower direction of a host, without retransmissions."""
     sent = wire_ps(case.chunks.wire_sent.get(host, 0), send_bps)
     received = wire_ps(case.chunks.wire_received.get(host, 0), receive_bps)
     return max(sent, received) * case.chunks.first_sent_share([host])
@@ -134,7 +134,7 @@ def _straggler(case: Case, host: int, pauses: int, rate_bps: float, needed_ps: f
 
 
 def stall(case: Case) -> Iterator[Finding]:
-    """Find what held a stalled run up, and whether the pauses wait for each other in a circle."""
+    """Find the cause of a stalled run, and whether the pauses wait for each other in a cycle."""
     if case.record.summary.get("status") != "stalled" or case.is_complete:
         return
     events = [row for batch in case.record.tables.batches("events") for row in batch.to_pylist()]
@@ -152,7 +152,7 @@ def stall(case: Case) -> Iterator[Finding]:
 
 
 def _is_of_job(case: Case, event: Mapping[str, Any]) -> bool:
-    """Tell whether the port that an event names is one by which the job sends, as far as it names one."""
+    """Return whether the job sends by the port of an event; true if the event names none."""
     match = _PORT.match(event["detail"])
     return match is None or case.sends_by((event["node"], int(match.group(1))))
 
@@ -179,7 +179,7 @@ def _deadlock(case: Case, circle: Circle, paused: list[str]) -> Finding:
 
 
 def storms(case: Case) -> Iterator[Finding]:
-    """Find storms that the PFC watchdog detected at ports of the job, and what it dropped in them."""
+    """Find storms that the PFC watchdog detected at ports of the job, and the frames it dropped in them."""
     ports = [port for port in case.fabric.ports if port.pfc_storms and case.has_frames_on(port.ends[0])]
     if not ports:
         return

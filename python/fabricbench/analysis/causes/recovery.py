@@ -1,4 +1,4 @@
-"""What was lost or sent again, and what slowed senders down: overruns, go-back-N, timeouts, ECN."""
+"""Search for losses, retransmissions and slow senders: overruns, go-back-N, timeouts, ECN."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fabricbench.words import counted
 
 _NOT_FULL = 0.9
 _MATERIAL = 0.02
-"""Share of the lost time below which marking is not named."""
+"""Fraction of the lost time below which marking is not reported."""
 _LOSSES = {
     "link_down": (
         "link-failure",
@@ -31,7 +31,7 @@ _LOSSES = {
     "host_overrun": ("host-overrun", "found the receive buffer of a NIC full"),
 }
 _EVENTS = {"link_down": ("link_down", "switch_down"), "bit_error": ("bit_errors", "frame_loss")}
-"""Events that lose frames for a cause; their detail begins with the place."""
+"""Events that lose frames, by cause; their detail begins with the location."""
 _COUNTERS = {
     "buffer_full": "dropped_tail",
     "headroom_overrun": "dropped_headroom",
@@ -39,17 +39,17 @@ _COUNTERS = {
     "link_down": "lost_link_down",
     "bit_error": "fcs_errors",
 }
-"""For causes of loss the counter of a port."""
+"""Counter of a port for each cause of loss."""
 _EFFECT = 0.005
-"""Share of the lost time below which a failure had no effect on a job that completed."""
+"""Fraction of the lost time below which a failure had no effect on a job that completed."""
 
 
 def overruns(case: Case) -> Iterator[Finding]:
-    """Find frames lost on links that the job uses, by cause, and where.
+    """Find frames lost on links that the job uses, by cause and location.
 
-    Where several jobs use the fabric, a job that noticed no loss has none of its own. A failure that cost a
-    job next to no time is no cause. Frames dropped at a full buffer make a lossy fabric the cause where PFC
-    does not apply to data and the job noticed: it sent again, waited for a timeout, or never completed.
+    If several jobs use the fabric, losses are assigned only to jobs that were affected by one. A failure that
+    cost a job next to no time is no cause. Frames dropped at a full buffer make a lossy fabric the cause if
+    PFC does not apply to data and the job was affected: it retransmitted, had a timeout, or never completed.
     """
     lossy = lossy_setting(case.record.run_spec)
     for name, known in _LOSSES.items():
@@ -73,10 +73,10 @@ def overruns(case: Case) -> Iterator[Finding]:
 
 
 def _frames_lost(case: Case, cause: str) -> int:
-    """Return the frames lost for a cause, of the job as far as counters tell.
+    """Return the job's frames lost for a cause, as far as counters show.
 
-    Next to other jobs those at ports that it uses; where others use these, too, at most its own data frames
-    that never arrived.
+    With other jobs on the fabric, these are the losses at ports that the job uses; if others use these ports,
+    too, at most its own data frames that never arrived.
     """
     lost = int(case.record.summary["frames_lost"].get(cause, 0))
     if case.is_alone or not lost:
@@ -94,12 +94,12 @@ def _frames_lost(case: Case, cause: str) -> int:
 
 
 def _may_lose_at(case: Case, port: Port, cause: str) -> bool:
-    """Tell whether frames that a port counts as lost may be the job's: failures lose in both directions."""
+    """Return whether losses counted at a port may be the job's; failures lose frames in both directions."""
     return case.has_frames_on(*(port.ends if cause in _EVENTS else port.ends[:1]))
 
 
 def _took_time(case: Case) -> bool:
-    """Tell whether a failure had an effect: what was sent again and waited for explains some of the time."""
+    """Return whether a failure had an effect: retransmissions and timeouts explain some of the lost time."""
     if not case.is_complete:
         return True
     waited_ps = _timeouts_of_one_chunk(case) * int(case.record.run_spec["transport"].get("timeout_ps", 0))
@@ -116,7 +116,7 @@ def _lossy_sentence(case: Case, setting: str, frames: int) -> str:
 
 
 def _failed(case: Case, cause: str) -> list[str]:
-    """Return the links and switches on the job's paths of the events that lose frames for a cause."""
+    """Return the links and switches on the job's paths with events that lose frames for a cause."""
     kinds = _EVENTS.get(cause, ())
     events = [row for batch in case.record.tables.batches("events") for row in batch.to_pylist()]
     names = dict.fromkeys(event["detail"].split(",")[0] for event in events if event["kind"] in kinds)
@@ -130,7 +130,7 @@ def _links_down(case: Case) -> dict[str, int]:
 
 
 def _drop_places(case: Case, cause: str) -> dict[str, int]:
-    """Return the ports of the job that dropped frames for which a buffer had no room, most first."""
+    """Return the ports of the job that dropped frames for lack of buffer, most first."""
     if cause in _EVENTS or cause not in _COUNTERS:
         return {}
     ports = [port for port in case.fabric.ports if _may_lose_at(case, port, cause)]
@@ -139,11 +139,11 @@ def _drop_places(case: Case, cause: str) -> dict[str, int]:
 
 
 def resending(case: Case) -> Iterator[Finding]:
-    """Find what go-back-N sent again because of losses, and because of frames that only came out of order.
+    """Find retransmissions of go-back-N after losses, and after frames that only arrived out of order.
 
-    Each gap in the sequence brings one NAK, and a gap by loss takes at least one frame: NAKs beyond the
-    frames lost come from reordering. The explained effect is the line time of the frames that the busiest
-    sender sent again, parted in that proportion.
+    Each gap in the sequence causes one NAK, and a gap by loss needs at least one lost frame: NAKs beyond the
+    number of lost frames are due to reordering. The explained effect is the line time of the retransmissions
+    of the busiest sender, divided in that proportion.
     """
     resent, naks = case.chunks.total("retransmits"), case.chunks.total("naks")
     if case.record.run_spec["transport"].get("recovery", "go_back_n") != "go_back_n" or not resent:
@@ -158,7 +158,7 @@ def resending(case: Case) -> Iterator[Finding]:
 
 
 def _reordering(case: Case, resent: int, naks: int, cost_ps: float) -> Finding:
-    """Tell of reordering; without a share of the lost time where the NAKs may all come from losses."""
+    """Return the finding of reordering; without a fraction if the NAKs may all be due to losses."""
     arrived, early = case.chunks.total("rx_frames"), case.chunks.total("out_of_order")
     kind = load_balancing(case.record.run_spec)
     sentence = (
@@ -196,10 +196,10 @@ def _go_back_n(case: Case, resent: int, lost: int, cost_ps: float) -> Finding:
 
 
 def timeouts(case: Case) -> Iterator[Finding]:
-    """Find retransmission timeouts; the explained effect is the waiting of the sender with most of them.
+    """Find retransmission timeouts; the explained effect is the waiting time of the sender with most of them.
 
-    Where nothing was lost and nothing came out of order, the answer was only late: the timeout is too short,
-    and its effect what was sent again for it.
+    If nothing was lost and nothing arrived out of order, the acknowledgement was only late: the timeout is
+    too short, and its effect is the time of its retransmissions.
     """
     count = case.chunks.total("timeouts")
     if not count:
@@ -229,7 +229,7 @@ def timeouts(case: Case) -> Iterator[Finding]:
 
 
 def _may_have_lost(case: Case) -> bool:
-    """Tell whether frames of the job, answers included, were lost, or may have been."""
+    """Return whether frames of the job, responses included, were lost, or may have been."""
     return bool(case.lost_frames) or any(_frames_lost(case, cause) for cause in _COUNTERS)
 
 
@@ -258,9 +258,9 @@ def _timeouts_of_one_chunk(case: Case) -> int:
 
 
 def eager_marking(case: Case) -> Iterator[Finding]:
-    """Find congestion notifications that kept the bottleneck from being full.
+    """Find congestion notifications that left the bottleneck partly idle.
 
-    The explained effect is what the job took beyond the time for which its busiest marking link was occupied.
+    The explained effect is the time of the job beyond that for which its busiest marking link was occupied.
     """
     marking = [port for port in case.ports if port.ecn_marked]
     cnps = case.chunks.total("cnp_rx")

@@ -1,4 +1,4 @@
-"""What to do about each cause: fields of the plan with the values to set, each tried on the plan itself."""
+"""Remedies of each cause: fields of the plan with values to set, each checked by loading the plan with it."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from fabricbench.plan.again import PlanOfTrial
 
 _MOST = 3
-"""So many remedies are told of a cause, and so many tried of a trial."""
+"""Largest number of remedies reported of a cause, and of remedies to try for a trial."""
 _MORE_QUEUE_PAIRS = 4
 _MORE_QUEUE = 4
-"""Thresholds that mark too early are raised by so much: as far as dynamic ECN goes."""
+"""Factor by which thresholds that mark too early are raised: the range of dynamic ECN."""
 _LONG_TIMEOUT = 100
-"""A timeout of so many of the largest latencies is long."""
+"""Ratio to the largest latency from which a timeout is long."""
 _TIMEOUT_LATENCIES = 16
 _USUAL_TIMEOUT_PS = 4_096_000 << 14
 _USUAL_TIMEOUT = "67.108864ms"
@@ -36,7 +36,7 @@ _NO_SETTING = "no setting helps"
 
 @dataclass(frozen=True)
 class _Trial:
-    """What remedies depend on besides the finding."""
+    """Spec and plan of a trial, on which remedies depend besides the finding."""
 
     spec: Mapping[str, Any]
     plan: PlanOfTrial
@@ -52,23 +52,23 @@ _Remedies = Callable[[Finding, _Trial], Iterator[Remedy]]
 def with_remedies(
     findings: Sequence[Finding], run_spec: Mapping[str, Any], plan: PlanOfTrial | None
 ) -> list[Finding]:
-    """Return findings with what to do about each.
+    """Return findings with their remedies.
 
-    A change of the plan is named only where the plan can be loaded with it and then runs something else.
+    A change of the plan is included only if the plan can be loaded with it and then runs something else.
 
     Args:
         findings: The causes.
         run_spec: The RunSpec of the trial.
-        plan: Its plan; none where it is not known, so that no change of it is named.
+        plan: Its plan; none if unknown, so that remedies have no changes of it.
     """
     known = _Known(run_spec, plan)
     return [replace(each, remedies=known.of(each)) for each in findings]
 
 
 def promising(findings: Sequence[Finding]) -> list[Remedy]:
-    """Return the remedies to try, three at most, the first of each cause before the second of any.
+    """Return the remedies to try, three at most: the first of each cause before the second of any.
 
-    Where the first two are of two causes, both together are the third.
+    If the first two are of two causes, their combination is the third.
     """
     settings_of = [[each for each in finding.remedies if each.changes] for finding in findings]
     distinct: dict[frozenset[str], Remedy] = {}
@@ -82,14 +82,14 @@ def promising(findings: Sequence[Finding]) -> list[Remedy]:
 
 
 def _are_of_two(first: Remedy, second: Remedy, settings_of: Sequence[Sequence[Remedy]]) -> bool:
-    """Tell whether two remedies stand with different causes."""
+    """Return whether two remedies belong to different causes."""
     of_first = [index for index, known in enumerate(settings_of) if first in known]
     of_second = [index for index, known in enumerate(settings_of) if second in known]
     return any(one != other for one in of_first for other in of_second)
 
 
 def _together(first: Remedy, second: Remedy) -> Remedy | None:
-    """Return two remedies as one; none where they set the same field, or a field and one inside it."""
+    """Return two remedies as one; none if they set the same field, or a field and one inside it."""
     changes = [*first.changes, *(each for each in second.changes if each not in first.changes)]
     fields = [each.partition("=")[0] for each in changes]
     clash = any(one != other and f"{one}.".startswith(f"{other}.") for one in fields for other in fields)
@@ -106,21 +106,21 @@ def plan_of(
     size: tuple[int, str],
     axes: Sequence[tuple[str, Any]],
 ) -> PlanOfTrial:
-    """Return the plan of a trial from what its workspace keeps of it; see `PlanOfTrial`."""
+    """Return the plan of a trial from the fields stored in its workspace; see `PlanOfTrial`."""
     from fabricbench.plan.again import PlanOfTrial
 
     return PlanOfTrial(text, tuple(overrides), variant, iteration, *size, tuple(axes))
 
 
 class _Known:
-    """The remedies of one trial; each change is loaded once."""
+    """Remedies of one trial; each change is loaded once."""
 
     def __init__(self, run_spec: Mapping[str, Any], plan: PlanOfTrial | None) -> None:
         self._spec, self._plan = run_spec, plan
         self._runs: dict[tuple[str, ...], bool] = {}
 
     def of(self, finding: Finding) -> list[Remedy]:
-        """Return the remedies of a cause, at most `_MOST`."""
+        """Return the remedies of a cause: at most `_MOST` changes of the plan, then advice."""
         advice = finding.evidence.get("advice", _ADVICE.get(finding.cause))
         told = [Remedy(advice)] if advice and not finding.evidence.get("inherent") else []
         told += [Remedy(_INHERENT)] if finding.evidence.get("inherent") else []
@@ -134,7 +134,7 @@ class _Known:
         return [*[each for each in found if self._differs(tuple(each.changes))][:_MOST], *told]
 
     def _differs(self, changes: tuple[str, ...]) -> bool:
-        """Tell whether the plan runs something else with changes; of none, whether it runs the same again."""
+        """Return whether changes alter the run; without changes, whether the plan reproduces the run."""
         if changes not in self._runs:
             self._runs[changes] = self._loads(changes)
         return self._runs[changes]
@@ -205,7 +205,7 @@ def _host_overrun(_finding: Finding, trial: _Trial) -> Iterator[Remedy]:
 
 
 def _blocking(_finding: Finding, trial: _Trial) -> Iterator[Remedy]:
-    """Let senders slow down before a switch pauses them: with thresholds below a fixed one of PFC."""
+    """Let senders slow down before a switch pauses them, with thresholds below a fixed one of PFC."""
     xoff = trial.spec["fabric"]["switch"]["pfc"]["xoff"]
     if xoff["kind"] != "static":
         yield from _slow_down(trial)
@@ -241,9 +241,9 @@ def _too_short(finding: Finding, trial: _Trial) -> Iterator[Remedy]:
 
 
 def _shorter_timeout(finding: Finding, trial: _Trial) -> Iterator[Remedy]:
-    """Shorten a timeout that is very long against what frames take, where senders waited for it.
+    """Shorten a timeout that is very long compared with the latency of frames, if senders waited for it.
 
-    It stays above the ideal time of the job: so long may a queue pair wait for others at a port.
+    It remains above the ideal time of the job, for which a queue pair may wait for others at a port.
     """
     waits = [each for each in finding.under if each.cause == _TIMEOUT]
     for evidence in [each.evidence for each in waits[:1]]:
@@ -301,4 +301,4 @@ _ADVICE: Mapping[str, str] = {
     "start-up-latency": f"{_NO_SETTING}: fewer steps or more data, a shorter path",
     "credit-deadlock": "routes without a circle",
 }
-"""What is said of causes that no setting of the plan takes away, or not wholly."""
+"""Advice for causes that no setting of the plan removes, or not entirely."""

@@ -1,4 +1,4 @@
-"""From what the counters show to causes: symptoms under their roots, shares that do not overlap."""
+"""Grouping of findings: symptoms under their causes, with fractions of the lost time that do not overlap."""
 
 from __future__ import annotations
 
@@ -17,30 +17,29 @@ LOSSES = (
     "host-overrun",
     "pfc-storm",
 )
-"""Causes that lose frames; `frames` of their evidence says how many."""
+"""Causes that lose frames; `frames` of their evidence is the number."""
 _REORDERING = "reordering-with-go-back-n"
 _MANY_PLACES = ("hash-collision", "oversubscription", "straggling-nic", "pfc-head-of-line-blocking")
-"""Causes that are told once, with every place."""
+"""Causes that are reported once, with every location."""
 _LOADS = ("hash-collision", "oversubscription", "incast", "straggling-nic")
-"""Causes whose cost is what a port needs beyond the ideal: ports work beside each other, so the largest
-counts."""
+"""Causes whose cost is the time of a port beyond the ideal. Ports work in parallel, so the largest counts."""
 _OF_CROSSING = ("oversubscription", "hash-collision", "pfc-head-of-line-blocking", "ecn-too-eager")
-"""What the load of uplinks brings about, where a job crosses rails."""
+"""Consequences of the load of uplinks if a job crosses rails."""
 _RESIDUAL_SHARE = 0.02
-"""Share of the lost time below which what is measured as a rest is not named."""
+"""Fraction of the lost time below which a cause that is measured as a remainder is not reported."""
 
 
 def roots(found: Sequence[Finding]) -> list[Finding]:
-    """Return the causes of one job, each with what follows from it, and shares that sum up to 1 at most.
+    """Return the causes of one job, each with its consequences, and fractions whose sum is at most 1.
 
-    The largest share comes first; causes without one follow in the order in which they were found.
+    The largest fraction is first; causes without one follow in the order in which they were found.
     """
     told = _parted(_with_symptoms(_under_crossing(_once(found))))
     return sorted(told, key=lambda each: (each.explained is None, -(each.explained or 0.0)))
 
 
 def _once(found: Sequence[Finding]) -> list[Finding]:
-    """Tell the same cause at several places once: the worst, and the others under it."""
+    """Merge findings of the same cause at several locations: the worst, with the others under it."""
     groups: dict[str, list[Finding]] = {}
     for index, each in enumerate(found):
         groups.setdefault(each.cause if each.cause in _MANY_PLACES else f"{each.cause} {index}", []).append(
@@ -58,7 +57,7 @@ def _joined(worst: Finding, group: Sequence[Finding]) -> Finding:
 def _under_crossing(found: Sequence[Finding]) -> list[Finding]:
     """Put the load of uplinks under the order of ranks that makes data cross rails.
 
-    What it explains is the largest of their shares, which overlap.
+    It explains the largest of their fractions, as these overlap.
     """
     root = next((each for each in found if each.cause == ACROSS_RAILS), None)
     if root is None:
@@ -71,7 +70,7 @@ def _under_crossing(found: Sequence[Finding]) -> list[Finding]:
 
 
 def _with_symptoms(found: Sequence[Finding]) -> list[Finding]:
-    """Put what was sent again and waited for under the loss, or the reordering, that brought it about."""
+    """Put retransmissions and timeouts under the loss, or the reordering, that caused them."""
     losses = [each for each in found if each.cause in LOSSES and each.evidence.get("frames")]
     loss = max(losses, key=lambda each: int(each.evidence["frames"]), default=None)
     reordering = next((each for each in found if each.cause == _REORDERING), None)
@@ -83,7 +82,7 @@ def _with_symptoms(found: Sequence[Finding]) -> list[Finding]:
 
 
 def _is_proven(reordering: Finding) -> bool:
-    """Tell whether most NAKs were for frames that were not lost."""
+    """Return whether most NAKs were for frames that were not lost."""
     return bool(2 * reordering.evidence["naks_without_loss"] > reordering.evidence["naks"])
 
 
@@ -96,10 +95,10 @@ def _above(root: Finding, symptoms: Sequence[Finding]) -> Finding:
 
 
 def _parted(found: Sequence[Finding]) -> list[Finding]:
-    """Give each cause the part of the lost time that is left for it.
+    """Assign to each cause its part of the lost time, out of what is left.
 
-    Costs that are measured by themselves come first, the largest first; then those that are measured as a
-    rest, such as the time for which the bottleneck idled, which may contain others.
+    Costs that are measured directly are first, the largest first; then those that are measured as a
+    remainder, such as the time for which the bottleneck idled, which may contain others.
     """
     shares = _beyond_each_other(
         {index: each for index, each in enumerate(found) if each.explained is not None}
@@ -117,7 +116,7 @@ def _is_rest_of_nothing(finding: Finding) -> bool:
 
 
 def _beyond_each_other(found: Mapping[int, Finding]) -> dict[int, float]:
-    """Return the share of each cause; of loads only what it costs beyond the next smaller one."""
+    """Return the fraction of each cause; for loads only the cost beyond the next smaller one."""
     shares = {index: _cost(each) for index, each in found.items()}
     loads = [index for index, each in found.items() if each.cause in _LOADS and not _is_rest(each)]
     below = 0.0
@@ -127,7 +126,7 @@ def _beyond_each_other(found: Mapping[int, Finding]) -> dict[int, float]:
 
 
 def _is_rest(finding: Finding) -> bool:
-    """Tell whether the cost of a cause is measured as a rest: time in which something was not busy."""
+    """Return whether the cost of a cause is a remainder: time in which something was not busy."""
     return finding.cause == "ecn-too-eager" or finding.evidence.get("direction") == "step"
 
 

@@ -1,4 +1,4 @@
-"""Settings of a trial that causes depend on, read from its RunSpec; what that does not say is unknown."""
+"""Settings of a trial that causes depend on, read from its RunSpec; missing ones are unknown."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ def load_balancing(run_spec: Mapping[str, Any]) -> str:
 
 
 def is_per_packet(run_spec: Mapping[str, Any]) -> bool:
-    """Tell whether frames of one queue pair may take several paths at a time."""
+    """Return whether frames of one queue pair may use several paths at a time."""
     return load_balancing(run_spec) in _PER_PACKET
 
 
 def rate_control(run_spec: Mapping[str, Any]) -> str:
-    """Return how senders pace themselves."""
+    """Return the rate control of senders."""
     return str(run_spec["transport"].get("rate_control", {}).get("kind", "unknown"))
 
 
 def is_go_back_n(run_spec: Mapping[str, Any]) -> bool:
-    """Tell whether everything from the first missing frame is sent again."""
+    """Return whether everything from the first missing frame is sent again."""
     return bool(run_spec["transport"].get("recovery", "go_back_n") == "go_back_n")
 
 
 def is_lossy(run_spec: Mapping[str, Any]) -> bool:
-    """Tell whether switches drop data when their buffer is full: Ethernet without PFC for that priority."""
+    """Return whether switches drop data when their buffer is full: Ethernet without PFC for that priority."""
     fabric = run_spec["fabric"]
     switch = fabric.get("switch")
     if switch is None or switch.get("scheduled") or fabric.get("link_layer", {}).get("kind") == "infiniband":
@@ -39,13 +39,13 @@ def is_lossy(run_spec: Mapping[str, Any]) -> bool:
 
 
 def reacts_to_ecn(run_spec: Mapping[str, Any]) -> bool:
-    """Tell whether data are marked and senders slow down for it."""
+    """Return whether data are marked and senders slow down in response."""
     ecn = run_spec["fabric"].get("switch", {}).get("ecn")
     return _holds_for_data(ecn, run_spec) and rate_control(run_spec) == "dcqcn"
 
 
 def lossy_setting(run_spec: Mapping[str, Any]) -> str:
-    """Say which setting lets full buffers lose data; empty if none does."""
+    """Return the setting, as text, that lets full buffers lose data; empty if none does."""
     if not is_lossy(run_spec):
         return ""
     switch = run_spec["fabric"]["switch"]

@@ -1,1 +1,1 @@
-"""What factors do to a value: effects with confidence, and shares of the variance, of cells with repeats."""
+"""Factorial analysis of cells with repeats: effects with confidence, and fractions of the variance."""

@@ -1,4 +1,4 @@
-"""An additive model of factors by least squares: what can be told apart, and what is left."""
+"""Additive model of factors by least squares: estimable effects, and residuals."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from typing import Final
 
 Vector = list[float]
 _ALIASED: Final = 1e-9
-"""Share of a column that the columns before it leave over, below which it follows from them."""
+"""Fraction of a column left after projection on the columns before it, below which it depends on them."""
 
 
 class Design:
-    """The levels of factors in each cell, and the least squares of value = constant + a term of each factor.
+    """Least squares of value = constant + a term per factor, for the levels of factors in each cell.
 
     The last level of each factor has the term 0, so that the columns of the model are the constant and all
-    other levels. `combination` says what the values of the cells have to be weighted with for something that
-    is linear in the terms.
+    other levels. `combination` returns the weights of the cells' values with which something linear in the
+    terms is estimated.
     """
 
     def __init__(self, cells: Sequence[Sequence[int]], sizes: Sequence[int]) -> None:
-        """Take cells.
+        """Create the design from its cells.
 
         Args:
             cells: The number of the level of each factor, from 0, in each cell.
-            sizes: How many levels each factor has.
+            sizes: Number of levels of each factor.
         """
         self.sizes = list(sizes)
         self._firsts = list(accumulate((size - 1 for size in sizes), initial=1))
@@ -39,12 +39,12 @@ class Design:
         self._inverse = inverse_of(self._gram)
 
     def _columns_of(self, levels: Sequence[int], factor: int) -> list[int]:
-        """Return the column of a factor that is 1 in each cell; for the last level `width`, which is none."""
+        """Return the column of a factor that is 1 in each cell; `width`, not a column, for the last level."""
         first, last = self._firsts[factor], self.sizes[factor] - 1
         return [self.width if level == last else first + level for level in levels]
 
     def _products(self) -> list[Vector]:
-        """Return how many cells have both of two columns."""
+        """Return the number of cells for which both of two columns are 1."""
         gram = [[0.0] * (self.width + 1) for _ in range(self.width + 1)]
         every = [[0] * self._count, *self._columns]
         for one in every:
@@ -54,7 +54,7 @@ class Design:
         return [row[:-1] for row in gram[:-1]]
 
     def contrast(self, factor: int, level: int) -> Vector:
-        """Return the term of a level less the mean of those of all levels of the factor, as a combination."""
+        """Return the term of a level minus the mean term of all levels of the factor, as a combination."""
         size, first = self.sizes[factor], self._firsts[factor]
         found = [0.0] * self.width
         for other in range(size - 1):
@@ -64,7 +64,7 @@ class Design:
     def combination(self, contrast: Vector) -> Vector | None:
         """Return the weight of each cell in the estimate of a combination of terms.
 
-        None where the cells do not tell: what is asked for cannot be held apart from another factor.
+        None if the combination cannot be estimated, as it cannot be separated from another factor.
         """
         solved = _times(self._inverse, contrast)
         told = _times(self._gram, solved)
@@ -73,17 +73,17 @@ class Design:
         return self._spread(solved)
 
     def residuals(self, values: Vector) -> Vector:
-        """Return what the model leaves of the values of all cells."""
+        """Return the residuals of the values of all cells."""
         fitted = self._spread(_times(self._inverse, self._sums(values)))
         return [value - part for value, part in zip(values, fitted, strict=True)]
 
     def explained(self, residuals: Vector, group_of: Sequence[int]) -> float:
-        """Return by how much a term for each group of cells would lower the sum of squares of the residuals.
+        """Return the reduction of the sum of squares of the residuals by a term for each group of cells.
 
-        Solved by conjugate gradients: where every combination of levels has as many cells, at once.
+        Solved by conjugate gradients, in one step if every combination of levels has equally many cells.
 
         Args:
-            residuals: Those of this model.
+            residuals: Residuals of this model.
             group_of: The number of the group of each cell, from 0.
         """
         target = _by_group(residuals, group_of)
@@ -125,8 +125,8 @@ class Design:
 def inverse_of(matrix: Sequence[Vector]) -> list[Vector]:
     """Return a generalised inverse of a matrix of products of columns.
 
-    A column that follows from those before it has no part in it. By the sweep operator: Goodnight, The
-    American Statistician 33(3), 1979.
+    Columns that depend on those before them are 0 in it. By the sweep operator: Goodnight, The American
+    Statistician 33(3), 1979.
     """
     rows = [list(row) for row in matrix]
     is_aliased = [False] * len(rows)

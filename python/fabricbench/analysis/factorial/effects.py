@@ -1,9 +1,8 @@
-"""The effect of each level of each factor, with confidence over repeats, and what explains the variance.
+"""Effect of each level of each factor, with confidence over repeats, and fractions of the variance.
 
-The unit is the cell: one setting of all factors, with as many repeats (seeds) as it has. Each cell counts the
-same, however many repeats it has, so that a few that are missing move no effect. Effects are those of an
-additive model by least squares; where every combination is there, they are the mean of the level less the
-mean of all cells.
+The unit is the cell: one setting of all factors, with its repeats (seeds). Each cell has the same weight,
+whatever its number of repeats, so that a few missing ones change no effect. Effects are those of an additive
+model by least squares; if every combination exists, they are the mean of the level minus that of all cells.
 """
 
 from __future__ import annotations
@@ -24,8 +23,8 @@ class Cell:
     Attributes:
         levels: The number of the level of each factor, from 0.
         mean: Mean of the values.
-        count: How many values there are.
-        variance: Their variance, of `count` - 1 degrees of freedom; 0 of a single value.
+        count: Number of values.
+        variance: Their variance, of `count` - 1 degrees of freedom; 0 for a single value.
     """
 
     levels: tuple[int, ...]
@@ -36,14 +35,14 @@ class Cell:
 
 @dataclass(frozen=True)
 class LevelEffect:
-    """What a level of a factor does.
+    """Effect of a level of a factor.
 
     Attributes:
         mean: Mean of the cells that have it.
-        effect: How far it is from the mean of all levels, the other factors being the same; none where the
-            cells do not tell it from another factor.
-        percent: The same in per cent of the mean of all cells; none where that is 0.
-        margin_percent: Half of the interval of 95 % confidence of that; none without repeats.
+        effect: Difference from the mean of all levels, with equal other factors; none if the cells do not
+            separate it from another factor.
+        percent: The effect in per cent of the mean of all cells; none if that is 0.
+        margin_percent: Half of the 95 % confidence interval of `percent`; none without repeats.
     """
 
     mean: float
@@ -54,15 +53,15 @@ class LevelEffect:
 
 @dataclass(frozen=True)
 class Effects:
-    """What factors do to a value.
+    """Effects of factors on a value.
 
     Attributes:
         mean: Mean of all cells.
         levels: For each factor the effect of each of its levels.
-        shares: For each factor the share of the variance that it alone explains, 0 to 1.
-        pairs: The same for two factors together, beyond what each does, by their numbers.
-        repeats_share: The same of what differs between repeats of the same setting.
-        has_repeats: Whether any cell has several values: there are no intervals without.
+        shares: For each factor the fraction of the variance that it alone explains, 0 to 1.
+        pairs: The fraction of each interaction of two factors, by their numbers.
+        repeats_share: The fraction of the differences between repeats of the same setting.
+        has_repeats: Whether any cell has several values; without, there are no intervals.
     """
 
     mean: float
@@ -74,16 +73,16 @@ class Effects:
 
     @property
     def rest_share(self) -> float:
-        """Share of the variance that three and more factors together explain."""
+        """Fraction of the variance explained by interactions of three and more factors."""
         return max(0.0, 1 - sum(self.shares) - sum(self.pairs.values()) - self.repeats_share)
 
 
 def effects_of(cells: Sequence[Cell], sizes: Sequence[int]) -> Effects:
-    """Return what factors do.
+    """Return the effects of factors.
 
     Args:
         cells: Each setting that has a value; there is at least one.
-        sizes: How many levels each factor has; each level has a cell.
+        sizes: Number of levels of each factor; each level has a cell.
     """
     design = Design([cell.levels for cell in cells], sizes)
     noise = _Noise(cells)
@@ -92,7 +91,7 @@ def effects_of(cells: Sequence[Cell], sizes: Sequence[int]) -> Effects:
         [_level(cells, design, noise, mean, (factor, level)) for level in range(size)]
         for factor, size in enumerate(sizes)
     ]
-    # About the mean, so that squares of large values do not swallow small differences.
+    # Relative to the mean, so that squares of large values do not hide small differences.
     values = [cell.mean - mean for cell in cells]
     repeats = sum(cell.variance * (cell.count - 1) / cell.count for cell in cells)
     total = _squares(values) + repeats
@@ -111,21 +110,21 @@ def effects_of(cells: Sequence[Cell], sizes: Sequence[int]) -> Effects:
 
 
 class _Noise:
-    """How far the mean of each cell may be off, by the variance of its repeats."""
+    """Uncertainty of the mean of each cell, by the variance of its repeats."""
 
     def __init__(self, cells: Sequence[Cell]) -> None:
         freedom = sum(cell.count - 1 for cell in cells)
         self.is_known = freedom > 0
         within = sum(cell.variance * (cell.count - 1) for cell in cells)
         pooled = within / freedom if freedom else 0.0
-        # Of a single value nothing is known, and so the others speak for it.
+        # A cell with a single value has no variance of its own; the pooled one of the others is used.
         self._parts = [
             (cell.variance / cell.count, cell.count - 1) if cell.count > 1 else (pooled, freedom)
             for cell in cells
         ]
 
     def margin(self, weights: Vector) -> float:
-        """Return half of the interval of 95 % confidence of a weighted sum of cells: Welch, Satterthwaite."""
+        """Return half of the 95 % confidence interval of a weighted sum of cells (Welch, Satterthwaite)."""
         variances = [
             (weight * weight * variance, freedom)
             for weight, (variance, freedom) in zip(weights, self._parts, strict=True)
@@ -152,7 +151,7 @@ def _level(
     ratio = effect / mean
     margin = None
     if noise.is_known:
-        # The mean of all cells, which the effect is divided by, is as uncertain as they are.
+        # The effect is divided by the mean of all cells, which is uncertain as well.
         margin = 100 * noise.margin([(weight - ratio / len(cells)) / mean for weight in weights])
     return LevelEffect(own_mean, effect, 100 * ratio, margin)
 
@@ -160,7 +159,7 @@ def _level(
 def _alone(
     cells: Sequence[Cell], sizes: Sequence[int], factor: int, values: Vector, with_all: float
 ) -> float:
-    """Return by how much a factor lowers the sum of squares that all other factors leave (type II)."""
+    """Return the reduction by a factor of the sum of squares that all other factors leave (type II)."""
     others = [number for number in range(len(sizes)) if number != factor]
     without = Design(
         [[cell.levels[each] for each in others] for cell in cells], [sizes[each] for each in others]

@@ -1,4 +1,4 @@
-"""What no other is better than in both of two values: the Pareto front."""
+"""Pareto front of points with two values."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections.abc import Sequence
 
 
 def front(points: Sequence[tuple[float, float]], signs: tuple[int, int]) -> list[int]:
-    """Return the numbers of the points that no other is as good as in both values and better in one.
+    """Return the numbers of the points for which no other is as good in both values and better in one.
 
     Args:
         points: The points.
-        signs: For each value 1 if the smaller is the better one, or else -1.
+        signs: For each value 1 if smaller is better, or else -1.
 
     Returns:
-        Their numbers, the best in the first value first; of points that are equal all.
+        Their numbers, the best in the first value first; equal points are all included.
     """
     costs = [(signs[0] * first, signs[1] * second) for first, second in points]
     found: list[int] = []

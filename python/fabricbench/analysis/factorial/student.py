@@ -1,4 +1,4 @@
-"""Student's t: how many standard errors a confidence interval of 95 % is wide to each side."""
+"""Student's t: half width of a 95 % confidence interval, in standard errors."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Final
 
 _NORMAL: Final = 1.959963984540054
-"""The same of the normal distribution, which Student's is for very many degrees of freedom."""
+"""The quantile of the normal distribution, the limit of Student's for many degrees of freedom."""
 _NORMAL_FROM: Final = 1e7
 _TINY: Final = 1e-300
 _TERMS_MAX: Final = 10_000
@@ -15,10 +15,10 @@ _TERMS_MAX: Final = 10_000
 
 @lru_cache(maxsize=10_000)
 def quantile_975(freedom: float) -> float:
-    """Return what Student's t does not exceed with a probability of 97.5 %.
+    """Return the 97.5 % quantile of Student's t.
 
     Args:
-        freedom: Degrees of freedom, at least 1; need not be whole.
+        freedom: Degrees of freedom, at least 1; need not be an integer.
     """
     if freedom >= _NORMAL_FROM:
         return _NORMAL
@@ -33,13 +33,13 @@ def quantile_975(freedom: float) -> float:
 
 
 def _beyond(value: float, freedom: float) -> float:
-    """Return how probable it is that t is further from 0 than a value; Abramowitz and Stegun, 26.7.1."""
+    """Return the probability that t is further from 0 than a value; Abramowitz and Stegun, 26.7.1."""
     square = value * value
     return _beta_share(freedom / 2, 0.5, freedom / (freedom + square), square / (freedom + square))
 
 
 def _beta_share(a: float, b: float, x: float, rest: float) -> float:
-    """Return the regularised incomplete beta function of `x`, of which `rest` is what it lacks of 1."""
+    """Return the regularised incomplete beta function of `x`; `rest` is 1 - `x`."""
     if x > (a + 1) / (a + b + 2):
         return 1 - _beta_share(b, a, rest, x)
     front = a * math.log(x) + b * math.log(rest) + math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b)

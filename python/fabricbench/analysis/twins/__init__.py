@@ -1,4 +1,4 @@
-"""A measured trial beside what the simulator predicts of it: how far apart, and why. From records alone."""
+"""Comparison of a measured trial with its simulated prediction, from records only: deviation and causes."""
 
 from fabricbench.analysis.twins.causes import Cause, SlowPair
 from fabricbench.analysis.twins.trend import Trend

@@ -1,7 +1,7 @@
-"""Why a measured job took another time than predicted: what its record has and the prediction has not.
+"""Likely causes why a measured job deviates from its prediction, from differences of their records.
 
-A cause is a difference that both records tell; that it made the job slower is likely, not proven. What only
-one of them observes says nothing and is left out.
+A cause is a difference between both records; that it made the job slower is likely, not proven. Values that
+only one of the records has are left out.
 """
 
 from __future__ import annotations
@@ -18,16 +18,17 @@ if TYPE_CHECKING:
     from fabricbench.analysis.summary import Tables
 
 SLOW_PAIRS: Final = 3
-"""So many pairs of ranks are named as the slowest."""
+"""Number of pairs of ranks that are reported as the slowest."""
 _TOLD_SHARE: Final = 0.1
-"""What explains a smaller share of the difference is not told."""
+"""Fraction of the difference below which a cause is not reported."""
 _HOST_RATIO: Final = 1.1
-"""A host is told that is slower, against its prediction, than the others by this factor."""
+"""Factor by which a host must be slower than the others, relative to its prediction, to be reported."""
 _LINK_SHARE: Final = 0.1
-"""A link is told that carried more than predicted by this share."""
+"""Relative excess over the predicted bytes from which a link is reported."""
 LOAD: Final = 0.1
-"""A link with a smaller fraction of the bytes of the busiest one, such as acknowledgements alone, has no load
-that matters."""
+"""Fraction of the bytes of the busiest link below which the load of a link is irrelevant, such as that of
+acknowledgements alone.
+"""
 _WORDS: Final[Mapping[str, str]] = {
     "timeouts": "timeouts",
     "retransmits": "retransmitted frames",
@@ -46,15 +47,15 @@ _PORT_WORDS: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True)
 class Cause:
-    """A likely reason of a deviation.
+    """A likely cause of a deviation.
 
     Attributes:
         kind: `status`, `clock`, `counter`, `start`, `path`, `port`, `link`, `device`, `host`, `overhead` or
             `rate`.
-        where: The rank, host, port, link or counter that it is about; empty if none.
-        measured: The measured value; none where the cause is no value of one.
-        predicted: The predicted one.
-        text: The cause in words.
+        where: The rank, host, port, link or counter affected; empty if none.
+        measured: The measured value; none if the cause has no value.
+        predicted: The predicted value.
+        text: Description of the cause.
     """
 
     kind: str
@@ -66,7 +67,7 @@ class Cause:
 
 @dataclass(frozen=True)
 class SlowPair:
-    """Ranks whose chunks took longest against the prediction.
+    """Ranks whose chunks took longest compared with the prediction.
 
     Attributes:
         src_rank: Sending rank.
@@ -91,7 +92,7 @@ class SlowPair:
 
 
 def slow_pairs(measured: Sequence[RankPair], predicted: Sequence[RankPair]) -> list[SlowPair]:
-    """Return every pair of ranks with a completion time in both, the slowest against the prediction first."""
+    """Return every pair of ranks with a completion time in both, largest ratio to the prediction first."""
     known = {pair.ranks: pair.fct_ps for pair in predicted}
     found = [
         SlowPair(*pair.ranks, pair.src_host, pair.dst_host, pair.fct_ps / 1e9, other / 1e9)
@@ -102,7 +103,7 @@ def slow_pairs(measured: Sequence[RankPair], predicted: Sequence[RankPair]) -> l
 
 
 def fewer_causes(measured: Sequence[RankPair], predicted: Sequence[RankPair]) -> list[Cause]:
-    """Return the counters of trouble of which the endpoints measured less than predicted."""
+    """Return the error counters for which the endpoints measured less than predicted."""
     ours, theirs = totals(measured), totals(predicted)
     return [
         Cause("counter", name, one, other, f"{one:,} {_WORDS[name]}, {other:,} predicted")
@@ -112,7 +113,7 @@ def fewer_causes(measured: Sequence[RankPair], predicted: Sequence[RankPair]) ->
 
 
 def counter_causes(measured: Sequence[RankPair], predicted: Sequence[RankPair]) -> list[Cause]:
-    """Return the counters of which the endpoints measured more than predicted, and where most of it was."""
+    """Return the counters for which the endpoints measured more than predicted, with the worst pair."""
     ours, theirs = totals(measured), totals(predicted)
     return [
         _counter_cause(name, measured, one, other)
@@ -129,7 +130,7 @@ def _counter_cause(name: str, pairs: Sequence[RankPair], measured: int, predicte
 
 
 def clock_causes(error_ms: float | None, later_ms: float) -> list[Cause]:
-    """Return that the hosts' clocks cannot tell the difference [ms], if they cannot."""
+    """Return a cause if the difference [ms] is within the error of the hosts' clocks."""
     if error_ms is None or abs(later_ms) > error_ms:
         return []
     text = (
@@ -140,12 +141,12 @@ def clock_causes(error_ms: float | None, later_ms: float) -> list[Cause]:
 
 
 def start_causes(measured: Sequence[RankPair], predicted: Sequence[RankPair], later_ms: float) -> list[Cause]:
-    """Return the rank that started latest, of those that wait for no other, if that tells of the difference.
+    """Return the rank that started latest, of those that wait for no other, if it explains the difference.
 
     Args:
-        measured: What was measured.
-        predicted: What was predicted.
-        later_ms: By how much the job took longer than predicted [ms].
+        measured: Measured pairs.
+        predicted: Predicted pairs.
+        later_ms: Time by which the job took longer than predicted [ms].
     """
     ours, theirs = first_starts_ps(measured), first_starts_ps(predicted)
     first = min(theirs.values(), default=0)
@@ -161,7 +162,7 @@ def start_causes(measured: Sequence[RankPair], predicted: Sequence[RankPair], la
 
 
 def host_causes(pairs: Sequence[SlowPair]) -> list[Cause]:
-    """Return the host that is slower than the others, against the prediction, as a sender or a receiver."""
+    """Return the host that is slower than others, relative to the prediction, as sender or receiver."""
     sides: dict[str, Callable[[SlowPair], int]] = {
         "sends": lambda pair: pair.src_host,
         "receives": lambda pair: pair.dst_host,
@@ -190,7 +191,7 @@ def _slowest_host(pairs: Sequence[SlowPair], does: str, host: Callable[[SlowPair
 
 
 def fabric_causes(measured: Tables, predicted: Tables) -> list[Cause]:
-    """Return the ports and the link of which both records tell, and that differ most.
+    """Return the ports and the link with the largest difference between both records.
 
     Raises:
         StoreError: A table cannot be read.
@@ -245,7 +246,7 @@ def _by_key(
 
 
 def status_cause(status: str, reason: str, chunks: int | None) -> Cause:
-    """Return why a job without a completion time has none."""
+    """Return why a job has no completion time."""
     told = f" of {counted(chunks, 'chunk')}" if chunks else ""
     return Cause(
         "status", "", None, None, f"the measured job is {status}{told}: {reason or 'no reason told'}"
@@ -257,14 +258,14 @@ def _milliseconds(value: float) -> str:
 
 
 def overhead_cause(fixed_ms: float) -> Cause:
-    """Return that every size takes longer, or less long, by the same time."""
+    """Return the cause that every size takes longer, or shorter, by the same time."""
     more = "more" if fixed_ms >= 0 else "less"
     told = f"fixed overhead: {_milliseconds(abs(fixed_ms))} {more} than predicted whatever the size"
     return Cause("overhead", "", fixed_ms, 0.0, told)
 
 
 def rate_cause(rate_percent: float) -> Cause:
-    """Return that the time per byte is longer, or shorter."""
+    """Return the cause that the time per byte is longer, or shorter."""
     more = "more" if rate_percent >= 0 else "less"
     told = f"rate: {abs(rate_percent):.3g} % {more} time than predicted in proportion to the size"
     return Cause("rate", "", rate_percent, 0.0, told)

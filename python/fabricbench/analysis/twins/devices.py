@@ -1,6 +1,6 @@
-"""What devices of hosts counted that stands for trouble: table `counters`, which no prediction has.
+"""Error counters of devices of hosts, from table `counters`, which no prediction has.
 
-Vendors count differently, so nothing is added up over hosts: of each counter the host is told that has most.
+Vendors count differently, so counters are not summed over hosts: each is reported for the host with the most.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ _TROUBLE: Final = (
     *("loss_bursts", "out_of_sequence_dropped", "receiver_not_ready", "roce_discards", "icrc_errors"),
     *("fcs_errors", "rx_errors", "symbol_errors", "link_downs", "rnr_naks", "slow_restarts"),
 )
-"""Neutral names, what is most likely the reason of the others first."""
+"""Neutral names, the most likely cause of the others first."""
 
 
 def device_causes(measured: Tables) -> list[Cause]:
-    """Return the counters of trouble that grew while a trial ran, each with the host where it grew most.
+    """Return the error counters that grew while a trial ran, each with the host where it grew most.
 
     Raises:
         StoreError: The table cannot be read.

@@ -1,4 +1,4 @@
-"""What the endpoints of one job saw, by pair of ranks: times and counters of `chunks`."""
+"""Times and counters of the endpoints of one job, by pair of ranks, from table `chunks`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from fabricbench.analysis.summary import Tables
 
 COUNTERS: Final = ("timeouts", "retransmits", "naks", "out_of_order", "ecn_ce_rx", "cnp_rx")
-"""Counters of `chunks` that are compared, the gravest first."""
+"""Counters of `chunks` that are compared, the most serious first."""
 
 _PAIR: Final = ("src_rank", "dst_rank", "src_host", "dst_host")
 _COLUMNS: Final = ("job", *_PAIR, "status", "start_ps", "fct_ps", *COUNTERS)
@@ -99,7 +99,7 @@ def _joined(parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
 
 
 def _known_sum(name: str) -> pl.Expr:
-    """Return the sum of a column, null where one of its values is."""
+    """Return the sum of a column, null if one of its values is."""
     import polars as pl
 
     column = pl.col(name).cast(pl.Int64)

@@ -1,7 +1,7 @@
-"""Whether queue pairs took other paths than predicted, by the bytes of the uplinks of each switch.
+"""Search for queue pairs on other paths than predicted, by the bytes of the uplinks of each switch.
 
-Counters of links do not name queue pairs. Where an uplink carried more than every predicted one of its
-switch, more queue pairs were on one link: that is certain. Where uplinks only changed places, it is possible.
+Counters of links do not name queue pairs. If an uplink transported more than every predicted one of its
+switch, more queue pairs were on one link: that is certain. If uplinks were only swapped, it is possible.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from fabricbench.analysis.summary import Tables
 
 _MORE: Final = 0.1
-"""A link carries more than another by at least this fraction: headers of batches are 1.5 %."""
+"""Relative difference from which a link has more load than another; headers of batches are 1.5 %."""
 _LinkEnd = tuple[str, int]
 
 

@@ -1,9 +1,9 @@
-"""Measured against predicted time over the sizes of a job: a fixed overhead, and a rate.
+"""Fit of measured to predicted times over the sizes of a job: a fixed overhead, and a rate.
 
 The model is measured = fixed + factor * predicted, fitted by least squares of the relative residuals, so that
-small sizes count as much as large ones. It tells an overhead of each operation (software, message cost) from
-what grows with the data (a slower port, headers, sharing). What depends on the size in another way, such as a
-buffer that overflows from some size on, shows as its residual.
+small sizes have the same weight as large ones. It separates an overhead of each operation (software, message
+cost) from a time that grows with the data (a slower port, headers, sharing). Other dependencies on the size,
+such as a buffer that overflows from some size on, are in its residual.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Trend:
-    """How measured times follow the predicted ones.
+    """Relation of measured to predicted times.
 
     Attributes:
-        fixed_ms: What every size takes longer [ms]; negative where it takes less.
-        rate_percent: By how much the part that grows with the predicted time is longer [%].
+        fixed_ms: Additional time of every size [ms]; negative if sizes take less.
+        rate_percent: Increase of the part that grows with the predicted time [%].
         residual_percent: Largest deviation of a measured time from the fit [%].
-        sizes: How many different predicted times were fitted.
+        sizes: Number of different predicted times that were fitted.
     """
 
     fixed_ms: float

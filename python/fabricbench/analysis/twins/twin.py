@@ -1,4 +1,4 @@
-"""A job that was measured beside the same job as the simulator predicts it."""
+"""A measured job compared with the simulator's prediction of the same job."""
 
 from __future__ import annotations
 
@@ -31,20 +31,20 @@ if TYPE_CHECKING:
     from fabricbench.analysis.summary import Summary, Tables
 
 CLOSE_PERCENT: Final = 1.0
-"""A deviation below this needs no cause of its own."""
+"""Deviation below which no cause is searched for."""
 _EXPLAINED: Final = 0.5
-"""A trend is a cause where it tells at least this share of the difference."""
+"""Fraction of the difference from which a trend is a cause."""
 _TIME: Final = "completion_time_ms"
 
 
 @dataclass(frozen=True)
 class Side:
-    """One of the two: a job's summary with the record that it comes from.
+    """A summary of a job with its record: the measured or the predicted side.
 
     Attributes:
         summary: The summary.
         tables: The tables of the record.
-        clock_error_ms: Times of two hosts are known to each other to this [ms]; none of one clock.
+        clock_error_ms: Error of times between two hosts [ms]; none with a single clock.
     """
 
     summary: Summary
@@ -57,11 +57,11 @@ class Twin:
     """A measured job and its prediction.
 
     Attributes:
-        measured: What was measured.
-        predicted: What the simulator says; none where no complete trial of it is there.
+        measured: The measured job.
+        predicted: The simulated job; none without a complete trial of it.
         deviation_percent: 100 * (measured / predicted completion time - 1); none without both.
-        causes: Likely causes, the likeliest first; empty where the two agree.
-        slowest: The pairs of ranks whose chunks took longest against the prediction, the slowest first.
+        causes: Likely causes, the likeliest first; empty if the two agree.
+        slowest: The pairs of ranks whose chunks took longest compared with the prediction, the slowest first.
     """
 
     measured: Summary
@@ -84,7 +84,7 @@ def _times_ms(measured: Summary, predicted: Summary | None) -> tuple[float, floa
 
 
 def twin_of(measured: Side, predicted: Side | None) -> Twin:
-    """Set a measured job beside its prediction, with what their records tell of the difference.
+    """Return a measured job with its prediction and the causes of their difference.
 
     Raises:
         StoreError: A table cannot be read.
@@ -117,10 +117,10 @@ def twin_of(measured: Side, predicted: Side | None) -> Twin:
 
 
 def with_trend(twins: Sequence[Twin]) -> tuple[list[Twin], Trend | None]:
-    """Add to the twins of one job at several sizes whether the difference is fixed or a matter of rate.
+    """Add overhead or rate as a cause to the twins of one job at several sizes.
 
     Returns:
-        The twins, and the trend that they follow; none where there are not two sizes with both times.
+        The twins, and the trend over them; none without two sizes that have both times.
     """
     known = [times for twin in twins if (times := twin.times_ms)]
     found = trend(known)
@@ -130,7 +130,7 @@ def with_trend(twins: Sequence[Twin]) -> tuple[list[Twin], Trend | None]:
 
 
 def _trend_causes(twin: Twin, found: Trend) -> list[Cause]:
-    """Return the larger of overhead and rate first, where the fit tells of this size."""
+    """Return overhead and rate as causes, larger first, if the fit explains the difference of this size."""
     times = twin.times_ms
     if times is None or abs(twin.deviation_percent or 0.0) < CLOSE_PERCENT:
         return []
